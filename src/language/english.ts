@@ -536,11 +536,14 @@ export const english: AnswerLanguage = {
     'no longer want',
     'not needed',
     'changed my mind',
+    'do it myself',
+    'do that myself',
   ],
   requests: [
     ...words(`ask call phone ring text email book order reserve buy purchase get find search show read
       play pause open close turn switch set start create write draft send remind schedule add make
       give tell bring translate summarise summarize explain change cancel stop delete remove pay
+      copy attach invite share post move save note confirm raise lower lock unlock dim count
       transfer print forget ignore disregard prepare plan calculate convert download upload take
       put wake check fetch`),
     'message',
@@ -591,7 +594,7 @@ export const english: AnswerLanguage = {
   ],
   questionStarts: [
     ...words(`what whats how hows why when where wheres who whos which whose
-      is are does did was were isnt arent doesnt`),
+      is are does did was were isnt arent doesnt would could should`),
     'do you',
     'do i',
     'do we',
@@ -633,6 +636,9 @@ export const english: AnswerLanguage = {
     'can it',
   ],
   requestStarts: [
+    ...['would', 'could', 'should'].flatMap((verb) =>
+      ['like', 'prefer', 'be', 'do', 'go', 'take'].map((rest) => `${verb} ${rest}`),
+    ),
     'how about',
     'what a',
     ...['can', 'could', 'may'].flatMap((verb) =>
@@ -733,7 +739,11 @@ export const english: AnswerLanguage = {
         that's correct
         that is correct
         from my side
-        from me
+        i do
+        go
+        uh huh
+        for heavens sake
+        for god's sake
         that's fine
         that's good
         that's great

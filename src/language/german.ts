@@ -71,6 +71,12 @@ export const german: AnswerLanguage = {
     stunden: 'stunde',
     std: 'stunde',
     jaja: 'ja ja',
+    jawoll: 'jawohl',
+    runter: 'herunter',
+    rauf: 'herauf',
+    wurscht: 'egal',
+    wurst: 'egal',
+    ...Object.fromEntries(words('ned net nid nit nod nud').map((word) => [word, 'nicht'])),
   },
   cardinals,
   multipliers: { hundert: 100, tausend: 1_000 },
@@ -99,7 +105,7 @@ export const german: AnswerLanguage = {
     ist sind wäre bin habe hätte möchte will würde würd nehme nehm nimm nehmen nehmt wählen wähle
     hätt für zu in von vom dann einfach lieber wohl glaube denke dass mit mal bitte geben gib
     sagen sage sag hab hätten wär wäre tät i a an es d de des dr aan halt eben doch schon eh gell wohl nur bloß
-    reicht langt lieber gscheit buchen buche buch gern gerne gut am besten hier so option nummer auswahl antwort`),
+    reicht langt lieber gscheit buchen buche buch gern gerne gut am besten hier so termin variante vorschlag option nummer auswahl antwort`),
   doubts: lines(`
     zu teuer
     zu langsam
@@ -155,7 +161,9 @@ export const german: AnswerLanguage = {
     mein meine meinen meinem meiner dein deine deinen unser unsere unseren ihr ihre ihren ihrem ihrer
     zum zur für von vom in im am bei beim mit nach um über gegen ohne
     und oder aber weil dass wenn ob als ich wir möchte würde könnte hätte`),
-  negations: words('nein nee nö nicht nichts nie niemals kein keine keinen keinem keiner ohne'),
+  negations: words(
+    'nein nee nö nicht nichts nie niemals kein keine keinen keinem keiner ohne außer',
+  ),
   holds: [
     'warte',
     'warten Sie',
@@ -224,7 +232,11 @@ export const german: AnswerLanguage = {
     mal überlegen`),
   ],
   musingTails: words('was ob wann welche welcher wo wie wer'),
-  holdReasons: lines(`
+  holdReasons: [
+    ...words('such schau guck frag hol prüf les rechne rechn zähl überleg seh').map(
+      (verb) => `ich ${verb}`,
+    ),
+    ...lines(`
     ich muss
     ich schaue
     ich schau
@@ -249,6 +261,7 @@ export const german: AnswerLanguage = {
     mein Telefon
     das Telefon
     bis ich`),
+  ],
   corrections: lines(`
     nein
     nee
@@ -355,6 +368,9 @@ export const german: AnswerLanguage = {
     vergessen Sie das
     hör auf
     hören Sie auf
+    hör auf zu fragen
+    hören Sie auf zu fragen
+    frag nicht mehr
     lass das
     lass es
     lassen Sie das
@@ -379,6 +395,8 @@ export const german: AnswerLanguage = {
     nicht jetzt
     jetzt nicht
     gerade nicht
+    jetzt gerade nicht
+    im Moment nicht
     noch nicht
     später
     vielleicht später
@@ -420,9 +438,17 @@ export const german: AnswerLanguage = {
     doch keine
     doch keinen
     brauchen nicht
+    mag kein
+    mag keine
+    mag keinen
+    mache ich selbst
+    mach ich selbst
+    mache ich selber
+    mach ich selber
     anders überlegt`),
   requests: [
     ...words(`
+      kopier kopiere häng hänge leg lege lad lade dreh drehe teil teile speicher speichere notier notiere
       frag frage trag trage überleg lass schau schaue ruf bestell bestelle buch buche reservier reserviere kauf kaufe such suche finde zeig zeige
       lies spiel spiele öffne mach mache erstell erstelle schreib schreibe schick schicke sende
       erinner erinnere stell stelle sag sage gib hol hole bring bringe ändere storniere lösch lösche
@@ -490,7 +516,7 @@ export const german: AnswerLanguage = {
     weißt du
     wissen Sie`),
   questionStarts: [
-    ...words(`was wie warum wieso weshalb wann wo woher wohin wer wen wem wessen welche welcher
+    ...words(`wofür wozu womit woran worauf worüber wovon wodurch wobei was wie warum wieso weshalb wann wo woher wohin wer wen wem wessen welche welcher
       welches welchen welchem ist sind hat haben gibt kostet`),
     'an wen',
     'für wen',
@@ -552,13 +578,13 @@ export const german: AnswerLanguage = {
     ],
     asides: [
       ...words('okay ach also und gut na dann jetzt doch prima super'),
-      ...words('passt stimmt genau eh voll mach halt oh äh ruhig'),
+      ...words('passt genau voll mach oh ruhig'),
+      'kannst du',
+      'können Sie',
       'in Ordnung',
       'mach mal',
       'mach nur',
       'mach ruhig',
-      'stimmt so',
-      'das stimmt',
       'das passt',
       'weg damit',
       'geht klar',
@@ -696,10 +722,11 @@ export const german: AnswerLanguage = {
     ],
     refusals: words('nicht niemals kein keine keinen'),
     notRefusals: [
-      ...words('die den das alle alles jede jeden jedes nein nur vor bevor von vom so').map(
+      ...words('die den das alle alles jede jeden jedes nein nur vor bevor von vom so dass').map(
         (word) => `nicht ${word}`,
       ),
       'nichts dagegen',
+      'nicht schlecht',
       'weiß nicht',
       'ich weiß es nicht',
       'nicht sicher',
@@ -717,7 +744,7 @@ export const german: AnswerLanguage = {
     ],
     infinitives: { en: ['', 'e', 'en Sie'], n: ['', 'e', 'n Sie'] },
     separable: words(
-      'ein aus an ab auf zu vor nach mit weg los her hin fort weiter zurück frei durch rein raus',
+      'herunter hinunter herauf hinauf heraus hinaus herein hinein fest fern bereit ein aus an ab auf zu vor nach mit weg los her hin fort weiter zurück frei durch rein raus',
     ),
     yesLabels: ['ja'],
     noLabels: ['nein'],

@@ -20,6 +20,7 @@
 //   MATCH-APPROVAL-4. A filler ("um") changes nothing; a sound of doubt ("hmm") is no filler.
 //   MATCH-APPROVAL-5. Assent that is as often ironical ("yeah, right") is no consent.
 
+import { backchannelIn } from './backchannel.ts';
 import type { AnswerLanguage } from './language.ts';
 import { languageFor } from './languages.ts';
 import { digression, hold, repeat, unclear, type AnswerableQuestion, type Match } from './match.ts';
@@ -132,8 +133,24 @@ function matchFreeText(
     asksAside(said, tables) ||
     isPutOff(said, tables) ||
     changesMind(said, tables) ||
-    said.words.every((word) => tables.listening.has(word));
+    answersNothing(said, tables);
   return isDoubtful ? { ...text, doubt: true } : text;
+}
+
+/**
+ * Tells whether the words are no more than attention ("all right"), "whatever", or what keeps the user from an answer
+ * ("I have to ask Tom").
+ */
+function answersNothing(said: Utterance, tables: Tables): boolean {
+  const { phrases, noise, listening } = tables;
+  const words = said.words.filter((word) => !noise.has(word));
+  const isPlain = [...phrases.yes, ...phrases.no].some((phrase) => sameWords(said.words, phrase));
+  return (
+    said.words.every((word) => listening.has(word)) ||
+    (!isPlain && backchannelIn(said.raw, tables.language.code) === 'whole') ||
+    phrases.quantifiers.some((phrase) => sameWords(words, phrase)) ||
+    (phraseAt(words, 0, phrases.holdReasons) > 1 && phraseAt(words, 0, phrases.musings) === 0)
+  );
 }
 
 /** Returns the words of a question that name its subject. */
@@ -183,11 +200,15 @@ function matchApproval(
 
   const isQuestion = said.asks || startsQuestion(utterance, tables);
   if (!isQuestion && refuses(words, tables, no)) return denied;
-  if (isHold(utterance, tables, 'anywhere'))
+  const isAsked = isHold(utterance, tables, 'anywhere') && !asksAside(utterance, tables);
+  if (isAsked || isHold(utterance, tables, 'whole'))
     // "Let me think … yes": a hold would keep a user who has answered waiting.
     return endsInConsent(words, tables) ? unclear : hold;
   const isOther =
-    isQuestion || startsDigression(utterance, tables) || startsRequest(utterance, tables);
+    isQuestion ||
+    asksAside(utterance, tables) ||
+    startsDigression(utterance, tables) ||
+    startsRequest(utterance, tables);
   return isOther ? digression : unclear;
 }
 

@@ -141,7 +141,11 @@ function read(asked: Asked, said: Utterance, after: Turn['kind'] | null): Match 
     byPositionOrWords(choices, asLabelled(said, choices, tables), tables) ??
     byNearness(choices, said, tables);
   // "Honey, do we like the premium one?", "The premium one is quiet?", "Premium and a coffee"
-  const isDoubtful = (said.asks && alien > 0) || asksAside(said, tables) || addsTo(sentence, asked);
+  const isDoubtful =
+    (said.asks && alien > 0) ||
+    isAboutOther(sentence, asked) ||
+    asksAside(said, tables) ||
+    addsTo(sentence, asked);
   if (found?.kind === 'option' && isDoubtful) return { ...found, doubt: true };
   if (found) return found;
   if (said.asks) return digression;
@@ -253,6 +257,14 @@ function refersToOption({ words, proforms }: Utterance, index: number, { choices
     proforms.has(index) ||
     phraseAt(words, index, tables.phrases.references) > 0 ||
     choices.some(({ content }) => content.includes(word))
+  );
+}
+
+/** Tells whether something else comes before an option: "my sister is vegan", "two minicabs". */
+function isAboutOther({ mentions, said, tables }: Sentence, asked: Asked): boolean {
+  const start = Math.min(...mentions.map((mention) => mention.start));
+  return contentOf(said, tables).some(
+    (index) => index < start && mentions.length > 0 && !isAbout(said.words[index] as string, asked),
   );
 }
 
@@ -419,7 +431,9 @@ function byMeaning(
 function namesOf(labels: readonly Words[]): Names {
   const rests = labels.filter(({ length }) => length > 0);
   return {
-    byFirst: new Map(rests.map((words) => [words[0] as string, [words]])),
+    byFirst: new Map(
+      rests.map((words) => [words[0] as string, words.map((_, n) => words.slice(0, n + 1))]),
+    ),
     all: new Set(rests.map((words) => words.join(' '))),
   };
 }
@@ -536,11 +550,13 @@ function byTime(choices: readonly Choice[], said: Utterance, tables: Tables): Ma
   if (timed.length === 0) return null;
   const isOwn = (word: string): boolean =>
     !isNumber(word) && timed.some(({ choice }) => choice.label.includes(word));
-  const [time, ...others] = timesIn(said.words, tables, isOwn);
+  const words = said.words.map((word, index) => (said.proforms.has(index) ? '' : word));
+  const [time, ...others] = timesIn(words, tables, isOwn);
   if (!time || others.length > 0) return null;
   const rest = contentOf(said, tables)
     .filter((index) => index < time.start || index >= time.end)
-    .map((index) => said.words[index] as string);
+    .map((index) => said.words[index] as string)
+    .filter((word) => !tables.clock.leads.some(([lead]) => lead === word));
   const fits = (exactly: boolean): readonly Choice[] =>
     timed
       .filter(({ choice, of }) => isTime(time, of, exactly) && saysAll(choice, rest))
@@ -620,6 +636,11 @@ interface Nearness {
   readonly sound: number;
 }
 
+/** Tells whether no other label has the word. */
+function isOnlyIn(word: string, choice: Choice, choices: readonly Choice[]): boolean {
+  return choices.every((other) => other === choice || !other.label.includes(word));
+}
+
 export function nearestOption(
   choices: readonly Choice[],
   said: Utterance,
@@ -632,6 +653,20 @@ export function nearestOption(
     .toSorted((a, b) => b.score - a.score);
   if (!best || best.score < minSimilarity) return null;
   if (Math.max(best.letters, best.sound) < minOneSide) return null;
+  // "Black coffee" is no "black cab", and "any cab" no "minicab" beside it.
+  const words = contentOf(said, tables).map((index) => said.words[index] as string);
+  const { label } = best.choice;
+  const left = words.filter((word) => !label.includes(word));
+  const missing = label.filter((word) => !words.includes(word));
+  if (left.some((word) => choices.some((choice) => choice.label.includes(word)))) return null;
+  const isPart =
+    left.length > 0 &&
+    words.some((word) => label.includes(word) && isOnlyIn(word, best.choice, choices));
+  if (
+    isPart &&
+    similarity(left.join(''), missing.join(''), tables.language).overall < minSimilarity
+  )
+    return null;
   return {
     best: best.choice,
     rivals: others.filter(({ score }) => best.score - score < minLead).map(({ choice }) => choice),

@@ -7,7 +7,6 @@ import { languageFor } from './languages.ts';
 import {
   findPhrase,
   phraseAt,
-  sameWords,
   standsAt,
   tablesOf,
   type Phrases,
@@ -112,8 +111,11 @@ export function lastTurn(
 export function wantsRepeat(utterance: Utterance, tables: Tables): boolean {
   const { repeats, repeatsAlone, holds } = tables.phrases;
   const { words } = utterance;
-  const isAlone = (plain: Words): boolean =>
-    repeatsAlone.some((phrase) => sameWords(phrase, plain));
+  const isAlone = (plain: Words): boolean => {
+    let end = 0;
+    for (let length = 1; length > 0; end += length) length = phraseAt(plain, end, repeatsAlone);
+    return end > 0 && end === plain.length;
+  };
   const spoken = words.filter((word) => !tables.thinking.has(word) && !tables.fillers.has(word));
   // "Uh-huh" is not "huh?".
   if (isAlone(spoken) || isAlone(spoken.filter((word) => !tables.noise.has(word))))
@@ -152,13 +154,14 @@ export function asksInClause(utterance: Utterance, tables: Tables): boolean {
  * Tells whether a question stands behind something else, as to a third person: "Dad, are you coming". Recognisers
  * write no question marks.
  */
-export function asksAside(utterance: Utterance, tables: Tables): boolean {
-  const { words, breaks } = utterance;
-  const { questionStarts, requestStarts, holds, polite } = tables.phrases;
+export function asksAside({ words, breaks }: Utterance, { phrases, frame }: Tables): boolean {
+  const { questionStarts, requestStarts, holds, polite } = phrases;
   return [...words.keys()].slice(1).some((start) => {
     const length = phraseAt(words, start, questionStarts);
     const isClause = breaks.has(start - 1) || standsBefore(words, start, holds);
-    const isBegun = isClause ? length > 0 : length > 1 && start <= LONGEST_ADDRESS;
+    // "I will …" addresses nobody.
+    const isAddressed = start <= LONGEST_ADDRESS && !frame.has(words[start - 1] as string);
+    const isBegun = isClause ? length > 0 : length > 1 && isAddressed;
     return isBegun && phraseAt(words, start, [...requestStarts, ...polite]) < length;
   });
 }

@@ -731,6 +731,7 @@ export const first: readonly AskedPeople[] = [
       { id: 're', label: 'Regionalzug um 8:20', description: '24 Euro, 4 Stunden' },
     ],
     said: {
+      'hold|open': ['hm'],
       ice8: [
         'den ICE um acht Uhr vier',
         'den ersten',
@@ -806,7 +807,6 @@ export const first: readonly AskedPeople[] = [
         'passt',
         'eh',
         'na ja',
-        'hm',
         'der um neun ist zu spät',
         'um acht Uhr vier bin ich noch im Bett',
         'frag mich in fünf Minuten noch mal',
@@ -858,6 +858,7 @@ export const first: readonly AskedPeople[] = [
       { id: 'doppel', label: 'Doppelzimmer', description: '112 Euro' },
     ],
     said: {
+      'hold|open': ['schauen wir mal'],
       einzel: [
         'Einzelzimmer',
         'ein Einzelzimmer bitte',
@@ -918,7 +919,6 @@ export const first: readonly AskedPeople[] = [
         'von mir aus',
         'nein danke',
         'mhm',
-        'schauen wir mal',
         'ein Doppelzimmer hatte ich ja eigentlich gebucht, oder nicht',
         'das Doppelzimmer eher nicht, das Einzelzimmer auch nicht',
         'Ruhe jetzt',
@@ -1045,6 +1045,7 @@ export const first: readonly AskedPeople[] = [
       { id: 'nein', label: 'Nein, auslaufen lassen' },
     ],
     said: {
+      'hold|open': ['äh', 'mal sehen'],
       ja: [
         'ja',
         'ja verlängern',
@@ -1071,12 +1072,10 @@ export const first: readonly AskedPeople[] = [
         'weiß nicht',
         'was kostet das',
         'ja aber nur für drei Monate',
-        'mal sehen',
         'verlängern? nee, weiß nicht',
         'ich lese das eh nie',
         'wann läuft es aus',
         'später',
-        'äh',
       ],
     },
   },
@@ -1184,8 +1183,6 @@ export const first: readonly AskedPeople[] = [
         'ja was denn',
         'ja hallo',
         'ja ich bin noch da',
-        'ja Moment',
-        'ja warte',
         'ja sag mal spinnst du',
         'ja super, lösch doch gleich alles',
         'ja toll',
@@ -1239,10 +1236,12 @@ export const first: readonly AskedPeople[] = [
         'ich würde ja sagen',
         'ja mei',
         'sonst noch was',
-        'tja',
         'isch guet',
       ],
       'hold|open': [
+        'tja',
+        'ja warte',
+        'ja Moment',
         'Moment',
         'warte kurz',
         'gib mir ne Minute',
@@ -1260,6 +1259,7 @@ export const first: readonly AskedPeople[] = [
     question: 'Darf ich 1.200 Euro an Familie Berger überweisen?',
     action: 'transfer_money',
     said: {
+      'hold|open': ['ich überleg noch'],
       yes: [
         'ja, überweisen',
         'ja überweis das',
@@ -1290,6 +1290,7 @@ export const first: readonly AskedPeople[] = [
         'nein die haben schon bezahlt bekommen',
       ],
       'no|open': [
+        'jo eh, aber ned heit',
         'das hab ich schon überwiesen',
         'zu viel',
         'erst nächsten Monat',
@@ -1311,7 +1312,6 @@ export const first: readonly AskedPeople[] = [
         'mach ich selber',
         'der Berger hat ja gesagt',
         'darf ich 1200 Euro an Familie Berger überweisen',
-        'ich überleg noch',
         'zwölfhundert ist ganz schön viel',
         'ja, und schreib ihnen dazu schöne Grüße',
         'in zwei Raten',
@@ -1319,7 +1319,6 @@ export const first: readonly AskedPeople[] = [
         'ach ja',
         'oh ja stimmt, da war was',
         'ja wie, schon wieder',
-        'jo eh, aber ned heit',
         'wird schon passen',
         'des passt scho',
         'des war letztes Monat scho',

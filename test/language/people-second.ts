@@ -15,6 +15,7 @@ export const second: readonly AskedPeople[] = [
       { id: 'van', label: 'Minivan', description: '22 pounds, in 12 minutes, six seats' },
     ],
     said: {
+      'mini|open': ['in four minutes', 'mini'],
       mini: [
         'minicab',
         'mini cab please',
@@ -47,7 +48,6 @@ export const second: readonly AskedPeople[] = [
       ],
       'van|open': ['the big one', 'the one with six seats', 'the six seater'],
       open: [
-        'mini',
         'how long does the black cab take',
         'any cab',
         'is the van available now',
@@ -64,7 +64,6 @@ export const second: readonly AskedPeople[] = [
         'two minicabs',
         'I asked for a cab ten minutes ago',
         'beg your pardon what does a minivan cost',
-        'in four minutes',
         'right',
         'oh lord',
       ],
@@ -142,6 +141,8 @@ export const second: readonly AskedPeople[] = [
       { id: 'four', label: 'Four cheese' },
     ],
     said: {
+      'dbl|open': ['double'],
+      'four|open': ['cheese', 'four'],
       marg: ['margarita', 'a margherita', 'the plain margherita', 'marguerita pls'],
       pep: ['pepperoni', 'pepperoni, just the normal one', 'peperoni', 'regular pepperoni'],
       dbl: [
@@ -155,7 +156,6 @@ export const second: readonly AskedPeople[] = [
       four: ['four cheese', '4 cheese', 'the cheese one', 'quattro, the four cheese', 'option six'],
       open: [
         'no cheese for me',
-        'four',
         'two margheritas',
         'half margherita half pepperoni',
         'my sister is vegan',
@@ -163,14 +163,12 @@ export const second: readonly AskedPeople[] = [
         'hawaiian',
         'whatever has no meat',
         'pepperoni and a coke',
-        'double',
         'surprise me',
         'I am starving',
         'vegan or veggie',
         'pizza',
         'anything but the vegan one',
         'is the vegan one any good',
-        'cheese',
       ],
     },
   },
@@ -660,6 +658,7 @@ export const second: readonly AskedPeople[] = [
         'nein nein',
       ],
       'no|open': [
+        'äh ja nein also',
         'wir bleiben',
         'bist deppert',
         'erst mal nicht',
@@ -709,7 +708,6 @@ export const second: readonly AskedPeople[] = [
         'hallo',
         'ja hallo wer ist da',
         'keine Ahnung',
-        'weiß ich noch nicht',
         'sicher',
         'sehr witzig',
         'nicht dass der Vermieter sauer ist',
@@ -718,14 +716,19 @@ export const second: readonly AskedPeople[] = [
         'ja und schreib dem Vermieter einen Brief',
         'ja ja ja',
         'hm ja',
-        'äh ja nein also',
         'super',
         'top',
         'merci',
         'ja i weiß',
         'nüd schlecht',
       ],
-      'hold|open': ['wart kurz', 'Moment noch', 'ja Moment ich schau nach', 'eine Sekunde bitte'],
+      'hold|open': [
+        'weiß ich noch nicht',
+        'wart kurz',
+        'Moment noch',
+        'ja Moment ich schau nach',
+        'eine Sekunde bitte',
+      ],
       'repeat|open': [
         'was hast gsagt',
         'wie war das',

@@ -8,6 +8,7 @@
 import type { QuestionRecord, Reading } from '../../src/actors/contracts/records.ts';
 import { readUtterance } from '../../src/actors/session/questions/user-words.ts';
 import type { AnswerOption } from '../../src/language/match.ts';
+import type { AskedQuestion, Case, Expected, Harm } from './utterances.ts';
 
 export interface AskedPeople {
   readonly name: string;
@@ -66,7 +67,7 @@ export function judged(corpus: readonly AskedPeople[]): readonly Judged[] {
 function verdictOn(read: string, fair: readonly string[]): Verdict {
   if (fair.includes(read)) return 'right';
   if (!NOT_ANSWERS.has(read)) return 'wrong';
-  return fair.every((one) => NOT_ANSWERS.has(one)) ? 'missed' : 'lead';
+  return fair.some((one) => NOT_ANSWERS.has(one)) ? 'missed' : 'lead';
 }
 
 function nameOf(reading: Reading): string {
@@ -96,23 +97,68 @@ function recordOf({ name, kind, question, options = [], action }: AskedPeople): 
 }
 
 /** Counts the verdicts by language and kind of question. */
-export function tableOf(all: readonly Judged[]): Record<string, Record<string, number>> {
-  const table: Record<string, Record<string, number>> = {};
-  for (const { asked, verdict, isFalseConsent } of all) {
+export function tableOf(all: readonly Judged[]): Record<string, Record<Verdict, number>> {
+  const table: Record<string, Record<Verdict, number>> = {};
+  for (const { asked, verdict } of all) {
     const row = (table[`${asked.language} ${asked.kind}`] ??= {
-      all: 0,
       right: 0,
       lead: 0,
       missed: 0,
       wrong: 0,
-      falseConsent: 0,
-      risky: 0,
     });
-    const add = (name: string): void => void (row[name] = (row[name] ?? 0) + 1);
-    add('all');
-    add(verdict);
-    if (isFalseConsent) add('falseConsent');
-    if (isFalseConsent && asked.risky) add('risky');
+    row[verdict] += 1;
   }
   return table;
+}
+
+/** The questions as those of `utterances.ts`, for tests that play whole sessions. */
+export function questionsOf(
+  corpus: readonly AskedPeople[],
+): Readonly<Record<string, AskedQuestion>> {
+  return Object.fromEntries(
+    corpus.map(({ name, said: _, risky: __, options = [], ...asked }) => [
+      name,
+      { ...asked, options },
+    ]),
+  );
+}
+
+/**
+ * Every n-th utterance that the tables do not misread as a case of `utterances.ts`: sessions make of it what the reader
+ * says. By voice every second one is said into the question.
+ */
+export function casesOf(corpus: readonly AskedPeople[], every: number): readonly Case[] {
+  return judged(corpus)
+    .filter(({ verdict }) => verdict !== 'wrong' && verdict !== 'missed')
+    .filter((_, index) => index % every === 0)
+    .map(({ asked, said, meant }, index): Case => {
+      const fair = meant.split('|');
+      const answers = fair.filter((one) => !NOT_ANSWERS.has(one));
+      return {
+        question: asked.name,
+        said,
+        channel: 'spoken',
+        began: index % 2 === 0 ? 'after_heard' : 'over_question',
+        fair: [
+          ...answers.map((one) => answerOf(one, asked, said)),
+          // An answer that the tables leave open is asked for again, or read by the lead model.
+          ...(['to_lead', 'ask_again', 'repeat', 'hold'] as const),
+        ],
+        never: harmsOf(asked, answers),
+      };
+    });
+}
+
+function answerOf(meant: string, { kind }: AskedPeople, said: string): Expected {
+  if (kind === 'approval') return { answer: { approved: meant === 'yes' } };
+  return { answer: kind === 'choice' ? { optionId: meant } : { text: said } };
+}
+
+function harmsOf({ kind }: AskedPeople, answers: readonly string[]): readonly Harm[] {
+  if (kind === 'approval')
+    return [
+      ...(answers.includes('yes') ? [] : (['consent'] as const)),
+      ...(answers.includes('no') ? [] : (['refusal'] as const)),
+    ];
+  return answers.length === 0 ? ['any_answer'] : ['other_option'];
 }
