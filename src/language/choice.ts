@@ -47,9 +47,33 @@ const MIN_CLIPPED_CHARS = 4;
 /** What is left out of a word that is clipped has at least this length: "Basis" is no clipped "Basiss". */
 const MIN_LEFT_OUT_CHARS = 3;
 
+/** The words of the labels, and what words of an utterance stand for: one word is looked up many times. */
+interface LabelWords {
+  readonly all: ReadonlySet<string>;
+  readonly meant: Map<string, string>;
+}
+
+const labelWords = new WeakMap<readonly Choice[], LabelWords>();
+
+function labelWordsOf(choices: readonly Choice[]): LabelWords {
+  const known = labelWords.get(choices);
+  if (known) return known;
+  const made = { all: new Set(choices.flatMap(({ label }) => label)), meant: new Map() };
+  labelWords.set(choices, made);
+  return made;
+}
+
 /** Returns the word of a label that this word stands for, if there is only one; else the word. */
-export function labelWord(word: string, choices: readonly Choice[], { language }: Tables): string {
-  const all = new Set(choices.flatMap(({ label }) => label));
+export function labelWord(word: string, choices: readonly Choice[], tables: Tables): string {
+  const { all, meant } = labelWordsOf(choices);
+  const known = meant.get(word);
+  if (known !== undefined) return known;
+  const found = findLabelWord(word, all, tables);
+  meant.set(word, found);
+  return found;
+}
+
+function findLabelWord(word: string, all: ReadonlySet<string>, { language }: Tables): string {
   if (all.has(word)) return word;
   for (const ending of language.inflections) {
     const stem = word.endsWith(ending) ? word.slice(0, -ending.length) : '';
@@ -65,7 +89,7 @@ export function labelWord(word: string, choices: readonly Choice[], { language }
 
 /** Returns the utterance with the words of the labels in place of those that stand for them. */
 export function asLabelled(said: Utterance, choices: readonly Choice[], tables: Tables): Utterance {
-  const all = new Set(choices.flatMap(({ label }) => label));
+  const { all } = labelWordsOf(choices);
   const words: string[] = [];
   const proforms = new Set<number>();
   const breaks = new Set<number>();

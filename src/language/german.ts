@@ -578,9 +578,7 @@ export const german: AnswerLanguage = {
     ],
     asides: [
       ...words('okay ach also und gut na dann jetzt doch prima super'),
-      ...words('passt genau voll mach oh ruhig'),
-      'kannst du',
-      'können Sie',
+      ...words('passt genau voll mach oh'),
       'in Ordnung',
       'mach mal',
       'mach nur',
@@ -691,6 +689,7 @@ export const german: AnswerLanguage = {
         kaufen Sie
         kaufen`),
       transfer: lines(`
+        überweis
         überweise
         überweisen Sie
         überweisen`),

@@ -277,10 +277,12 @@ function formsOf(verbs: Words, tables: Tables): readonly VerbForm[] {
           head.length === 1 && tail.length === 0 && verbs.includes(head[0] as string),
       ),
   );
+  const isListed = (verb: string): boolean =>
+    spoken.some(([, forms]) => forms.some(({ head }) => sameWords(head, [verb])));
   return [
     ...verbs.map((verb) => ({ head: [verb], tail: [] })),
     ...spoken.flatMap(([, forms]) => forms),
-    ...verbs.flatMap((verb) => commandsOf(verb, tables)),
+    ...verbs.filter((verb) => !isListed(verb)).flatMap((verb) => commandsOf(verb, tables)),
   ];
 }
 

@@ -157,12 +157,14 @@ export function asksInClause(utterance: Utterance, tables: Tables): boolean {
 export function asksAside({ words, breaks }: Utterance, { phrases, frame }: Tables): boolean {
   const { questionStarts, requestStarts, holds, polite } = phrases;
   return [...words.keys()].slice(1).some((start) => {
-    const length = phraseAt(words, start, questionStarts);
     const isClause = breaks.has(start - 1) || standsBefore(words, start, holds);
     // "I will …" addresses nobody.
     const isAddressed = start <= LONGEST_ADDRESS && !frame.has(words[start - 1] as string);
-    const isBegun = isClause ? length > 0 : length > 1 && isAddressed;
-    return isBegun && phraseAt(words, start, [...requestStarts, ...polite]) < length;
+    if (!isClause && !isAddressed) return false;
+    const length = phraseAt(words, start, questionStarts);
+    return (
+      length > (isClause ? 0 : 1) && phraseAt(words, start, [...requestStarts, ...polite]) < length
+    );
   });
 }
 

@@ -50,33 +50,33 @@ function timeAt(
   const numberAt = (index: number): number | null =>
     isNumber(words[index]) && Number.isInteger(Number(words[index])) ? Number(words[index]) : null;
   const hourAt = (index: number): number | null => {
-    const hour = numberAt(index);
-    return hour !== null && hour <= 24 ? hour : null;
+    const number = numberAt(index);
+    return number !== null && number <= 24 ? number : null;
   };
-  const at = (index: number, hour: number, minute: number): TimeOfDay => {
+  const at = (index: number, hours: number, past: number): TimeOfDay => {
     let end = index + beside(index, 'marks');
     const [am, pm] = [beside(end, 'am'), beside(end, 'pm')];
     end += Math.max(am, pm);
-    const half = pm > 0 || hour > 12 ? 'pm' : am > 0 || hour === 0 ? 'am' : null;
-    return { start, end, hour: (hour + 24) % 24, minute, half };
+    const half = pm > 0 || hours > 12 ? 'pm' : am > 0 || hours === 0 ? 'am' : null;
+    return { start, end, hour: (hours + 24) % 24, minute: past, half };
   };
   // "Half past nine", "halb zehn", "quarter to ten", "twenty past eight".
-  for (const [list, minutes] of [
+  for (const [list, by] of [
     ['halfPast', 30],
     ['halfTo', -30],
   ] as const) {
     const length = beside(start, list);
-    const hour = hourAt(start + length);
-    if (length > 0 && hour !== null) return relative(start + length + 1, hour, minutes);
+    const of = hourAt(start + length);
+    if (length > 0 && of !== null) return relative(start + length + 1, of, by);
   }
   const quarter = beside(start, 'quarters');
   const minutes = quarter > 0 ? 15 : numberAt(start);
   const counted = start + (quarter || 1);
   if (minutes !== null && minutes < 60) {
     const [past, to] = [beside(counted, 'past'), beside(counted, 'to')];
-    const hour = hourAt(counted + (past || to));
-    if (past + to > 0 && hour !== null)
-      return relative(counted + (past || to) + 1, hour, past > 0 ? minutes : -minutes);
+    const of = hourAt(counted + (past || to));
+    if (past + to > 0 && of !== null)
+      return relative(counted + (past || to) + 1, of, past > 0 ? minutes : -minutes);
   }
   const hour = hourAt(start);
   const previous = words[start - 1] ?? '';
@@ -90,16 +90,16 @@ function timeAt(
   const time = at(start + 1, hour, 0);
   return isLed || time.end > start + 1 ? time : null;
 
-  function relative(end: number, hour: number, minutes: number): TimeOfDay {
-    const all = (hour * 60 + minutes + 24 * 60) % (24 * 60);
-    const { end: last, half } = at(end, hour, 0);
+  function relative(end: number, of: number, by: number): TimeOfDay {
+    const all = (of * 60 + by + 24 * 60) % (24 * 60);
+    const { end: last, half } = at(end, of, 0);
     return { start, end: last, hour: Math.floor(all / 60), minute: all % 60, half };
   }
 
   /** "Sixteen hundred". */
   function military(index: number): TimeOfDay | null {
     const number = numberAt(index) ?? 0;
-    const [hour, minute] = [Math.floor(number / 100), number % 100];
-    return number >= 100 && hour <= 24 && minute < 60 ? at(index + 1, hour, minute) : null;
+    const [hours, past] = [Math.floor(number / 100), number % 100];
+    return number >= 100 && hours <= 24 && past < 60 ? at(index + 1, hours, past) : null;
   }
 }

@@ -116,9 +116,9 @@ export function questionsOf(
   corpus: readonly AskedPeople[],
 ): Readonly<Record<string, AskedQuestion>> {
   return Object.fromEntries(
-    corpus.map(({ name, said: _, risky: __, options = [], ...asked }) => [
+    corpus.map(({ name, language, kind, question, options = [], action = '' }) => [
       name,
-      { ...asked, options },
+      { language, kind, question, options, action },
     ]),
   );
 }
