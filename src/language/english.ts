@@ -38,6 +38,12 @@ export const english: AnswerLanguage = {
     ok: 'okay',
     btw: 'by the way',
     nevermind: 'never mind',
+    mon: 'monday',
+    tue: 'tuesday',
+    tues: 'tuesday',
+    thu: 'thursday',
+    thurs: 'thursday',
+    fri: 'friday',
   },
 
   cardinals: {
@@ -71,8 +77,25 @@ export const english: AnswerLanguage = {
   numberLeads: ['option', 'number', 'choice', 'answer', 'auction'],
   numberHomophones: { won: 1, to: 2, too: 2, tree: 3, free: 3, for: 4, ate: 8 },
   proforms: ['one', 'ones'],
+  clock: {
+    marks: ["o'clock", 'o clock', 'hour', 'sharp'],
+    leads: ['at', 'around'],
+    am: ['am', 'a m', 'in the morning'],
+    pm: ['pm', 'p m', 'in the afternoon', 'in the evening'],
+    past: ['past', 'after'],
+    to: ['to', 'before', 'till'],
+    quarters: ['quarter', 'a quarter'],
+    halfPast: ['half past', 'half'],
+    halfTo: [],
+  },
+  inflections: [],
 
-  polite: ['please', 'thanks', 'thank you', 'thank you very much', 'many thanks', 'kindly'],
+  polite: [
+    ...words('please pls plz thanks thx ta cheers kindly sir madam maam mate'),
+    'thank you',
+    'thank you very much',
+    'many thanks',
+  ],
   leadIns: words('okay oh alright so and sorry mm hm mhm'),
   hesitations: words('um uh umm uhm er erm hmm ah well'),
   fillers: words('um uh umm uhm er erm ah eh'),
@@ -84,6 +107,7 @@ export const english: AnswerLanguage = {
     would will want wanna like take have get got pick choose select go do make give let lets
     with for to of in think guess prefer rather then just can could may might maybe probably definitely
     how about good great fine nice best works sounds see book
+    reckon suppose said say obviously nicely lovely clearly thats
     option number choice answer auction`),
 
   negations: words(`
@@ -96,34 +120,11 @@ export const english: AnswerLanguage = {
     expensive but or yesterday already was were had last_time used_to`).map((phrase) =>
     phrase.replaceAll('_', ' '),
   ),
-  quantifiers: [
-    'both',
-    'both of them',
-    'neither',
-    'none of them',
-    'none of those',
-    'none of these',
-    'none of the above',
-    'all of them',
-    'all of those',
-    'either',
-    'any of them',
-    'any one',
-    'whichever',
-    'whatever',
-    'you choose',
-    'you decide',
-    'you pick',
-    "i don't care",
-    "i don't mind",
-    "doesn't matter",
-    'surprise me',
-    'something else',
-    'pick one for me',
-    'just pick one',
-    'just choose one',
-    'any will do',
-  ],
+  quantifiers: list(`
+    both, both of them, neither, none of them, none of those, none of these, none of the
+    above, all of them, all of those, either, any of them, any one, whichever, whatever, you
+    choose, you decide, you pick, i don't care, i don't mind, doesn't matter, surprise me,
+    something else, pick one for me, just pick one, just choose one, any will do`),
   references: words(`
     cheap cheaper cheapest expensive priciest pricier dear fast faster fastest quick quicker
     quickest slow slower slowest early earlier earliest late later latest big bigger biggest
@@ -131,68 +132,17 @@ export const english: AnswerLanguage = {
     near nearer nearest closer closest better nicer nicest safer safest lower lowest higher
     highest same other different most least more less`),
 
-  holds: [
-    'wait',
-    'wait up',
-    'wait a sec',
-    'hold it',
-    'hold up',
-    'bear with me',
-    'not so fast',
-    'hold on',
-    'hang on',
-    'one moment',
-    'just a moment',
-    'one second',
-    'just a second',
-    'just a minute',
-    'a sec',
-    'one sec',
-    'not yet',
-    'give me a moment',
-    'give me a second',
-    'give me a sec',
-    'give me a minute',
-    'give me some time',
-    'one minute',
-    'just wait',
-    'two seconds',
-    'be right back',
-    'i will be right back',
-    "i'll be right back",
-  ],
-  holdTails: [
-    'a second',
-    'a sec',
-    'a moment',
-    'a minute',
-    'a bit',
-    'a little',
-    'a tick',
-    'for a second',
-    'for a sec',
-    'for a moment',
-    'for a minute',
-    'for a bit',
-    'one second',
-    'one sec',
-    'one moment',
-    'one minute',
-    'just a second',
-    'just a sec',
-    'just a moment',
-    'just a minute',
-    'just one second',
-    'just one moment',
-    'a little bit',
-    'second',
-    'moment',
-    'there',
-    'up',
-    'for me',
-    'here',
-    'everyone',
-  ],
+  holds: list(`
+    wait, wait up, wait a sec, hold it, hold up, bear with me, not so fast, hold on, hang on,
+    one moment, just a moment, one second, just a second, just a minute, a sec, one sec, not
+    yet, give me a moment, give me a second, give me a sec, give me a minute, give me some
+    time, one minute, just wait, two seconds, be right back, i will be right back, i'll be
+    right back`),
+  holdTails: list(`
+    a second, a sec, a moment, a minute, a bit, a little, a tick, for a second, for a sec, for
+    a moment, for a minute, for a bit, one second, one sec, one moment, one minute, just a
+    second, just a sec, just a moment, just a minute, just one second, just one moment, a
+    little bit, second, moment, there, up, for me, here, everyone`),
   musings: ['let me think', 'let me see', 'let me check', 'let me look', 'let us see', "let's see"],
   musingTails: [
     ...words('what whats if whether which when where who how my'),
@@ -204,316 +154,73 @@ export const english: AnswerLanguage = {
     'at the',
     'at my',
   ],
-  holdReasons: [
-    'i need',
-    'i gotta',
-    'i have got to',
-    'i am just',
-    'i am looking',
-    'i am checking',
-    'i am thinking',
-    'i am still',
-    'i am on',
-    "i'm just",
-    "i'm on",
-    "i'm getting",
-    "i'm checking",
-    "i'm asking",
-    "i'm opening",
-    "i'm finding",
-    "i'm driving",
-    "i'm not sure",
-    "i'll ask",
-    "i'll see",
-    "i'll find",
-    "i'll get",
-    'i want to check',
-    'i want to look',
-    'i want to think',
-    'someone',
-    "someone's",
-    'somebody',
-    "somebody's",
-    "there's someone",
-    "there's somebody",
-    'there is someone',
-    'my phone',
-    'my other phone',
-    'the phone',
-    'the door',
-    'the doorbell',
-    'so i can',
-    'while i',
-    'till i',
-    'until i',
-    'i need to',
-    'i have to',
-    "i'm looking",
-    "i'm thinking",
-    "i'm still",
-    "i'll check",
-    "i'll look",
-    'let me',
-    'give me',
-    'about it',
-    'for a second',
-    'for a moment',
-    'first',
-  ],
-  corrections: [
-    'no wait',
-    'no no',
-    'no sorry',
-    'no hold on',
-    'no actually',
-    'no i mean',
-    'no i meant',
-    'no make that',
-    'no make it',
-    'sorry i mean',
-    'sorry i meant',
-    'sorry no',
-    'i mean',
-    'i meant',
-    'actually',
-    'actually no',
-    'or rather',
-    'make that',
-    'make it',
-    'scratch that',
-    'strike that',
-    'correction',
-    'on second thought',
-    'on second thoughts',
-    'changed my mind',
-    'i changed my mind',
-    "i've changed my mind",
-    'but no',
-    'sorry',
-    'oops',
-  ],
+  holdReasons: list(`
+    i need, i gotta, i have got to, i am just, i am looking, i am checking, i am thinking, i
+    am still, i am on, i'm just, i'm on, i'm getting, i'm checking, i'm asking, i'm opening,
+    i'm finding, i'm driving, i'm not sure, i'll ask, i'll see, i'll find, i'll get, i want to
+    check, i want to look, i want to think, someone, someone's, somebody, somebody's, there's
+    someone, there's somebody, there is someone, my phone, my other phone, the phone, the
+    door, the doorbell, so i can, while i, till i, until i, i need to, i have to, i'm looking,
+    i'm thinking, i'm still, i'll check, i'll look, let me, give me, about it, for a second,
+    for a moment, first`),
+  corrections: list(`
+    no wait, no no, no sorry, no hold on, no actually, no i mean, no i meant, no make that, no
+    make it, sorry i mean, sorry i meant, sorry no, i mean, i meant, actually, actually no, or
+    rather, make that, make it, scratch that, strike that, correction, on second thought, on
+    second thoughts, changed my mind, i changed my mind, i've changed my mind, but no, sorry,
+    oops`),
   bareCorrections: ['no', 'nope', 'nah'],
-  repeats: [
-    'please repeat',
-    'repeat them',
-    'repeat what you',
-    'repeat these',
-    'repeat those',
-    'say again',
-    'say it once more',
-    'say that once more',
-    'say it one more time',
-    'say that one more time',
-    'say the question',
-    'say the options',
-    'tell me again',
-    'tell me the options',
-    'tell me the choices',
-    'tell me the question',
-    'tell me my options',
-    'read the options',
-    'read them again',
-    'read it again',
-    'read that again',
-    'read me the options',
-    'give me the options',
-    'list the options',
-    'what was your question',
-    'what is your question',
-    "what's the question",
-    "what's your question",
-    'what were you asking',
-    'what are you asking',
-    'what did you just',
-    'what were you saying',
-    'what was it you',
-    'what do you want to know',
-    'what were they',
-    'what were those',
-    'what were the choices',
-    'what are the choices',
-    'what are my choices',
-    'what were my choices',
-    "what're the options",
-    "what're my options",
-    'what options are there',
-    'what options do i have',
-    'what options were there',
-    'which options are there',
-    'which options do i have',
-    'which options were there',
-    'which were the options',
-    'what can i choose',
-    'what choices do i have',
-    'can you say that',
-    'could you say that',
-    'can you say it',
-    'could you say it',
-    'would you repeat',
-    'will you repeat',
-    'would you mind repeating',
-    'can i hear',
-    'could i hear',
-    'can you read the options',
-    'could you read the options',
-    'can you read the question',
-    'could you read the question',
-    'can you read that again',
-    'could you read that again',
-    "i didn't get that",
-    "i didn't get it",
-    "i didn't quite",
-    'i did not catch',
-    'i did not hear',
-    'i did not understand',
-    "i couldn't hear",
-    "i can't hear",
-    "didn't catch",
-    "didn't hear",
-    'i missed that',
-    'i missed the',
-    'you what',
-    'repeat that',
-    'repeat it',
-    'repeat the question',
-    'repeat the options',
-    'can you repeat',
-    'could you repeat',
-    'say that again',
-    'say it again',
-    'can you say that again',
-    'could you say that again',
-    'come again',
-    'what did you say',
-    'what did you ask',
-    'what was that',
-    'what was the question',
-    'what is the question',
-    'what were the options',
-    'what were my options',
-    'what are the options',
-    'what are my options',
-    "i didn't hear",
-    "i didn't catch",
-    "i didn't understand",
-    'ask me again',
-  ],
-  repeatsAlone: [
-    'what',
-    'pardon',
-    'pardon me',
-    'i beg your pardon',
-    'beg your pardon',
-    'excuse me',
-    'huh',
-    'sorry',
-    'sorry what',
-    'what sorry',
-    'what what',
-    'what again',
-    'again',
-    'repeat',
-    'one more time',
-    'once more',
-    'once again',
-    'come again',
-    'hm what',
-    'say what',
-    'what now',
-  ],
-  commands: [
-    'never mind',
-    'forget it',
-    'forget about it',
-    'forget that',
-    'stop asking',
-    'stop asking me',
-    'stop',
-    'stop it',
-    'cancel',
-    'cancel it',
-    'cancel that',
-    'leave it',
-    'quit',
-    'forget',
-    'cancel the',
-    'cancel my',
-    'stop the',
-    'stop that',
-    'drop it',
-    'skip it',
-    'skip that',
-    'not interested',
-  ],
-  putOffs: [
-    'stop',
-    'stop it',
-    'stop that',
-    'stop there',
-    'stop talking',
-    'stop reading',
-    'stop now',
-    'enough',
-    'enough of that',
-    "that's enough",
-    'that is enough',
-    'that will do',
-    "that'll do",
-    'not now',
-    'not right now',
-    'not yet',
-    'later',
-    'maybe later',
-    'some other time',
-    'another time',
-    'tell me later',
-    'tell me that later',
-    'save it for later',
-    'save that for later',
-    "i'll read it later",
-    "i'll look at it later",
-    "i don't want to hear it",
-    "i don't want to hear that",
-    "i don't want to hear it now",
-    'quiet',
-    'be quiet',
-    'hush',
-    'shush',
-    'silence',
-    'shut up',
-    'skip it',
-    'skip that',
-    'skip this',
-    'no more',
-    'leave it there',
-    'never mind',
-    'not interested',
-  ],
-  putOffTails: [
-    'thanks',
-    'thank you',
-    'for now',
-    'now',
-    'right now',
-    'for today',
-    'already',
-    'okay',
-    'later',
-  ],
-  withdrawals: [
-    "don't need",
-    'do not need',
-    "don't want",
-    'do not want',
-    'no longer need',
-    'no longer want',
-    'not needed',
-    'changed my mind',
-  ],
+  repeats: list(`
+    please repeat, repeat them, repeat what you, repeat these, repeat those, say again, say it
+    once more, say that once more, say it one more time, say that one more time, say the
+    question, say the options, tell me again, tell me the options, tell me the choices, tell
+    me the question, tell me my options, read the options, read them again, read it again,
+    read that again, read me the options, give me the options, list the options, what was your
+    question, what is your question, what's the question, what's your question, what were you
+    asking, what are you asking, what did you just, what were you saying, what was it you,
+    what do you want to know, what were they, what were those, what were the choices, what are
+    the choices, what are my choices, what were my choices, what're the options, what're my
+    options, what options are there, what options do i have, what options were there, which
+    options are there, which options do i have, which options were there, which were the
+    options, what can i choose, what choices do i have, can you say that, could you say that,
+    can you say it, could you say it, would you repeat, will you repeat, would you mind
+    repeating, can i hear, could i hear, can you read the options, could you read the options,
+    can you read the question, could you read the question, can you read that again, could you
+    read that again, i didn't get that, i didn't get it, i didn't quite, i did not catch, i
+    did not hear, i did not understand, i couldn't hear, i can't hear, didn't catch, didn't
+    hear, i missed that, i missed the, you what, repeat that, repeat it, repeat the question,
+    repeat the options, can you repeat, could you repeat, say that again, say it again, can
+    you say that again, could you say that again, come again, what did you say, what did you
+    ask, what was that, what was the question, what is the question, what were the options,
+    what were my options, what are the options, what are my options, i didn't hear, i didn't
+    catch, i didn't understand, ask me again`),
+  repeatsAlone: list(`
+    what, pardon, pardon me, i beg your pardon, beg your pardon, excuse me, huh, sorry, sorry
+    what, what sorry, what what, what again, again, repeat, one more time, once more, once
+    again, come again, hm what, say what, what now`),
+  commands: list(`
+    never mind, forget it, forget about it, forget that, stop asking, stop asking me, stop,
+    stop it, cancel, cancel it, cancel that, leave it, leave it alone, leave them, leave them
+    alone, quit, forget, cancel the, cancel my, stop the, stop that, drop it, skip it, skip
+    that, not interested`),
+  putOffs: list(`
+    stop, stop it, stop that, stop there, stop talking, stop reading, stop now, enough, enough
+    of that, that's enough, that is enough, that will do, that'll do, not now, not right now,
+    not yet, later, maybe later, some other time, another time, tell me later, tell me that
+    later, save it for later, save that for later, i'll read it later, i'll look at it later,
+    i don't want to hear it, i don't want to hear that, i don't want to hear it now, quiet, be
+    quiet, hush, shush, silence, shut up, skip it, skip that, skip this, no more, leave it
+    there, never mind, not interested`),
+  putOffTails: list(`
+    thanks, thank you, for now, now, right now, for today, already, okay, later`),
+  withdrawals: list(`
+    don't need, do not need, don't want, do not want, no longer need, no longer want, not
+    needed, changed my mind, do it myself, do that myself`),
   requests: [
-    ...words(`call phone ring text email book order reserve buy purchase get find search show read
+    ...words(`ask call phone ring text email book order reserve buy purchase get find search show read
       play pause open close turn switch set start create write draft send remind schedule add make
       give tell bring translate summarise summarize explain change cancel stop delete remove pay
+      copy attach invite share post move save note confirm raise lower lock unlock dim count
       transfer print forget ignore disregard prepare plan calculate convert download upload take
       put wake check fetch`),
     'message',
@@ -540,35 +247,42 @@ export const english: AnswerLanguage = {
     'meanwhile',
   ],
   joints: words('and also then plus'),
-  digressionStarts: [
-    'by the way',
-    'never mind',
-    'stop asking',
-    'tell me',
-    'can you tell me',
-    'could you tell me',
-    'do you know',
-    'quick question',
-    'another question',
-    'i have a question',
-    'i have another question',
-    'let me ask you',
-    'what time is it',
-    "what's the time",
-    "what's the weather",
-    'what is the weather',
-    'how is the weather',
-    'how are you',
-    'who are you',
-    'what can you do',
-  ],
+  digressionStarts: list(`
+    by the way, never mind, stop asking, tell me, can you tell me, could you tell me, do you
+    know, quick question, another question, i have a question, i have another question, let me
+    ask you, what time is it, what's the time, what's the weather, what is the weather, how is
+    the weather, how are you, who are you, what can you do`),
   questionStarts: [
     ...words(`what whats how hows why when where wheres who whos which whose
-      is are does did was were isnt arent doesnt`),
+      is are does did was were isnt arent doesnt would could should`),
     'do you',
     'do i',
     'do we',
     'do they',
+    'did you',
+    'did i',
+    'are you',
+    'am i',
+    'can i',
+    'can we',
+    'can they',
+    'can somebody',
+    'could i',
+    'could we',
+    'shall i',
+    'shall we',
+    'may i',
+    'would that',
+    'will that',
+    'will they',
+    'have we',
+    'have i',
+    'has it',
+    'has he',
+    'has she',
+    'whats the',
+    'is it',
+    'is that',
     'can you',
     'could you',
     'would you',
@@ -581,7 +295,18 @@ export const english: AnswerLanguage = {
     'would it',
     'can it',
   ],
-  requestStarts: ['how about'],
+  requestStarts: [
+    ...['would', 'could', 'should'].flatMap((verb) =>
+      ['like', 'prefer', 'be', 'do', 'go', 'take'].map((rest) => `${verb} ${rest}`),
+    ),
+    'how about',
+    'what a',
+    ...['can', 'could', 'may'].flatMap((verb) =>
+      ['i', 'we'].flatMap((who) =>
+        ['have', 'get', 'take', 'do', 'go'].map((want) => `${verb} ${who} ${want}`),
+      ),
+    ),
+  ],
 
   backchannels: list(`
     ooh, yeah, yes, yep, yup, right, sure, alright, gotcha, good, great, nice, cool, fine, wow,
@@ -601,7 +326,9 @@ export const english: AnswerLanguage = {
     great choice`),
   consent: {
     yes: [
-      ...words('yes yeah yep yup sure absolutely definitely certainly affirmative agreed granted'),
+      ...words(
+        'yes yeah yep yup aye sure absolutely definitely certainly affirmative agreed granted',
+      ),
       ...words('approve approved allow allowed confirm confirmed proceed'),
       ...lines(`
         of course
@@ -651,7 +378,10 @@ export const english: AnswerLanguage = {
         i give my permission
         i give my consent
         it's a yes
-        that's a yes`),
+        that's a yes
+        it is approved
+        it's approved
+        that's approved`),
     ],
     asides: [
       ...words(
@@ -663,6 +393,15 @@ export const english: AnswerLanguage = {
         all right
         right now
         right away
+        sure thing
+        that's right
+        that is right
+        that's correct
+        that is correct
+        from my side
+        i do
+        for heavens sake
+        for god's sake
         that's fine
         that's good
         that's great
@@ -682,7 +421,13 @@ export const english: AnswerLanguage = {
         i'm fine with that
         i'm okay with that`),
     ],
-    pronouns: words('it that this them these those the a an my our your'),
+    pronouns: [
+      ...words('it that this them these those the a an my our your all everything'),
+      'all of it',
+      'all of them',
+      'them all',
+      'it all',
+    ],
     no: [
       ...words('no nope nah never stop abort cancel deny denied reject rejected decline declined'),
       ...words('refuse refused negative'),
@@ -735,6 +480,12 @@ export const english: AnswerLanguage = {
         forget it
         forget about it
         leave it
+        leave it alone
+        leave them
+        leave them alone
+        keep it
+        keep them
+        hands off
         it's a no
         that's a no`),
     ],
@@ -766,6 +517,11 @@ export const english: AnswerLanguage = {
       please stop
       never mind`),
     notRefusals: lines(`
+      you may not be
+      you can't be
+      not saying no
+      say no
+      don't you dare not
       don't know
       do not know
       don't mind
@@ -790,8 +546,22 @@ export const english: AnswerLanguage = {
       no idea
       no objection
       no objections
+      not all
+      not every
+      not everything
+      not only
+      not until
+      not before
       not yet
       why not`),
+    conditions: [
+      ...words('if unless once until provided providing'),
+      'as long as',
+      'so long as',
+      'except for',
+    ],
+    infinitives: {},
+    separable: [],
     ironies: lines(`
       yeah right
       yeah yeah

@@ -27,6 +27,13 @@ const ordinals: Readonly<Record<string, number>> = Object.fromEntries(
 
 export const french: AnswerLanguage = {
   ...literal,
+  clock: {
+    ...literal.clock,
+    marks: ['heure', 'heures', 'h'],
+    leads: ['à', 'vers'],
+    am: ['du matin'],
+    pm: ["de l'après-midi", 'du soir'],
+  },
   code: 'fr',
   symbols: { '€': 'euro', $: 'dollar', '%': 'pourcent', '&': 'et', '+': 'plus' },
   prefixSymbols: ['€', '$'],
@@ -486,6 +493,18 @@ export const french: AnswerLanguage = {
       'pas de problème',
       'pas de souci',
     ],
+    conditions: [
+      'si',
+      'sauf si',
+      'à condition',
+      'tant que',
+      'pourvu que',
+      'à moins que',
+      'seulement si',
+      'dès que',
+    ],
+    infinitives: {},
+    separable: [],
     yesLabels: ['oui'],
     noLabels: ['non'],
   },

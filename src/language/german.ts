@@ -27,6 +27,29 @@ const cardinals: Readonly<Record<string, number>> = Object.fromEntries([
 ]);
 const stems = words('erst zweit dritt viert fünft sechst siebt acht neunt zehnt');
 
+/** A question without a question word begins with its verb, and its subject follows. */
+const askedBy = [
+  ...`soll sollen sollte sollten darf dürfen kann können könnte könnten muss müssen will wollen ist sind war
+    waren wird werden würde hat haben hatte kommt kommen geht gehen fährt fahren gibt braucht brauchen passt
+    passen reicht bleibt bleiben steht liegt läuft macht machen sagt heißt dauert kostet kennt weiß mag`
+    .split(/\s+/)
+    .flatMap((verb) =>
+      'ich er sie es wir man der die das da dein deine mein meine unser unsere jemand'
+        .split(' ')
+        .map((subject) => `${verb} ${subject}`),
+    ),
+  ...`sollst darfst kannst könntest musst willst möchtest magst bist warst wirst würdest hast hattest kommst gehst
+    fährst brauchst bleibst machst sagst kennst weißt meinst glaubst denkst findest nimmst`
+    .split(/\s+/)
+    .map((verb) => `${verb} du`),
+  ...`seid habt kommt wollt könnt geht fahrt braucht macht`
+    .split(/\s+/)
+    .map((verb) => `${verb} ihr`),
+  ...`können möchten wollen haben sind meinen wissen kommen brauchen`
+    .split(/\s+/)
+    .map((verb) => `${verb} Sie`),
+];
+
 /** As utterances are compared: without accents. */
 function folded(word: string): string {
   return word
@@ -48,6 +71,12 @@ export const german: AnswerLanguage = {
     stunden: 'stunde',
     std: 'stunde',
     jaja: 'ja ja',
+    jawoll: 'jawohl',
+    runter: 'herunter',
+    rauf: 'herauf',
+    wurscht: 'egal',
+    wurst: 'egal',
+    ...Object.fromEntries(words('ned net nid nit nod nud').map((word) => [word, 'nicht'])),
   },
   cardinals,
   multipliers: { hundert: 100, tausend: 1_000 },
@@ -58,12 +87,25 @@ export const german: AnswerLanguage = {
   ),
   lastWords: words('letzte letzten letzter letztes'),
   numberLeads: words('option nummer auswahl antwort'),
+  clock: {
+    marks: ['Uhr', 'h'],
+    leads: ['um', 'gegen', 'ab'],
+    am: ['morgens', 'früh', 'in der Früh', 'vormittags', 'am Morgen', 'am Vormittag'],
+    pm: ['nachmittags', 'abends', 'am Nachmittag', 'am Abend'],
+    past: ['nach'],
+    to: ['vor'],
+    quarters: ['Viertel'],
+    halfPast: [],
+    halfTo: ['halb'],
+  },
+  inflections: words('e en er es em s n'),
   verbsLast: true,
   frame: words(`
     ich du sie er es wir ihr mir mich uns dir der die das den dem des ein eine einen einem einer
     ist sind wäre bin habe hätte möchte will würde würd nehme nehm nimm nehmen nehmt wählen wähle
     hätt für zu in von vom dann einfach lieber wohl glaube denke dass mit mal bitte geben gib
-    buchen buche buch gern gerne gut am besten hier so option nummer auswahl antwort`),
+    sagen sage sag hab hätten wär wäre tät i a an es d de des dr aan halt eben doch schon eh gell wohl nur bloß
+    reicht langt lieber gscheit buchen buche buch gern gerne gut am besten hier so termin variante vorschlag option nummer auswahl antwort`),
   doubts: lines(`
     zu teuer
     zu langsam
@@ -103,8 +145,15 @@ export const german: AnswerLanguage = {
     früheste frühesten spät späte später spätere späteren späteste größer größere größeren größte
     klein kleine kleiner kleinere kleineren kleinste kürzer kürzere kürzeste länger längere längste
     nähere nächste besser bessere besseren beste besten gleiche gleichen andere anderen anderes`),
-  polite: ['bitte', 'danke', 'danke schön', 'vielen Dank', 'gern', 'gerne'],
-  leadIns: words('okay ach also und gut na'),
+  polite: [
+    ...words('bitte danke gern gerne bittschön bitteschön dankschön merci'),
+    'danke schön',
+    'bitte schön',
+    'vielen Dank',
+    'sehr gern',
+    'sehr gerne',
+  ],
+  leadIns: words('okay ach also und gut na passt mhm ah aha'),
   hesitations: words('äh ähm öh hmm hm tja'),
   fillers: words('äh ähm öh'),
   unfinished: words(`
@@ -112,7 +161,9 @@ export const german: AnswerLanguage = {
     mein meine meinen meinem meiner dein deine deinen unser unsere unseren ihr ihre ihren ihrem ihrer
     zum zur für von vom in im am bei beim mit nach um über gegen ohne
     und oder aber weil dass wenn ob als ich wir möchte würde könnte hätte`),
-  negations: words('nein nee nö nicht nichts nie niemals kein keine keinen keinem keiner ohne'),
+  negations: words(
+    'nein nee nö nicht nichts nie niemals kein keine keinen keinem keiner ohne außer',
+  ),
   holds: [
     'warte',
     'warten Sie',
@@ -130,6 +181,12 @@ export const german: AnswerLanguage = {
     'Momentchen',
     'einen kleinen Moment',
     'kleinen Moment',
+    'Momenterl',
+    'Momentli',
+    'wart amal',
+    'wart mal',
+    'wart kurz',
+    'sekündchen',
     'einen kurzen Moment',
     'kurzen Moment',
     'nur einen Moment',
@@ -154,19 +211,32 @@ export const german: AnswerLanguage = {
     Moment
     Sekunde
     Augenblick`),
-  musings: lines(`
+  musings: [
+    ...['lass mich', 'lassen Sie mich', 'lass', 'ich muss', 'ich will'].flatMap((start) =>
+      ['', ' mal', ' kurz', ' mal kurz', ' schnell', ' noch', ' erst', ' kurz mal'].flatMap(
+        (adverb) =>
+          words(
+            'schauen gucken sehen nachsehen nachschauen nachgucken prüfen überlegen nachdenken fragen',
+          ).map((verb) => `${start}${adverb} ${verb}`),
+      ),
+    ),
+    ...lines(`
     mal sehen
-    lass mich überlegen
-    lassen Sie mich überlegen
-    lass mich nachdenken
-    lass mich mal überlegen
-    lass mich kurz überlegen
     ich überlege
     ich überlege noch
     ich denke nach
+    ich überleg
+    ich überleg noch
+    mal schauen
+    schauen wir mal
     mal überlegen`),
+  ],
   musingTails: words('was ob wann welche welcher wo wie wer'),
-  holdReasons: lines(`
+  holdReasons: [
+    ...words('such schau guck frag hol prüf les rechne rechn zähl überleg seh').map(
+      (verb) => `ich ${verb}`,
+    ),
+    ...lines(`
     ich muss
     ich schaue
     ich schau
@@ -191,6 +261,7 @@ export const german: AnswerLanguage = {
     mein Telefon
     das Telefon
     bis ich`),
+  ],
   corrections: lines(`
     nein
     nee
@@ -297,6 +368,9 @@ export const german: AnswerLanguage = {
     vergessen Sie das
     hör auf
     hören Sie auf
+    hör auf zu fragen
+    hören Sie auf zu fragen
+    frag nicht mehr
     lass das
     lass es
     lassen Sie das
@@ -321,6 +395,8 @@ export const german: AnswerLanguage = {
     nicht jetzt
     jetzt nicht
     gerade nicht
+    jetzt gerade nicht
+    im Moment nicht
     noch nicht
     später
     vielleicht später
@@ -358,11 +434,22 @@ export const german: AnswerLanguage = {
     keine mehr
     keinen mehr
     doch nicht
+    doch kein
+    doch keine
+    doch keinen
     brauchen nicht
+    mag kein
+    mag keine
+    mag keinen
+    mache ich selbst
+    mach ich selbst
+    mache ich selber
+    mach ich selber
     anders überlegt`),
   requests: [
     ...words(`
-      ruf bestell bestelle buch buche reservier reserviere kauf kaufe such suche finde zeig zeige
+      kopier kopiere häng hänge leg lege lad lade dreh drehe teil teile speicher speichere notier notiere
+      frag frage trag trage überleg lass schau schaue ruf bestell bestelle buch buche reservier reserviere kauf kaufe such suche finde zeig zeige
       lies spiel spiele öffne mach mache erstell erstelle schreib schreibe schick schicke sende
       erinner erinnere stell stelle sag sage gib hol hole bring bringe ändere storniere lösch lösche
       hilf übersetz übersetze erklär erkläre vergiss besorg besorge plan plane verschieb
@@ -429,13 +516,25 @@ export const german: AnswerLanguage = {
     weißt du
     wissen Sie`),
   questionStarts: [
-    ...words(`was wie warum wieso weshalb wann wo woher wohin wer wen wem wessen welche welcher
+    ...words(`wofür wozu womit woran worauf worüber wovon wodurch wobei was wie warum wieso weshalb wann wo woher wohin wer wen wem wessen welche welcher
       welches welchen welchem ist sind hat haben gibt kostet`),
     'an wen',
     'für wen',
     'mit wem',
     'um wie viel',
     'für wie viele',
+    ...askedBy,
+  ],
+  requestStarts: [
+    'wie immer',
+    'wie letztes',
+    'wie letzten',
+    'wie letzte',
+    'wie sonst',
+    'wie üblich',
+    'wie gehabt',
+    'wie beim',
+    'wie gestern',
   ],
   backchannels: list(`
     ja, jo, jap, genau, klar, stimmt, richtig, gut, schön, verstehe, achso, natürlich, sehr gut, ich
@@ -451,7 +550,9 @@ export const german: AnswerLanguage = {
     klar, in ordnung, vielen dank, gute wahl`),
   consent: {
     yes: [
-      ...words('ja jawohl jo klar natürlich selbstverständlich einverstanden'),
+      ...words('ja jawohl jo jup jep jap klar klaro natürlich selbstverständlich einverstanden'),
+      ...words('freilich unbedingt'),
+      'na klar',
       ...words('genehmigt erlaubt bestätigt'),
       'auf jeden Fall',
       'nur zu',
@@ -462,13 +563,40 @@ export const german: AnswerLanguage = {
       'tu es',
       'du darfst',
       'Sie dürfen',
+      'darfst du',
+      'dürfen Sie',
+      'das darfst du',
+      'das dürfen Sie',
+      'kannst du machen',
+      'können Sie machen',
+      'das kannst du machen',
+      'ist genehmigt',
       'ich stimme zu',
       'ich bin einverstanden',
       'ich erlaube es',
       'ich genehmige es',
     ],
-    asides: [...words('okay ach also und gut na dann jetzt doch prima super'), 'in Ordnung'],
-    pronouns: words(`es das die den sie ihn der dem mein meine meinen dein deine deinen ihr ihre
+    asides: [
+      ...words('okay ach also und gut na dann jetzt doch prima super'),
+      ...words('passt genau voll mach oh'),
+      'in Ordnung',
+      'mach mal',
+      'mach nur',
+      'mach ruhig',
+      'das passt',
+      'weg damit',
+      'geht klar',
+      'das geht klar',
+      'geht in Ordnung',
+      'das geht in Ordnung',
+      'das ist in Ordnung',
+      'sei so gut',
+      'seien Sie so gut',
+      'so schnell wie möglich',
+      'um Gottes willen',
+    ],
+    pronouns:
+      words(`alle alles es das die den sie ihn der dem mein meine meinen dein deine deinen ihr ihre
       ihren`),
     ironies: lines(`
       ja ja
@@ -561,6 +689,7 @@ export const german: AnswerLanguage = {
         kaufen Sie
         kaufen`),
       transfer: lines(`
+        überweis
         überweise
         überweisen Sie
         überweisen`),
@@ -575,7 +704,9 @@ export const german: AnswerLanguage = {
         stoppen`),
     },
     no: [
-      ...words('nein nee nö niemals stopp abbrechen abgelehnt ablehnen verboten'),
+      ...words('nein nee nö naa niemals stopp abbrechen abgelehnt ablehnen verboten'),
+      'nix da',
+      'Finger weg',
       'auf keinen Fall',
       'lieber nicht',
       'jetzt nicht',
@@ -590,6 +721,11 @@ export const german: AnswerLanguage = {
     ],
     refusals: words('nicht niemals kein keine keinen'),
     notRefusals: [
+      ...words('die den das alle alles jede jeden jedes nein nur vor bevor von vom so dass').map(
+        (word) => `nicht ${word}`,
+      ),
+      'nichts dagegen',
+      'nicht schlecht',
       'weiß nicht',
       'ich weiß es nicht',
       'nicht sicher',
@@ -600,6 +736,15 @@ export const german: AnswerLanguage = {
       'keine Ahnung',
       'keine Sorge',
     ],
+    conditions: [
+      ...words('wenn wenns falls sofern solange sobald außer vorausgesetzt'),
+      'bis auf',
+      'es sei denn',
+    ],
+    infinitives: { en: ['', 'e', 'en Sie'], n: ['', 'e', 'n Sie'] },
+    separable: words(
+      'herunter hinunter herauf hinauf heraus hinaus herein hinein fest fern bereit ein aus an ab auf zu vor nach mit weg los her hin fort weiter zurück frei durch rein raus',
+    ),
     yesLabels: ['ja'],
     noLabels: ['nein'],
   },

@@ -21,6 +21,8 @@ export interface ConsentTables {
   readonly asks: readonly string[];
   /** Longer phrases with a refusal or a no in them that deny nothing: `don't know`, `no problem`. */
   readonly notRefusals: readonly string[];
+  /** Words that begin a condition: `if`. A refusal in it denies nothing, and no yes approves beside it. */
+  readonly conditions: readonly string[];
   /**
    * Assent that is as often meant ironically, or to put the assistant off: `yeah right`. It is no consent.
    */
@@ -31,9 +33,33 @@ export interface ConsentTables {
    * understood in every language.
    */
   readonly verbs: Readonly<Record<string, readonly string[]>>;
+  /**
+   * How a command is made from the infinitive in a question, if no table lists the verb: the endings of infinitives,
+   * and by each what stands in its place in a command: `en` as `e`, `en Sie`.
+   */
+  readonly infinitives: Readonly<Record<string, readonly string[]>>;
+  /** Prefixes that leave the verb in a command: `ein` in `schalte … ein`. */
+  readonly separable: readonly string[];
   /** A label that begins with one of these is the yes (the no) among the options. */
   readonly yesLabels: readonly string[];
   readonly noLabels: readonly string[];
+}
+
+/** How times of the day are said. Every list may be empty. */
+export interface ClockTables {
+  /** Words after an hour: `o'clock`. */
+  readonly marks: readonly string[];
+  /** Words before a time: `at`. */
+  readonly leads: readonly string[];
+  readonly am: readonly string[];
+  readonly pm: readonly string[];
+  /** Words between minutes and the hour that they follow, or come before: `past`, `to`. */
+  readonly past: readonly string[];
+  readonly to: readonly string[];
+  readonly quarters: readonly string[];
+  /** Words before an hour for thirty minutes after it, or before it: `half past`, German `halb`. */
+  readonly halfPast: readonly string[];
+  readonly halfTo: readonly string[];
 }
 
 /** The tables of one language. Every list may be empty. */
@@ -66,6 +92,10 @@ export interface AnswerLanguage {
   readonly numberHomophones: Readonly<Record<string, number>>;
   /** Words, numbers among them, that can stand for a noun: `the premium one`. */
   readonly proforms: readonly string[];
+
+  readonly clock: ClockTables;
+  /** Endings that a word of a label may have in an answer: German `e` in `das rote`. */
+  readonly inflections: readonly string[];
 
   /** Whether the verb of the action is the last word of a question: "soll ich sie schicken?". */
   readonly verbsLast: boolean;
@@ -177,6 +207,18 @@ export const literal: AnswerLanguage = {
   numberLeads: [],
   numberHomophones: {},
   proforms: [],
+  clock: {
+    marks: [],
+    leads: [],
+    am: [],
+    pm: [],
+    past: [],
+    to: [],
+    quarters: [],
+    halfPast: [],
+    halfTo: [],
+  },
+  inflections: [],
   verbsLast: false,
   elisions: [],
   polite: [],
@@ -215,9 +257,12 @@ export const literal: AnswerLanguage = {
     no: [],
     refusals: [],
     notRefusals: [],
+    conditions: [],
     ironies: [],
     asks: [],
     verbs: {},
+    infinitives: {},
+    separable: [],
     yesLabels: [],
     noLabels: [],
   },

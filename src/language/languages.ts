@@ -144,6 +144,9 @@ function expecting(what: string, fits: (value: unknown) => boolean): OptionCheck
   return optional((value) => (fits(value) ? null : `expected ${what}`));
 }
 
+const keysOf = (value: object): string => Object.keys(value).toSorted().join();
+const sameKeys = (one: object, other: object): boolean => keysOf(one) === keysOf(other);
+
 const text = expecting('a text', isText);
 const texts = expecting('a list of texts', isTexts);
 const textByWord = expecting('texts by word', (value) => isRecordOf(value, isText));
@@ -158,10 +161,15 @@ const consentChecks: OptionChecks<ConsentTables> = {
   refusals: texts,
   asks: texts,
   notRefusals: texts,
+  conditions: texts,
   ironies: texts,
   verbs: expecting('lists of texts by the first word of a tool', (value) =>
     isRecordOf(value, isTexts),
   ),
+  infinitives: expecting('lists of texts by the ending of an infinitive', (value) =>
+    isRecordOf(value, isTexts),
+  ),
+  separable: texts,
   yesLabels: texts,
   noLabels: texts,
 };
@@ -182,15 +190,16 @@ const tableChecks: OptionChecks<AnswerLanguageTables> = {
   lastWords: texts,
   ofTwo: expecting(
     'an object with the lists `first` and `second`',
-    (value) =>
-      isRecordOf(value, isTexts) &&
-      Object.keys(value as object)
-        .toSorted()
-        .join() === 'first,second',
+    (value) => isRecordOf(value, isTexts) && sameKeys(value as object, literal.ofTwo),
   ),
   numberLeads: texts,
   numberHomophones: numberByWord,
   proforms: texts,
+  clock: expecting(
+    'an object with the lists of `ClockTables`',
+    (value) => isRecordOf(value, isTexts) && sameKeys(value as object, literal.clock),
+  ),
+  inflections: texts,
   verbsLast: expecting('a boolean', (value) => typeof value === 'boolean'),
   elisions: texts,
   polite: texts,

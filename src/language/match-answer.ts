@@ -20,22 +20,29 @@
 //   MATCH-APPROVAL-4. A filler ("um") changes nothing; a sound of doubt ("hmm") is no filler.
 //   MATCH-APPROVAL-5. Assent that is as often ironical ("yeah, right") is no consent.
 
+import { backchannelIn } from './backchannel.ts';
 import type { AnswerLanguage } from './language.ts';
 import { languageFor } from './languages.ts';
 import { digression, hold, repeat, unclear, type AnswerableQuestion, type Match } from './match.ts';
-import { matchChoice, contentOf } from './match-choice.ts';
+import { contentOf } from './choice.ts';
+import { matchChoice } from './match-choice.ts';
 import {
+  asksAside,
   asksInClause,
+  changesMind,
   commandAtStart,
   isCommand,
   isHold,
+  isPutOff,
   requestsBeforehand,
+  requestsInClause,
   startsDigression,
   wantsRepeat,
   withdraws,
   startsQuestion,
   requestsIn,
 } from './side-talk.ts';
+import { noNames, verdictOf, type Names } from './verdict.ts';
 import {
   sameWords,
   tablesOf,
@@ -116,8 +123,34 @@ function matchFreeText(
     return verb.length >= MIN_VERB_CHARS && asked.some((word) => word.startsWith(verb));
   };
   const requests = requestsIn(said, tables).filter((index) => !echoes(index));
-  const isDoubtful = said.asks || isPutFirst || requests.length > 0;
+  // A turn of the lead model costs less than a wish that is taken for an answer.
+  const isDoubtful =
+    said.asks ||
+    isPutFirst ||
+    requests.length > 0 ||
+    requestsInClause(said, tables) ||
+    startsQuestion(said, tables) ||
+    asksAside(said, tables) ||
+    isPutOff(said, tables) ||
+    changesMind(said, tables) ||
+    answersNothing(said, tables);
   return isDoubtful ? { ...text, doubt: true } : text;
+}
+
+/**
+ * Tells whether the words are no more than attention ("all right"), "whatever", or what keeps the user from an answer
+ * ("I have to ask Tom").
+ */
+function answersNothing(said: Utterance, tables: Tables): boolean {
+  const { phrases, noise, listening } = tables;
+  const words = said.words.filter((word) => !noise.has(word));
+  const isPlain = [...phrases.yes, ...phrases.no].some((phrase) => sameWords(said.words, phrase));
+  return (
+    said.words.every((word) => listening.has(word)) ||
+    (!isPlain && backchannelIn(said.raw, tables.language.code) === 'whole') ||
+    phrases.quantifiers.some((phrase) => sameWords(words, phrase)) ||
+    (phraseAt(words, 0, phrases.holdReasons) > 1 && phraseAt(words, 0, phrases.musings) === 0)
+  );
 }
 
 /** Returns the words of a question that name its subject. */
@@ -153,72 +186,31 @@ function matchApproval(
   const names = namesOf(question, tables);
   // "Cancel it" is no refusal if the question was whether to cancel.
   const no = tables.phrases.no.filter((phrase) => !names.all.has(phrase.join(' ')));
-  const verdict = verdictOf(words, { ...tables.phrases, no }, names);
+  const listed = { ...tables.phrases, no };
+  const verdict = verdictOf(words, listed, names);
   if (verdict === 'action' || (verdict && said.asks)) return unclear;
+  // "Yes. No, wait. No." is a no; "no, wait, yes" is neither.
+  const turned = verdictOf(words.slice(endOfTurns(words, tables, no)), listed, names);
+  if (turned === 'no' && !said.asks) return denied;
+  const isTakenBack = turned === 'yes' && verdict !== 'yes';
+  if (isTakenBack && (verdict === 'no' || refuses(words, tables, no))) return unclear;
   if (verdict === 'yes' && isIronical(words, tables)) return unclear;
   if (verdict) return verdict === 'no' ? denied : approved;
   if (isCommand(utterance, tables)) return denied;
 
   const isQuestion = said.asks || startsQuestion(utterance, tables);
   if (!isQuestion && refuses(words, tables, no)) return denied;
-  if (isHold(utterance, tables, 'anywhere'))
+  const isAsked = isHold(utterance, tables, 'anywhere') && !asksAside(utterance, tables);
+  if (isAsked || isHold(utterance, tables, 'whole'))
     // "Let me think … yes": a hold would keep a user who has answered waiting.
     return endsInConsent(words, tables) ? unclear : hold;
   const isOther =
-    isQuestion || startsDigression(utterance, tables) || startsRequest(utterance, tables);
+    isQuestion ||
+    asksAside(utterance, tables) ||
+    startsDigression(utterance, tables) ||
+    startsRequest(utterance, tables);
   return isOther ? digression : unclear;
 }
-
-type Said = 'nothing' | 'action' | 'yes' | 'no';
-
-/** The later of two of them is the meaning of both together. */
-const WEIGHT: readonly Said[] = ['nothing', 'action', 'yes', 'no'];
-
-/**
- * Reads the words as a sequence of listed phrases; null if a word is left over, or there is none. `action`:
- * the action was only named.
- */
-function verdictOf(
-  words: Words,
-  phrases: Tables['phrases'],
-  names: Names,
-): Exclude<Said, 'nothing'> | null {
-  const lists: readonly { readonly entries: Phrases; readonly says: Said }[] = [
-    { entries: phrases.no, says: 'no' },
-    { entries: phrases.yes, says: 'yes' },
-    { entries: phrases.polite, says: 'nothing' },
-    { entries: phrases.asides, says: 'nothing' },
-  ];
-  // For each number of words read so far: the possible meanings ("please do not" has two readings; only one
-  // of them reaches the end).
-  const readings: Set<Said>[] = [...words, ''].map(() => new Set());
-  readings[0]?.add('nothing');
-  for (let start = 0; start < words.length; start += 1) {
-    const named = names.byFirst.get(words[start] as string) ?? [];
-    for (const said of readings[start] ?? []) {
-      for (const { entries, says } of [...lists, { entries: named, says: 'action' as const }]) {
-        for (const entry of entries) {
-          if (!standsAt(words, start, entry)) continue;
-          const together = WEIGHT.indexOf(says) > WEIGHT.indexOf(said) ? says : said;
-          readings[start + entry.length]?.add(together);
-        }
-      }
-    }
-  }
-  const whole = readings[words.length];
-  if (whole?.has('no')) return 'no';
-  if (whole?.has('yes')) return 'yes';
-  return whole?.has('action') ? 'action' : null;
-}
-
-/** How an action may be named beside a yes. */
-interface Names {
-  readonly byFirst: ReadonlyMap<string, Phrases>;
-  /** The words of each, with a space between them. */
-  readonly all: ReadonlySet<string>;
-}
-
-const noNames: Names = { byFirst: new Map(), all: new Set() };
 
 /** The names for the last question in each language: several utterances are read against one question. */
 const lastNames = new WeakMap<Tables, { readonly key: string; readonly names: Names }>();
@@ -285,10 +277,27 @@ function formsOf(verbs: Words, tables: Tables): readonly VerbForm[] {
           head.length === 1 && tail.length === 0 && verbs.includes(head[0] as string),
       ),
   );
+  const isListed = (verb: string): boolean =>
+    spoken.some(([, forms]) => forms.some(({ head }) => sameWords(head, [verb])));
   return [
     ...verbs.map((verb) => ({ head: [verb], tail: [] })),
     ...spoken.flatMap(([, forms]) => forms),
+    ...verbs.filter((verb) => !isListed(verb)).flatMap((verb) => commandsOf(verb, tables)),
   ];
+}
+
+/** Makes the commands of a regular verb from its infinitive: "einschalten" becomes "schalte … ein". */
+function commandsOf(verb: string, { infinitives, separable }: Tables): readonly VerbForm[] {
+  const rule = infinitives.find(([ending]) => verb.endsWith(ending));
+  if (!rule) return [];
+  const [ending, commands] = rule;
+  const stem = verb.slice(0, -ending.length);
+  const parts = separable
+    .filter((prefix) => stem.startsWith(prefix) && stem.length - prefix.length >= MIN_VERB_CHARS)
+    .map((prefix) => ({ bare: stem.slice(prefix.length), tail: [prefix] }));
+  return [{ bare: stem, tail: [] }, ...parts].flatMap(({ bare, tail }) =>
+    commands.map(([end, ...rest]) => ({ head: [`${bare}${end}`, ...rest], tail })),
+  );
 }
 
 /**
@@ -336,6 +345,16 @@ function startsRequest(said: Utterance, tables: Tables): boolean {
   return start !== undefined && start === first && start === 0;
 }
 
+/** Returns the index behind the last words that ask for time or take something back; 0 if there are none. */
+function endOfTurns(words: Words, { phrases }: Tables, no: Phrases): number {
+  const corrections = phrases.corrections.filter(
+    (phrase) => !no.some((refusal) => sameWords(refusal, phrase)),
+  );
+  const turns = [...phrases.holds, ...corrections];
+  const ends = words.map((_, start) => start + phraseAt(words, start, turns));
+  return Math.max(0, ...ends.filter((end, start) => end > start));
+}
+
 /**
  * Tells whether the words contain a refusal ("yes, but don't send it"), or begin with a no and continue ("no,
  * send it to Peter").
@@ -344,7 +363,10 @@ function refuses(words: Words, { phrases }: Tables, no: Phrases): boolean {
   const harmless = phrases.notRefusals.flatMap((phrase) =>
     findPhrase(words, phrase).map((start) => ({ start, end: start + phrase.length })),
   );
+  // "Yes, if no invoice is among them": a condition refuses nothing.
+  const condition = words.findIndex((_, index) => phraseAt(words, index, phrases.conditions) > 0);
   const counts = (start: number, length: number): boolean =>
+    (condition === -1 || start < condition) &&
     !harmless.some((phrase) => phrase.start <= start && start + length <= phrase.end);
   for (const phrase of phrases.refusals)
     if (findPhrase(words, phrase).some((start) => counts(start, phrase.length))) return true;

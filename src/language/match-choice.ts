@@ -21,6 +21,7 @@ import {
   type MatchEvidence,
 } from './match.ts';
 import {
+  asksAside,
   commandAtStart,
   isCommand,
   isHold,
@@ -33,19 +34,18 @@ import {
   type Turn,
 } from './side-talk.ts';
 import { findPhrase, phraseAt, sameWords, standsAt, type Tables, type Words } from './tables.ts';
-import {
-  fold,
-  from,
-  isNumber,
-  ordinalOf,
-  wordsOf,
-  type Utterance,
-  readUtterance,
-} from './utterance.ts';
+import { asLabelled, choicesOf, contentOf, isSlight, labelWord, type Choice } from './choice.ts';
+import { fold, from, isNumber, ordinalOf, wordsOf, type Utterance } from './utterance.ts';
+import { minSimilarity, nearestOption } from './nearest-option.ts';
 import { similarity } from './similarity.ts';
+import { isTime, timesIn } from './times.ts';
+import { verdictOf, type Names } from './verdict.ts';
 
 /** Content words beside a label in a sentence; a sentence with more is rather a remark that mentions it. */
 const maxWordsBeside = 3;
+
+/** Words of a sentence that mentions an option beside other things; a longer one is a remark. */
+const LONGEST_CHOICE = 8;
 
 /** Words beside "neither" or "I don't care"; a sentence with more has another subject. */
 const MOST_BESIDE_QUANTIFIER = 3;
@@ -136,10 +136,18 @@ function read(asked: Asked, said: Utterance, after: Turn['kind'] | null): Match 
     return byContrast(sentence) ?? (isLong && mentions.length === 0 ? digression : unclear);
   const found =
     byMention(sentence) ??
+    byTime(choices, said, tables) ??
     byPositionOrWords(choices, said, tables) ??
+    byOrdinalOf(asked, said) ??
+    byPositionOrWords(choices, asLabelled(said, choices, tables), tables) ??
     byNearness(choices, said, tables);
-  // "Honey, do we like the premium one?", "The premium one is quiet?"
-  if (found?.kind === 'option' && said.asks && alien > 0) return { ...found, doubt: true };
+  // "Honey, do we like the premium one?", "The premium one is quiet?", "Premium and a coffee"
+  const isDoubtful =
+    (said.asks && alien > 0) ||
+    isAboutOther(sentence, asked) ||
+    asksAside(said, tables) ||
+    addsTo(sentence, asked);
+  if (found?.kind === 'option' && isDoubtful) return { ...found, doubt: true };
   if (found) return found;
   if (said.asks) return digression;
   const bare = withoutRequest(asked, said);
@@ -163,15 +171,17 @@ function afterTurn(
     !said.proforms.has(index) &&
     (isNumber(word) ||
       ordinalOf(word) !== null ||
-      asked.choices.some(({ content }) => content.includes(word)));
-  const turn = lastTurn(said, tables, isOutside, (index) => {
-    const before = said.words.slice(0, index);
-    return (
-      mentions.some(({ end }) => end <= index) ||
-      before.some(chooses) ||
-      asked.choices.some(({ label }) => label.length > 0 && findPhrase(before, label).length > 0)
-    );
-  });
+      asked.choices.some(({ content }) =>
+        content.includes(labelWord(word, asked.choices, tables)),
+      ));
+  // The words of the first name end before this index: labels, mentioned or within longer ones, and words of options.
+  const named = asked.choices.flatMap(({ label }) =>
+    label.length > 0 ? findPhrase(said.words, label).map((start) => start + label.length) : [],
+  );
+  const first = said.words.findIndex(chooses);
+  const ends = [...mentions.map(({ end }) => end), ...named, ...(first === -1 ? [] : [first + 1])];
+  const firstEnd = ends.reduce((least, one) => Math.min(least, one), Infinity);
+  const turn = lastTurn(said, tables, isOutside, (index) => firstEnd <= index);
   if (!turn) return null;
   const tail = from(said, turn.end);
   const isEmpty =
@@ -251,16 +261,62 @@ function refersToOption({ words, proforms }: Utterance, index: number, { choices
   );
 }
 
-/** "Not economy, premium": of two named options, one is ruled out. */
-function byContrast({
-  mentions,
-  isOutside,
-  choices,
-  said,
-  tables,
-  isDoubted,
-}: Sentence): Match | null {
+/** Tells whether something else comes before an option: "my sister is vegan", "two minicabs". */
+function isAboutOther({ mentions, said, tables }: Sentence, asked: Asked): boolean {
+  const start = Math.min(...mentions.map((mention) => mention.start));
+  return contentOf(said, tables).some(
+    (index) => index < start && mentions.length > 0 && !isAbout(said.words[index] as string, asked),
+  );
+}
+
+/** Tells whether something else is added to an option: "premium and a coffee". */
+function addsTo({ mentions, isOutside, said, tables }: Sentence, asked: Asked): boolean {
+  const end = Math.min(...mentions.map((mention) => mention.end));
+  const joint = said.words.findIndex(
+    (_, index) =>
+      index >= end && isOutside(index) && phraseAt(said.words, index, tables.phrases.joints) > 0,
+  );
+  return (
+    joint !== -1 &&
+    contentOf(said, tables).some(
+      (index) => index > joint && isOutside(index) && !isAbout(said.words[index] as string, asked),
+    )
+  );
+}
+
+/** A label, or a word that only some labels have. */
+interface Naming {
+  readonly named: readonly Choice[];
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Returns what names options: labels, and words of labels outside of them. */
+function namingsIn({ mentions, isOutside, choices, said, tables }: Sentence): readonly Naming[] {
+  const namings: Naming[] = mentions.map(({ choice, start, end }) => ({
+    named: [choice],
+    start,
+    end,
+  }));
+  for (const start of contentOf(said, tables).filter(isOutside)) {
+    const word = labelWord(said.words[start] as string, choices, tables);
+    const named = choices.filter(({ label }) => label.includes(word));
+    const last = namings.at(-1);
+    // "T" and "16" are one name.
+    const both = last?.end === start ? last.named.filter((one) => named.includes(one)) : [];
+    if (both.length > 0 && last) namings.splice(-1, 1, { ...last, named: both, end: start + 1 });
+    else if (named.length > 0) namings.push({ named, start, end: start + 1 });
+  }
+  return namings.filter(({ named }) => named.length < choices.length);
+}
+
+/** "Not economy, premium", "not the T14, the T16": of the named options, all but one are ruled out. */
+function byContrast(sentence: Sentence): Match | null {
+  const { mentions, choices, said, tables, isDoubted } = sentence;
   const { words } = said;
+  const namings = namingsIn(sentence);
+  const isOutside = (index: number): boolean =>
+    sentence.isOutside(index) && !namings.some(({ start, end }) => index >= start && index < end);
   // A bare "no" between two options may take back the first, or rule out the second.
   const { bareCorrections } = tables.phrases;
   const negations = tables.phrases.negations.filter(
@@ -268,7 +324,7 @@ function byContrast({
   );
   if (bareCorrections.some((phrase) => findPhrase(words, phrase, isOutside).length > 0))
     return null;
-  const isRuledOut = ({ start }: Mention): boolean => {
+  const isRuledOut = ({ start }: Naming): boolean => {
     for (let index = start - 1; index >= 0 && isOutside(index); index -= 1) {
       if (said.breaks.has(index)) return false;
       if (negations.some((phrase) => standsAt(words, index + 1 - phrase.length, phrase)))
@@ -277,17 +333,21 @@ function byContrast({
     }
     return false;
   };
-  const out = new Set(mentions.filter(isRuledOut).map(({ choice }) => choice));
+  const ruledOut = namings.filter(isRuledOut);
+  const out = new Set(ruledOut.flatMap(({ named }) => named));
   const left = new Set(
-    mentions.filter((mention) => !isRuledOut(mention)).map(({ choice }) => choice),
+    namings.filter((naming) => !isRuledOut(naming)).flatMap(({ named }) => named),
   );
-  const count = words.filter((_, index) =>
-    negations.some((phrase) => standsAt(words, index, phrase)),
-  ).length;
+  const negated = [...words.keys()].filter((index) => phraseAt(words, index, negations) > 0);
   const [only] = left;
   if (out.size === 0 || left.size !== 1 || !only || out.has(only)) return null;
-  if (count !== out.size || isDoubted || choices.length < 2) return null;
-  return theOne([only], 'label', 0.8);
+  if (negated.length !== ruledOut.length || isDoubted || choices.length < 2) return null;
+  // A sentence that has words of labels may be about something else.
+  const hasParts = namings.length > mentions.length;
+  const beside = contentOf(said, tables).filter(
+    (index) => isOutside(index) && !negated.includes(index),
+  );
+  return hasParts && beside.length > 0 ? null : theOne([only], 'label', 0.8);
 }
 
 /**
@@ -344,7 +404,7 @@ function byName(
 function byMeaning(
   choices: readonly Choice[],
   { words }: Utterance,
-  { phrases }: Tables,
+  { phrases, fillers }: Tables,
 ): Match | null {
   const polite = new Set([...phrases.polite, ...phrases.leadIns].flat());
   const plain = words.filter((word) => !polite.has(word));
@@ -353,7 +413,30 @@ function byMeaning(
     choices.filter(({ label }) => starts.some((start) => standsAt(label, 0, start)));
   if (means(phrases.no)) return theOne(begins(phrases.noLabels), 'meaning', 0.95);
   if (means(phrases.yes)) return theOne(begins(phrases.yesLabels), 'meaning', 0.95);
-  return null;
+  // "Oh yes, definitely", "no, let it run out".
+  const spoken = words.filter((word) => !fillers.has(word));
+  const only = (
+    starts: readonly Words[],
+    says: 'yes' | 'no',
+    other: 'yes' | 'no',
+  ): Match | null => {
+    const named = begins(starts);
+    const names = namesOf(named.map(({ label }) => label.slice(1)));
+    const lists = { ...phrases, [other]: [] };
+    return verdictOf(spoken, lists, names) === says ? theOne(named, 'meaning', 0.9) : null;
+  };
+  return only(phrases.noLabels, 'no', 'yes') ?? only(phrases.yesLabels, 'yes', 'no');
+}
+
+/** Returns the rest of the labels that begin with a yes or a no, as words that may stand beside it. */
+function namesOf(labels: readonly Words[]): Names {
+  const rests = labels.filter(({ length }) => length > 0);
+  return {
+    byFirst: new Map(
+      rests.map((words) => [words[0] as string, words.map((_, n) => words.slice(0, n + 1))]),
+    ),
+    all: new Set(rests.map((words) => words.join(' '))),
+  };
 }
 
 /** Finds the labels in the utterance. A label within a longer one ("save" in "don't save") does not count. */
@@ -399,14 +482,8 @@ function isPointOf(said: Utterance, { start, end }: Mention, tables: Tables): bo
   );
 }
 
-function byMention({
-  mentions,
-  isOutside,
-  choices,
-  said,
-  tables,
-  isDoubted,
-}: Sentence): Match | null {
+function byMention(sentence: Sentence): Match | null {
+  const { mentions, isOutside, choices, said, tables, isDoubted } = sentence;
   if (mentions.length === 0) return null;
   const mentioned = new Set(mentions.map(({ choice }) => choice));
   // "The first one, premium": two options are named.
@@ -414,10 +491,31 @@ function byMention({
     const choice = choices[position];
     if (choice) mentioned.add(choice);
   }
+  // "Navy and white": a word that the label of another option has.
+  const others = namingsIn(sentence).filter(
+    ({ named }) => !named.some((choice) => mentioned.has(choice)),
+  );
+  for (const { named } of others) for (const choice of named) mentioned.add(choice);
   if (mentioned.size > 1) return ambiguous([...mentioned]);
   if (isDoubted) return unclear;
   const beside = contentOf(said, tables).filter(isOutside);
   if (beside.length > maxWordsBeside) return unclear;
+  const spoken = said.words.filter((word) => !tables.noise.has(word));
+  if (beside.length > 1 && spoken.length > LONGEST_CHOICE) return unclear;
+  // "Of white" may be "off-white", misheard.
+  const [only] = mentioned;
+  const heard = said.words.filter((_, index) => isOutside(index));
+  const longer = choices.filter((choice) => {
+    const isLonger = choice !== only && findPhrase(choice.label, only?.label ?? []).length > 0;
+    const rest = choice.label.filter((word) => !only?.label.includes(word));
+    return (
+      isLonger &&
+      rest.some((word) =>
+        heard.some((one) => similarity(one, word, tables.language).letters >= minSimilarity),
+      )
+    );
+  });
+  if (only && longer.length > 0) return ambiguous([only, ...longer]);
   return theOne([...mentioned], 'label', beside.length === 0 ? 0.95 : 0.8);
 }
 
@@ -442,6 +540,41 @@ function byPositionOrWords(
   const both = new Set([...byPosition, ...byWords]);
   if (both.size > 1) return ambiguous([...both]);
   return theOne(byPosition, 'ordinal', 0.95) ?? theOne(byWords, 'words', 0.85);
+}
+
+/** "Tuesday at nine", "the four o'clock one": a time of day, and words of its option. */
+function byTime(choices: readonly Choice[], said: Utterance, tables: Tables): Match | null {
+  const timed = choices.flatMap((choice) => {
+    const [of] = timesIn(choice.label, tables);
+    return of ? [{ choice, of }] : [];
+  });
+  if (timed.length === 0) return null;
+  const isOwn = (word: string): boolean =>
+    !isNumber(word) && timed.some(({ choice }) => choice.label.includes(word));
+  const words = said.words.map((word, index) => (said.proforms.has(index) ? '' : word));
+  const [time, ...others] = timesIn(words, tables, isOwn);
+  if (!time || others.length > 0) return null;
+  const rest = contentOf(said, tables)
+    .filter((index) => index < time.start || index >= time.end)
+    .map((index) => said.words[index] as string)
+    .filter((word) => !tables.clock.leads.some(([lead]) => lead === word));
+  const fits = (exactly: boolean): readonly Choice[] =>
+    timed
+      .filter(({ choice, of }) => isTime(time, of, exactly) && saysAll(choice, rest))
+      .map(({ choice }) => choice);
+  return theOne(fits(true), 'words', 0.9) ?? theOne(fits(false), 'words', 0.9);
+}
+
+/** "The first ICE", "the third plan": a position, and words of its option or of the question. */
+function byOrdinalOf({ choices, tables, topic }: Asked, said: Utterance): Match | null {
+  const content = contentOf(said, tables).map((index) => said.words[index] as string);
+  const [position, ...others] = content.flatMap((word) => ordinalOf(word) ?? []);
+  const rest = content.filter((word) => ordinalOf(word) === null && !topic.includes(word));
+  if (position === undefined || others.length > 0) return null;
+  const having = choices.filter((choice) => saysAll(choice, rest));
+  const meant = having[position - 1];
+  // Counted among those that have the words, and among all: it must be the same.
+  return meant && meant === choices[position - 1] ? theOne([meant], 'ordinal', 0.9) : null;
 }
 
 /**
@@ -472,98 +605,6 @@ function theOne(found: readonly Choice[], how: MatchEvidence, confidence: number
 
 function ambiguous(choices: readonly Choice[]): Match {
   return { kind: 'ambiguous', optionIds: choices.map(({ option }) => option.id) };
-}
-
-/** The least similarity of an utterance and a name that it can mean. Tuned on real transcripts; see the tests. */
-const minSimilarity = 0.6;
-
-/** The letters or the sound alone must be at least this near. */
-const minOneSide = 0.75;
-
-/** The least lead of the best option over the next. */
-const minLead = 0.12;
-
-/** Shorter names are too similar to too many words. */
-const minLength = 3;
-
-/** Longer utterances are no names. */
-const maxWords = 10;
-
-export interface NearestOption {
-  readonly best: Choice;
-  /** Other options that are about as near. */
-  readonly rivals: readonly Choice[];
-  readonly how: 'spelling' | 'sound';
-  readonly score: number;
-}
-
-interface Nearness {
-  readonly choice: Choice;
-  readonly score: number;
-  readonly letters: number;
-  readonly sound: number;
-}
-
-export function nearestOption(
-  choices: readonly Choice[],
-  said: Utterance,
-  tables: Tables,
-): NearestOption | null {
-  if (tables.language.sounds.length === 0) return null;
-  const spans = spansOf(said, tables);
-  const [best, ...others] = choices
-    .map((choice) => nearness(choice, spans, tables))
-    .toSorted((a, b) => b.score - a.score);
-  if (!best || best.score < minSimilarity) return null;
-  if (Math.max(best.letters, best.sound) < minOneSide) return null;
-  return {
-    best: best.choice,
-    rivals: others.filter(({ score }) => best.score - score < minLead).map(({ choice }) => choice),
-    how: best.letters >= minOneSide ? 'spelling' : 'sound',
-    score: best.score,
-  };
-}
-
-/** Returns the parts of the utterance that may be a name: the words left out have no meaning. */
-function spansOf(said: Utterance, tables: Tables): readonly string[] {
-  const { words } = said;
-  const isThinking = (word: string): boolean => tables.thinking.has(word);
-  const begin = words.findIndex((word) => !isThinking(word));
-  const to = words.findLastIndex((word) => !isThinking(word)) + 1;
-  if (to - begin > maxWords || words.every((word) => tables.noise.has(word))) return [];
-  const content = contentOf(said, tables);
-  // If no word has a meaning of its own, only all of them together may be a name.
-  const first = content[0] ?? begin;
-  const last = content.at(-1) ?? to - 1;
-  const spans: string[] = [];
-  for (let start = begin; start <= first; start += 1) {
-    for (let end = last + 1; end <= to; end += 1) {
-      const span = words.slice(start, end).join('');
-      if (span.length >= minLength) spans.push(span);
-    }
-  }
-  return spans;
-}
-
-function nearness(choice: Choice, spans: readonly string[], { language }: Tables): Nearness {
-  const name = choice.label.join('');
-  let nearest: Nearness = { choice, score: 0, letters: 0, sound: 0 };
-  if (name.length < minLength) return nearest;
-  for (const span of spans) {
-    // A different number, or the opposite, is never a near match.
-    if (digitsOf(span) !== digitsOf(name)) continue;
-    const isOpposite = language.negativePrefixes.some(
-      (prefix) => span === prefix + name || name === prefix + span,
-    );
-    if (isOpposite) continue;
-    const { letters, sound, overall } = similarity(span, name, language);
-    if (overall > nearest.score) nearest = { choice, score: overall, letters, sound };
-  }
-  return nearest;
-}
-
-function digitsOf(text: string): string {
-  return text.replace(/[^\p{Nd}]+/gu, ' ').trim();
 }
 
 export interface Positions {
@@ -616,41 +657,4 @@ export function positionsIn(
     const heard = Object.hasOwn(language.numberHomophones, word);
     return isEnd && heard ? (language.numberHomophones[word] as number) : null;
   }
-}
-
-/** An option as words. */
-interface Choice {
-  readonly option: AnswerOption;
-  readonly label: Words;
-  /** The words of label and description that distinguish the option from others. */
-  readonly content: Words;
-}
-
-function choicesOf(options: readonly AnswerOption[], tables: Tables): readonly Choice[] {
-  return options.map((option) => {
-    const { label, description = '' } = option;
-    const said = readUtterance(`${label}\n${description}`, tables.language);
-    return {
-      option,
-      label: wordsOf(label, tables.language),
-      content: contentOf(said, tables).map((index) => said.words[index] as string),
-    };
-  });
-}
-
-/**
- * Tells whether a word says nothing about the chosen option: politeness, hesitation, "I'd like the … one".
- */
-function isSlight(
-  { words, proforms }: Utterance,
-  { frame, noise }: Tables,
-  index: number,
-): boolean {
-  const word = words[index] ?? '';
-  return proforms.has(index) || frame.has(word) || noise.has(word);
-}
-
-/** Returns the indexes of the other words. */
-export function contentOf(said: Utterance, tables: Tables): readonly number[] {
-  return [...said.words.keys()].filter((index) => !isSlight(said, tables, index));
 }

@@ -7,7 +7,6 @@ import { languageFor } from './languages.ts';
 import {
   findPhrase,
   phraseAt,
-  sameWords,
   standsAt,
   tablesOf,
   type Phrases,
@@ -21,12 +20,20 @@ import { from, readUtterance, type Utterance } from './utterance.ts';
  * need to look"). `anywhere`: the request occurs in it. Thinking aloud counts only if nothing else is said.
  */
 export function isHold(
-  { words }: Utterance,
+  { words, breaks }: Utterance,
   { phrases, noise, hesitations, thinking }: Tables,
   extent: 'whole' | 'anywhere',
 ): boolean {
   if (extent === 'anywhere') {
-    if (phrases.holds.some((phrase) => findPhrase(words, phrase).length > 0)) return true;
+    // "That can wait" asks for nothing: one word counts at the beginning of a clause.
+    const isAsked = (start: number, length: number): boolean =>
+      length > 1 || start === 0 || breaks.has(start - 1) || noise.has(words[start - 1] as string);
+    if (
+      phrases.holds.some((phrase) =>
+        findPhrase(words, phrase).some((start) => isAsked(start, phrase.length)),
+      )
+    )
+      return true;
   }
   let asked =
     words.some((word) => hesitations.has(word)) && words.every((word) => thinking.has(word));
@@ -104,8 +111,11 @@ export function lastTurn(
 export function wantsRepeat(utterance: Utterance, tables: Tables): boolean {
   const { repeats, repeatsAlone, holds } = tables.phrases;
   const { words } = utterance;
-  const isAlone = (plain: Words): boolean =>
-    repeatsAlone.some((phrase) => sameWords(phrase, plain));
+  const isAlone = (plain: Words): boolean => {
+    let end = 0;
+    for (let length = 1; length > 0; end += length) length = phraseAt(plain, end, repeatsAlone);
+    return end > 0 && end === plain.length;
+  };
   const spoken = words.filter((word) => !tables.thinking.has(word) && !tables.fillers.has(word));
   // "Uh-huh" is not "huh?".
   if (isAlone(spoken) || isAlone(spoken.filter((word) => !tables.noise.has(word))))
@@ -140,6 +150,27 @@ export function asksInClause(utterance: Utterance, tables: Tables): boolean {
   return begins.some((start) => startsQuestion(from(utterance, start), tables));
 }
 
+/**
+ * Tells whether a question stands behind something else, as to a third person: "Dad, are you coming". Recognisers
+ * write no question marks.
+ */
+export function asksAside({ words, breaks }: Utterance, { phrases, frame }: Tables): boolean {
+  const { questionStarts, requestStarts, holds, polite } = phrases;
+  return [...words.keys()].slice(1).some((start) => {
+    const isClause = breaks.has(start - 1) || standsBefore(words, start, holds);
+    // "I will …" addresses nobody.
+    const isAddressed = start <= LONGEST_ADDRESS && !frame.has(words[start - 1] as string);
+    if (!isClause && !isAddressed) return false;
+    const length = phraseAt(words, start, questionStarts);
+    return (
+      length > (isClause ? 0 : 1) && phraseAt(words, start, [...requestStarts, ...polite]) < length
+    );
+  });
+}
+
+/** The number of words by which somebody is addressed: "hey Sam". */
+const LONGEST_ADDRESS = 2;
+
 /** Tells whether it dismisses the question, and says nothing else. */
 export function isCommand(utterance: Utterance, tables: Tables): boolean {
   const start = beginning(utterance, tables);
@@ -154,8 +185,11 @@ export function isCommand(utterance: Utterance, tables: Tables): boolean {
  */
 export function putsOff(text: string, language = 'en'): boolean {
   const tables = tablesOf(languageFor(language));
-  const { phrases, noise } = tables;
-  const { words, asks } = readUtterance(text, tables.language);
+  return isPutOff(readUtterance(text, tables.language), tables);
+}
+
+/** Tells the same of words that are read already. */
+export function isPutOff({ words, asks }: Utterance, { phrases, noise }: Tables): boolean {
   let found = false;
   for (let index = 0; index < words.length && !asks;) {
     const stop = phraseAt(words, index, phrases.putOffs);
@@ -188,6 +222,20 @@ export function withdraws({ words }: Utterance, { phrases }: Tables, topic: Word
   return (
     phrases.withdrawals.some((phrase) => findPhrase(words, phrase).length > 0) &&
     words.some((word) => topic.includes(word))
+  );
+}
+
+/** Tells whether it takes back a wish, whatever that was: "I changed my mind". */
+export function changesMind({ words }: Utterance, { phrases }: Tables): boolean {
+  return phrases.withdrawals.some((phrase) => findPhrase(words, phrase).length > 0);
+}
+
+/** Tells whether a later clause begins like a request. "Make it six" corrects, and requests nothing. */
+export function requestsInClause({ words, breaks }: Utterance, { phrases }: Tables): boolean {
+  return [...breaks].some(
+    (index) =>
+      phraseAt(words, index + 1, phrases.requests) >
+      phraseAt(words, index + 1, phrases.corrections),
   );
 }
 

@@ -16,6 +16,13 @@ const withPronouns = (text: string): string[] =>
 
 export const spanish: AnswerLanguage = {
   ...literal,
+  clock: {
+    ...literal.clock,
+    marks: ['horas', 'en punto'],
+    leads: ['las', 'la'],
+    am: ['de la mañana'],
+    pm: ['de la tarde', 'de la noche'],
+  },
   code: 'es',
   symbols: { '€': 'euro', $: 'dolar', '%': 'porciento', '&': 'y', '+': 'mas' },
   prefixSymbols: ['€', '$'],
@@ -494,6 +501,18 @@ export const spanish: AnswerLanguage = {
       'que no',
     ],
     notRefusals: ['no lo sé', 'no sé', 'por qué no', 'no hay problema', 'todavía no', 'aún no'],
+    // Not "si": without its accent it is a yes.
+    conditions: [
+      'siempre que',
+      'siempre y cuando',
+      'a no ser que',
+      'a menos que',
+      'salvo que',
+      'solo si',
+      'cuando',
+    ],
+    infinitives: {},
+    separable: [],
     yesLabels: ['sí'],
     noLabels: ['no'],
   },

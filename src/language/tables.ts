@@ -1,7 +1,7 @@
 // Builds the tables of a language in the form of utterances, once for each language.
 
-import type { AnswerLanguage, ConsentTables } from './language.ts';
-import { wordsOf } from './utterance.ts';
+import type { AnswerLanguage, ClockTables, ConsentTables } from './language.ts';
+import { fold, wordsOf } from './utterance.ts';
 
 export type Words = readonly string[];
 export type Phrases = readonly Words[];
@@ -15,11 +15,18 @@ export interface Tables {
   readonly thinking: ReadonlySet<string>;
   /** Sounds that mean nothing at all. */
   readonly fillers: ReadonlySet<string>;
+  /** Words that show attention, or lead into an answer: alone they answer no question for words. */
+  readonly listening: ReadonlySet<string>;
   /** Words around the name of an option; noise is not among them. */
   readonly frame: ReadonlySet<string>;
   readonly phrases: { readonly [name in PhraseTable | ConsentTable]: Phrases };
   /** The forms of the verbs of actions, by the first word of a tool's name. */
   readonly verbs: readonly (readonly [verb: string, forms: readonly VerbForm[]])[];
+  readonly clock: { readonly [name in keyof ClockTables]: Phrases };
+  /** The endings of regular infinitives, and the words that end a command in their place. */
+  readonly infinitives: readonly (readonly [ending: string, commands: Phrases])[];
+  /** The prefixes of separable verbs. */
+  readonly separable: Words;
 }
 
 export interface VerbForm {
@@ -65,6 +72,7 @@ const consentTables = [
   'no',
   'refusals',
   'notRefusals',
+  'conditions',
   'ironies',
   'asks',
   'yesLabels',
@@ -127,6 +135,7 @@ function make(language: AnswerLanguage): Tables {
   const thinking = new Set([...phrases.polite.flat(), ...hesitations]);
   const assents = phrases.yes.filter(({ length }) => length === 1);
   const noise = new Set([...thinking, ...[...phrases.leadIns, ...assents].flat()]);
+  const listening = new Set([...thinking, ...phrases.leadIns.flat()]);
   const leads = phrasesOf(language.numberLeads);
   const frame = new Set([...phrasesOf(language.frame), ...leads].flat());
   const verbs = Object.entries(language.consent.verbs).map(([verb, forms]) => {
@@ -136,5 +145,25 @@ function make(language: AnswerLanguage): Tables {
     });
     return [verb, spoken] as const;
   });
-  return { language, noise, hesitations, thinking, fillers, frame, phrases, verbs };
+  const { infinitives, separable } = language.consent;
+  const clock = Object.fromEntries(
+    Object.entries(language.clock).map(([name, entries]) => [name, phrasesOf(entries)]),
+  ) as Tables['clock'];
+  return {
+    language,
+    noise,
+    hesitations,
+    thinking,
+    fillers,
+    listening,
+    frame,
+    phrases,
+    verbs,
+    clock,
+    infinitives: Object.entries(infinitives).map(([ending, commands]) => [
+      ending,
+      commands.map((command) => fold(command).split(' ')),
+    ]),
+    separable: separable.map(fold),
+  };
 }

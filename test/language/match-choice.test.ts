@@ -231,7 +231,9 @@ describe('slips of speech recognition, as they were really heard', () => {
 describe('a yes or a no among the options', () => {
   test.each([
     ['yeah', 'Yes, book it'],
-    ['sure, go ahead', 'unclear'],
+    ['sure, go ahead', 'Yes, book it'],
+    ['yes, no', 'unclear'],
+    ['nope, cancel please', 'No, cancel'],
     ['yes please', 'Yes, book it'],
     ['nope', 'No, cancel'],
     ['no thanks', 'No, cancel'],

@@ -8,7 +8,7 @@ import { WebSocket, WebSocketServer } from 'ws';
 import { acceptTwilioCall } from '../../src/adapters/twilio-media-streams/index.ts';
 import { nodeEnvironment } from '../../src/adapters/node/index.ts';
 import { FakeTwilio } from '../adapters/twilio-media-streams/support/fake-twilio.ts';
-import { calls, say, steps } from '../support/subagent-runs.ts';
+import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
 import { voiceTalk, type VoiceTalkOptions } from '../support/voice-talk.ts';
 
 const report = { report: { script: steps(say('42 sales')) } };
@@ -153,6 +153,74 @@ describe('a question', () => {
     await environment.settle();
     expect(question()).toMatchObject({ state: 'open', answer: null });
     expect(state().transcript.at(-1)).toMatchObject({ role: 'user', text: '9' });
+  });
+});
+
+describe('a question to a caller who speaks and presses keys', () => {
+  const options = [
+    { id: 'nine', label: 'Monday at 9:30' },
+    { id: 'four', label: 'Monday at 16:00' },
+    { id: 'fri', label: 'Friday at 16:00' },
+  ];
+  const dentist = {
+    script: steps(
+      calls(['ask_user', { question: 'Monday at 9:30, at 16:00, or Friday at 16:00?', options }]),
+      ({ results }) => say(`Got ${JSON.stringify(results[0])}`),
+    ),
+    config: { interactive: true },
+  };
+  const ran: string[] = [];
+  const payer = {
+    script: steps(calls(['pay_invoice', {}]), say('Done.')),
+    config: {
+      tools: { pay_invoice: simpleTool(() => ran.push('paid'), { needsApproval: true }) },
+    },
+  };
+
+  test('a time of day answers over the question, though no key was pressed', async () => {
+    const { use, model, environment, question } = await onThePhone({ subagents: { dentist } });
+    await use('dentist');
+    model().speak('Monday at 9:30, at 16:00, or Friday at 16:00?', 3000);
+    await environment.advance(2500);
+    model().speechStarted('over');
+    await environment.advance(600);
+    model().speechEnded('over', 'monday at four in the afternoon');
+    await environment.settle();
+    expect(question()).toMatchObject({ state: 'answered', answer: 'Monday at 16:00' });
+  });
+
+  test('P3: words that fit two options leave it open, and the key decides', async () => {
+    const { use, model, environment, twilio, question } = await onThePhone({
+      subagents: { dentist },
+    });
+    await use('dentist');
+    model().speak('Monday at 9:30, at 16:00, or Friday at 16:00?', 3000);
+    await environment.advance(3500);
+    model().utterance('at four');
+    await environment.settle();
+    expect(question()).toMatchObject({ state: 'open', answer: null });
+    twilio.press('3');
+    await environment.settle();
+    expect(question()).toMatchObject({ state: 'answered', answer: 'Friday at 16:00' });
+  });
+
+  test('P3 KEYPAD-1: no key and no half yes consents; a plain yes does', async () => {
+    const { use, model, environment, twilio, question } = await onThePhone({
+      subagents: { payer },
+      agent: { language: 'de' },
+    });
+    await use('payer');
+    model().speak('Darf ich die Rechnung bezahlen?', 1500);
+    await environment.advance(2000);
+    twilio.press('1');
+    twilio.press('#');
+    await environment.settle();
+    model().utterance('ja wenn sie stimmt');
+    await environment.settle();
+    expect([ran, question()]).toMatchObject([[], { answer: null }]);
+    model().utterance('ja bezahl sie');
+    await environment.settle();
+    expect(ran).toEqual(['paid']);
   });
 });
 

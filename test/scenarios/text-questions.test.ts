@@ -329,6 +329,31 @@ describe('P2: one at a time', () => {
     ]);
   });
 
+  test('P3: spoken as people speak, an answer is for the one that was asked, never for the one that waits', async () => {
+    const slots = ['Monday at 9:30', 'Monday at 16:00'].map((label, n) => ({ id: `s${n}`, label }));
+    const rooms = ['Small room', 'Large room'].map((label, n) => ({ id: `r${n}`, label }));
+    const choosing = (question: string, options: typeof slots) =>
+      subagent(
+        steps(calls(['ask_user', { question, options }]), (prompt) =>
+          say(JSON.stringify(resultsIn(prompt).map(([, , value]) => value))),
+        ),
+      );
+    const { start, type, asked, state } = talk({
+      subagents: { when: choosing('When?', slots), where: choosing('Which room?', rooms) },
+    });
+    await start();
+    await type('use when and where');
+    await type('the large one');
+    expect(asked()).toEqual(['when open', 'where queued']);
+    await type('uh half past nine I think');
+    expect(asked()).toEqual(['when answered', 'where open']);
+    await type('not the small one, the large one');
+    expect(state().subagents.map(({ outcome }) => outcome?.text)).toEqual([
+      '[{"userResponse":"Monday at 9:30","optionId":"s0"}]',
+      '[{"userResponse":"Large room","optionId":"r1"}]',
+    ]);
+  });
+
   test('[B52] many are asked in the order of asking, and nobody starves', async () => {
     const names = Array.from({ length: 8 }, (_, index) => `s${index}`);
     const { start, type, asked } = talk({

@@ -61,6 +61,27 @@ test('the transport learns which question the words that begin may answer, if it
   expect(deaf.model().of('question.expect')).toEqual([]);
 });
 
+test('P5: the question that the microphone hears again answers nothing; a time said into it does', async () => {
+  const slots = ['Monday at 9:30', 'Monday at 16:00'].map((label, n) => ({ id: `s${n}`, label }));
+  const question = 'Monday at 9:30 or Monday at 16:00?';
+  const talk = await untilAsked({ subagents: { ride: asking(question, slots) } });
+  const { model, environment, play } = talk;
+  const putting = model().begin(question, 3000);
+  await play(putting.itemId, 1500);
+  for (const [index, heard] of [question, 'monday at nine thirty or monday at sixteen'].entries()) {
+    model().speechStarted(`echo-${index}`);
+    await environment.advance(300);
+    model().speechEnded(`echo-${index}`, heard);
+    await environment.settle();
+    expect(talk.question()).toMatchObject({ answer: null });
+  }
+  model().speechStarted('barge');
+  await environment.advance(300);
+  model().speechEnded('barge', 'uh four pm please');
+  await environment.settle();
+  expect(talk.question()).toMatchObject({ state: 'answered', answer: 'Monday at 16:00' });
+});
+
 describe('speech counts', () => {
   test('from the moment at which the question began to play', async () => {
     const { model, environment, play, question, asked } = await untilAsked();

@@ -5,6 +5,9 @@
 import { describe, expect, test } from 'vitest';
 import type { Script } from '../../src/testing/index.ts';
 import { heldOutCases, heldOutQuestions } from '../language/held-out-utterances.ts';
+import { first } from '../language/people-first.ts';
+import { second } from '../language/people-second.ts';
+import { casesOf, questionsOf } from '../language/people.ts';
 import {
   cases,
   isFair,
@@ -171,9 +174,14 @@ function fateOf(found: {
 
 const RIGHT = 0.95;
 
+/** Of so many utterances of the large corpora one is played in a session; all are read in `people.test.ts`. */
+const SAMPLED = 29;
+
 describe.each([
   ['the utterances of the tables', cases, questions],
   ['utterances that no table was written for', heldOutCases, heldOutQuestions],
+  ['people, first', casesOf(first, SAMPLED), questionsOf(first)],
+  ['people, second', casesOf(second, SAMPLED), questionsOf(second)],
 ] as const)('%s', (_, all, asked) => {
   test.each([
     // What is typed never breaks a question off.

@@ -216,6 +216,7 @@ export const corpora: Readonly<Record<string, AnswerCorpus>> = {
       },
       notChosen: [
         'Non la camera giardino.',
+        'La vista mare no.',
         'La vista mare è tranquilla?',
         'Nessuna delle due.',
         'Prenotami un tavolo per due.',

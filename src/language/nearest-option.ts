@@ -1,0 +1,117 @@
+// Finds the option whose label is nearly the utterance: a typing error, or an error of speech recognition.
+
+import { contentOf, type Choice } from './choice.ts';
+import { similarity } from './similarity.ts';
+import type { Tables } from './tables.ts';
+import type { Utterance } from './utterance.ts';
+
+/** The least similarity of an utterance and a name that it can mean. Tuned on real transcripts; see the tests. */
+export const minSimilarity = 0.6;
+
+/** The letters or the sound alone must be at least this near. */
+const minOneSide = 0.75;
+
+/** The least lead of the best option over the next. */
+const minLead = 0.12;
+
+/** Shorter names are too similar to too many words. */
+const minLength = 3;
+
+/** Longer utterances are no names. */
+const maxWords = 10;
+
+export interface NearestOption {
+  readonly best: Choice;
+  /** Other options that are about as near. */
+  readonly rivals: readonly Choice[];
+  readonly how: 'spelling' | 'sound';
+  readonly score: number;
+}
+
+interface Nearness {
+  readonly choice: Choice;
+  readonly score: number;
+  readonly letters: number;
+  readonly sound: number;
+}
+
+/** Tells whether no other label has the word. */
+function isOnlyIn(word: string, choice: Choice, choices: readonly Choice[]): boolean {
+  return choices.every((other) => other === choice || !other.label.includes(word));
+}
+
+export function nearestOption(
+  choices: readonly Choice[],
+  said: Utterance,
+  tables: Tables,
+): NearestOption | null {
+  if (tables.language.sounds.length === 0) return null;
+  const spans = spansOf(said, tables);
+  const [best, ...others] = choices
+    .map((choice) => nearness(choice, spans, tables))
+    .toSorted((a, b) => b.score - a.score);
+  if (!best || best.score < minSimilarity) return null;
+  if (Math.max(best.letters, best.sound) < minOneSide) return null;
+  // "Black coffee" is no "black cab", and "any cab" no "minicab" beside it.
+  const words = contentOf(said, tables).map((index) => said.words[index] as string);
+  const { label } = best.choice;
+  const left = words.filter((word) => !label.includes(word));
+  const missing = label.filter((word) => !words.includes(word));
+  if (left.some((word) => choices.some((choice) => choice.label.includes(word)))) return null;
+  const isPart =
+    left.length > 0 &&
+    words.some((word) => label.includes(word) && isOnlyIn(word, best.choice, choices));
+  if (
+    isPart &&
+    similarity(left.join(''), missing.join(''), tables.language).overall < minSimilarity
+  )
+    return null;
+  return {
+    best: best.choice,
+    rivals: others.filter(({ score }) => best.score - score < minLead).map(({ choice }) => choice),
+    how: best.letters >= minOneSide ? 'spelling' : 'sound',
+    score: best.score,
+  };
+}
+
+/** Returns the parts of the utterance that may be a name: the words left out have no meaning. */
+function spansOf(said: Utterance, tables: Tables): readonly string[] {
+  const { words } = said;
+  const isThinking = (word: string): boolean => tables.thinking.has(word);
+  const begin = words.findIndex((word) => !isThinking(word));
+  const to = words.findLastIndex((word) => !isThinking(word)) + 1;
+  if (to - begin > maxWords || words.every((word) => tables.noise.has(word))) return [];
+  const content = contentOf(said, tables);
+  // If no word has a meaning of its own, only all of them together may be a name.
+  const first = content[0] ?? begin;
+  const last = content.at(-1) ?? to - 1;
+  const spans: string[] = [];
+  for (let start = begin; start <= first; start += 1) {
+    for (let end = last + 1; end <= to; end += 1) {
+      const span = words.slice(start, end).join('');
+      if (span.length >= minLength) spans.push(span);
+    }
+  }
+  return spans;
+}
+
+function nearness(choice: Choice, spans: readonly string[], { language }: Tables): Nearness {
+  const name = choice.label.join('');
+  let nearest: Nearness = { choice, score: 0, letters: 0, sound: 0 };
+  if (name.length < minLength) return nearest;
+  for (const span of spans) {
+    // A different number, or the opposite, is never a near match.
+    if (digitsOf(span) !== digitsOf(name)) continue;
+    const isOpposite = language.negativePrefixes.some(
+      (prefix) => span === prefix + name || name === prefix + span,
+    );
+    if (isOpposite) continue;
+    const { letters, sound, overall } = similarity(span, name, language);
+    if (overall > nearest.score) nearest = { choice, score: overall, letters, sound };
+  }
+  return nearest;
+}
+
+function digitsOf(text: string): string {
+  return text.replace(/[^\p{Nd}]+/gu, ' ').trim();
+}
