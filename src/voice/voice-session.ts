@@ -181,10 +181,17 @@ const EXAMPLE =
 function checkVoiceSession(options: VoiceSessionOptions): void {
   checkIsObject('new VoiceSession(options)', options, EXAMPLE);
   const { transport } = options;
-  if (notAnObject(transport) !== null || typeof transport.connect !== 'function')
+  const problem =
+    notAnObject(transport) ??
+    (typeof transport.connect !== 'function'
+      ? 'an object without `connect`'
+      : notAnObject(transport.capabilities) !== null
+        ? 'an object without `capabilities`'
+        : null);
+  if (problem !== null)
     throw new ConfigurationError(
       'INVALID_OPTION',
-      `Expected \`transport\` to be a transport such as openaiRealtime({ apiKey }), got ${notAnObject(transport) ?? 'an object without `connect`'}`,
+      `Expected \`transport\` to be a transport such as openaiRealtime({ apiKey }), got ${problem}`,
     );
   checkSessionOptions('VoiceSession', sessionSchema, options);
 }

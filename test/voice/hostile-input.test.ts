@@ -3,6 +3,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { FakeTransport, BY_ITSELF } from '../support/fake-transport.ts';
+import { VoiceSession } from '../../src/index.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
 import { LiveConversation } from '../../src/actors/session/state/live-conversation.ts';
 
@@ -243,4 +244,15 @@ describe('LIVE-CONVERSATION-5: a response in many pieces', () => {
     expect(live.log.get('item')).toMatchObject({ text: 'y'.repeat(1000), omittedChars: 4000 });
     expect(live.unfinished).toMatchObject([{ itemId: 'item', text: 'y'.repeat(5000) }]);
   });
+});
+
+test.each([
+  ['of another library', { connect() {} }, 'an object without `capabilities`'],
+  ['without connect', { capabilities: {} }, 'an object without `connect`'],
+  ['that is a name', 'openai-realtime', '"openai-realtime"'],
+])('a transport %s is refused by name', (_, transport, got) => {
+  const agents = [{ name: 'lead', instructions: 'You help.' }] as const;
+  expect(() => new VoiceSession({ transport: transport as never, agents })).toThrow(
+    `Expected \`transport\` to be a transport such as openaiRealtime({ apiKey }), got ${got}`,
+  );
 });
