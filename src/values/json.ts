@@ -2,6 +2,7 @@
 
 import type { JSONValue } from 'ai';
 import { isA, messageOf } from './errors.ts';
+import { shown } from './plain-checks.ts';
 
 /**
  * Levels of objects and arrays within each other. Journals, schemas and the AI SDK walk through JSON
@@ -57,13 +58,15 @@ type Replacer = (this: Record<string, unknown>, key: string, value: unknown) => 
 /**
  * Serializes and parses a value as `JSON.stringify` does: `toJSON` is applied, undefined is null. Big
  * integers, cycles, a function or a symbol as the whole value, and values nested deeper than 200 levels have
- * no JSON.
+ * no JSON, nor has an object whose content JSON would lose: a `Map`, a stream, a `Response`.
  */
 export function asJson(value: unknown, replacer?: Replacer): AsJson {
   if (typeof value === 'function' || typeof value === 'symbol')
     return { ok: false, message: `a ${typeof value} is not JSON` };
   try {
     const text = JSON.stringify(value, replacer) ?? 'null';
+    if (text === '{}' && holdsMore(value))
+      return { ok: false, message: `the JSON of ${shown(value)} lacks what it holds` };
     const written = JSON.parse(text) as JSONValue;
     if (isTooDeep(written)) return { ok: false, message: TOO_DEEP };
     return { ok: true, value: written, text };
@@ -71,6 +74,19 @@ export function asJson(value: unknown, replacer?: Replacer): AsJson {
     // Whether the stack overflows depends on how deep the caller already is.
     return { ok: false, message: isA(error, RangeError) ? TOO_DEEP : messageOf(error) };
   }
+}
+
+/** Tells whether an object without properties has its content elsewhere. */
+function holdsMore(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return (
+    Symbol.iterator in value ||
+    Symbol.asyncIterator in value ||
+    ('then' in value && typeof value.then === 'function') ||
+    // A response, a request, a blob.
+    ('arrayBuffer' in value && typeof value.arrayBuffer === 'function') ||
+    value instanceof ArrayBuffer
+  );
 }
 
 /**

@@ -234,15 +234,20 @@ export function readable<Options extends object>(where: string, options: Options
   throw new ConfigurationError('INVALID_OPTION', `${where}: ${why}`);
 }
 
-/** Formats a value for an error message: short, on one line. Never throws. */
+/**
+ * Formats a value for an error message: short, on one line; by its class where JSON would not tell it, such as
+ * `Float32Array(480)` or `Map {}`. Never throws.
+ */
 export function shown(value: unknown): string {
   try {
     const text =
       typeof value === 'function'
         ? `function ${value.name}`
-        : ((typeof value === 'object' || typeof value === 'string'
-            ? JSON.stringify(value)
-            : undefined) ?? String(value));
+        : ((typeof value === 'object' && value !== null
+            ? shownObject(value)
+            : typeof value === 'string'
+              ? JSON.stringify(value)
+              : undefined) ?? String(value));
     // Before the text is cut: half of a credential no longer matches its shape.
     const clean = withoutSecrets(text.slice(0, MAX_LOOKED_AT_CHARS));
     return clean.length > MAX_SHOWN_CHARS ? `${clean.slice(0, MAX_SHOWN_CHARS)}…` : clean;
@@ -250,6 +255,25 @@ export function shown(value: unknown): string {
     // Even `Array.isArray` throws for a revoked Proxy.
     return `${typeof value} that cannot be read`;
   }
+}
+
+function shownObject(value: object): string | undefined {
+  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) {
+    const { byteLength, length = byteLength } = value as ArrayBufferView & {
+      readonly length?: number;
+    };
+    return `${classOf(value)}(${length})`;
+  }
+  const json = JSON.stringify(value) as string | undefined;
+  const name = json === '{}' ? classOf(value) : 'Object';
+  return name === 'Object' ? json : `${name} {}`;
+}
+
+/** Returns the name of the class of an object: `Object` for a plain one. */
+export function classOf(value: object): string {
+  const made: unknown = (Object.getPrototypeOf(value) as { constructor?: unknown } | null)
+    ?.constructor;
+  return typeof made === 'function' && made.name !== '' ? made.name : 'Object';
 }
 
 function runtimeName(): string {

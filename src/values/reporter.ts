@@ -46,13 +46,13 @@ export function reporter<Told extends readonly [error: unknown, where?: string]>
   return (...told) => {
     const [error, where = part] = told;
     if (channel?.hasSubscribers) channel.publish({ error, code: codeOf(error), where });
-    if (!onError) show(error, where);
+    if (!onError) inTerminal(error, where);
     tell(...told);
   };
 }
 
-/** REPORT-2 */
-function show(error: unknown, where: string): void {
+/** Shows an error that has no listener to an app that is being developed (REPORT-2). */
+export function inTerminal(error: unknown, where: string): void {
   const { NODE_ENV: mode, OFFSTAGE_LOG: log } = globalThis.process?.env ?? {
     NODE_ENV: 'production',
   };

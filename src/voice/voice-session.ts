@@ -181,13 +181,23 @@ const EXAMPLE =
 function checkVoiceSession(options: VoiceSessionOptions): void {
   checkIsObject('new VoiceSession(options)', options, EXAMPLE);
   const { transport } = options;
-  if (notAnObject(transport) !== null || typeof transport.connect !== 'function')
+  const problem =
+    notAnObject(transport) ??
+    (typeof transport.connect !== 'function'
+      ? 'an object without `connect`'
+      : notAnObject(transport.capabilities) !== null
+        ? 'an object without `capabilities`'
+        : null);
+  if (problem !== null)
     throw new ConfigurationError(
       'INVALID_OPTION',
-      `Expected \`transport\` to be a transport such as openaiRealtime({ apiKey }), got ${notAnObject(transport) ?? 'an object without `connect`'}`,
+      `Expected \`transport\` to be a transport such as openaiRealtime({ apiKey }), got ${problem}`,
     );
   checkSessionOptions('VoiceSession', sessionSchema, options);
 }
+
+/** Different mistakes that are reported at once. */
+const MAX_KINDS_OF_MISTAKES = 10;
 
 const milliseconds = z.number().min(0);
 const voiceChecks = {
@@ -324,6 +334,8 @@ function checkedStreams(
   sampleRateHz: number,
 ): Pick<VoiceSession, 'audioIn' | 'playout'> {
   const dropped = { audioIn: 0, playout: 0 };
+  /** The mistakes that were reported: the next one of the same kind waits for a round number. */
+  const reported = new Set<string>();
   const drop = (
     where: 'audioIn' | 'playout',
     code: string,
@@ -332,7 +344,9 @@ function checkedStreams(
   ): void => {
     dropped[where] += 1;
     const count = dropped[where];
-    if (!Number.isInteger(Math.log10(count))) return;
+    const isNew = reported.size < MAX_KINDS_OF_MISTAKES && !reported.has(problem);
+    if (!isNew && !Number.isInteger(Math.log10(count))) return;
+    reported.add(problem);
     const message = count === 1 ? problem : `${problem} (${count} were dropped so far)`;
     core.reportError(new ProtocolError(code, message, { raw }), where);
   };
@@ -344,7 +358,7 @@ function checkedStreams(
       // The frames that follow are resampled from a fresh state.
       error: (error: unknown) => {
         open();
-        drop('audioIn', 'INVALID_FRAME', messageOf(error), null);
+        drop('audioIn', 'INVALID_AUDIO', messageOf(error), null);
       },
     });
   };
@@ -363,9 +377,9 @@ function checkedStreams(
         try {
           const problem = problemOf(frame);
           if (problem === null) heard(frame);
-          else drop('audioIn', 'INVALID_FRAME', problem, frame);
+          else drop('audioIn', 'INVALID_AUDIO', problem, frame);
         } catch (error) {
-          drop('audioIn', 'INVALID_FRAME', messageOf(error), null);
+          drop('audioIn', 'INVALID_AUDIO', messageOf(error), null);
         }
       },
       error: (error) => core.reportError(error, 'audioIn'),
@@ -414,12 +428,24 @@ function checkThinkingSound(options: ThinkingSoundOptions | undefined): void {
 }
 
 function problemOf(frame: AudioFrame): string | null {
-  const { samples, sampleRateHz } = readable('frame', frame ?? {});
+  const isNone = typeof frame !== 'object' || frame === null || ArrayBuffer.isView(frame);
+  if (isNone)
+    return `Expected a frame { samples, sampleRateHz }, got ${shown(frame)}${asSamples(frame)}`;
+  const { samples, sampleRateHz } = readable('frame', frame);
   if (!isA(samples, Int16Array))
-    return `Expected frame.samples to be an Int16Array, got ${shown(samples)}`;
+    return `Expected frame.samples to be an Int16Array, got ${shown(samples)}${asSamples(samples)}`;
   if (samples.buffer.detached)
     return "Expected frame.samples to be the receiver's, got an Int16Array whose buffer was detached";
   if (!isSampleRateHz(sampleRateHz))
     return `Expected frame.sampleRateHz to be from 8000 to 48000, got ${shown(sampleRateHz)}`;
   return null;
+}
+
+/** Says how sound in another form becomes samples. */
+function asSamples(sound: unknown): string {
+  if (typeof sound === 'string')
+    return '. If it is 16-bit PCM in base64: decodePcm16Base64(text) of offstage/voice';
+  if (isA(sound, Uint8Array)) return '. If it is 16-bit PCM: decodePcm16(bytes) of offstage/voice';
+  if (!isA(sound, Float32Array)) return '';
+  return '. Samples from -1 to 1 are clipped, and multiplied by 32767';
 }

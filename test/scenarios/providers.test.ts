@@ -4,6 +4,7 @@
 import { tool } from 'ai';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
+import type { ProviderError } from '../../src/index.ts';
 import { simulatedEnvironment, type ScriptedPrompt } from '../../src/testing/index.ts';
 import { Refusal, USAGE } from '../support/model-answers.ts';
 import { modelServer } from '../support/model-server.ts';
@@ -386,7 +387,7 @@ describe.each(providers)('$name', (provider) => {
 
     test('of the lead agent that is empty is told as a failure', async () => {
       const { type, parts, said } = await over({
-        lead: (prompt) => (prompt.turn === 1 ? say('') : leadScript(prompt)),
+        lead: (prompt) => (prompt.turn <= 2 ? say('') : leadScript(prompt)),
       });
       await type('hello');
       expect(parts).toEqual([
@@ -515,23 +516,52 @@ describe.each(providers)('$name', (provider) => {
     });
 
     test.each([
-      [429, 'RATE_LIMITED'],
-      [500, 'PROVIDER_UNAVAILABLE'],
-      [401, 'PROVIDER_UNAUTHORIZED'],
+      [429, 'RATE_LIMITED', 3],
+      [500, 'PROVIDER_UNAVAILABLE', 3],
+      [401, 'PROVIDER_UNAUTHORIZED', 1],
     ])(
-      'the lead agent (%d): the user is told, and the next words are answered',
-      async (status, code) => {
-        const { type, parts, said } = await over({
+      'the lead agent (%d) to the last: the user is told, and the next words are answered',
+      async (status, code, attempts) => {
+        const { type, parts, said, environment, errors } = await over({
           lead: (prompt) => {
-            if (prompt.turn === 1) throw new Refusal(status, 'not today');
+            if (prompt.user === 'hello') throw new Refusal(status, 'not today');
             return leadScript(prompt);
           },
         });
         await type('hello');
+        await environment.advance(10_000);
         expect(parts).toEqual([{ type: 'response.failed', code, message: 'not today' }]);
-        await type('hello again');
+        expect(errors.map(({ error }) => (error as ProviderError).code)).toEqual(
+          Array(attempts).fill(code),
+        );
+        await type('and again');
         // Some providers make one message of two in a row.
-        expect(said()).toEqual([expect.stringMatching(/^You said: (hello)?hello again$/)]);
+        expect(said()).toEqual([expect.stringMatching(/^You said: (hello)?and again$/)]);
+      },
+    );
+
+    test.each([429, 500])(
+      'LEAD-STREAM-1: the lead agent once (%d): its call is made again, and answered',
+      async (status) => {
+        let refusals = 0;
+        const { type, parts, said, environment, session } = await over({
+          lead: (prompt) => {
+            if ((refusals += 1) === 1) throw new Refusal(status, 'not today');
+            return leadScript(prompt);
+          },
+        });
+        await type('hello');
+        expect(said()).toEqual([]);
+        // LEAD-STREAM-2
+        await type('and bye');
+        await environment.advance(2000);
+        await session.idle();
+        expect(parts.some((part) => part.type === 'response.failed')).toBe(false);
+        // Some providers make one message of two in a row.
+        expect(said()).toEqual([
+          'You said: hello',
+          expect.stringMatching(/^You said: (hello)?and bye$/),
+        ]);
       },
     );
   });

@@ -1,4 +1,4 @@
-// A voice session to which no client attaches says so, once, when there is something to tell.
+// A voice session to which no client attaches, or whose client reports no playout, says so, once.
 
 import { expect, test } from 'vitest';
 import { voiceTalk } from '../support/voice-talk.ts';
@@ -52,4 +52,42 @@ test('nothing is reported once a client has attached, or the session has ended',
   await closed.close();
   await closed.environment.advance(60_000);
   expect(reportsOf(closed)).toEqual([[], []]);
+});
+
+test.each([
+  ['nothing', () => {}],
+  [
+    'sound that was never sent',
+    (talk) => talk.session.playout.next({ itemId: 'resp_1', playedMs: 500 }),
+  ],
+] as [string, (talk: ReturnType<typeof voiceTalk>) => void][])(
+  'a client that reports %s is told once, when the speech must have been over for 5 s',
+  async (_, report) => {
+    const talk = voiceTalk();
+    await talk.start();
+    await talk.say('Hello.');
+    talk.model().speak('The taxi is here.');
+    report(talk);
+    await talk.environment.advance(5_999);
+    expect(reportsOf(talk)).toEqual([[], []]);
+    await talk.environment.advance(1);
+    expect(reportsOf(talk)).toEqual([['NO_PLAYOUT_REPORT'], ['NO_PLAYOUT_REPORT']]);
+    await talk.say('And now?');
+    talk.model().speak('It has left.');
+    await talk.environment.advance(60_000);
+    expect(reportsOf(talk)).toEqual([['NO_PLAYOUT_REPORT'], ['NO_PLAYOUT_REPORT']]);
+    await talk.close();
+  },
+);
+
+test('a client that has reported once, and then stops, made no such mistake', async () => {
+  const talk = voiceTalk();
+  await talk.start();
+  await talk.say('Hello.');
+  await talk.speak('The taxi is here.');
+  await talk.say('And now?');
+  talk.model().speak('It has left.');
+  await talk.environment.advance(60_000);
+  expect(reportsOf(talk)).toEqual([[], []]);
+  await talk.close();
 });

@@ -2,10 +2,12 @@
 
 import { channel } from 'node:diagnostics_channel';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { createRuntime, memoryJournal, runSubagent } from '../../src/index.ts';
+import { simulatedEnvironment } from '../../src/testing/index.ts';
 import { ProviderError } from '../../src/values/errors.ts';
 import { reporter } from '../../src/values/reporter.ts';
 import { say } from '../support/subagent-runs.ts';
-import { textTalk } from '../support/text-talk.ts';
+import { castOf, configOf, textTalk } from '../support/text-talk.ts';
 
 const lost = (message: string) => new ProviderError('CONNECTION_LOST', message);
 
@@ -71,6 +73,36 @@ describe('the terminal', () => {
       'offstage: transport: CONNECTION_LOST: first',
       'offstage: transport: CONNECTION_LOST: second',
     ]);
+  });
+
+  test('REPORT-2: has the errors of a kept run without a listener, and the channel has them once', async () => {
+    vi.stubEnv('NODE_ENV', 'development');
+    const { messages, stop } = heard();
+    const environment = simulatedEnvironment();
+    let calls = 0;
+    const { result } = runSubagent(configOf('order', {}), 'Order it', {
+      id: 'order-17',
+      runtime: createRuntime({ environment, journal: memoryJournal() }),
+      model: castOf({
+        subagents: {
+          order: {
+            script: () => {
+              if ((calls += 1) === 1)
+                throw Object.assign(new Error('rate limit'), {
+                  isRetryable: true,
+                  statusCode: 429,
+                });
+              return say('Ordered.');
+            },
+          },
+        },
+      }),
+    });
+    await environment.advance(10_000);
+    expect(await result).toMatchObject({ status: 'completed' });
+    stop();
+    expect(lines).toEqual(['offstage: model call 1 of step 1 of order: RATE_LIMITED: rate limit']);
+    expect(messages).toMatchObject([{ code: 'RATE_LIMITED', error: { retryable: true } }]);
   });
 
   test.each([

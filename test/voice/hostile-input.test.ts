@@ -3,6 +3,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { FakeTransport, BY_ITSELF } from '../support/fake-transport.ts';
+import { VoiceSession } from '../../src/index.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
 import { LiveConversation } from '../../src/actors/session/state/live-conversation.ts';
 
@@ -46,11 +47,32 @@ describe('audioIn', () => {
     const good = { samples: new Int16Array(960).fill(9), sampleRateHz: 48_000 };
     audioIn.next(good);
     expect(() => audioIn.next(frame() as never)).not.toThrow();
-    expect(talk.errors).toMatchObject([{ where: 'audioIn', error: { code: 'INVALID_FRAME' } }]);
+    expect(talk.errors).toMatchObject([{ where: 'audioIn', error: { code: 'INVALID_AUDIO' } }]);
     const before = talk.model().heard.length;
     audioIn.next(good);
     audioIn.next({ samples: new Int16Array(960).fill(9), sampleRateHz: 24_000 });
     expect(talk.model().heard.length).toBeGreaterThan(before);
+    await talk.close();
+  });
+
+  test.each([
+    ['a Buffer', Buffer.alloc(640), 'got Buffer(640). If it is 16-bit PCM: decodePcm16(bytes)'],
+    [
+      'floats',
+      { samples: new Float32Array(480), sampleRateHz: 16_000 },
+      'got Float32Array(480). Samples from -1 to 1',
+    ],
+    ['base64', 'AAAA', 'got "AAAA". If it is 16-bit PCM in base64: decodePcm16Base64(text)'],
+    ['kHz', { samples: new Int16Array(480), sampleRateHz: 16 }, 'from 8000 to 48000, got 16'],
+  ])('another mistake after the first is reported, too: %s', async (_, frame, told) => {
+    const talk = voiceTalk();
+    await talk.start();
+    talk.session.audioIn.next(null as never);
+    talk.session.audioIn.next(frame as never);
+    expect(talk.errors.map(({ error }) => (error as Error).message)).toEqual([
+      expect.stringContaining('Expected a frame { samples, sampleRateHz }, got null'),
+      expect.stringContaining(told),
+    ]);
     await talk.close();
   });
 
@@ -222,4 +244,15 @@ describe('LIVE-CONVERSATION-5: a response in many pieces', () => {
     expect(live.log.get('item')).toMatchObject({ text: 'y'.repeat(1000), omittedChars: 4000 });
     expect(live.unfinished).toMatchObject([{ itemId: 'item', text: 'y'.repeat(5000) }]);
   });
+});
+
+test.each([
+  ['of another library', { connect() {} }, 'an object without `capabilities`'],
+  ['without connect', { capabilities: {} }, 'an object without `connect`'],
+  ['that is a name', 'openai-realtime', '"openai-realtime"'],
+])('a transport %s is refused by name', (_, transport, got) => {
+  const agents = [{ name: 'lead', instructions: 'You help.' }] as const;
+  expect(() => new VoiceSession({ transport: transport as never, agents })).toThrow(
+    `Expected \`transport\` to be a transport such as openaiRealtime({ apiKey }), got ${got}`,
+  );
 });

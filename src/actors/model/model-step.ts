@@ -186,7 +186,7 @@ interface ModelQuestion {
 
 /**
  * Asks a model one question: no tools, no retries. Returns the text of the answer.
- * @throws the model's error, or `signal.reason`.
+ * @throws {OffstageError} `modelError`; or `signal.reason`.
  */
 export async function askModel(question: ModelQuestion): Promise<string> {
   const { environment, caller: name, calls, ...rest } = question;
@@ -197,6 +197,8 @@ export async function askModel(question: ModelQuestion): Promise<string> {
     tools: prepareTools({}, 'tools'),
     ids: environment.ids,
     clock: environment.clock,
+  }).catch((error: unknown) => {
+    throw rest.signal.aborted ? error : modelError(error);
   });
   const { model, ...asked } = rest;
   calls?.used(useOf(model, name, usage, { ...asked, written: text }, beganAt));
@@ -387,6 +389,16 @@ export function toStepError(thrown: unknown): StepError {
     const message = clip(messageOf(thrown), MAX_MESSAGE_CHARACTERS);
     return { code: 'MODEL_ERROR', message, retryable: false };
   }
+}
+
+/**
+ * Returns what a model call has thrown as an error with a code: an `OffstageError` as it is, anything else as the
+ * `cause` of a `ProviderError`.
+ */
+export function modelError(thrown: unknown): OffstageError {
+  if (isA(thrown, OffstageError)) return thrown;
+  const { code, message, retryable } = toStepError(thrown);
+  return new ProviderError(code, message, { cause: thrown, retryable });
 }
 
 function read(thrown: unknown): StepError {

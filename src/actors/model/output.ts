@@ -7,6 +7,7 @@ import { asJson, isJson, isTooDeep, TOO_DEEP } from '../../values/json.ts';
 import { clip } from '../../values/clip.ts';
 import { knownJsonSchema, validateWith, wrapSchema } from './schema.ts';
 import { structuredFor, type Structured } from './model.ts';
+import { refusedAnswer } from './refused-answer.ts';
 
 export type CheckedOutput =
   | { readonly ok: true; readonly value: JSONValue }
@@ -104,8 +105,6 @@ function retry(reason: string): CheckedOutput {
   return {
     ok: false,
     reason: clipped,
-    retryMessage:
-      `Your answer was not accepted: ${clipped}\n` +
-      'Answer again, with nothing but JSON of the agreed shape.',
+    retryMessage: refusedAnswer(clipped),
   };
 }

@@ -20,6 +20,7 @@ import { JobError, jobUnreadable, type Job, type JobEnd, type Jobs } from '../po
 import type { Caller } from '../model/caller.ts';
 import type { ModelResponse } from '../model/model-step.ts';
 import type { ToolOutcome } from '../model/tool-results.ts';
+import { pause } from '../runtime/pause.ts';
 
 /** The description of a caller that travels: its service stays with the session. */
 export type JobCaller = Omit<Caller, 'service'>;
@@ -245,22 +246,7 @@ export class StepJobs {
   #pause(attempt: number, signal: AbortSignal): Promise<void> {
     const { scheduler, random } = this.#environment;
     const limits = { baseDelayMs: AGAIN_BASE_MS, maxDelayMs: AGAIN_MAX_MS };
-    return new Promise((resolve, reject) => {
-      const cancel = scheduler.schedule(
-        () => {
-          signal.removeEventListener('abort', abort);
-          resolve();
-        },
-        backoffMs(limits, attempt, random.next()),
-      );
-      const abort = (): void => {
-        cancel();
-        // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- the reason is the caller's
-        reject(signal.reason);
-      };
-      if (signal.aborted) abort();
-      else signal.addEventListener('abort', abort, { once: true });
-    });
+    return pause(scheduler, backoffMs(limits, attempt, random.next()), signal);
   }
 }
 

@@ -24,6 +24,7 @@ import {
 import { inputTimeoutMessage } from '../conversation/prompts.ts';
 import { toolMessage, type StepResult, type ToolOutcome } from '../model/tool-results.ts';
 import type { ModelCall, ModelResponse } from '../model/model-step.ts';
+import { refusalIn } from '../model/refused-answer.ts';
 import type { Answer } from '../contracts/records.ts';
 import { APPROVE_LASTING } from '../contracts/session-views.ts';
 import { type ApprovalGrade, type Artifact, type LedgerEntry } from '../contracts/outcome.ts';
@@ -199,6 +200,14 @@ export class SubagentLog {
   /** The last words of the model. */
   get text(): string {
     return this.#text;
+  }
+
+  /** Why the last answer that did not fit the output schema was not accepted; null if all did. */
+  get refusal(): string | null {
+    const told = this.#messages.findLast(
+      ({ role, content }) => role === 'user' && refusalIn(content) !== null,
+    );
+    return told ? refusalIn(told.content) : null;
   }
 
   /** The value of the output schema, if the last answer had one. */

@@ -14,7 +14,7 @@
 
 import type { JSONValue, LanguageModel, ModelMessage } from 'ai';
 import { clip } from '../../values/clip.ts';
-import { isA, messageOf, OffstageError, TimeoutError } from '../../values/errors.ts';
+import { codeOf, isA, messageOf, OffstageError, TimeoutError } from '../../values/errors.ts';
 import type { TraceContext } from '../../values/traceparent.ts';
 import { backoffMs, type StepCall } from '../../machines/index.ts';
 import type { ModelStepInput, ToolCallsInput } from '../../machines/subagent-setup.ts';
@@ -25,6 +25,7 @@ import type { StreamedChunk } from '../contracts/task.ts';
 import { approvalNeeded, AUTHORS_DENIAL, consentFor, INHERITED_DENIAL } from '../model/approval.ts';
 import { withCaller } from '../model/caller.ts';
 import {
+  modelError,
   runModelStep,
   toStepError,
   type ModelCall,
@@ -249,7 +250,7 @@ export class SubagentWork {
       this.#report(activity, { type: 'subagent.prepared', messages, marks: notes?.secret });
     } catch (error) {
       const message = messageOf(error);
-      const code = 'PREPARATION_FAILED';
+      const code = codeOf(error, 'PREPARATION_FAILED');
       this.#report(activity, {
         type: 'subagent.unprepared',
         error: { code, message, retryable: false },
@@ -449,7 +450,7 @@ export class SubagentWork {
         this.#report(activity, { type: 'model.failed', step, error: failed });
         return;
       }
-      this.#host.report(error, `model call ${number} of step ${step} of ${name}`);
+      this.#host.report(modelError(error), `model call ${number} of step ${step} of ${name}`);
       const limits = { baseDelayMs: retry.baseDelayMs, maxDelayMs: Infinity };
       const pauseMs = Math.max(backoffMs(limits, number, environment.random.next()), retryAfterMs);
       const cancel = environment.scheduler.schedule(

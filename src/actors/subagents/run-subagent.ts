@@ -50,7 +50,7 @@ import { checkedBy } from '../contracts/identity.ts';
 import { isForGood, JournalError } from '../ports/journal-error.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
 import { lostBy } from './refusal.ts';
-import { reporter } from '../../values/reporter.ts';
+import { inTerminal, reporter } from '../../values/reporter.ts';
 import { readTraceparent } from '../../values/traceparent.ts';
 
 /** The task of a run. `toolName` names it in the prompt; by default the subagent's own name. */
@@ -409,7 +409,7 @@ function keptRun(
     onError: (error, where) => {
       // It continues in another process, or nowhere. Before the handler, which may throw.
       if (isA(error, JournalError) && isForGood(error)) settle(lostBy(error));
-      onError?.(error, where);
+      (onError ?? inTerminal)(error, where);
     },
   });
   const ended = new Promise<Outcome>((resolve) => {

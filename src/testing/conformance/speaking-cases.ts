@@ -208,6 +208,7 @@ const wordless = (): ConformanceScene => ({
 const nobodyListens = (): ConformanceScene => ({
   name: 'loudspeaker that reports nothing: nothing counts as heard, and nobody waits for ever',
   voice: { maxAttempts: 2, playTimeoutMs: 20_000 },
+  provokes: ['NO_PLAYOUT_REPORT'],
   plot: async (talk) => {
     talk.client.reports = false;
     talk.session.notifyBackground('The mail has come');

@@ -29,6 +29,7 @@
 
 import { Subject, type Observable } from 'rxjs';
 import type { Environment } from '../../actors/ports/environment.ts';
+import { ConfigurationError } from '../../values/errors.ts';
 import { isHeardNow } from '../../actors/session/lead/lead-driver.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
 import { frameDurationMs, type AudioFrame } from '../audio/audio-frame.ts';
@@ -66,6 +67,8 @@ export class Speech {
   #cancelChange: (() => void) | null = null;
   #lastWordAt = 0;
   #cancelStall: (() => void) | null = null;
+  /** A report has named sound that was sent; or the app was told that none has. */
+  #hasHeardOf = false;
 
   /** @param clearReportMs The time allowed for the client's report after a stop. */
   constructor(core: LeadSession, memory: ModelMemory, turn: Turn, clearReportMs: number) {
@@ -276,6 +279,7 @@ export class Speech {
     const attempt = this.#attempt;
     const item = this.#playout.current.find((current) => current.itemId === itemId);
     const over = this.#playout.played(itemId, playedMs);
+    if (item) this.#hasHeardOf = true;
     if (attempt && item && item.responseId === attempt.responseId) {
       if (!attempt.hasBegun && playedMs > 0) {
         attempt.hasBegun = true;
@@ -313,10 +317,22 @@ export class Speech {
         return;
       }
       const stalled = this.#playout.clear();
+      this.#missReports();
       this.#drained();
       // If the client reports nothing at all, it is unknown whether the speech was heard.
       if (this.#attempt?.hasBegun) this.#endAttempt(stalled);
     }, delayMs);
+  }
+
+  /** Tells the app once that it reports nothing: its user hears everything again and again. */
+  #missReports(): void {
+    if (this.#hasHeardOf || !this.#core.unit.isAttached) return;
+    this.#hasHeardOf = true;
+    const message =
+      'Expected a report of the sound that was played, got none that names its `itemId`: what is said does not count ' +
+      'as heard, and is said again. Call session.playout.next({ itemId, playedMs }) with the `itemId` of the frames, ' +
+      'each 100 ms and at the end of an item.';
+    this.#core.reportError(new ConfigurationError('NO_PLAYOUT_REPORT', message), 'voice output');
   }
 
   #drained(): void {

@@ -23,7 +23,7 @@
 import type { LanguageModel, ModelMessage } from 'ai';
 import { useOf } from '../../actors/model/price.ts';
 import { modelCallsOf } from '../../actors/session/lead/lead-usage.ts';
-import { runModelStep } from '../../actors/model/model-step.ts';
+import { modelError, runModelStep } from '../../actors/model/model-step.ts';
 import { knownJsonSchema, wrapSchema } from '../../actors/model/schema.ts';
 import { note, sentence } from '../../actors/notes/note.ts';
 import type { LeadAgent } from '../../actors/session/lead/lead-agent.ts';
@@ -244,6 +244,8 @@ export function withModel(core: LeadSession, model: LanguageModel): WorkOut {
       signal,
       ids,
       clock,
+    }).catch((error: unknown) => {
+      throw modelError(error);
     });
     account.used(
       useOf(model, agentName, usage, { instructions, messages, written: text }, beganAt),

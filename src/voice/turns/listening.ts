@@ -38,6 +38,7 @@ import type { TurnChart } from '../../actors/session/lead/turn-chart.ts';
 import { Watchdog } from '../../actors/session/lead/watchdog.ts';
 import { backchannelIn, humIn } from '../../language/backchannel.ts';
 import { userHasFloor } from '../../machines/index.ts';
+import { ProviderError } from '../../values/errors.ts';
 import { frameDurationMs, type AudioFrame } from '../audio/audio-frame.ts';
 import { RecentIds } from '../audio/recent-ids.ts';
 import { VoicedSound } from '../audio/voiced-sound.ts';
@@ -168,7 +169,10 @@ export class Listening {
         this.#transcribed(event);
         break;
       case 'utterance.untranscribed':
-        this.#core.reportError(new Error(event.reason), 'transcription');
+        this.#core.reportError(
+          new ProviderError('TRANSCRIPTION_FAILED', event.reason),
+          'transcription',
+        );
         this.#bargeIn.read(event.utteranceId, '', true);
         if (!this.#known.has(event.utteranceId))
           this.#forNobody(event.utteranceId, 'not_transcribed');

@@ -208,6 +208,10 @@ describe('TOOL-RUN-1: it always resolves', () => {
     ['a big integer', { n: 1n }, 'Do not know how to serialize a BigInt'],
     ['a function', () => 1, 'a function is not JSON'],
     ['a symbol', Symbol('s'), 'a symbol is not JSON'],
+    ['a Map', new Map([['a', 1]]), 'the JSON of Map {} lacks what it holds'],
+    ['a Response', new Response('x'), 'the JSON of Response {} lacks what it holds'],
+    ['a Blob', new Blob(['x']), 'the JSON of Blob {} lacks what it holds'],
+    ['an ArrayBuffer', new ArrayBuffer(8), 'the JSON of ArrayBuffer(8) lacks what it holds'],
     [
       'toJSON that throws',
       {

@@ -405,7 +405,10 @@ describe('the output schema', () => {
     const { outcome, prompts } = subagentRuns(() => say('about twelve'));
     expect(await outcome({ outputSchema, maxSteps: 2 })).toMatchObject({
       status: 'failed',
-      error: { code: 'STEP_LIMIT' },
+      error: {
+        code: 'STEP_LIMIT',
+        message: expect.stringMatching(/\(maxSteps\); its answer was not accepted: it is not JSON/),
+      },
       output: null,
       partial: 'about twelve',
     });

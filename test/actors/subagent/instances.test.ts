@@ -282,7 +282,10 @@ describe('createInstance', () => {
     const result = await outcome({ createInstance: () => made as never });
     expect(result).toMatchObject({
       status: 'failed',
-      error: { code: 'PREPARATION_FAILED', message: expect.stringContaining('createInstance') },
+      error: {
+        code: expect.stringMatching(/^INVALID_(INSTANCE|OPTION)$/),
+        message: expect.stringContaining('createInstance'),
+      },
     });
   });
 });

@@ -232,7 +232,7 @@ describe('a tool that', () => {
     const { result } = run({ tools: { bare: { description: 'No schema', execute: () => 1 } } });
     return expect(result).resolves.toMatchObject({
       status: 'failed',
-      error: { code: 'PREPARATION_FAILED', message: expect.stringContaining('worker.tools.bare') },
+      error: { code: 'TOOL_WITHOUT_SCHEMA', message: expect.stringContaining('worker.tools.bare') },
     });
   });
 });

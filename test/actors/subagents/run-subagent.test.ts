@@ -158,7 +158,7 @@ describe('a run', () => {
     const { result } = run({}, { model: undefined });
     expect(await result).toMatchObject({
       status: 'failed',
-      error: { code: 'PREPARATION_FAILED', message: expect.stringContaining('expected a model') },
+      error: { code: 'NO_MODEL', message: expect.stringContaining('expected a model') },
     });
   });
 

@@ -39,16 +39,14 @@
 //   TEXT-RESPONSE-4. A call is passed on with the next part of the stream, which tells whether another call
 //       follows: a crash between the two is visible in the journal.
 
-import { asJson, parsedOrText } from '../../../values/json.ts';
-import { streamText, type LanguageModel } from 'ai';
+import { parsedOrText } from '../../../values/json.ts';
+import type { LanguageModel } from 'ai';
 import { CancelledError, ConfigurationError, isA, ProviderError } from '../../../values/errors.ts';
-import { storable, storableId, storableText } from '../../../values/storable.ts';
+import { storableText } from '../../../values/storable.ts';
 import { callKey } from '../../model/approval.ts';
-import { toStepError, toUsage } from '../../model/model-step.ts';
-import { countedUsage, namesOf } from '../../model/price.ts';
-import { telemetryOf, telemetryOff } from '../../model/telemetry.ts';
+import { modelError } from '../../model/model-step.ts';
 import type { Prompt } from '../../notes/note.ts';
-import { callSafely, inSpanOf } from '../../runtime/host.ts';
+import { callSafely } from '../../runtime/host.ts';
 import type { Shown } from '../../runtime/hosting.ts';
 import {
   HOLDS_FLOOR_MS,
@@ -76,13 +74,10 @@ import {
   type TurnResponse,
 } from '../../../machines/index.ts';
 import type { LeadSession } from './lead-session.ts';
-import { modelToolsOf } from './lead-tools.ts';
-import { reportUsage } from './lead-usage.ts';
-import { settleNote, withStepNote } from './settle-tool.ts';
+import { askLead, type LeadCall } from './lead-stream.ts';
 import type { TextOutput, TextPart } from './text-output.ts';
 import { TurnChart } from './turn-chart.ts';
 import { Watchdog } from './watchdog.ts';
-import { cutOff, hasJustEnded } from '../../model/model.ts';
 
 /** Rounds of tool calls for one utterance, or one telling; then the model has to speak. */
 const MAX_ROUNDS = 8;
@@ -105,7 +100,7 @@ const TURN: TurnInput = {
   holdsFloorMs: HOLDS_FLOOR_MS,
   settleTimeoutMs: 0,
   replyTimeoutMs: 0,
-  // A failed call of the model is not repeated: the client is told of it, and may.
+  // `askLead` has repeated a failed call of the model; afterwards the client is told of it, and may.
   maxAsked: 1,
   doubtMs: 0,
   falseInterruptionMs: 0,
@@ -122,25 +117,6 @@ interface Telling {
   /** The words of the last response, if calls followed them. */
   said: Said | null;
 }
-
-/** A call of the model. */
-interface Call {
-  /** The provider's id of the call: not always unique. */
-  readonly callId: string;
-  readonly name: string;
-  /** JSON text. */
-  readonly arguments: string;
-  /** The agent whose model made it, whichever leads by now. */
-  readonly agentName: string;
-}
-
-/** A piece of a response. */
-type ResponsePart =
-  | { readonly type: 'text'; readonly text: string }
-  /** The model begins to write a call. */
-  | { readonly type: 'calling' }
-  | { readonly type: 'call'; readonly call: Call }
-  | { readonly type: 'other' };
 
 /** The result of a response. */
 interface Response {
@@ -502,14 +478,12 @@ export class TextLead implements LeadDriver {
     const { clock, ids } = core.host.environment;
     const telling = offer ? this.#telling : null;
     const readTo = core.records.conversation.items.at(-1)?.id ?? null;
-    // The words were said, and the model only had to see the results of its calls.
-    const maySayNothing = telling !== null && telling.said !== null;
     const itemId = ids.next('item');
     let text = '';
     let at = 0;
     let hasCalled = false;
     let isBroken = false;
-    let made: Call | null = null;
+    let made: LeadCall | null = null;
     /** Passes the pending call on (TEXT-RESPONSE-4). */
     const handOver = (isFollowed: boolean): void => {
       if (!made) return;
@@ -539,7 +513,15 @@ export class TextLead implements LeadDriver {
         },
       });
     try {
-      for await (const part of this.#partsOf(signal, mayCall)) {
+      const parts = askLead(core, {
+        model: this.#model,
+        mayCall,
+        // The words were said, and the model only had to see the results of its calls.
+        maySayNothing: telling !== null && telling.said !== null,
+        signal,
+        touch: () => this.#watchdog.touch(),
+      });
+      for await (const part of parts) {
         handOver(part.type === 'call' || part.type === 'calling');
         if (!offer && part.type !== 'other') this.#spoke();
         if (part.type === 'call') {
@@ -559,16 +541,12 @@ export class TextLead implements LeadDriver {
         show(false);
         this.#output.push({ type: 'text.delta', itemId, text: part.text });
       }
-      if (text === '' && !hasCalled && !signal.aborted && !maySayNothing)
-        throw new ProviderError('EMPTY_OUTPUT', 'The model ended without a word', {
-          retryable: true,
-        });
     } catch (error) {
       isBroken = true;
       if (!signal.aborted || isA(error, ProviderError)) {
-        const { code, message } = toStepError(error);
-        core.reportError(error, 'lead model');
-        this.#output.push({ type: 'response.failed', code, message });
+        const failed = modelError(error);
+        core.reportError(failed, 'lead model');
+        this.#output.push({ type: 'response.failed', code: failed.code, message: failed.message });
       }
     }
     handOver(false);
@@ -582,66 +560,6 @@ export class TextLead implements LeadDriver {
       show(true);
     }
     return { itemId, text, hasCalled, isBroken };
-  }
-
-  async *#partsOf(signal: AbortSignal, mayCall: boolean): AsyncGenerator<ResponsePart> {
-    const { agents, notes, records, host } = this.#core;
-    const { name: agentName, providerOptions } = agents.current;
-    const context = settleNote(this.#core);
-    const conversation = records.conversation.toModelMessages({ notes });
-    const messages = context ? withStepNote(conversation, context, notes) : conversation;
-    const instructions = agents.instructionsOf(agentName);
-    let written = '';
-    const call = { scope: this.#core.id, unit: this.#core.id, part: 'model' } as const;
-    const { stream } = inSpanOf(host, call, () =>
-      streamText({
-        model: this.#model,
-        instructions,
-        ...(providerOptions && { providerOptions }),
-        messages,
-        allowSystemInMessages: notes.systemAs === 'system',
-        tools: modelToolsOf(agents.standingToolsOf(agentName)),
-        toolChoice: mayCall ? 'auto' : 'none',
-        abortSignal: signal,
-        maxRetries: 0,
-        telemetry: telemetryOf({ name: agentName, journal: host.journal }) ?? telemetryOff,
-        onError: () => {},
-      }),
-    );
-    for await (const part of stream) {
-      if (signal.aborted) throw signal.reason;
-      this.#watchdog.touch();
-      if (part.type === 'text-delta' && part.text !== '') {
-        written += part.text;
-        yield { type: 'text', text: part.text };
-      } else if (part.type === 'error') throw part.error;
-      else if (part.type === 'abort') throw signal.reason;
-      else if (part.type === 'finish') {
-        const { finishReason, rawFinishReason, totalUsage } = part;
-        const tokens = totalUsage.inputTokens ?? totalUsage.outputTokens;
-        // TEXT-LEAD-10
-        const { inputTokens, outputTokens } = totalUsage;
-        const usage = toUsage(totalUsage);
-        reportUsage(this.#core, {
-          ...namesOf(this.#model),
-          name: agentName,
-          counted: { ...usage, inputTokens, outputTokens },
-          estimated: countedUsage(usage, { instructions, messages, written }),
-        });
-        if (hasJustEnded(finishReason, rawFinishReason, tokens)) throw cutOff();
-      } else if (part.type === 'tool-call') {
-        const { toolCallId, toolName, input } = part;
-        yield {
-          type: 'call',
-          call: {
-            callId: storableId(toolCallId),
-            name: storableText(toolName),
-            arguments: storableText(argumentsOf(storable(input))),
-            agentName,
-          },
-        };
-      } else yield { type: part.type === 'tool-input-start' ? 'calling' : 'other' };
-    }
   }
 
   /** The reply has begun, in words or with a call. */
@@ -661,7 +579,7 @@ export class TextLead implements LeadDriver {
   }
 
   #call(
-    call: Call,
+    call: LeadCall,
     isFollowed: boolean,
     {
       requestId,
@@ -794,7 +712,7 @@ function showTold({ projection }: LeadSession, { itemId, deliveryId, deliveryIds
 function wasMade(
   { records }: LeadSession,
   { deliveryId, deliveryIds = [deliveryId] }: Offer,
-  { name, arguments: json }: Call,
+  { name, arguments: json }: LeadCall,
 ): boolean {
   const key = callKey(name, parsedOrText(json));
   const isOwn = deliveryIds.some((id) => {
@@ -830,14 +748,4 @@ function questionPart(
   question: string,
 ): TextPart {
   return { type: 'question.asked', requestId, question, options, subagentName };
-}
-
-/**
- * Returns the arguments as JSON text. A value that is no JSON is refused by the check of the arguments, and
- * fails only its call.
- */
-function argumentsOf(input: unknown): string {
-  if (typeof input === 'string') return input;
-  const json = asJson(input ?? {});
-  return json.ok ? json.text : `no JSON: ${json.message}`;
 }

@@ -1,0 +1,186 @@
+// One response of the lead model of a text session, as the pieces of its stream. A call that failed before its
+// first piece is made again, as the AI SDK would, but in the time of the environment.
+//
+// Owns:     the call of `streamText`, its attempts, and the count of the tokens that they used.
+// Does not: say the words, or run the calls (text-lead.ts).
+//
+// Invariants
+//   LEAD-STREAM-1. A failure that another attempt may heal is tried again, with growing pauses, as long as the
+//       response has no word and no call: what the user has read is not written twice.
+//   LEAD-STREAM-2. All attempts read the same messages: words of the user meanwhile belong to the next reply.
+//   LEAD-STREAM-3. A user does not wait longer than `MAX_PAUSE_MS` for an attempt: a provider that asks for more
+//       has failed. A model that said nothing is asked once more, at once.
+
+import { streamText, type LanguageModel } from 'ai';
+import { backoffMs } from '../../../machines/index.ts';
+import { ProviderError } from '../../../values/errors.ts';
+import { asJson } from '../../../values/json.ts';
+import { storable, storableId, storableText } from '../../../values/storable.ts';
+import { cutOff, hasJustEnded } from '../../model/model.ts';
+import { modelError, toStepError, toUsage } from '../../model/model-step.ts';
+import { countedUsage, namesOf } from '../../model/price.ts';
+import { telemetryOf, telemetryOff } from '../../model/telemetry.ts';
+import { inSpanOf } from '../../runtime/host.ts';
+import { pause } from '../../runtime/pause.ts';
+import type { LeadSession } from './lead-session.ts';
+import { modelToolsOf } from './lead-tools.ts';
+import { reportUsage } from './lead-usage.ts';
+import { settleNote, withStepNote } from './settle-tool.ts';
+
+/** Calls of the model for one response. */
+const MAX_ATTEMPTS = 3;
+
+const RETRY = { baseDelayMs: 1000, maxDelayMs: 4000 } as const;
+
+const MAX_PAUSE_MS = 10_000;
+
+/** A call of the model. */
+export interface LeadCall {
+  /** The provider's id of the call: not always unique. */
+  readonly callId: string;
+  readonly name: string;
+  /** JSON text. */
+  readonly arguments: string;
+  /** The agent whose model made it, whichever leads by now. */
+  readonly agentName: string;
+}
+
+/** A piece of a response. */
+type ResponsePart =
+  | { readonly type: 'text'; readonly text: string }
+  /** The model begins to write a call. */
+  | { readonly type: 'calling' }
+  | { readonly type: 'call'; readonly call: LeadCall }
+  | { readonly type: 'other' };
+
+export interface LeadQuestion {
+  readonly model: LanguageModel;
+  readonly mayCall: boolean;
+  /** A response without a word and a call is no failure. */
+  readonly maySayNothing: boolean;
+  readonly signal: AbortSignal;
+  /** Called with each sign of life of the model, and while its next attempt is waited for. */
+  readonly touch: () => void;
+}
+
+/** Asks the lead model, and throws what its last attempt has thrown. */
+export async function* askLead(
+  core: LeadSession,
+  question: LeadQuestion,
+): AsyncGenerator<ResponsePart> {
+  const { signal, touch, maySayNothing } = question;
+  const { random, scheduler } = core.host.environment;
+  const prompt = promptOf(core);
+  let silences = 0;
+  for (let attempt = 1; ; attempt += 1) {
+    let isSilent = true;
+    let pauseMs = 0;
+    try {
+      for await (const part of attemptAt(core, prompt, question)) {
+        if (part.type !== 'other') isSilent = false;
+        yield part;
+      }
+      if (!isSilent || maySayNothing || signal.aborted) return;
+      silences += 1;
+    } catch (error) {
+      const { retryable, retryAfterMs = 0 } = toStepError(error);
+      pauseMs = Math.max(backoffMs(RETRY, attempt, random.next()), retryAfterMs);
+      const isOver = !isSilent || signal.aborted || attempt >= MAX_ATTEMPTS;
+      if (isOver || !retryable || pauseMs > MAX_PAUSE_MS) throw error;
+      core.reportError(modelError(error), `lead model, attempt ${attempt} of ${MAX_ATTEMPTS}`);
+    }
+    if (silences > 1)
+      throw new ProviderError('EMPTY_OUTPUT', 'The model ended without a word', {
+        retryable: true,
+      });
+    touch();
+    if (pauseMs > 0) await pause(scheduler, pauseMs, signal);
+    touch();
+  }
+}
+
+/** LEAD-STREAM-2 */
+function promptOf(core: LeadSession) {
+  const { agents, notes, records } = core;
+  const { name, providerOptions } = agents.current;
+  const context = settleNote(core);
+  const conversation = records.conversation.toModelMessages({ notes });
+  return {
+    name,
+    providerOptions,
+    instructions: agents.instructionsOf(name),
+    messages: context ? withStepNote(conversation, context, notes) : conversation,
+    tools: modelToolsOf(agents.standingToolsOf(name)),
+  };
+}
+
+async function* attemptAt(
+  core: LeadSession,
+  { name, providerOptions, instructions, messages, tools }: ReturnType<typeof promptOf>,
+  { model, mayCall, signal, touch }: LeadQuestion,
+): AsyncGenerator<ResponsePart> {
+  const { id, host, notes } = core;
+  let written = '';
+  let hasCalled = false;
+  const { stream } = inSpanOf(host, { scope: id, unit: id, part: 'model' }, () =>
+    streamText({
+      model,
+      instructions,
+      ...(providerOptions && { providerOptions }),
+      messages,
+      allowSystemInMessages: notes.systemAs === 'system',
+      tools,
+      toolChoice: mayCall ? 'auto' : 'none',
+      abortSignal: signal,
+      maxRetries: 0,
+      telemetry: telemetryOf({ name, journal: host.journal }) ?? telemetryOff,
+      onError: () => {},
+    }),
+  );
+  for await (const part of stream) {
+    if (signal.aborted) throw signal.reason;
+    touch();
+    if (part.type === 'text-delta' && part.text !== '') {
+      written += part.text;
+      yield { type: 'text', text: part.text };
+    } else if (part.type === 'error') throw part.error;
+    else if (part.type === 'abort') throw signal.reason;
+    else if (part.type === 'finish') {
+      const { finishReason, rawFinishReason, totalUsage } = part;
+      const { inputTokens, outputTokens } = totalUsage;
+      // TEXT-LEAD-10
+      const usage = toUsage(totalUsage);
+      reportUsage(core, {
+        ...namesOf(model),
+        name,
+        counted: { ...usage, inputTokens, outputTokens },
+        estimated: countedUsage(usage, { instructions, messages, written }),
+      });
+      if (hasJustEnded(finishReason, rawFinishReason, inputTokens ?? outputTokens)) throw cutOff();
+      if (finishReason === 'content-filter' && written === '' && !hasCalled)
+        throw new ProviderError('CONTENT_FILTER', 'The provider filtered the answer');
+    } else if (part.type === 'tool-call') {
+      hasCalled = true;
+      const { toolCallId, toolName, input } = part;
+      yield {
+        type: 'call',
+        call: {
+          callId: storableId(toolCallId),
+          name: storableText(toolName),
+          arguments: storableText(argumentsOf(storable(input))),
+          agentName: name,
+        },
+      };
+    } else yield { type: part.type === 'tool-input-start' ? 'calling' : 'other' };
+  }
+}
+
+/**
+ * Returns the arguments as JSON text. A value that is no JSON is refused by the check of the arguments, and
+ * fails only its call.
+ */
+function argumentsOf(input: unknown): string {
+  if (typeof input === 'string') return input;
+  const json = asJson(input ?? {});
+  return json.ok ? json.text : `no JSON: ${json.message}`;
+}
