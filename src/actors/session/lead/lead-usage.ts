@@ -12,6 +12,7 @@ import {
   usageOfBoth,
   type LeadUsage,
   type ModelCalls,
+  type ModelNames,
   type ModelUse,
   type PricedCall,
   type Usage,
@@ -25,7 +26,7 @@ import type { SessionRecords } from '../state/session-records.ts';
 type Reported = Readonly<Partial<Record<keyof LeadUsage, unknown>>>;
 
 /** A report of a lead agent's model. */
-interface Report extends Pick<PricedCall, 'provider' | 'modelId' | 'name'> {
+interface Report extends ModelNames, Pick<PricedCall, 'name'> {
   /** As the provider counted it; anything else than a count is passed over. */
   readonly counted: Reported;
   /** For `price`, where the provider has counted nothing. @defaultValue as it was counted */
@@ -43,7 +44,12 @@ export function reportUsage(
   const cost =
     usage || estimated ? costOf(session.host, pricedCall(names, usage, estimated)) : undefined;
   const used = leadUsageIn({ ...usage, cost });
-  const event = { type: 'usage.reported', agentName: names.name } as const;
+  const { provider, modelId, name } = names;
+  const event = {
+    type: 'usage.reported',
+    agentName: name,
+    model: { provider, modelId },
+  } as const;
   if (beganAt !== undefined)
     session.receive('usage', { ...event, usage: used ?? NO_LEAD_USAGE, beganAt });
   else if (used) session.receive('usage', { ...event, usage: used });
@@ -87,7 +93,7 @@ export function modelCallsOf(
 }
 
 function pricedCall(
-  names: Pick<PricedCall, 'provider' | 'modelId' | 'name'>,
+  names: ModelNames & Pick<PricedCall, 'name'>,
   usage: LeadUsage | null,
   estimated: Omit<Usage, 'cost'> | undefined,
 ): PricedCall {
