@@ -1,7 +1,6 @@
 // SOURCE-3: whichever command looks at it, a place that is no journal, or one that cannot be used, is told in the same words, with
 // the same exit status.
 
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,7 +29,7 @@ const newer = new DatabaseSync(at('newer.db'));
 newer.exec('PRAGMA user_version = 1000');
 newer.close();
 symlinkSync(at('loop.db'), at('loop.db'));
-execFileSync('mkfifo', [at('pipe.db')]);
+symlinkSync('/dev/null', at('device.db'));
 
 const unused = (): never => {
   throw new Error('It serves nothing');
@@ -45,7 +44,7 @@ test.each([
   ['half.db', 1, 'is damaged'],
   ['newer.db', 1, 'a newer version of Offstage'],
   ['loop.db', 2, 'it cannot be read (ELOOP)'],
-  ['pipe.db', 2, 'it is no file, but a pipe or a device'],
+  ['device.db', 2, 'it is no file, but a pipe or a device'],
   ['whole.db/below', 2, 'there is no such file'],
   ['postgres', 1, 'ECONNREFUSED'],
 ])('%s', async (name, wanted, says) => {

@@ -7,7 +7,7 @@ import type { Attributes } from '@opentelemetry/api';
 export const OPERATION = 'gen_ai.operation.name';
 export const AGENT_NAME = 'gen_ai.agent.name';
 export const CONVERSATION_ID = 'gen_ai.conversation.id';
-export const PROVIDER = 'gen_ai.provider.name';
+const PROVIDER = 'gen_ai.provider.name';
 export const REQUEST_MODEL = 'gen_ai.request.model';
 export const TOOL_NAME = 'gen_ai.tool.name';
 export const TOOL_TYPE = 'gen_ai.tool.type';
