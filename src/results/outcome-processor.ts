@@ -46,7 +46,8 @@ import { aFunction, anObject, type ChecksOf } from '../values/checks.ts';
 import { clip } from '../values/clip.ts';
 import { ConfigurationError } from '../values/errors.ts';
 import { asJson, isLongerThan } from '../values/json.ts';
-import type { ModelCalls } from '../actors/contracts/usage.ts';
+import { addUsage, type ModelCalls, type Usage } from '../actors/contracts/usage.ts';
+import { modelAccount } from '../actors/model/model-account.ts';
 import { judgeClaims, type ClaimJudge } from './judge-claims.ts';
 import {
   handOver,
@@ -139,7 +140,7 @@ export class OutcomeProcessor {
   readonly #calls: ModelCalls | undefined;
 
   /** @throws {ConfigurationError} when `maxInlineBytes` is not a whole number ≥ 1024. */
-  /** @param calls The account of the conversation; none: nobody counts what a judge uses. */
+  /** @param calls The account of the conversation; none: what a judge uses is part of the outcome's own usage. */
   constructor(
     host: Host,
     { workingMemory, maxInlineBytes, claimJudge }: OutcomeOptions,
@@ -210,14 +211,17 @@ export class OutcomeProcessor {
       timeoutMs: definition.timeout,
       progress,
     };
-    return settleOutcome(outcome, run, {
+    const account = this.#calls ? null : modelAccount(this.#host);
+    const settled = settleOutcome(outcome, run, {
       memory: this.#memory,
       maxInlineBytes: this.#maxInlineBytes,
       judge: this.#judge,
-      calls: this.#calls,
+      calls: this.#calls ?? account?.calls,
       environment,
       report,
     });
+    if (!account || !('then' in settled)) return settled;
+    return settled.then((settledLater) => withUsage(settledLater, account.used()));
   }
 
   /**
@@ -339,6 +343,12 @@ async function settle(
         : await withBoundedPartial(await withKeptDetails(judged, keeping), keeping);
     return withNotes(bounded, keeping);
   }, memoryTime(environment));
+}
+
+/** Adds what its judge has used. */
+function withUsage(outcome: Outcome, more: Usage): Outcome {
+  const isNothing = more.totalTokens === 0 && more.cost === undefined;
+  return isNothing ? outcome : { ...outcome, usage: addUsage(outcome.usage, more) };
 }
 
 function verified(outcome: Outcome, { tools }: EndedRun): Outcome {

@@ -3,10 +3,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { OFFSTAGE_VERSION } from '../../src/values/version.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 interface Manifest {
+  readonly version: string;
   readonly exports: Readonly<
     Record<string, string | { types: string; default: string; 'offstage-source': string }>
   >;
@@ -24,6 +26,10 @@ const manifest = readJson('package.json') as Manifest;
 const locked = Object.entries(
   (readJson('package-lock.json') as { packages: Record<string, LockedPackage> }).packages,
 );
+
+test('programs are told the version of the manifest', () => {
+  expect(OFFSTAGE_VERSION).toBe(manifest.version);
+});
 
 test('the lock file names no registry host', () => {
   expect(locked.filter(([, { resolved }]) => resolved?.includes('://'))).toEqual([]);

@@ -7,7 +7,13 @@ import { replaySession } from '../../src/entries/replay.ts';
 import { modelDistiller, modelSummary, type Summarise } from '../../src/entries/memory.ts';
 import { modelClaimJudge } from '../../src/entries/results.ts';
 import { tracedJournal } from '../../src/adapters/otel/index.ts';
-import { createRuntime, memoryJournal, memoryStore, TextSession } from '../../src/index.ts';
+import {
+  createRuntime,
+  memoryJournal,
+  memoryStore,
+  runSubagent,
+  TextSession,
+} from '../../src/index.ts';
 import type { PricedCall } from '../../src/actors/contracts/usage.ts';
 import { scriptedModel, simulatedEnvironment } from '../../src/testing/index.ts';
 import { sdk } from '../adapters/otel/support/traces.ts';
@@ -86,7 +92,7 @@ describe('summaries and facts', () => {
     expect(usage.lead).toMatchObject({ inputTokens: 60, outputTokens: 30, cost: 90 });
     expect(usage.total.totalTokens).toBe(90);
     expect([...replaySession(entries)].at(-1)?.view.leadUsage).toEqual(usage.lead);
-    const chats = spans().filter(({ name }) => name === 'chat');
+    const chats = spans().filter(({ name }) => name.startsWith('chat'));
     const used = chats.map(({ attributes }) => [
       attributes['gen_ai.agent.name'],
       attributes['gen_ai.usage.input_tokens'],
@@ -219,9 +225,60 @@ test('a judge of claims is counted with the conversation', async () => {
   expect(usage.lead).toMatchObject({ inputTokens: 40, cost: 60 });
   await talk.close();
   const names = spans()
-    .filter(({ name }) => name === 'chat')
+    .filter(({ name }) => name.startsWith('chat'))
     .map(({ attributes }) => attributes['gen_ai.agent.name']);
   expect(names.filter((name) => name === 'claim_judge')).toHaveLength(1);
+});
+
+test.each(['close', 'suspend'] as const)(
+  'facts that are drawn after %s are told to the hook, with their cost and the whole',
+  async (how) => {
+    const environment = simulatedEnvironment();
+    const told: { total: number; used: number | undefined }[] = [];
+    const talk = textTalk({
+      ...long(),
+      environment,
+      runtime: createRuntime({ environment, journal: memoryJournal(), price }),
+      hooks: {
+        onUsage: ({ usage, used }) =>
+          told.push({ total: usage.total.totalTokens, used: used.cost }),
+      },
+    });
+    await talk.start();
+    await talk.type('one');
+    expect(told).toEqual([{ total: 15, used: 15 }]);
+    const left = talk.session[how]();
+    await environment.advance(60_000);
+    await left;
+    expect(told).toEqual([
+      { total: 15, used: 15 },
+      { total: 30, used: 15 },
+    ]);
+  },
+);
+
+test('a judge of the subagents of a program is part of the usage of the outcome', async () => {
+  const environment = simulatedEnvironment();
+  const names: string[] = [];
+  const runtime = createRuntime({
+    environment,
+    price: (call) => {
+      names.push(call.name);
+      return price(call);
+    },
+  });
+  const model = scriptedModel({
+    scripts: [{ when: 'You check', script: () => say(JSON.stringify({ unverified: [] })) }],
+    otherwise: () => say('Booked.'),
+  });
+  const { result } = runSubagent({ name: 'ride', instructions: 'You book rides.' }, 'a ride', {
+    model,
+    runtime,
+    claimJudge: modelClaimJudge({ model, environment }),
+  });
+  const outcome = await result;
+  expect(names).toEqual(['ride', 'claim_judge']);
+  expect(outcome.usage).toMatchObject({ inputTokens: 20, outputTokens: 10, cost: 30 });
 });
 
 test('the model that finds the meaning of a delegation is counted beside the voice model, and is a span of its own', async () => {
@@ -250,7 +307,7 @@ test('the model that finds the meaning of a delegation is counted beside the voi
   expect(asked[0]).toBe('offstage lead');
   await talk.close();
   const chats = spans().filter(
-    ({ name, attributes }) => name === 'chat' && attributes['gen_ai.agent.name'] === 'lead',
+    ({ name, attributes }) => name.startsWith('chat') && attributes['gen_ai.agent.name'] === 'lead',
   );
   expect(chats.map(({ attributes }) => attributes['gen_ai.usage.input_tokens'])).toContain(10);
 });
@@ -293,7 +350,7 @@ describe('the `chat` span of a lead agent has what its model used', () => {
     await session.start();
     for await (const _ of session.send('hi'));
     await session.close();
-    const chats = spans().filter(({ name }) => name === 'chat');
+    const chats = spans().filter(({ name }) => name.startsWith('chat'));
     expect(chats).toHaveLength(1);
     expect(chats[0]?.attributes).toMatchObject({ 'gen_ai.agent.name': 'lead', ...TOKENS });
   });
@@ -321,7 +378,7 @@ describe('the `chat` span of a lead agent has what its model used', () => {
     await environment.settle();
     await talk.play(spoken.itemId);
     await talk.close();
-    const chats = spans().filter(({ name }) => name === 'chat');
+    const chats = spans().filter(({ name }) => name.startsWith('chat'));
     expect(chats).toHaveLength(1);
     expect(chats[0]?.attributes).toMatchObject({
       'gen_ai.agent.name': 'lead',

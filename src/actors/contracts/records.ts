@@ -13,7 +13,7 @@ import type { QuestionOption } from './session-views.ts';
 import type { Outcome } from './outcome.ts';
 import type { DirectiveScope } from './directives.ts';
 import type { BudgetLimits } from './config.ts';
-import type { LeadUsage } from './usage.ts';
+import type { LeadUsage, ModelNames } from './usage.ts';
 
 /** An answer as the subagent that asked reads it. */
 export interface Answer {
@@ -306,6 +306,8 @@ export type SessionInputEvent =
       readonly usage: LeadUsage;
       /** When the call began, in milliseconds since 1970. Absent: it is one of the response under way. */
       readonly beganAt?: number;
+      /** Absent: an earlier version reported it. */
+      readonly model?: ModelNames;
     }
   /** Limits of the session's budget have new totals. */
   | {

@@ -146,8 +146,8 @@ export function tokenCount(count: unknown): number | undefined {
   return isCount ? Math.round(count) : undefined;
 }
 
-/** A model call that a provider has read. */
-export interface PricedCall {
+/** A model, by its names. */
+export interface ModelNames {
   /**
    * The provider of the model, as the AI SDK names it; `gateway` for a model that is named by a string, `unknown` for
    * one that only a worker elsewhere has. For a voice model the name of its transport.
@@ -155,6 +155,10 @@ export interface PricedCall {
   readonly provider: string;
   /** The model as its provider names it; for `unknown`, the name of the configuration. */
   readonly modelId: string;
+}
+
+/** A model call that a provider has read. */
+export interface PricedCall extends ModelNames {
   /**
    * As the provider counted it; estimated from the length of the texts if it counted nothing. Of a voice model: since
    * its last report, with the parts that are sound.
@@ -172,7 +176,7 @@ export interface PricedCall {
 export type Price = (call: PricedCall) => number;
 
 /** A model call beside those of agents: a summary, facts, a verdict on claims. */
-export interface ModelUse extends Pick<PricedCall, 'provider' | 'modelId' | 'name'> {
+export interface ModelUse extends ModelNames, Pick<PricedCall, 'name'> {
   /** As the provider counted it; empty if it counted nothing. */
   readonly usage: Partial<Omit<Usage, 'totalTokens' | 'cost'>>;
   /** For `price`, where the provider counted nothing. @defaultValue none */

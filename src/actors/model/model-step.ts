@@ -42,7 +42,7 @@ import {
   type ToolChoice,
   type ToolSet,
 } from 'ai';
-import type { Usage } from '../contracts/usage.ts';
+import type { ModelCalls, ModelNames, Usage } from '../contracts/usage.ts';
 import type { Consent } from './approval.ts';
 import type { Clock, Environment, Ids } from '../ports/environment.ts';
 import { raceAbort } from '../../values/race-abort.ts';
@@ -51,8 +51,7 @@ import { asArguments, isJson } from '../../values/json.ts';
 import { directStep, type StepRead } from './direct-step.ts';
 import { carefulModel, resolveModel, type Delta, type Structured } from './model.ts';
 import { invalidCallMessage } from './schema.ts';
-import type { ModelCalls } from '../contracts/usage.ts';
-import { useOf } from './price.ts';
+import { namesOf, useOf } from './price.ts';
 import { telemetryOf, telemetryOff, type ModelCaller } from './telemetry.ts';
 import { prepareTools, type PreparedTools } from './tools.ts';
 import { isA, isError, messageOf, OffstageError, ProviderError } from '../../values/errors.ts';
@@ -122,6 +121,8 @@ export interface ModelResponse {
   /** With `length`, calls may be incomplete and must not be run. */
   readonly finish: FinishReason;
   readonly usage: Usage;
+  /** The model that was asked. Absent: an agent behind a relay, or an answer of an earlier version. */
+  readonly model?: ModelNames;
   readonly providerMetadata?: ProviderMetadata;
 }
 
@@ -168,7 +169,7 @@ export async function runModelStep(options: ModelStepOptions): Promise<ModelResp
   const step = await raceAbort(isDirect ? directStep(model, asked, bySdk) : bySdk(model), signal);
   // The signal may have aborted since the race was won.
   signal.throwIfAborted();
-  return toResponse(step, written);
+  return { ...toResponse(step, written), model: namesOf(model) };
 }
 
 /** A question outside the conversation. */

@@ -4,7 +4,7 @@
 import type { LanguageModel, ModelMessage } from 'ai';
 import { ConfigurationError } from '../../values/errors.ts';
 import { shown } from '../../values/plain-checks.ts';
-import type { ModelUse, PricedCall, Usage } from '../contracts/usage.ts';
+import type { ModelNames, ModelUse, PricedCall, Usage } from '../contracts/usage.ts';
 import type { Host } from '../runtime/host.ts';
 
 const CHARACTERS_PER_TOKEN = 4;
@@ -68,7 +68,7 @@ export function costOf(
 }
 
 /** Returns the model as `price` gets it. */
-export function namesOf(model: LanguageModel): Pick<PricedCall, 'provider' | 'modelId'> {
+export function namesOf(model: LanguageModel): ModelNames {
   if (typeof model === 'string') return { provider: 'gateway', modelId: model };
   const { provider, modelId } = model;
   return { provider, modelId };

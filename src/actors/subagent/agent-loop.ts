@@ -18,10 +18,11 @@ import { isA, messageOf, OffstageError } from '../../values/errors.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
 import type { AgentLoop, CallSettings } from '../contracts/agent-loop.ts';
 import type { LedgerEntry } from '../contracts/outcome.ts';
-import { addUsage, NO_USAGE, usageSince, type Usage } from '../contracts/usage.ts';
+import { addUsage, NO_USAGE, usageSince, type ModelNames, type Usage } from '../contracts/usage.ts';
 import { aModel } from '../model/model.ts';
 import type { Needed } from '../model/approval.ts';
 import type { ModelCall, ModelResponse, ModelSettings } from '../model/model-step.ts';
+import { namesOf } from '../model/price.ts';
 import type { PreparedTools } from '../model/tools.ts';
 import { raceAbort } from '../../values/race-abort.ts';
 import { approvalStatus, callChecks, checkNames, loopChecks } from './agent-settings.ts';
@@ -62,13 +63,8 @@ export const NOT_STOPPED = {
 interface Known {
   readonly usage: Usage;
   readonly finishReason: string;
-  readonly model: ModelName;
+  readonly model: ModelNames;
   readonly providerMetadata: unknown;
-}
-
-interface ModelName {
-  readonly provider: string;
-  readonly modelId: string;
 }
 
 type Context = Readonly<Record<string, unknown>>;
@@ -100,7 +96,7 @@ export class AgentRun {
   #isStopped = false;
   /** The number of the step under way, and its model. */
   #step = 0;
-  #model: ModelName = nameOf(null);
+  #model: ModelNames = nameOf(null);
 
   constructor(loop: AgentLoop, id: string) {
     this.#loop = loop;
@@ -395,10 +391,8 @@ function sdkUsage(usage: Usage): object {
   };
 }
 
-function nameOf(model: LanguageModel | null): ModelName {
-  if (model === null) return { provider: 'unknown', modelId: 'unknown' };
-  if (typeof model === 'string') return { provider: 'gateway', modelId: model };
-  return { provider: model.provider, modelId: model.modelId };
+function nameOf(model: LanguageModel | null): ModelNames {
+  return model === null ? { provider: 'unknown', modelId: 'unknown' } : namesOf(model);
 }
 
 function isHook(value: AgentLoop['toolApproval']): value is (options: object) => unknown {

@@ -18,6 +18,7 @@ import { loadSdk } from './load-sdk.ts';
 import { ServedSession, type EditorAbilities, type SessionForEditor } from './served-session.ts';
 import { reporter } from '../../values/reporter.ts';
 import { readTraceparent } from '../../values/traceparent.ts';
+import { OFFSTAGE_VERSION } from '../../values/version.ts';
 
 /** A session that the editor opens. */
 export interface AcpSessionRequest {
@@ -89,7 +90,7 @@ class Agent implements AcpAgent {
         this.#abilities = { forms: Boolean(params.clientCapabilities?.elicitation?.form) };
         return {
           protocolVersion: 1,
-          agentInfo: { name, version: '0.1.0' },
+          agentInfo: { name, version: OFFSTAGE_VERSION },
           agentCapabilities: {
             loadSession: true,
             promptCapabilities: { embeddedContext: true },

@@ -31,6 +31,7 @@ import type {
 import { messageOf, OffstageError, ProtocolError, TimeoutError } from '../../values/errors.ts';
 import { clip } from '../../values/clip.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
+import { OFFSTAGE_VERSION } from '../../values/version.ts';
 import type { AgentProcess } from '../agent-process/agent-process.ts';
 import { fieldsOf, fillIn } from '../relays/form-fields.ts';
 import {
@@ -218,7 +219,7 @@ export class AcpSession implements RelaySession {
       name,
       await agent.request(methods.agent.initialize, {
         protocolVersion: 1,
-        clientInfo: { name: 'offstage', version: '0.1.0' },
+        clientInfo: { name: 'offstage', version: OFFSTAGE_VERSION },
         clientCapabilities: { elicitation: { form: {} } },
       }),
     );

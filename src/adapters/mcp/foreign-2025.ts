@@ -22,6 +22,7 @@ import {
   type Heard,
 } from './foreign-server.ts';
 import type { ClientSdk } from './load-sdk.ts';
+import { OFFSTAGE_VERSION } from '../../values/version.ts';
 
 const RELATED = 'io.modelcontextprotocol/related-task';
 const VERSION = '2025-11-25';
@@ -84,7 +85,7 @@ export class Foreign2025 implements ForeignServer {
     this.#heard = heard;
     this.#ttlMs = ttlMs;
     const client = new sdk.Client(
-      { name: 'offstage', version: '0.1.0' },
+      { name: 'offstage', version: OFFSTAGE_VERSION },
       { capabilities: { elicitation: { form: {} } } },
     );
     this.#client = client;

@@ -4,6 +4,7 @@
 import { z } from 'zod';
 import { raceAbort } from '../../values/race-abort.ts';
 import { messageOf } from '../../values/errors.ts';
+import { OFFSTAGE_VERSION } from '../../values/version.ts';
 import {
   allTools,
   callResultSchema,
@@ -191,7 +192,7 @@ export class Foreign2026 implements ForeignServer {
           _meta: {
             ...(traceparent === undefined ? {} : { traceparent }),
             [`${META}protocolVersion`]: VERSION,
-            [`${META}clientInfo`]: { name: 'offstage', version: '0.1.0' },
+            [`${META}clientInfo`]: { name: 'offstage', version: OFFSTAGE_VERSION },
             [`${META}clientCapabilities`]: {
               elicitation: { form: {} },
               extensions: { [TASKS]: {} },

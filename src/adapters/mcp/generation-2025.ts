@@ -22,6 +22,7 @@ import {
   viewOf,
   type Caller,
 } from './tool-calls.ts';
+import { OFFSTAGE_VERSION } from '../../values/version.ts';
 
 type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
 
@@ -41,7 +42,7 @@ const PAGE = 100;
 export function server2025(sdk: ServerSdk, options: CheckedMcp, user: ConnectedUser): Server {
   const { name, instructions, tools } = options;
   const server = new sdk.Server(
-    { name, version: '0.1.0' },
+    { name, version: OFFSTAGE_VERSION },
     {
       capabilities: {
         tools: {},

@@ -15,6 +15,7 @@ import type { ConnectedUser } from './generation-2025.ts';
 import type { CheckedMcp } from './options.ts';
 import type { TaskQuestion, TaskView, UserTasks } from './served-tasks.ts';
 import { resultOf, rpcErrorOf, taskOf, viewOf } from './tool-calls.ts';
+import { OFFSTAGE_VERSION } from '../../values/version.ts';
 
 export const VERSION_2026 = '2026-07-28';
 const TASKS = 'io.modelcontextprotocol/tasks';
@@ -159,7 +160,7 @@ function resultFor(
         ...(instructions === undefined ? {} : { instructions }),
         ttlMs: 0,
         cacheScope: 'private',
-        _meta: { [META.server]: { name, version: '0.1.0' } },
+        _meta: { [META.server]: { name, version: OFFSTAGE_VERSION } },
       };
     case 'tools/list':
       return {

@@ -14,11 +14,15 @@
 
 import {
   type Attributes,
+  type Context,
   createNoopMeter,
   diag,
   type Meter,
   type MeterProvider,
   metrics,
+  ROOT_CONTEXT,
+  type SpanContext,
+  trace,
 } from '@opentelemetry/api';
 import { z } from 'zod';
 import type { Clock, Environment } from '../../actors/ports/environment.ts';
@@ -26,8 +30,10 @@ import { journalSchema } from '../../actors/ports/journal-entry.ts';
 import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
 import { codeOf, isA, OffstageError } from '../../values/errors.ts';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
+import { OFFSTAGE_VERSION } from '../../values/version.ts';
 import * as names from './names.ts';
-import { readAs } from './traced-events.ts';
+import { contextOf } from './scope-trace.ts';
+import { contexts, modelNames, readAs } from './traced-events.ts';
 
 export interface MeteredJournalOptions {
   /** The provider of the meters. @defaultValue the one that the app has registered when the first event comes */
@@ -43,7 +49,7 @@ export interface MeteredJournalOptions {
 
 /** The part of a `LoggerProvider` of `@opentelemetry/api-logs` that is used. */
 export interface EventLoggerProvider {
-  getLogger(name: string): { emit(record: EventLogRecord): void };
+  getLogger(name: string, version?: string): { emit(record: EventLogRecord): void };
 }
 
 /** A log record without content: a name, ids, kinds and counts. */
@@ -53,6 +59,8 @@ export interface EventLogRecord {
   readonly severityNumber: number;
   readonly severityText: string;
   readonly attributes: Attributes;
+  /** The span that it is about, of a `tracedJournal` in front. */
+  readonly context?: Context;
 }
 
 const optionsSchema = z.strictObject({
@@ -92,17 +100,22 @@ const usageShape = z.object({
   audioOutputTokens: amount,
   cost: amount,
 });
-const reported = z.object({ agentName: text, usage: usageShape });
+const reported = z.object({ agentName: text, usage: usageShape, model: modelNames });
 const responded = z.object({
   again: z.boolean().nullish(),
   calls: z.array(z.object({ kind: text })),
   response: z.object({
     usage: usageShape,
+    model: modelNames,
     calls: z.array(z.object({ callId: text, toolName: text })).catch([]),
   }),
 });
-const failed = z.object({ error: z.object({ code: text }) });
-const lost = failed.extend({ retryInMs: z.number().nullish() });
+const withError = z.object({ error: z.object({ code: text }) });
+/** `response`: an answer that cannot be used. */
+const failed = withError.extend({
+  response: z.object({ usage: usageShape, model: modelNames }).optional().catch(undefined),
+});
+const lost = withError.extend({ retryInMs: z.number().nullish() });
 const called = z.object({ callId: text, name: text });
 const executed = z.object({ output: z.object({ code: text }) });
 const aside = z.object({ event: text });
@@ -131,6 +144,8 @@ class ScopeMeasures {
   /** The subagents of calls, and when those of the lead agent ended. */
   readonly #subagentOf = new Map<string, string>();
   readonly #endedAt = new Map<string, number>();
+  /** The spans that a `tracedJournal` in front has begun: of the scope, of its turn, of subagents. */
+  readonly #spans = new Map<string, SpanContext>();
   /** The calls of the lead agent whose results are told later. */
   readonly #background = new Set<string>();
   /** This process has added an entry: it is here that the scope goes on. */
@@ -145,10 +160,21 @@ class ScopeMeasures {
   /** Since when the user speaks over what plays, when it fell silent, and whether it was cut off. */
   #over: { readonly from: number; silentAt?: number; isCut?: true } | null = null;
 
+  /** The span of a unit's work, or of the whole. */
+  spanOf(unit: string): SpanContext | undefined {
+    return (
+      this.#spans.get(`subagent:${unit}`) ?? this.#spans.get('turn') ?? this.#spans.get('root')
+    );
+  }
+
   /** Takes an event in. `measured` is null for one that was kept before. */
   take({ scope, unit, actor, at, event }: JournalEntry, measured: Measured | null): void {
+    if ('traceparents' in event) this.#noteSpans(event);
     const log = (name: string, attributes: Attributes, severity: Severity = 'INFO'): void =>
-      measured?.log(name, at, { [names.CONVERSATION_ID]: scope, ...attributes }, severity);
+      measured?.log(
+        { name, at, severity, attributes: { [names.CONVERSATION_ID]: scope, ...attributes } },
+        this.spanOf(unit),
+      );
     const subagent = this.subagents.get(unit);
     const ofSubagent = { ...subagent?.attributes, [names.SUBAGENT_ID]: unit };
     const inDoubt = (callId: string, of: Attributes): void =>
@@ -257,7 +283,7 @@ class ScopeMeasures {
         if (subagent) subagent.isParked = waits;
         for (const { callId, toolName } of response.calls)
           this.#tools.set(callKey(unit, callId), toolName);
-        measured?.used(response.usage, { ...subagent?.attributes, ...subagent?.root });
+        measured?.used(response, { ...subagent?.attributes, ...subagent?.root });
         if (calls.length === 0 && again !== true)
           this.#endDetached(unit, 'completed', at, measured);
         return;
@@ -268,11 +294,13 @@ class ScopeMeasures {
           [names.AGENT_NAME]: report?.agentName,
           [names.ROOT_AGENT]: report?.agentName,
         };
-        if (report) measured?.used(report.usage, agent);
+        if (report) measured?.used(report, agent);
         return;
       }
       case 'model.failed': {
-        const code = readAs(failed, event)?.error.code ?? '_OTHER';
+        const { error, response } = readAs(failed, event) ?? {};
+        const code = error?.code ?? '_OTHER';
+        if (response) measured?.used(response, { ...subagent?.attributes, ...subagent?.root });
         measured?.failures.add(1, { ...subagent?.attributes, [names.ERROR_TYPE]: code });
         log('offstage.model.failed', { ...ofSubagent, [names.ERROR_TYPE]: code }, 'WARN');
         this.#endDetached(unit, 'failed', at, measured);
@@ -386,6 +414,14 @@ class ScopeMeasures {
     }
   }
 
+  #noteSpans(event: object): void {
+    for (const [key, written] of Object.entries(readAs(contexts, event)?.traceparents ?? {})) {
+      const isWanted = key === 'root' || key === 'turn' || key.startsWith('subagent:');
+      const span = isWanted ? contextOf(written) : null;
+      if (span) this.#spans.set(key, span);
+    }
+  }
+
   /** The client tells when it fell silent, and what was heard, in any order. */
   #measureBargeIn(measured: Measured | null): void {
     const { from, silentAt, isCut } = this.#over ?? {};
@@ -423,9 +459,22 @@ class ScopeMeasures {
     const subagent = this.subagents.get(id);
     if (!subagent) return;
     this.subagents.delete(id);
+    this.#spans.delete(`subagent:${id}`);
     const attributes = { ...subagent.attributes, [names.OUTCOME]: status };
     measured?.duration.record(secondsBetween(subagent.at, at), attributes);
   }
+}
+
+interface Used {
+  readonly usage: z.infer<typeof usageShape>;
+  readonly model?: names.ModelNames | undefined;
+}
+
+interface Logged {
+  readonly name: string;
+  readonly at: number;
+  readonly severity: Severity;
+  readonly attributes: Attributes;
 }
 
 type Severity = keyof typeof SEVERITIES;
@@ -500,9 +549,11 @@ class Measured {
       description: 'Time until an event was kept',
     });
     this.interruptions = meter.createCounter('offstage.delivery.interruptions', {
+      unit: '{interruption}',
       description: 'Deliveries that were cut off, and are told again',
     });
     this.failures = meter.createCounter('offstage.model.failures', {
+      unit: '{failure}',
       description: 'Model calls of subagents that failed for good',
     });
     const tokens = (kind: string, description: string) =>
@@ -539,6 +590,7 @@ class Measured {
       [...scopes.values()].flatMap(({ unheard, isLive }) => (isLive ? [...unheard.values()] : []));
     meter
       .createObservableGauge('offstage.outbox.depth', {
+        unit: '{result}',
         description: 'Results that were not heard yet',
       })
       .addCallback((result) => result.observe(waiting().length));
@@ -559,28 +611,31 @@ class Measured {
         });
     meter
       .createObservableGauge('offstage.subagent.active', {
+        unit: '{subagent}',
         description: 'Subagents that run, or wait for a run slot',
       })
       .addCallback((result) => result.observe(count(false)));
     meter
       .createObservableGauge('offstage.subagent.parked', {
+        unit: '{subagent}',
         description: 'Subagents that wait for an answer',
       })
       .addCallback((result) => result.observe(count(true)));
   }
 
-  log(eventName: string, at: number, attributes: Attributes, severityText: Severity): void {
-    const severityNumber = SEVERITIES[severityText];
+  log({ name, at, severity, attributes }: Logged, span: SpanContext | undefined): void {
     this.#logger?.emit({
-      eventName,
+      eventName: name,
       timestamp: new Date(at),
-      severityNumber,
-      severityText,
+      severityNumber: SEVERITIES[severity],
+      severityText: severity,
       attributes,
+      ...(span && { context: trace.setSpanContext(ROOT_CONTEXT, span) }),
     });
   }
 
-  used(used: z.infer<typeof usageShape>, of: Attributes): void {
+  used({ usage: used, model }: Used, agent: Attributes): void {
+    const of = { ...agent, ...names.namesOfModel(model) };
     const ofCall = { ...of, [names.OPERATION]: 'chat' };
     const sound: { readonly [kind in TokenKind]?: number | undefined } = {
       inputTokens: used.audioInputTokens,
@@ -643,9 +698,14 @@ export function meteredJournal(journal: Journal, options: MeteredJournalOptions 
   const measured = (): Measured | null => {
     if (instruments) return instruments;
     const { meterProvider = metrics.getMeterProvider(), loggerProvider } = options;
-    const meter = meterProvider.getMeter('offstage');
+    const meter = meterProvider.getMeter('offstage', OFFSTAGE_VERSION);
     if (meter === createNoopMeter() && !loggerProvider) return null;
-    instruments = new Measured(meter, clock, scopes, loggerProvider?.getLogger('offstage'));
+    instruments = new Measured(
+      meter,
+      clock,
+      scopes,
+      loggerProvider?.getLogger('offstage', OFFSTAGE_VERSION),
+    );
     return instruments;
   };
   const measuresOf = (scope: string): ScopeMeasures => {
@@ -669,6 +729,7 @@ export function meteredJournal(journal: Journal, options: MeteredJournalOptions 
       const refused = (error: unknown): void =>
         quietly(() => {
           const isFenced = isA(error, OffstageError) && codeOf(error) === 'FENCED';
+          const span = scopes.get(entry.scope)?.spanOf(entry.unit);
           if (isFenced) leave(entry.scope);
           const attributes = {
             [names.CONVERSATION_ID]: entry.scope,
@@ -676,8 +737,9 @@ export function meteredJournal(journal: Journal, options: MeteredJournalOptions 
               [names.ERROR_TYPE]: isA(error, OffstageError) ? codeOf(error) : '_OTHER',
             }),
           };
-          const event = isFenced ? 'offstage.lease.lost' : 'offstage.journal.failed';
-          measured()?.log(event, clock?.now() ?? entry.at, attributes, 'ERROR');
+          const name = isFenced ? 'offstage.lease.lost' : 'offstage.journal.failed';
+          const at = clock?.now() ?? entry.at;
+          measured()?.log({ name, at, severity: 'ERROR', attributes }, span);
         });
       let appended: void | Promise<void>;
       try {

@@ -2,9 +2,13 @@
 // generative AI, release v0.1.0 of open-telemetry/semantic-conventions-genai (with v1.45.0 of the others); the tables of
 // tokens as of commit 066d4a7f356f8600de6f10c42874626ab88692fb. Their status is Development: a release may rename any.
 
+import type { Attributes } from '@opentelemetry/api';
+
 export const OPERATION = 'gen_ai.operation.name';
 export const AGENT_NAME = 'gen_ai.agent.name';
 export const CONVERSATION_ID = 'gen_ai.conversation.id';
+const PROVIDER = 'gen_ai.provider.name';
+export const REQUEST_MODEL = 'gen_ai.request.model';
 export const TOOL_NAME = 'gen_ai.tool.name';
 export const TOOL_TYPE = 'gen_ai.tool.type';
 export const TOOL_CALL_ID = 'gen_ai.tool.call.id';
@@ -42,3 +46,45 @@ export const USER_SPOKE_OVER = 'offstage.user_spoke_over';
 export const TIME_TO_FIRST_AUDIO_MS = 'offstage.time_to_first_audio_ms';
 export const QUESTION_KIND = 'offstage.question.kind';
 export const TIME_TO_HEARD_MS = 'offstage.time_to_heard_ms';
+
+/** A model as the runtime names it. */
+export interface ModelNames {
+  readonly provider: string;
+  readonly modelId: string;
+}
+
+/** The providers of the AI SDK that the conventions know by another name; a part after `.` or `-` says which API it is. */
+const PROVIDERS = [
+  ['google.vertex', 'gcp.vertex_ai'],
+  ['google-vertex', 'gcp.vertex_ai'],
+  ['googleVertex', 'gcp.vertex_ai'],
+  ['google', 'gcp.gemini'],
+  ['gemini-live', 'gcp.gemini'],
+  ['amazon-bedrock', 'aws.bedrock'],
+  ['bedrock', 'aws.bedrock'],
+  ['azure', 'azure.ai.openai'],
+  ['openai', 'openai'],
+  ['anthropic', 'anthropic'],
+  ['mistral', 'mistral_ai'],
+  ['moonshotai', 'moonshot_ai'],
+  ['xai', 'x_ai'],
+  ['cohere', 'cohere'],
+  ['deepseek', 'deepseek'],
+  ['groq', 'groq'],
+  ['perplexity', 'perplexity'],
+] as const;
+
+/** Returns the attributes that name a model; none where it is not known. */
+export function namesOfModel(model: ModelNames | null | undefined): Attributes {
+  if (!model) return {};
+  const { provider, modelId } = model;
+  const [, known = provider] =
+    PROVIDERS.find(([prefix]) => provider === prefix || /^[.-]/.test(after(provider, prefix))) ??
+    [];
+  return { [PROVIDER]: known, [REQUEST_MODEL]: modelId };
+}
+
+/** What follows a prefix; empty: it does not begin with it. */
+function after(text: string, prefix: string): string {
+  return text.startsWith(prefix) ? text.slice(prefix.length) : '';
+}

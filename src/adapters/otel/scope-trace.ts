@@ -273,9 +273,8 @@ export class ScopeTrace {
         return;
       case 'usage.reported': {
         const report = readAs(fields.reported, event);
-        if (typeof report?.beganAt === 'number')
-          this.#asked(report.agentName, report.beganAt, at, report.usage);
-        else this.#used(report?.usage ?? {});
+        if (typeof report?.beganAt === 'number') this.#asked(report, report.beganAt, at);
+        else if (report) this.#used(report);
         return;
       }
       case 'response.waiting':
@@ -377,7 +376,14 @@ export class ScopeTrace {
         return;
       }
       case 'model.failed': {
-        const code = readAs(fields.failed, event)?.error.code ?? '_OTHER';
+        const { error, response } = readAs(fields.failed, event) ?? {};
+        const code = error?.code ?? '_OTHER';
+        // An answer that cannot be used counts all the same.
+        if (response)
+          this.#note(`step:${unit}`, {
+            ...attributesOf(response.usage),
+            ...names.namesOfModel(response.model),
+          });
         this.#endSubagent(unit, at, { [names.ERROR_TYPE]: code });
         return;
       }
@@ -481,10 +487,9 @@ export class ScopeTrace {
 
   /** A model call beside the turn, which is told when it has ended. */
   #asked(
-    name: string,
+    { agentName: name, usage, model }: z.infer<typeof fields.reported>,
     beganAt: number,
     at: number,
-    usage: z.infer<typeof fields.usageShape>,
   ): void {
     const parent = name === this.#agentName && this.#running.has(TURN) ? TURN : ROOT;
     this.#begin(ASKED, 'chat', beganAt, {
@@ -492,17 +497,17 @@ export class ScopeTrace {
       parent,
       attributes: { [names.OPERATION]: 'chat', [names.AGENT_NAME]: name },
     });
-    this.#end(ASKED, at, attributesOf(usage));
+    this.#end(ASKED, at, { ...attributesOf(usage), ...names.namesOfModel(model) });
   }
 
   /** A turn may take several responses, and a voice model may report after its last one. */
-  #used(more: z.infer<typeof fields.usageShape>): void {
+  #used({ usage, model }: z.infer<typeof fields.reported>): void {
     for (const [name, attribute] of USED) {
-      const { [name]: tokens } = more;
+      const { [name]: tokens } = usage;
       if (tokens !== undefined)
         this.#replyUsed[attribute] = (this.#replyUsed[attribute] ?? 0) + tokens;
     }
-    this.#note(REPLY, { ...this.#replyUsed });
+    this.#note(REPLY, { ...this.#replyUsed, ...names.namesOfModel(model) });
   }
 
   /** The model call is over; its span waits for a report that comes later, until the turn ends. */
@@ -604,7 +609,7 @@ export class ScopeTrace {
     at: number,
     { step, again, calls, response }: z.infer<typeof fields.responded>,
   ): void {
-    const { finish, usage } = response;
+    const { finish, usage, model } = response;
     subagent.step = step;
     subagent.isUncertain = false;
     if (subagent.isRemote) {
@@ -617,6 +622,7 @@ export class ScopeTrace {
     }
     this.#end(`step:${unit}`, at, {
       ...attributesOf(usage),
+      ...names.namesOfModel(model),
       [names.FINISH_REASONS]: finish === undefined ? undefined : [finish],
     });
     subagent.pending.clear();
@@ -723,7 +729,7 @@ export class ScopeTrace {
     if (!span) return;
     this.#spans.delete(key);
     this.#following.push(() => {
-      span.setAttributes(attributes);
+      describe(span, attributes);
       if (attributes[names.ERROR_TYPE] !== undefined)
         span.setStatus({ code: SpanStatusCode.ERROR });
       span.end(new Date(at));
@@ -732,7 +738,7 @@ export class ScopeTrace {
 
   #note(key: string, attributes: Attributes): void {
     const span = this.#spans.get(key);
-    if (span) this.#following.push(() => void span.setAttributes(attributes));
+    if (span) this.#following.push(() => describe(span, attributes));
   }
 
   /** The root of the trace, which begins with the first span below it. */
@@ -787,6 +793,13 @@ export class ScopeTrace {
         return;
       }
   }
+}
+
+/** Which model is asked is known with its answer. */
+function describe(span: Span, attributes: Attributes): void {
+  span.setAttributes(attributes);
+  const { [names.REQUEST_MODEL]: model } = attributes;
+  if (typeof model === 'string') span.updateName(`chat ${model}`);
 }
 
 function attributesOf(usage: z.infer<typeof fields.usageShape>): Attributes {

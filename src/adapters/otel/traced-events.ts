@@ -31,10 +31,13 @@ export const usageShape = z.object({
   cacheWriteTokens: count,
   reasoningTokens: count,
 });
+/** Absent: an earlier version wrote it. */
+export const modelNames = z.object({ provider: text, modelId: text }).optional().catch(undefined);
 export const reported = z.object({
   agentName: text,
   usage: usageShape,
   beganAt: z.number().nullish(),
+  model: modelNames,
 });
 export const responded = z.object({
   step: z.number(),
@@ -44,9 +47,13 @@ export const responded = z.object({
     finish: text.optional(),
     calls: z.array(z.object({ callId: text, toolName: text })),
     usage: usageShape,
+    model: modelNames,
   }),
 });
-export const failed = z.object({ error: z.object({ code: text }) });
+export const failed = z.object({
+  error: z.object({ code: text }),
+  response: z.object({ usage: usageShape, model: modelNames }).optional().catch(undefined),
+});
 export const settled = z.object({
   callId: text,
   outcome: z.object({

@@ -21,6 +21,7 @@ import { z } from 'zod';
 import type { Job, JobEnd, JobHandler, JobRefusal } from '../../actors/ports/jobs.ts';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
 import { readTraceContext } from '../../values/traceparent.ts';
+import { OFFSTAGE_VERSION } from '../../values/version.ts';
 import * as names from './names.ts';
 import { contextOf } from './scope-trace.ts';
 import { quietly } from './traced-journal.ts';
@@ -46,7 +47,7 @@ export function tracedHandler(handler: JobHandler, options: TracedHandlerOptions
     handler,
   );
   check('tracedHandler', optionsSchema, options);
-  const tracer = (options.tracerProvider ?? trace).getTracer('offstage');
+  const tracer = (options.tracerProvider ?? trace).getTracer('offstage', OFFSTAGE_VERSION);
 
   const begun = (job: Job): Span | undefined =>
     quietly(() => {

@@ -39,6 +39,7 @@ import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
 import { codeOf } from '../../values/errors.ts';
 import type { TraceContext } from '../../values/traceparent.ts';
+import { OFFSTAGE_VERSION } from '../../values/version.ts';
 import { ScopeTrace, traceparentOf, type Observed } from './scope-trace.ts';
 
 export interface TracedJournalOptions {
@@ -72,7 +73,7 @@ export function tracedJournal(journal: Journal, options: TracedJournalOptions = 
   check('tracedJournal(journal, options)', journalSchema, journal);
   check('tracedJournal', optionsSchema, options);
   const { tracerProvider = trace, sdkSpans = false, propagates = true } = options;
-  const tracer = tracerProvider.getTracer('offstage');
+  const tracer = tracerProvider.getTracer('offstage', OFFSTAGE_VERSION);
   const scopes = new Map<string, ScopeTrace>();
   const claimed = new Set<string>();
 

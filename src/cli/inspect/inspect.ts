@@ -10,7 +10,7 @@ import { inspector } from '../../inspector/index.ts';
 import { messageOf, OffstageError } from '../../values/errors.ts';
 import type { Command } from '../command/command.ts';
 import type { Journal } from '../../index.ts';
-import { openSource, type Source } from '../journal/source.ts';
+import { isWrongCall, openSource, type Source } from '../journal/source.ts';
 import { severalJournals } from './several-journals.ts';
 
 const usage = `offstage inspect --journal <file or address> [options]
@@ -83,7 +83,7 @@ export function inspectFor(untilEnd: () => Promise<unknown>): Command {
       } catch (error) {
         if (!(error instanceof OffstageError)) throw error;
         complain(`${error.message}\n`);
-        return 2;
+        return isWrongCall(error) ? 2 : 1;
       }
     },
   };

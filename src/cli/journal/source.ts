@@ -2,15 +2,16 @@
 //
 // SOURCE-1. Looking changes nothing: a file is opened read-only, and a database without the tables of a journal, or
 //      with those of another version, is refused and left as it is.
+// SOURCE-3. A place that cannot be read (no permission, a pipe, a loop of links) is refused by name, and by the reason of the system.
 // SOURCE-2. The name of a source has no password and no query of its address.
 
-import { existsSync, readFileSync, statSync, closeSync, openSync, readSync } from 'node:fs';
+import { readFileSync, statSync, closeSync, openSync, readSync } from 'node:fs';
 import type { Recording } from '../../entries/replay.ts';
 import { parseRecording } from '../../entries/replay.ts';
 import type { Journal } from '../../index.ts';
 import { nodeEnvironment } from '../../adapters/node/index.ts';
 import type { SqliteJournal } from '../../adapters/sqlite-journal/index.ts';
-import { ConfigurationError } from '../../values/errors.ts';
+import { codeOf, ConfigurationError, isA, OffstageError } from '../../values/errors.ts';
 
 export interface Source {
   readonly journal: Journal & Required<Pick<Journal, 'scopes'>>;
@@ -44,9 +45,13 @@ export async function openSource(place: string, options: SourceOptions = {}): Pr
       place,
       'it is the address of a page: open it in a browser, or see `offstage sessions --url`',
     );
-  if (!existsSync(place)) throw notAJournal(place, 'there is no such file');
-  if (statSync(place).isDirectory()) throw notAJournal(place, 'it is a folder');
-  const begins = beginningOf(place);
+  const begins = readable(place, () => {
+    const stat = statSync(place);
+    if (stat.isDirectory()) throw notAJournal(place, 'it is a folder');
+    // Of a pipe the first bytes could be read only once.
+    if (!stat.isFile()) throw notAJournal(place, 'it is no file, but a pipe or a device');
+    return beginningOf(place);
+  });
   if (begins === SQLITE) {
     const journal = await openJournal(place, { readOnly: options.isWritten !== true });
     return { journal, recording: null, name: place, close: () => journal.close() };
@@ -90,6 +95,46 @@ export async function openJournal(path: string, { readOnly = false } = {}): Prom
   // Imported late: Node prints a warning that its SQLite is experimental.
   const { sqliteJournal } = await import('../../adapters/sqlite-journal/index.ts');
   return sqliteJournal({ path, environment: nodeEnvironment(), readOnly });
+}
+
+/** SOURCE-3 */
+function readable<T>(path: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (isA(error, OffstageError)) throw error;
+    const isAbsent = code === 'ENOENT' || code === 'ENOTDIR' || path === '';
+    throw notAJournal(path, isAbsent ? 'there is no such file' : `it cannot be read (${code})`);
+  }
+}
+
+/** What was wrong is the call, and not the journal or the session. */
+export function isWrongCall(error: OffstageError): boolean {
+  return WRONG_CALLS.has(codeOf(error));
+}
+
+const WRONG_CALLS: ReadonlySet<string> = new Set([
+  'NOT_A_JOURNAL',
+  'INVALID_ANSWER',
+  'INVALID_ARGUMENT',
+  'INVALID_OPTION',
+  'INVALID_URL',
+  'UNKNOWN_SESSION',
+  'READ_ONLY',
+  'CANNOT_WRITE',
+  'SESSION_EXISTS',
+]);
+
+/** Says which sessions there are. */
+export function notInSource(
+  { name }: Pick<Source, 'name'>,
+  scopes: readonly { readonly scope: string }[],
+  wanted: string,
+): string {
+  const some = scopes.slice(0, 10).map(({ scope }) => scope);
+  const all = [...some, ...(scopes.length > some.length ? ['…'] : [])].join(', ');
+  return `Expected --session to be a session of ${name} (${all || 'it has none'}), got \`${wanted}\``;
 }
 
 function beginningOf(path: string): string {

@@ -11,19 +11,20 @@ import {
   type Recording,
 } from '../../entries/replay.ts';
 import { whyWaiting } from '../../machines/index.ts';
-import { JournalError, type JournalEntry, type ScopeSummary } from '../../entries/journal.ts';
-import {
-  ConfigurationError,
-  messageOf,
-  OffstageError,
-  ProtocolError,
-} from '../../values/errors.ts';
+import type { JournalEntry, ScopeSummary } from '../../entries/journal.ts';
+import { ConfigurationError, messageOf, OffstageError } from '../../values/errors.ts';
 import type { Command } from '../command/command.ts';
 import { cell, counted, moment, offset } from './lines.ts';
 import { mermaidOf } from './mermaid.ts';
 import { Story, picture } from './story.ts';
 import { createInterface } from 'node:readline/promises';
-import { openJournal, openSource, type Source } from '../journal/source.ts';
+import {
+  isWrongCall,
+  notInSource,
+  openJournal,
+  openSource,
+  type Source,
+} from '../journal/source.ts';
 
 /** Resolves to true at Enter, and to false at `q`. Null without an interactive terminal. */
 export type Reader = (() => Promise<boolean>) | null;
@@ -108,7 +109,7 @@ export function replayFor(reader: Reader): Command {
         }
         if (!(error instanceof OffstageError)) throw error;
         complain(`${error.message}\n`);
-        return isDamage(error) ? 1 : 2;
+        return isWrongCall(error) ? 2 : 1;
       }
     },
   };
@@ -119,12 +120,6 @@ export const replay: Command = replayFor(enterPressed());
 interface Terminal {
   readonly print: Print;
   readonly reader: Reader;
-}
-
-/** The call is right; the file is wrong. */
-function isDamage(error: OffstageError): boolean {
-  const isOfFile = error instanceof JournalError || error instanceof ProtocolError;
-  return isOfFile || error.code === 'REPLAY_FAILED';
 }
 
 async function perform(
@@ -272,10 +267,8 @@ function listOf(scopes: readonly ScopeSummary[], path: string, json: boolean): s
   ].join('\n');
 }
 
-async function unknown({ journal }: Source, scope: string): Promise<string> {
-  const known = (await journal.scopes()).map((one) => one.scope);
-  const some = known.slice(0, 10).join(', ');
-  return `Expected --session to be one of ${some || 'none'}${known.length > 10 ? ', …' : ''}, got \`${scope}\``;
+async function unknown(source: Source, scope: string): Promise<string> {
+  return notInSource(source, await source.journal.scopes(), scope);
 }
 
 function numberOf(name: string, text: string | undefined, most: number): number {

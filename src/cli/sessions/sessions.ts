@@ -14,7 +14,7 @@ import { replaySession } from '../../entries/replay.ts';
 import { whyWaiting } from '../../machines/index.ts';
 import { codeOf, messageOf, OffstageError } from '../../values/errors.ts';
 import type { Command } from '../command/command.ts';
-import { openSource, type Source } from '../journal/source.ts';
+import { isWrongCall, notInSource, openSource, type Source } from '../journal/source.ts';
 import { cell, counted, moment, offset } from '../replay/lines.ts';
 import { picture } from '../replay/story.ts';
 import { RunningSession, type Deed, type Receipt } from './running-session.ts';
@@ -98,20 +98,6 @@ export const sessions: Command = {
     }
   },
 };
-
-/** Nothing was wrong with the session or its journal: the arguments were. */
-function isWrongCall(error: OffstageError): boolean {
-  const codes = [
-    'NOT_A_JOURNAL',
-    'INVALID_ANSWER',
-    'INVALID_ARGUMENT',
-    'INVALID_OPTION',
-    'INVALID_URL',
-    'UNKNOWN_SESSION',
-    'READ_ONLY',
-  ];
-  return codes.includes(codeOf(error));
-}
 
 /** SESSIONS-2 */
 function adviceFor(error: OffstageError): string {
@@ -204,14 +190,15 @@ async function inProcess(
 }
 
 async function show(
-  { journal, name }: Source,
+  source: Source,
   sessionId: string,
   { json }: Values,
   print: Print,
 ): Promise<number> {
+  const { journal } = source;
   const entries = await journal.read({ scope: sessionId });
   if (entries.length === 0)
-    throw new WrongCall(`Expected --session to be one of ${name}, got \`${sessionId}\``);
+    throw new WrongCall(notInSource(source, await journal.scopes(), sessionId));
   let last;
   for (const step of replaySession(entries)) last = step;
   if (!last) return 0;
@@ -286,7 +273,9 @@ function callOf(args: readonly string[]) {
     );
   const { journal, url, release, by } = values;
   if ((journal === undefined) === (url === undefined))
-    throw new WrongCall('Expected one of --journal and --url');
+    throw new WrongCall(
+      `Expected one of --journal and --url, got ${journal === undefined ? 'neither' : 'both'}`,
+    );
   if (url !== undefined && by !== undefined)
     throw new WrongCall('Expected no --by with --url: the process knows by the token who it is');
   if (release !== undefined && !/^\d{1,9}$/.test(release))
@@ -320,7 +309,9 @@ function limitsOf({ tokens, steps, 'time-ms': timeMs, agents, cost }: Values): B
     return [[name, Number(text)] as const];
   });
   if (given.length === 0)
-    throw new WrongCall('Expected one of --tokens, --steps, --time-ms, --agents and --cost');
+    throw new WrongCall(
+      'Expected one of --tokens, --steps, --time-ms, --agents and --cost, got none',
+    );
   return Object.fromEntries(given);
 }
 
@@ -332,6 +323,8 @@ function answerOf({ option, text, approve, deny }: Values): GivenAnswer {
   if (deny) given.push({ approved: false });
   const [answer, ...others] = given;
   if (!answer || others.length > 0)
-    throw new WrongCall('Expected one of --option, --text, --approve and --deny');
+    throw new WrongCall(
+      `Expected one of --option, --text, --approve and --deny, got ${given.length === 0 ? 'none' : given.length}`,
+    );
   return answer;
 }

@@ -114,6 +114,7 @@ describe('MODEL-STEP-3: the response', () => {
         cachedInputTokens: 2,
         reasoningTokens: 1,
       },
+      model: { provider: 'test', modelId: 'scripted' },
       providerMetadata: { test: { cached: true } },
     });
     expectPlainJson(response);

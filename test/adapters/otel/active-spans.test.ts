@@ -144,16 +144,16 @@ test('text: tools, models and approvals of lead agent, subagent and child', asyn
   const later = 'invoke_agent researcher < offstage.session';
   expect(placesOf(spans()).toSorted()).toEqual(
     [
-      `of the model of lead < chat < ${turn}`,
+      `of the model of lead < chat scripted < ${turn}`,
       `of the check of time < execute_tool time < ${turn}`,
       `of time < execute_tool time < ${turn}`,
       `of createInstance < execute_tool research < ${turn}`,
-      `of the model of researcher < chat < ${work}`,
+      `of the model of researcher < chat scripted < ${work}`,
       `of needsApproval < ${work}`,
       `of look < execute_tool look < ${later}`,
       `of toModelOutput < execute_tool look < ${later}`,
-      `of the model of researcher < chat < ${later}`,
-      `of the model of writer < chat < invoke_agent writer < execute_tool write < ${later}`,
+      `of the model of researcher < chat scripted < ${later}`,
+      `of the model of writer < chat scripted < invoke_agent writer < execute_tool write < ${later}`,
       `of jot < execute_tool jot < invoke_agent writer < execute_tool write < ${later}`,
     ].toSorted(),
   );
@@ -207,7 +207,7 @@ test('voice: an inline tool of the lead agent, the model and a tool of its subag
   expect(placesOf(spans()).toSorted()).toEqual(
     [
       `of time < execute_tool time < ${turn}`,
-      `of the model of report < chat < ${work}`,
+      `of the model of report < chat scripted < ${work}`,
       `of look < execute_tool look < ${work}`,
     ].toSorted(),
   );

@@ -96,22 +96,25 @@ test('a conversation with a question, an approval and a late result (METERED-JOU
   await session.close();
   expect(all).toMatchObject({
     'gen_ai.client.inference.usage.input_tokens': [
-      'lead lead chat unknown 30',
-      'ride_booker ride_booker chat unknown 30',
+      'lead lead offstage scripted chat unknown 30',
+      'ride_booker ride_booker offstage scripted chat unknown 30',
     ],
     'gen_ai.client.inference.usage.output_tokens': [
-      'lead lead chat unknown 15',
-      'ride_booker ride_booker chat unknown 15',
+      'lead lead offstage scripted chat unknown 15',
+      'ride_booker ride_booker offstage scripted chat unknown 15',
     ],
     'gen_ai.client.inference.operation.input_tokens': [
-      'lead lead chat 3: 30',
-      'ride_booker ride_booker chat 3: 30',
+      'lead lead offstage scripted chat 3: 30',
+      'ride_booker ride_booker offstage scripted chat 3: 30',
     ],
     'gen_ai.client.inference.operation.output_tokens': [
-      'lead lead chat 3: 15',
-      'ride_booker ride_booker chat 3: 15',
+      'lead lead offstage scripted chat 3: 15',
+      'ride_booker ride_booker offstage scripted chat 3: 15',
     ],
-    'offstage.cost': ['lead lead 1.5', 'ride_booker ride_booker 1.5'],
+    'offstage.cost': [
+      'lead lead offstage scripted 1.5',
+      'ride_booker ride_booker offstage scripted 1.5',
+    ],
     'offstage.question.wait': [
       expect.stringMatching(/^question answered 1: 3/),
       expect.stringMatching(/^approval answered 1: 3/),
@@ -154,8 +157,8 @@ test('a process after a crash measures what it appends, with the times from befo
   await second.close();
   // The first step of the subagent was measured, or lost, by the process that died.
   expect(all['gen_ai.client.inference.operation.input_tokens']).toEqual([
-    'ride_booker ride_booker chat 2: 20',
-    'lead lead chat 1: 10',
+    'ride_booker ride_booker offstage scripted chat 2: 20',
+    'lead lead offstage scripted chat 1: 10',
   ]);
   const [asked] = all['offstage.question.wait'] ?? [];
   expect(Number(asked?.split(': ')[1])).toBeGreaterThan(50);
@@ -221,7 +224,7 @@ test('a subagent whose beginning was trimmed has its name, its state and its tim
   expect(await resumed.resultOf(id)).toContain('Booked');
   const found = await measured();
   expect(found['gen_ai.client.inference.usage.input_tokens']).toEqual([
-    'order order chat unknown 20',
+    'order order offstage scripted chat unknown 20',
   ]);
   expect(found['offstage.subagent.duration']).toEqual(['order completed 1: 1']);
   await resumed.close();
@@ -277,6 +280,32 @@ test('the tokens of a voice model: those that are sound, and the rest', async ()
   ]);
   expect(all[`${tokens}.output_tokens`]).toEqual(['lead lead chat audio 3']);
   expect(all['offstage.cost']).toEqual(['lead lead 2']);
+});
+
+test('an answer that cannot be used is counted and priced all the same', async () => {
+  const { meterProvider, measured } = sdk();
+  const journal = meteredJournal(memoryJournal(), { meterProvider });
+  const [spawned, failed] = [
+    { type: 'subagent.spawned', name: 'rides' },
+    {
+      type: 'model.failed',
+      step: 1,
+      error: { code: 'EMPTY_RESPONSE' },
+      response: {
+        text: '',
+        usage: { inputTokens: 7, outputTokens: 2, cost: 0.5 },
+        model: { provider: 'google.vertex.chat', modelId: 'gemini-4' },
+      },
+    },
+  ];
+  await journal.append(withEvent(spawned, { seq: 1, unit: 'sub_1' }));
+  await journal.append(withEvent(failed, { seq: 2, unit: 'sub_1' }));
+  expect(await measured()).toMatchObject({
+    'gen_ai.client.inference.usage.input_tokens': [
+      'rides rides gcp.vertex_ai gemini-4 chat unknown 7',
+    ],
+    'offstage.cost': ['rides rides gcp.vertex_ai gemini-4 0.5'],
+  });
 });
 
 test('a fault of the SDK never reaches the journal (METERED-JOURNAL-2)', async () => {

@@ -81,7 +81,7 @@ function worker(charged: () => Promise<unknown> = () => Promise.resolve()) {
 }
 
 const PLACES = [
-  'POST /model < offstage.job model of rides < chat < invoke_agent rides < offstage.session',
+  'POST /model < offstage.job model of rides < chat scripted < invoke_agent rides < offstage.session',
   'POST /charges < offstage.job tool charge of rides < execute_tool charge < invoke_agent rides < offstage.session',
 ];
 
@@ -174,7 +174,7 @@ test('killed in the middle of a tool: the next process asks for the same job, be
   expect(tracesIn(all)).toBe(1);
   // Done once, for the first of them, whose span died with its process.
   expect(placesOf(all)).toEqual([
-    'POST /model < offstage.job model of rides < chat',
+    'POST /model < offstage.job model of rides < chat scripted',
     'POST /charges < offstage.job tool charge of rides',
     PLACES[0],
   ]);

@@ -30,18 +30,18 @@ test('a conversation with a question, an approval and a late result is one trace
       "  invoke_agent lead cause=user",
       "    execute_tool book_ride",
       "      invoke_agent ride_booker parked=waiting_for_input",
-      "        chat",
-      "    chat",
+      "        chat scripted",
+      "    chat scripted",
       "  invoke_agent ride_booker parked=waiting_for_input continues→invoke_agent ride_booker",
-      "    chat",
+      "    chat scripted",
       "  invoke_agent ride_booker outcome=completed continues→invoke_agent ride_booker",
       "    execute_tool charge outcome=ok",
-      "    chat",
+      "    chat scripted",
       "  invoke_agent lead cause=delivery heard=true delivers→invoke_agent ride_booker",
-      "    chat",
+      "    chat scripted",
     ]
   `);
-  const chats = spans.filter(({ name }) => name === 'chat');
+  const chats = spans.filter(({ name }) => name.startsWith('chat'));
   expect(chats.map(({ kind }) => kind)).toEqual(chats.map(() => SpanKind.CLIENT));
   for (const { attributes } of spans)
     expect(attributes).toMatchObject({
@@ -90,15 +90,15 @@ test('the same conversation, killed in a model call, is the same trace (TRACED-J
       "  invoke_agent lead cause=user",
       "    execute_tool book_ride",
       "      invoke_agent ride_booker parked=waiting_for_input",
-      "        chat",
-      "    chat",
+      "        chat scripted",
+      "    chat scripted",
       "  invoke_agent ride_booker parked=waiting_for_input continues→lost",
-      "    chat continues→lost",
+      "    chat scripted continues→lost",
       "  invoke_agent ride_booker outcome=completed continues→invoke_agent ride_booker",
       "    execute_tool charge outcome=ok",
-      "    chat",
+      "    chat scripted",
       "  invoke_agent lead cause=delivery heard=true delivers→invoke_agent ride_booker",
-      "    chat",
+      "    chat scripted",
     ]
   `);
   // The call that the crash cut off was made again, under a link to the span that never ended.
@@ -239,9 +239,9 @@ test('a call that is killed while its result is told is one trace, and the whole
       "  invoke_agent lead cause=user answers→user_input",
       "    execute_tool report",
       "      invoke_agent report outcome=completed",
-      "        chat",
+      "        chat scripted",
       "        execute_tool look outcome=ok",
-      "        chat",
+      "        chat scripted",
       "    chat",
       "  user_input",
       "  invoke_agent lead cause=delivery heard=false delivers→invoke_agent report",

@@ -134,20 +134,20 @@ describe('a service of a program', () => {
     expect(drawn(spans())).toEqual([
       'offstage.session',
       '  invoke_agent order parked=waiting_for_input',
-      '    chat',
+      '    chat scripted',
       `  ${links}`,
-      '    chat',
+      '    chat scripted',
       '    execute_tool look outcome=ok',
       `  ${links}`,
       '    execute_tool charge outcome=ok',
-      '    chat',
+      '    chat scripted',
       '    execute_tool look outcome=ok',
-      '    chat',
+      '    chat scripted',
       '  invoke_agent order outcome=completed continues→invoke_agent order',
-      '    chat',
+      '    chat scripted',
     ]);
     const steps = spans()
-      .filter(({ name }) => name === 'chat')
+      .filter(({ name }) => name.startsWith('chat'))
       .map(({ attributes }) => attributes['offstage.step']);
     expect(steps).toEqual([1, 2, 3, 4, 5]);
   });
@@ -182,9 +182,9 @@ test('a snapshot of a process without tracing: spans that are not known are left
     'offstage.session',
     '  invoke_agent order parked=waiting_for_input',
     '    execute_tool look outcome=ok',
-    '    chat',
+    '    chat scripted',
     '  invoke_agent order outcome=completed continues→invoke_agent order',
-    '    chat',
+    '    chat scripted',
   ]);
 });
 

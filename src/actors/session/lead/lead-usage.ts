@@ -1,31 +1,32 @@
 // The usage of a lead agent's model: an entry of the session for each report, with its cost, and the sums for screens.
 //
 // LEAD-USAGE-1. Usage is counted once, by its entry, whichever process it was in. Screens and hooks get it when
-//     it is in the journal.
+//     it is in the journal. Of what is drawn after the end of a session (facts) the hook alone is told: its journal is another's.
 
-import { z } from 'zod';
-import { check, type ChecksOf } from '../../../values/checks.ts';
 import {
+  addLeadUsage,
   asUsage,
   leadUsageIn,
   NO_LEAD_USAGE,
   usageOfBoth,
   type LeadUsage,
   type ModelCalls,
-  type ModelUse,
+  type ModelNames,
   type PricedCall,
   type Usage,
 } from '../../contracts/usage.ts';
 import type { Receiver } from '../../contracts/session-protocol.ts';
+import { readUse } from '../../model/model-account.ts';
 import { costOf } from '../../model/price.ts';
-import type { Host } from '../../runtime/host.ts';
+import { callSafely, type Host } from '../../runtime/host.ts';
 import type { Projection } from '../state/projection.ts';
 import type { SessionRecords } from '../state/session-records.ts';
+import type { SessionHooks } from './hooks.ts';
 
 type Reported = Readonly<Partial<Record<keyof LeadUsage, unknown>>>;
 
 /** A report of a lead agent's model. */
-interface Report extends Pick<PricedCall, 'provider' | 'modelId' | 'name'> {
+interface Report extends ModelNames, Pick<PricedCall, 'name'> {
   /** As the provider counted it; anything else than a count is passed over. */
   readonly counted: Reported;
   /** For `price`, where the provider has counted nothing. @defaultValue as it was counted */
@@ -34,52 +35,46 @@ interface Report extends Pick<PricedCall, 'provider' | 'modelId' | 'name'> {
   readonly beganAt?: number;
 }
 
-/** Puts what the model has used into the journal. */
+/** A session whose usage is counted. */
+interface Counting extends Receiver {
+  readonly host: Host;
+  readonly unit: { readonly unit: { readonly disposed: boolean } };
+  readonly records: Pick<SessionRecords, 'usage'>;
+  readonly tree: { readonly usage: Usage };
+  readonly hooks: Pick<SessionHooks, 'onUsage'>;
+}
+
+/** Puts what the model has used into the journal. After the end of the session only its hook is told. */
 export function reportUsage(
-  session: Receiver & { readonly host: Pick<Host, 'price' | 'report'> },
+  session: Counting,
   { counted, estimated, beganAt, ...names }: Report,
 ): void {
   const usage = leadUsageIn(counted);
   const cost =
     usage || estimated ? costOf(session.host, pricedCall(names, usage, estimated)) : undefined;
   const used = leadUsageIn({ ...usage, cost });
-  const event = { type: 'usage.reported', agentName: names.name } as const;
-  if (beganAt !== undefined)
+  const { provider, modelId, name } = names;
+  const event = {
+    type: 'usage.reported',
+    agentName: name,
+    model: { provider, modelId },
+  } as const;
+  if (session.unit.unit.disposed) {
+    const { host, records, tree, hooks } = session;
+    if (!used) return;
+    records.usage = addLeadUsage(records.usage, used);
+    const all = usageOfBoth(records.usage, tree.usage);
+    callSafely(host, 'hook onUsage', () => hooks.onUsage?.({ usage: all, used }));
+  } else if (beganAt !== undefined)
     session.receive('usage', { ...event, usage: used ?? NO_LEAD_USAGE, beganAt });
   else if (used) session.receive('usage', { ...event, usage: used });
 }
 
-const count = z.number().min(0).optional();
-const counted = {
-  inputTokens: count,
-  outputTokens: count,
-  cachedInputTokens: count,
-  cacheWriteTokens: count,
-  reasoningTokens: count,
-};
-const useSchema = z.strictObject({
-  provider: z.string(),
-  modelId: z.string(),
-  name: z.string().min(1),
-  usage: z.strictObject(counted),
-  estimated: z
-    .strictObject({
-      ...counted,
-      inputTokens: z.number().min(0),
-      outputTokens: z.number().min(0),
-      totalTokens: z.number().min(0),
-    })
-    .optional(),
-  beganAt: z.number().min(0),
-} satisfies ChecksOf<ModelUse>);
-
 /** Counts the calls that are made for a conversation beside those of its agents (LEAD-USAGE-1). */
-export function modelCallsOf(
-  session: Receiver & { readonly host: Pick<Host, 'price' | 'report' | 'journal'> },
-): ModelCalls {
+export function modelCallsOf(session: Counting): ModelCalls {
   return {
     used(use) {
-      const { usage, ...rest } = check('used(use)', useSchema, use, 'INVALID_ARGUMENT') as ModelUse;
+      const { usage, ...rest } = readUse(use);
       reportUsage(session, { ...rest, counted: usage });
     },
     tracesModelCalls: () => session.host.journal.tracesModelCalls?.() ?? false,
@@ -87,7 +82,7 @@ export function modelCallsOf(
 }
 
 function pricedCall(
-  names: Pick<PricedCall, 'provider' | 'modelId' | 'name'>,
+  names: ModelNames & Pick<PricedCall, 'name'>,
   usage: LeadUsage | null,
   estimated: Omit<Usage, 'cost'> | undefined,
 ): PricedCall {
