@@ -82,7 +82,7 @@ export const layers: readonly Layer[] = [
   {
     files: 'actors/runtime',
     sources: ['actors/contracts', 'actors/ports', 'machines', 'values'],
-    packages: ['xstate', 'zod'],
+    packages: ['rxjs', 'xstate', 'zod'],
   },
   {
     files: 'actors/admission',
@@ -316,6 +316,7 @@ export const layers: readonly Layer[] = [
       'actors/admission',
       'actors/contracts',
       'actors/model',
+      'actors/runtime',
       'actors/session/effects',
       'actors/session/lead',
       'actors/session/lifecycle',

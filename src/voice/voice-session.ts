@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { anObject, check, type ChecksOf } from '../values/checks.ts';
 import { checkIsObject, notAnObject, readable, shown } from '../values/plain-checks.ts';
 import { ConfigurationError, isA, messageOf, ProtocolError } from '../values/errors.ts';
+import { guarded } from '../actors/runtime/guarded-stream.ts';
 import type { Runtime } from '../actors/admission/runtime.ts';
 import { SessionCore } from '../actors/session/lifecycle/session-core.ts';
 import {
@@ -240,6 +241,7 @@ export class VoiceSession extends BaseSession {
   /** The client's playout reports: about every 100 ms, at the end of an item, and after `playout.clear`. */
   readonly playout: Observer<PlayoutReport>;
   readonly #lead: VoiceLead;
+  readonly #audioOut: Observable<AudioFrame>;
   readonly #transport: Transport;
 
   /** @throws {ConfigurationError} for options that cannot work together. */
@@ -288,6 +290,7 @@ export class VoiceSession extends BaseSession {
     });
     super(core);
     this.#lead = core.lead;
+    this.#audioOut = guarded(core.lead.audioOut, core.host, 'audioOut');
     this.#transport = transport;
     const { inputSampleRateHz } = transport.capabilities;
     const { audioIn, playout } = checkedStreams(core, this.#lead, inputSampleRateHz);
@@ -297,7 +300,7 @@ export class VoiceSession extends BaseSession {
 
   /** The model's sound; frames carry the `itemId` that playout reports must name. Hot. */
   get audioOut(): Observable<AudioFrame> {
-    return this.#lead.audioOut;
+    return this.#audioOut;
   }
 
   /**

@@ -147,7 +147,7 @@ describe('maxConcurrentPerSession', () => {
     await start();
     await type(`use ask and ${numbered('work', 2).slice(4)}`);
     expect(begun).toEqual(['work1']);
-    await type('fine');
+    await type('The blue one');
     expect(order).toEqual([]);
     release('work');
     await environment.settle();

@@ -96,7 +96,7 @@ export function inSpanOf<T>(
 }
 
 /** Calls code of the app: a throw or rejection is reported and has no other effect. */
-export function callSafely(host: Host, where: string, call: () => unknown): void {
+export function callSafely(host: Pick<Host, 'report'>, where: string, call: () => unknown): void {
   try {
     handleRejection(call(), (error) => host.report(error, where));
   } catch (error) {

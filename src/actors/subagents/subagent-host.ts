@@ -30,6 +30,7 @@ import { callKey } from '../model/approval.ts';
 import { NoteMarks } from '../notes/note-marks.ts';
 import type { Environment, Scheduler } from '../ports/environment.ts';
 import type { MemoryOwner } from '../ports/working-memory.ts';
+import { guarded } from '../runtime/guarded-stream.ts';
 import { callSafely } from '../runtime/host.ts';
 import { prepareInstance, type Briefing, type PreparedInstance } from '../subagent/instance.ts';
 import type {
@@ -365,7 +366,7 @@ export class SubagentHost implements SubagentPorts {
 
   /** A hot stream of the events of all subagents; completes with `dispose`. */
   get events(): Observable<SubagentChunk> {
-    return this.#chunks.asObservable();
+    return guarded(this.#chunks, this.ports.host, 'events');
   }
 
   emit({ id, parentId, depth, admission }: SubagentRecord, body: ChunkBody): void {

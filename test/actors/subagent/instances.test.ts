@@ -152,7 +152,7 @@ describe('every way out disposes once', () => {
   test('its preparation failed', async () => {
     const { config, disposed } = counted({ tools: { bad: { execute: () => 1 } } });
     const outcome = await subagentRuns(() => say('never')).outcome(config);
-    expect(outcome).toMatchObject({ status: 'failed', error: { code: 'PREPARATION_FAILED' } });
+    expect(outcome).toMatchObject({ status: 'failed', error: { code: 'TOOL_WITHOUT_SCHEMA' } });
     expect(disposed).toEqual([1]);
   });
 

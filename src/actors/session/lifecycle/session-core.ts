@@ -159,7 +159,8 @@ export class SessionCore<Lead extends LeadDriver = LeadDriver> implements Hosted
     });
     this.host.actors.root = this.id;
     this.startedAt = runtime.environment.clock.now();
-    this.projection = new Projection(this.host);
+    // An event of the error would reach the subscriber that threw.
+    this.projection = new Projection(this.host, this.#tellOfError);
     this.awaited = new Awaited(this);
     this.userInput = new UserInput(this, { isHeard: options.hasVoice });
     const { memory, memoryScope: scope = 'default', model } = options;

@@ -23,6 +23,7 @@ import { Subject, type Observable } from 'rxjs';
 import { ConfigurationError } from '../../../values/errors.ts';
 import type { QuestionRecord } from '../../contracts/records.ts';
 import { NO_LEAD_USAGE, NO_USAGE, usageOfBoth } from '../../contracts/usage.ts';
+import { guarded } from '../../runtime/guarded-stream.ts';
 import type { Host } from '../../runtime/host.ts';
 import {
   KEPT_VIEWS,
@@ -38,7 +39,8 @@ const NOTHING_USED = usageOfBoth(NO_LEAD_USAGE, NO_USAGE);
 
 export class Projection {
   readonly #host: Pick<Host, 'environment' | 'report'>;
-  readonly #events = new Subject<SessionEvent>();
+  readonly #published = new Subject<SessionEvent>();
+  readonly #events: Observable<SessionEvent>;
   /** The event that subscribers are given just now, and those that it has caused. */
   readonly #unpublished: SessionEvent[] = [];
   readonly #transcript = new KeptViews<TranscriptItem>(KEPT_VIEWS.transcript, ({ final }) => final);
@@ -55,8 +57,13 @@ export class Projection {
   #isDirty = false;
   #isComplete = false;
 
-  constructor(host: Pick<Host, 'environment' | 'report'>) {
+  /** @param report Gets the errors of subscribers of events. @defaultValue those of the host */
+  constructor(
+    host: Pick<Host, 'environment' | 'report'>,
+    report: Host['report'] = (error, where) => host.report(error, where),
+  ) {
     this.#host = host;
+    this.#events = guarded(this.#published, { report }, 'events');
   }
 
   /** The store, up to date when it is read. */
@@ -67,7 +74,7 @@ export class Projection {
   }
 
   get events(): Observable<SessionEvent> {
-    return this.#events.asObservable();
+    return this.#events;
   }
 
   get connection(): SessionState['connection'] {
@@ -183,17 +190,17 @@ export class Projection {
     this.#unpublished.push(event);
     if (this.#unpublished.length > 1) return;
     for (let next = this.#unpublished[0]; next; next = this.#unpublished[0]) {
-      this.#events.next(next);
+      this.#published.next(next);
       this.#unpublished.shift();
     }
-    if (this.#isComplete) this.#events.complete();
+    if (this.#isComplete) this.#published.complete();
   }
 
   /** Completes the stream: nothing changes after this. */
   complete(): void {
     this.flush();
     this.#isComplete = true;
-    if (this.#unpublished.length === 0) this.#events.complete();
+    if (this.#unpublished.length === 0) this.#published.complete();
     this.#created?.release();
   }
 

@@ -9,6 +9,7 @@ import { checkIsObject } from '../../../values/plain-checks.ts';
 import type { SaidBy } from '../../contracts/identity.ts';
 import { checkModel } from '../../model/model.ts';
 import type { Runtime } from '../../admission/runtime.ts';
+import { guarded } from '../../runtime/guarded-stream.ts';
 import { SessionCore } from '../lifecycle/session-core.ts';
 import {
   checkSessionOptions,
@@ -61,6 +62,7 @@ const MAX_ATTEMPTS = 3;
 
 export class TextSession extends BaseSession {
   readonly #output: TextOutput;
+  readonly #parts: Observable<TextPart>;
   readonly #lead: TextLead;
   #isOwnClient = false;
 
@@ -85,12 +87,13 @@ export class TextSession extends BaseSession {
     });
     super(core);
     this.#output = output;
+    this.#parts = guarded(output.parts, core.host, 'parts');
     this.#lead = core.lead;
   }
 
   /** The output from now on, including replies that no caller reads. Hot. */
   get parts(): Observable<TextPart> {
-    return this.#output.parts;
+    return this.#parts;
   }
 
   /**

@@ -151,7 +151,7 @@ describe('SESSION-RECORDS-1: ended records are forgotten (P7)', () => {
     core.receive('user', {
       type: 'user.said',
       utteranceId: 'u',
-      text: 'fine',
+      text: 'The blue one',
       channel: 'typing',
       startedAt: 0,
     });

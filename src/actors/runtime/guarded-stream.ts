@@ -1,0 +1,61 @@
+// A stream whose subscribers are code of the app. One that throws is reported, and goes on: as with a hook, no fault of the app
+// reaches the session. (RxJS would throw the error again in a task of its own, which ends the process with all its sessions.)
+//
+// Invariants
+//   GUARDED-STREAM-1. A subscriber that throws, or whose promise rejects, is reported, keeps its subscription, and is unseen by
+//       the others; also behind operators (`pipe`).
+//   GUARDED-STREAM-2. An operator that throws ends the subscription behind it, with the error: reported, if the subscriber has
+//       no `error` of its own.
+
+import { Observable, Subscriber, type Observer, type Subscription } from 'rxjs';
+import { callSafely, type Host } from './host.ts';
+
+/** `name`: names the stream in reports, such as `events`. */
+export function guarded<T>(
+  source: Observable<T>,
+  host: Pick<Host, 'report'>,
+  name: string,
+): Observable<T> {
+  return new GuardedStream(source, host, `a subscriber of ${name}`);
+}
+
+class GuardedStream<T> extends Observable<T> {
+  readonly #host: Pick<Host, 'report'>;
+  readonly #where: string;
+
+  constructor(inner: Observable<T>, host: Pick<Host, 'report'>, where: string) {
+    super((subscriber) => inner.subscribe(subscriber));
+    this.#host = host;
+    this.#where = where;
+  }
+
+  override pipe(...operators: readonly unknown[]): Observable<never> {
+    const piped: unknown = Reflect.apply(super.pipe, this, operators);
+    // An operator may return anything.
+    if (!(piped instanceof Observable) || piped === this) return piped as Observable<never>;
+    return new GuardedStream(piped as Observable<never>, this.#host, this.#where);
+  }
+
+  override subscribe(...given: readonly unknown[]): Subscription {
+    const [first, error, complete] = given as [
+      (Partial<Observer<T>> | ((value: T) => void) | null)?,
+      ((error: unknown) => void)?,
+      (() => void)?,
+    ];
+    // Operators handle their errors themselves.
+    if (first instanceof Subscriber) return super.subscribe(first);
+    const observer: Partial<Observer<T>> =
+      typeof first === 'function' || !first
+        ? { ...(first && { next: first }), ...(error && { error }), ...(complete && { complete }) }
+        : first;
+    const safely = (call: () => unknown): void => callSafely(this.#host, this.#where, call);
+    return super.subscribe({
+      next: (value) => safely(() => observer.next?.(value)),
+      error: (thrown: unknown) => {
+        if (observer.error) safely(() => observer.error?.(thrown));
+        else this.#host.report(thrown, this.#where);
+      },
+      complete: () => safely(() => observer.complete?.()),
+    });
+  }
+}
