@@ -180,6 +180,7 @@ export class ScopeJournal implements Journal {
       await this.#inner.append(entry);
       this.#sinceAll = 0;
       this.#lift();
+      if (this.isIdle) this.#options.rested();
     } catch (error) {
       // SCOPE-JOURNAL-2. A snapshot entry that is retried still precedes all others.
       if (isForGood(error)) this.#lift();

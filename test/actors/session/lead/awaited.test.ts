@@ -1,8 +1,14 @@
 // Waits of an app: for a quiet session, and for the next result.
 
 import { describe, expect, test } from 'vitest';
-import { CancelledError, type SessionResult } from '../../../../src/index.ts';
-import { simulatedEnvironment } from '../../../../src/testing/index.ts';
+import {
+  CancelledError,
+  createRuntime,
+  memoryJournal,
+  TextSession,
+  type SessionResult,
+} from '../../../../src/index.ts';
+import { scriptedModel, simulatedEnvironment } from '../../../../src/testing/index.ts';
 import { calls, never, say, simpleTool, steps } from '../../../support/subagent-runs.ts';
 import { textTalk, type TalkOptions } from '../../../support/text-talk.ts';
 import { voiceTalk } from '../../../support/voice-talk.ts';
@@ -49,6 +55,46 @@ describe('idle', () => {
     await environment.advance(60_000);
     await closed;
     await session.idle();
+  });
+
+  test('resolves where a snapshot is the last entry to be written, however long that takes', async () => {
+    for (let turns = 1; turns <= 8; turns += 1) {
+      const environment = simulatedEnvironment();
+      const memory = memoryJournal();
+      let snapshots = 0;
+      const later = (left: number): Promise<void> =>
+        new Promise((resolve) =>
+          environment.scheduler.yieldThen(() =>
+            left === 0 ? resolve() : void later(left - 1).then(resolve),
+          ),
+        );
+      const runtime = createRuntime({
+        environment,
+        snapshots: { afterEntries: 3 },
+        journal: {
+          read: (query) => memory.read(query),
+          append(entry) {
+            if (entry.event.type !== 'session.snapshot') return memory.append(entry);
+            snapshots += 1;
+            return later(turns).then(() => memory.append(entry));
+          },
+        },
+      });
+      const session = new TextSession({
+        runtime,
+        model: scriptedModel({ otherwise: () => ({ text: 'Yes.' }) }),
+        agents: [{ name: 'assistant', instructions: 'Help.' }],
+      });
+      session.parts.subscribe();
+      await session.start();
+      for (let said = 1; said <= 20; said += 1) {
+        await session.sendText('Hello?');
+        const idle = watched(session.idle());
+        await environment.settle();
+        expect([turns, said, idle.isSettled]).toEqual([turns, said, true]);
+      }
+      expect(snapshots).toBeGreaterThan(5);
+    }
   });
 
   test('waits for subagents and for the telling of their results', async () => {
