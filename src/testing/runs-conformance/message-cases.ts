@@ -2,7 +2,7 @@
 
 import { MAX_UNREAD_MESSAGES } from '../../actors/ports/run-engine.ts';
 import { MAX_UNREAD } from '../../actors/subagent/subagent.ts';
-import type { RunsBench, RunsScene } from './bench.ts';
+import type { RunsBench, RunsScene, SentMessage } from './bench.ts';
 
 /** The state of a run in which an `interrupt` reaches it, and the calls that this breaks off. */
 const INTERRUPTED_IN: readonly {
@@ -161,10 +161,12 @@ export const messageScenes: readonly RunsScene[] = [
       const first = bench.start(trip, 'ask, look_up, ask', { program });
       const second = bench.isEngine ? bench.start(trip, 'ask') : first;
       const question = await bench.asked(first);
-      const sent = [first, second, first].map((watched) =>
-        bench.send(watched, 'left', { idempotencyKey: 'words' }),
-      );
-      for (const each of sent) await bench.taken(each);
+      const sent: SentMessage[] = [];
+      for (const watched of [first, second, first]) {
+        const again = bench.send(watched, 'left', { idempotencyKey: 'words' });
+        sent.push(again);
+        await bench.taken(again);
+      }
       question.answer({ text: 'The cheap one' });
       const last = await bench.asked(first, 2);
       sent.push(bench.send(first, 'left', { idempotencyKey: 'words' }));
