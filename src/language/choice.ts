@@ -44,7 +44,7 @@ export function contentOf(said: Utterance, tables: Tables): readonly number[] {
 
 /** A shorter word is the beginning of too many others. */
 const MIN_CLIPPED_CHARS = 4;
-/** What is left out of a word that is clipped has at least this length: "Basis" is no clipped "Basiss". */
+/** The least length of the part that a clipped word leaves out: "Basis" is no clipped "Basiss". */
 const MIN_LEFT_OUT_CHARS = 3;
 
 /** The words of the labels, and what words of an utterance stand for: one word is looked up many times. */

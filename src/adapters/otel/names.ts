@@ -84,7 +84,7 @@ export function namesOfModel(model: ModelNames | null | undefined): Attributes {
   return { [PROVIDER]: known, [REQUEST_MODEL]: modelId };
 }
 
-/** What follows a prefix; empty: it does not begin with it. */
+/** Returns the rest of a text after a prefix; empty: the text does not begin with it. */
 function after(text: string, prefix: string): string {
   return text.startsWith(prefix) ? text.slice(prefix.length) : '';
 }

@@ -518,7 +518,7 @@ class WorkUnderWay {
   readonly #handler: RunHandler;
   readonly #turns = new Map<string, UnderWay<RunTurnEnd>>();
   readonly #steps = new Map<string, UnderWay<JobEnd>>();
-  /** Those that were told to stop before they were begun in this process, and why; null: a message breaks it off. */
+  /** Turns and steps that were stopped before this process began them, with the reason; null: a message broke the turn off. */
   readonly #stopped = new Map<string, string | null>();
   /** RESTATE-RUNS-3. By the mark of the turn's end and the key of the step. */
   readonly #permits = new Set<string>();

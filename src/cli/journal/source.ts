@@ -109,7 +109,7 @@ function readable<T>(path: string, read: () => T): T {
   }
 }
 
-/** What was wrong is the call, and not the journal or the session. */
+/** The call was wrong, and not the journal or the session. */
 export function isWrongCall(error: OffstageError): boolean {
   return WRONG_CALLS.has(codeOf(error));
 }
