@@ -158,15 +158,14 @@ export const messageScenes: readonly RunsScene[] = [
     async play(bench) {
       const trip = bench.trip();
       const program = bench.stage.program();
-      const first = bench.start(trip, 'ask, look_up, ask', { program });
-      const second = bench.isEngine ? bench.start(trip, 'ask') : first;
+      const steps = 'ask, look_up, ask';
+      const first = bench.start(trip, steps, { program });
       const question = await bench.asked(first);
-      const sent: SentMessage[] = [];
-      for (const watched of [first, second, first]) {
-        const again = bench.send(watched, 'left', { idempotencyKey: 'words' });
-        sent.push(again);
-        await bench.taken(again);
-      }
+      const second = bench.isEngine ? bench.start(trip, steps) : first;
+      const sent = [first, second, first].map((watched) =>
+        bench.send(watched, 'left', { idempotencyKey: 'words' }),
+      );
+      for (const each of sent) await bench.taken(each);
       question.answer({ text: 'The cheap one' });
       const last = await bench.asked(first, 2);
       sent.push(bench.send(first, 'left', { idempotencyKey: 'words' }));
