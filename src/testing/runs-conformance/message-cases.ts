@@ -2,7 +2,7 @@
 
 import { MAX_UNREAD_MESSAGES } from '../../actors/ports/run-engine.ts';
 import { MAX_UNREAD } from '../../actors/subagent/subagent.ts';
-import type { RunsBench, RunsScene, SentMessage } from './bench.ts';
+import type { RunsBench, RunsScene } from './bench.ts';
 
 /** The state of a run in which an `interrupt` reaches it, and the calls that this breaks off. */
 const INTERRUPTED_IN: readonly {
