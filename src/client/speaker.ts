@@ -1,11 +1,12 @@
-// The voice of the lead agent at a client: plays what comes, and reports what was played. Where a host has no sound, the
-// same is done in silence, at the pace of speech: the conversation goes on.
+// The voice of the lead agent at a client: plays what comes, and reports what was played. Where a host has no sound, or none is
+// wanted, the user reads.
 //
 // Invariants
 //   SPEAKER-1. Only what has left the audio thread is reported as played, and only by the client that owns the voice.
 //   SPEAKER-2. A browser that wants a gesture first is said to (`blocked`): nothing is taken over, and nothing is
 //       played or reported until `start` is called in a handler of one.
 //   SPEAKER-3. A client that comes back takes the voice again only if no other client has taken it.
+//   SPEAKER-4. In silence, speech counts as heard as soon as it has come: its words are on the screen, as those of a text session.
 
 /* oxlint-disable unicorn/require-post-message-target-origin -- a port of the audio thread has no origin */
 
@@ -21,7 +22,7 @@ import {
   type AudioContextLike,
   type WorkletNode,
 } from './web-audio.ts';
-import { PlaybackQueue, type WorkletReport } from './worklet.ts';
+import type { WorkletReport } from './worklet.ts';
 
 export interface SpeakerStatus {
   /** `blocked`: the browser wants a click or a key press; call `start` in its handler. `silent`: no sound here, or none wanted. */
@@ -30,7 +31,7 @@ export interface SpeakerStatus {
 
 export interface SpeakerOptions {
   /**
-   * Plays in silence, for a user who reads: what is said counts as heard at the pace of speech. It needs no click.
+   * For a user who reads: nothing sounds, and speech counts as heard as soon as it has come. It needs no click.
    * @defaultValue false
    */
   readonly silent?: boolean;
@@ -49,7 +50,8 @@ interface Output {
 
 /** A context that may not sound yet never resumes, nor fails to: it just does not answer. */
 const GESTURE_WAIT_MS = 400;
-const SILENT_STEP_MS = 20;
+/** Packets come faster than a server takes reports. */
+const SILENT_REPORT_MS = 100;
 /** Items whose number is remembered. */
 const MAX_ITEMS = 256;
 
@@ -212,28 +214,26 @@ export class Speaker {
   }
 }
 
-/** Plays in silence, at the pace of speech. */
-function silentOutput(
-  { clock, scheduler }: Environment,
-  report: (report: WorkletReport) => void,
-): Output {
-  const queue = new PlaybackQueue(SPEECH_RATE_HZ);
-  const step = new Float32Array((SPEECH_RATE_HZ * SILENT_STEP_MS) / 1000);
-  let playedAt = clock.now();
-  let cancel = (): void => undefined;
-  const play = (): void => {
-    // A tab in the background is woken rarely: catch up.
-    for (const now = clock.now(); playedAt < now; playedAt += SILENT_STEP_MS)
-      for (const each of queue.pull(step)) report(each);
-    cancel = scheduler.schedule(play, SILENT_STEP_MS, { isBackground: true });
+/** SPEAKER-4 */
+function silentOutput({ scheduler }: Environment, report: (report: WorkletReport) => void): Output {
+  let read: { readonly itemId: string; samples: number } | null = null;
+  let cancel: (() => void) | null = null;
+  const tell = (): void => {
+    cancel?.();
+    cancel = null;
+    if (read) report({ itemId: read.itemId, playedMs: (read.samples * 1_000) / SPEECH_RATE_HZ });
   };
-  play();
   return {
-    play: (itemId, samples) => queue.push(itemId, samples),
-    clear: () => {
-      const last = queue.clear();
-      if (last) report(last);
+    play(itemId, { length }) {
+      if (itemId === null) return;
+      if (read?.itemId !== itemId) {
+        if (cancel) tell();
+        read = { itemId, samples: 0 };
+      }
+      read.samples += length;
+      cancel ??= scheduler.schedule(tell, SILENT_REPORT_MS, { isBackground: true });
     },
-    close: () => cancel(),
+    clear: tell,
+    close: () => cancel?.(),
   };
 }

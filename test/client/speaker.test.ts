@@ -1,7 +1,7 @@
 // The speaker of a client, in a browser of the test's own: sound or silence, and whose the voice is after a lost connection.
 
 import { expect, onTestFinished, test, vi } from 'vitest';
-import type { NoticeFrame, ServerFrame } from '../../src/client/protocol.ts';
+import { encodeSound, type NoticeFrame, type ServerFrame } from '../../src/client/protocol.ts';
 import { Speaker } from '../../src/client/speaker.ts';
 import { Emitter } from '../../src/client/watchable.ts';
 import { simulatedEnvironment } from '../../src/testing/index.ts';
@@ -40,22 +40,30 @@ function speaker(workletUrl = () => 'worklet.js') {
   onTestFinished(() => void vi.unstubAllGlobals());
   const onOpen = new Emitter<void>(threw);
   const onFrame = new Emitter<ServerFrame>(threw);
+  const onSound = new Emitter<Uint8Array>(threw);
+  const environment = simulatedEnvironment();
   const noticed: NoticeFrame['type'][] = [];
+  const played: string[] = [];
   const it = new Speaker(
     {
-      notice: ({ type }) => void noticed.push(type),
+      notice(frame) {
+        if (frame.type === 'playout') played.push(`${frame.itemId} ${frame.playedMs}`);
+        else noticed.push(frame.type);
+      },
       sendSound: () => true,
       onOpen,
       onFrame,
-      onSound: new Emitter(threw),
+      onSound,
       onLost: new Emitter(threw),
       ownsVoice: () => true,
       threw,
     },
-    simulatedEnvironment(),
+    environment,
     workletUrl,
   );
-  return { it, onOpen, onFrame, noticed, contexts: () => contexts };
+  const sound = (ref: number, ms: number): void =>
+    onSound.emit(encodeSound({ ref, samples: new Int16Array(ms * 24) }));
+  return { it, onOpen, onFrame, noticed, played, sound, environment, contexts: () => contexts };
 }
 
 test('silence that is wanted opens no sound; sound after it closes the silence, and the other way round', async () => {
@@ -118,4 +126,29 @@ test('SPEAKER-3: after a lost connection the voice is taken again, unless anothe
   onOpen.emit();
   expect(noticed).toHaveLength(4);
   it.stop();
+});
+
+test('SPEAKER-4: in silence, speech counts as heard when it has come, item by item, in few reports', async () => {
+  const { it, onFrame, sound, played, environment } = speaker();
+  await it.start({ silent: true });
+  onFrame.emit({ type: 'audio.item', ref: 1, itemId: 'greeting' });
+  onFrame.emit({ type: 'audio.item', ref: 2, itemId: 'news' });
+  for (let packet = 0; packet < 50; packet += 1) sound(1, 100);
+  expect(played).toEqual([]);
+  await environment.advance(100);
+  expect(played).toEqual(['greeting 5000']);
+  await environment.advance(10_000);
+  sound(0, 100);
+  sound(1, 20);
+  sound(2, 300);
+  expect(played).toEqual(['greeting 5000', 'greeting 5020']);
+  onFrame.emit({ type: 'events', events: [{ type: 'playout.clear' }] } as never);
+  expect(played.slice(2)).toEqual(['news 300']);
+  await environment.advance(10_000);
+  expect(played).toHaveLength(3);
+  sound(2, 40);
+  it.stop();
+  expect(played.slice(3)).toEqual(['news 340']);
+  await environment.advance(10_000);
+  expect(played).toHaveLength(4);
 });
