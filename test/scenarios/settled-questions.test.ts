@@ -164,6 +164,36 @@ describe('a lead model', () => {
     expect(question()?.state).toBe('open');
   });
 
+  test('SETTLE-1: answers with the first of two utterances that came before its reply', async () => {
+    const first = 'the cheaper one';
+    const second = 'and what is the weather like?';
+    const { session, type, result, settled } = await begun(
+      settling(
+        second,
+        settle('answer', { optionId: 'economy', quote: first }),
+        settle('correct', { optionId: 'premium', quote: first }),
+      ),
+    );
+    const sent = session.sendText(first);
+    await type(second);
+    await sent;
+    expect(settled()).toMatchObject([
+      { status: 'answered' },
+      { status: 'refused', reason: 'not_said' },
+    ]);
+    expect(result()?.text).toBe('Got {"userResponse":"Economy","optionId":"economy"}');
+  });
+
+  test('SETTLE-1: does not answer with words that it has replied to', async () => {
+    const { type, question, settled } = await begun(
+      settling('so?', settle('answer', { optionId: 'economy', quote: 'the cheaper one' })),
+    );
+    await type('the cheaper one');
+    await type('so?');
+    expect(settled()).toMatchObject([{ status: 'refused', reason: 'not_said' }]);
+    expect(question()?.state).toBe('open');
+  });
+
   test('that does not call leaves the question open', async () => {
     const { type, said, question } = await begun(leadScript);
     await type('the cheaper one');

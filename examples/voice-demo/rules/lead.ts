@@ -29,7 +29,7 @@ import {
 import type { Reply, ToolCall } from './reply.ts';
 import type { Request } from './clause.ts';
 import { understand, type Slot } from './requests.ts';
-import { asksForTime, saySettled, settle, wantsAgain } from './settle.ts';
+import { asksForTime, saySettled, settle, wantsAgain, type Settled } from './settle.ts';
 import { normalise } from './words.ts';
 
 const sentences = new Intl.Segmenter('en', { granularity: 'sentence' });
@@ -80,7 +80,7 @@ export function leadReply(
     return say('Take your time.');
   if (asked?.isOnlyKnownFromAsking && asked.open.length > 0 && wantsAgain(due.words))
     return say('Sure.');
-  const settled = asked && due.words !== '' ? settle(due.words, asked) : null;
+  const settled = asked ? settleByOne(due.utterances, asked) : null;
   if (isUnasked && settled?.named && asked?.isOnlyKnownFromAsking)
     said.push(`${settled.named.label}. One moment.`);
   else if (settled) calls.push(settled.call);
@@ -157,8 +157,9 @@ function askedByMe(
 }
 
 interface Due {
-  /** The user's words without an answer. */
+  /** The user's words without an answer; the same as they were said, one by one. */
   readonly words: string;
+  readonly utterances: readonly string[];
   readonly results: readonly ToolResultEntry[];
   readonly notices: readonly Notice[];
 }
@@ -183,7 +184,18 @@ function dueOf(entries: readonly Entry[]): Due {
     if (entry.kind === 'notice' && index > spoke && isSaid(entry.notice))
       notices.push(entry.notice);
   });
-  return { words: words.join(' '), results, notices };
+  return { words: words.join(' '), utterances: words, results, notices };
+}
+
+/** A settlement quotes one utterance; of several the last one counts that settles something, and the others are left. */
+function settleByOne(utterances: readonly string[], asked: AskedNotice): Settled | null {
+  for (const [at, words] of [...utterances.entries()].toReversed()) {
+    const settled = settle(words, asked);
+    if (!settled) continue;
+    const rest = utterances.toSpliced(at, 1, settled.rest).filter((left) => left !== '');
+    return { ...settled, rest: rest.join(' ') };
+  }
+  return null;
 }
 
 function isSaid({ type }: Notice): boolean {

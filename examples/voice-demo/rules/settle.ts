@@ -9,7 +9,7 @@ import { readClause, workIn } from './clause.ts';
 import { understand } from './requests.ts';
 import { normalise, numberIn } from './words.ts';
 
-interface Settled {
+export interface Settled {
   readonly call: ToolCall;
   /** The option that the words name, if they say nothing else. */
   readonly named?: SpokenOption;

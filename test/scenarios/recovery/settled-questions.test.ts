@@ -9,6 +9,7 @@ import { leadScript } from '../../support/text-talk.ts';
 import { voiceTalk } from '../../support/voice-talk.ts';
 
 const words = 'the cheaper one';
+const more = 'and be quick';
 const options = [
   { id: 'economy', label: 'Economy', description: '$12' },
   { id: 'premium', label: 'Premium', description: '$24' },
@@ -20,7 +21,8 @@ const lead: Script = (prompt) => {
   const isCutOff = user.includes('You were cut off');
   const wasSaid = messages.some((message) => JSON.stringify(message).includes(words));
   const last = messages.at(-1)?.role;
-  if (last !== 'user' || (user !== words && !(isCutOff && wasSaid))) return leadScript(prompt);
+  const isNew = user === words || user === more;
+  if (last !== 'user' || (!isNew && !(isCutOff && wasSaid))) return leadScript(prompt);
   return calls(['settle_question', { action: 'answer', optionId: 'economy', quote: words }]);
 };
 
@@ -33,8 +35,8 @@ const subagents = {
   },
 };
 
-/** The user says their words once, in however many processes. */
-async function live(of: World) {
+/** The user says each of these once, without a pause, in however many processes. */
+async function live(of: World, all: readonly string[]) {
   for (let lives = 1; ; lives += 1) {
     const talk = textLife(of, { lead, subagents });
     void talk.start().catch(() => {});
@@ -45,7 +47,9 @@ async function live(of: World) {
       const isOpen = questions.some(({ state }) => state === 'open');
       if (subagents.length === 0 && !wasSaid('use ride'))
         void talk.session.sendText('use ride').catch(() => {});
-      else if (isOpen && !wasSaid(words)) void talk.session.sendText(words).catch(() => {});
+      else if (isOpen)
+        for (const each of all)
+          if (!wasSaid(each)) void talk.session.sendText(each).catch(() => {});
       await of.environment.settle();
       await of.environment.advance(1000);
     }
@@ -71,9 +75,12 @@ const settled = {
   errors: [],
 };
 
-describe('SETTLE-3 P3 P9: the process dies at each entry', async () => {
+describe.each([
+  ['words', [words]],
+  ['words before others', [words, more]],
+])('SETTLE-1 SETTLE-3 P3 P9: %s, and the process dies at each entry', async (_, all) => {
   const of = world();
-  const { talk } = await live(of);
+  const { talk } = await live(of, all);
   const { length } = of.entries;
   const fate = fateOf(of, talk);
   await talk.close();
@@ -86,7 +93,7 @@ describe('SETTLE-3 P3 P9: the process dies at each entry', async () => {
   test.each(instants)('%s entry %i', async (when, entry) => {
     const of = world();
     of.killAt(entry, when);
-    const { talk, lives } = await live(of);
+    const { talk, lives } = await live(of, all);
     expect(lives).toBe(2);
     expect(fateOf(of, talk)).toEqual(settled);
     await talk.close();

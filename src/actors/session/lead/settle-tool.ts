@@ -27,7 +27,12 @@ import type { NoteWriter } from '../../notes/note-marks.ts';
 import type { Note, Quotes } from '../../notes/note.ts';
 import type { Host } from '../../runtime/host.ts';
 import type { SubagentTree } from '../../subagents/subagent-tree.ts';
-import { answeredJustNow, openQuestions, speakerOf } from '../questions/settle-question.ts';
+import {
+  answeredJustNow,
+  openQuestions,
+  quotedUtterance,
+  speakerOf,
+} from '../questions/settle-question.ts';
 import type { Settlement, UserInput } from '../questions/user-input.ts';
 import type { LeadDriver } from './lead-driver.ts';
 import type { Projection } from '../state/projection.ts';
@@ -83,7 +88,7 @@ const parameters = {
     },
     quote: {
       type: 'string',
-      description: "The words of the user's last utterance that say so, word for word",
+      description: 'The words of the user that say so, word for word, since your last reply',
     },
   },
   required: ['action', 'quote'],
@@ -111,16 +116,17 @@ export function settleTool(
     // It knows its own repetition (SETTLE-3).
     idempotent: true,
     execute: async ({ questionId, action, optionId, text, quote }, { callId }) => {
-      let utteranceId = session.records.calls.get(callId)?.requestId;
+      let answers = session.records.calls.get(callId)?.requestId;
       // A model that hears the user calls before their words are written down.
       if (session.lead.awaitsWords) {
         await session.userInput.nextWords(WORDS_LIMIT_MS);
-        utteranceId = session.records.utteranceId;
+        answers = session.records.utteranceId;
       }
-      const requestId = questionId ?? meantQuestion(session, action);
+      const utteranceId = quotedUtterance(session.records, answers ?? '', { quote, callId });
+      const requestId = questionId ?? meantQuestion(session, action, utteranceId);
       return session.userInput.settle({
         callId,
-        utteranceId: utteranceId ?? '',
+        utteranceId,
         requestId,
         action,
         quote,
@@ -132,8 +138,12 @@ export function settleTool(
 }
 
 /** The question that a call without an id is about. */
-function meantQuestion({ records, unit, host }: SettlingSession, action: SettleAction): string {
-  const by = speakerOf(records);
+function meantQuestion(
+  { records, unit, host }: SettlingSession,
+  action: SettleAction,
+  utteranceId: string,
+): string {
+  const by = speakerOf(records, utteranceId);
   const [open] = openQuestions(records, unit, by);
   const [answered] = answeredJustNow(records, host.environment.clock.now(), by);
   const question = action === 'correct' ? (answered ?? open) : (open ?? answered);
@@ -280,7 +290,7 @@ export function settlementOf(
 
 const TELL: Readonly<Record<SettleRefusal, string>> = {
   not_said:
-    'The quote is not in what the user said last. If they did not say it, the question stays open: ask them.',
+    'The quote is not in what the user has said since your last reply. If they did not say it, the question stays open: ask them.',
   needs_consent:
     'This is an approval. It counts only if the user says a plain yes or no to the question, or presses its button. Ask them for that.',
   unknown_option: 'The question has no such option. Ask the user which of its options they mean.',

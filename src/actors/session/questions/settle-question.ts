@@ -7,7 +7,8 @@
 //           subagents (session-effects).
 //
 // Invariants
-//   SETTLE-1. A settlement rests on words of the user: it quotes the utterance that the lead agent answers.
+//   SETTLE-1. A settlement rests on words of the user: it quotes one of the utterances that the lead agent answers, which are
+//       all since its last whole reply.
 //   SETTLE-2. An approval is neither given, denied nor changed by it (P3). It may only be cancelled, put off or said
 //       again.
 //   SETTLE-3. An utterance settles a question at most once. The same call, repeated after a crash, settles nothing
@@ -81,10 +82,35 @@ export function answeredJustNow(
   );
 }
 
-/** Returns the identity behind the words that the lead agent answers. */
-export function speakerOf({ conversation, utteranceId }: SessionRecords): string | undefined {
+/** Returns the identity behind an utterance. @param utteranceId @defaultValue the last one that the lead agent answers */
+export function speakerOf(
+  { conversation, utteranceId: last }: SessionRecords,
+  utteranceId = last,
+): string | undefined {
   const said = utteranceId === null ? undefined : conversation.get(utteranceId);
   return said?.role === 'user' ? said.by : undefined;
+}
+
+/** Finds the utterance that a model quotes, among those that it answers up to this one; this one, if none has the words (SETTLE-1). */
+export function quotedUtterance(
+  { conversation, questions, answered }: SessionRecords,
+  utteranceId: string,
+  { quote, callId }: Pick<QuestionSettled, 'quote' | 'callId'>,
+): string {
+  const { items } = conversation;
+  // SETTLE-3
+  const used = new Set(
+    [...questions.values(), ...answered].flatMap(({ settledBy }) =>
+      settledBy && settledBy.callId !== callId ? settledBy.utteranceId : [],
+    ),
+  );
+  const last = items.findLastIndex(({ id }) => id === utteranceId);
+  for (const item of items.slice(0, last + 1).toReversed()) {
+    if (item.role === 'assistant' && item.repliesTo !== null && item.interrupted !== true) break;
+    const isFree = item.id === utteranceId || !used.has(item.id);
+    if (item.role === 'user' && isFree && isQuoted(quote, item.text)) return item.id;
+  }
+  return utteranceId;
 }
 
 /** Finds the option that a model means, by its id or its label. */

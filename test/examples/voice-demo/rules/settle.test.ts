@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { leadReply } from '../../../../examples/voice-demo/rules/lead.ts';
 import { saySettled, settle } from '../../../../examples/voice-demo/rules/settle.ts';
 
 const ride = {
@@ -89,4 +90,24 @@ test('an answer of a moment ago is corrected', () => {
   });
   expect(settle('thank you', asked)).toBeNull();
   expect(saySettled({ status: 'refused', tell: 'It is too late: …' })).toContain('too late');
+});
+
+test.each([
+  [
+    ['the cheap one', 'make me a sales report for last week'],
+    'the cheap one',
+    'economy',
+    ['generate_report'],
+  ],
+  [['the cheap one', 'sorry, premium'], 'premium', 'premium', []],
+])('of %j one utterance is quoted, and the others are heard', (said, quote, optionId, others) => {
+  const notice = { type: 'asked', open: [ride], answered: [] } as const;
+  const entries = [
+    { kind: 'notice', notice } as const,
+    ...said.map((text) => ({ kind: 'user', text }) as const),
+  ];
+  const conversation = { instructions: '', assignment: null, task: null, entries };
+  const { calls } = leadReply(conversation, new Set(['settle_question', 'generate_report']));
+  expect(calls.map(({ toolName }) => toolName)).toEqual(['settle_question', ...others]);
+  expect(calls[0]?.input).toMatchObject({ action: 'answer', optionId, quote });
 });
