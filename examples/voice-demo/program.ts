@@ -59,8 +59,11 @@ Ctrl+C ends it.
 
 let isEnding = false;
 const end = (signal: NodeJS.Signals): void => {
-  // A second signal means: at once.
-  if (isEnding) process.exit(1);
+  if (isEnding) {
+    // Ctrl+C again means: at once. A supervisor signals the whole group, and main.ts passes its signal on.
+    if (signal === 'SIGINT') process.exit(1);
+    return;
+  }
   isEnding = true;
   print(`\n${signal === 'SIGINT' ? 'Ctrl+C' : signal}: closing.`);
   void demo.close().then(() => process.exit(0));
