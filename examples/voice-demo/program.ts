@@ -59,11 +59,8 @@ Ctrl+C ends it.
 
 let isEnding = false;
 const end = (signal: NodeJS.Signals): void => {
-  if (isEnding) {
-    // Ctrl+C again means: at once. A supervisor signals the whole group, and main.ts passes its signal on.
-    if (signal === 'SIGINT') process.exit(1);
-    return;
-  }
+  // Ctrl+C again means: at once. A supervisor signals the whole group, and main.ts passes its signal on.
+  if (isEnding) return signal === 'SIGINT' ? process.exit(1) : undefined;
   isEnding = true;
   print(`\n${signal === 'SIGINT' ? 'Ctrl+C' : signal}: closing.`);
   void demo.close().then(() => process.exit(0));

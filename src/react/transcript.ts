@@ -61,7 +61,7 @@ export function useTranscriptNotes(
 }
 
 const startOf = ({ name, title }: SubagentView): string =>
-  `The ${humanName(name)} goes to work: ${title.charAt(0).toLowerCase()}${title.slice(1)}.`;
+  `The ${humanName(name)} goes to work: ${title.charAt(0).toLowerCase()}${title.slice(1).replace(/[.!?]$/, '')}.`;
 
 function endOf({ name, state, outcome }: SubagentView): string {
   const who = `The ${humanName(name)}`;

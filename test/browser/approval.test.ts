@@ -25,12 +25,11 @@ describe('a refund', () => {
       { text: 'Please refund my last order.', matters: ['refund'] },
       ({ subagents }) => subagents.length > 0,
     );
-    const card = tab.question('May I run refund');
+    const card = tab.question('May I refund');
     await card.getByText('It does this only if you allow it.').waitFor();
     await card.locator('dl').waitFor();
     expect(await card.locator('dt, dd').allTextContents()).toEqual(CALL);
-    // Nobody hears punctuation.
-    await tab.caption('May I run refund with order 1042 dollars 640?').waitFor();
+    await tab.caption('May I refund 640 dollars for order 1042?').waitFor();
     await watch.until('the question is open', ({ questions }) =>
       questions.some(({ state }) => state === 'open'),
     );
@@ -54,7 +53,7 @@ describe('a refund', () => {
     const tab = await stage.visit({ width: 375, height: 740, colorScheme: 'dark' });
     await tab.button('Type instead').click();
     await tab.type('please refund order 1042');
-    const card = tab.question('May I run refund');
+    const card = tab.question('May I refund');
     await card.locator('dl').waitFor();
     expect(await card.locator('dt, dd').allTextContents()).toEqual(CALL);
     expect(await overflowing(tab)).toEqual([]);

@@ -70,7 +70,7 @@ test('no name, number or state that only its authors understand is ever on the p
   await tab.button(/^Stop: .*able/).click();
   await tab.type('please refund order 1042');
   await tab
-    .question('May I run refund')
+    .question('May I refund')
     .getByRole('button', { name: 'No', disabled: false })
     .click();
   await watch.until(

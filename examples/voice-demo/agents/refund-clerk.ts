@@ -27,17 +27,21 @@ export function refundClerk({ world, work }: Workshop) {
           yield { found: world.order(order) };
         },
       }),
-      refund: tool({
-        description: 'Gives the money of an order back.',
-        inputSchema: z.object({ order: z.string(), dollars: z.number() }),
-        // The user is shown and told these arguments, and allows this call, once.
-        needsApproval: true,
-        async *execute({ order }, { abortSignal }) {
-          yield { progress: 'Giving the money back' };
-          await work(1200, abortSignal);
-          yield world.refund(order);
-        },
-      }),
+      refund: {
+        ...tool({
+          description: 'Gives the money of an order back.',
+          inputSchema: z.object({ order: z.string(), dollars: z.number() }),
+          // The user is shown the arguments, and allows this call, once.
+          needsApproval: true,
+          async *execute({ order }, { abortSignal }) {
+            yield { progress: 'Giving the money back' };
+            await work(1200, abortSignal);
+            yield world.refund(order);
+          },
+        }),
+        approvalQuestion: ({ order, dollars }: { order: string; dollars: number }) =>
+          `May I refund ${dollars} dollars for order ${order}?`,
+      },
     },
     maxSteps: 5,
     timeout: 300_000,

@@ -16,42 +16,80 @@
 import type { ModelMessage } from 'ai';
 import { asJson } from '../../values/json.ts';
 import { handleRejection } from '../../values/errors.ts';
+import { clip } from '../../values/clip.ts';
+import { shown } from '../../values/plain-checks.ts';
 import type { PreApproval } from '../contracts/config.ts';
 import { raceAbort } from '../../values/race-abort.ts';
 import type { ToolEntry } from './tools.ts';
+
+/** A call, as the author's code judges it and puts it into words. */
+interface JudgedCall {
+  readonly callId: string;
+  readonly messages: readonly ModelMessage[];
+  /** `input` is the model's original. @defaultValue false */
+  readonly raw?: boolean | undefined;
+  readonly context?: unknown;
+  readonly signal?: AbortSignal;
+  readonly report?: (error: unknown, where: string) => void;
+}
+
+/** Asks the author's code about a call; `otherwise` if it throws, which is reported, or at an abort. */
+async function judgement<T>(
+  tool: ToolEntry,
+  input: unknown,
+  { callId: toolCallId, messages, raw, context, signal, report }: JudgedCall,
+  name: 'needsApproval' | 'approvalQuestion',
+  { judge, otherwise }: { judge(said: unknown): T; readonly otherwise: T },
+): Promise<T> {
+  const ask = async (): Promise<T> => {
+    const validated =
+      raw === true ? await tool.validate(input) : { ok: true as const, value: input };
+    const author = tool[name];
+    if (!validated.ok || typeof author !== 'function') return otherwise;
+    return judge(await author(validated.value, { toolCallId, messages, context }));
+  };
+  try {
+    return await (signal ? raceAbort(ask(), signal) : ask());
+  } catch (error) {
+    if (signal?.aborted !== true) report?.(error, `${name} of tool ${tool.name}`);
+    return otherwise;
+  }
+}
 
 /**
  * Returns whether this call needs the user's approval. Always resolves: a predicate that throws is reported
  * and means yes, an abort means yes too.
  */
-export async function approvalNeeded(
+export function approvalNeeded(
   tool: ToolEntry,
   input: unknown,
-  options: {
-    readonly callId: string;
-    readonly messages: readonly ModelMessage[];
-    /** `input` is the model's original. @defaultValue false */
-    readonly raw?: boolean | undefined;
-    readonly context?: unknown;
-    readonly signal?: AbortSignal;
-    readonly report?: (error: unknown, where: string) => void;
-  },
+  call: JudgedCall,
 ): Promise<boolean> {
   const { needsApproval } = tool;
-  if (typeof needsApproval === 'boolean') return needsApproval;
-  const { callId: toolCallId, messages, raw, context, signal, report } = options;
-  const ask = async (): Promise<boolean> => {
-    const validated =
-      raw === true ? await tool.validate(input) : { ok: true as const, value: input };
-    if (!validated.ok) return true;
-    return Boolean(await needsApproval(validated.value, { toolCallId, messages, context }));
+  if (typeof needsApproval === 'boolean') return Promise.resolve(needsApproval);
+  return judgement(tool, input, call, 'needsApproval', { judge: Boolean, otherwise: true });
+}
+
+const MAX_QUESTION_CHARS = 2_000;
+
+/**
+ * Returns the words in which the tool's author puts this call to the user; undefined: the runtime's words. Always resolves: a
+ * function that throws, or returns no words, is reported.
+ */
+export function approvalWords(
+  tool: ToolEntry,
+  input: unknown,
+  call: JudgedCall,
+): Promise<string | undefined> {
+  if (!tool.approvalQuestion) return Promise.resolve(undefined);
+  const judge = (said: unknown): string => {
+    if (typeof said === 'string' && said.trim() !== '') return clip(said, MAX_QUESTION_CHARS);
+    throw new TypeError(`expected the words of a question, got ${shown(said)}`);
   };
-  try {
-    return await (signal ? raceAbort(ask(), signal) : ask());
-  } catch (error) {
-    if (signal?.aborted !== true) report?.(error, `needsApproval of tool ${tool.name}`);
-    return true;
-  }
+  return judgement<string | undefined>(tool, input, call, 'approvalQuestion', {
+    judge,
+    otherwise: undefined,
+  });
 }
 
 /** The treatment of a call. */

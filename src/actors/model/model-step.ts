@@ -105,6 +105,8 @@ export interface ModelCall {
   readonly lasting?: true;
   /** The author's reason for a question or a denial. */
   readonly reason?: string;
+  /** For an approval: the words of the tool's author. @defaultValue the runtime's */
+  readonly question?: string;
   /** For a question or an approval: the identities that may answer. */
   readonly answerableBy?: readonly string[];
   /** The engine (`Jobs.name`) that runs it as a job; absent: it is run in this process. */

@@ -54,6 +54,8 @@ export interface ToolEntry {
   /** May throw, and may return anything. Null: the runtime handles the call itself (`ask_user`). */
   readonly execute: ((input: unknown, options: ToolExecuteOptions) => unknown) | null;
   readonly needsApproval: boolean | ((input: unknown, options: ApprovalOptions) => unknown);
+  /** The words in which a call is put to the user for approval. May throw, and may return anything. Null: the runtime's words. */
+  readonly approvalQuestion: ((input: unknown, options: ApprovalOptions) => unknown) | null;
   /** The identities that may approve a call; undefined: those of its subagent's configuration. */
   readonly answerableBy: readonly string[] | undefined;
   readonly toModelOutput: ((options: ModelOutputOptions) => unknown) | null;
@@ -97,6 +99,12 @@ const shape = z.object({
   description: z.union([z.string(), anyFunction]).optional(),
   execute: anyFunction.optional(),
   needsApproval: z.union([z.boolean(), anyFunction]).optional(),
+  /** The words in which a call is put to the user, such as "May I refund $640?". */
+  approvalQuestion: z
+    .union([z.string().trim().min(1), anyFunction], {
+      error: 'expected the words of a question, or a function of the input that returns them',
+    })
+    .optional(),
   /** The identities that may approve a call. */
   answerableBy: identities.optional(),
   toModelOutput: anyFunction.optional(),
@@ -116,7 +124,7 @@ type SourceTool = z.infer<typeof shape> & Readonly<Record<string, unknown>>;
  * Prepares AI SDK tools: `tool()`, `dynamicTool()`, provider tools, and the older form with `parameters`
  * instead of `inputSchema`. Keeps the properties that a model reads (description, schema, strict,
  * inputExamples, providerOptions), `metadata`, and those that the runtime needs (`execute`, `needsApproval`,
- * `toModelOutput`, and the additions `timeoutMs`, `idempotent`, `answerableBy`, `runs`). A description that is a
+ * `toModelOutput`, and the additions `timeoutMs`, `idempotent`, `approvalQuestion`, `answerableBy`, `runs`). A description that is a
  * function is resolved now, without a context; `onInput…` callbacks and `deferLoading` have no meaning here.
  *
  * A `jsonSchema()` without `validate` checks nothing, as everywhere in the AI SDK.
@@ -232,6 +240,7 @@ function resolveDescription(tool: SourceTool, where: string): string | undefined
 
 function toolEntry(name: string, tool: SourceTool, schema: Schema): ToolEntry {
   const { execute, needsApproval = false, answerableBy, toModelOutput, timeoutMs } = tool;
+  const { approvalQuestion } = tool;
   return {
     name,
     async validate(input) {
@@ -246,6 +255,12 @@ function toolEntry(name: string, tool: SourceTool, schema: Schema): ToolEntry {
       typeof needsApproval === 'function'
         ? (...args) => needsApproval.apply(tool, args)
         : needsApproval,
+    approvalQuestion:
+      typeof approvalQuestion === 'string'
+        ? () => approvalQuestion
+        : approvalQuestion
+          ? (...args) => approvalQuestion.apply(tool, args)
+          : null,
     answerableBy,
     toModelOutput: toModelOutput ? (...args) => toModelOutput.apply(tool, args) : null,
     timeoutMs,

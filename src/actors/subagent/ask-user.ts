@@ -110,7 +110,7 @@ export const APPROVE = 'approve';
 export const DENY = 'deny';
 
 /**
- * Builds the question of an approval. It names the tool and its exact arguments: the user consents to nothing
+ * Builds the question of an approval. It has the tool and its exact arguments, whatever its words: the user consents to nothing
  * else.
  */
 export function approvalQuestion(call: ModelCall | undefined): {
@@ -126,7 +126,7 @@ export function approvalQuestion(call: ModelCall | undefined): {
     question:
       toolName === AGENT_TOOL
         ? agentsQuestion(args)
-        : `May I run ${toolName} with ${JSON.stringify(args)}?${why}`,
+        : (call?.question ?? `May I run ${toolName} with ${JSON.stringify(args)}?`) + why,
     options: [
       { id: APPROVE, label: 'Yes' },
       { id: DENY, label: 'No' },

@@ -22,7 +22,13 @@ import type { Budget } from '../admission/budget.ts';
 import type { Usage } from '../contracts/usage.ts';
 import type { PreparedBefore, SubagentHandle, SubagentPorts } from './subagent-ports.ts';
 import type { StreamedChunk } from '../contracts/task.ts';
-import { approvalNeeded, AUTHORS_DENIAL, consentFor, INHERITED_DENIAL } from '../model/approval.ts';
+import {
+  approvalNeeded,
+  approvalWords,
+  AUTHORS_DENIAL,
+  consentFor,
+  INHERITED_DENIAL,
+} from '../model/approval.ts';
 import { withCaller } from '../model/caller.ts';
 import {
   modelError,
@@ -584,7 +590,8 @@ export class SubagentWork {
     const { callId, toolName, input, raw } = call;
     const isAsking =
       toolName === ASK_USER || (toolName === NOT_FOR_ME && mayGiveBack(this.#worker.log.ledger));
-    if (isAsking) return [{ kind: 'question' }, answerable(call, mayAnswer)];
+    const whoMay = (by: readonly string[] | undefined) => (by ? { answerableBy: by } : {});
+    if (isAsking) return [{ kind: 'question' }, { ...call, ...whoMay(mayAnswer) }];
     const entry = instance.tools.execution.get(toolName);
     if (!entry) return [asTool, call];
     if (entry.role === 'request_input') return [{ kind: 'input' }, call];
@@ -595,20 +602,18 @@ export class SubagentWork {
     const { delegates } = entry;
     const report = (error: unknown, where: string): void => this.#host.report(error, where);
     let reason: string | undefined;
+    const judgedCall = () => ({
+      callId,
+      messages,
+      raw,
+      context: this.#contextOf(activity, instance, toolName, callId),
+      signal: activity.signal,
+      report,
+    });
     const decided = async () => {
       const decision = await this.#loop?.decide(call, instance, messages, activity.signal, report);
       reason = decision?.reason;
-      if (decision) return decision.needed;
-      const { needsApproval } = entry;
-      if (needsApproval === false) return false;
-      return approvalNeeded(entry, input, {
-        callId,
-        messages,
-        raw,
-        context: this.#contextOf(activity, instance, toolName, callId),
-        signal: activity.signal,
-        report: (error) => report(error, `needsApproval of ${toolName}`),
-      });
+      return decision?.needed ?? approvalNeeded(entry, input, judgedCall());
     };
     const consent = await consentFor({
       toolName,
@@ -626,7 +631,9 @@ export class SubagentWork {
     const judged = isJob && entry.execute ? { ...consented, job: engine.name } : consented;
     if (consent === 'inherited_denial' || consent === 'author_denied') return [asTool, judged];
     if (consent === 'ask') {
-      const asked = answerable(judged, entry.answerableBy ?? mayAnswer);
+      const question = await approvalWords(entry, input, judgedCall());
+      const worded = question === undefined ? judged : { ...judged, question };
+      const asked = { ...worded, ...whoMay(entry.answerableBy ?? mayAnswer) };
       return [delegates ? { kind: 'approval', delegates } : { kind: 'approval' }, asked];
     }
     return [delegates ? { kind: 'delegation' } : asTool, judged];
@@ -849,10 +856,6 @@ export class SubagentWork {
 function modelOf({ model, definition }: Instance): LanguageModel {
   if (model !== null) return model;
   throw new OffstageError('INTERNAL', `${definition.name} has no model`);
-}
-
-function answerable(call: ModelCall, by: readonly string[] | undefined): ModelCall {
-  return by === undefined ? call : { ...call, answerableBy: by };
 }
 
 function unusable({ finish, text }: ModelResponse) {

@@ -1,7 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { approvalNeeded, callKey, consentFor } from '../../../src/actors/model/approval.ts';
+import {
+  approvalNeeded,
+  approvalWords,
+  callKey,
+  consentFor,
+} from '../../../src/actors/model/approval.ts';
 import { prepareTools, type ToolEntry } from '../../../src/actors/model/tools.ts';
 import type { PreApproval } from '../../../src/actors/contracts/config.ts';
 import { never, soon } from './fakes.ts';
@@ -162,5 +167,18 @@ describe('APPROVAL-5: whether approval is needed', () => {
     expect(await approvalNeeded(guarded, {}, raw)).toBe(true);
     expect(await approvalNeeded(guarded, { amount: '5' }, raw)).toBe(false);
     expect(await approvalNeeded(guarded, { amount: 'all' }, raw)).toBe(true);
+  });
+
+  test('the words of the question are of the validated input, and cut', async () => {
+    const guarded = entry({
+      inputSchema: z.object({ amount: z.coerce.number().default(100) }),
+      approvalQuestion: ({ amount }: { amount: number }) => `May I pay ${amount.toFixed(2)}?`,
+    });
+    const raw = { ...options, raw: true };
+    expect(await approvalWords(guarded, {}, raw)).toBe('May I pay 100.00?');
+    expect(await approvalWords(guarded, { amount: 'all' }, raw)).toBeUndefined();
+    const long = entry({ approvalQuestion: () => 'x'.repeat(9_000) });
+    expect((await approvalWords(long, {}, options))?.length).toBeLessThan(2_100);
+    expect(await approvalWords(entry({}), {}, options)).toBeUndefined();
   });
 });

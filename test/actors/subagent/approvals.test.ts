@@ -67,6 +67,46 @@ describe('consent', () => {
     expect(ran).toEqual(['pay']);
   });
 
+  test.each([
+    ['a text', 'May I pay now?', 'May I pay now?'],
+    ['a function of the input', ({ sum }: { sum: number }) => `May I pay ${sum}?`, 'May I pay 7?'],
+    ['a promise', async () => 'Darf ich zahlen?', 'Darf ich zahlen?'],
+  ])('is asked for in the words of the tool: %s', async (_, approvalQuestion, question) => {
+    const { ran, named } = recorded();
+    const { asked, onQuestion, answer } = user();
+    const { run, environment } = subagentRuns(steps(calls(['pay', { sum: 7 }]), say('paid')));
+    const pay = named('pay', { needsApproval: true, approvalQuestion });
+    const { result } = run({ tools: { pay } }, { onQuestion });
+    await environment.settle();
+    const action = { toolName: 'pay', input: { sum: 7 } };
+    expect(asked).toEqual([expect.objectContaining({ kind: 'approval', question, action })]);
+    answer({ optionId: 'approve' });
+    await result;
+    expect(ran).toEqual(['pay']);
+  });
+
+  test('is asked for in the words of the runtime where those of the tool fail, which is reported', async () => {
+    const { named } = recorded();
+    const fails = [
+      () => {
+        throw new Error('no words');
+      },
+      () => ' ',
+      () => 7,
+    ];
+    for (const approvalQuestion of fails) {
+      const { asked, onQuestion } = user();
+      const { run, environment, errors } = subagentRuns(steps(calls(['pay']), say('paid')));
+      run(
+        { tools: { pay: named('pay', { needsApproval: true, approvalQuestion }) } },
+        { onQuestion },
+      );
+      await environment.settle();
+      expect(asked.map(({ question }) => question)).toEqual(['May I run pay with {}?']);
+      expect(errors.map(({ where }) => where)).toEqual(['approvalQuestion of tool pay']);
+    }
+  });
+
   test('that is denied reaches the model as such; nothing is run', async () => {
     const { ran, named } = recorded();
     const { run, prompts } = subagentRuns(steps(calls(['pay']), say('then not')));

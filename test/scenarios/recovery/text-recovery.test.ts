@@ -57,6 +57,30 @@ describe('after a crash', () => {
     expect(after.state().subagents[0]?.outcome).toEqual(failed?.outcome);
   });
 
+  test('an approval is asked for in the words of before, whatever its tool says now', async () => {
+    const of = world();
+    const paying = (approvalQuestion: string): TalkOptions => {
+      const tools = {
+        charge: simpleTool(() => 'charged', { needsApproval: true, approvalQuestion }),
+      };
+      return {
+        subagents: { pay: { script: turns(calls(['charge']), say('Paid.')), config: { tools } } },
+      };
+    };
+    const before = textLife(of, paying('May I charge $7?'));
+    await before.start();
+    await before.type('use pay');
+    expect(before.question()?.question).toBe('May I charge $7?');
+    before.kill();
+
+    const after = textLife(of, paying('May I take $7?'));
+    await after.start();
+    expect(after.question()?.question).toBe('May I charge $7?');
+    await after.type('yes');
+    expect(after.state().subagents).toMatchObject([{ outcome: { text: 'Paid.' } }]);
+    await after.close();
+  });
+
   test('[H17] a subagent that waits for the user asks again under the same id, and goes on', async () => {
     const of = world();
     const before = textLife(of, asking);
