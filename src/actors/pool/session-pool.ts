@@ -27,6 +27,7 @@ import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
 import { ConfigurationError, OffstageError, isError, messageOf } from '../../values/errors.ts';
 import type { Runtime } from '../admission/runtime.ts';
 import { AT_ONCE, memoryWakeTimes, type WakeTimes } from '../ports/wake-times.ts';
+import { CLOSE_INTERRUPTED } from '../session/lifecycle/session-life.ts';
 import type { BaseSession } from '../session/view/base-session.ts';
 import { WakeScheduler } from './wake-scheduler.ts';
 import { reporter } from '../../values/reporter.ts';
@@ -124,6 +125,8 @@ const drainSchema = z.strictObject({
 
 /** The interval at which a pool that drains puts those away that have become idle. */
 const DRAIN_STEP_MS = 50;
+/** A start failed because no session is there to go on. */
+const NONE_THERE: ReadonlySet<unknown> = new Set(['UNKNOWN_SESSION', CLOSE_INTERRUPTED]);
 
 const sessionName = z.string().min(1).max(200);
 
@@ -242,8 +245,8 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
         return entry;
       } catch (error) {
         this.#leave(entry);
-        // The earlier start was only a look for an existing session: now a new one may begin.
-        if (codeOf(error) !== 'UNKNOWN_SESSION') throw error;
+        // The start was only a look for an existing session, or finished the close of an earlier process: now a new one may begin.
+        if (!NONE_THERE.has(codeOf(error))) throw error;
         await entry.left;
       }
     }
@@ -432,7 +435,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
       // A session that is awake here needs this claim.
       if (!this.#entries.has(sessionId)) await journal.release?.(sessionId);
       // SESSION-POOL-5
-      if (codeOf(error) !== 'UNKNOWN_SESSION') throw error;
+      if (!NONE_THERE.has(codeOf(error))) throw error;
       await this.#times.set(sessionId, null);
     }
   }

@@ -442,6 +442,34 @@ describe('a session of a pool', () => {
     expect(said.at(-1)).toMatch(/^a: Told: .*did not respond in time/s);
   });
 
+  test('SESSION-LIFE-6: a session whose close a crash interrupted is closed, and used as a new one', async () => {
+    const world = worldOf();
+    let isDead = false;
+    const journal: Journal = {
+      ...world.journal,
+      async append(entry) {
+        if (!isDead) await world.journal.append(entry);
+        isDead ||= entry.event.type === 'session.close';
+        if (isDead) await new Promise(() => {});
+      },
+    };
+    const before = poolOf(world, { journal });
+    await before.type('a', 'hello');
+    void before.pool.use('a', (session) => session.close());
+    await world.environment.settle();
+    expect(isDead).toBe(true);
+
+    const { pool, type, opened, errors } = poolOf(world);
+    await type('a', 'who is there?');
+    expect(opened).toEqual(['a', 'a']);
+    const texts = await pool.use('a', (session) =>
+      session.store.getSnapshot().context.transcript.map(({ text }) => text),
+    );
+    expect(texts).toContain('who is there?');
+    expect(texts).not.toContain('hello');
+    expect(errors).toEqual([]);
+  });
+
   test('SESSION-POOL-5: a look begins nothing: one that was closed stays closed', async () => {
     const world = worldOf();
     const first = poolOf(world);

@@ -438,6 +438,31 @@ describe('cost from before a crash', () => {
   });
 });
 
+test('SESSION-LIFE-6: a close that a crash interrupted is finished, and the id begins a new session', async () => {
+  const of = world();
+  const before = textLife(of, asking);
+  await before.start();
+  await before.type('use ride');
+  of.killAt(of.written + 1, 'after');
+  void before.session.close();
+  await of.environment.settle();
+  expect(before.isAlive()).toBe(false);
+  expect(of.entries.at(-1)?.event.type).toBe('session.close');
+
+  const closing = textLife(of, asking);
+  await expect(closing.session.start()).rejects.toMatchObject({ code: 'CLOSE_INTERRUPTED' });
+  expect(closing.state()).toMatchObject({
+    connection: 'closed',
+    subagents: [{ state: 'cancelled' }],
+  });
+  await expect(closing.session.start()).rejects.toMatchObject({ code: 'CLOSE_INTERRUPTED' });
+
+  const after = textLife(of, asking);
+  await after.start();
+  expect(after.state()).toMatchObject({ connection: 'active', subagents: [] });
+  await after.close();
+});
+
 describe('a journal that is not to be had', () => {
   test('the session may be started again, once it is', async () => {
     const of = world();

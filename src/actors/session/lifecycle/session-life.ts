@@ -17,6 +17,8 @@
 //   SESSION-LIFE-5. A start after the end, or after the session was left to its journal, is refused; the
 //       error names the state of the session and the remedy. The store shows the state, too: `closed` or
 //       `suspended`.
+//   SESSION-LIFE-6. A close that the death of a process interrupted is finished by the next start, which then says so
+//       (`CLOSE_INTERRUPTED`): the session is over, as if it had been closed in time, and its id begins a new one.
 //   RECOVERY-1. No effect of an old entry is carried out again as such. The state determines what is due:
 //       deadlines with their old time, interrupted work, unreported ends.
 //   RECOVERY-2. The state of things that no longer exist (a client, a connection, a voice) ends first
@@ -86,11 +88,16 @@ const suspended: Failure = {
   retryable: true,
 };
 
+/** The code of a start that has finished the close of an earlier process. */
+export const CLOSE_INTERRUPTED = 'CLOSE_INTERRUPTED';
+
 export class SessionLife {
   readonly #core: HostedSession;
   readonly #effects: SessionEffects;
   /** The state that the start recovered; null: the session is new. */
   #recovery: Recovery | null = null;
+  /** The session goes on from its journal. */
+  #isContinued = false;
   #started: Promise<void> | null = null;
   #settleStart: { resolve: () => void; reject: (error: Error) => void } | null = null;
   #leaving: Promise<boolean> | null = null;
@@ -181,6 +188,7 @@ export class SessionLife {
       unit.unit.resume({ actor: OPENING_ACTOR, event });
       return null;
     }
+    this.#isContinued = true;
     core.userInput.goesOn();
     core.agents.checkLeader();
     if (isAsleep) core.upkeep.wasEnded();
@@ -427,7 +435,11 @@ export class SessionLife {
     userInput.close(error && new OffstageError(error.code, error.message));
     // SESSION-LIFE-1
     this.#settleStart?.reject(
-      error ? new OffstageError(error.code, error.message) : new CancelledError('closed'),
+      error
+        ? new OffstageError(error.code, error.message)
+        : this.#isContinued && this.#closed.length === 0
+          ? closeInterrupted(id)
+          : new CancelledError('closed'),
     );
     this.#settleStart = null;
     if (this.#overAs === 'suspended') {
@@ -443,6 +455,14 @@ export class SessionLife {
   get #unit() {
     return this.#core.unit.unit;
   }
+}
+
+/** SESSION-LIFE-6 */
+function closeInterrupted(id: string): OffstageError {
+  return new OffstageError(
+    CLOSE_INTERRUPTED,
+    `The session "${id}" was being closed when its process ended, and is closed now: make another session, its id begins a new one`,
+  );
 }
 
 /** Returns the message of the error that `begin` throws; null: it throws none. */

@@ -202,6 +202,7 @@ export abstract class BaseSession {
    * Safe to call twice.
    * @throws {ConfigurationError} `SESSION_CLOSED` after `close()`, or after the session has ended;
    * `SESSION_SUSPENDED` after `suspend()` or `hibernate()` (rejects).
+   * @throws {OffstageError} `CLOSE_INTERRUPTED`: an earlier process died while it closed the session, which is closed now (rejects).
    */
   async start(options: StartOptions = {}): Promise<void> {
     const { ifKnown = false } = check('start(options)', startOptions, options, INVALID_ARGUMENT);
