@@ -27,7 +27,6 @@ import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
 import { ConfigurationError, OffstageError, isError, messageOf } from '../../values/errors.ts';
 import type { Runtime } from '../admission/runtime.ts';
 import { AT_ONCE, memoryWakeTimes, type WakeTimes } from '../ports/wake-times.ts';
-import { CLOSE_INTERRUPTED } from '../session/lifecycle/session-life.ts';
 import type { BaseSession } from '../session/view/base-session.ts';
 import { WakeScheduler } from './wake-scheduler.ts';
 import { reporter } from '../../values/reporter.ts';
@@ -126,7 +125,7 @@ const drainSchema = z.strictObject({
 /** The interval at which a pool that drains puts those away that have become idle. */
 const DRAIN_STEP_MS = 50;
 /** A start failed because no session is there to go on. */
-const NONE_THERE: ReadonlySet<unknown> = new Set(['UNKNOWN_SESSION', CLOSE_INTERRUPTED]);
+const NONE_THERE: ReadonlySet<unknown> = new Set(['UNKNOWN_SESSION', 'CLOSE_INTERRUPTED']);
 
 const sessionName = z.string().min(1).max(200);
 

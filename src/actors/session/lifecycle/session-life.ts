@@ -88,9 +88,6 @@ const suspended: Failure = {
   retryable: true,
 };
 
-/** The code of a start that has finished the close of an earlier process. */
-export const CLOSE_INTERRUPTED = 'CLOSE_INTERRUPTED';
-
 export class SessionLife {
   readonly #core: HostedSession;
   readonly #effects: SessionEffects;
@@ -460,7 +457,7 @@ export class SessionLife {
 /** SESSION-LIFE-6 */
 function closeInterrupted(id: string): OffstageError {
   return new OffstageError(
-    CLOSE_INTERRUPTED,
+    'CLOSE_INTERRUPTED',
     `The session "${id}" was being closed when its process ended, and is closed now: make another session, its id begins a new one`,
   );
 }
