@@ -32,11 +32,11 @@
 
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import { callSafely, type Host } from '../../actors/runtime/host.ts';
-import { Hosted, type Effect, type Shown } from '../../actors/runtime/hosting.ts';
+import type { Shown } from '../../actors/runtime/hosting.ts';
+import { TransientMachine } from '../../actors/runtime/transient-machine.ts';
 import {
   rotationMachine,
   type BackoffInput,
-  type DeadlineInput,
   type Failure,
   type RotationEvent,
   type RotationFact,
@@ -141,9 +141,7 @@ export class ConnectionManager {
   readonly #spoken = new RecentIds();
   #unanswered = 0;
 
-  readonly #rotation: Hosted<typeof rotationMachine>;
-  readonly #timers = new Map<string, () => void>();
-  #effects: Effect[] = [];
+  readonly #rotation: TransientMachine<typeof rotationMachine, RotationFact>;
   #facts: RotationFact[] = [];
   #isRotating = false;
 
@@ -159,17 +157,20 @@ export class ConnectionManager {
     this.#options = options;
     this.#keptAudio = createBoundedBuffer({ maxMs: options.keptAudioMs, keep: 'newest' });
     const { connectTimeoutMs, backoff } = options;
-    this.#rotation = new Hosted(
-      rotationMachine,
-      { input: { connectTimeoutMs, ...backoff } },
-      { post: (effect) => this.#effects.push(effect) },
-      { id: `${owner.id}/rotation`, actors: host.actors },
-    );
+    this.#rotation = new TransientMachine(rotationMachine, `${owner.id}/rotation`, host, {
+      input: { connectTimeoutMs, ...backoff },
+      isBackground: true,
+      due: (fact) => this.#rotate(fact),
+      carryOut: (name) => {
+        const effect = name as 'prepare' | 'drop' | 'takeOver' | 'renew';
+        callSafely(host, 'transport', this.#rotationEffects[effect]);
+      },
+    });
   }
 
   /** The machine of its rotation, as its actor shows it. */
   get rotation(): Shown {
-    return this.#rotation;
+    return this.#rotation.shown;
   }
 
   /** Whether a model is connected and ready. */
@@ -208,8 +209,6 @@ export class ConnectionManager {
     this.#isWanted = false;
     this.disconnect();
     this.#rotation.end();
-    for (const cancel of this.#timers.values()) cancel();
-    this.#timers.clear();
     this.#keptAudio.clear();
     this.#sentAudio.clear();
   }
@@ -495,20 +494,8 @@ export class ConnectionManager {
       const canResume = this.#transport.capabilities.resumes && this.#canResume;
       const event: RotationEvent = { ...next, at, isAtRest, canResume };
       this.#rotation.send(event);
-      for (const effect of this.#effects.splice(0)) this.#carryOut(effect);
     }
     this.#isRotating = false;
-  }
-
-  #carryOut(effect: Effect): void {
-    if (effect.kind === 'stop') {
-      this.#timers.get(effect.id)?.();
-      this.#timers.delete(effect.id);
-    } else if (effect.kind === 'start') this.#arm(effect.id, effect.input as DeadlineInput);
-    else {
-      const name = effect.name as 'prepare' | 'drop' | 'takeOver' | 'renew';
-      callSafely(this.#host, 'transport', () => this.#rotationEffects[name]());
-    }
   }
 
   readonly #rotationEffects = {
@@ -521,19 +508,6 @@ export class ConnectionManager {
       this.#owner.connectionRenewing();
     },
   };
-
-  #arm(id: string, { dueAt, event }: DeadlineInput): void {
-    const { clock, scheduler } = this.#host.environment;
-    const cancel = scheduler.schedule(
-      () => {
-        this.#timers.delete(id);
-        this.#rotate({ type: event, dueAt } as RotationFact);
-      },
-      dueAt - clock.now(),
-      { isBackground: true },
-    );
-    this.#timers.set(id, cancel);
-  }
 }
 
 function lastMomentMs(ofMs: number): number {

@@ -1,14 +1,12 @@
 // The turn machine of one session, hosted beside it: a lead agent sends it facts, and carries out its effects.
 //
-// An effect is carried out at once, before `send` returns. A fact that an effect leads to is taken in then, before
-// the effects that follow. Nothing is journalled: a session that is opened again starts with a new turn.
+// A session that is opened again starts with a new turn.
 //
-// Owns:     the machine, its deadlines, and the facts that it cannot look up.
+// Owns:     the machine, and the facts that it cannot look up.
 // Does not: know the state of the turn (machine) or the meaning of an effect (leads).
 
 import {
   turnMachine,
-  type DeadlineInput,
   type TurnEffects,
   type TurnEvent,
   type TurnFact,
@@ -17,7 +15,8 @@ import {
 } from '../../../machines/index.ts';
 import type { Environment } from '../../ports/environment.ts';
 import type { Host } from '../../runtime/host.ts';
-import { Hosted, type Effect, type Shown } from '../../runtime/hosting.ts';
+import type { Shown } from '../../runtime/hosting.ts';
+import { TransientMachine } from '../../runtime/transient-machine.ts';
 
 /** The meaning of the effects; a lead leaves out those that never concern it. */
 export type TurnHandlers = {
@@ -26,11 +25,8 @@ export type TurnHandlers = {
 
 export class TurnChart {
   readonly #environment: Environment;
-  readonly #handlers: TurnHandlers;
   readonly #isFree: () => boolean;
-  readonly #machine: Hosted<typeof turnMachine>;
-  readonly #timers = new Map<string, () => void>();
-  readonly #effects: Effect[] = [];
+  readonly #machine: TransientMachine<typeof turnMachine, TurnFact>;
   #isOver = false;
 
   /**
@@ -43,16 +39,19 @@ export class TurnChart {
     handlers: TurnHandlers,
   ) {
     this.#environment = host.environment;
-    this.#handlers = handlers;
     this.#isFree = isFree;
-    const post = (effect: Effect): void => void this.#effects.push(effect);
-    const seat = { id: `${id}/turn`, actors: host.actors };
-    this.#machine = new Hosted(turnMachine, { input }, { post }, seat);
+    const byName = handlers as Record<string, ((params: unknown) => void) | undefined>;
+    this.#machine = new TransientMachine(turnMachine, `${id}/turn`, host, {
+      input,
+      isBackground: false,
+      due: (fact) => this.send(fact),
+      carryOut: (name, params) => byName[name]?.(params),
+    });
   }
 
   /** The machine, as its actor shows it. */
   get shown(): Shown {
-    return this.#machine;
+    return this.#machine.shown;
   }
 
   get snapshot(): TurnSnapshot {
@@ -68,7 +67,6 @@ export class TurnChart {
     const at = this.#environment.clock.now();
     const event: TurnEvent = { ...fact, at, isFree: this.#isFree() };
     this.#machine.send(event);
-    for (const effect of this.#effects.splice(0)) this.#carryOut(effect);
   }
 
   get isOver(): boolean {
@@ -79,27 +77,5 @@ export class TurnChart {
   stop(): void {
     this.#isOver = true;
     this.#machine.end();
-    for (const cancel of this.#timers.values()) cancel();
-    this.#timers.clear();
-  }
-
-  #carryOut(effect: Effect): void {
-    if (effect.kind === 'start') this.#arm(effect.id, effect.input as DeadlineInput);
-    else if (effect.kind === 'stop') {
-      this.#timers.get(effect.id)?.();
-      this.#timers.delete(effect.id);
-    } else {
-      const handlers = this.#handlers as Record<string, (params: unknown) => void>;
-      handlers[effect.name]?.(effect.params);
-    }
-  }
-
-  #arm(id: string, { dueAt, event }: DeadlineInput): void {
-    const { clock, scheduler } = this.#environment;
-    const due = (): void => {
-      this.#timers.delete(id);
-      this.send({ type: event, dueAt } as TurnFact);
-    };
-    this.#timers.set(id, scheduler.schedule(due, dueAt - clock.now()));
   }
 }
