@@ -39,6 +39,7 @@ import {
 import { z } from 'zod';
 import { notAnObject, shown } from '../../values/plain-checks.ts';
 import { ConfigurationError, ProviderError } from '../../values/errors.ts';
+import { forgetOldest } from '../../values/forget-oldest.ts';
 import type { Clock, Ids } from '../ports/environment.ts';
 import { asJson, isJson, isTooDeep, MAX_DEPTH, TOO_DEEP } from '../../values/json.ts';
 import { storable, storableId } from '../../values/storable.ts';
@@ -397,8 +398,7 @@ function refusedOf(model: LanguageModel): Refused {
   if (typeof model !== 'string') byModel.set(model, fresh);
   else {
     byName.set(model, fresh);
-    const [oldest] = byName.keys();
-    if (byName.size > MOST_NAMED && oldest !== undefined) byName.delete(oldest);
+    forgetOldest(byName, MOST_NAMED);
   }
   return fresh;
 }

@@ -24,6 +24,7 @@ import {
   OffstageError,
   TimeoutError,
 } from '../../values/errors.ts';
+import { forgetOldest } from '../../values/forget-oldest.ts';
 import {
   subagentMachine,
   type Ending,
@@ -582,8 +583,7 @@ export class Subagent implements UnitBody, Worker {
     const messageId = messageIdOf(event);
     if (messageId === null) return;
     const taken = (this.#taken ??= new Set()).add(messageId);
-    const [oldest] = taken;
-    if (taken.size > MAX_TAKEN && oldest !== undefined) taken.delete(oldest);
+    forgetOldest(taken, MAX_TAKEN);
     this.post({ kind: 'do', name: 'taken', params: messageId });
     if (event.type === 'subagent.message' && event.mode === 'steer')
       this.post({ kind: 'do', name: 'steered', params: undefined });

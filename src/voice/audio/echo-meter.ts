@@ -7,6 +7,7 @@
 // Owns:     the loudness of the last seconds of both sounds on the session's clock, and the echo of the room.
 // Does not: decide what an utterance is, or read a clock.
 
+import { forgetOldest } from '../../values/forget-oldest.ts';
 import type { AudioFrame } from './audio-frame.ts';
 
 /** The microphone hears the loudspeaker, if both are at least this much alike. */
@@ -111,10 +112,7 @@ export class EchoMeter {
     let said = this.#said.get(itemId);
     if (!said) this.#said.set(itemId, (said = { levels: new Levels(), played: 0 }));
     said.levels.take(frame);
-    for (const oldest of this.#said.keys()) {
-      if (this.#said.size <= MAX_ITEMS) break;
-      this.#said.delete(oldest);
-    }
+    forgetOldest(this.#said, MAX_ITEMS);
   }
 
   /** Records that the loudspeaker has played an item as far as this. `now`: milliseconds since 1970. */

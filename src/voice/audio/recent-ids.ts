@@ -1,6 +1,8 @@
 // A bounded set of the newest ids, for example of responses that are over while late events about them may
 // still arrive.
 
+import { forgetOldest } from '../../values/forget-oldest.ts';
+
 const DEFAULT_MAX_SIZE = 100;
 
 export class RecentIds {
@@ -20,10 +22,7 @@ export class RecentIds {
   add(id: string): boolean {
     if (this.#ids.has(id)) return false;
     this.#ids.add(id);
-    for (const oldest of this.#ids) {
-      if (this.#ids.size <= this.#maxSize) break;
-      this.#ids.delete(oldest);
-    }
+    forgetOldest(this.#ids, this.#maxSize);
     return true;
   }
 

@@ -2,8 +2,9 @@
 // is sent.
 //
 // Owns:     the requests and cancellations on the wire, the timeouts of the responses, and their held output.
-// Does not: keep which responses are under way (turn machine), decide what is requested next or to whom the user's words are addressed (turns), decide whether an
-//           unprompted response is wanted (held-speech), or track what is heard (speech).
+// Does not: keep which responses are under way (turn machine), decide what is requested next or to whom the user's
+//           words are addressed (turns), decide whether an unprompted response is wanted (held-speech), or track what
+//           is heard (speech).
 //
 // Invariants
 //   RESPONSES-1. At most one response is requested at a time, and none while another one is being generated.
@@ -28,6 +29,7 @@ import type { TurnChart } from '../../actors/session/lead/turn-chart.ts';
 import { Watchdog } from '../../actors/session/lead/watchdog.ts';
 import { modelIsBusy, type TurnResponse } from '../../machines/index.ts';
 import { ProviderError } from '../../values/errors.ts';
+import { forgetOldest } from '../../values/forget-oldest.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
 import { RecentIds } from '../audio/recent-ids.ts';
 import type { Attempt } from '../connection/attempt.ts';
@@ -308,10 +310,7 @@ export class Responses {
       if (attempt) attempt.responseId = responseId;
       if (asked.says === 'reply') this.#replied.add(responseId);
       this.#readTo.set(responseId, asked.says === 'reply' ? this.#requestedAt : null);
-      for (const oldest of this.#readTo.keys()) {
-        if (this.#readTo.size <= MAX_KNOWN) break;
-        this.#readTo.delete(oldest);
-      }
+      forgetOldest(this.#readTo, MAX_KNOWN);
       return false;
     }
     if (this.#own.some(({ id }) => id === responseId)) return false;

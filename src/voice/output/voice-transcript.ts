@@ -14,6 +14,7 @@ import {
 } from '../../actors/session/state/live-conversation.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
 import { ProviderError } from '../../values/errors.ts';
+import { forgetOldest } from '../../values/forget-oldest.ts';
 import type { Played } from './playout.ts';
 import type { TransportEvent } from '../connection/transport.ts';
 
@@ -65,10 +66,7 @@ export class VoiceTranscript {
   userPartial(utteranceId: string, text: string, startedAt: number): void {
     this.#unfinished.set(utteranceId, text);
     this.#shown.set(utteranceId, startedAt);
-    for (const oldest of this.#shown.keys()) {
-      if (this.#shown.size <= MAX_UNFINISHED) break;
-      this.#shown.delete(oldest);
-    }
+    forgetOldest(this.#shown, MAX_UNFINISHED);
     const item = { id: utteranceId, role: 'user', text, final: false, at: startedAt } as const;
     this.#core.projection.emit({ type: 'transcript.changed', item });
   }

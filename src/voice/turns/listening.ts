@@ -39,6 +39,7 @@ import { Watchdog } from '../../actors/session/lead/watchdog.ts';
 import { backchannelIn, humIn } from '../../language/backchannel.ts';
 import { userHasFloor } from '../../machines/index.ts';
 import { ProviderError } from '../../values/errors.ts';
+import { forgetOldest } from '../../values/forget-oldest.ts';
 import { frameDurationMs, type AudioFrame } from '../audio/audio-frame.ts';
 import { RecentIds } from '../audio/recent-ids.ts';
 import { VoicedSound } from '../audio/voiced-sound.ts';
@@ -225,10 +226,7 @@ export class Listening {
     // Audio is sent as it is recorded: the length sent since the start tells how long ago it was.
     const startedAt = this.#now - Math.max(0, this.#sentMs - audioStartMs);
     this.#beginnings.set(id, startedAt);
-    for (const oldest of this.#beginnings.keys()) {
-      if (this.#beginnings.size <= MAX_BEGINNINGS) break;
-      this.#beginnings.delete(oldest);
-    }
+    forgetOldest(this.#beginnings, MAX_BEGINNINGS);
     this.#underWay = { id, since: this.#now };
     // No more words of the earlier utterance will come.
     this.#transcript.reset();
@@ -442,10 +440,7 @@ export class BargeIn {
     const overlap = this.#overlap;
     const { playing } = this.#speech;
     for (const itemId of playing) this.#playedAt.set(itemId, now);
-    for (const oldest of this.#playedAt.keys()) {
-      if (this.#playedAt.size <= MAX_PLAYED) break;
-      this.#playedAt.delete(oldest);
-    }
+    forgetOldest(this.#playedAt, MAX_PLAYED);
     overlap?.heard(playing, frameDurationMs(frame), voicedMs, now);
     const utteranceId = overlap?.utteranceId ?? null;
     const isDoubted = utteranceId !== null && utteranceId === this.#chart.context.doubted;

@@ -23,6 +23,7 @@ import { unmarkedNotes, type NoteWriter } from '../../actors/notes/note-marks.ts
 import type { Environment } from '../../actors/ports/environment.ts';
 import { check, type ChecksOf } from '../../values/checks.ts';
 import { codeOf, ConfigurationError, messageOf } from '../../values/errors.ts';
+import { forgetOldest } from '../../values/forget-oldest.ts';
 import { readable } from '../../values/plain-checks.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
 import { isSampleRateHz } from '../audio/resampler.ts';
@@ -335,10 +336,7 @@ class VoicedConnection implements TransportConnection, ResponseOwner {
     const { itemId } = item;
     const begun = { item, memoryId: itemId, text: '', heardMs: Number.POSITIVE_INFINITY, cuts: 0 };
     this.#items.set(itemId, begun);
-    for (const oldest of this.#items.keys()) {
-      if (this.#items.size <= MAX_ITEMS) break;
-      this.#items.delete(oldest);
-    }
+    forgetOldest(this.#items, MAX_ITEMS);
   }
 
   /** Handles a response that was not spoken to its end, however much of it is played. */

@@ -18,6 +18,7 @@
 
 import type { JSONValue } from 'ai';
 import { CancelledError, isError, messageOf, TimeoutError } from '../../../values/errors.ts';
+import { forgetOldest } from '../../../values/forget-oldest.ts';
 import type { CallAnswer, Failure } from '../../../machines/index.ts';
 import { THE_LEAD } from '../../contracts/service-types.ts';
 import { raceAbort, raceTime } from '../../../values/race-abort.ts';
@@ -412,10 +413,7 @@ export class CallEffects {
         this.#heldBack.delete(work);
         if (before !== undefined && before !== utteranceId) return null;
         this.#heldBack.set(work, utteranceId);
-        for (const oldest of this.#heldBack.keys()) {
-          if (this.#heldBack.size <= MAX_HELD) break;
-          this.#heldBack.delete(oldest);
-        }
+        forgetOldest(this.#heldBack, MAX_HELD);
         return duplicate(said, {
           status: 'needs_confirmation',
           subagentId: twin.id,

@@ -15,6 +15,7 @@
 import { z } from 'zod';
 import { check } from '../../../values/checks.ts';
 import { CancelledError, ConfigurationError, OffstageError } from '../../../values/errors.ts';
+import { forgetOldest } from '../../../values/forget-oldest.ts';
 import { floorOf } from '../../../machines/index.ts';
 import type { Upkeep } from '../../context/upkeep.ts';
 import type { DeliveryView } from '../../contracts/session-views.ts';
@@ -175,16 +176,14 @@ export class Awaited {
       return;
     }
     this.#told.set(view.deliveryId, view);
-    const [oldest] = this.#told.keys();
-    if (this.#told.size > KEPT && oldest !== undefined) this.#told.delete(oldest);
+    forgetOldest(this.#told, KEPT);
   }
 
   #take(view: DeliveryView): SessionResult {
     const { deliveryId } = view;
     this.#told.delete(deliveryId);
     this.#returned.add(deliveryId);
-    const [oldest] = this.#returned;
-    if (this.#returned.size > KEPT && oldest !== undefined) this.#returned.delete(oldest);
+    forgetOldest(this.#returned, KEPT);
     const { projection, userInput } = this.#session;
     if (view.state !== 'delivered') userInput.shown(deliveryId);
     const item = projection.transcript.findLast(

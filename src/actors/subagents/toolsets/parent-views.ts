@@ -5,6 +5,7 @@
 //           later views tell the step at which it was, or the reason why it never was.
 
 import { clip } from '../../../values/clip.ts';
+import { forgetOldest } from '../../../values/forget-oldest.ts';
 import { withoutUndefined } from '../../../values/without-undefined.ts';
 import type { Outcome } from '../../contracts/outcome.ts';
 import type {
@@ -259,10 +260,7 @@ export function keepReceipt(
   // The subagent that got the latest message is forgotten last.
   log.delete(subagentId);
   log.set(subagentId, sent);
-  for (const [oldest] of log) {
-    if (log.size <= MAX_SUBAGENTS) break;
-    log.delete(oldest);
-  }
+  forgetOldest(log, MAX_SUBAGENTS);
   sent.push({ messageId, applied: 'pending' });
   sent.splice(0, sent.length - MAX_MESSAGES);
   void receipt.then((settled) => {
