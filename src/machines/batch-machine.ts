@@ -61,7 +61,7 @@ interface BatchContext extends BatchInput {
   readonly dueAt: number;
 }
 
-type Unstamped =
+type BatchFact =
   | { readonly type: 'batch.joined'; readonly callId: string }
   /** The call will have no result. */
   | { readonly type: 'batch.left'; readonly callId: string }
@@ -78,7 +78,7 @@ type Unstamped =
   | { readonly type: 'deadline.ceiling'; readonly dueAt: number }
   | { readonly type: 'deadline.grace'; readonly dueAt: number };
 
-export type BatchEvent = Unstamped & Stamped;
+export type BatchEvent = BatchFact & Stamped;
 
 interface OfCall {
   readonly event: { readonly callId: string };

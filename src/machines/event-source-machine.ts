@@ -50,7 +50,7 @@ interface EventSourceContext extends EventSourceInput {
   readonly releaseBy: number;
 }
 
-type Unstamped =
+type EventSourceFact =
   | { readonly type: 'source.start' }
   /** The source is running: it reported so, or its first event came. */
   | { readonly type: 'source.started'; readonly attempt: number }
@@ -61,7 +61,7 @@ type Unstamped =
   | { readonly type: 'deadline.restart'; readonly dueAt: number }
   | { readonly type: 'deadline.release'; readonly dueAt: number };
 
-export type EventSourceEvent = Unstamped & Stamped;
+export type EventSourceEvent = EventSourceFact & Stamped;
 
 interface AttemptInput {
   readonly attempt: number;

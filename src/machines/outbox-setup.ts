@@ -124,7 +124,7 @@ export interface OutboxInput {
   readonly maxAttempts: number;
 }
 
-type Unstamped =
+type OutboxFact =
   | { readonly type: 'outbox.reserve' }
   | { readonly type: 'outbox.unreserve' }
   | { readonly type: 'outbox.add'; readonly item: OutboxItem }
@@ -166,7 +166,7 @@ type Unstamped =
   | { readonly type: 'deadline.offer'; readonly dueAt: number }
   | { readonly type: 'deadline.play'; readonly dueAt: number };
 
-export type OutboxEvent = Unstamped & Stamped;
+export type OutboxEvent = OutboxFact & Stamped;
 
 /** Returns the identity that an event names, for the params of its effect; empty if it names none. */
 export const byOf = ({ by }: { readonly by?: string }): { readonly by?: string } =>

@@ -80,7 +80,7 @@ interface Presented {
 /** How the user's answer arrived. */
 export type AnswerChannel = 'speech' | 'typing' | 'button';
 
-type Unstamped =
+type QuestionFact =
   | { readonly type: 'question.granted'; readonly epoch: number }
   /** A client shows it. `startsClock`: no voice is attached, so it will not be heard. */
   | { readonly type: 'question.shown'; readonly startsClock: boolean }
@@ -117,7 +117,7 @@ type Unstamped =
   | { readonly type: 'deadline.answer'; readonly dueAt: number }
   | { readonly type: 'deadline.reminder'; readonly dueAt: number };
 
-export type QuestionEvent = Unstamped & Stamped;
+export type QuestionEvent = QuestionFact & Stamped;
 
 /** How a question ended, for its asker. */
 export type QuestionEnd = 'answered' | 'expired' | 'withdrawn' | 'superseded';

@@ -62,7 +62,7 @@ interface ServiceContext extends ServiceInput {
 /** Why an event is not examined. */
 export type EventDropReason = 'full' | 'displaced' | 'refused' | 'stopped';
 
-type Unstamped =
+type ServiceFact =
   | { readonly type: 'service.start' }
   | { readonly type: 'service.stop' }
   | {
@@ -80,7 +80,7 @@ type Unstamped =
     }
   | { readonly type: 'deadline.retry'; readonly dueAt: number };
 
-export type ServiceMachineEvent = Unstamped & Stamped;
+export type ServiceMachineEvent = ServiceFact & Stamped;
 
 type Refused = Extract<ServiceMachineEvent, { type: 'invocation.refused' }>;
 type Args = { context: ServiceContext };
@@ -287,30 +287,15 @@ function inserted(
   return [...urgent, ...normal];
 }
 
-// Wires a service to its sources: maps each effect of the service to an event of a source. Pure, so that the
-// model checker checks the composition that runs.
-
-/** A message from a service to one of its sources. */
-interface SourceMessage {
-  readonly actor: `source:${string}`;
-  readonly event: { readonly type: 'source.start' | 'source.stop' };
-}
+/** The effects that mean an event of each source. */
+const TO_SOURCES = { startSources: 'source.start', stopSources: 'source.stop' } as const;
 
 /**
  * Returns the messages to its sources that an effect of a service means. Pure, so that the model checker checks
  * the composition that runs.
  */
-export function sourceMessages(
-  effectName: string,
-  sources: readonly string[],
-): readonly SourceMessage[] {
-  const type =
-    effectName === 'startSources'
-      ? 'source.start'
-      : effectName === 'stopSources'
-        ? 'source.stop'
-        : null;
-  return type === null
-    ? []
-    : sources.map((source) => ({ actor: `source:${source}`, event: { type } }));
+export function sourceMessages(effectName: string, sources: readonly string[]) {
+  if (effectName !== 'startSources' && effectName !== 'stopSources') return [];
+  const event = { type: TO_SOURCES[effectName] };
+  return sources.map((source) => ({ actor: `source:${source}` as const, event }));
 }

@@ -59,7 +59,7 @@ export interface SessionInput {
 export const DEFAULT_CONNECT_TIMEOUT_MS = 30_000;
 export const DEFAULT_TRANSFER_TIMEOUT_MS = 30_000;
 
-type Unstamped =
+type SessionFact =
   | { readonly type: 'session.start' }
   | { readonly type: 'session.close' }
   /**
@@ -109,7 +109,7 @@ type Unstamped =
   | { readonly type: 'deadline.detach'; readonly dueAt: number }
   | { readonly type: 'deadline.close'; readonly dueAt: number };
 
-export type SessionMachineEvent = Unstamped & Stamped;
+export type SessionMachineEvent = SessionFact & Stamped;
 
 type Lost = Pick<
   Extract<SessionMachineEvent, { type: 'transport.lost' }>,

@@ -36,7 +36,7 @@ export interface StepCall {
  */
 export type MessageMode = 'queue' | 'steer' | 'interrupt';
 
-type Unstamped =
+type SubagentFact =
   | { readonly type: 'subagent.prepared' }
   | { readonly type: 'subagent.unprepared'; readonly error: Failure }
   | { readonly type: 'slot.granted' }
@@ -86,7 +86,7 @@ type Unstamped =
   | { readonly type: 'deadline.run'; readonly dueAt: number }
   | { readonly type: 'subagent.cancel'; readonly reason: string };
 
-export type SubagentEvent = Unstamped & Stamped;
+export type SubagentEvent = SubagentFact & Stamped;
 
 /** The time after which a subagent that is not ready to run has failed. */
 export const PREPARATION_TIMEOUT_MS = 30_000;

@@ -50,7 +50,7 @@ interface ToolCallContext {
   readonly delivery: DeliveryMode;
 }
 
-type Unstamped =
+type ToolCallFact =
   | {
       readonly type: 'call.validated';
       readonly execution: 'inline' | 'background';
@@ -71,7 +71,7 @@ type Unstamped =
   | { readonly type: 'call.cancel'; readonly reason?: string }
   | { readonly type: 'deadline.execution'; readonly dueAt: number };
 
-export type ToolCallEvent = Unstamped & Stamped;
+export type ToolCallEvent = ToolCallFact & Stamped;
 
 /** The answer that the model gets. */
 export type CallAnswer =
