@@ -88,11 +88,6 @@ export interface RelayStep {
   readonly said: ((text: string) => void) | undefined;
 }
 
-/** A request of the agent that is open, and the call that it became. */
-interface Request {
-  readonly callId: string;
-}
-
 /** A call of `agent_tool`, and what it waits for. */
 interface Work {
   readonly title: string;
@@ -136,7 +131,8 @@ export class RelayLoop {
   /** Since the last step; without a cost, the agent has reported none. */
   #used: Usage = NO_USAGE;
   #artifacts: Extract<RelayEvent, { readonly type: 'artifact' }>[] = [];
-  readonly #requests = new Map<string, Request>();
+  /** The open requests of the agent: the call that each became, by its id. */
+  readonly #requests = new Map<string, string>();
   readonly #works = new Map<string, Work>();
   /** Tools of the agent that run while no call waits for them: their call, by their id. */
   readonly #running = new Map<string, { readonly callId: string; readonly tool: RelayTool }>();
@@ -228,12 +224,12 @@ export class RelayLoop {
     if (!this.#session) {
       if (known === null) {
         const { id: session } = await this.#open(undefined, signal);
-        return this.#respond([this.#call(START_AGENT, { session }, this.#nextCallId())]);
+        return this.#respond([callOf(START_AGENT, { session }, this.#nextCallId())]);
       }
       const lost = runningIn(ledger);
       if (lost.length > 0)
         return this.#respond(
-          lost.map(({ callId, input }) => this.#call(AGENT_TOOL, input, endOf(callId))),
+          lost.map(({ callId, input }) => callOf(AGENT_TOOL, input, endOf(callId))),
         );
       await this.#takeUp(step, known);
     }
@@ -267,14 +263,19 @@ export class RelayLoop {
     this.#isInterrupted = false;
     this.#denied = null;
     if (session.isRunning) {
-      this.#isTurn = true;
-      this.#prompts = 1;
-      this.#read = null;
+      this.#continueTurn();
       return;
     }
     // RELAY-LOOP-3
     this.#read = step.messages.length;
     this.#prompt(step, [CUT_OFF, ...sinceAsked(step.ledger), ...opening(step)]);
+  }
+
+  /** Continues the turn that the agent has under way for an earlier connection. */
+  #continueTurn(): void {
+    this.#isTurn = true;
+    this.#prompts = 1;
+    this.#read = null;
   }
 
   async #open(resume: string | undefined, signal: AbortSignal): Promise<RelaySession> {
@@ -331,7 +332,7 @@ export class RelayLoop {
 
   /** RELAY-LOOP-1 */
   #passAnswers(ledger: readonly LedgerEntry[]): void {
-    for (const [requestId, { callId }] of this.#requests) {
+    for (const [requestId, callId] of this.#requests) {
       const entry = ledger.findLast((one) => one.callId === callId);
       if (!entry) continue;
       this.#requests.delete(requestId);
@@ -360,7 +361,12 @@ export class RelayLoop {
 
   async #handIn({ signal }: RelayStep): Promise<ModelResponse> {
     if (this.#session) await this.#stopTurn(signal);
-    return this.#respond([], this.#words.trim() === '' ? this.#said : this.#words);
+    return this.#respond([], this.#report);
+  }
+
+  /** The words since the last step; without any, the last that it said. */
+  get #report(): string {
+    return this.#words.trim() === '' ? this.#said : this.#words;
   }
 
   /** Takes events until one has to be in the journal. */
@@ -393,7 +399,7 @@ export class RelayLoop {
         const callId = this.#nextCallId();
         this.#works.set(callId, { title: tool.title, toolId });
         this.#running.set(toolId, { callId, tool });
-        return this.#respond([this.#call(AGENT_TOOL, tool, callId)]);
+        return this.#respond([callOf(AGENT_TOOL, tool, callId)]);
       }
       case 'tool_ended': {
         const running = this.#running.get(event.toolId);
@@ -402,7 +408,7 @@ export class RelayLoop {
         const callId = endOf(running.callId);
         const { title } = running.tool;
         this.#works.set(callId, { title, outcome: outcomeOf(event) });
-        return this.#respond([this.#call(AGENT_TOOL, running.tool, callId)]);
+        return this.#respond([callOf(AGENT_TOOL, running.tool, callId)]);
       }
       case 'permission':
         return this.#asksPermission(event, step.ledger);
@@ -413,7 +419,7 @@ export class RelayLoop {
       case 'closed':
         throw this.#closed(event.message);
       case 'session_id':
-        return this.#respond([this.#call(START_AGENT, { session: event.id }, this.#nextCallId())]);
+        return this.#respond([callOf(START_AGENT, { session: event.id }, this.#nextCallId())]);
       case 'withdrawn':
       case 'progress':
       case 'usage':
@@ -437,12 +443,12 @@ export class RelayLoop {
       return null;
     }
     const tool: RelayTool = { title, kind, input: input.value };
-    this.#requests.set(requestId, { callId });
+    this.#requests.set(requestId, callId);
     this.#works.set(callId, { title, requestId, ...(toolId === undefined ? {} : { toolId }) });
     const offer = lasting.trim() === '' ? {} : { lasting: lasting.trim() };
     return this.#respond([
       ...this.#notYetRun(toolId),
-      this.#call(AGENT_TOOL, { ...tool, ...offer }, callId),
+      callOf(AGENT_TOOL, { ...tool, ...offer }, callId),
     ]);
   }
 
@@ -457,7 +463,7 @@ export class RelayLoop {
       title: tool.title,
       outcome: done({ status: 'waits for permission' }),
     });
-    return [this.#call(AGENT_TOOL, tool, callId)];
+    return [callOf(AGENT_TOOL, tool, callId)];
   }
 
   /** RELAY-LOOP-4 */
@@ -486,10 +492,10 @@ export class RelayLoop {
       this.#openSession.answer(requestId, { type: 'cancelled' });
       return null;
     }
-    this.#requests.set(requestId, { callId });
+    this.#requests.set(requestId, callId);
     const choices = isLong ? [] : options.map((one) => ({ ...one, label: one.label || one.id }));
     const input = { question, ...(choices.length > 0 ? { options: choices } : {}) };
-    return this.#respond([this.#call(ASK_USER, input, callId)]);
+    return this.#respond([callOf(ASK_USER, input, callId)]);
   }
 
   /**
@@ -531,7 +537,7 @@ export class RelayLoop {
   }
 
   #completed(): ModelResponse {
-    const text = this.#words.trim() === '' ? this.#said : this.#words;
+    const text = this.#report;
     if (this.#artifacts.length === 0) return this.#respond([], text);
     const artifacts = this.#artifacts.map(({ name, mediaType, content }) => ({
       type: mediaType,
@@ -540,7 +546,7 @@ export class RelayLoop {
     }));
     this.#artifacts = [];
     const result = clip(text.trim(), 20_000) || 'Done.';
-    return this.#respond([this.#call(COMPLETE_TASK, { result, artifacts }, this.#nextCallId())]);
+    return this.#respond([callOf(COMPLETE_TASK, { result, artifacts }, this.#nextCallId())]);
   }
 
   #closed(message: string): OffstageError {
@@ -607,22 +613,18 @@ export class RelayLoop {
     if (this.#session || known === null || !callId.startsWith(SURVIVING)) return null;
     const session = await this.#open(known, signal);
     if (!session.isRunning) return null;
-    this.#isTurn = true;
-    this.#prompts = 1;
-    this.#read = null;
+    this.#continueTurn();
     const requestId = callId.slice(SURVIVING.length);
     for (;;) {
       await this.#waiting(signal);
       const event = this.#inbox.find(({ type }) => type !== 'words');
-      if (event?.type !== 'permission' || event.requestId !== requestId) {
-        if (event === undefined) {
-          await this.#more(signal);
-          continue;
-        }
-        return null;
+      if (!event) {
+        await this.#more(signal);
+        continue;
       }
+      if (event.type !== 'permission' || event.requestId !== requestId) return null;
       this.#inbox.remove(event);
-      this.#requests.set(requestId, { callId });
+      this.#requests.set(requestId, callId);
       const { title, toolId } = event;
       const work: Work = { title, requestId, ...(toolId === undefined ? {} : { toolId }) };
       this.#works.set(callId, work);
@@ -699,10 +701,10 @@ export class RelayLoop {
         (event.type === 'permission' || event.type === 'question') && event.requestId === requestId,
     );
     if (waiting) this.#inbox.remove(waiting);
-    const request = this.#requests.get(requestId);
-    if (!request) return;
+    const callId = this.#requests.get(requestId);
+    if (callId === undefined) return;
     this.#requests.delete(requestId);
-    this.#options.withdrawn(request.callId, reason);
+    this.#options.withdrawn(callId, reason);
   }
 
   async #next(signal: AbortSignal): Promise<RelayEvent> {
@@ -738,10 +740,6 @@ export class RelayLoop {
   #nextCallId(): string {
     this.#calls += 1;
     return `${this.#generation}.${this.#calls}`;
-  }
-
-  #call(toolName: string, input: unknown, callId: string): ModelCall {
-    return { callId, toolName, input };
   }
 
   #respond(calls: readonly ModelCall[], text = this.#words): ModelResponse {
@@ -791,6 +789,10 @@ const ENDINGS = {
   limit: { code: 'RELAY_LIMIT', says: 'reached a limit of its own' },
   failed: { code: 'RELAY_FAILED', says: 'failed' },
 } as const;
+
+function callOf(toolName: string, input: unknown, callId: string): ModelCall {
+  return { callId, toolName, input };
+}
 
 /** The call that reports the end of a tool whose own call was settled while it ran. */
 function endOf(callId: string): string {

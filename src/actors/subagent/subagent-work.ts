@@ -199,12 +199,12 @@ export class SubagentWork {
    */
   async release(why: 'ended' | 'suspended'): Promise<void> {
     if (why === 'ended') this.#endJobs();
-    await this.#releaseMind(why);
+    await this.#releaseRelay(why);
     if (!this.#instance) return this.#preparing ?? Promise.resolve();
     return releaseInstance(this.#host, this.#instance);
   }
 
-  async #releaseMind(why: 'ended' | 'suspended'): Promise<void> {
+  async #releaseRelay(why: 'ended' | 'suspended'): Promise<void> {
     const relayLoop = this.#relayLoop;
     if (!relayLoop) return;
     const { name } = this.#worker.definition;
@@ -290,14 +290,14 @@ export class SubagentWork {
       await releaseInstance(this.#host, instance);
       return null;
     }
-    const own = this.#withMind(instance);
+    const own = this.#withRelay(instance);
     const { agent } = instance.definition;
     if (agent) this.#loop ??= new AgentRun(agent, this.#worker.id);
     this.#instance = own;
     return { instance: own, messages, notes };
   }
 
-  #withMind(instance: Instance): Instance {
+  #withRelay(instance: Instance): Instance {
     const { relay, interactive, name } = instance.definition;
     if (!relay) return instance;
     const { environment } = this.#host;
