@@ -205,7 +205,7 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
   clientAttached(): void {
     this.#hasAttached = true;
     this.#stopWatching?.();
-    this.#turns.clientsChanged();
+    this.#turns.update();
     const greeting = this.#owesGreeting ? greetingNote(this.#core.agents.current) : undefined;
     if (greeting === undefined && !this.#owesReply) return;
     if (greeting !== undefined) this.addNote(greeting);

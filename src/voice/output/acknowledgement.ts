@@ -22,7 +22,7 @@ import { acknowledgementIn } from '../../language/acknowledgement.ts';
 import { check } from '../../values/checks.ts';
 import type { Transport } from '../connection/transport.ts';
 import { checkVoice, type Voice } from '../speech/voice.ts';
-import { after, type Aside } from './aside.ts';
+import type { Aside } from './aside.ts';
 import type { ReplyReader } from './held-speech.ts';
 
 /** While the model is busy and unheard, the moment is awaited for so long. */
@@ -129,9 +129,9 @@ export class Acknowledgement {
     const text = phrases && phraseFor(were, phrases);
     if (text === undefined) return;
     this.stop();
-    const { environment } = this.#core.host;
-    this.#due = { text, since: environment.clock.now(), isForTime: were === 'time' };
-    this.#cancel = after(environment, this.#settings.afterMs, () => this.#say());
+    const { clock, scheduler } = this.#core.host.environment;
+    this.#due = { text, since: clock.now(), isForTime: were === 'time' };
+    this.#cancel = scheduler.schedule(() => this.#say(), this.#settings.afterMs);
   }
 
   /**

@@ -250,11 +250,11 @@ export class Aside {
     saying.isMade = true;
     const { endsAt } = saying;
     const leftMs = endsAt === null ? 0 : endsAt - this.#environment.clock.now();
-    this.#cancelEnd = after(this.#environment, leftMs, () => {
+    this.#cancelEnd = this.#environment.scheduler.schedule(() => {
       this.#cancelEnd = null;
       this.#saying = null;
       this.#turn.next();
-    });
+    }, leftMs);
   }
 
   #modelEnded(): void {
@@ -292,10 +292,10 @@ export class Aside {
 
   #expectEnd(ms: number): void {
     this.#cancelPatience?.();
-    this.#cancelPatience = after(this.#environment, ms, () => {
+    this.#cancelPatience = this.#environment.scheduler.schedule(() => {
       if (this.#isCalledOff) this.#modelEnded();
       else this.#callOff();
-    });
+    }, ms);
   }
 
   #answered(): void {
@@ -304,8 +304,4 @@ export class Aside {
     this.#cancelPatience?.();
     this.#cancelPatience = null;
   }
-}
-
-export function after({ scheduler }: Environment, ms: number, task: () => void): () => void {
-  return scheduler.schedule(task, ms);
 }

@@ -30,7 +30,7 @@ import { createResampler } from '../audio/resampler.ts';
 import type { Transport, TransportCapabilities, TransportEvent } from '../connection/transport.ts';
 import { checkVoice, type Voice } from '../speech/voice.ts';
 import { Acknowledgement, type AcknowledgementSettings } from './acknowledgement.ts';
-import { after, Aside } from './aside.ts';
+import { Aside } from './aside.ts';
 import type { ReplyReader } from './held-speech.ts';
 import type { Responses } from './responses.ts';
 import type { Speech } from './speech.ts';
@@ -263,7 +263,8 @@ class ThinkingSound {
 
   /** Starts the sound after a while if it is wanted, or stops it. */
   update(isWanted: boolean): void {
-    if (isWanted) this.#cancel ??= after(this.#environment, this.#afterMs, () => this.#begin());
+    const { scheduler } = this.#environment;
+    if (isWanted) this.#cancel ??= scheduler.schedule(() => this.#begin(), this.#afterMs);
     else this.stop();
   }
 
@@ -284,7 +285,7 @@ class ThinkingSound {
 
   #continue(): void {
     this.#play();
-    this.#cancel = after(this.#environment, FRAME_MS, () => this.#continue());
+    this.#cancel = this.#environment.scheduler.schedule(() => this.#continue(), FRAME_MS);
   }
 
   #play(): void {
@@ -348,12 +349,12 @@ class Filler {
   }
 
   #wait(): void {
-    this.#cancelWait ??= after(this.#core.host.environment, this.#settings.afterMs, () => {
+    this.#cancelWait ??= this.#core.host.environment.scheduler.schedule(() => {
       this.#cancelWait = null;
       if (!this.#isWaitedFor) return;
       if (this.#waiting.isQuestionOpen || this.#waiting.isDeliveryDue) this.#wait();
       else this.#begin();
-    });
+    }, this.#settings.afterMs);
   }
 
   #stopWaiting(): void {

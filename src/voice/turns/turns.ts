@@ -221,15 +221,11 @@ export class Turns implements Turn {
   /** Handles the events of the transport, except those about the connection itself. */
   handle(event: TransportEvent): void {
     if (!this.#waiting.handle(event)) this.#handle(event);
-    this.#update();
+    this.update();
   }
 
-  /** Handles a client that has come or left. */
-  clientsChanged(): void {
-    this.#update();
-  }
-
-  #update(): void {
+  /** Reconsiders the sounds of a wait, and the silence, after a change. */
+  update(): void {
     this.#waiting.update();
     this.silence.changed(this.#silenceNow);
   }
@@ -328,7 +324,7 @@ export class Turns implements Turn {
     this.#offered = { attempt, noteId };
     const { generation } = offer;
     this.chart.send({ type: 'offer.made', generation, key: attempt.responseKey });
-    this.#update();
+    this.update();
   }
 
   /** Handles an offer that came too late: the user has begun to speak meanwhile, or is gone. */
@@ -513,12 +509,12 @@ export class Turns implements Turn {
 
   drained(): void {
     if (isInDoubt(this.chart.snapshot)) this.chart.send({ type: 'speech.stopped' });
-    this.#update();
+    this.update();
   }
 
   /** Requests the wanted reply, if nothing prevents it. */
   next(): void {
-    this.#update();
+    this.update();
     this.chart.send({ type: 'choose' });
   }
 
@@ -549,7 +545,7 @@ export class Turns implements Turn {
   /** Handles lost calls: the model no longer waits for their results. */
   callsLost(): void {
     this.chart.send({ type: 'calls.lost' });
-    this.#update();
+    this.update();
   }
 
   stop(): void {
