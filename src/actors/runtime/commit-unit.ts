@@ -21,11 +21,11 @@
 //       full mailbox refuses new requests before any part of them has happened.
 //   COMMIT-UNIT-9. An event whose shape does not match its type is refused and leaves no entry. Its texts are
 //       made storable before any component sees it, so that the machines see the same event as the journal.
-//   COMMIT-UNIT-11. `whenHandled` resolves when each event that was queued at the call has its entry, or was refused;
-//       it rejects if the unit is disposed by then, or was before the call.
 //   COMMIT-UNIT-10. An entry that cannot be folded, because its shape is wrong or a fold throws, is set aside
 //       by a further entry, and the unit continues as if it had not been written: always in a refold, and in
 //       a running process if the body supports it (`restoreWithout`).
+//   COMMIT-UNIT-11. `whenHandled` resolves when each event that was queued at the call has its entry, or was refused;
+//       it rejects if the unit is disposed by then, or was before the call.
 
 import type { DeadlineInput, MessageIn, Stamped } from '../../machines/index.ts';
 import {

@@ -237,7 +237,7 @@ function definitionOf(
     problem,
   });
   if (birth.parentId !== null && parent === null)
-    return nothing(`${birth.parentId}, whom it worked for, is not in the journal`);
+    return nothing(`${birth.parentId}, which it worked for, is not in the journal`);
   try {
     const config = configOf(birth, granter, ports);
     if (!config)

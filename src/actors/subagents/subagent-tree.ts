@@ -488,7 +488,7 @@ export class SubagentTree implements SubagentService {
       // The end of its parent was to be reported to it (SUBAGENT-TREE-4).
       const parent = record.parentId === null ? null : this.#host.registry.get(record.parentId);
       if (parent !== null && parent?.isLive !== true)
-        record.subagent?.cancel('whom it worked for has ended');
+        record.subagent?.cancel('the subagent that it worked for has ended');
     }
     this.#host.armSweep();
   }

@@ -123,20 +123,14 @@ export class SubagentEvents {
 
   /** Settles the call that it worked for, with its result or without one. */
   settleCall(view: SubagentView, outcome: Outcome, callId: string): void {
-    if (outcome.status !== 'cancelled' || this.#isAwaited(callId)) {
+    const { unit } = this.#session;
+    if (outcome.status !== 'cancelled' || unit.batches.hasStopped(unit.batchOf(callId))) {
       this.#session.receive(`call:${callId}`, { type: 'subagent.ended', outcome });
       return;
     }
     // The result of a cancelled call is not awaited; the model must learn that none will come.
     this.#session.receive(`call:${callId}`, { type: 'call.cancel' });
     this.#session.lead.addNote(cancelledNote(view.toolName, outcome.error?.message ?? 'cancelled'));
-  }
-
-  /** Tells whether its batch has stopped it, and tells its result with the others. */
-  #isAwaited(callId: string): boolean {
-    const { unit } = this.#session;
-    const batchId = unit.batchOf(callId);
-    return batchId !== null && unit.batches.stateOf(batchId)?.value === 'closing';
   }
 
   #postProgress(view: SubagentView, text: string): void {

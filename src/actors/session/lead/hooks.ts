@@ -56,8 +56,10 @@ export interface SessionHooks {
   readonly onTransfer?: (event: { from: string; to: string; error: Failure | null }) => void;
   /** Called when the model has completed its turn. `turn` counts from 1. */
   readonly onTurnEnd?: (event: { turn: number; agentName: string }) => void;
-  /** Called when the lead agent's model has reported what it `used` since its last report; `usage` is the whole so far. Once
-   *  more after the end, for the last facts: they are in no state. */
+  /**
+   * Called when the lead agent's model has reported what it `used` since its last report; `usage` is the whole so far.
+   * Called once more after the end of the session, for the extraction of the last facts, which no state counts.
+   */
   readonly onUsage?: (event: { usage: UsageView; used: LeadUsage }) => void;
   /** Called when the provider of the voice model reports its remaining limits. */
   readonly onLimits?: (event: { limits: readonly LimitView[] }) => void;

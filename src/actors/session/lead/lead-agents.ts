@@ -42,6 +42,7 @@ import {
   defineTool,
   prepareLeadTools,
   SETTLE_QUESTION,
+  validatedBy,
   type LeadTool,
 } from './lead-tools.ts';
 import { settleTool } from './settle-tool.ts';
@@ -455,23 +456,14 @@ export class LeadAgents {
           required: ['agent_name'],
           additionalProperties: false,
         },
-        { validate: checkedArguments },
+        // Whether the agent exists is checked by the transfer, whose error names the agents.
+        { validate: validatedBy(z.object({ agent_name: z.string() })) },
       ),
       timeout: TRANSFER_TIMEOUT_MS,
       execute: ({ agent_name: to }, { callId, agentName }) =>
         this.transfer(to, { callId, agentName }),
     });
   }
-}
-
-/** Whether the agent exists is checked by the transfer, whose error names the agents. */
-const argumentsSchema = z.object({ agent_name: z.string() });
-
-function checkedArguments(value: unknown) {
-  const parsed = argumentsSchema.safeParse(value);
-  return parsed.success
-    ? { success: true as const, value: parsed.data }
-    : { success: false as const, error: new Error(z.prettifyError(parsed.error)) };
 }
 
 /** Tells whether a tool begins subagents of its own. */

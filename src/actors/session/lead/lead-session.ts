@@ -4,7 +4,6 @@ import type { SubagentTree } from '../../subagents/subagent-tree.ts';
 import type { AgentsSession, LeadAgents } from './lead-agents.ts';
 
 export interface LeadSession extends AgentsSession {
-  readonly id: string;
   /** The agents: the current one, and the instructions and tools of each. */
   readonly agents: LeadAgents;
   readonly tree: SubagentTree;

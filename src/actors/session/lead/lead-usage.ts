@@ -1,7 +1,8 @@
 // The usage of a lead agent's model: an entry of the session for each report, with its cost, and the sums for screens.
 //
 // LEAD-USAGE-1. Usage is counted once, by its entry, whichever process it was in. Screens and hooks get it when
-//     it is in the journal. Of what is drawn after the end of a session (facts) the hook alone is told: its journal is another's.
+//     it is in the journal. Usage after the end of a session (facts are extracted then) is reported to the hook alone: by
+//     then the journal may belong to another process.
 
 import {
   addLeadUsage,

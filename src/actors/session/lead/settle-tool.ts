@@ -38,7 +38,7 @@ import type { LeadDriver } from './lead-driver.ts';
 import type { Projection } from '../state/projection.ts';
 import type { SessionRecords } from '../state/session-records.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
-import { defineTool, SETTLE_QUESTION } from './lead-tools.ts';
+import { defineTool, SETTLE_QUESTION, validatedBy } from './lead-tools.ts';
 
 /** The session as a settlement sees it. */
 export interface SettlingSession {
@@ -105,14 +105,7 @@ export function settleTool(
   return defineTool<Args>({
     name: SETTLE_QUESTION,
     description: DESCRIPTION,
-    parameters: jsonSchema<Args>(parameters, {
-      validate: (value) => {
-        const parsed = schema.safeParse(value);
-        return parsed.success
-          ? { success: true, value: parsed.data }
-          : { success: false, error: new Error(z.prettifyError(parsed.error)) };
-      },
-    }),
+    parameters: jsonSchema<Args>(parameters, { validate: validatedBy(schema) }),
     // It knows its own repetition (SETTLE-3).
     idempotent: true,
     execute: async ({ questionId, action, optionId, text, quote }, { callId }) => {

@@ -186,7 +186,7 @@ export class SessionLife {
       return null;
     }
     this.#isContinued = true;
-    core.userInput.goesOn();
+    core.userInput.continued();
     core.agents.checkLeader();
     if (isAsleep) core.upkeep.wasEnded();
     const known = snapshot?.delegation;

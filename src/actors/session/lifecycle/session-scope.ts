@@ -242,7 +242,9 @@ export class SessionScope implements ScopePorts {
   }
 
   #spawnedEnded(view: SubagentView, outcome: Outcome, isDelivered: boolean): void {
-    if (!isDelivered && outcome.status === 'cancelled' && !this.#isToldAsStopped(view.id)) {
+    const { batches } = this.#session.unit;
+    const isToldAsStopped = batches.hasStopped(batches.expecting(deliveryAbout(view.id)));
+    if (!isDelivered && outcome.status === 'cancelled' && !isToldAsStopped) {
       this.#leave(view.id);
       return;
     }
@@ -386,13 +388,6 @@ export class SessionScope implements ScopePorts {
   #tellBatch(id: string, type: 'batch.asking' | 'batch.resumed' | 'batch.left'): void {
     const callId = deliveryAbout(id);
     this.#session.receive(`member:${callId}`, { type, callId });
-  }
-
-  /** Tells whether its batch has stopped it, and tells its result with the others. */
-  #isToldAsStopped(id: string): boolean {
-    const { batches } = this.#session.unit;
-    const batchId = batches.expecting(deliveryAbout(id));
-    return batchId !== null && batches.stateOf(batchId)?.value === 'closing';
   }
 
   /** Posts a notice under the subagent's own id, by which a repeated post after a crash is recognized. */

@@ -76,8 +76,8 @@ export class UserInput {
     return this.#hasListeners;
   }
 
-  /** The session goes on from its journal: its clients were those of an earlier process, and may come back. */
-  goesOn(): void {
+  /** Handles a session that continues from its journal: the clients of the earlier process may come back. */
+  continued(): void {
     this.#hasListeners = true;
   }
 

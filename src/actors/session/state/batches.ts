@@ -127,6 +127,11 @@ export class Batches extends Population {
     return this.expecting(id) ?? holding ?? null;
   }
 
+  /** Tells whether this batch has stopped its late members: it tells their results with the others. */
+  hasStopped(batchId: string | null): boolean {
+    return batchId !== null && this.stateOf(batchId)?.value === 'closing';
+  }
+
   /**
    * Adds a call to those that were made for the same request, or begins a batch with it. Returns the batch,
    * or null if its result is told by itself.

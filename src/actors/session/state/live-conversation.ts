@@ -10,10 +10,10 @@
 //   LIVE-CONVERSATION-2. Words can be read at once, whenever their event is committed; then they stand where
 //       the same event puts them when it is folded again.
 //   LIVE-CONVERSATION-3. Words that are still being said are never kept: a rate is no event.
-//   LIVE-CONVERSATION-5. Words are appended in constant time: the readable part of a message is its
-//       beginning, and its whole is put together once, when it is over.
 //   LIVE-CONVERSATION-4. A message stands before everything that came while it was being said, even if that
 //       began in the same millisecond.
+//   LIVE-CONVERSATION-5. Words are appended in constant time: the readable part of a message is its
+//       beginning, and its whole is put together once, when it is over.
 
 import { parsedOrText } from '../../../values/json.ts';
 import { head as headOf } from '../../../values/clip.ts';

@@ -1,5 +1,6 @@
 // The notes in which results reach the lead model: one by one or together, as a notice of the runtime or as a
 // turn in the user's place.
+
 import { isUnfinished as endsUnfinished } from '../../../results/verify-claims.ts';
 import type { Outcome } from '../../contracts/outcome.ts';
 import { note, sentence, type Note, type Quotes, type Sentence } from '../../notes/note.ts';

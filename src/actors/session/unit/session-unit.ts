@@ -66,6 +66,7 @@ import {
   type SessionProtocol,
   type UnitEffects,
 } from '../../contracts/session-protocol.ts';
+
 /** The actor under which the unit writes the snapshots of the whole session; see `session-journal.ts`. */
 export const SNAPSHOTS = 'snapshots';
 
@@ -244,8 +245,8 @@ export class SessionUnit implements UnitBody {
   }
 
   #beginWith(inputs: SessionInputs): void {
-    const { session, outbox, canInterrupt, batches = null, books: records } = inputs;
-    this.#inputs = { session, outbox, canInterrupt, batches, ...(records && { books: records }) };
+    const { session, outbox, canInterrupt, batches = null, books } = inputs;
+    this.#inputs = { session, outbox, canInterrupt, batches, ...(books && { books }) };
     (this.batches as Batches | undefined)?.stop();
     this.batches = new Batches(batches, this.unit, this.#host);
     this.#host.actors.get(this.unit.id)?.pause();
