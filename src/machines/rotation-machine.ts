@@ -58,17 +58,17 @@ export interface RotationNow {
 
 export type RotationFact =
   /** A connection is in use. */
-  | { readonly type: 'line.opened'; readonly dueAt: number | null; readonly lastAt: number }
+  | { readonly type: 'connection.opened'; readonly dueAt: number | null; readonly lastAt: number }
   /** The connection ends sooner than was known. */
-  | { readonly type: 'line.expiring'; readonly lastAt: number }
+  | { readonly type: 'connection.expiring'; readonly lastAt: number }
   /** A fact has changed that may make this a good moment. */
-  | { readonly type: 'line.rested' }
+  | { readonly type: 'connection.rested' }
   /** The connection is lost. */
-  | { readonly type: 'line.lost' }
+  | { readonly type: 'connection.lost' }
   /** The connection was closed on purpose. */
-  | { readonly type: 'line.closed' }
+  | { readonly type: 'connection.closed' }
   | { readonly type: 'transfer.began' }
-  /** The transfer ended on the connection before it; a transfer to another connection sends `line.opened`. */
+  /** The transfer ended on the connection before it; a transfer to another connection sends `connection.opened`. */
   | { readonly type: 'transfer.ended' }
   | { readonly type: 'candidate.ready' }
   /** `jitter`: uniform in [0, 1). */
@@ -110,15 +110,17 @@ export const rotationMachine = setup({
     prepare: effect<object>(),
     /** Drops the candidate. */
     drop: effect<object>(),
-    /** Makes the candidate the connection; `line.opened` comes back. */
+    /** Makes the candidate the connection; `connection.opened` comes back. */
     takeOver: effect<object>(),
     /** Closes the connection, and resumes the session on another one. */
     renew: effect<object>(),
     opened: assign(({ event }) =>
-      event.type === 'line.opened' ? { dueAt: event.dueAt, lastAt: event.lastAt, failures: 0 } : {},
+      event.type === 'connection.opened'
+        ? { dueAt: event.dueAt, lastAt: event.lastAt, failures: 0 }
+        : {},
     ),
     expires: assign(({ event }) =>
-      event.type === 'line.expiring' ? { lastAt: event.lastAt } : {},
+      event.type === 'connection.expiring' ? { lastAt: event.lastAt } : {},
     ),
     isDueNow: assign({ dueAt: ({ event }) => event.at }),
     begun: assign(({ context, event }) => ({ attemptBy: event.at + context.connectTimeoutMs })),
@@ -151,30 +153,30 @@ export const rotationMachine = setup({
   initial: 'idle',
   options: machineOptions,
   on: {
-    'line.opened': [
+    'connection.opened': [
       { guard: ({ event }) => event.dueAt !== null, target: '.limited', actions: 'opened' },
       { target: '.unlimited', actions: 'opened' },
     ],
-    'line.closed': '.idle',
-    'line.lost': '.idle',
+    'connection.closed': '.idle',
+    'connection.lost': '.idle',
     'transfer.began': '.held',
   },
   states: {
     // Without a connection there is nothing to exchange.
-    idle: { on: { 'line.closed': {}, 'line.lost': {}, 'transfer.began': {} } },
-    unlimited: { on: { 'line.expiring': hurries } },
+    idle: { on: { 'connection.closed': {}, 'connection.lost': {}, 'transfer.began': {} } },
+    unlimited: { on: { 'connection.expiring': hurries } },
     limited: {
       entry: {
         type: 'startActivity',
         params: ({ context }) => deadline('deadline.due', context.dueAt ?? 0, 'due'),
       },
       exit: stopActivity('deadline', 'due'),
-      on: { 'deadline.due': begins, 'line.expiring': hurries },
+      on: { 'deadline.due': begins, 'connection.expiring': hurries },
     },
     // Another agent is about to lead, perhaps on a connection of its own.
     held: {
       on: {
-        'line.expiring': { actions: ['expires', 'isDueNow'] },
+        'connection.expiring': { actions: ['expires', 'isDueNow'] },
         'transfer.began': {},
         'transfer.ended': [
           { guard: and(['isDue', 'isGoodMoment']), ...renews },
@@ -193,9 +195,9 @@ export const rotationMachine = setup({
       },
       exit: stopActivity('deadline', 'last'),
       on: {
-        'line.rested': { guard: 'isGoodMoment', ...renews },
+        'connection.rested': { guard: 'isGoodMoment', ...renews },
         'deadline.last': renews,
-        'line.expiring': { target: 'awaiting', reenter: true, actions: 'expires' },
+        'connection.expiring': { target: 'awaiting', reenter: true, actions: 'expires' },
       },
     },
     // Make before break.
@@ -218,7 +220,7 @@ export const rotationMachine = setup({
               { target: 'prepared' },
             ],
             'deadline.attempt': { target: '#rotation.pausing', actions: [drops, 'failed'] },
-            'line.expiring': { actions: 'expires' },
+            'connection.expiring': { actions: 'expires' },
           },
         },
         prepared: {
@@ -228,17 +230,17 @@ export const rotationMachine = setup({
           },
           exit: stopActivity('deadline', 'last'),
           on: {
-            'line.rested': { guard: 'isAtRest', ...takesOver },
+            'connection.rested': { guard: 'isAtRest', ...takesOver },
             'deadline.last': takesOver,
-            'line.lost': takesOver,
-            'line.expiring': { target: 'prepared', reenter: true, actions: 'expires' },
+            'connection.lost': takesOver,
+            'connection.expiring': { target: 'prepared', reenter: true, actions: 'expires' },
           },
         },
       },
       on: {
         'candidate.lost': { target: 'pausing', actions: 'failed' },
-        'line.closed': { target: 'idle', actions: drops },
-        'line.lost': { target: 'idle', actions: drops },
+        'connection.closed': { target: 'idle', actions: drops },
+        'connection.lost': { target: 'idle', actions: drops },
         'transfer.began': { target: 'held', actions: drops },
       },
     },
@@ -248,7 +250,7 @@ export const rotationMachine = setup({
         params: ({ context }) => deadline('deadline.retry', context.retryAt, 'retry'),
       },
       exit: stopActivity('deadline', 'retry'),
-      on: { 'deadline.retry': begins, 'line.expiring': { actions: 'expires' } },
+      on: { 'deadline.retry': begins, 'connection.expiring': { actions: 'expires' } },
     },
   },
 });

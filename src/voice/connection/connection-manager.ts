@@ -201,7 +201,7 @@ export class ConnectionManager {
     const connection = this.#inUse;
     this.#clear();
     if (connection && !connection.isReady) this.#resumeUnanswered(connection);
-    this.#rotate({ type: 'line.closed' });
+    this.#rotate({ type: 'connection.closed' });
   }
 
   /** Closes the connections for good. */
@@ -340,7 +340,7 @@ export class ConnectionManager {
 
   #lose(event: ConnectionClosed): void {
     this.#clear();
-    this.#rotate({ type: 'line.lost' });
+    this.#rotate({ type: 'connection.lost' });
     this.#owner.connectionLost(event);
   }
 
@@ -368,7 +368,7 @@ export class ConnectionManager {
       this.rotateIfDue();
     } else if (type === 'transport.expiring') {
       const lastAt = this.#host.environment.clock.now() + event.inMs - lastMomentMs(event.inMs);
-      this.#rotate({ type: 'line.expiring', lastAt });
+      this.#rotate({ type: 'connection.expiring', lastAt });
     } else if (type === 'session.configured') this.#configured(connection, null);
     else if (type === 'session.refused') {
       const { code, message } = event;
@@ -388,7 +388,7 @@ export class ConnectionManager {
     else if (event.code === null) this.#resumeUnanswered(connection);
     else this.#resumeAnswered(connection);
     // If a candidate is ready, the loss is no interruption.
-    if (this.#isPrepared) this.#rotate({ type: 'line.lost' });
+    if (this.#isPrepared) this.#rotate({ type: 'connection.lost' });
     else this.#lose(event);
   }
 
@@ -457,7 +457,7 @@ export class ConnectionManager {
   /** Handles a moment in which no side speaks: the connection may be replaced now. */
   rotateIfDue(): void {
     if (this.#isPrepared || this.#rotation.snapshot.matches('awaiting'))
-      this.#rotate({ type: 'line.rested' });
+      this.#rotate({ type: 'connection.rested' });
   }
 
   /** Whether a candidate is ready and waits for a pause. */
@@ -471,9 +471,9 @@ export class ConnectionManager {
     const { random } = this.#host.environment;
     this.#rotate(
       maxMs === null
-        ? { type: 'line.opened', dueAt: null, lastAt: 0 }
+        ? { type: 'connection.opened', dueAt: null, lastAt: 0 }
         : {
-            type: 'line.opened',
+            type: 'connection.opened',
             dueAt: since + maxMs * (DUE - DUE_CHANCE * random.next()),
             lastAt: since + maxMs - lastMomentMs(maxMs),
           },

@@ -23,7 +23,7 @@ type S = RotationSnapshot;
 /** Candidates that were prepared, and are neither in use, nor dropped, nor lost; is there a connection; a transfer. */
 interface Ghost {
   readonly candidates: number;
-  readonly hasLine: boolean;
+  readonly hasConnection: boolean;
   readonly transfers: boolean;
 }
 
@@ -42,14 +42,14 @@ function factsOf(snapshot: S): readonly RotationFact[] {
   return [
     ...(canOpen
       ? ([
-          { type: 'line.opened', dueAt: null, lastAt: 0 },
-          { type: 'line.opened', dueAt: DUE, lastAt: LAST },
+          { type: 'connection.opened', dueAt: null, lastAt: 0 },
+          { type: 'connection.opened', dueAt: DUE, lastAt: LAST },
         ] as const)
       : []),
-    { type: 'line.expiring', lastAt: LAST },
-    { type: 'line.rested' },
-    { type: 'line.lost' },
-    { type: 'line.closed' },
+    { type: 'connection.expiring', lastAt: LAST },
+    { type: 'connection.rested' },
+    { type: 'connection.lost' },
+    { type: 'connection.closed' },
     { type: 'transfer.began' },
     { type: 'transfer.ended' },
     ...(making(snapshot)
@@ -94,18 +94,21 @@ export function checkRotation(
     events: rotationEvents,
     end: (snapshot) => snapshot.matches('idle'),
     ghost: {
-      initial: { candidates: 0, hasLine: false, transfers: false },
-      next({ candidates, hasLine, transfers }, { event: { type }, effects }) {
+      initial: { candidates: 0, hasConnection: false, transfers: false },
+      next({ candidates, hasConnection, transfers }, { event: { type }, effects }) {
         const over = count(effects, 'drop') + count(effects, 'takeOver');
         const lost = type === 'candidate.lost' ? 1 : 0;
         const renews = count(effects, 'renew') > 0;
-        const ends = type === 'line.lost' || type === 'line.closed' || renews;
-        const has = type === 'line.opened' || count(effects, 'takeOver') > 0 || (hasLine && !ends);
+        const ends = type === 'connection.lost' || type === 'connection.closed' || renews;
+        const has =
+          type === 'connection.opened' ||
+          count(effects, 'takeOver') > 0 ||
+          (hasConnection && !ends);
         return {
           candidates: candidates + count(effects, 'prepare') - over - lost,
-          hasLine: has,
+          hasConnection: has,
           transfers:
-            has && type !== 'transfer.ended' && type !== 'line.opened'
+            has && type !== 'transfer.ended' && type !== 'connection.opened'
               ? transfers || type === 'transfer.began'
               : false,
         };
@@ -116,8 +119,10 @@ export function checkRotation(
         snapshot,
         { candidates },
       ) => candidates === (making(snapshot) ? 1 : 0),
-      'ROTATION-3: without a connection there is nothing to exchange': (snapshot, { hasLine }) =>
-        hasLine || snapshot.matches('idle'),
+      'ROTATION-3: without a connection there is nothing to exchange': (
+        snapshot,
+        { hasConnection },
+      ) => hasConnection || snapshot.matches('idle'),
       'each timer runs in its own state': (snapshot) => {
         const timer = snapshot.matches('limited')
           ? ['due']
@@ -141,7 +146,7 @@ export function checkRotation(
         const exchanges = count(effects, 'takeOver') + count(effects, 'renew');
         if (exchanges === 0) return true;
         const { at, isAtRest, type } = event as RotationEvent;
-        const isLast = type === 'deadline.last' || type === 'line.lost';
+        const isLast = type === 'deadline.last' || type === 'connection.lost';
         return exchanges === 1 && (isAtRest || isLast || at >= before.context.lastAt);
       },
       'ROTATION-2: one that is closed first can be gone on from, unless it is late': (
@@ -159,7 +164,7 @@ export function checkRotation(
         _after,
         effects,
       ) =>
-        type !== 'line.lost' ||
+        type !== 'connection.lost' ||
         count(effects, 'takeOver') === (before.matches({ making: 'prepared' }) ? 1 : 0),
       'ROTATION-3: nothing is exchanged during a transfer': (before, { type }, _after, effects) =>
         !before.matches('held') || type === 'transfer.ended' || effects.every(isNoExchange),

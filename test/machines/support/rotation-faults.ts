@@ -27,9 +27,9 @@ export const rotationFaults: readonly Fault<Machine>[] = [
     property: 'ROTATION-2: one that is closed first can be gone on from, unless it is late',
   },
   {
-    fault: 'a candidate that stands ready is hung up with the line',
+    fault: 'a candidate that stands ready is dropped with the connection',
     machine: mutate(rotationMachine, (chart) => {
-      stateOf(chart, 'making', 'prepared').on['line.lost'] = {
+      stateOf(chart, 'making', 'prepared').on['connection.lost'] = {
         target: '#rotation.idle',
         actions: { type: 'drop', params: {} },
       };
@@ -46,7 +46,7 @@ export const rotationFaults: readonly Fault<Machine>[] = [
   {
     fault: 'it begins in the middle of a transfer',
     machine: mutate(rotationMachine, (chart) => {
-      stateOf(chart, 'held').on['line.expiring'] = 'making';
+      stateOf(chart, 'held').on['connection.expiring'] = 'making';
     }),
     property: 'ROTATION-3: nothing is exchanged during a transfer',
   },
