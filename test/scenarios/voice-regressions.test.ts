@@ -4,33 +4,13 @@
 import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { VoiceSession, type SessionEvent, type SubagentConfig } from '../../src/index.ts';
-import { scriptedModel, simulatedEnvironment } from '../../src/testing/index.ts';
-import { FakeTransport } from '../support/fake-transport.ts';
-import { bookRide, RIDE_INSTRUCTIONS, rideConfig, rideScript } from '../support/ride.ts';
+import type { SubagentConfig } from '../../src/index.ts';
+import { rideByVoice, rideConfig } from '../support/ride.ts';
 
 async function conversation(ride: SubagentConfig = rideConfig) {
-  const environment = simulatedEnvironment();
-  const transport = new FakeTransport();
   const asked: string[] = [];
-  const session = new VoiceSession({
-    environment,
-    transport,
-    model: scriptedModel({ scripts: [{ when: RIDE_INSTRUCTIONS, script: rideScript }] }),
-    agents: [{ name: 'lead', instructions: 'You talk to the user.', tools: [bookRide] }],
-    subagentConfigs: { book_ride: ride },
-    hooks: { onQuestion: ({ requestId }) => asked.push(requestId) },
-  });
-  const events: SessionEvent[] = [];
-  session.events.subscribe((event) => events.push(event));
-  const detach = session.attach();
-  await session.start();
-  await environment.settle();
-  const model = () => transport.current;
-  const play = async (itemId: string, playedMs = 1000): Promise<void> => {
-    session.playout.next({ itemId, playedMs });
-    await environment.settle();
-  };
+  const opened = await rideByVoice({ onQuestion: ({ requestId }) => asked.push(requestId) }, ride);
+  const { environment, model, play } = opened;
   const book = async (...callIds: readonly string[]): Promise<void> => {
     model().utterance('book me a ride to the airport');
     await environment.settle();
@@ -46,8 +26,7 @@ async function conversation(ride: SubagentConfig = rideConfig) {
     await play(model().speak('I am on it.'));
     await environment.advance(400);
   };
-  const state = () => session.store.getSnapshot().context;
-  return { environment, session, events, asked, detach, model, play, book, state };
+  return { ...opened, asked, book };
 }
 
 describe('faults found in the browser', () => {

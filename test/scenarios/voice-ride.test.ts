@@ -2,37 +2,15 @@
 // question, an answer by voice or by button, barge-in, detach, reconnect.
 
 import { describe, expect, test } from 'vitest';
-import { VoiceSession, type SessionEvent } from '../../src/index.ts';
-import { scriptedModel, simulatedEnvironment } from '../../src/testing/index.ts';
+import { VoiceSession } from '../../src/index.ts';
+import { simulatedEnvironment } from '../../src/testing/index.ts';
 import { FakeTransport } from '../support/fake-transport.ts';
-import { bookRide, RIDE_INSTRUCTIONS, rideConfig, rideScript } from '../support/ride.ts';
+import { rideByVoice } from '../support/ride.ts';
 
 async function ride() {
-  const environment = simulatedEnvironment();
-  const transport = new FakeTransport();
   const errors: unknown[] = [];
-  const session = new VoiceSession({
-    environment,
-    transport,
-    model: scriptedModel({ scripts: [{ when: RIDE_INSTRUCTIONS, script: rideScript }] }),
-    agents: [{ name: 'lead', instructions: 'You talk to the user.', tools: [bookRide] }],
-    subagentConfigs: { book_ride: rideConfig },
-    hooks: { onError: (error) => errors.push(error) },
-  });
-  const events: SessionEvent[] = [];
-  session.events.subscribe((event) => events.push(event));
-  const detach = session.attach();
-  await session.start();
-  await environment.settle();
-  const model = () => transport.current;
-  /** The client plays all of an item. */
-  const play = async (itemId: string, playedMs = 1000): Promise<void> => {
-    session.playout.next({ itemId, playedMs });
-    await environment.settle();
-  };
-  const state = () => {
-    return session.store.getSnapshot().context;
-  };
+  const opened = await rideByVoice({ onError: (error) => errors.push(error) });
+  const { environment, model, play } = opened;
   /** Until the question has been asked for: the lead agent is on it, and silent again. */
   const untilAsked = async (): Promise<void> => {
     model().utterance('book me a ride to the airport');
@@ -42,18 +20,7 @@ async function ride() {
     await play(model().speak('I am on it.'));
     await environment.advance(400);
   };
-  return {
-    environment,
-    transport,
-    session,
-    events,
-    errors,
-    detach,
-    model,
-    play,
-    state,
-    untilAsked,
-  };
+  return { ...opened, errors, untilAsked };
 }
 
 describe('a ride by voice alone', () => {

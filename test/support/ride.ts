@@ -3,8 +3,16 @@
 
 import { tool } from 'ai';
 import { z } from 'zod';
-import { defineTool, type SubagentConfig } from '../../src/index.ts';
+import {
+  defineTool,
+  VoiceSession,
+  type SessionEvent,
+  type SubagentConfig,
+  type VoiceSessionOptions,
+} from '../../src/index.ts';
+import { scriptedModel, simulatedEnvironment } from '../../src/testing/index.ts';
 import type { Script } from '../../src/testing/doubles/scripted-model.ts';
+import { FakeTransport } from './fake-transport.ts';
 
 export const RIDE_INSTRUCTIONS = 'You book rides.';
 
@@ -74,3 +82,33 @@ export const rideScript: Script = ({ results }) => {
     };
   return { text: `Your ${answer.rideType} ride is booked.` };
 };
+
+/** Starts a voice session, on a voice model that the test controls, whose lead agent books rides. */
+export async function rideByVoice(
+  hooks: VoiceSessionOptions['hooks'],
+  ride: SubagentConfig = rideConfig,
+) {
+  const environment = simulatedEnvironment();
+  const transport = new FakeTransport();
+  const session = new VoiceSession({
+    environment,
+    transport,
+    model: scriptedModel({ scripts: [{ when: RIDE_INSTRUCTIONS, script: rideScript }] }),
+    agents: [{ name: 'lead', instructions: 'You talk to the user.', tools: [bookRide] }],
+    subagentConfigs: { book_ride: ride },
+    ...(hooks && { hooks }),
+  });
+  const events: SessionEvent[] = [];
+  session.events.subscribe((event) => events.push(event));
+  const detach = session.attach();
+  await session.start();
+  await environment.settle();
+  const model = () => transport.current;
+  /** The client plays all of an item. */
+  const play = async (itemId: string, playedMs = 1000): Promise<void> => {
+    session.playout.next({ itemId, playedMs });
+    await environment.settle();
+  };
+  const state = () => session.store.getSnapshot().context;
+  return { environment, transport, session, events, detach, model, play, state };
+}
