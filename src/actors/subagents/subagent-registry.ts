@@ -429,12 +429,9 @@ export class SubagentRegistry {
 
   #retain(record: SubagentRecord, at: number): void {
     this.#delivered.set(record, at);
+    const [oldest = record] = this.#delivered.keys();
     if (this.#limits.stateRetentionMs === 0) this.#forget(record);
-    else if (this.#delivered.size > MAX_DELIVERED)
-      for (const oldest of this.#delivered.keys()) {
-        this.#forget(oldest);
-        break;
-      }
+    else if (this.#delivered.size > MAX_DELIVERED) this.#forget(oldest);
   }
 
   #forget(record: SubagentRecord): void {

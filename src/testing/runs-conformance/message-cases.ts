@@ -58,22 +58,31 @@ async function interrupt(
   }
 }
 
+/** A message that comes while the first of two tools works is read after so many steps. */
+async function sentDuringTool(
+  bench: RunsBench,
+  word: string,
+  { mode, afterSteps }: { readonly mode: 'steer' | 'queue'; readonly afterSteps: number },
+): Promise<void> {
+  const trip = bench.trip();
+  const release = bench.hold(`${trip}/look_up`);
+  const watched = bench.start(trip, 'look_up, charge');
+  await bench.begun(`${trip}/look_up`);
+  const sent = bench.send(watched, word, { mode });
+  await bench.taken(sent);
+  release();
+  const heard = `heard ${word} after ${afterSteps}`;
+  bench.expectOutcome(await bench.outcome(watched), 'completed', heard);
+  await bench.expectRead(sent, true);
+  bench.expectCounts(trip, { look_up: 1, charge: 1, 'model-1': 1, 'model-2': 1, 'model-3': 1 });
+  if (mode === 'steer') bench.expectCounts(trip, { 'model-4': 0 });
+}
+
 export const messageScenes: readonly RunsScene[] = [
   {
     name: 'a message in a tool call is read by the next step',
     needs: ['asksAtOnce'],
-    async play(bench) {
-      const trip = bench.trip();
-      const release = bench.hold(`${trip}/look_up`);
-      const watched = bench.start(trip, 'look_up, charge');
-      await bench.begun(`${trip}/look_up`);
-      const sent = bench.send(watched, 'left');
-      await bench.taken(sent);
-      release();
-      bench.expectOutcome(await bench.outcome(watched), 'completed', 'heard left after 1');
-      await bench.expectRead(sent, true);
-      bench.expectCounts(trip, { look_up: 1, charge: 1, 'model-2': 1, 'model-3': 1, 'model-4': 0 });
-    },
+    play: (bench) => sentDuringTool(bench, 'left', { mode: 'steer', afterSteps: 1 }),
   },
   {
     name: 'a message while a question waits leaves it open, and is read after the answer',
@@ -109,18 +118,7 @@ export const messageScenes: readonly RunsScene[] = [
   {
     name: 'a message for the end is read when the run would have ended, and it goes on',
     needs: ['asksAtOnce'],
-    async play(bench) {
-      const trip = bench.trip();
-      const release = bench.hold(`${trip}/look_up`);
-      const watched = bench.start(trip, 'look_up, charge');
-      await bench.begun(`${trip}/look_up`);
-      const sent = bench.send(watched, 'later', { mode: 'queue' });
-      await bench.taken(sent);
-      release();
-      bench.expectOutcome(await bench.outcome(watched), 'completed', 'heard later after 3');
-      await bench.expectRead(sent, true);
-      bench.expectCounts(trip, { look_up: 1, charge: 1, 'model-1': 1, 'model-2': 1, 'model-3': 1 });
-    },
+    play: (bench) => sentDuringTool(bench, 'later', { mode: 'queue', afterSteps: 3 }),
   },
   {
     name: 'a message in the last model call keeps the run from its end until it is read',
