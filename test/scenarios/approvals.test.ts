@@ -202,6 +202,17 @@ describe('P3: by voice', () => {
     },
   );
 
+  test('words that are no clear answer are told as such when it is put again', async () => {
+    const { speak, say: utter, pause, model, stateOf } = await voice('mail');
+    const told = () => JSON.stringify(model().commands);
+    await speak('May I send it?');
+    expect(told()).not.toContain('The answer was not clear.');
+    await utter('perhaps');
+    await pause();
+    expect(stateOf('mail')).toBe('open');
+    expect(told()).toContain('The answer was not clear.');
+  });
+
   test('words that began before the question played answer nothing', async () => {
     const { model, environment, stateOf, ran } = await voice('mail');
     const putting = model().begin('May I', 2000);

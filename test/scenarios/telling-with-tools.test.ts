@@ -157,6 +157,11 @@ describe('TEXT-LEAD-6: while it is told', () => {
     await type('go');
     await environment.advance(600_000);
     expect(session.subagents.list().length).toBeLessThanOrEqual(33);
+    const before = count;
+    await type('go on');
+    await environment.advance(600_000);
+    // Not the reply alone, but what its results lead to.
+    expect(count).toBeGreaterThan(before + 10);
   });
 });
 
@@ -334,5 +339,7 @@ describe('TEXT-LEAD-7: while the model waits', () => {
     expect(said()).toEqual([expect.stringContaining('The order was sent')]);
     await environment.advance(20_000);
     expect(said().at(-1)).toContain('What you had called has answered');
+    await type('and now?');
+    expect(said().at(-1)).toBe('You said: and now?');
   });
 });

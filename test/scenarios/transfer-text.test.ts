@@ -176,6 +176,20 @@ describe('[B69] a transfer', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
+  test('a hook that ends in time is not reported, and one that hangs does not outlive the session', async () => {
+    const { start, session, environment, errors } = handover({
+      agent: { onEnter: () => {}, onExit: never },
+    });
+    await start();
+    await environment.advance(10_000);
+    expect(errors).toEqual([]);
+    const answer = session.transfer('billing');
+    await session.close();
+    expect(await answer).toMatchObject({ code: 'SESSION_CLOSED' });
+    await environment.advance(10_000);
+    expect(errors).toEqual([]);
+  });
+
   test('closing in the middle of it answers the call and leaves nothing behind', async () => {
     const { start, session, environment, close } = handover({ agent: { onExit: never } });
     await start();
@@ -220,6 +234,23 @@ describe('[B7 B70] the agents', () => {
       'transfer.completed billing > sales',
     ]);
     expect(state().agent).toBe('sales');
+  });
+
+  test('[B7] the first agent may ask for a transfer while it enters', async () => {
+    const { start, environment, state } = handover({
+      agent: {
+        onEnter(context) {
+          context.requestTransfer('billing');
+          return new Promise((resolve) =>
+            environment.scheduler.schedule(() => resolve(null), 1000),
+          );
+        },
+      },
+    });
+    await start();
+    expect(state().agent).not.toBe('billing');
+    await environment.advance(1000);
+    expect(state().agent).toBe('billing');
   });
 
   test('[B6 B7] onTurnCompleted gets the last five turns, and may look back and give notes', async () => {

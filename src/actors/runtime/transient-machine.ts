@@ -24,6 +24,7 @@ export class TransientMachine<M extends AnyStateMachine, Fact> {
   readonly #machine: Hosted<M>;
   readonly #timers = new Map<string, () => void>();
   readonly #effects: Effect[] = [];
+  #isOver = false;
 
   /** @param id The path of its actor. */
   constructor(
@@ -48,13 +49,19 @@ export class TransientMachine<M extends AnyStateMachine, Fact> {
     return this.#machine.snapshot;
   }
 
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
   send(event: EventObject): void {
+    if (this.#isOver) return;
     this.#machine.send(event);
     for (const effect of this.#effects.splice(0)) this.#carryOut(effect);
   }
 
-  /** Completes the observers of its actor: no deadline passes any more. */
+  /** Ends it for good: its observers complete, no deadline passes any more, and no event counts. */
   end(): void {
+    this.#isOver = true;
     this.#machine.end();
     for (const cancel of this.#timers.values()) cancel();
     this.#timers.clear();

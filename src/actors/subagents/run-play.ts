@@ -162,8 +162,6 @@ export class RunPlay {
   readonly #wanted = new Map<string, Wanted>();
   /** The messages that this process has sent to the run, by number: true once a model call reads it. */
   readonly #sent = new Map<number, boolean>();
-  /** Requests that were answered in this turn, and do not know it yet (RUN-WORKER-3). */
-  readonly #answered = new Set<string>();
   /** Steps that this process does now. */
   readonly #own = new Map<string, AbortController>();
   #underWay = 0;
@@ -227,10 +225,7 @@ export class RunPlay {
       },
     );
     this.#service.events.subscribe((chunk) => {
-      if (chunk.type === 'input.settled') {
-        this.#asked.delete(chunk.requestId);
-        this.#answered.delete(chunk.requestId);
-      }
+      if (chunk.type === 'input.settled') this.#asked.delete(chunk.requestId);
       this.#look?.();
     });
   }
@@ -319,11 +314,7 @@ export class RunPlay {
     if (news.type === 'child')
       for (const { child, settle } of this.#children.values())
         if (child.order.id === news.id) settle(endOf(news.outcome as Outcome | null));
-    if (news.type !== 'answered') return;
-    const asked = this.#asked.get(news.answer.requestId);
-    if (!asked) return;
-    this.#answered.add(news.answer.requestId);
-    asked.answer(news.answer);
+    if (news.type === 'answered') this.#asked.get(news.answer.requestId)?.answer(news.answer);
   }
 
   /** RUN-WORKER-10. Returns false if there is nothing to send. */
@@ -411,8 +402,6 @@ export class RunPlay {
           const children = [...this.#children.values()].map(({ child }) => child);
           settle(() => resolve({ waiting, wakeAt, children, steps: this.#left }));
         }
-        // Entries on their way are written without a sign.
-        else if (!this.#service.isWritten) again();
       };
       const sign = (): void => {
         beginnings = 0;
@@ -436,22 +425,24 @@ export class RunPlay {
     });
   }
 
-  /** RUN-WORKER-2. A parent that waits for a subagent waits for whatever that waits for. */
+  /**
+   * RUN-WORKER-2. The journal of a turn is written at once, so that an answer has reached its subagent when the turn looks
+   * (RUN-WORKER-3). A parent that waits for a subagent waits for whatever that waits for.
+   */
   get #isAtRest(): boolean {
     const isWorking = this.#underWay > this.#brokenOff.size;
-    if (isWorking || this.#answered.size > 0 || !this.#service.isWritten) return false;
+    if (isWorking) return false;
     const brokenOff = new Set([...this.#brokenOff.keys()].map((key) => this.#subagentOf(key)));
     const wanted = new Map<string, number>();
     for (const { subagentId } of this.#wanted.values())
       wanted.set(subagentId, (wanted.get(subagentId) ?? 0) + 1);
     return this.#service.live.every(
-      ({ id, state, isSettled, owes }) =>
-        isSettled &&
-        (state === 'waiting_for_input' ||
-          state === 'waiting_for_children' ||
-          this.#children.has(id) ||
-          brokenOff.has(id) ||
-          (owes > 0 && wanted.get(id) === owes)),
+      ({ id, state, owes }) =>
+        state === 'waiting_for_input' ||
+        state === 'waiting_for_children' ||
+        this.#children.has(id) ||
+        brokenOff.has(id) ||
+        (owes > 0 && wanted.get(id) === owes),
     );
   }
 
@@ -536,7 +527,6 @@ export class RunPlay {
     const { requestId } = question;
     signal.addEventListener('abort', () => {
       this.#asked.delete(requestId);
-      this.#answered.delete(requestId);
       this.#look?.();
     });
     const answered = this.#ask({ requestId, kind: 'question', asked: question });
@@ -553,10 +543,8 @@ export class RunPlay {
   #ask(asked: Omit<RunWait, 'askedAt'>): Promise<RunAnswer> {
     const { requestId } = asked;
     const { news, waiting } = this.#turn;
-    if (news.type === 'answered' && news.answer.requestId === requestId) {
-      this.#answered.add(requestId);
+    if (news.type === 'answered' && news.answer.requestId === requestId)
       return Promise.resolve(news.answer);
-    }
     const known = waiting.find((wait) => wait.requestId === requestId);
     const askedAt = known?.askedAt ?? this.#setup.environment.clock.now();
     return new Promise((answer) => {

@@ -371,11 +371,6 @@ export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentServ
     await this.#recovery?.catch(() => {});
   }
 
-  /** True when everything that it has accepted is in the journal. */
-  get isWritten(): boolean {
-    return !this.isBusy && this.#ledger?.unit.isBusy !== true;
-  }
-
   get isTakenOver(): boolean {
     return this.#leaving !== null && this.#options.supervisor.isOpen(this.id);
   }

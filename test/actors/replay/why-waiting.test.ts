@@ -7,7 +7,12 @@ import { z } from 'zod';
 import { jobWorker, localJobs } from '../../../src/entries/jobs.ts';
 import { replaySession, type ReplayView } from '../../../src/entries/replay.ts';
 import type { JournalEntry } from '../../../src/entries/journal.ts';
-import { createRuntime, memoryJournal, runSubagent } from '../../../src/index.ts';
+import {
+  createRuntime,
+  createSubAgentTool,
+  memoryJournal,
+  runSubagent,
+} from '../../../src/index.ts';
 import { whyWaiting, type Wait } from '../../../src/machines/index.ts';
 import {
   actsPrompt,
@@ -18,6 +23,8 @@ import {
 } from '../../../src/testing/index.ts';
 import { textLife, world } from '../../support/crashes.ts';
 import { orderMonitor } from '../../support/order-monitor.ts';
+import { calls } from '../../support/subagent-runs.ts';
+import { castOf, configOf } from '../../support/text-talk.ts';
 import { sessionEntries } from '../../support/session-entries.ts';
 import { inMidQuestion, wholeRide } from './support.ts';
 
@@ -166,6 +173,29 @@ test('a subagent whose steps are jobs waits for a worker; an approval names who 
     ]),
   );
   expect(waits.find(({ cause }) => cause === 'answer')).toMatchObject({ by: ['carl'] });
+});
+
+test('a question names who may answer it, also where an agent above its asker says so', async () => {
+  const of = world();
+  const script = () => calls(['ask_user', { question: 'Which map?' }]);
+  const model = castOf({ subagents: { helper: { script } } });
+  const helper = createSubAgentTool(
+    { ...configOf('helper'), model, interactive: true, outputSchema: z.object({}) },
+    z.object({}),
+  );
+  const life = textLife(of, {
+    subagents: {
+      ride: {
+        script: () => calls(['helper', {}]),
+        config: { answerableBy: ['manager'], tools: { helper } },
+      },
+    },
+  });
+  await life.start();
+  await life.session.sendText('use ride');
+  await of.environment.advance(1000);
+  const waits = sentencesIn(of.entries).at(-1) ?? [];
+  expect(waits.find((wait) => wait.of === 'question')).toMatchObject({ by: ['manager'] });
 });
 
 test('a service waits for its source, for an event, and for the subagent that looks at it', async () => {

@@ -2,7 +2,12 @@
 // ledger, and recovery by what the agent is able to do.
 
 import { describe, expect, test } from 'vitest';
-import { createRuntime, defineSubagent, type GivenAnswer } from '../../../src/index.ts';
+import {
+  createRuntime,
+  createSubagentService,
+  defineSubagent,
+  type GivenAnswer,
+} from '../../../src/index.ts';
 import {
   runSubagent,
   type RunSubagentOptions,
@@ -18,7 +23,12 @@ import {
 import type { SubagentConfig } from '../../../src/index.ts';
 import { loneSubagent } from '../../support/lone-subagent.ts';
 import type { AskedQuestion } from '../../../src/actors/contracts/records.ts';
-import type { Relay, RelayAnswer, RelayEvent } from '../../../src/entries/subagents.ts';
+import {
+  THE_LEAD,
+  type Relay,
+  type RelayAnswer,
+  type RelayEvent,
+} from '../../../src/entries/subagents.ts';
 
 const EDIT = { title: 'Edit notes.txt', kind: 'edit', input: { path: 'notes.txt', text: 'hi' } };
 const BOOK = { title: 'Book a ride', kind: 'execute', input: { to: 'airport' } };
@@ -95,6 +105,28 @@ describe('a turn', () => {
     expect(relay.running).toBe(0);
     expect(prompts(relay)).toHaveLength(1);
     expect(prompts(relay)[0]).toContain('You write code.');
+  });
+
+  test('it reads the words of a conversation that it continues, also those beside a picture', async () => {
+    const { relay, environment } = relayed([]);
+    const service = createSubagentService({ runtime: createRuntime({ environment }) });
+    service.spawn({
+      config: { name: 'coder', instructions: 'You write code.', relay },
+      task: { toolName: 'coder', description: 'code', args: {} },
+      caller: THE_LEAD,
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'file', mediaType: 'image/png', data: new Uint8Array([1]) },
+            { type: 'text', text: 'Paint it blue.' },
+          ],
+        },
+      ],
+    });
+    await environment.settle();
+    expect(prompts(relay)[0]).toContain('Paint it blue.');
+    await Promise.all([service.close(), environment.advance(10_000)]);
   });
 
   test('its progress reaches the program once, while it works', async () => {

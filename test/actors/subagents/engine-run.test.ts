@@ -310,7 +310,7 @@ describe('a run on an engine', () => {
     expect(first.missing).toBe('all steps');
   });
 
-  test('RUN-WORKER-7: a run is played on from memory only after the turn that was recorded', async () => {
+  test('RUN-WORKER-9: a run is played on from memory only after the turn that was recorded', async () => {
     const { environment, runtime, traveller } = setUp();
     const { configs, model } = runsConformanceAgents(() => Promise.resolve());
     const steps = jobWorker({ environment, configs, model });
@@ -394,6 +394,35 @@ describe('a run on an engine', () => {
     const { status, toolLedger } = await result;
     expect([status, toolLedger[0]?.status]).toEqual(['completed', 'error']);
     expect(JSON.stringify(toolLedger)).toContain('expected at most 20000 bytes');
+  });
+
+  test('RUN-WORKER-7: a step that is broken off already has that end once nothing else goes on', async () => {
+    const { environment, runtime, traveller, configs, jobs } = setUp();
+    const failed = { code: 'CANCELLED', message: 'broken off', retryable: false };
+    const engine = simulatedRuns({
+      environment,
+      handler: runWorker({
+        environment,
+        configs,
+        jobs: {
+          ...jobs,
+          run: async (job, options) =>
+            job.name.startsWith('tool look_up') ? { failed } : jobs.run(job, options),
+        },
+      }),
+    });
+    const { result } = runSubagent(traveller, 'Go [trip t: look_up & charge, charge]', {
+      runtime,
+      engine,
+      id: 'r',
+    });
+    const { status, toolLedger } = await result;
+    expect(status).toBe('completed');
+    expect(toolLedger.map(({ toolName, status: end }) => `${toolName} ${end}`)).toEqual([
+      'charge ok',
+      'look_up error',
+      'charge ok',
+    ]);
   });
 
   test('RUN-WORKER-1: a turn gives up no job, for it may be done again', async () => {

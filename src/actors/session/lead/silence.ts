@@ -48,7 +48,6 @@ export class Silence {
   }
 
   stop(): void {
-    this.changed('loud');
     this.#machine.end();
   }
 

@@ -27,7 +27,6 @@ export class TurnChart {
   readonly #environment: Environment;
   readonly #isFree: () => boolean;
   readonly #machine: TransientMachine<typeof turnMachine, TurnFact>;
-  #isOver = false;
 
   /**
    * @param isFree Returns whether the model can be asked: it is connected, and works on nothing else.
@@ -63,19 +62,17 @@ export class TurnChart {
   }
 
   send(fact: TurnFact): void {
-    if (this.#isOver) return;
     const at = this.#environment.clock.now();
     const event: TurnEvent = { ...fact, at, isFree: this.#isFree() };
     this.#machine.send(event);
   }
 
   get isOver(): boolean {
-    return this.#isOver;
+    return this.#machine.isOver;
   }
 
   /** Stops for good: no deadline passes any more, and no fact counts. */
   stop(): void {
-    this.#isOver = true;
     this.#machine.end();
   }
 }

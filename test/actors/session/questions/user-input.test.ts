@@ -32,6 +32,16 @@ const settled = {
   quote: 'blue',
 } as const;
 
+test('who leaves twice has left once', () => {
+  const userInput = entrance();
+  const leave = userInput.attach();
+  const stop = userInput.listen();
+  userInput.attach();
+  userInput.listen();
+  for (const end of [leave, leave, stop, stop]) end();
+  expect([userInput.clients, userInput.listeners]).toEqual([1, 1]);
+});
+
 describe('USER-INPUT-1: nobody waits for a session that has ended', () => {
   test('an answer that it did not take in any more came too late', async () => {
     const userInput = entrance();

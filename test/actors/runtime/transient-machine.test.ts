@@ -1,0 +1,106 @@
+// A machine that no journal keeps: its effects at once, its deadlines as timers, and nothing of it after its end.
+
+import { describe, expect, test } from 'vitest';
+import { setup } from 'xstate';
+import { memoryJournal } from '../../../src/actors/runtime/memory-journal.ts';
+import { createHost } from '../../../src/actors/runtime/host.ts';
+import { TransientMachine } from '../../../src/actors/runtime/transient-machine.ts';
+import {
+  activities,
+  deadline,
+  effect,
+  stopActivity,
+  type Deadline,
+} from '../../../src/machines/index.ts';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
+
+type Fact =
+  | { readonly type: 'begin' | 'break' }
+  | { readonly type: 'late'; readonly dueAt: number };
+
+/** Rings at that time, unless it is broken off. */
+const bell = setup({
+  types: {
+    input: {} as { readonly dueAt: number },
+    context: {} as { readonly dueAt: number },
+    events: {} as Fact,
+  },
+  actions: { ...activities<Deadline>(), ring: effect<{ readonly at: number }>() },
+}).createMachine({
+  context: ({ input }) => ({ dueAt: input.dueAt }),
+  initial: 'off',
+  states: {
+    off: { on: { begin: 'on' } },
+    on: {
+      entry: {
+        type: 'startActivity',
+        params: ({ context }) => deadline('late', context.dueAt, 'bell'),
+      },
+      exit: stopActivity('deadline', 'bell'),
+      on: {
+        break: 'off',
+        late: {
+          target: 'off',
+          actions: { type: 'ring', params: ({ event }) => ({ at: event.dueAt }) },
+        },
+      },
+    },
+  },
+});
+
+function hung(isBackground = false) {
+  const environment = simulatedEnvironment();
+  const host = createHost({ environment, journal: memoryJournal() });
+  const done: unknown[] = [];
+  const dueAt = environment.clock.now() + 1000;
+  const machine: TransientMachine<typeof bell, Fact> = new TransientMachine(bell, 'bell', host, {
+    input: { dueAt },
+    isBackground,
+    due: (fact) => machine.send(fact),
+    carryOut: (name, params) => done.push([name, params]),
+  });
+  return { environment, machine, done, dueAt };
+}
+
+describe('a machine that no journal keeps', () => {
+  test('carries its effects out, and its deadlines pass', async () => {
+    const { environment, machine, done, dueAt } = hung();
+    machine.send({ type: 'begin' });
+    await environment.advance(999);
+    expect(done).toEqual([]);
+    await environment.advance(1);
+    expect(done).toEqual([['ring', { at: dueAt }]]);
+  });
+
+  test('a deadline that is stopped does not pass', async () => {
+    const { environment, machine, done } = hung();
+    machine.send({ type: 'begin' });
+    machine.send({ type: 'break' });
+    expect(environment.pendingTimers).toBe(0);
+    await environment.advance(10_000);
+    expect(done).toEqual([]);
+  });
+
+  test('after its end no deadline is left, and no event counts', async () => {
+    const { environment, machine, done } = hung();
+    machine.send({ type: 'begin' });
+    machine.end();
+    expect([machine.isOver, environment.pendingTimers]).toEqual([true, 0]);
+    machine.send({ type: 'break' });
+    expect(machine.snapshot.value).toBe('on');
+    await environment.advance(10_000);
+    expect(done).toEqual([]);
+  });
+
+  test('its deadlines keep a process alive unless they are in the background', () => {
+    const timers = [true, false].map((isBackground) => {
+      const { environment, machine } = hung(isBackground);
+      machine.send({ type: 'begin' });
+      return [environment.backgroundTimers, environment.pendingTimers];
+    });
+    expect(timers).toEqual([
+      [1, 0],
+      [0, 1],
+    ]);
+  });
+});
