@@ -297,6 +297,13 @@ describe('delegations', () => {
     for (const connection of transport.connections)
       expect(connection.of('delegation.answer')).toEqual([]);
     expect(errors).toEqual([]);
+    // The next one counts its delegations from the beginning again.
+    await talk.speak('One moment.');
+    await utter('the report, please');
+    await delegate();
+    answer(say('Here it is.'));
+    await environment.settle();
+    expect(model().of('delegation.answer')).toMatchObject([{ text: 'Here it is.' }]);
     await talk.close();
     expect(environment.pendingTimers).toBe(0);
   });

@@ -622,3 +622,22 @@ describe('P4: words that put off a result while it is told', () => {
     expect(asked()).toContain('42 sales');
   });
 });
+
+test('a reply that is called off before it begins is not heard when it begins after all', async () => {
+  const talk = voiceTalk();
+  await talk.start();
+  const heard: unknown[] = [];
+  talk.session.audioOut.subscribe((frame) => heard.push(frame));
+  await talk.say('hello');
+  expect(talk.asked()).toBe('reply');
+  await talk.session.sendText('no, wait');
+  await talk.environment.settle();
+  const { end } = talk.model().begin('Hello to you!', 2000);
+  end('cancelled');
+  await talk.environment.settle();
+  expect(heard).toEqual([]);
+  // The words that came instead are answered.
+  expect(talk.asked()).toBe('reply');
+  await talk.speak('I wait.');
+  expect(heard).not.toEqual([]);
+});

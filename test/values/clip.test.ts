@@ -12,6 +12,7 @@ test('a text that fits is left as it is', () => {
 test('a cut text says how much is missing, and holds no half character', () => {
   expect(clip('1234567', 4)).toBe('1234 [… 3 more characters]');
   expect(clip('123😀567', 4)).toBe('123 [… 5 more characters]');
+  expect(clip('123\u{10FFFF}567', 4)).toBe('123 [… 5 more characters]');
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), fc.nat(20), (text, most) => {
       const kept = head(text, most);

@@ -1,6 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { expect, test } from 'vitest';
-import { raceAbort } from '../../src/values/race-abort.ts';
+import { simulatedEnvironment } from '../../src/testing/index.ts';
+import { raceAbort, raceTime } from '../../src/values/race-abort.ts';
 import { deferred, macrotask, never, soon } from '../actors/model/fakes.ts';
 
 const listeners = (signal: AbortSignal): number => getEventListeners(signal, 'abort').length;
@@ -58,4 +59,15 @@ test('RACE-ABORT-3: work that fails after the abort, or before it was raced, is 
   } finally {
     process.off('unhandledRejection', listen);
   }
+});
+
+test('work that ends in time, however, leaves no timer', async () => {
+  const environment = simulatedEnvironment();
+  const { scheduler } = environment;
+  const limit = { timeoutMs: 1000, scheduler, late: () => new Error('late') };
+  await expect(raceTime(() => 'done', limit)).resolves.toBe('done');
+  await expect(raceTime(() => Promise.reject(new Error('no')), limit)).rejects.toThrow('no');
+  expect(environment.pendingTimers).toBe(0);
+  const raced = raceTime(() => never(), limit);
+  await Promise.all([expect(raced).rejects.toThrow('late'), environment.advance(1000)]);
 });

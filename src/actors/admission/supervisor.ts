@@ -218,10 +218,7 @@ export class Slots {
   /** Returns the slot, or leaves the queue. Idempotent. */
   release(session: string, id: string): void {
     const scope = this.#scopes.get(session);
-    if (!scope) {
-      if (this.#holders.delete(id)) this.#serve();
-      return;
-    }
+    if (!scope) return;
     scope.resumed.delete(id);
     scope.fresh.delete(id);
     if (!this.#someoneWaits(scope)) this.#waiting.delete(session);

@@ -42,6 +42,14 @@ describe('SUPERVISOR-1: a request is accepted or rejected, once', () => {
     expect(admit('3')).toEqual(rejected('SESSION_LIMIT', 'maxTotalPerSession is 2'));
   });
 
+  test('maxTotalPerSession: those of an earlier process count, ended or not', () => {
+    const { supervisor, admit } = supervised({ maxTotalPerSession: 4 });
+    supervisor.readmit('s', '1');
+    supervisor.remember('s', 2);
+    expect(admit('4')).toEqual(accepted);
+    expect(admit('5')).toEqual(rejected('SESSION_LIMIT', 'has had 4'));
+  });
+
   test('a refusal in the same step leaves no trace', () => {
     const { supervisor, admit } = supervised({ maxTotalPerSession: 1 });
     expect(admit('1')).toEqual(accepted);

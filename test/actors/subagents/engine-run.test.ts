@@ -397,7 +397,11 @@ describe('a run on an engine', () => {
   });
 
   test('RUN-WORKER-7: a step that is broken off already has that end once nothing else goes on', async () => {
-    const { environment, runtime, traveller, configs, jobs } = setUp();
+    const { environment, runtime, traveller } = setUp();
+    const { configs, model } = runsConformanceAgents((what) =>
+      what.endsWith('/charge') ? environment.advance(10) : Promise.resolve(),
+    );
+    const jobs = simulatedJobs({ handler: jobWorker({ environment, configs, model }) });
     const failed = { code: 'CANCELLED', message: 'broken off', retryable: false };
     const engine = simulatedRuns({
       environment,

@@ -278,6 +278,17 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
     ]);
   });
 
+  test('is silenced when other words were for the lead agent meanwhile', () => {
+    const { held, told, happen } = heldOf();
+    held.began('r');
+    happen(words('r', 'Premium.'));
+    held.silenceUnless(reader);
+    held.expectWanted();
+    happen(words('r', ' One moment.'));
+    happen(ended('r'));
+    expect(told).toEqual(['silenced r false', 'response.ended']);
+  });
+
   test.each([
     ['says more', () => words('r', 'Premium. One moment. It is booked!')],
     ['calls something', () => called('r', 'c1')],

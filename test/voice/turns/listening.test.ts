@@ -172,12 +172,27 @@ describe('LISTEN-2: a television', () => {
     expect(state().floor).toBe('user');
   });
 
+  test('is background for as long as it goes on, in pieces too', async () => {
+    const { model, hums, state } = await withTelevision();
+    for (const id of ['tv2', 'tv3', 'tv4']) {
+      model().speechStarted(id);
+      await hums(2500);
+      expect(state().floor).not.toBe('user');
+      model().speechEnded(id, '');
+      await hums(1000);
+    }
+  });
+
   test('a new connection knows nothing of it', async () => {
     const { model, hums, state } = await withTelevision();
     model().drop();
     await hums(2000);
-    model().speechStarted('u1');
+    // Its wire may count from the beginning again.
+    model().speechStarted('tv1');
     await hums(100);
     expect(state().floor).toBe('user');
+    model().speechEnded('tv1', '');
+    await hums(100);
+    expect(state().floor).not.toBe('user');
   });
 });
