@@ -120,6 +120,21 @@ test('FORGETTING-2: a session that another process has is left for the next time
   await expect(forgetSession('busy', { journal })).rejects.toMatchObject({ code: 'SCOPE_IN_USE' });
 });
 
+test('FORGETTING-2: the claim is given back, also where something cannot be deleted', async () => {
+  const claims: string[] = [];
+  const journal: Journal = {
+    ...memoryJournal(),
+    claim: (scope) => void claims.push(`claim ${scope}`),
+    release: (scope) => void claims.push(`release ${scope}`),
+  };
+  await forgetSession('a', { journal });
+  const full = new Error('the disk is away');
+  await expect(forgetSession('b', { journal, also: () => Promise.reject(full) })).rejects.toBe(
+    full,
+  );
+  expect(claims).toEqual(['claim a', 'release a', 'claim b', 'release b']);
+});
+
 test('arguments that make no sense are refused', async () => {
   const { clock } = simulatedEnvironment();
   const journal = memoryJournal();

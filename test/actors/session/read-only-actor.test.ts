@@ -97,6 +97,17 @@ test('HOST-1, VIEW-3: neither can any other actor, and all are one tree', async 
   await talk.close();
 });
 
+test('VIEW-2: the observers of a question complete when its session leaves, though it is open', async () => {
+  const talk = textTalk({ subagents: asking });
+  await talk.start();
+  await talk.type('use name');
+  const seen: string[] = [];
+  const question = talk.session.actor.system.get('question:sub_1.q1') as AnyActorRef;
+  question.subscribe({ complete: () => seen.push(String(question.getSnapshot().status)) });
+  await Promise.all([talk.session.suspend(), talk.environment.advance(1000)]);
+  expect(seen).toEqual(['stopped']);
+});
+
 describe('VIEW-3: the system of session.actor, without an inspector', () => {
   test('has the machines that are there, parked ones too, and follows them', async () => {
     const talk = textTalk({ subagents: asking });

@@ -1,5 +1,6 @@
 // Waiting for subagents: by an end, a question, the time; and never in a circle.
 
+import { getEventListeners } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { THE_LEAD } from '../../../src/actors/contracts/service-types.ts';
 import { by, puppets } from '../../support/puppets.ts';
@@ -70,6 +71,17 @@ describe('[M5] a wait', () => {
       ok: false,
       error: { code: 'CANCELLED' },
     });
+  });
+
+  test('WAITS-1: that has ended leaves no listener on a signal that lives on', async () => {
+    const { spawn, says, service } = puppets();
+    const id = spawn('a');
+    const { signal } = new AbortController();
+    const wait = service.await([id], THE_LEAD, { signal });
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    await says('a', 'done');
+    expect(await wait).toMatchObject({ why: 'ended' });
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
   test('[M16] many may wait; all are woken, each once', async () => {
