@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { CommitUnit, type Posted } from '../../../src/actors/runtime/commit-unit.ts';
 import { createHost } from '../../../src/actors/runtime/host.ts';
 import { Population } from '../../../src/actors/runtime/population.ts';
+import { Batches, defaultConsolidation } from '../../../src/actors/session/state/batches.ts';
 import { memoryJournal } from '../../../src/index.ts';
 import { questionMachine, toolCallMachine } from '../../../src/machines/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
@@ -29,6 +30,7 @@ function populated() {
   unit.start(() => {});
   return {
     environment,
+    host,
     population,
     unit,
     released,
@@ -138,4 +140,17 @@ test('sleeping and waking is no other life: the same events, the same state', ()
     'delivered',
   ]);
   expect(calls.population.stateOf('c')?.done).toBe(true);
+});
+
+test('BATCH-2: a call for the next request ends the wait for what the reply to this one still calls', () => {
+  const { unit, host } = populated();
+  const batches = new Batches(defaultConsolidation, unit, host);
+  const isReplying = () =>
+    ['batch_a', 'batch_b'].map((id) => batches.contextOf(id)?.isReplying ?? null);
+  const join = (callId: string, requestId: string): void =>
+    unit.start(() => batches.join({ callId, requestId, isConsolidated: true, at: 0 }, true));
+  join('a', 'first');
+  expect(isReplying()).toEqual([true, null]);
+  join('b', 'second');
+  expect(isReplying()).toEqual([false, true]);
 });

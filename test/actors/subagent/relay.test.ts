@@ -794,4 +794,29 @@ describe('what a session leaves behind', () => {
       expect(discarded).toHaveLength(discards);
     },
   );
+
+  test('is let go if it opens after the subagent was cancelled', async () => {
+    const agent = scriptedRelay();
+    const releases: string[] = [];
+    const opening = Promise.withResolvers<void>();
+    const relay: Relay = {
+      name: agent.name,
+      capabilities: agent.capabilities,
+      start: async (start) => {
+        const session = await agent.start(start);
+        await opening.promise;
+        return Object.assign(session, {
+          release: async (why: 'ended' | 'suspended') => void releases.push(why),
+        });
+      },
+    };
+    const { subagent, environment, result } = loneSubagent({ relay }, () => ({ text: '' }));
+    await environment.settle();
+    subagent.cancel('enough');
+    expect((await result).status).toBe('cancelled');
+    expect(releases).toEqual([]);
+    opening.resolve();
+    await environment.settle();
+    expect(releases).toEqual(['suspended']);
+  });
 });

@@ -249,7 +249,7 @@ describe('P7: a budget is one for a subtree', () => {
         worker: { script: hiring('helper') },
         helper: { script: () => say('Never.') },
       },
-      { budget: { agents: 2 } },
+      { budget: { agents: 2 }, constraints: { maxTotalPerSession: 3 } },
     );
     start('boss');
     await environment.advance(1_000);
@@ -257,6 +257,7 @@ describe('P7: a budget is one for a subtree', () => {
       'accepted',
       'rejected',
     ]);
+    // What was refused used up nothing: the third is still refused for the budget, not for the limit.
     expect(start('helper')).toMatchObject({ error: { code: 'BUDGET_EXCEEDED' } });
   });
 
