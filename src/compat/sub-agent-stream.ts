@@ -92,13 +92,15 @@ export function streamChunks(event: SubagentChunk, serviceId: string): SubAgentS
     const { type, ...data } = rest;
     return [{ type: 'custom', ...agent, name: type, data }];
   }
-  const { status, output, error } = rest.outcome;
-  if (status === 'completed')
+  const { outcome } = rest;
+  if (outcome.status === 'completed') {
+    const { output } = outcome;
     return [
       { type: 'output', ...agent, output },
       { type: 'subagent_end', ...child, success: true, result: output },
     ];
-  const { code = 'INTERNAL', message = status } = error ?? {};
+  }
+  const { code, message } = outcome.error;
   return [
     { type: 'error', ...agent, code, message },
     { type: 'subagent_end', ...child, success: false, error: message },

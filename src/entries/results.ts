@@ -1,7 +1,11 @@
 // `offstage/results`: claims of subagents, large outputs, earlier work, details of failures.
 
 export { isLargeOutput } from '../memory/large-output.ts';
-export type { LargeOutput } from '../actors/contracts/outcome.ts';
+export type {
+  CompletedOutcome,
+  LargeOutput,
+  UnfinishedOutcome,
+} from '../actors/contracts/outcome.ts';
 export { speakable } from '../memory/speakable.ts';
 export type { OutcomeOptions } from '../results/outcome-processor.ts';
 export { verifyClaims } from '../results/verify-claims.ts';

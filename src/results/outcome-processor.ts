@@ -23,6 +23,7 @@ import type {
   LedgerEntry,
   Outcome,
   ProgressLine,
+  UnfinishedOutcome,
 } from '../actors/contracts/outcome.ts';
 import type { SubagentTask } from '../actors/contracts/task.ts';
 import type { NoteWriter } from '../actors/notes/note-marks.ts';
@@ -361,7 +362,7 @@ function withVerification(outcome: Outcome, verification: ClaimVerification): Ou
   return claims.length === 0 && !incomplete ? outcome : { ...outcome, verification };
 }
 
-function explained(outcome: Outcome, run: EndedRun): Outcome {
+function explained(outcome: UnfinishedOutcome, run: EndedRun): Outcome {
   return { ...outcome, diagnostics: { ...failureDetails(outcome, run), reference: null } };
 }
 
@@ -399,12 +400,10 @@ async function withBoundedResult(outcome: Outcome, keeping: Keeping): Promise<Ou
     ? await largeOutput(output, whole, { ...keeping, key: RESULT_KEY })
     : await largeOutput(text, text, { ...keeping, key: RESULT_KEY });
   const summary = own ?? speakable(isOutputLarge ? output : text);
-  return {
-    ...outcome,
-    output: isOutputLarge ? large : outcome.output,
-    text: isTextLarge ? shortened(summary, large) : text,
-    summary,
-  };
+  const words = { text: isTextLarge ? shortened(summary, large) : text, summary };
+  return outcome.status === 'completed' && isOutputLarge
+    ? { ...outcome, ...words, output: large }
+    : { ...outcome, ...words };
 }
 
 function shortened(
@@ -473,13 +472,13 @@ const reasonOfCode: ReadonlyMap<string, FailureReason> = new Map([
 const RECENT = 10;
 
 /** Builds the record of a run that did not succeed. */
-export function failureDetails(outcome: Outcome, facts: RunFacts): FailureDetails {
+export function failureDetails(outcome: UnfinishedOutcome, facts: RunFacts): FailureDetails {
   const { error, steps, toolLedger, partial, usage } = outcome;
   const last = toolLedger.at(-1);
   return {
     reason: reasonOf(outcome),
-    code: error?.code ?? outcome.status.toUpperCase(),
-    message: clip(error?.message ?? `It ended as ${outcome.status}`, 1000),
+    code: error.code,
+    message: clip(error.message, 1000),
     description: clip(facts.description, 500),
     steps,
     toolCalls: toolLedger.length,
@@ -495,10 +494,10 @@ export function failureDetails(outcome: Outcome, facts: RunFacts): FailureDetail
   };
 }
 
-function reasonOf({ status, error }: Outcome): FailureReason {
+function reasonOf({ status, error }: UnfinishedOutcome): FailureReason {
   if (status === 'timed_out') return 'timeout';
   if (status === 'cancelled' || status === 'lost') return status;
-  return reasonOfCode.get(error?.code ?? '') ?? 'exception';
+  return reasonOfCode.get(error.code) ?? 'exception';
 }
 
 function lastTool({ toolName, input, status, calledAt, settledAt }: LedgerEntry): LastTool {

@@ -2,7 +2,7 @@ import { from, toArray, lastValueFrom } from 'rxjs';
 import { describe, expect, test } from 'vitest';
 import { streamChunks, subAgentStream } from '../../src/compat/sub-agent-stream.ts';
 import type { SubagentChunk } from '../../src/actors/contracts/service-types.ts';
-import type { Outcome } from '../../src/actors/contracts/outcome.ts';
+import { completedOutcome, unfinishedOutcome } from '../support/outcomes.ts';
 
 const base = {
   subagentId: 'child',
@@ -20,18 +20,6 @@ const ofChild = {
   toolCallId: 's1',
   timestamp: 7,
 };
-
-function outcome(more: Partial<Outcome>): Outcome {
-  return {
-    status: 'completed',
-    output: null,
-    text: '',
-    steps: 1,
-    usage: { inputTokens: 0, outputTokens: 0, totalTokens: 0 },
-    toolLedger: [],
-    ...more,
-  };
-}
 
 function chunks(more: object, serviceId = 'service') {
   return streamChunks({ ...base, ...more } as SubagentChunk, serviceId);
@@ -69,7 +57,7 @@ describe('[H6 H22] chunks', () => {
 
   test('a result is an output, then the end', () => {
     const output = { summary: 'ab' };
-    expect(chunks({ type: 'ended', outcome: outcome({ output }) })).toEqual([
+    expect(chunks({ type: 'ended', outcome: completedOutcome('', { output }) })).toEqual([
       { type: 'output', ...own, output },
       { type: 'subagent_end', ...ofChild, success: true, result: output },
     ]);
@@ -77,7 +65,9 @@ describe('[H6 H22] chunks', () => {
 
   test('[H10] a failure is an error, then the end with the message', () => {
     const error = { code: 'STEP_LIMIT', message: 'Max steps exceeded', retryable: false };
-    expect(chunks({ type: 'ended', outcome: outcome({ status: 'failed', error }) })).toEqual([
+    expect(
+      chunks({ type: 'ended', outcome: unfinishedOutcome({ status: 'failed', error }) }),
+    ).toEqual([
       { type: 'error', ...own, code: 'STEP_LIMIT', message: 'Max steps exceeded' },
       { type: 'subagent_end', ...ofChild, success: false, error: 'Max steps exceeded' },
     ]);
@@ -90,7 +80,7 @@ describe('[H6 H22] chunks', () => {
   });
 
   test('every chunk says whose it is, of what type, and when', () => {
-    for (const chunk of chunks({ type: 'ended', outcome: outcome({}) })) {
+    for (const chunk of chunks({ type: 'ended', outcome: completedOutcome('') })) {
       expect('agentId' in chunk ? chunk.agentId : chunk.subAgentId).toBe('child');
       expect(chunk).toMatchObject({ agentType: 'summarizer', timestamp: 7 });
     }
@@ -101,7 +91,7 @@ test('SUB-AGENT-STREAM-2: chunks come in the order of the events', async () => {
   const events = from([
     { ...base, type: 'spawned', input: {} },
     { ...base, subagentId: 'other', type: 'spawned', input: {} },
-    { ...base, type: 'ended', outcome: outcome({}) },
+    { ...base, type: 'ended', outcome: completedOutcome('') },
   ] as SubagentChunk[]);
   const all = await lastValueFrom(subAgentStream({ id: 's', events }).pipe(toArray()));
   expect(all.map(({ type }) => type)).toEqual([

@@ -8,10 +8,10 @@ import {
   readable,
   withPriorWork,
 } from '../../src/results/prior-work.ts';
-import type { Outcome } from '../../src/actors/contracts/outcome.ts';
 import { namespaceOf } from '../../src/memory/keys.ts';
 import { workingMemory } from '../../src/memory/working-memory.ts';
 import { simulatedEnvironment } from '../../src/testing/index.ts';
+import { completedOutcome, unfinishedOutcome } from '../support/outcomes.ts';
 
 const steps = fc.array(fc.constantFrom('a', 'b', 'c'), { maxLength: 2 });
 const family = fc.record({
@@ -25,29 +25,18 @@ const family = fc.record({
   hasTool: fc.boolean(),
 });
 
-const outcome = (more: Partial<Outcome>): Outcome => ({
-  status: 'completed',
-  output: 'x',
-  text: 'x',
-  steps: 1,
-  usage: { inputTokens: 0, outputTokens: 0, totalTokens: 0 },
-  toolLedger: [],
-  ...more,
-});
-
 describe('[R26] where the prior work comes from', () => {
   test('results of those that have ended, with what can be read in full', () => {
     const large = { truncated: true, reference: 'subagent/b/final-result', howToRead: '' };
     const base = { name: 'n', task: 't', endedAt: 5 };
     const results = priorResults([
-      { ...base, id: 'a', outcome: outcome({}) },
-      { ...base, id: 'b', outcome: outcome({ output: large }) },
+      { ...base, id: 'a', outcome: completedOutcome('x') },
+      { ...base, id: 'b', outcome: completedOutcome('x', { output: large }) },
       {
         ...base,
         id: 'c',
-        outcome: outcome({
+        outcome: unfinishedOutcome({
           status: 'failed',
-          text: '',
           partial: 'half',
           error: { code: 'E', message: 'boom', retryable: false },
         }),

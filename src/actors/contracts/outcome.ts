@@ -49,14 +49,33 @@ export interface LargeOutput {
   readonly excerpt: string;
 }
 
-/** `Output`: the type of the output schema, where the compiler knows it. */
-export interface Outcome<Output = unknown> {
-  readonly status: Ending['status'];
+/**
+ * The end of a subagent: `status` tells which of the two it is. `Output`: the type of the output schema, where the
+ * compiler knows it.
+ */
+export type Outcome<Output = unknown> = CompletedOutcome<Output> | UnfinishedOutcome;
+
+/** The end of a subagent with a result. */
+export interface CompletedOutcome<Output = unknown> extends OutcomeFacts {
+  readonly status: 'completed';
   /**
-   * The result: text, or the value of the output schema; `LargeOutput` if it was too large to pass on and was
-   * stored in working memory. Null unless completed.
+   * The result: text, or the value of the output schema; `LargeOutput` if it was too large to pass on, and was stored in
+   * working memory or cut.
    */
-  readonly output: Output | LargeOutput | null;
+  readonly output: Output | LargeOutput;
+  readonly error?: undefined;
+}
+
+/** The end of a subagent without a result. */
+export interface UnfinishedOutcome extends OutcomeFacts {
+  readonly status: Exclude<Ending['status'], 'completed'>;
+  readonly output: null;
+  /** The reason. */
+  readonly error: Failure;
+}
+
+/** The properties of both. */
+interface OutcomeFacts {
   /** The result in words that can be spoken. Empty unless completed. */
   readonly text: string;
   /** The result in a sentence or two that can be spoken, if the subagent gave a summary. */
@@ -65,7 +84,6 @@ export interface Outcome<Output = unknown> {
   readonly artifacts?: readonly Artifact[];
   /** The last text of a subagent that did not complete. */
   readonly partial?: string;
-  readonly error?: Failure;
   /** The number of model steps begun. */
   readonly steps: number;
   readonly usage: Usage;
@@ -78,6 +96,23 @@ export interface Outcome<Output = unknown> {
   readonly diagnostics?: FailureDetails & { readonly reference: string | null };
   /** The entries that it left in working memory: full keys, at most 20. */
   readonly notes?: readonly string[];
+}
+
+/** An outcome as journals and engines have it: an older version stored ends without an error. */
+export type StoredOutcome =
+  | Outcome
+  | (Omit<UnfinishedOutcome, 'error'> & { readonly error?: Failure | null });
+
+/** Reads an outcome from a journal or an engine. */
+export function readOutcome(stored: StoredOutcome): Outcome {
+  if (stored.status === 'completed') return stored;
+  return { ...stored, output: null, error: stored.error ?? unnamedFailure(stored.status) };
+}
+
+/** Returns the error of an end that has none of its own. */
+export function unnamedFailure(status: UnfinishedOutcome['status']): Failure {
+  const code = status === 'cancelled' ? 'CANCELLED' : 'INTERNAL';
+  return { code, message: `It ended as ${status}`, retryable: false };
 }
 
 /** The reason why a call was run or not run. */

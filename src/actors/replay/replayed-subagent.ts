@@ -10,7 +10,7 @@ import {
 } from '../../machines/index.ts';
 import { askOf } from '../../machines/subagent-setup.ts';
 import { raisedLimits } from '../contracts/config.ts';
-import type { Outcome } from '../contracts/outcome.ts';
+import { readOutcome, type Outcome } from '../contracts/outcome.ts';
 import { journalCut } from '../ports/journal-error.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { CommitUnit, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
@@ -90,7 +90,8 @@ export class ReplayedSubagent implements UnitBody {
     const { rest, ...begun } = record;
     if (!('outcome' in rest)) return new ReplayedSubagent(scope, { ...begun, rest }, rest.seq);
     const { name, parentId, callId, task, budget } = record.birth;
-    const { outcome, step } = rest;
+    const { step } = rest;
+    const outcome = readOutcome(rest.outcome);
     return {
       ...(budget && { budget }),
       id: record.id,

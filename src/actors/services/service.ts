@@ -32,7 +32,7 @@ import {
   type Unstamped,
 } from '../../machines/index.ts';
 import { CapacityError, OffstageError, ProtocolError } from '../../values/errors.ts';
-import type { Outcome } from '../contracts/outcome.ts';
+import { readOutcome, type Outcome } from '../contracts/outcome.ts';
 import type { DroppedEvent, ServiceView } from '../contracts/session-views.ts';
 import type { EventReceipt, ExternalEvent } from '../ports/event-source.ts';
 import type { JournalEntry } from '../ports/journal.ts';
@@ -246,7 +246,8 @@ export class Service implements UnitBody {
       this.#begin({ snapshot });
     } else this.unit.start(() => this.#begin({ input: this.#limits }));
     this.#events.clear();
-    for (const { eventId, ...record } of rest?.events ?? []) this.#events.set(eventId, record);
+    for (const { eventId, event, outcome } of rest?.events ?? [])
+      this.#events.set(eventId, { event, outcome: outcome && readOutcome(outcome) });
   }
 
   /**
@@ -467,7 +468,7 @@ export class Service implements UnitBody {
       this.#events.set(event.eventId, { event: event.event, outcome: null });
     else if (event.type === 'invocation.ended') {
       const record = this.#events.get(event.eventId);
-      if (record) record.outcome = event.outcome;
+      if (record) record.outcome = readOutcome(event.outcome);
     }
   }
 
@@ -488,7 +489,7 @@ export class Service implements UnitBody {
       this.#ports.tell(this, eventId, event, told);
       return;
     }
-    const { code, message } = outcome.error ?? { code: 'INTERNAL', message: outcome.status };
+    const { code, message } = outcome.error;
     this.#counts.failed += 1;
     this.#host.report(new OffstageError(code, message), `service ${this.name}, ${eventId}`);
     const isUrgent = event.priority === 'urgent';

@@ -1,23 +1,20 @@
 // Builds the outcome of a subagent from the ending of its machine and the content of its log.
 
 import type { Ending, Failure } from '../../machines/index.ts';
-import type { Outcome } from '../contracts/outcome.ts';
+import {
+  unnamedFailure,
+  type CompletedOutcome,
+  type Outcome,
+  type UnfinishedOutcome,
+} from '../contracts/outcome.ts';
 import type { SubagentLog } from './subagent-log.ts';
 
 /** Closes the log and builds the outcome from it. */
 export function outcomeOf(ending: Ending, log: SubagentLog): Outcome {
   const { status, steps } = ending;
-  const error = ending.error && explained(ending.error, log);
-  const result = status === 'completed' ? completed(log) : unfinished(log);
+  const end = status === 'completed' ? completed(log) : unfinished(status, ending.error, log);
   log.abandonCalls();
-  return {
-    status,
-    ...result,
-    ...(error ? { error } : {}),
-    steps,
-    usage: log.usage,
-    toolLedger: log.ledger,
-  };
+  return { ...end, steps, usage: log.usage, toolLedger: log.ledger };
 }
 
 /** A model that has used up its steps on answers that were not accepted: the reason is the last one's. */
@@ -27,14 +24,16 @@ function explained(error: Failure, log: SubagentLog): Failure {
   return { ...error, message: `${error.message}; its answer was not accepted: ${refusal}` };
 }
 
-type Result = Pick<Outcome, 'output' | 'text' | 'summary' | 'artifacts' | 'partial'>;
+type Facts = 'steps' | 'usage' | 'toolLedger';
 
-function completed(log: SubagentLog): Result {
+function completed(log: SubagentLog): Omit<CompletedOutcome, Facts> {
+  const status = 'completed';
   const handedIn = log.complete();
   if (handedIn === null)
-    return { output: log.result === undefined ? log.text : log.result, text: log.text };
+    return { status, output: log.result === undefined ? log.text : log.result, text: log.text };
   const { result, summary, artifacts } = handedIn;
   return {
+    status,
     output: result,
     text: typeof result === 'string' ? result : (summary ?? JSON.stringify(result)),
     ...(summary === undefined ? {} : { summary }),
@@ -42,6 +41,17 @@ function completed(log: SubagentLog): Result {
   };
 }
 
-function unfinished({ text }: SubagentLog): Result {
-  return { output: null, text: '', ...(text === '' ? {} : { partial: text }) };
+function unfinished(
+  status: UnfinishedOutcome['status'],
+  error: Failure | undefined,
+  log: SubagentLog,
+): Omit<UnfinishedOutcome, Facts> {
+  const { text } = log;
+  return {
+    status,
+    output: null,
+    text: '',
+    ...(text === '' ? {} : { partial: text }),
+    error: error ? explained(error, log) : unnamedFailure(status),
+  };
 }

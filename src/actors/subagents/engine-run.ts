@@ -18,7 +18,7 @@ import { backoffMs } from '../../machines/index.ts';
 import { CancelledError, ConfigurationError, isA, messageOf } from '../../values/errors.ts';
 import { shown } from '../../values/plain-checks.ts';
 import { reporter } from '../../values/reporter.ts';
-import type { Outcome } from '../contracts/outcome.ts';
+import { readOutcome, type Outcome, type StoredOutcome } from '../contracts/outcome.ts';
 import type { AskedQuestion } from '../contracts/records.ts';
 import type { Environment } from '../ports/environment.ts';
 import { JobError, readFrom } from '../ports/jobs.ts';
@@ -41,7 +41,7 @@ export interface EngineRunOptions extends Pick<ProgramHandlers, 'onQuestion' | '
   readonly onError?: ((error: unknown, where: string) => void) | undefined;
 }
 
-const outcomeSchema = z.custom<Outcome>(
+const outcomeSchema = z.custom<StoredOutcome>(
   (outcome) => outcomeShape.safeParse(outcome).success,
   'expected an outcome: both ends need the same packing',
 );
@@ -181,7 +181,8 @@ class Asking {
           this.#view = view;
           this.#tell();
         }
-        if (view.outcome !== null) return readFrom(engine.name, outcomeSchema, view.outcome);
+        if (view.outcome !== null)
+          return readOutcome(readFrom(engine.name, outcomeSchema, view.outcome));
         if (view.turn > after) {
           after = view.turn;
           looks = 0;

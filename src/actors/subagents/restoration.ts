@@ -14,7 +14,7 @@ import { messageOf } from '../../values/errors.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { misshapen } from '../runtime/event-shapes.ts';
 import { raisedLimits, type SubagentConfig, type SubagentDefinition } from '../contracts/config.ts';
-import type { Outcome } from '../contracts/outcome.ts';
+import { readOutcome, type Outcome } from '../contracts/outcome.ts';
 import { Subagent } from '../subagent/subagent.ts';
 import { spawnedShape, SPAWNED, type SpawnedEvent } from '../subagent/subagent-events.ts';
 import type { SubagentHost } from './subagent-host.ts';
@@ -195,9 +195,10 @@ function restoreOne(
 function restoreEnded(
   host: SubagentHost,
   record: SubagentRecord,
-  { outcome, endedAt, deliveredAt, step }: EndedSnapshot,
+  { outcome: stored, endedAt, deliveredAt, step }: EndedSnapshot,
   restored: MutableRestored,
 ): void {
+  const outcome = readOutcome(stored);
   const { path: scope, registry, supervisor, budgets } = host;
   const { id, parentId, admission } = record;
   const { totalTokens: tokens, cost = 0 } = outcome.usage;

@@ -14,7 +14,7 @@ import { raceAbort } from '../../values/race-abort.ts';
 import { defaultSessionLimits } from '../admission/limits.ts';
 import { createRuntime } from '../admission/runtime.ts';
 import type { SubagentConfig } from '../contracts/config.ts';
-import type { Outcome } from '../contracts/outcome.ts';
+import { readOutcome, type Outcome, type StoredOutcome } from '../contracts/outcome.ts';
 import type { AskedQuestion } from '../contracts/records.ts';
 import { THE_LEAD } from '../contracts/service-types.ts';
 import { runOfItsOwn, subAgentOf, type OnParentClose } from '../model/tool-flags.ts';
@@ -90,7 +90,8 @@ export function standInsOf(known: ReadonlyMap<string, SubagentConfig>): StandIns
 }
 
 /** The answer of the one step of a stand-in. */
-function endOf(outcome: Outcome | null): JobEnd {
+function endOf(stored: StoredOutcome | null): JobEnd {
+  const outcome = stored && readOutcome(stored);
   if (outcome?.status === 'completed') {
     const text = JSON.stringify(outcome.output);
     const message = { role: 'assistant', content: text };
@@ -106,8 +107,8 @@ function endOf(outcome: Outcome | null): JobEnd {
     };
   }
   const { code, message } = outcome?.error ?? {
-    code: outcome ? 'CANCELLED' : 'JOB_LOST',
-    message: outcome ? `The subagent was ${outcome.status}` : 'The engine lost the subagent',
+    code: 'JOB_LOST',
+    message: 'The engine lost the subagent',
   };
   return { failed: { code, message, retryable: false } };
 }
@@ -313,7 +314,7 @@ export class RunPlay {
       for (const { key, end } of news.ends) this.#wanted.get(key)?.settle(end);
     if (news.type === 'child')
       for (const { child, settle } of this.#children.values())
-        if (child.order.id === news.id) settle(endOf(news.outcome as Outcome | null));
+        if (child.order.id === news.id) settle(endOf(news.outcome as StoredOutcome | null));
     if (news.type === 'answered') this.#asked.get(news.answer.requestId)?.answer(news.answer);
   }
 
@@ -562,7 +563,7 @@ export class RunPlay {
     const { order, news } = this.#turn;
     const { id: subagentId, definition, task } = subagent;
     const id = childIdOf(order.id, subagentId);
-    if (news.type === 'child' && news.id === id) return endOf(news.outcome as Outcome | null);
+    if (news.type === 'child' && news.id === id) return endOf(news.outcome as StoredOutcome | null);
     // RUN-WORKER-5
     const bounds = this.#service.boundsOf(subagentId);
     if (!bounds) throw new OffstageError('INTERNAL', `there is no subagent ${subagentId}`);

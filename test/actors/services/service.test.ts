@@ -2,7 +2,8 @@
 
 import { describe, expect, test } from 'vitest';
 import { checkServiceConfig, defineService } from '../../../src/actors/services/service-config.ts';
-import { ManualSource, order, outcomeOf, serviceStage } from './support.ts';
+import { ManualSource, order, serviceStage } from './support.ts';
+import { completedOutcome, unfinishedOutcome } from '../../support/outcomes.ts';
 
 describe('[B76] events become invocations', () => {
   test('one after the other, in the order of arrival, urgent first', async () => {
@@ -132,10 +133,7 @@ describe('[BW32] no event is lost silently', () => {
   test('a failed agent is counted and reported; of an urgent event the user is told', async () => {
     const stage = serviceStage();
     await stage.start();
-    const failed = outcomeOf('', {
-      status: 'failed',
-      error: { code: 'MODEL_ERROR', message: 'the provider is down', retryable: true },
-    });
+    const failed = unfinishedOutcome({ status: 'failed' });
     await stage.emit(order());
     await stage.end(failed);
     await stage.emit(order({}, { priority: 'urgent' }));
@@ -150,7 +148,7 @@ describe('[BW32] no event is lost silently', () => {
     const stage = serviceStage();
     await stage.start();
     await stage.emit(order());
-    await stage.end(outcomeOf('', { status: 'cancelled' }));
+    await stage.end(unfinishedOutcome({ status: 'cancelled' }));
     expect(stage.dropped).toMatchObject([{ reason: 'cancelled' }]);
     expect(stage.service.view.counts).toMatchObject({ dropped: 1, told: 0, failed: 0 });
   });
@@ -172,10 +170,10 @@ describe('[BW32] no event is lost silently', () => {
 
 describe('nothing to tell', () => {
   test.each([
-    ['as text', outcomeOf('{"notify": false}')],
-    ['in a code block', outcomeOf('```json\n{"notify": false}\n```')],
-    ['as structured output', outcomeOf('{"notify":false}', { output: { notify: false } })],
-    ['by a text without words', outcomeOf('{"notify":true,"text":" "}')],
+    ['as text', completedOutcome('{"notify": false}')],
+    ['in a code block', completedOutcome('```json\n{"notify": false}\n```')],
+    ['as structured output', completedOutcome('{"notify":false}', { output: { notify: false } })],
+    ['by a text without words', completedOutcome('{"notify":true,"text":" "}')],
   ])('tells nothing: %s', async (_how, outcome) => {
     const stage = serviceStage();
     await stage.start();
@@ -186,10 +184,10 @@ describe('nothing to tell', () => {
   });
 
   test.each([
-    ['words', outcomeOf(' Order 7 is late. '), 'Order 7 is late.'],
-    ['a structured notice', outcomeOf('{"notify":true,"text":"Late."}'), 'Late.'],
-    ['other JSON', outcomeOf('{"late": true}'), '{"late": true}'],
-    ['a summary', outcomeOf('{"late": true}', { summary: 'Late.' }), 'Late.'],
+    ['words', completedOutcome(' Order 7 is late. '), 'Order 7 is late.'],
+    ['a structured notice', completedOutcome('{"notify":true,"text":"Late."}'), 'Late.'],
+    ['other JSON', completedOutcome('{"late": true}'), '{"late": true}'],
+    ['a summary', completedOutcome('{"late": true}', { summary: 'Late.' }), 'Late.'],
   ])('anything else is told: %s', async (_what, outcome, text) => {
     const stage = serviceStage();
     await stage.start();

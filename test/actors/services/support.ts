@@ -17,6 +17,7 @@ import { Service } from '../../../src/actors/services/service.ts';
 import type { Outcome } from '../../../src/actors/contracts/outcome.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { gatedJournal } from '../../support/journals.ts';
+import { completedOutcome } from '../../support/outcomes.ts';
 import type { DroppedEvent, ServiceView } from '../../../src/actors/contracts/session-views.ts';
 
 export const order = (data: unknown = {}, rest: Partial<ExternalEvent> = {}): ExternalEvent => ({
@@ -25,12 +26,6 @@ export const order = (data: unknown = {}, rest: Partial<ExternalEvent> = {}): Ex
   data,
   ...rest,
 });
-
-const usage = { inputTokens: 0, outputTokens: 0, totalTokens: 0 };
-
-export function outcomeOf(text: string, rest: Partial<Outcome> = {}): Outcome {
-  return { status: 'completed', output: text, text, steps: 1, usage, toolLedger: [], ...rest };
-}
 
 /** A source under the test's control. */
 export class ManualSource implements EventSourceConfig {
@@ -87,7 +82,7 @@ export function serviceStage(
   const service = new Service(host, 'ses', definition, {
     invoke: (own, eventId, event) => {
       invoked.push({ eventId, event });
-      if (autoEnd) own.ended(eventId, outcomeOf(`seen ${JSON.stringify(event.data)}`));
+      if (autoEnd) own.ended(eventId, completedOutcome(`seen ${JSON.stringify(event.data)}`));
     },
     leave: (eventId) => left.push(eventId),
     tell: (_own, _eventId, { priority }, text) => told.push({ text, priority }),
@@ -121,7 +116,7 @@ export function serviceStage(
     },
     async end(outcome: Outcome | string) {
       const { eventId = '' } = invoked.at(-1) ?? {};
-      service.ended(eventId, typeof outcome === 'string' ? outcomeOf(outcome) : outcome);
+      service.ended(eventId, typeof outcome === 'string' ? completedOutcome(outcome) : outcome);
       await environment.settle();
     },
     /** Stops it; true once nothing is left of it. */

@@ -37,6 +37,7 @@ import type {
 } from '../../contracts/records.ts';
 import type { EventFor, Received, SessionMessage } from '../../contracts/session-protocol.ts';
 import type { BudgetLimits } from '../../contracts/config.ts';
+import { readOutcome } from '../../contracts/outcome.ts';
 import { addLeadUsage, NO_LEAD_USAGE, type LeadUsage } from '../../contracts/usage.ts';
 import {
   resultWords,
@@ -180,7 +181,10 @@ export class SessionRecords {
     this.#successor = snapshot.successor;
     for (const question of snapshot.questions)
       this.questions.set(question.requestId, { ...question });
-    for (const call of snapshot.calls) this.calls.set(call.callId, { ...call });
+    for (const call of snapshot.calls) {
+      const outcome = call.outcome && readOutcome(call.outcome);
+      this.calls.set(call.callId, { ...call, outcome });
+    }
     for (const delivery of snapshot.deliveries) this.deliveries.set(delivery.deliveryId, delivery);
     this.#conversation.restore(snapshot.conversation);
   }
@@ -462,7 +466,7 @@ function applyToCall(call: CallRecord, event: EventFor<`call:${string}`> & Stamp
       call.subagentId = event.subagentId;
       break;
     case 'subagent.ended':
-      call.outcome = event.outcome;
+      call.outcome = readOutcome(event.outcome);
       call.endedAt = event.at;
       break;
     case 'delivery.settled':
