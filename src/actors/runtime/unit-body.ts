@@ -35,7 +35,7 @@ export interface UnitBody {
    * Reports an event without effect. `error`: the unit could not judge it, or set its entry aside; null: it
    * was meant for a state that is over.
    */
-  ignored?(event: UnitEvent, error: Error | null): void;
+  readonly ignored?: ((event: UnitEvent, error: Error | null) => void) | undefined;
   /** Applies the event; its effects are posted to the unit meanwhile. */
   apply(actor: string, event: UnitEvent & Stamped): void;
   /**
@@ -58,7 +58,7 @@ export interface UnitBody {
    * Restores the unit without an entry that was half folded and then set aside. No event is handled until it
    * resolves. Absent: the unit ends in this process, by `crashed`.
    */
-  restoreWithout?(entry: SetAsideEntry): Promise<void>;
+  readonly restoreWithout?: ((entry: SetAsideEntry) => Promise<void>) | undefined;
   /**
    * Called in a refold if the unit had ended with an entry that was set aside. Absent: the next process
    * continues it.

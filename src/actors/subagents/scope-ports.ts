@@ -58,7 +58,7 @@ export interface ScopePorts {
   /** Subagents do their steps as jobs here, whatever their configurations say. @defaultValue false */
   readonly stepsAreJobs?: boolean;
   /** Keys of the calls that the user denied above the subagents of this scope. @defaultValue none */
-  readonly denied?: ReadonlySet<string>;
+  readonly denied?: ReadonlySet<string> | undefined;
   /** Tells, after a crash, whether the end of a subagent was reported. @defaultValue true */
   knowsEnd?(id: string, callId: string | null): boolean;
   /** Returns the outcome that was reported, where it is kept. */

@@ -1,0 +1,69 @@
+// A library that exports what it has made with Offstage, without writing down its types: the compiler must be able to name
+// them. scripts/consumer-types.ts compiles it.
+
+import { tool } from 'ai';
+import {
+  createRuntime,
+  createSubAgentTool,
+  createSubagentService,
+  defineSubagent,
+  defineTool,
+  memoryJournal,
+  runSubagent,
+  TextSession,
+  type Outcome,
+} from 'offstage';
+import { isLargeOutput } from 'offstage/results';
+import { scriptedModel, simulatedEnvironment } from 'offstage/testing';
+import { z } from 'zod';
+
+export const model = scriptedModel({ otherwise: [{ text: 'Done.' }] });
+export const runtime = createRuntime({ journal: memoryJournal() });
+
+export const counter = defineSubagent({
+  name: 'counter',
+  instructions: 'Count what you are asked to count.',
+  outputSchema: z.object({ count: z.number() }),
+  tools: {
+    list: tool({
+      description: 'Lists',
+      inputSchema: z.object({ folder: z.string() }),
+      execute: async ({ folder }) => [folder.toUpperCase()],
+    }),
+  },
+});
+
+export const count = defineTool({
+  name: 'count',
+  description: 'Count',
+  parameters: z.object({ what: z.string() }),
+  execute: ({ what }) => ({ seen: what.length }),
+});
+
+export const session = new TextSession({
+  model,
+  agents: [{ name: 'assistant', instructions: 'You help.', tools: [count] }],
+  subagentConfigs: { count: counter },
+});
+
+export const run = (task: string) => runSubagent(counter, task, { model, runtime });
+export const ended = async (task: string) => {
+  const outcome = await run(task).result;
+  if (outcome.status !== 'completed') return outcome;
+  const { output } = outcome;
+  return isLargeOutput(output) ? output.excerpt : output.count + 1;
+};
+export const finished = (outcome: Outcome<{ count: number }>) =>
+  outcome.status === 'completed' ? outcome : null;
+export const service = createSubagentService({ runtime, model, configs: { counter } });
+export const asTool = createSubAgentTool(counter, z.object({ what: z.string() }));
+export const environment = simulatedEnvironment();
+
+export const texts: string[] = [];
+export const subscription = session.parts.subscribe((part) => {
+  if (part.type === 'text.done') texts.push(part.text);
+});
+export const asked = session.events.subscribe((event) => {
+  if (event.type === 'subagent.ended' && event.outcome.status !== 'completed')
+    texts.push(event.outcome.error.message);
+});

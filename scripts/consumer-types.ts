@@ -1,0 +1,147 @@
+// Compiles programs of users against the declarations of the build, as strictly as the compiler can be told to, in both
+// resolutions, with the newest and the oldest TypeScript: an import of each entry, every example, and a library that exports
+// what it has made (scripts/consumer-library.ts). Errors in the declarations of dependencies are not counted: docs/guide/deploying.md
+// names them. Then reads which packages the declarations of each entry import: an app that has not installed the optional
+// peers of other entries must compile. Needs the build.
+
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import process, { stdout } from 'node:process';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const folder = join(root, '.consumers');
+
+interface Manifest {
+  readonly exports: Readonly<Record<string, string | { readonly types: string }>>;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly peerDependencies: Readonly<Record<string, string>>;
+  readonly peerDependenciesMeta: Readonly<Record<string, unknown>>;
+}
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest;
+const entries = Object.entries(manifest.exports).flatMap(([entry, target]) =>
+  typeof target === 'string' ? [] : [[entry, target.types] as const],
+);
+
+/** Besides the packages that every app has: what the declarations of an entry may import. `node`: types of Node.js. */
+const OWN: Readonly<Record<string, readonly string[]>> = {
+  './react': ['react'],
+  './serve': ['node'],
+  './inspector': ['node'],
+  './openai-realtime': ['node'],
+  './openai-live': ['node'],
+  './gemini-live': ['node'],
+  './testing/voice-server': ['node'],
+  './otel': ['@opentelemetry/api'],
+  './sqlite-journal': ['node'],
+  './postgres-journal': ['pg'],
+  './acp': ['node', '@agentclientprotocol/sdk'],
+  './mcp': ['node', '@modelcontextprotocol/sdk'],
+  './webhook': ['node'],
+  './twilio': ['node'],
+};
+
+const errors: string[] = [];
+
+const strictest = {
+  target: 'es2022',
+  lib: ['es2022'],
+  types: ['node'],
+  strict: true,
+  skipLibCheck: false,
+  exactOptionalPropertyTypes: true,
+  noUncheckedIndexedAccess: true,
+  noPropertyAccessFromIndexSignature: true,
+  verbatimModuleSyntax: true,
+  isolatedModules: true,
+  declaration: true,
+  noEmit: true,
+};
+// Examples may use what is newer than the declarations, and import each other by the names of the files.
+const ofExamples = { lib: ['es2024', 'esnext.disposable'], allowImportingTsExtensions: true };
+
+rmSync(folder, { recursive: true, force: true });
+mkdirSync(folder);
+for (const [entry] of entries) {
+  const name = entry.replaceAll(/\W+/g, '-');
+  const text = `export * as it from 'offstage${entry.slice(1)}';\n`;
+  writeFileSync(join(folder, `entry${name}.ts`), text);
+}
+
+/** The oldest is one of the packages of `test/frameworks`, as its program has the name of the newest's. */
+const compilers = {
+  newest: join(root, 'node_modules/typescript/bin/tsc'),
+  oldest: join(root, 'test/frameworks/node_modules/typescript-oldest/bin/tsc'),
+};
+
+function compile(
+  what: string,
+  compiler: keyof typeof compilers,
+  compilerOptions: object,
+  include: readonly string[],
+): void {
+  const config = join(folder, 'tsconfig.json');
+  writeFileSync(config, JSON.stringify({ compilerOptions, include }));
+  const args = [compilers[compiler], '-p', config, '--pretty', 'false'];
+  const { status, stdout: said } = spawnSync(process.execPath, args, {
+    encoding: 'utf8',
+    cwd: root,
+    maxBuffer: 2 ** 27,
+  });
+  const all = said.split('\n').filter((line) => /error TS\d/.test(line));
+  const own = all.filter((line) => !/^(?:\.\.\/)*node_modules\//.test(line));
+  errors.push(...own.map((line) => `${what}: ${line}`));
+  if (status === null) errors.push(`${what}: the compiler did not end`);
+  const others = all.length - own.length;
+  stdout.write(`${own.length === 0 ? '✓' : '✗'} ${what} (${others} errors in dependencies)\n`);
+}
+
+const programs = ['*.ts', '../scripts/consumer-library.ts'];
+const nodenext = { ...strictest, module: 'nodenext' };
+const bundler = { ...strictest, module: 'preserve', moduleResolution: 'bundler' };
+const withExamples = [...programs, '../examples/*.ts'];
+compile('nodenext', 'newest', { ...nodenext, ...ofExamples }, withExamples);
+compile('bundler', 'newest', { ...bundler, ...ofExamples }, withExamples);
+if (existsSync(compilers.oldest)) compile('oldest TypeScript', 'oldest', nodenext, programs);
+else stdout.write('- oldest TypeScript: `npm run test:frameworks` installs it\n');
+rmSync(folder, { recursive: true });
+
+/** Returns what the declarations import that are reached from this one. */
+function importsOf(file: string, seen = new Map<string, readonly string[]>()): Set<string> {
+  const found = new Set<string>();
+  const open = [file];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (seen.has(next)) continue;
+    const text = readFileSync(next, 'utf8').replaceAll(/\/\*.*?\*\/|\/\/.*$/gms, '');
+    if (/\b(?:Buffer|NodeJS)\b/.test(text)) found.add('node');
+    const named = [...text.matchAll(/(?:\bfrom |\bimport\(|^import )'([^']+)'/gm)].flatMap(
+      ([, name]) => name ?? [],
+    );
+    seen.set(next, named);
+    for (const name of named)
+      if (name.startsWith('.')) open.push(join(dirname(next), name.replace(/\.[jt]s$/, '.d.ts')));
+      else if (name.startsWith('node:')) found.add('node');
+      else found.add(/^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name);
+  }
+  return found;
+}
+
+const required = new Set([
+  ...Object.keys(manifest.dependencies),
+  ...Object.keys(manifest.peerDependencies).filter(
+    (name) => !Object.hasOwn(manifest.peerDependenciesMeta, name),
+  ),
+]);
+for (const [entry, types] of entries) {
+  const own = OWN[entry] ?? [];
+  const optional = [...importsOf(join(root, types))].filter((name) => !required.has(name));
+  for (const name of optional)
+    if (!own.includes(name))
+      errors.push(`${entry}: its types import ${name}, which it has no need of`);
+  for (const name of own)
+    if (!optional.includes(name)) errors.push(`${entry}: its types do not import ${name} any more`);
+}
+
+for (const error of errors) stdout.write(`${error}\n`);
+if (errors.length > 0) process.exitCode = 1;
