@@ -191,6 +191,7 @@ function laneOf(name, value) {
     case 'user': return ['user', isBroken ? 'broken' : 'word'];
     case 'assistant': return ['lead', isBroken ? 'broken' : 'word'];
     case 'call': return ['lead: tools', 'tool'];
+    case 'model': return ['lead: model', value.startsWith('failed') ? 'failed' : 'retried'];
     case 'service': return /^(?:invoking|waiting)/.test(value) ? ['services', value.startsWith('i') ? 'running' : 'ready'] : [null, ''];
     case 'question': return ['questions', value.split(':')[0]];
     case 'delivery': return ['deliveries', value.split(/[ ,:]/)[1] ?? 'pending'];

@@ -81,6 +81,15 @@ export interface WaitingState {
   readonly isAsleep?: boolean;
   /** The number of subagents of the session that may run at once, if it is known. */
   readonly runSlots?: number;
+  /** The lead agent's model calls that failed since it last answered. @defaultValue none */
+  readonly lead?: {
+    readonly failed: number;
+    /** The code of the last failure. */
+    readonly code: string;
+    /** The calls that are made at most, the next one at `retryAt`; null: no more is made. */
+    readonly attempts: number | null;
+    readonly retryAt: number | null;
+  };
   /** Since when the user speaks, the model works, the sound plays and nobody is attached, if that is known. */
   readonly since?: Partial<Record<'user' | 'model' | 'playout' | 'client', number>>;
 }
@@ -249,8 +258,31 @@ function sessionWhy(state: OfSession): Why {
           on: [...(state.calls ?? [])].find(([, call]) => call.value === 'executing')?.[0] ?? null,
           sentence: "a tool of the lead agent's turn has not answered",
         }
-      : { cause: 'user', sentence: 'all is quiet: it is for the user to say something' })
+      : { cause: 'user', sentence: quietSentence(state) })
   );
+}
+
+function quietSentence({ lead }: OfSession): string {
+  const next = 'it is for the user to say something';
+  if (!lead) return `all is quiet: ${next}`;
+  const times = lead.failed > 1 ? ` ${lead.failed} times` : '';
+  return `the lead agent's model call failed${times} (${lead.code}), and is not made again: ${next}`;
+}
+
+/** What the lead agent waits for while it has its turn. */
+function leadWhy({ at, lead }: OfSession, forHow: string): Why {
+  const cause = 'model_silence';
+  if (!lead?.attempts || lead.retryAt === null)
+    return { cause, sentence: `gate closed: the lead agent has its turn${forHow}` };
+  const { failed, attempts, retryAt, code } = lead;
+  const next = `attempt ${failed + 1} of ${attempts}`;
+  if (retryAt <= at)
+    return {
+      cause,
+      sentence: `gate closed: the lead agent has its turn${forHow}; ${next}, after its model call failed (${code})`,
+    };
+  const sentence = `gate closed: the lead agent's model call failed (${code}): ${next} ${inTime({ at }, retryAt)}`;
+  return { cause, until: retryAt, sentence };
 }
 
 /** Returns why the outbox may say nothing; null: it may. In the order in which `gateIsOpen` would have it. */
@@ -306,11 +338,7 @@ function gateWhy(state: OfSession): Why | null {
       until: settleBy,
       sentence: "gate closed: the user's last words are not known yet",
     };
-  if (model === 'generating')
-    return {
-      cause: 'model_silence',
-      sentence: `gate closed: the lead agent has its turn${forHow(since.model)}`,
-    };
+  if (model === 'generating') return leadWhy(state, forHow(since.model));
   if (playout === 'playing')
     return {
       cause: 'playout',

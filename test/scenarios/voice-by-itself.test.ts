@@ -3,7 +3,10 @@
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { defineTool } from '../../src/index.ts';
+import { replaySession } from '../../src/entries/replay.ts';
+import { createRuntime, defineTool, memoryJournal } from '../../src/index.ts';
+import { whyWaiting } from '../../src/machines/index.ts';
+import { simulatedEnvironment } from '../../src/testing/index.ts';
 import type { TransportCapabilities } from '../../src/voice/connection/transport.ts';
 import { BY_ITSELF, FakeTransport } from '../support/fake-transport.ts';
 import { calls, say, steps } from '../support/subagent-runs.ts';
@@ -100,6 +103,51 @@ describe('requests to it', () => {
     await environment.advance(60_000);
     expect(asked()).toBeNull();
     expect(floor()).toBe('nobody');
+  });
+
+  test('REPLIES-1: a response that failed is kept, with when it is asked again', async () => {
+    const journal = memoryJournal();
+    const environment = simulatedEnvironment();
+    const {
+      say: utter,
+      model,
+      session,
+    } = await talkWith({
+      runtime: createRuntime({ environment, journal }),
+      environment,
+    });
+    const wait = (laterMs = 0) => {
+      const machines = [...replaySession(journal.read({ scope: session.id }))].at(-1)?.machines;
+      return machines
+        ? whyWaiting({ ...machines, at: machines.at + laterMs })[0]?.sentence
+        : undefined;
+    };
+    const failed = async (responseId: string, responseKey: string | null): Promise<void> => {
+      model().events.next({
+        type: 'response.ended',
+        responseId,
+        responseKey,
+        status: 'failed',
+        reason: 'rate_limit_exceeded',
+        audio: [],
+      });
+      await environment.settle();
+    };
+    await utter('hello?');
+    await failed(model().beginByItself('', 0).responseId, null);
+    expect(wait()).toMatch(
+      /^gate closed: the lead agent's model call failed \(MODEL_ERROR\): attempt 2 of 3 in 5\.0 s$/,
+    );
+    expect(wait(5000)).toBe(
+      'gate closed: the lead agent has its turn for 5.0 s; attempt 2 of 3, after its model call failed (MODEL_ERROR)',
+    );
+    for (let round = 0; round < 3; round += 1) {
+      await environment.advance(5000);
+      const request = model().openRequests.at(-1);
+      await failed(`failed_${round}`, request?.responseKey ?? null);
+    }
+    expect(wait()).toContain('and is not made again: it is for the user to say something');
+    await session.close();
   });
 
   test('REPLIES-2: nothing, for words that become known when it has answered them', async () => {

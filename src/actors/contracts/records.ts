@@ -306,7 +306,33 @@ export type SessionInputEvent =
       readonly usage: LeadUsage;
       /** When the call began, in milliseconds since 1970. Absent: it is one of the response under way. */
       readonly beganAt?: number;
+      /** How long the call of the response under way took, in milliseconds. Absent: it is a voice model's, or failed. */
+      readonly tookMs?: number;
       /** Absent: an earlier version reported it. */
+      readonly model?: ModelNames;
+    }
+  /** A model call for the lead agent's response has failed, and is made again at `retryAt`: at most `attempts` calls. */
+  | {
+      readonly type: 'model.retried';
+      readonly agentName: string;
+      /** The calls for this response that have failed. */
+      readonly failed: number;
+      readonly attempts: number;
+      /** In milliseconds since 1970. */
+      readonly retryAt: number;
+      readonly error: Failure;
+      /** How long the call that failed took, in milliseconds. Absent: it is a voice model's. */
+      readonly tookMs?: number;
+      /** Absent: it is a voice model's. */
+      readonly model?: ModelNames;
+    }
+  /** The last model call for the lead agent's response has failed: there is none. */
+  | {
+      readonly type: 'model.failed';
+      readonly agentName: string;
+      readonly failed: number;
+      readonly error: Failure;
+      readonly tookMs?: number;
       readonly model?: ModelNames;
     }
   /** Limits of the session's budget have new totals. */

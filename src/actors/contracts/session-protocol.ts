@@ -103,6 +103,7 @@ export interface SessionProtocol {
   readonly directives: Input<'directive.set'>;
   readonly user: Input<'user.said'>;
   readonly usage: Input<'usage.reported'>;
+  readonly lead: Input<'model.retried' | 'model.failed'>;
   readonly budget: Input<'budget.raised'>;
   readonly answers: Input<'answer.given' | 'question.settled'>;
   /** Its first entry; see `unit/session-entries.ts`. */
@@ -171,6 +172,7 @@ const WORDS: { readonly [A in Words]: ReadonlySet<SessionProtocol[A]['type']> } 
   directives: new Set(['directive.set'] as const),
   user: new Set(['user.said'] as const),
   usage: new Set(['usage.reported'] as const),
+  lead: new Set(['model.retried', 'model.failed'] as const),
   budget: new Set(['budget.raised'] as const),
   answers: new Set(['answer.given', 'question.settled'] as const),
   opening: new Set(['session.opened'] as const),

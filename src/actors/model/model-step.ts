@@ -125,7 +125,24 @@ export interface ModelResponse {
   readonly usage: Usage;
   /** The model that was asked. Absent: an agent behind a relay, or an answer of an earlier version. */
   readonly model?: ModelNames;
+  /** How long the call took, in milliseconds, for the process that made it. Absent: not measured. */
+  readonly tookMs?: number;
   readonly providerMetadata?: ProviderMetadata;
+}
+
+/** Returns why an answer without calls cannot be used; null: it can. */
+export function unusable({ finish, text }: ModelResponse): ReturnType<typeof failure> | null {
+  if (finish === 'length')
+    return failure('OUTPUT_TRUNCATED', 'The model stopped at its length limit', true);
+  if (finish === 'content-filter')
+    return failure('CONTENT_FILTER', 'The provider filtered the answer', false);
+  if (finish === 'error') return failure('MODEL_ERROR', 'The model ended with an error', true);
+  if (text.trim() === '') return failure('EMPTY_OUTPUT', 'The model ended without a word', true);
+  return null;
+}
+
+export function failure(code: string, message: string, retryable: boolean) {
+  return { code, message, retryable };
 }
 
 /**

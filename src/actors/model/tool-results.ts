@@ -220,3 +220,15 @@ export function progressIn(output: JSONValue): string | null {
   const words = typeof progress === 'string' ? progress.trim() : '';
   return words === '' ? null : words;
 }
+
+/** Returns the message for a model about a call whose fate is unknown. */
+export function inDoubtMessage(toolName: string): string {
+  return `The process ended while "${toolName}" was being run: whether it was done is not known, and it was not run again. Find out before you repeat it.`;
+}
+
+/** Returns the end of a call for those who follow the stream. */
+export function endOf(outcome: ToolOutcome): { readonly output: unknown; readonly error?: string } {
+  return outcome.status === 'ok'
+    ? { output: outcome.output }
+    : { output: null, error: outcome.error.message };
+}

@@ -616,6 +616,7 @@ class ReplayedSession {
       batches: liveIn<BatchSnapshot>(batches),
       answerableBy,
       isAsleep: this.#isAsleep,
+      ...(this.#records.trouble && { lead: this.#records.trouble }),
       since: this.#since,
       ...(runSlots !== undefined && { runSlots }),
     };
@@ -636,6 +637,7 @@ class ReplayedSession {
       outbox: this.#outbox,
       transcript: this.transcript,
       leadUsage: this.#records.usage,
+      leadTrouble: this.#records.trouble,
       ...(budget && { budget: raisedLimits(budget, this.#records.raised) }),
     };
   }

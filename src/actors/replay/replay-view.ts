@@ -96,6 +96,16 @@ export interface ReplayView {
   readonly transcript: readonly ReplayItem[];
   /** The usage of the lead agents' models. */
   readonly leadUsage: LeadUsage;
+  /**
+   * The model calls of the lead agent that failed since it last answered: how many, the code of the last failure, and when
+   * the next one is made (null: none is), of at most `attempts`. Null: none has failed.
+   */
+  readonly leadTrouble: {
+    readonly failed: number;
+    readonly code: string;
+    readonly attempts: number | null;
+    readonly retryAt: number | null;
+  } | null;
   /** The limits of the session's budget, with the totals to which they were raised. Absent: none, or not known. */
   readonly budget?: BudgetLimits;
   /** All subagents, including those that have ended. */
@@ -114,6 +124,7 @@ export const emptySession: Omit<ReplayView, 'at' | 'subagents'> = {
   outbox: { current: null, pending: [], reserved: 0 },
   transcript: [],
   leadUsage: NO_LEAD_USAGE,
+  leadTrouble: null,
 };
 
 /** The new value of each fact that has changed; null: the fact is gone. */
@@ -162,7 +173,8 @@ export function sessionFacts(
   view: Omit<ReplayView, 'at' | 'subagents' | 'transcript'>,
   batches: readonly BatchFact[],
 ): readonly Fact[] {
-  const { connection, client, floor, agent, owner, questions, calls, outbox, budget } = view;
+  const { connection, client, floor, agent, owner, questions, calls, outbox, budget, leadTrouble } =
+    view;
   const { current, pending, reserved } = outbox;
   return [
     ['connection', connection],
@@ -171,6 +183,7 @@ export function sessionFacts(
     ['agent', agent ?? 'nobody'],
     ['owner', owner ?? 'lead agent'],
     ['reserved', String(reserved)],
+    ...(leadTrouble ? [['model', troubleIn(leadTrouble)] as const] : []),
     ...(budget ? [['budget', limitsIn(budget).join(', ')] as const] : []),
     ...questions.map(({ requestId, state, answer }): Fact => [
       `question ${requestId}`,
@@ -180,6 +193,13 @@ export function sessionFacts(
     ...batches.map(({ batchId, state }): Fact => [`batch ${batchId}`, state]),
     ...[...(current ? [current] : []), ...pending].map(deliveryFact),
   ];
+}
+
+/** `retried, 1 of 3 attempts failed (RATE_LIMITED)` */
+function troubleIn({ failed, code, attempts }: NonNullable<ReplayView['leadTrouble']>): string {
+  return attempts === null
+    ? `failed, attempt ${failed} (${code})`
+    : `retried, ${failed} of ${attempts} attempts failed (${code})`;
 }
 
 const limitsIn = (budget: BudgetLimits): readonly string[] =>

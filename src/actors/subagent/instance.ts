@@ -4,7 +4,9 @@
 import type { LanguageModel, ModelMessage } from 'ai';
 import { shown } from '../../values/plain-checks.ts';
 import { isPromiseLike, type MaybePromise } from '../../values/maybe-promise.ts';
-import { ConfigurationError, TimeoutError } from '../../values/errors.ts';
+import { ConfigurationError, OffstageError, TimeoutError } from '../../values/errors.ts';
+import type { ModelNames } from '../contracts/usage.ts';
+import { namesOf } from '../model/price.ts';
 import { prepareTools, type PreparedTools } from '../model/tools.ts';
 import { raceAbort, raceTime } from '../../values/race-abort.ts';
 import { type Host } from '../runtime/host.ts';
@@ -198,4 +200,15 @@ export async function releaseInstance(
   } catch (error) {
     host.report(error, where);
   }
+}
+
+/** @throws {OffstageError} `INTERNAL`: somebody else does its work. */
+export function modelOf({ model, definition }: Instance): LanguageModel {
+  if (model !== null) return model;
+  throw new OffstageError('INTERNAL', `${definition.name} has no model`);
+}
+
+/** Returns the names of its model; undefined: it is somebody else's, or a worker's. */
+export function modelAsked({ model }: Instance): ModelNames | undefined {
+  return model === null ? undefined : namesOf(model);
 }

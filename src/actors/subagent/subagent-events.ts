@@ -22,6 +22,7 @@ import {
 import type { SubagentInput, Carrying, SubagentEvent, Unstamped } from '../../machines/index.ts';
 import { budgetLimits } from '../admission/budget.ts';
 import type { BudgetLimits } from '../contracts/config.ts';
+import type { ModelNames } from '../contracts/usage.ts';
 import type { SubagentTask } from '../contracts/task.ts';
 import type { Note } from '../notes/note.ts';
 import type { ModelResponse } from '../model/model-step.ts';
@@ -75,6 +76,14 @@ export interface SpawnedEvent {
   readonly traceparent?: string;
 }
 
+/** A model call that failed. */
+export interface FailedCall {
+  /** The model that was asked. Absent: it is not known here. */
+  readonly model?: ModelNames | undefined;
+  /** How long it took, in milliseconds. Absent: it was not made, or its answer says so. */
+  readonly tookMs?: number;
+}
+
 /** Fields that the log of a subagent keeps of an event; its machine does not read them. */
 interface KeptFields {
   /** `marks`: the secret of the marks of its notes; left out: an earlier version began it. */
@@ -92,8 +101,10 @@ interface KeptFields {
     readonly result?: unknown;
   };
   /** An answer that cannot be used: it counts all the same. */
-  readonly 'model.failed': { readonly response?: ModelResponse };
-  readonly 'tool.settled': { readonly outcome: ToolOutcome };
+  readonly 'model.failed': { readonly response?: ModelResponse } & FailedCall;
+  readonly 'model.retried': FailedCall;
+  /** How long it ran, in milliseconds. Absent: it did not run in this process, or its time is a child's. */
+  readonly 'tool.settled': { readonly outcome: ToolOutcome; readonly tookMs?: number | undefined };
   /** `messageId`: the message that carries the answer of its parent. */
   readonly 'question.answered': { readonly answer: Answer; readonly messageId?: string };
   readonly 'question.withdrawn': { readonly reason?: string };

@@ -12,9 +12,9 @@
 //   SUBAGENT-WORK-3. After a crash a call whose fate is unknown is made again, with the same key, only if its
 //       tool permits that; any other call is settled as one that the app must reconcile.
 
-import type { JSONValue, LanguageModel, ModelMessage } from 'ai';
+import type { JSONValue, ModelMessage } from 'ai';
 import { clip } from '../../values/clip.ts';
-import { codeOf, isA, messageOf, OffstageError, TimeoutError } from '../../values/errors.ts';
+import { codeOf, isA, messageOf, TimeoutError } from '../../values/errors.ts';
 import type { TraceContext } from '../../values/traceparent.ts';
 import { backoffMs, type StepCall } from '../../machines/index.ts';
 import type { ModelStepInput, ToolCallsInput } from '../../machines/subagent-setup.ts';
@@ -31,6 +31,8 @@ import {
 } from '../model/approval.ts';
 import { withCaller } from '../model/caller.ts';
 import {
+  failure,
+  unusable,
   modelError,
   runModelStep,
   toStepError,
@@ -47,7 +49,7 @@ import { raceTime } from '../../values/race-abort.ts';
 import { runsAsJob, type ToolEntry } from '../model/tools.ts';
 import { ASK_USER, mayGiveBack, NOT_FOR_ME } from './ask-user.ts';
 import { checkHandIn, completionToolIn, notHandedInMessage } from './child-toolset.ts';
-import { releaseInstance, type Instance } from './instance.ts';
+import { modelAsked, modelOf, releaseInstance, type Instance } from './instance.ts';
 import { permitFor, type Granted } from './permit.ts';
 import { RelayLoop } from './relay-loop.ts';
 import { StepFailure, StepJobs } from './step-jobs.ts';
@@ -55,7 +57,14 @@ import type { TracedWork } from '../ports/journal.ts';
 import type { SubagentUnitEvent } from './subagent-events.ts';
 import type { SubagentLog } from './subagent-log.ts';
 import type { Delta, Structured } from '../model/model.ts';
-import { progressIn, toolDenied, toolError, type ToolOutcome } from '../model/tool-results.ts';
+import {
+  endOf,
+  inDoubtMessage,
+  progressIn,
+  toolDenied,
+  toolError,
+  type ToolOutcome,
+} from '../model/tool-results.ts';
 
 /** The subagent whose work it is. */
 export interface Worker extends SubagentHandle {
@@ -244,8 +253,9 @@ export class SubagentWork {
     this.#worker.receive(event);
   }
 
-  #settle(activity: Activity, callId: string, outcome: ToolOutcome): void {
-    this.#report(activity, { type: 'tool.settled', step: activity.step, callId, outcome });
+  #settle(activity: Activity, callId: string, outcome: ToolOutcome, tookMs?: number): void {
+    const { step } = activity;
+    this.#report(activity, { type: 'tool.settled', step, callId, outcome, tookMs });
   }
 
   async #prepare(activity: Activity): Promise<void> {
@@ -381,6 +391,8 @@ export class SubagentWork {
     const settings = settingsWithin(thinking.call, maxOutputTokens);
     const toolChoice = final ? 'none' : thinking.call?.toolChoice;
     const stream = this.#streamOf(activity, instance);
+    const beganAt = environment.clock.now();
+    const tookMs = (): number => environment.clock.now() - beganAt;
     try {
       if (relayLoop) {
         const { ledger } = this.#worker.log;
@@ -439,7 +451,8 @@ export class SubagentWork {
               }),
         'model',
       );
-      const paid = this.#paid(thinking, permit, response);
+      const timed = { ...response, tookMs: tookMs() };
+      const paid = this.#paid(thinking, permit, timed);
       if (!final) this.#loop?.responded(paid);
       // Cut off by the budget, not by the model: the partial answer is handed in.
       const isCut = response.finish === 'length' && maxOutputTokens !== undefined && !final;
@@ -453,7 +466,13 @@ export class SubagentWork {
       const { name, retry } = instance.definition;
       if (!retryable || number >= retry.maxAttempts) {
         const failed = failure(code, message, retryable);
-        this.#report(activity, { type: 'model.failed', step, error: failed });
+        this.#report(activity, {
+          type: 'model.failed',
+          step,
+          error: failed,
+          model: modelAsked(instance),
+          tookMs: tookMs(),
+        });
         return;
       }
       this.#host.report(modelError(error), `model call ${number} of step ${step} of ${name}`);
@@ -472,6 +491,8 @@ export class SubagentWork {
         attempts: retry.maxAttempts,
         retryAt: environment.clock.now() + pauseMs,
         error: failure(code, message, true),
+        model: modelAsked(instance),
+        tookMs: tookMs(),
       });
     }
   }
@@ -664,10 +685,14 @@ export class SubagentWork {
     const { toolName, input } = call;
     const stream = this.#streamOf(activity, instance);
     stream?.({ type: 'tool_start', step, callId, toolName, input });
+    const { clock } = this.#host.environment;
+    const beganAt = clock.now();
     const outcome = await this.#inSpan(() => this.#outcomeOf(activity, instance, call), { callId });
     if (signal.aborted) return;
     stream?.({ type: 'tool_end', step, callId, toolName, ...endOf(outcome) });
-    this.#settle(activity, callId, outcome);
+    // A child's time is its own.
+    const delegates = instance.tools.execution.get(toolName)?.delegates;
+    this.#settle(activity, callId, outcome, delegates ? undefined : clock.now() - beganAt);
   }
 
   #outcomeOf(
@@ -853,25 +878,6 @@ export class SubagentWork {
   }
 }
 
-function modelOf({ model, definition }: Instance): LanguageModel {
-  if (model !== null) return model;
-  throw new OffstageError('INTERNAL', `${definition.name} has no model`);
-}
-
-function unusable({ finish, text }: ModelResponse) {
-  if (finish === 'length')
-    return failure('OUTPUT_TRUNCATED', 'The model stopped at its length limit', true);
-  if (finish === 'content-filter')
-    return failure('CONTENT_FILTER', 'The provider filtered the answer', false);
-  if (finish === 'error') return failure('MODEL_ERROR', 'The model ended with an error', true);
-  if (text.trim() === '') return failure('EMPTY_OUTPUT', 'The model ended without a word', true);
-  return null;
-}
-
-function failure(code: string, message: string, retryable: boolean) {
-  return { code, message, retryable };
-}
-
 /** Selects the calls that may have been made, and must not be repeated without consent. */
 function callsInDoubt(
   { tools }: Instance,
@@ -886,15 +892,4 @@ function callsInDoubt(
     const isHarmless = call.invalid || isDenied;
     return isHarmless || entry.idempotent ? [] : [call];
   });
-}
-
-/** Returns the message for a model about a call whose fate is unknown. */
-export function inDoubtMessage(toolName: string): string {
-  return `The process ended while "${toolName}" was being run: whether it was done is not known, and it was not run again. Find out before you repeat it.`;
-}
-
-function endOf(outcome: ToolOutcome): { readonly output: unknown; readonly error?: string } {
-  return outcome.status === 'ok'
-    ? { output: outcome.output }
-    : { output: null, error: outcome.error.message };
 }

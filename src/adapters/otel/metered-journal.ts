@@ -1,8 +1,8 @@
 // A journal that records OpenTelemetry metrics of the sessions whose events pass through it, and the log records that
 // alerts are made of.
 //
-// Owns:     the instruments, and what a measurement needs of earlier events: when a question was asked, when work ended.
-// Does not: change an event; collect or export metrics, which the app's SDK does.
+// Owns:     what a measurement needs of earlier events: when a question was asked, when work ended.
+// Does not: name the instruments (instruments.ts), change an event, or collect or export metrics, which the app's SDK does.
 //
 // Invariants
 //   METERED-JOURNAL-1. An event is measured once, after it is kept, by the process that appends it. What was kept
@@ -14,23 +14,26 @@
 
 import {
   type Attributes,
-  type Context,
   createNoopMeter,
   diag,
-  type Meter,
   type MeterProvider,
   metrics,
-  ROOT_CONTEXT,
   type SpanContext,
-  trace,
 } from '@opentelemetry/api';
 import { z } from 'zod';
-import type { Clock, Environment } from '../../actors/ports/environment.ts';
+import type { Environment } from '../../actors/ports/environment.ts';
 import { journalSchema } from '../../actors/ports/journal-entry.ts';
 import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
 import { codeOf, isA, OffstageError } from '../../values/errors.ts';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
 import { OFFSTAGE_VERSION } from '../../values/version.ts';
+import {
+  Measured,
+  secondsBetween,
+  usageShape,
+  type EventLoggerProvider,
+  type Severity,
+} from './instruments.ts';
 import * as names from './names.ts';
 import { contextOf } from './scope-trace.ts';
 import { contexts, modelNames, readAs } from './traced-events.ts';
@@ -45,22 +48,6 @@ export interface MeteredJournalOptions {
    * two are not measured
    */
   readonly environment?: Pick<Environment, 'clock'>;
-}
-
-/** The part of a `LoggerProvider` of `@opentelemetry/api-logs` that is used. */
-export interface EventLoggerProvider {
-  getLogger(name: string, version?: string): { emit(record: EventLogRecord): void };
-}
-
-/** A log record without content: a name, ids, kinds and counts. */
-export interface EventLogRecord {
-  readonly eventName: string;
-  readonly timestamp: Date;
-  readonly severityNumber: number;
-  readonly severityText: string;
-  readonly attributes: Attributes;
-  /** The span that it is about, of a `tracedJournal` in front. */
-  readonly context?: Context;
 }
 
 const optionsSchema = z.strictObject({
@@ -90,34 +77,41 @@ const snapshot = z.object({
     ),
   }),
 });
-const usageShape = z.object({
-  inputTokens: amount,
-  outputTokens: amount,
-  cachedInputTokens: amount,
-  cacheWriteTokens: amount,
-  reasoningTokens: amount,
-  audioInputTokens: amount,
-  audioOutputTokens: amount,
-  cost: amount,
+const reported = z.object({
+  agentName: text,
+  usage: usageShape,
+  model: modelNames,
+  beganAt: z.number().nullish(),
+  tookMs: amount,
 });
-const reported = z.object({ agentName: text, usage: usageShape, model: modelNames });
 const responded = z.object({
   again: z.boolean().nullish(),
   calls: z.array(z.object({ kind: text })),
   response: z.object({
     usage: usageShape,
     model: modelNames,
+    tookMs: amount,
     calls: z.array(z.object({ callId: text, toolName: text })).catch([]),
   }),
 });
 const withError = z.object({ error: z.object({ code: text }) });
 /** `response`: an answer that cannot be used. */
 const failed = withError.extend({
-  response: z.object({ usage: usageShape, model: modelNames }).optional().catch(undefined),
+  /** The lead agent; absent: it is a subagent's. */
+  agentName: text.optional(),
+  model: modelNames,
+  tookMs: amount,
+  response: z
+    .object({ usage: usageShape, model: modelNames, tookMs: amount })
+    .optional()
+    .catch(undefined),
 });
 const lost = withError.extend({ retryInMs: z.number().nullish() });
-const called = z.object({ callId: text, name: text });
-const executed = z.object({ output: z.object({ code: text }) });
+const called = z.object({ callId: text, name: text, agentName: text.optional() });
+const executed = z.object({
+  failed: z.boolean().nullish(),
+  output: z.object({ code: text.optional().catch(undefined) }).catch({}),
+});
 const aside = z.object({ event: text });
 const asked = z.object({ requestId: text, kind: text });
 const closed = z.object({ requestId: text });
@@ -125,7 +119,11 @@ const noted = z.object({ itemId: text });
 const validated = z.object({ execution: text });
 const playing = z.object({ attempt: z.number(), deliveryIds: z.array(text) });
 const withCode = z.object({ code: text.optional() }).nullish().catch(null);
-const settled = z.object({ callId: text, outcome: z.object({ status: text, error: withCode }) });
+const settled = z.object({
+  callId: text,
+  tookMs: amount,
+  outcome: z.object({ status: text, error: withCode }),
+});
 const ended = z.object({ outcome: z.object({ status: text, error: withCode }) });
 
 /** The measured part of a question or of a subagent. */
@@ -141,6 +139,10 @@ class ScopeMeasures {
   readonly #questions = new Map<string, Begun>();
   /** The tools of calls without a result, by the unit and the call. */
   readonly #tools = new Map<string, string>();
+  /** The lead agents' calls whose tool runs in this process: whose, and since when. */
+  readonly #inline = new Map<string, { readonly agent: Attributes; readonly at: number }>();
+  /** The lead agents that have made a call. */
+  readonly #callers = new Map<string, string>();
   /** The subagents of calls, and when those of the lead agent ended. */
   readonly #subagentOf = new Map<string, string>();
   readonly #endedAt = new Map<string, number>();
@@ -217,13 +219,14 @@ class ScopeMeasures {
         return;
       case 'session.recovered':
         log('offstage.session.recovered', {});
+        // A tool that is run again begins anew.
+        this.#inline.clear();
         this.#isPlaying = false;
         this.#over = null;
         this.#userEndedAt = null;
         return;
       case 'call.validated':
-        if (readAs(validated, event)?.execution === 'background')
-          this.#background.add(actor.replace(/^call:/, ''));
+        this.#validated(actor.replace(/^call:/, ''), at, readAs(validated, event)?.execution);
         return;
       case 'transport.lost': {
         const { error, retryInMs } = readAs(lost, event) ?? {};
@@ -251,13 +254,29 @@ class ScopeMeasures {
         return;
       case 'tool.called': {
         const call = readAs(called, event);
-        if (call) this.#tools.set(callKey(unit, call.callId), call.name);
+        if (!call) return;
+        this.#tools.set(callKey(unit, call.callId), call.name);
+        if (call.agentName !== undefined) this.#callers.set(call.callId, call.agentName);
         return;
       }
-      case 'call.executed': {
+      case 'call.executed':
+      case 'deadline.execution': {
         const callId = actor.replace(/^call:/, '');
-        if (readAs(executed, event)?.output.code === IN_DOUBT) inDoubt(callId, {});
-        this.#tools.delete(callKey(unit, callId));
+        const key = callKey(unit, callId);
+        const { failed: hasFailed, output } = readAs(executed, event) ?? {};
+        const run = this.#inline.get(callId);
+        const code = event.type === 'call.executed' ? output?.code : 'TIMEOUT';
+        const isError = hasFailed === true || event.type !== 'call.executed';
+        if (isError && code === IN_DOUBT) inDoubt(callId, {});
+        // A late deadline has no call.
+        else if (run)
+          measured?.ran(
+            { tool: this.#tools.get(key), tookMs: at - run.at },
+            run.agent,
+            isError ? (code ?? '_OTHER') : undefined,
+          );
+        this.#inline.delete(callId);
+        this.#tools.delete(key);
         return;
       }
       case 'subagent.spawned': {
@@ -283,7 +302,9 @@ class ScopeMeasures {
         if (subagent) subagent.isParked = waits;
         for (const { callId, toolName } of response.calls)
           this.#tools.set(callKey(unit, callId), toolName);
-        measured?.used(response, { ...subagent?.attributes, ...subagent?.root });
+        const agent = { ...subagent?.attributes, ...subagent?.root };
+        measured?.used(response, agent);
+        measured?.asked(response, agent);
         if (calls.length === 0 && again !== true)
           this.#endDetached(unit, 'completed', at, measured);
         return;
@@ -294,16 +315,29 @@ class ScopeMeasures {
           [names.AGENT_NAME]: report?.agentName,
           [names.ROOT_AGENT]: report?.agentName,
         };
-        if (report) measured?.used(report, agent);
+        if (!report) return;
+        measured?.used(report, agent);
+        const { model, tookMs, beganAt } = report;
+        const beside = typeof beganAt === 'number' ? at - beganAt : undefined;
+        measured?.asked({ model, tookMs: tookMs ?? beside }, agent);
         return;
       }
+      case 'model.retried':
       case 'model.failed': {
-        const { error, response } = readAs(failed, event) ?? {};
+        const { error, response, agentName, ...call } = readAs(failed, event) ?? {};
         const code = error?.code ?? '_OTHER';
-        if (response) measured?.used(response, { ...subagent?.attributes, ...subagent?.root });
-        measured?.failures.add(1, { ...subagent?.attributes, [names.ERROR_TYPE]: code });
-        log('offstage.model.failed', { ...ofSubagent, [names.ERROR_TYPE]: code }, 'WARN');
-        this.#endDetached(unit, 'failed', at, measured);
+        const agent =
+          agentName === undefined
+            ? { ...subagent?.attributes, ...subagent?.root }
+            : { [names.AGENT_NAME]: agentName, [names.ROOT_AGENT]: agentName };
+        measured?.asked(response ?? call, agent, code);
+        if (event.type === 'model.retried') return;
+        if (response) measured?.used(response, agent);
+        const { [names.ROOT_AGENT]: _, ...of } = agent;
+        measured?.failures.add(1, { ...of, [names.ERROR_TYPE]: code });
+        const ofUnit = agentName === undefined ? ofSubagent : of;
+        log('offstage.model.failed', { ...ofUnit, [names.ERROR_TYPE]: code }, 'WARN');
+        if (agentName === undefined) this.#endDetached(unit, 'failed', at, measured);
         return;
       }
       case 'subagent.cancel':
@@ -315,7 +349,12 @@ class ScopeMeasures {
       case 'tool.settled': {
         const result = readAs(settled, event);
         if (!result) return;
-        const status = result.outcome.status === 'ok' ? 'completed' : 'failed';
+        const { status: how, error } = result.outcome;
+        const status = how === 'ok' ? 'completed' : 'failed';
+        const tool = this.#tools.get(callKey(unit, result.callId));
+        const code = status === 'failed' ? (error?.code ?? '_OTHER') : undefined;
+        const { tookMs } = result;
+        measured?.ran({ tool, tookMs }, { ...subagent?.attributes, ...subagent?.root }, code);
         if (result.outcome.error?.code === IN_DOUBT) inDoubt(result.callId, ofSubagent);
         this.#tools.delete(callKey(unit, result.callId));
         this.#end(callKey(unit, result.callId), status, at, measured);
@@ -414,6 +453,16 @@ class ScopeMeasures {
     }
   }
 
+  /** A call that a subagent works on is no tool. */
+  #validated(callId: string, at: number, execution: string | undefined): void {
+    const name = this.#callers.get(callId);
+    this.#callers.delete(callId);
+    if (execution === 'background') this.#background.add(callId);
+    if (execution !== 'inline') return;
+    const agent = name === undefined ? {} : { [names.AGENT_NAME]: name, [names.ROOT_AGENT]: name };
+    this.#inline.set(callId, { at, agent });
+  }
+
   #noteSpans(event: object): void {
     for (const [key, written] of Object.entries(readAs(contexts, event)?.traceparents ?? {})) {
       const isWanted = key === 'root' || key === 'turn' || key.startsWith('subagent:');
@@ -465,21 +514,6 @@ class ScopeMeasures {
   }
 }
 
-interface Used {
-  readonly usage: z.infer<typeof usageShape>;
-  readonly model?: names.ModelNames | undefined;
-}
-
-interface Logged {
-  readonly name: string;
-  readonly at: number;
-  readonly severity: Severity;
-  readonly attributes: Attributes;
-}
-
-type Severity = keyof typeof SEVERITIES;
-const SEVERITIES = { INFO: 9, WARN: 13, ERROR: 17 } as const;
-
 /** A state of a subagent's machine in which it waits for an answer. */
 function isWaiting(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'waiting_for_input' in value;
@@ -492,184 +526,6 @@ const FAILURES: ReadonlySet<string> = new Set(['failed', 'timed_out', 'lost']);
 function callKey(unit: string, callId: string): string {
   return `${unit}:${callId}`;
 }
-
-/** The instruments, whose names are those of the semantic conventions where these have one, and the log. */
-class Measured {
-  readonly wait;
-  readonly duration;
-  readonly timeToHeard;
-  readonly timeToFirstAudio;
-  readonly bargeInSilence;
-  readonly attempts;
-  readonly append;
-  readonly interruptions;
-  readonly failures;
-  readonly #tokens;
-  readonly #tokensOfCall;
-  readonly #logger: ReturnType<EventLoggerProvider['getLogger']> | undefined;
-  readonly #cost;
-
-  constructor(
-    meter: Meter,
-    clock: Clock | undefined,
-    scopes: ReadonlyMap<string, ScopeMeasures>,
-    logger: ReturnType<EventLoggerProvider['getLogger']> | undefined,
-  ) {
-    this.#logger = logger;
-    const seconds = { unit: 's', advice: { explicitBucketBoundaries: SECONDS } };
-    this.wait = meter.createHistogram('offstage.question.wait', {
-      ...seconds,
-      description: 'Time from the asking of a question to its end',
-    });
-    this.duration = meter.createHistogram('offstage.subagent.duration', {
-      ...seconds,
-      description: 'Time from the start of a subagent to its end',
-    });
-    this.timeToHeard = meter.createHistogram('offstage.time_to_heard', {
-      ...seconds,
-      description: 'Time from the end of the work to the end of its telling',
-    });
-    this.timeToFirstAudio = meter.createHistogram('offstage.time_to_first_audio', {
-      ...seconds,
-      description: 'Time from the end of the words of the user to the first sound after them',
-    });
-    this.bargeInSilence = meter.createHistogram('offstage.barge_in.silence', {
-      unit: 's',
-      advice: { explicitBucketBoundaries: SHORT },
-      description: 'Time from when the user breaks in until the speaker is silent',
-    });
-    this.attempts = meter.createHistogram('offstage.delivery.attempts', {
-      unit: '{attempt}',
-      advice: { explicitBucketBoundaries: [1, 2, 3, 5, 10] },
-      description: 'Attempts until a delivery was heard',
-    });
-    this.append = meter.createHistogram('offstage.journal.append', {
-      unit: 's',
-      advice: { explicitBucketBoundaries: SHORT },
-      description: 'Time until an event was kept',
-    });
-    this.interruptions = meter.createCounter('offstage.delivery.interruptions', {
-      unit: '{interruption}',
-      description: 'Deliveries that were cut off, and are told again',
-    });
-    this.failures = meter.createCounter('offstage.model.failures', {
-      unit: '{failure}',
-      description: 'Model calls of subagents that failed for good',
-    });
-    const tokens = (kind: string, description: string) =>
-      meter.createCounter(`${names.USED_TOKENS}.${kind}`, { unit: '{token}', description });
-    this.#tokens = {
-      inputTokens: tokens('input_tokens', 'Input of model calls'),
-      outputTokens: tokens('output_tokens', 'Output of model calls'),
-      cachedInputTokens: tokens('cache_read.input_tokens', 'Input that was read from a cache'),
-      cacheWriteTokens: tokens('cache_write.input_tokens', 'Input that was written to a cache'),
-      reasoningTokens: tokens('reasoning.output_tokens', 'Output that was reasoning'),
-    };
-    const ofCall = (kind: string, description: string) =>
-      meter.createHistogram(`${names.TOKENS_OF_CALL}.${kind}`, {
-        unit: '{token}',
-        description,
-        advice: { explicitBucketBoundaries: TOKENS },
-      });
-    this.#tokensOfCall = {
-      inputTokens: ofCall('input_tokens', 'Input of one model call'),
-      outputTokens: ofCall('output_tokens', 'Output of one model call'),
-    };
-    this.#cost = meter.createCounter('offstage.cost', {
-      description: 'Cost of model calls, in the currency of `price`',
-    });
-    const count = (isParked: boolean): number => {
-      let found = 0;
-      for (const { subagents, isLive } of scopes.values())
-        if (isLive)
-          for (const subagent of subagents.values()) if (subagent.isParked === isParked) found += 1;
-      return found;
-    };
-    /** What waits to be heard, since when. */
-    const waiting = (): readonly number[] =>
-      [...scopes.values()].flatMap(({ unheard, isLive }) => (isLive ? [...unheard.values()] : []));
-    meter
-      .createObservableGauge('offstage.outbox.depth', {
-        unit: '{result}',
-        description: 'Results that were not heard yet',
-      })
-      .addCallback((result) => result.observe(waiting().length));
-    if (clock)
-      meter
-        .createObservableGauge('offstage.outbox.age', {
-          unit: 's',
-          description: 'Age of the oldest result that was not heard yet',
-        })
-        .addCallback((result) => {
-          const now = clock.now();
-          result.observe(
-            secondsBetween(
-              waiting().reduce((first, at) => Math.min(first, at), now),
-              now,
-            ),
-          );
-        });
-    meter
-      .createObservableGauge('offstage.subagent.active', {
-        unit: '{subagent}',
-        description: 'Subagents that run, or wait for a run slot',
-      })
-      .addCallback((result) => result.observe(count(false)));
-    meter
-      .createObservableGauge('offstage.subagent.parked', {
-        unit: '{subagent}',
-        description: 'Subagents that wait for an answer',
-      })
-      .addCallback((result) => result.observe(count(true)));
-  }
-
-  log({ name, at, severity, attributes }: Logged, span: SpanContext | undefined): void {
-    this.#logger?.emit({
-      eventName: name,
-      timestamp: new Date(at),
-      severityNumber: SEVERITIES[severity],
-      severityText: severity,
-      attributes,
-      ...(span && { context: trace.setSpanContext(ROOT_CONTEXT, span) }),
-    });
-  }
-
-  used({ usage: used, model }: Used, agent: Attributes): void {
-    const of = { ...agent, ...names.namesOfModel(model) };
-    const ofCall = { ...of, [names.OPERATION]: 'chat' };
-    const sound: { readonly [kind in TokenKind]?: number | undefined } = {
-      inputTokens: used.audioInputTokens,
-      outputTokens: used.audioOutputTokens,
-    };
-    for (const kind of ['inputTokens', 'outputTokens'] as const) {
-      const count = used[kind];
-      if (count !== undefined) this.#tokensOfCall[kind].record(count, ofCall);
-    }
-    for (const kind of TOKEN_KINDS) {
-      const count = used[kind];
-      if (count === undefined) continue;
-      const { [kind]: heard = 0 } = sound;
-      const ofModality = (modality: string) => ({ ...ofCall, [names.TOKEN_MODALITY]: modality });
-      if (heard > 0) this.#tokens[kind].add(heard, ofModality('audio'));
-      // Whether the rest is text, the journal does not have.
-      if (count > heard || heard === 0)
-        this.#tokens[kind].add(Math.max(0, count - heard), ofModality('unknown'));
-    }
-    if (used.cost !== undefined) this.#cost.add(used.cost, of);
-  }
-}
-
-const TOKEN_KINDS = [
-  'inputTokens',
-  'outputTokens',
-  'cachedInputTokens',
-  'cacheWriteTokens',
-  'reasoningTokens',
-] as const;
-type TokenKind = (typeof TOKEN_KINDS)[number];
-const SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200, 86_400];
-const SHORT = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1, 2.5, 5];
-const TOKENS = [1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576];
 
 /**
  * Records metrics of all sessions on `journal`: tokens and cost of the model calls, how long questions
@@ -796,10 +652,6 @@ export function meteredJournal(journal: Journal, options: MeteredJournalOptions 
     traceContextOf: journal.traceContextOf?.bind(journal),
     inSpanOf: journal.inSpanOf?.bind(journal),
   };
-}
-
-function secondsBetween(from: number, to: number): number {
-  return Math.max(0, to - from) / 1000;
 }
 
 /** METERED-JOURNAL-2. */

@@ -23,6 +23,10 @@ export const TOKEN_MODALITY = 'gen_ai.token.modality';
 export const USED_TOKENS = 'gen_ai.client.inference.usage';
 /** Histograms of the tokens of one call. */
 export const TOKENS_OF_CALL = 'gen_ai.client.inference.operation';
+/** Histogram of the time of one model call, since commit 024a4f944a1291fcb627c9c47da69e79868dd15e. */
+export const INFERENCE_DURATION = 'gen_ai.client.inference.duration';
+/** Histogram of the time of one tool call. */
+export const TOOL_DURATION = 'gen_ai.execute_tool.duration';
 export const ERROR_TYPE = 'error.type';
 export const SESSION_ID = 'session.id';
 

@@ -90,6 +90,8 @@ export class ScopeTrace {
   #agentName = 'lead';
   /** The tokens of the reply. */
   #replyUsed: Record<string, number> = {};
+  /** The code with which its last attempt has failed. */
+  #replyFailed: string | null = null;
   /** When the reply of the turn was over. */
   #repliedAt: number | null = null;
   #hasUserSpoken = false;
@@ -376,6 +378,10 @@ export class ScopeTrace {
         return;
       }
       case 'model.failed': {
+        if (unit === this.#scope) {
+          this.#replyFailed = readAs(fields.failed, event)?.error.code ?? '_OTHER';
+          return;
+        }
         const { error, response } = readAs(fields.failed, event) ?? {};
         const code = error?.code ?? '_OTHER';
         // An answer that cannot be used counts all the same.
@@ -517,7 +523,13 @@ export class ScopeTrace {
 
   #endTurn(at: number): void {
     const isOver = !this.#running.has(REPLY);
-    this.#end(REPLY, isOver ? (this.#repliedAt ?? at) : at);
+    const code = this.#replyFailed;
+    this.#end(
+      REPLY,
+      isOver ? (this.#repliedAt ?? at) : at,
+      code === null ? {} : { [names.ERROR_TYPE]: code },
+    );
+    this.#replyFailed = null;
     this.#repliedAt = null;
     this.#end(TURN, at);
   }

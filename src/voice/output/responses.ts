@@ -27,9 +27,15 @@
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
 import type { TurnChart } from '../../actors/session/lead/turn-chart.ts';
 import { Watchdog } from '../../actors/session/lead/watchdog.ts';
-import { modelIsBusy, type TurnResponse } from '../../machines/index.ts';
+import {
+  modelIsBusy,
+  replyIsExpected,
+  replyIsWanted,
+  type TurnResponse,
+} from '../../machines/index.ts';
 import { ProviderError } from '../../values/errors.ts';
 import { forgetOldest } from '../../values/forget-oldest.ts';
+import { storableText } from '../../values/storable.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
 import { RecentIds } from '../audio/recent-ids.ts';
 import type { Attempt } from '../connection/attempt.ts';
@@ -386,6 +392,33 @@ export class Responses {
     }
     this.#speech.completed(responseId);
     this.#turn.next();
+    if (event.status === 'failed' && !this.#cancelled.has(responseId))
+      this.#noteFailure(event.reason);
+  }
+
+  /** Keeps the failure, and whether the turn has the model asked again. */
+  #noteFailure(reason: string | null): void {
+    const { snapshot, context } = this.#chart;
+    const core = this.#core;
+    if (core.unit.unit.disposed) return;
+    const agentName = core.agents.current.name;
+    const isAskedAgain = replyIsWanted(snapshot);
+    const failed = Math.max(1, context.asked - (snapshot.matches({ reply: 'asked' }) ? 1 : 0));
+    const error = {
+      code: reason === 'timeout' ? 'RESPONSE_TIMEOUT' : 'MODEL_ERROR',
+      message: storableText(reason ?? 'The model gave no reason'),
+      retryable: isAskedAgain,
+    };
+    if (!isAskedAgain) core.receive('lead', { type: 'model.failed', agentName, failed, error });
+    else
+      core.receive('lead', {
+        type: 'model.retried',
+        agentName,
+        failed,
+        attempts: context.maxAsked,
+        retryAt: replyIsExpected(snapshot) ? context.replyBy : core.host.environment.clock.now(),
+        error,
+      });
   }
 
   /** Derives the outcome of the offer from the end of its response. */

@@ -2,7 +2,7 @@
 // elsewhere, for a program, or by nobody at present.
 
 import { APICallError, tool } from 'ai';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { jobWorker, localJobs } from '../../../src/entries/jobs.ts';
 import { replaySession, type ReplayView } from '../../../src/entries/replay.ts';
@@ -12,6 +12,7 @@ import {
   createSubAgentTool,
   memoryJournal,
   runSubagent,
+  TextSession,
 } from '../../../src/index.ts';
 import { whyWaiting, type Wait } from '../../../src/machines/index.ts';
 import {
@@ -319,4 +320,89 @@ test('a model call that is repeated: which of them it is, when, and after which 
   ]);
   await environment.advance(20_000);
   expect((await result).text).toBe('Written.');
+});
+
+describe("the lead agent's model calls", () => {
+  const limited = new APICallError({
+    message: 'Slow down',
+    url: 'http://127.0.0.1',
+    requestBodyValues: {},
+    statusCode: 429,
+    isRetryable: true,
+  });
+
+  /** A session whose model fails as often as that, and its journal. */
+  async function failing(failures: number) {
+    const environment = simulatedEnvironment();
+    const journal = memoryJournal();
+    let calls = 0;
+    const model = scriptedModel({
+      scripts: [],
+      otherwise: () => ((calls += 1) <= failures ? { error: limited } : { text: 'Here I am.' }),
+    });
+    const session = new TextSession({
+      sessionId: 'ses_1',
+      runtime: createRuntime({ environment, journal }),
+      model,
+      agents: [{ name: 'lead', instructions: 'Answer.' }],
+    });
+    session.parts.subscribe(() => {});
+    await session.start();
+    await session.sendText('Are you there?');
+    await environment.settle();
+    const entries = () => journal.read({ scope: 'ses_1' });
+    const steps = () => [...replaySession(entries())];
+    /** Its wait so many milliseconds after the newest entry. */
+    const sentence = (laterMs = 0): string | undefined => {
+      const machines = steps().at(-1)?.machines;
+      sentencesIn(entries());
+      return machines
+        ? whyWaiting({ ...machines, at: machines.at + laterMs })[0]?.sentence
+        : undefined;
+    };
+    const facts = () => steps().flatMap(({ changes }) => changes['model'] ?? []);
+    const kinds = () =>
+      entries().flatMap(({ actor, event }) => (actor === 'lead' ? event.type : []));
+    return { environment, session, sentence, facts, kinds, entries };
+  }
+
+  test('LEAD-STREAM-4: one that is made again says when, and why', async () => {
+    const { environment, session, sentence, facts, kinds } = await failing(1);
+    expect(sentence()).toMatch(
+      /^gate closed: the lead agent's model call failed \(RATE_LIMITED\): attempt 2 of 3 in \d\.\d s$/,
+    );
+    expect(sentence(4000)).toBe(
+      'gate closed: the lead agent has its turn for 4.0 s; attempt 2 of 3, after its model call failed (RATE_LIMITED)',
+    );
+    await environment.advance(10_000);
+    await session.idle();
+    expect(sentence()).toBe('all is quiet: it is for the user to say something');
+    expect(facts()).toEqual(['retried, 1 of 3 attempts failed (RATE_LIMITED)']);
+    expect(kinds()).toEqual(['model.retried']);
+  });
+
+  test('LEAD-STREAM-4: those that all failed are shown until the next response, also after a sleep', async () => {
+    const { environment, session, sentence, kinds, entries } = await failing(3);
+    await environment.advance(20_000);
+    await session.idle();
+    const failed =
+      "the lead agent's model call failed 3 times (RATE_LIMITED), and is not made again: it is for the user to say something";
+    expect(sentence()).toBe(failed);
+    expect(kinds()).toEqual(['model.retried', 'model.retried', 'model.failed']);
+    const slept = entries().length;
+    expect(await session.hibernate()).toBe(true);
+    const snapshot = entries()
+      .slice(slept)
+      .find(({ event }) => event.type === 'session.snapshot');
+    const [awake] = replaySession(snapshot ? [snapshot] : []);
+    expect(awake?.machines && whyWaiting({ ...awake.machines, isAsleep: false })[0]?.sentence).toBe(
+      failed,
+    );
+  });
+
+  test('LEAD-STREAM-4: a call that the user called off is no failure', async () => {
+    const { session, kinds } = await failing(1);
+    await session.close();
+    expect(kinds()).toEqual(['model.retried']);
+  });
 });

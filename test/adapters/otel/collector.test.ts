@@ -180,6 +180,8 @@ const DIMENSIONS = [
   'gen_ai.provider.name',
   'gen_ai.request.model',
   'gen_ai.token.modality',
+  'gen_ai.tool.name',
+  'gen_ai.tool.type',
   'error.type',
   'offstage.root_agent.name',
   'offstage.outcome',

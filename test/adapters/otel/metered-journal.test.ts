@@ -14,6 +14,7 @@ import {
   LoggerProvider,
   SimpleLogRecordProcessor,
 } from '@opentelemetry/sdk-logs';
+import { APICallError } from 'ai';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { meteredJournal } from '../../../src/adapters/otel/index.ts';
@@ -26,7 +27,11 @@ import {
   TextSession,
   type Journal,
 } from '../../../src/index.ts';
-import { scriptedModel, simulatedEnvironment } from '../../../src/testing/index.ts';
+import {
+  scriptedModel,
+  simulatedEnvironment,
+  type ScriptedStep,
+} from '../../../src/testing/index.ts';
 import { entry, withEvent } from '../../../src/testing/journal-conformance/case.ts';
 import { world } from '../../support/crashes.ts';
 import { askingOrder, programLife } from '../../support/program-life.ts';
@@ -124,6 +129,98 @@ test('a conversation with a question, an approval and a late result (METERED-JOU
   });
   expect(all['offstage.subagent.duration']?.[0]).toMatch(/^ride_booker completed 1: /);
   expect(all['offstage.time_to_heard']).toHaveLength(1);
+});
+
+test('each call of a model and of a tool is timed once, those that failed with their code', async () => {
+  const { meterProvider, measured } = sdk();
+  const environment = simulatedEnvironment();
+  const limited = new APICallError({
+    message: 'Slow down',
+    url: 'http://127.0.0.1',
+    requestBodyValues: {},
+    statusCode: 429,
+    isRetryable: true,
+  });
+  const failed = new Set<string>();
+  /** Each agent's first call fails; each call takes a second. */
+  const limitedOnce = async (who: string, step: ScriptedStep): Promise<ScriptedStep> => {
+    await new Promise<void>((resolve) => environment.scheduler.schedule(resolve, 1_000));
+    if (failed.has(who)) return step;
+    failed.add(who);
+    return { error: limited };
+  };
+  const waiting = (ms: number) => ({
+    description: 'Takes its time',
+    inputSchema: z.object({}),
+    execute: async () => {
+      await new Promise<void>((resolve) => environment.scheduler.schedule(resolve, ms));
+      if (ms > 2_000) throw new Error('Too late');
+      return 'done';
+    },
+  });
+  const session = new TextSession({
+    environment,
+    journal: meteredJournal(memoryJournal(), { meterProvider }),
+    model: scriptedModel({
+      agents: {
+        payer: ({ results }) =>
+          limitedOnce(
+            'payer',
+            results.length > 0
+              ? { text: 'Paid.' }
+              : { calls: ['quick', 'slow'].map((name) => ({ name, input: {} })) },
+          ),
+      },
+      otherwise: ({ results, user }) =>
+        limitedOnce(
+          'lead',
+          results.length > 0 || user !== 'pay'
+            ? { text: 'Done.' }
+            : { calls: ['payer', 'look'].map((name) => ({ name, input: {} })) },
+        ),
+    }),
+    agents: [
+      {
+        name: 'lead',
+        instructions: 'You talk.',
+        tools: [
+          payer,
+          defineTool({
+            name: 'look',
+            description: 'Looks something up',
+            parameters: z.object({}),
+            execute: waiting(500).execute,
+          }),
+        ],
+      },
+    ],
+    subagentConfigs: {
+      payer: defineSubagent({
+        name: 'payer',
+        instructions: 'You pay.',
+        tools: { quick: waiting(250), slow: waiting(3_000) },
+      }),
+    },
+  });
+  session.parts.subscribe(() => {});
+  await session.start();
+  await session.sendText('pay');
+  await environment.advance(60_000);
+  await session.close();
+  const all = await measured();
+  const durations = (name: string) => [...(all[name] ?? [])].toSorted();
+  expect(durations('gen_ai.client.inference.duration')).toEqual([
+    'lead lead offstage scripted chat 3: 3',
+    'lead lead offstage scripted chat RATE_LIMITED 1: 1',
+    'payer payer offstage scripted chat 2: 2',
+    'payer payer offstage scripted chat RATE_LIMITED 1: 1',
+  ]);
+  expect(durations('gen_ai.execute_tool.duration')).toEqual([
+    'lead lead execute_tool look function 1: 0.5',
+    'payer payer execute_tool quick function 1: 0.25',
+    'payer payer execute_tool slow function FAILED 1: 3',
+  ]);
+  expect(all['offstage.model.failures']).toBeUndefined();
 });
 
 test('a process after a crash measures what it appends, with the times from before (METERED-JOURNAL-1)', async () => {
@@ -621,6 +718,14 @@ describe('what an operator is woken for is a log record (METERED-JOURNAL-4)', ()
         'offstage.outcome': 'failed',
         'error.type': 'STEP_LIMIT',
       },
+      // Its lead agent is asked to tell it, and makes calls instead, in each of three attempts.
+      ...Array.from({ length: 3 }, () => ({
+        eventName: 'offstage.model.failed',
+        severityText: 'WARN',
+        'gen_ai.conversation.id': 'ses_fail',
+        'gen_ai.agent.name': 'lead',
+        'error.type': 'TOOL_CHOICE_VIOLATION',
+      })),
     ]);
 
     const full = logs();

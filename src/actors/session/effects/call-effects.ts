@@ -23,7 +23,7 @@ import type { CallAnswer, Failure } from '../../../machines/index.ts';
 import { THE_LEAD } from '../../contracts/service-types.ts';
 import { raceAbort, raceTime } from '../../../values/race-abort.ts';
 import { callSafely, inSpanOf } from '../../runtime/host.ts';
-import { inDoubtMessage } from '../../subagent/subagent-work.ts';
+import { inDoubtMessage } from '../../model/tool-results.ts';
 import { outcomeOf } from '../../subagent/outcome-of.ts';
 import { SubagentLog } from '../../subagent/subagent-log.ts';
 import { intoConversation } from '../state/live-conversation.ts';

@@ -10,10 +10,12 @@
 //   LEAD-STREAM-2. All attempts read the same messages: words of the user meanwhile belong to the next reply.
 //   LEAD-STREAM-3. A user does not wait longer than `MAX_PAUSE_MS` for an attempt: a provider that asks for more
 //       has failed. A model that said nothing is asked once more, at once.
+//   LEAD-STREAM-4. Each call that failed has an entry of its own: `model.retried` as long as another one follows,
+//       else `model.failed`. A response that was called off has none.
 
 import { streamText, type LanguageModel } from 'ai';
 import { backoffMs } from '../../../machines/index.ts';
-import { ProviderError } from '../../../values/errors.ts';
+import { isA, ProviderError } from '../../../values/errors.ts';
 import { asJson } from '../../../values/json.ts';
 import { storable, storableId, storableText } from '../../../values/storable.ts';
 import { cutOff, hasJustEnded } from '../../model/model.ts';
@@ -69,30 +71,62 @@ export async function* askLead(
   question: LeadQuestion,
 ): AsyncGenerator<ResponsePart> {
   const { signal, touch, maySayNothing } = question;
-  const { random, scheduler } = core.host.environment;
+  const { clock, random, scheduler } = core.host.environment;
   const prompt = promptOf(core);
   let silences = 0;
   for (let attempt = 1; ; attempt += 1) {
+    const beganAt = clock.now();
     let isSilent = true;
     let pauseMs = 0;
+    let failure: ProviderError | null = null;
+    /** LEAD-STREAM-4. `attempts`: null if no other call follows. */
+    const noteFailure = (thrown: unknown, attempts: number | null): void => {
+      if (core.unit.unit.disposed) return;
+      const { code, message, retryable } = toStepError(thrown);
+      const error = { code, message: storableText(message), retryable };
+      const { name: agentName } = prompt;
+      const model = namesOf(question.model);
+      const failed = attempt;
+      const tookMs = clock.now() - beganAt;
+      if (attempts === null)
+        core.receive('lead', { type: 'model.failed', agentName, failed, error, tookMs, model });
+      else
+        core.receive('lead', {
+          type: 'model.retried',
+          agentName,
+          failed,
+          attempts,
+          retryAt: clock.now() + pauseMs,
+          error,
+          tookMs,
+          model,
+        });
+    };
     try {
-      for await (const part of attemptAt(core, prompt, question)) {
+      for await (const part of attemptAt(core, prompt, question, beganAt)) {
         if (part.type !== 'other') isSilent = false;
         yield part;
       }
       if (!isSilent || maySayNothing || signal.aborted) return;
       silences += 1;
+      const silent = new ProviderError('EMPTY_OUTPUT', 'The model ended without a word', {
+        retryable: true,
+      });
+      noteFailure(silent, silences > 1 ? null : attempt + 1);
+      failure = silences > 1 ? silent : null;
     } catch (error) {
       const { retryable, retryAfterMs = 0 } = toStepError(error);
       pauseMs = Math.max(backoffMs(RETRY, attempt, random.next()), retryAfterMs);
       const isOver = !isSilent || signal.aborted || attempt >= MAX_ATTEMPTS;
-      if (isOver || !retryable || pauseMs > MAX_PAUSE_MS) throw error;
+      if (isOver || !retryable || pauseMs > MAX_PAUSE_MS) {
+        // The reason of a response that was called off is no failure of the model.
+        if (!signal.aborted || isA(error, ProviderError)) noteFailure(error, null);
+        throw error;
+      }
       core.reportError(modelError(error), `lead model, attempt ${attempt} of ${MAX_ATTEMPTS}`);
+      noteFailure(error, MAX_ATTEMPTS);
     }
-    if (silences > 1)
-      throw new ProviderError('EMPTY_OUTPUT', 'The model ended without a word', {
-        retryable: true,
-      });
+    if (failure) throw failure;
     touch();
     if (pauseMs > 0) await pause(scheduler, pauseMs, signal);
     touch();
@@ -117,7 +151,8 @@ function promptOf(core: LeadSession) {
 async function* attemptAt(
   core: LeadSession,
   { name, providerOptions, instructions, messages, tools }: ReturnType<typeof promptOf>,
-  { model, mayCall, signal, touch }: LeadQuestion,
+  { model, mayCall, maySayNothing, signal, touch }: LeadQuestion,
+  beganAt: number,
 ): AsyncGenerator<ResponsePart> {
   const { id, host, notes } = core;
   let written = '';
@@ -148,6 +183,10 @@ async function* attemptAt(
     else if (part.type === 'finish') {
       const { finishReason, rawFinishReason, totalUsage } = part;
       const { inputTokens, outputTokens } = totalUsage;
+      const isSilent = written === '' && !hasCalled;
+      const isCut = hasJustEnded(finishReason, rawFinishReason, inputTokens ?? outputTokens);
+      const isFiltered = finishReason === 'content-filter' && isSilent;
+      const hasFailed = isCut || isFiltered || (isSilent && !maySayNothing);
       // TEXT-LEAD-10
       const usage = toUsage(totalUsage);
       reportUsage(core, {
@@ -155,10 +194,11 @@ async function* attemptAt(
         name,
         counted: { ...usage, inputTokens, outputTokens },
         estimated: countedUsage(usage, { instructions, messages, written }),
+        // The entry of the failure has it (LEAD-STREAM-4).
+        ...(!hasFailed && { tookMs: host.environment.clock.now() - beganAt }),
       });
-      if (hasJustEnded(finishReason, rawFinishReason, inputTokens ?? outputTokens)) throw cutOff();
-      if (finishReason === 'content-filter' && written === '' && !hasCalled)
-        throw new ProviderError('CONTENT_FILTER', 'The provider filtered the answer');
+      if (isCut) throw cutOff();
+      if (isFiltered) throw new ProviderError('CONTENT_FILTER', 'The provider filtered the answer');
     } else if (part.type === 'tool-call') {
       hasCalled = true;
       const { toolCallId, toolName, input } = part;

@@ -34,6 +34,8 @@ interface Report extends ModelNames, Pick<PricedCall, 'name'> {
   readonly estimated?: Omit<Usage, 'cost'> | undefined;
   /** When a call began that is none of the response under way, in milliseconds since 1970. */
   readonly beganAt?: number;
+  /** How long the call took, in milliseconds. @defaultValue not known */
+  readonly tookMs?: number;
 }
 
 /** A session whose usage is counted. */
@@ -48,7 +50,7 @@ interface Counting extends Receiver {
 /** Puts what the model has used into the journal. After the end of the session only its hook is told. */
 export function reportUsage(
   session: Counting,
-  { counted, estimated, beganAt, ...names }: Report,
+  { counted, estimated, beganAt, tookMs, ...names }: Report,
 ): void {
   const usage = leadUsageIn(counted);
   const cost =
@@ -68,6 +70,8 @@ export function reportUsage(
     callSafely(host, 'hook onUsage', () => hooks.onUsage?.({ usage: all, used }));
   } else if (beganAt !== undefined)
     session.receive('usage', { ...event, usage: used ?? NO_LEAD_USAGE, beganAt });
+  else if (tookMs !== undefined)
+    session.receive('usage', { ...event, usage: used ?? NO_LEAD_USAGE, tookMs });
   else if (used) session.receive('usage', { ...event, usage: used });
 }
 

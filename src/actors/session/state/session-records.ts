@@ -53,6 +53,17 @@ type Successor = {
   readonly enters?: boolean;
 } | null;
 
+/** The failed model calls of the lead agent's response under way, or of its last one. */
+export interface LeadTrouble {
+  readonly failed: number;
+  /** The code of the last failure. */
+  readonly code: string;
+  /** The calls that are made at most; null: no more is made. */
+  readonly attempts: number | null;
+  /** When the next call is made, in milliseconds since 1970; null: none is. */
+  readonly retryAt: number | null;
+}
+
 /** The records as plain JSON. */
 export interface SessionRecordsSnapshot {
   readonly agentName: string;
@@ -64,6 +75,8 @@ export interface SessionRecordsSnapshot {
   readonly usage?: LeadUsage;
   /** @defaultValue none */
   readonly raised?: BudgetLimits;
+  /** @defaultValue none */
+  readonly trouble?: LeadTrouble;
   readonly successor: Successor;
   /** @defaultValue false */
   readonly hasEntered?: boolean;
@@ -80,6 +93,13 @@ export interface SessionRecordsSnapshot {
 
 /** Number of answered questions that are kept: the user corrects an answer soon, or not at all. */
 const MAX_ANSWERED = 4;
+
+/** The events of the session after which its last failures count for nothing. */
+const TROUBLE_ENDS: ReadonlySet<string> = new Set([
+  'response.requested',
+  'session.recovered',
+  'transfer.ended',
+]);
 
 export class SessionRecords {
   readonly questions = new Map<string, QuestionRecord>();
@@ -100,6 +120,8 @@ export class SessionRecords {
   usage = NO_LEAD_USAGE;
   /** The limits of the session's budget that were raised, with their totals. */
   raised: BudgetLimits = {};
+  /** Null: the lead agent's model has answered since, or was not asked. */
+  trouble: LeadTrouble | null = null;
   /** The first agent's `onEnter` is done. */
   hasEntered = false;
   /** The previous lead agent, until the current one has entered; null: it has. */
@@ -135,6 +157,7 @@ export class SessionRecords {
       turns,
       ...(this.usage !== NO_LEAD_USAGE && { usage: this.usage }),
       ...(Object.keys(this.raised).length > 0 && { raised: this.raised }),
+      ...(this.trouble && { trouble: this.trouble }),
       successor: this.#successor,
       hasEntered,
       takesOverFrom,
@@ -157,6 +180,7 @@ export class SessionRecords {
     this.turns = 0;
     this.usage = NO_LEAD_USAGE;
     this.raised = {};
+    this.trouble = null;
     this.hasEntered = false;
     this.takesOverFrom = null;
     this.#successor = null;
@@ -175,6 +199,7 @@ export class SessionRecords {
     this.turns = snapshot.turns;
     this.usage = snapshot.usage ?? NO_LEAD_USAGE;
     this.raised = snapshot.raised ?? {};
+    this.trouble = snapshot.trouble ?? null;
     this.hasEntered = snapshot.hasEntered === true;
     this.takesOverFrom = snapshot.takesOverFrom ?? null;
     this.directives = Directives.of(snapshot.directives);
@@ -230,6 +255,10 @@ export class SessionRecords {
   fold({ kind, id, event }: Received): readonly SessionMessage[] {
     switch (kind) {
       case 'session':
+        if (TROUBLE_ENDS.has(event.type)) this.trouble = null;
+        // The next response may not come soon: until then the failure of this one is shown.
+        else if (event.type === 'response.ended' && typeof this.trouble?.retryAt === 'number')
+          this.trouble = null;
         if (event.type === 'response.ended') this.turns += 1;
         else if (event.type === 'transfer.started') this.#successor = event;
         else if (event.type === 'transfer.ended' && event.error === null) this.#transferred(event);
@@ -288,6 +317,13 @@ export class SessionRecords {
       case 'usage':
         this.usage = addLeadUsage(this.usage, event.usage);
         return [];
+      case 'lead': {
+        const { failed, error } = event;
+        const again = event.type === 'model.retried' ? event : { attempts: null, retryAt: null };
+        const { attempts, retryAt } = again;
+        this.trouble = { failed, code: error.code, attempts, retryAt };
+        return [];
+      }
       case 'budget':
         this.raised = { ...this.raised, ...withoutUndefined(event.limits) };
         return [];
@@ -346,6 +382,7 @@ export class SessionRecords {
 
   #said(event: ConversationEvent): void {
     this.#conversation.fold(event);
+    if (event.type === 'assistant.said' || event.type === 'assistant.cut') this.trouble = null;
     if (event.type !== 'call.answered') return;
     this.#answered(event.callId);
     if (event.isOver) this.calls.delete(event.callId);
@@ -361,6 +398,7 @@ export class SessionRecords {
 
   #called(event: EventFor<'calls'> & Stamped): void {
     const { callId, name } = event;
+    this.trouble = null;
     this.#conversation.fold({ ...event, calledAt: event.calledAt ?? event.at });
     if (this.calls.has(callId)) return;
     const request = this.#requestOf(event.requestId ?? null);

@@ -219,6 +219,22 @@ const deadlines = Object.fromEntries(
   ].map((name) => [`deadline.${name}`, deadline]),
 );
 
+const failedCall = z.looseObject({
+  agentName: text,
+  failed: amount,
+  error: failure,
+  tookMs: maybe(amount),
+  model: maybe(z.looseObject({ provider: text, modelId: text })),
+});
+
+/** `LeadTrouble` of the records. */
+const trouble = z.looseObject({
+  failed: amount,
+  code: text,
+  attempts: maybe(amount),
+  retryAt: maybe(amount),
+});
+
 const leadUsage = z.looseObject({
   inputTokens: maybe(amount),
   outputTokens: maybe(amount),
@@ -276,6 +292,7 @@ const snapshot = z.looseObject({
     turns: amount,
     usage: maybe(leadUsage),
     raised: maybe(budgetLimits),
+    trouble: maybe(trouble),
     directives: z.array(z.looseObject({ key: text, value: text })),
     questions: z.array(asked.extend({ answer: maybe(answer) })),
     answered: maybe(z.array(asked.extend({ answer, answeredAt: amount }))),
@@ -315,10 +332,13 @@ export const SESSION_SHAPES: EventShapes = {
     traceparent: maybe(text),
   }),
   'budget.raised': z.looseObject({ limits: budgetLimits, by: maybe(text) }),
+  'model.retried': failedCall.extend({ attempts: amount, retryAt: amount }),
+  'model.failed': failedCall,
   'usage.reported': z.looseObject({
     agentName: text,
     usage: leadUsage,
     beganAt: maybe(amount),
+    tookMs: maybe(amount),
   }),
   'answer.given': z.looseObject({
     ticket: text,

@@ -383,6 +383,7 @@ export class SessionUnit implements UnitBody {
       case 'directives':
       case 'user':
       case 'usage':
+      case 'lead':
       case 'budget':
       case 'answers':
       case 'opening':
@@ -486,6 +487,7 @@ export class SessionUnit implements UnitBody {
       case 'agents':
       case 'directives':
       case 'user':
+      case 'lead':
       case 'budget':
       case 'answers':
       case 'opening':
