@@ -47,7 +47,7 @@ async function offstage(n: number): Promise<Numbers> {
   const readFrom = performance.now();
   await inspected.refresh();
   const from = performance.now();
-  if (!inspected.subjectAt(n - 1, 'session')) throw new Error(`Expected an entry ${n - 1}`);
+  if (!inspected.subjectAt(n - 1, 'session', 'ann')) throw new Error(`Expected an entry ${n - 1}`);
   return { ms: performance.now() - from, readMs: from - readFrom };
 }
 

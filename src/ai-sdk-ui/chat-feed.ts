@@ -15,7 +15,11 @@
 //       the screen is visible.
 //   CHAT-FEED-4. The words that a chat wrote itself do not come back to it.
 
-import type { AnswerReceipt, SessionState } from '../actors/contracts/session-views.ts';
+import {
+  questionFor,
+  type AnswerReceipt,
+  type SessionState,
+} from '../actors/contracts/session-views.ts';
 import type { ClientAnswer } from '../client/protocol.ts';
 import type { Subscription } from '../client/watchable.ts';
 import {
@@ -71,6 +75,7 @@ export interface Screen {
 export class ChatFeed {
   readonly #source: ChatSource;
   readonly #screen: Screen | null;
+  readonly #by: string | null;
   readonly #subscriptions: (() => void)[] = [];
   /** The messages that the chat has, by id. */
   readonly #taken = new Map<string, ChatMessage>();
@@ -96,10 +101,14 @@ export class ChatFeed {
   /** Those that keep the messages of the chat as they are here. */
   readonly #followers = new Set<() => void>();
 
-  /** `screen`: null: somebody else reports what was shown. */
-  constructor(source: ChatSource, screen: Screen | null) {
+  /**
+   * @param screen Null: somebody else reports what was shown.
+   * @param by Whose chat it is; null: the state of the source is that of this user.
+   */
+  constructor(source: ChatSource, screen: Screen | null, by: string | null = null) {
     this.#source = source;
     this.#screen = screen;
+    this.#by = by;
     const subscription = source.store.subscribe(() => this.#wake());
     this.#subscriptions.push(() => subscription.unsubscribe());
     if (screen) this.#subscriptions.push(screen.onVisible(() => this.#report()));
@@ -302,7 +311,10 @@ export class ChatFeed {
     const { context: state } = this.#source.store.getSnapshot();
     const receipts = this.#receipts;
     if (this.#made?.state === state && this.#made.receipts === receipts) return this.#made.messages;
-    const messages = chatMessages(state, receipts);
+    const questions = state.questions.map((each) =>
+      this.#by === null ? each : questionFor(each, this.#by),
+    );
+    const messages = chatMessages({ ...state, questions }, receipts);
     this.#made = { state, receipts, messages };
     const ids = new Set(messages.map(({ id }) => id));
     for (const known of [this.#taken, this.#ownIds])

@@ -232,6 +232,7 @@ export function chatHandler(options: ChatHandlerOptions): (request: Request) => 
           questionShown: (id) => session.questionShown(id, from),
         },
         screen,
+        user,
       ),
     };
     chats.delete(key);

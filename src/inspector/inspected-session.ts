@@ -161,14 +161,17 @@ export class InspectedSession {
     return this.#shown.length;
   }
 
-  /** Returns a thing of the session as it was after entry `n`; null if there is no such entry. */
-  subjectAt(n: number, id: string): ShownSubject | null {
+  /**
+   * Returns a thing of the session as it was after entry `n`; null if there is no such entry. `by`: who looks, and may
+   * answer.
+   */
+  subjectAt(n: number, id: string, by: string): ShownSubject | null {
     const entry = this.#entries[n - 1];
     if (n < 1 || n > this.#shown.length || !entry) return null;
     const step = this.#stepAt(n);
     const replay = n === this.#shown.length ? this.#replay : this.#past?.replay;
     const entries = this.upTo(n);
-    return { n, ...subjectOf({ entry, entries, step, replay, id, redact: this.#redact }) };
+    return { n, ...subjectOf({ entry, entries, step, replay, id, by, redact: this.#redact }) };
   }
 
   /** Null: the state after this entry is not known. */

@@ -266,11 +266,17 @@ class Page implements InspectorPage {
     });
   }
 
+  /** Who acts. */
+  get #by(): string {
+    return this.#options.user ?? 'inspector';
+  }
+
   async #at(query: URLSearchParams): Promise<Answer> {
     const session = await this.#session(query);
     const subject = session?.subjectAt(
       wholeNumber(query.get('entry')) ?? 0,
       query.get('id') ?? 'session',
+      this.#by,
     );
     return found(subject ?? null, 'There is no such entry');
   }
@@ -337,7 +343,7 @@ class Page implements InspectorPage {
     const session = await act(String(posted.session));
     if (!session)
       return json(refused('SESSION_UNKNOWN', 'The session does not run in this process'));
-    const by = { by: this.#options.user ?? 'inspector' };
+    const by = { by: this.#by };
     return receiptOf(() => {
       // Who looks at the page has the question in front of them.
       if (frame.type === 'answer') session.questionShown(frame.requestId, by);

@@ -519,10 +519,10 @@ async function detail() {
     showChart(got.value === null ? null : state.charts[got.chart], got.value, state.placed[got.chart], changed ? [{ event: got.event.type }] : []);
     const acting = state.mayAct && state.isLive;
     const limits = Object.keys(got.budget ?? {});
-    const key = id + ' ' + acting + ' ' + (wait?.of ?? '') + ' ' + limits;
+    const key = id + ' ' + acting + ' ' + (wait?.of ?? '') + ' ' + limits + ' ' + got.mayAnswer;
     if ($('actions').dataset.key !== key) {
       $('actions').dataset.key = key;
-      $('actions').replaceChildren(...actions(id, wait, acting, limits, got.detail));
+      $('actions').replaceChildren(...actions(id, wait, acting, limits, got));
     }
   } catch (error) {
     if (asked === state.asked) setText($('why'), error.message);
@@ -627,7 +627,7 @@ async function post(path, body) {
   void load();
   return receipt;
 }
-function actions(id, wait, acting, limits, detail) {
+function actions(id, wait, acting, limits, { detail, mayAnswer }) {
   if (!acting) return state.mayAct ? [el('p', {}, 'To act, go to the latest entry.')] : [];
   const [what, rest = ''] = id.split(' ');
   const button = (label, frame) => el('button', { type: 'button', onclick: () => act(frame()) }, label);
@@ -638,6 +638,7 @@ function actions(id, wait, acting, limits, detail) {
     el('option', { value: 'queue' }, 'after its work'),
     el('option', { value: 'interrupt' }, 'at once'));
   const answer = (label, given) => button(label, () => ({ type: 'answer', requestId: rest, answer: given() }));
+  if (what === 'question' && wait && !mayAnswer) return [el('p', {}, 'Somebody else has to answer this.')];
   if (what === 'question' && wait) return detail?.kind === 'approval' ? [
     answer('Approve', () => ({ approved: true })), answer('Refuse', () => ({ approved: false })),
   ] : [

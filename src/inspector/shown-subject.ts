@@ -11,6 +11,7 @@ import {
   usageOfBoth,
   type Usage,
 } from '../actors/contracts/usage.ts';
+import { mayAnswer } from '../actors/contracts/session-views.ts';
 import type { JournalEntry } from '../actors/ports/journal.ts';
 import type { Replay, ReplayStep } from '../actors/replay/replay-session.ts';
 import type { ReplayView } from '../actors/replay/replay-view.ts';
@@ -33,6 +34,8 @@ export interface ShownSubject {
   readonly waits: readonly Wait[];
   /** The number of all that waits. */
   readonly waiting: number;
+  /** Whether who looks may answer it; true of anything that is no question. */
+  readonly mayAnswer: boolean;
   /** A question, a delivery or a call in words; null: it is none of these, or over. */
   readonly detail: unknown;
   /**
@@ -71,6 +74,8 @@ interface Subject {
   /** That has taken the step. */
   readonly replay: Replay | undefined;
   readonly id: string;
+  /** Who looks. */
+  readonly by: string;
   readonly redact: Redact;
 }
 
@@ -80,6 +85,7 @@ export function subjectOf({
   step,
   replay,
   id,
+  by,
   redact,
 }: Subject): Omit<ShownSubject, 'n'> {
   const show = (value: unknown, section: string): unknown =>
@@ -105,6 +111,9 @@ export function subjectOf({
     wait: name.of === 'session' && !isSession ? null : wait,
     waits: waits.slice(0, MAX_WAITS),
     waiting: waits.length,
+    mayAnswer:
+      name.of !== 'question' ||
+      mayAnswer({ answerableBy: step?.machines?.answerableBy?.get(name.id) }, by),
     detail: detail ? show(detail, 'context') : null,
     said: shownLines(said, redact),
     exchanged: subagent ? shownLines(exchangedIn(entries, subagent.id), redact) : [],

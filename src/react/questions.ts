@@ -5,7 +5,8 @@
 // Invariants
 //   REACT-PARTS-1. Nothing is shown as done before the session says so: an answer is pending until its receipt.
 //   REACT-PARTS-2. A card whose question ends keeps the focus that was in it, and hands it to its list when it goes.
-//   REACT-PARTS-3. A question that is not asked yet has no button that can be pressed.
+//   REACT-PARTS-3. A question that is not asked yet, or that somebody else has to answer, has no button that can be
+//       pressed, and says why.
 
 'use client';
 
@@ -35,6 +36,8 @@ export interface QuestionLabels {
   /** Of a question that has not ended, how it stands; `place` is its place in line. */
   readonly turn?: (question: QuestionView, place: number) => string;
   readonly timeLeft?: string;
+  /** Of a question that somebody else has to answer. */
+  readonly others?: string;
   /** In place of the time that is left, while it does not run. */
   readonly clockWaits?: string;
   readonly refused?: (reason: string) => string;
@@ -70,6 +73,7 @@ const ends: Partial<Record<QuestionView['state'], string>> = {
 
 const isOver = ({ state }: QuestionView): boolean => state in ends;
 const isAsked = ({ state }: QuestionView): boolean => state === 'presenting' || state === 'open';
+const isForOthers = ({ mayAnswer }: QuestionView): boolean => mayAnswer === false;
 
 /** One way to answer. */
 interface Choice {
@@ -100,7 +104,9 @@ export function QuestionCard(props: QuestionCardProps): ReactElement {
   const [isPending, setPending] = useState(false);
   const [refusal, setRefusal] = useState<string | null>(null);
   const over = isOver(question);
+  const others = isForOthers(question);
   const asked = isAsked(question);
+  const active = asked && !others;
   const choices = choicesOf(question, labels);
   useEffect(() => {
     if (state === 'presenting') void client.questionShown(requestId);
@@ -112,7 +118,7 @@ export function QuestionCard(props: QuestionCardProps): ReactElement {
   }, [over]);
 
   async function answer(given: ClientAnswer): Promise<void> {
-    if (isPending || !asked) return;
+    if (isPending || !active) return;
     setPending(true);
     setRefusal(null);
     try {
@@ -133,13 +139,13 @@ export function QuestionCard(props: QuestionCardProps): ReactElement {
     };
   });
   useEffect(() => {
-    if (!shortcuts || !asked) return undefined;
+    if (!shortcuts || !active) return undefined;
     const onKey = (event: PageKey): void => {
       if (/^[1-9]$/.test(event.key) && isForPage(event)) press.current(Number(event.key));
     };
     page.addEventListener?.('keydown', onKey);
     return () => page.removeEventListener?.('keydown', onKey);
-  }, [shortcuts, asked]);
+  }, [shortcuts, active]);
 
   const buttons = choices.map(({ id: key, label, description, answer: given }, index) =>
     h(
@@ -149,14 +155,14 @@ export function QuestionCard(props: QuestionCardProps): ReactElement {
         'button',
         {
           type: 'button',
-          disabled: !asked,
+          disabled: !active,
           // Not `disabled`, which would lose the focus.
           'aria-disabled': isPending,
           onClick: () => void answer(given),
         },
         h('span', { 'data-part': 'label' }, label),
         description !== undefined && h('span', { 'data-part': 'description' }, ' ', description),
-        shortcuts && asked && index < 9 && h('kbd', { 'aria-hidden': true }, index + 1),
+        shortcuts && active && index < 9 && h('kbd', { 'aria-hidden': true }, index + 1),
       ),
     ),
   );
@@ -190,6 +196,7 @@ export function QuestionCard(props: QuestionCardProps): ReactElement {
       'data-part': 'question-card',
       'data-state': state,
       'data-kind': kind,
+      'data-for-others': others || undefined,
       onFocus: () => {
         hadFocus.current = true;
       },
@@ -198,8 +205,7 @@ export function QuestionCard(props: QuestionCardProps): ReactElement {
       },
     },
     h('p', { id: `${id}-name`, 'data-part': 'from' }, humanName(subagentName)),
-    !over &&
-      h('p', { 'data-part': 'turn' }, labels.turn?.(question, place) ?? turnOf(question, place)),
+    !over && h('p', { 'data-part': 'turn' }, turnIn(labels, question, place)),
     h('p', { id: `${id}-question`, 'data-part': 'question' }, wordsOf(question)),
     !over &&
       kind === 'approval' &&
@@ -208,7 +214,7 @@ export function QuestionCard(props: QuestionCardProps): ReactElement {
     !over &&
       (choices.length > 0
         ? h('ul', { 'data-part': 'options', 'aria-labelledby': `${id}-question` }, buttons)
-        : asked && field),
+        : active && field),
     h(
       'p',
       { role: 'status', 'data-part': 'status' },
@@ -220,6 +226,11 @@ export function QuestionCard(props: QuestionCardProps): ReactElement {
     ),
     asked && client.serverNow && h(Clock, { question, client: client as Timed, labels }),
   );
+}
+
+function turnIn(labels: QuestionLabels, question: QuestionView, place: number): string {
+  if (isForOthers(question)) return labels.others ?? 'Somebody else has to answer this.';
+  return labels.turn?.(question, place) ?? turnOf(question, place);
 }
 
 function turnOf({ state }: QuestionView, place: number): string {

@@ -10,7 +10,8 @@
 // Invariants
 //   SESSION-HUB-1. A client gets the whole state and each later frame once, in order; or, if it comes back in
 //       time, the frames that it missed.
-//   SESSION-HUB-2. A frame is made once for all clients, and holds what changed.
+//   SESSION-HUB-2. A frame is made once for all clients that may answer the same questions, and holds what changed.
+//   SESSION-HUB-6. A client is told whether it may answer a question, and only an operator who else may.
 //   SESSION-HUB-3. A command with the id of an earlier one of the same client is not executed again: it gets the
 //       receipt of the earlier one. The commands of a watcher are not executed.
 //   SESSION-HUB-4. What a client that does not own the voice hears or says does not reach the session. When the
@@ -20,10 +21,13 @@
 //       clients are parked, and the next hub begins with the whole state for each of them.
 
 import type { Subscription } from 'rxjs';
-import type {
-  SessionEvent,
-  SessionState,
-  SubagentView,
+import {
+  mayAnswer,
+  questionFor,
+  type QuestionView,
+  type SessionEvent,
+  type SessionState,
+  type SubagentView,
 } from '../actors/contracts/session-views.ts';
 import type {
   CommandFrame,
@@ -38,7 +42,7 @@ import { patchOf, viewOf } from '../client/session-state.ts';
 import { codeOf, isA, messageOf, OffstageError } from '../values/errors.ts';
 import type { AudioFrame } from '../voice/audio/audio-frame.ts';
 import { resampleFrames } from '../voice/audio/frame-operators.ts';
-import type { CheckedServe, ServedSession } from './options.ts';
+import type { CheckedServe, ServedIdentity, ServedSession } from './options.ts';
 import { FrameText, type ClientHub, type ServedClient } from './served-client.ts';
 
 /** Changes are collected for so long: a frame for each word of a model would cost more than it says. */
@@ -78,12 +82,12 @@ export class SessionHub implements ClientHub {
   readonly #speakers: ServedClient[] = [];
   /** The views that every client has, and that may change. */
   readonly #views = new Map<string, object>();
-  readonly #kept: { readonly seq: number; readonly frame: FrameText }[] = [];
+  readonly #kept: { readonly seq: number; readonly frame: SharedText }[] = [];
   #keptBytes = 0;
   #pending: WireEvent[] = [];
   #isFlushDue = false;
   #seq = 0;
-  #state: { readonly seq: number; readonly text: string } | null = null;
+  #state: { readonly seq: number; readonly text: SharedText } | null = null;
   #owner: ServedClient | null = null;
   #detach: (() => void) | null = null;
   #started: Promise<void> | null = null;
@@ -393,9 +397,14 @@ export class SessionHub implements ClientHub {
     this.#pending = [];
     this.#seq += 1;
     const frame = { type: 'events', seq: this.#seq, now: this.#now, events } as const;
-    const text = this.#encoded(frame);
+    const questions = events.flatMap((event) =>
+      event.type === 'question.changed' ? event.question : [],
+    );
+    const text = new SharedText(questions, (show) =>
+      this.#encoded({ ...frame, events: events.map((event) => eventFor(event, show)) }),
+    );
     this.#keep(text);
-    for (const client of this.#clients) client.write(text);
+    for (const client of this.#clients) client.write(text.for(client.identity));
   }
 
   /** An event without JSON (a BigInt in the data of an app) is left out. */
@@ -409,11 +418,11 @@ export class SessionHub implements ClientHub {
     }
   }
 
-  #keep(frame: FrameText): void {
+  #keep(frame: SharedText): void {
     this.#kept.push({ seq: this.#seq, frame });
-    this.#keptBytes += frame.bytes.byteLength;
+    this.#keptBytes += frame.bytes;
     while (this.#keptBytes > this.#options.limits.resumeBytes)
-      this.#keptBytes -= this.#kept.shift()?.frame.bytes.byteLength ?? this.#keptBytes;
+      this.#keptBytes -= this.#kept.shift()?.frame.bytes ?? this.#keptBytes;
   }
 
   /** Sends the frames after `seq`; false if they are not all kept. */
@@ -422,7 +431,8 @@ export class SessionHub implements ClientHub {
     if (seq > this.#seq || seq + 1 < oldest) return false;
     const known = this.#knownOf(client);
     client.send({ type: 'resumed', epoch: this.#epoch, seq, now: this.#now, ...known });
-    for (const kept of this.#kept) if (kept.seq > seq) client.write(kept.frame);
+    for (const kept of this.#kept)
+      if (kept.seq > seq) client.write(kept.frame.for(client.identity));
     return true;
   }
 
@@ -442,11 +452,17 @@ export class SessionHub implements ClientHub {
       ...(this.#parks && { isSilent: true }),
       ...this.#knownOf(client),
     } satisfies Omit<Extract<ServerFrame, { type: 'welcome' }>, 'state'>;
-    if (this.#state?.seq !== this.#seq)
-      this.#state = { seq: this.#seq, text: JSON.stringify(this.#sharedState) };
-    client.write(
-      new FrameText(`${JSON.stringify(head).slice(0, -1)},"state":${this.#state.text}}`),
-    );
+    if (this.#state?.seq !== this.#seq) {
+      const shared = this.#sharedState;
+      const { questions } = shared;
+      const text = new SharedText(
+        questions,
+        (show) => new FrameText(JSON.stringify({ ...shared, questions: questions.map(show) })),
+      );
+      this.#state = { seq: this.#seq, text };
+    }
+    const { text } = this.#state.text.for(client.identity);
+    client.write(new FrameText(`${JSON.stringify(head).slice(0, -1)},"state":${text}}`));
   }
 
   get #sharedState(): SessionState {
@@ -503,6 +519,57 @@ export class SessionHub implements ClientHub {
 
   get #now(): number {
     return this.#options.environment.clock.now();
+  }
+}
+
+type Show = (question: QuestionView) => QuestionView;
+type Reader = Pick<ServedIdentity, 'user' | 'role'>;
+
+/** SESSION-HUB-6 */
+const shownTo =
+  ({ user, role }: Reader): Show =>
+  (question) => {
+    if (role === 'watcher') return { ...questionFor(question, user), mayAnswer: false };
+    const shown = questionFor(question, user);
+    const { answerableBy } = question;
+    return role === 'operator' && answerableBy ? { ...shown, answerableBy } : shown;
+  };
+
+function eventFor(event: WireEvent, show: Show): WireEvent {
+  return event.type === 'question.changed' ? { ...event, question: show(event.question) } : event;
+}
+
+/** A text that clients share, in as many forms as there are readers who may answer different questions of it. */
+class SharedText {
+  readonly #questions: readonly QuestionView[];
+  readonly #make: (show: Show) => FrameText;
+  readonly #made = new Map<string, FrameText>();
+
+  constructor(questions: readonly QuestionView[], make: (show: Show) => FrameText) {
+    this.#questions = questions;
+    this.#make = make;
+  }
+
+  /** Those of its first form. */
+  get bytes(): number {
+    const [first = this.for({ user: '', role: 'user' })] = this.#made.values();
+    return first.bytes.byteLength;
+  }
+
+  for(reader: Reader): FrameText {
+    const key = this.#formOf(reader);
+    const text = this.#made.get(key) ?? this.#make(shownTo(reader));
+    this.#made.set(key, text);
+    return text;
+  }
+
+  /** Readers of the same form get the same text. */
+  #formOf({ user, role }: Reader): string {
+    if (role === 'watcher') return this.#questions.length > 0 ? role : '';
+    const may = this.#questions.flatMap((question) =>
+      question.answerableBy ? Number(mayAnswer(question, user)) : [],
+    );
+    return may.length > 0 ? `${role} ${may.join('')}` : '';
   }
 }
 

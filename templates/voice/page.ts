@@ -17,6 +17,7 @@ client.store.subscribe(({ context }) => {
   const buttons = asked?.options.map(({ id, label }) => {
     const button = document.createElement('button');
     button.textContent = label;
+    button.disabled = asked.mayAnswer === false; // somebody else has to answer
     button.addEventListener('click', () => void client.answer(asked.requestId, { optionId: id }));
     return button;
   });

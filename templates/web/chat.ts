@@ -32,9 +32,10 @@ export function show(client: SessionClient): void {
     if (shown['ids'] === ids) return; // buttons that are there keep the focus
     shown['ids'] = ids;
     part('questions').replaceChildren(
-      ...open.map(({ requestId, question, kind, options }) => {
+      ...open.map(({ requestId, question, kind, options, mayAnswer = true }) => {
         void client.questionShown(requestId); // its buttons count from now
         const card = element('article', question);
+        if (!mayAnswer) card.append(element('p', 'Somebody else has to answer this.'));
         const buttons: readonly { id: string; label: string; description?: string }[] =
           kind === 'approval'
             ? [
@@ -44,6 +45,7 @@ export function show(client: SessionClient): void {
             : options;
         for (const { id, label, description } of buttons) {
           const button = element('button', description ? `${label} (${description})` : label);
+          button.toggleAttribute('disabled', !mayAnswer);
           button.addEventListener(
             'click',
             () =>

@@ -113,6 +113,24 @@ test('an approval that is denied does nothing', async () => {
   expect(ran).toEqual([]);
 });
 
+test('a question that somebody else has to answer says so, and not who', async () => {
+  const mail = {
+    script: steps(calls(['do_mail', { to: 'all' }]), say('It is over.')),
+    config: {
+      answerableBy: ['the secret manager'],
+      tools: { do_mail: simpleTool(() => 'sent', { needsApproval: true }) },
+    },
+  };
+  const session = closing(rideSession({ subagents: { mail } }));
+  const { chat, until } = talkTo(handlerOf(session));
+  await chat.sendMessage({ text: 'use mail' });
+  const open = await until((messages) =>
+    questionsOf(messages).some(({ state }) => state === 'presenting'),
+  );
+  expect(questionsOf(open).at(-1)).toMatchObject({ mayAnswer: false });
+  expect(JSON.stringify(open)).not.toContain('the secret manager');
+});
+
 test('what was said before is no reply, and comes by itself', async () => {
   const session = closing(rideSession());
   await session.start();

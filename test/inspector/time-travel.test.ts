@@ -38,7 +38,7 @@ test('INSPECTED-3: an entry is the same, whichever way it is reached', async () 
   const jumps = [...wanted, ...wanted.toReversed(), 1100, 2, 1000, 1, 1002, 1001];
   const seen = new Map<number, unknown>();
   for (const n of jumps) {
-    const shown = ids.map((id) => inspected.subjectAt(n, id));
+    const shown = ids.map((id) => inspected.subjectAt(n, id, 'ann'));
     const [first] = shown;
     expect([first?.value, first?.context], `entry ${n}`).toEqual(direct.get(n));
     if (seen.has(n)) expect(shown).toEqual(seen.get(n));
@@ -80,7 +80,7 @@ test('INSPECTED-6: a long session is told in parts, and what it is folded in has
   expect(early).toBeGreaterThan(0);
   expect(early).toBeLessThan(whole);
   expect(inspected.kept).toBe(whole);
-  expect(inspected.subjectAt(early, 'session')?.value).toBeTruthy();
+  expect(inspected.subjectAt(early, 'session', 'ann')?.value).toBeTruthy();
   await inspected.refresh();
   expect(inspected.count).toBe(whole);
   const most = turns.map((count, index) => count - (turns[index - 1] ?? 0));

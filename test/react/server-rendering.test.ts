@@ -143,3 +143,36 @@ test('an approval shows its call once', () => {
   expect(html).toContain('>May I run pay?<');
   expect(html.split('$1')).toHaveLength(2);
 });
+
+test.each([
+  [true, 'open', 0],
+  [false, 'open', 2],
+  [false, 'queued', 2],
+] as const)(
+  'REACT-PARTS-3: a card says whether its user may answer: %s, %s',
+  (mayAnswer, state, disabled) => {
+    const input = { sum: 7 };
+    const html = renderToString(
+      h(QuestionCard, {
+        client: {} as never,
+        shortcuts: true,
+        question: {
+          ...approvalQuestion({ callId: 'c', toolName: 'pay', input }),
+          requestId: 'q',
+          subagentId: 's',
+          subagentName: 'payer',
+          kind: 'approval',
+          state,
+          askedAt: 0,
+          dueAt: null,
+          timeoutMs: 1000,
+          answer: null,
+          mayAnswer,
+        },
+      }),
+    );
+    expect(html.split('disabled=""').length - 1).toBe(disabled);
+    expect(html.includes('Somebody else has to answer this.')).toBe(!mayAnswer);
+    expect(html.includes('<kbd')).toBe(mayAnswer);
+  },
+);

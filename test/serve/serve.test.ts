@@ -8,12 +8,17 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { tool } from 'ai';
 import { WebSocket } from 'ws';
 import { z } from 'zod';
-import { createRuntime, createSessionPool, memoryJournal } from '../../src/index.ts';
+import {
+  createRuntime,
+  createSessionPool,
+  memoryJournal,
+  type SessionState,
+} from '../../src/index.ts';
 import { serve, type ServeOptions } from '../../src/serve/index.ts';
 import { connect, type SocketClass } from '../../src/client/index.ts';
 import { scopeInUse } from '../../src/actors/ports/journal-error.ts';
 import { calls, say, steps } from '../support/subagent-runs.ts';
-import { rideSession, served, testClient, type Served } from './support/served.ts';
+import { rideSession, served, testClient, type Served, type TestClient } from './support/served.ts';
 
 /** Breaks all connections, as a network does. */
 function breakable({ http }: Served): () => void {
@@ -127,6 +132,58 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     await expect(eve.it.send('use book_ride')).rejects.toMatchObject({ code: 'NOT_ALLOWED' });
     expect(eve.it.status.get()).toMatchObject({ user: 'eve', role: 'watcher' });
     expect(session.store.getSnapshot().context.questions[0]?.state).toBe('open');
+    await session.close();
+  });
+
+  test('SESSION-HUB-6: who may answer sees that, also after a lost connection, and nobody learns who else may', async () => {
+    const ask = {
+      script: steps(
+        calls(['ask_user', { question: 'Pay?', options: [{ id: 'yes', label: 'Pay' }] }]),
+        calls(['ask_user', { question: 'Sure?', options: [{ id: 'sure', label: 'Sure' }] }]),
+        say('Paid.'),
+      ),
+      config: { interactive: true, answerableBy: ['bob', 'the secret manager'] },
+    };
+    const session = rideSession({ subagents: { ask } });
+    const it = await served({ session: () => session });
+    const cut = breakable(it);
+    const received: string[] = [];
+    const recording = (text: unknown): void => void received.push(String(text));
+    const [ann, bob, eve, root] = ['ann', 'bob', 'eve', 'root'].map((token) =>
+      it.client({ transport, token }),
+    ) as [TestClient, TestClient, TestClient, TestClient];
+    const may = ({ it: client }: TestClient): unknown =>
+      client.store.getSnapshot().context.questions.at(-1)?.mayAnswer;
+    const by = ({ it: client }: TestClient): unknown =>
+      client.store.getSnapshot().context.questions.at(-1)?.answerableBy;
+    for (const each of [ann, bob, eve, root]) {
+      await each.status(({ state }) => state === 'open');
+      each.it.store.subscribe((snapshot) =>
+        each === root ? undefined : recording(JSON.stringify(snapshot)),
+      );
+    }
+    await ann.it.send('use ask');
+    const { requestId } = await bob.question();
+    for (const each of [ann, eve, root])
+      await each.until(({ questions }) => questions.some(({ state }) => state === 'open'));
+    expect([ann, bob, eve, root].map(may)).toEqual([false, true, false, false]);
+    expect([ann, bob, eve].map(by)).toEqual([undefined, undefined, undefined]);
+    expect(by(root)).toEqual(['bob', 'the secret manager']);
+    // Frames that are kept for those who come back are theirs, too.
+    cut();
+    for (const each of [ann, bob, eve, root]) await each.status(({ state }) => state === 'waiting');
+    await session.answer(requestId, { optionId: 'yes' }, { by: 'bob' });
+    for (const each of [ann, bob, eve, root]) await each.reconnected();
+    const sure = ({ questions }: SessionState): boolean =>
+      questions.some(({ question }) => question === 'Sure?');
+    for (const each of [ann, bob, eve, root]) await each.until(sure);
+    expect([ann, bob, eve, root].map(may)).toEqual([false, true, false, false]);
+    // And the whole state of one that comes late.
+    const late = it.client({ transport, token: 'bob' });
+    await late.until(sure);
+    expect([may(late), by(late)]).toEqual([true, undefined]);
+    expect(received.length).toBeGreaterThan(0);
+    expect(received.join()).not.toContain('the secret manager');
     await session.close();
   });
 

@@ -60,11 +60,3 @@ export function checkedSource(where: string, options: unknown) {
   const { by, traceparent } = check(where, saidBy, options, 'INVALID_ARGUMENT');
   return { by, traceparent: readTraceparent(traceparent) };
 }
-
-/** WHO-1 */
-export function mayAnswer(
-  { answerableBy }: { readonly answerableBy?: readonly string[] | undefined },
-  by: string | undefined,
-): boolean {
-  return answerableBy === undefined || (by !== undefined && answerableBy.includes(by));
-}

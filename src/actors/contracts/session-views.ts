@@ -116,10 +116,27 @@ export interface QuestionView {
   readonly answer: string | null;
   /** The call that an approval covers: this tool with exactly these arguments. */
   readonly action?: { readonly toolName: string; readonly input: unknown };
-  /** The identities that may answer; absent: any. */
+  /** The identities that may answer; absent: any. Of the clients of `serve`, only operators get it. */
   readonly answerableBy?: readonly string[];
+  /** At a client: whether its user may answer. @defaultValue true */
+  readonly mayAnswer?: boolean;
   /** The identity that answered, if the app vouched for one. */
   readonly answeredBy?: string;
+}
+
+/** WHO-1 */
+export function mayAnswer(
+  { answerableBy }: { readonly answerableBy?: readonly string[] | undefined },
+  by: string | undefined,
+): boolean {
+  return answerableBy === undefined || (by !== undefined && answerableBy.includes(by));
+}
+
+/** Returns a question as somebody gets it who is told whether they may answer, and not who else may. */
+export function questionFor(question: QuestionView, by: string): QuestionView {
+  if (!question.answerableBy) return question;
+  const { answerableBy: _, ...shown } = question;
+  return { ...shown, mayAnswer: mayAnswer(question, by) };
 }
 
 export interface DeliveryView {

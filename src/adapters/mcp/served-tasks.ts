@@ -10,11 +10,11 @@
 //   MCP-TASKS-3. An answer that does not fit its question changes nothing.
 
 import type { Subscription } from 'rxjs';
-import { mayAnswer, type VouchedFor } from '../../actors/contracts/identity.ts';
+import type { VouchedFor } from '../../actors/contracts/identity.ts';
 import type { Outcome } from '../../actors/contracts/outcome.ts';
 import type { AskedQuestion } from '../../actors/contracts/records.ts';
 import { THE_LEAD, type SubagentReport } from '../../actors/contracts/service-types.ts';
-import type { QuestionOption } from '../../actors/contracts/session-views.ts';
+import { mayAnswer, type QuestionOption } from '../../actors/contracts/session-views.ts';
 import type { SubagentTask } from '../../actors/contracts/task.ts';
 import type { JournalEntry } from '../../actors/ports/journal.ts';
 import { raceAbort, raceTime } from '../../values/race-abort.ts';

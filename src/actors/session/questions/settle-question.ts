@@ -20,7 +20,7 @@
 import { closestPart } from '../../../language/similarity.ts';
 import { fold, plainWords } from '../../../language/utterance.ts';
 import type { Stamped } from '../../../machines/index.ts';
-import { mayAnswer } from '../../contracts/identity.ts';
+import { mayAnswer } from '../../contracts/session-views.ts';
 import type {
   Answer,
   AnsweredQuestion,

@@ -12,10 +12,10 @@
 //       a suspended session waits for the next process.
 
 import { CancelledError, ConfigurationError } from '../../../values/errors.ts';
-import { mayAnswer, type SaidBy } from '../../contracts/identity.ts';
+import type { SaidBy } from '../../contracts/identity.ts';
 import type { UnitEvent } from '../../runtime/commit-unit.ts';
 import type { Host } from '../../runtime/host.ts';
-import type { AnswerReceipt } from '../../contracts/session-views.ts';
+import { mayAnswer, type AnswerReceipt } from '../../contracts/session-views.ts';
 import type { GivenAnswer } from '../../subagent/ask-user.ts';
 import type { SessionRecords } from '../state/session-records.ts';
 import type { Projection } from '../state/projection.ts';

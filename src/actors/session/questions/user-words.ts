@@ -32,7 +32,7 @@ import type { Stamped } from '../../../machines/index.ts';
 import type { EventFor, SessionMessage } from '../../contracts/session-protocol.ts';
 import type { SessionRecords } from '../state/session-records.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
-import { mayAnswer } from '../../contracts/identity.ts';
+import { mayAnswer } from '../../contracts/session-views.ts';
 import { givenAnswer } from '../../subagent/ask-user.ts';
 import type { AnswerReceipt } from '../../contracts/session-views.ts';
 
