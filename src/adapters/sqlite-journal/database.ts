@@ -19,8 +19,10 @@
 //       file keeps its old version, unchanged.
 
 import {
+  accessSync,
   chmodSync,
   closeSync,
+  constants,
   existsSync,
   fchmodSync,
   mkdirSync,
@@ -53,6 +55,7 @@ const PERMISSION = 3;
 const BUSY = 5;
 const LOCKED = 6;
 const READ_ONLY = 8;
+const IO = 10;
 const CORRUPT = 11;
 const FULL = 13;
 const CANNOT_OPEN = 14;
@@ -62,7 +65,7 @@ const NOT_A_DATABASE = 26;
 
 /**
  * Opens or creates the file.
- * @throws {ConfigurationError} `JOURNAL_IN_USE`, `JOURNAL_TOO_NEW`, `NOT_A_JOURNAL` or `CANNOT_OPEN`
+ * @throws {ConfigurationError} `JOURNAL_IN_USE`, `JOURNAL_TOO_NEW`, `NOT_A_JOURNAL`, `CANNOT_OPEN` or `CANNOT_WRITE`
  * @throws {JournalError} `JOURNAL_CORRUPT`, `JOURNAL_IO`
  */
 export function openDatabase(path: string, synchronous: Synchronous): DatabaseSync {
@@ -103,8 +106,32 @@ export function openDatabase(path: string, synchronous: Synchronous): DatabaseSy
     return database;
   } catch (error) {
     database?.close();
-    throw explained(error, path);
+    throw (isKept && withoutRight(path, error)) || explained(error, path);
   }
+}
+
+/**
+ * Returns an error that names the missing right to write: SQLite says `disk I/O error`, or that the database is read-only.
+ * Null: there is none, or the error is another one.
+ */
+function withoutRight(path: string, cause: unknown): ConfigurationError | null {
+  if (![READ_ONLY, IO, CANNOT_OPEN].includes(resultCode(cause))) return null;
+  const folder = dirname(path);
+  for (const [one, what] of [
+    [path, 'the file'],
+    [folder, `its folder ${folder}, in which SQLite writes a log`],
+  ] as const)
+    try {
+      accessSync(one, constants.W_OK);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      return new ConfigurationError(
+        'CANNOT_WRITE',
+        `${path} cannot be written (${code}): expected the right to write ${what}`,
+        { cause },
+      );
+    }
+  return null;
 }
 
 /** SQLITE-JOURNAL-DATABASE-4. Creates the file and its folder, unless they exist. */
@@ -124,7 +151,8 @@ function narrow(path: string): void {
     const state = statSync(one, { throwIfNoEntry: false });
     if (!state || (state.mode & 0o077) === 0) continue;
     try {
-      chmodSync(one, 0o600);
+      // A file that its owner has made read-only stays so.
+      chmodSync(one, state.mode & 0o700);
     } catch (error) {
       // The file belongs to another user, and this one may write it: its owner decides about the mode.
       if ((error as { readonly code?: unknown }).code !== 'EPERM') throw error;

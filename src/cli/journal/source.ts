@@ -11,7 +11,7 @@ import { parseRecording } from '../../entries/replay.ts';
 import type { Journal } from '../../index.ts';
 import { nodeEnvironment } from '../../adapters/node/index.ts';
 import type { SqliteJournal } from '../../adapters/sqlite-journal/index.ts';
-import { codeOf, ConfigurationError, isA, OffstageError } from '../../values/errors.ts';
+import { codeOf, ConfigurationError, isA, messageOf, OffstageError } from '../../values/errors.ts';
 
 export interface Source {
   readonly journal: Journal & Required<Pick<Journal, 'scopes'>>;
@@ -66,15 +66,22 @@ async function openPostgres(address: string, { schema, release }: SourceOptions)
   // Imported late: the package `pg` is optional.
   const { checkTables, postgresJournal } =
     await import('../../adapters/postgres-journal/postgres-journal.ts');
-  await checkTables(address, schema);
-  const journal = await postgresJournal({
-    connection: address,
-    environment: nodeEnvironment(),
-    ...(schema !== undefined && { schema }),
-    ...(release !== undefined && { release }),
-  });
   const name = address.replace(/\/\/.*@/s, '//').replace(/[?#].*/s, '');
-  return { journal, recording: null, name, close: () => journal.close() };
+  try {
+    await checkTables(address, schema);
+    const journal = await postgresJournal({
+      connection: address,
+      environment: nodeEnvironment(),
+      ...(schema !== undefined && { schema }),
+      ...(release !== undefined && { release }),
+    });
+    return { journal, recording: null, name, close: () => journal.close() };
+  } catch (error) {
+    // A journal does not tell its address: it may be one of several.
+    throw new OffstageError(codeOf(error, 'CANNOT_OPEN'), `${name}: ${messageOf(error)}`, {
+      cause: error,
+    });
+  }
 }
 
 /** Makes a read-only journal with one session of a recording. */
@@ -104,7 +111,8 @@ function readable<T>(path: string, read: () => T): T {
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException;
     if (isA(error, OffstageError)) throw error;
-    const isAbsent = code === 'ENOENT' || code === 'ENOTDIR' || path === '';
+    if (path === '') throw notAJournal(path, 'the path is empty: a variable may not be set');
+    const isAbsent = code === 'ENOENT' || code === 'ENOTDIR';
     throw notAJournal(path, isAbsent ? 'there is no such file' : `it cannot be read (${code})`);
   }
 }
