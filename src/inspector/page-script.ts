@@ -190,7 +190,7 @@ function laneOf(name, value) {
     case 'floor': return value === 'user' ? ['user', 'speech'] : value === 'model' ? ['lead', 'speech'] : [null, ''];
     case 'user': return ['user', isBroken ? 'broken' : 'word'];
     case 'assistant': return ['lead', isBroken ? 'broken' : 'word'];
-    case 'call': return ['lead: tools', 'tool'];
+    case 'call': return /(?:answered|delivered|cancelled)$/.test(value) ? [null, ''] : ['lead: tools', value.endsWith('settled') ? 'pending' : 'tool'];
     case 'model': return ['lead: model', value.startsWith('failed') ? 'failed' : 'retried'];
     case 'service': return /^(?:invoking|waiting)/.test(value) ? ['services', value.startsWith('i') ? 'running' : 'ready'] : [null, ''];
     case 'question': return ['questions', value.split(':')[0]];
@@ -652,7 +652,7 @@ function actions(id, wait, acting, limits, { detail, mayAnswer }) {
     ...(limits.length > 0 ? raising(rest, limits, button) : []),
   ];
   if (what === 'delivery' && wait) return [button('Dismiss', () => ({ type: 'dismiss', deliveryId: rest }))];
-  if (what === 'session') return [
+  if (what === 'session' && wait) return [
     words, button('Say as the user', () => ({ type: 'send', text: text() })),
     ...(limits.length > 0 ? raising(null, limits, button) : []),
   ];

@@ -1,17 +1,32 @@
 // The inspector in Chromium: a running session that is acted in, the same from its journal, and very many of all.
 
+import { APICallError } from 'ai';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createActor, createMachine } from 'xstate';
+import { z } from 'zod';
+import { nodeEnvironment } from '../../src/adapters/node/index.ts';
 import type { JournalEntry } from '../../src/entries/journal.ts';
-import { createRuntime, memoryJournal, type Journal } from '../../src/index.ts';
+import {
+  createRuntime,
+  defineTool,
+  memoryJournal,
+  TextSession,
+  type Journal,
+} from '../../src/index.ts';
 import type { InspectorPageOptions } from '../../src/inspector/index.ts';
+import { scriptedModel } from '../../src/testing/index.ts';
 import { mounted } from '../inspector/support.ts';
 import { rideSession } from '../serve/support/served.ts';
 import { turns } from '../support/crashes.ts';
 import { calls, say, simpleTool } from '../support/subagent-runs.ts';
 import { violationsIn } from '../support/axe.ts';
 import { launch } from './support/stage.ts';
+
+/** Of the script of the page. */
+declare const state: {
+  readonly lanes: Map<string, readonly { readonly kind: string; readonly to: number | null }[]>;
+};
 
 let browser: Browser;
 beforeAll(async () => {
@@ -162,6 +177,88 @@ test('a running session is watched and acted in, and its past is stepped through
   await small.page.locator('#said', { hasText: 'premium' }).waitFor();
   await isClean(small.page);
   expect(await small.page.locator('img').count()).toBe(0);
+  expect(problems).toEqual([]);
+});
+
+test("the lead agent's model fails: the lane and the wait say so, live, and end with its answer", async () => {
+  problems.length = 0;
+  const journal = memoryJournal();
+  const environment = nodeEnvironment();
+  const limited = new APICallError({
+    message: 'Slow down',
+    url: 'http://127.0.0.1',
+    requestBodyValues: {},
+    statusCode: 429,
+    isRetryable: true,
+    responseHeaders: { 'retry-after': '9' },
+  });
+  let asked = 0;
+  let answer = (): void => {};
+  // The pause lasts until the test says so.
+  const scheduler = {
+    ...environment.scheduler,
+    schedule: (callback: () => void, delayMs: number) => {
+      if (delayMs !== 9000) return environment.scheduler.schedule(callback, delayMs);
+      answer = callback;
+      return () => {};
+    },
+    yieldThen: (callback: () => void) => environment.scheduler.yieldThen(callback),
+  };
+  const session = new TextSession({
+    sessionId: 'ses_1',
+    runtime: createRuntime({ journal, environment: { ...environment, scheduler } }),
+    hooks: { onError: () => {} },
+    model: scriptedModel({
+      scripts: [],
+      otherwise: ({ results }) => {
+        asked += 1;
+        if (asked === 1) return { error: limited };
+        return results.length > 0
+          ? { text: 'It is noon.' }
+          : { calls: [{ name: 'look_at_clock', input: {} }] };
+      },
+    }),
+    agents: [
+      {
+        name: 'lead',
+        instructions: 'Answer.',
+        tools: [
+          defineTool({
+            name: 'look_at_clock',
+            description: 'Tells the time',
+            parameters: z.object({}),
+            execute: () => 'noon',
+          }),
+        ],
+      },
+    ],
+  });
+  session.parts.subscribe(() => {});
+  await session.start();
+  const leave = session.attach();
+  const { page, errors } = await opened({ journal, act: () => session });
+  await session.sendText('What time is it?');
+  const why = page.locator('#why');
+  await why
+    .filter({ hasText: 'model call failed (RATE_LIMITED): attempt 2 of 3 in 9.0 s' })
+    .waitFor();
+  const blocks = (lane: string) =>
+    page.evaluate(
+      (name) => (state.lanes.get(name) ?? []).map(({ kind, to }) => [kind, to !== null]),
+      lane,
+    );
+  expect(await blocks('lead: model')).toEqual([['retried', false]]);
+  await isClean(page);
+  answer();
+  await why.filter({ hasText: 'all is quiet' }).waitFor();
+  expect(await blocks('lead: model')).toEqual([['retried', true]]);
+  // A call that was answered is no work any more.
+  expect((await blocks('lead: tools')).map(([, isOver]) => isOver)).not.toContain(false);
+  await page.getByRole('button', { name: 'Say as the user' }).waitFor();
+  leave();
+  await session.close();
+  await page.getByRole('button', { name: 'Say as the user' }).waitFor({ state: 'detached' });
+  expect(errors).toEqual([]);
   expect(problems).toEqual([]);
 });
 
