@@ -5,24 +5,12 @@
 // peers of other entries must compile. Needs the build.
 
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import process, { stdout } from 'node:process';
-import { fileURLToPath } from 'node:url';
+import { entries, manifest, reachedFrom, root } from './declarations.ts';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = join(root, '.consumers');
-
-interface Manifest {
-  readonly exports: Readonly<Record<string, string | { readonly types: string }>>;
-  readonly dependencies: Readonly<Record<string, string>>;
-  readonly peerDependencies: Readonly<Record<string, string>>;
-  readonly peerDependenciesMeta: Readonly<Record<string, unknown>>;
-}
-const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest;
-const entries = Object.entries(manifest.exports).flatMap(([entry, target]) =>
-  typeof target === 'string' ? [] : [[entry, target.types] as const],
-);
 
 /** Besides the packages that every app has: what the declarations of an entry may import. `node`: types of Node.js. */
 const OWN: Readonly<Record<string, readonly string[]>> = {
@@ -107,24 +95,11 @@ if (existsSync(compilers.oldest)) compile('oldest TypeScript', 'oldest', nodenex
 else stdout.write('- oldest TypeScript: `npm run test:frameworks` installs it\n');
 rmSync(folder, { recursive: true });
 
-/** Returns what the declarations import that are reached from this one. */
-function importsOf(file: string, seen = new Map<string, readonly string[]>()): Set<string> {
-  const found = new Set<string>();
-  const open = [file];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    if (seen.has(next)) continue;
-    const text = readFileSync(next, 'utf8').replaceAll(/\/\*.*?\*\/|\/\/.*$/gms, '');
-    if (/\b(?:Buffer|NodeJS)\b/.test(text)) found.add('node');
-    const named = [...text.matchAll(/(?:\bfrom |\bimport\(|^import )'([^']+)'/gm)].flatMap(
-      ([, name]) => name ?? [],
-    );
-    seen.set(next, named);
-    for (const name of named)
-      if (name.startsWith('.')) open.push(join(dirname(next), name.replace(/\.[jt]s$/, '.d.ts')));
-      else if (name.startsWith('node:')) found.add('node');
-      else found.add(/^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name);
-  }
-  return found;
+/** Returns the packages that the declarations of an entry import. */
+function importsOf(types: string): Set<string> {
+  const named = [...reachedFrom(types).values()].flat();
+  const packageOf = (name: string): string => /^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name;
+  return new Set(named.map((name) => (name.startsWith('node:') ? 'node' : packageOf(name))));
 }
 
 const required = new Set([
@@ -135,7 +110,7 @@ const required = new Set([
 ]);
 for (const [entry, types] of entries) {
   const own = OWN[entry] ?? [];
-  const optional = [...importsOf(join(root, types))].filter((name) => !required.has(name));
+  const optional = [...importsOf(types)].filter((name) => !required.has(name));
   for (const name of optional)
     if (!own.includes(name))
       errors.push(`${entry}: its types import ${name}, which it has no need of`);
