@@ -49,7 +49,7 @@ export type { DeliveryMode, MessageMode } from './machines/index.ts';
 
 // Subagents
 
-export { defineSubagent } from './actors/subagent/config.ts';
+export { defineSubagent } from './actors/subagent/define-subagent.ts';
 export type {
   BudgetLimits,
   PreApproval,

@@ -201,11 +201,12 @@ function checkVoiceSession(options: VoiceSessionOptions): void {
 const MAX_KINDS_OF_MISTAKES = 10;
 
 const milliseconds = z.number().min(0);
+const limitMs = z.number().positive();
 const voiceChecks = {
   quietMs: milliseconds,
   heardFraction: z.number().gt(0).max(1),
-  offerTimeoutMs: milliseconds,
-  playTimeoutMs: milliseconds,
+  offerTimeoutMs: limitMs,
+  playTimeoutMs: limitMs,
   maxAttempts: z.number().int().min(1),
   settleTimeoutMs: milliseconds,
   maxReconnects: z.number().int().min(0),
@@ -215,16 +216,21 @@ const voiceChecks = {
   falseInterruptionMs: milliseconds,
   backchannelMs: milliseconds,
   maxUtteranceMs: z.number().min(1000),
-  responseTimeoutMs: milliseconds,
-  replyTimeoutMs: z.number().positive(),
-  connectTimeoutMs: z.number().positive(),
-  transferTimeoutMs: z.number().positive().max(45_000),
-  keptAudioMs: z.number().positive(),
-  nudgeAfterMs: z.number().positive().nullable(),
-  awayAfterMs: z.number().positive().nullable(),
+  responseTimeoutMs: limitMs,
+  replyTimeoutMs: limitMs,
+  connectTimeoutMs: limitMs,
+  transferTimeoutMs: limitMs.max(45_000),
+  keptAudioMs: limitMs,
+  nudgeAfterMs: limitMs.nullable(),
+  awayAfterMs: limitMs.nullable(),
 } satisfies ChecksOf<VoiceOptions>;
 
-const voiceSchema = z.strictObject(voiceChecks);
+const voiceSchema = z
+  .strictObject(voiceChecks)
+  .refine(({ reconnectDelayMs, maxReconnectDelayMs }) => reconnectDelayMs <= maxReconnectDelayMs, {
+    path: ['reconnectDelayMs'],
+    error: 'expected at most `maxReconnectDelayMs`',
+  });
 
 const playoutReport = z.object({ itemId: z.string(), playedMs: milliseconds });
 

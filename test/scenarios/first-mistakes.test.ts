@@ -91,8 +91,13 @@ describe('says what to write instead', () => {
     ['two tools of one name', withAgent({ ...lead, tools: [ask, ask] }), 'the name is taken'],
     [
       'a background tool without a subagent',
-      withAgent({ ...lead, tools: [{ ...ask, execution: 'background' }] }),
+      withAgent({ ...lead, tools: [{ ...ask, execute: undefined, execution: 'background' }] }),
       'subagentConfigs to have "ask"',
+    ],
+    [
+      'a background tool that does its work itself',
+      withAgent({ ...lead, tools: [{ ...ask, execution: 'background' }] }),
+      "expected no `execute` with execution: 'background', whose work a subagent does (subagentConfigs.ask)",
     ],
     [
       'a subagent without a background tool',

@@ -131,7 +131,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       'INVALID_OPTION',
       `Expected \`snapshots.trim\` to be true or false, got ${String(trim)}`,
     );
-  const { onUnfoldable = 'set_aside' } = options;
+  const { onUnfoldable = 'set_aside', journal = memoryJournal() } = options;
+  if (trim && journal.trim === undefined)
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      'Expected a `journal` with trim() beside `snapshots.trim`, got one that keeps every entry',
+    );
   check(
     'createRuntime',
     z.object({ onUnfoldable: z.enum(['set_aside', 'lose'], 'expected `set_aside` or `lose`') }),
@@ -139,7 +144,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   );
   return {
     environment: options.environment,
-    journal: options.journal ?? memoryJournal(),
+    journal,
     jobs: options.jobs,
     price: options.price,
     supervisor: new Supervisor(maxTotalActive),

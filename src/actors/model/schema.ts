@@ -57,6 +57,17 @@ export function wrapSchema(schema: unknown, where: string): Schema {
   }
 }
 
+/** As `wrapSchema`, for arguments. @throws {ConfigurationError} `INVALID_SCHEMA`, also for another type than an object. */
+export function objectSchema(schema: unknown, where: string): Schema {
+  const wrapped = wrapSchema(schema, where);
+  const type = knownJsonSchema(wrapped)?.['type'];
+  if (type === undefined || type === 'object') return wrapped;
+  throw new ConfigurationError(
+    'INVALID_SCHEMA',
+    `${where}: expected the schema of an object, got ${JSON.stringify(type)}`,
+  );
+}
+
 /** Returns the JSON Schema if it is already known: a schema may also promise it. */
 export function knownJsonSchema(schema: Schema): Readonly<Record<string, unknown>> | null {
   const known = schema.jsonSchema;

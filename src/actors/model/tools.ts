@@ -13,7 +13,7 @@ import { ConfigurationError, messageOf } from '../../values/errors.ts';
 import { RUNS_WHERE, type RunsWhere } from '../contracts/config.ts';
 import { identities } from '../contracts/identity.ts';
 import { delegates, roleOf, type ToolRole } from './tool-flags.ts';
-import { invalidInputMessage, knownJsonSchema, validateWith, wrapSchema } from './schema.ts';
+import { invalidInputMessage, objectSchema, validateWith } from './schema.ts';
 
 /** The options that the runtime passes to `execute`, as the AI SDK does, with an idempotency key. */
 export interface ToolExecuteOptions {
@@ -180,13 +180,7 @@ function schemaOf(tool: SourceTool, where: string): Schema {
       'TOOL_WITHOUT_SCHEMA',
       `${where}: expected an inputSchema (or the older parameters), got neither`,
     );
-  const wrapped = wrapSchema(schema, `${where}.inputSchema`);
-  const type = knownJsonSchema(wrapped)?.['type'];
-  if (type !== undefined && type !== 'object')
-    throw new ConfigurationError(
-      'INVALID_SCHEMA',
-      `${where}.inputSchema: expected the schema of an object, got ${JSON.stringify(type)}`,
-    );
+  const wrapped = objectSchema(schema, `${where}.inputSchema`);
   schemas.set(tool, wrapped);
   return wrapped;
 }

@@ -1,4 +1,3 @@
-import type { ToolSet } from 'ai';
 import { z } from 'zod';
 import { DELIVERY_MODES } from '../../machines/index.ts';
 import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
@@ -18,7 +17,7 @@ import { aModel } from '../model/model.ts';
 import type { Price } from '../contracts/usage.ts';
 import type { Relay, RelayCapabilities } from '../ports/relay.ts';
 import type { AgentLoop } from '../contracts/agent-loop.ts';
-import { configOfAgent, isAgentLoop, type AgentSubagentConfig } from './agent-settings.ts';
+import { isAgentLoop } from './agent-settings.ts';
 
 export const defaultSubagentOptions = {
   maxSteps: 5,
@@ -189,33 +188,4 @@ export function nameOf(config: unknown, otherwise: string): string {
   if (notAnObject(config) !== null) return otherwise;
   const { name } = config as { readonly name?: unknown };
   return typeof name === 'string' && name !== '' ? name : otherwise;
-}
-
-/**
- * Checks a configuration where it is defined, instead of at its first use.
- * @throws {ConfigurationError} for an option that is unknown or out of range.
- */
-export function defineSubagent<C extends SubagentConfig>(config: C): C;
-/**
- * Returns the configuration of a subagent that works as `new ToolLoopAgent(settings)` does: `{ agent: settings }`, with
- * any option of a subagent beside it. Its steps, tool calls and approvals are those of a subagent: in the journal,
- * within limits, and continued after a crash. `maxSteps` is 1000, because the agent's `stopWhen` ends its loop (default:
- * after 20 steps); the model is then asked once more, without tools, for its result.
- * @throws {ConfigurationError} that names a setting that a subagent cannot keep, and what to use in its place.
- */
-export function defineSubagent<
-  TOOLS extends ToolSet,
-  RUNTIME_CONTEXT extends Record<string, unknown> = Record<string, unknown>,
->(config: AgentSubagentConfig<TOOLS, RUNTIME_CONTEXT>): SubagentConfig;
-export function defineSubagent(config: SubagentConfig | AgentSubagentConfig): SubagentConfig {
-  const path = nameOf(config, 'defineSubagent(config)');
-  const own = isOfAgent(config) ? configOfAgent(config, path) : config;
-  checkSubagentConfig(own, nameOf(own, path));
-  return own;
-}
-
-/** Tells whether a configuration has settings that are no loop yet. */
-function isOfAgent(config: SubagentConfig | AgentSubagentConfig): config is AgentSubagentConfig {
-  if (notAnObject(config) !== null) return false;
-  return config.agent !== undefined && !isAgentLoop(config.agent);
 }

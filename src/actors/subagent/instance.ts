@@ -122,16 +122,19 @@ export async function prepareInstance(
     if (definition.relay) return { definition, tools, model: null, instructions, messages, notes };
     const chosen = definition.model ?? model;
     const isElsewhere = definition.runs === 'jobs' && host.jobs !== null;
-    if (chosen === undefined && !isElsewhere)
-      throw new ConfigurationError(
-        'NO_MODEL',
-        `${definition.name}: expected a model in the subagent's configuration or beside it, got none`,
-      );
+    if (chosen === undefined && !isElsewhere) throw noModel(definition.name);
     return { definition, tools, model: chosen ?? null, instructions, messages, notes };
   } catch (error) {
     await releaseInstance(host, { definition });
     throw error;
   }
+}
+
+export function noModel(path: string): ConfigurationError {
+  return new ConfigurationError(
+    'NO_MODEL',
+    `${path}: expected a model in the subagent's configuration or beside it, got none`,
+  );
 }
 
 /** Returns the instance, unless the signal aborts first: then it is given back when it comes. */

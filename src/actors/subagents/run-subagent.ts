@@ -49,6 +49,7 @@ import { engineRun, type RunMessageReceipt } from './engine-run.ts';
 import { checkedBy } from '../contracts/identity.ts';
 import { isForGood, JournalError } from '../ports/journal-error.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
+import { checkNeeds, checkToolNames } from '../subagent/define-subagent.ts';
 import { lostBy } from './refusal.ts';
 import { inTerminal, reporter } from '../../values/reporter.ts';
 import { readTraceparent } from '../../values/traceparent.ts';
@@ -159,6 +160,9 @@ function begun(
   };
   if (engine) return onEngine(engine, own, wanted, options);
   if (keptAs !== undefined) return keptRun(keptAs, own, wanted, options);
+  const { jobs, price } = runtime;
+  checkNeeds(own.name, own, { model, jobs, price });
+  checkToolNames(own.name, own);
   const [outcomes, handlers] = splitOutcomeOptions(rest);
   const { tree, host } = scopeOf(runtime);
   const { promise: result, resolve } = Promise.withResolvers<Outcome>();

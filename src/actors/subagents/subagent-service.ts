@@ -29,6 +29,7 @@ import {
 import { sessionLimits, type SessionLimits } from '../admission/limits.ts';
 import { journalOfPassing, type Runtime } from '../admission/runtime.ts';
 import type { BudgetLimits, SubagentConfig } from '../contracts/config.ts';
+import { checkNeeds } from '../subagent/define-subagent.ts';
 import type { SpawnReceipt, SpawnRequest, SubagentService } from '../contracts/service-types.ts';
 import { aModel } from '../model/model.ts';
 import { createHost } from '../runtime/host.ts';
@@ -146,6 +147,10 @@ export function createSubagentService(options: SubagentServiceOptions): OwnedSub
   checkIsObject(where, options, 'createSubagentService({ runtime: createRuntime(), model })');
   const given = readable(where, options);
   check(where, schema, given);
+  const { model, runtime, configs = {} } = given;
+  const { jobs, price } = runtime;
+  for (const [key, config] of Object.entries(configs))
+    checkNeeds(`configs.${key}`, config, { model, jobs, price });
   return ownedService(given);
 }
 

@@ -229,11 +229,8 @@ describe('a tool that', () => {
 
   test('has no schema is refused where it is configured', () => {
     const { run } = subagentRuns(steps(say('never')));
-    const { result } = run({ tools: { bare: { description: 'No schema', execute: () => 1 } } });
-    return expect(result).resolves.toMatchObject({
-      status: 'failed',
-      error: { code: 'TOOL_WITHOUT_SCHEMA', message: expect.stringContaining('worker.tools.bare') },
-    });
+    const bare = { description: 'No schema', execute: () => 1 };
+    expect(() => run({ tools: { bare } })).toThrow('worker.tools.bare: expected an inputSchema');
   });
 });
 
@@ -271,8 +268,11 @@ test('[R10 R11] P8: the model is offered its configured tools and nothing else; 
 });
 
 test('[B44] P8: ask_user cannot be written by an author', async () => {
-  const { outcome } = subagentRuns(steps(say('never')));
-  expect(await outcome({ tools: { ask_user: simpleTool(() => 'me') } })).toMatchObject({
+  const { run, outcome } = subagentRuns(steps(say('never')));
+  const tools = { ask_user: simpleTool(() => 'me') };
+  expect(() => run({ tools })).toThrow('belongs to the runtime');
+  const own = { name: 'worker', instructions: 'Work.', tools };
+  expect(await outcome({ createInstance: () => own })).toMatchObject({
     status: 'failed',
     error: { message: expect.stringContaining('belongs to the runtime') },
   });

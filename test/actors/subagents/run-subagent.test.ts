@@ -155,7 +155,8 @@ describe('a run', () => {
 
   test('RUN-SUBAGENT-N-1: a run that cannot begin is an outcome too', async () => {
     const { run } = setUp(() => ({ text: 'never' }));
-    const { result } = run({}, { model: undefined });
+    const own = { name: 'researcher', instructions: 'Research.' };
+    const { result } = run({ createInstance: () => own }, { model: undefined });
     expect(await result).toMatchObject({
       status: 'failed',
       error: { code: 'NO_MODEL', message: expect.stringContaining('expected a model') },

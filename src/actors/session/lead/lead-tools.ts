@@ -3,7 +3,7 @@
 import { jsonSchema, tool as modelTool, type ToolSet } from 'ai';
 import { z } from 'zod';
 import { aFunction, check, type ChecksOf } from '../../../values/checks.ts';
-import { checkIsObject, notAnObject } from '../../../values/plain-checks.ts';
+import { checkIsObject, notAnObject, shown } from '../../../values/plain-checks.ts';
 import { ConfigurationError, messageOf } from '../../../values/errors.ts';
 import { DELIVERY_MODES } from '../../../machines/index.ts';
 import { isTooDeep, TOO_DEEP } from '../../../values/json.ts';
@@ -39,7 +39,19 @@ function checkTool(where: string, tool: ToolDefinition): void {
   check(where, shape, tool, 'INVALID_TOOL');
   if (tool.execution !== 'background' && typeof tool.execute !== 'function')
     throw invalid(`${where}: expected \`execute\` to be a function, got ${typeof tool.execute}`);
+  const { execution = 'inline' } = tool;
+  for (const option of NOT_WITH[execution])
+    if (tool[option] !== undefined)
+      throw invalid(
+        `${where}: expected no \`${option}\` with execution: '${execution}', whose ${execution === 'inline' ? 'result the model waits for' : `work a subagent does (subagentConfigs.${tool.name})`}, got ${shown(tool[option])}`,
+      );
 }
+
+/** Options that have no effect on such a tool. */
+const NOT_WITH = {
+  inline: ['pendingMessage', 'consolidate', 'delivery'],
+  background: ['execute', 'timeout', 'idempotent'],
+} as const satisfies Record<string, readonly (keyof ToolDefinition)[]>;
 
 /** Checks the tools of an agent as a whole. */
 export function checkToolList(where: string, tools: unknown): void {

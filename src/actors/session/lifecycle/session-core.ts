@@ -18,6 +18,7 @@ import type { MemoryFact } from '../../ports/memory-store.ts';
 import { callSafely, createHost, type Host } from '../../runtime/host.ts';
 import { UnfoldableEntry } from '../../runtime/set-aside.ts';
 import { ScopeJournal, ScopeSnapshots } from '../../runtime/scope-journal.ts';
+import { checkNeeds, checkToolNames } from '../../subagent/define-subagent.ts';
 import { servicesOf } from '../effects/session-effects.ts';
 import type { SessionServices } from '../../services/session-services.ts';
 import type { SetAsideEntry } from '../../contracts/session-views.ts';
@@ -206,7 +207,17 @@ export class SessionCore<Lead extends LeadDriver = LeadDriver> implements Hosted
       ports: this.ofLead,
       graceMs: options.closeGraceMs ?? DEFAULT_GRACE_MS,
     });
-    this.services = servicesOf(this, options.services ?? []);
+    this.services = servicesOf(this, services);
+    const needed = [
+      ...Object.entries(configs).map(
+        ([key, config]) => [`subagentConfigs.${key}`, config] as const,
+      ),
+      ...services.map(({ agent }, n) => [`services[${n}].agent`, agent] as const),
+    ];
+    for (const [path, config] of needed) {
+      checkNeeds(path, config, { model, jobs: runtime.jobs, price: runtime.price });
+      checkToolNames(path, config);
+    }
     this.#effects = new SessionEffects(this);
     this.life = new SessionLife(this, this.#effects);
     this.unit = new SessionUnit(

@@ -15,12 +15,11 @@ import {
   type SpeakProgress,
   type SubagentConfig,
 } from '../../contracts/config.ts';
-import { toolsOf } from '../../subagent/instance.ts';
 import type { SessionLimits } from '../../admission/limits.ts';
 import { checkAgents, type LeadAgent } from '../lead/lead-agent.ts';
 import type { ConversationOptions } from '../lead/conversation-options.ts';
 import { hookChecks, type SessionHooks } from '../lead/hooks.ts';
-import { checkSubagentConfig } from '../../subagent/config.ts';
+import { checkParts } from '../../subagent/define-subagent.ts';
 import type { Consolidation } from '../state/batches.ts';
 
 /** The options of every session, by voice or text. */
@@ -128,5 +127,5 @@ export function checkSessionOptions(
   check(where, schema, options);
   checkAgents(options.agents);
   for (const [key, config] of Object.entries(options.subagentConfigs ?? {}))
-    toolsOf(checkSubagentConfig(config, `subagentConfigs.${key}`));
+    checkParts(`subagentConfigs.${key}`, config);
 }

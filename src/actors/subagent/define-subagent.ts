@@ -1,0 +1,109 @@
+// Checks of a whole configuration: what `checkSubagentConfig` leaves to its first run, and what it needs beside itself.
+
+import type { LanguageModel, ToolSet } from 'ai';
+import { ConfigurationError } from '../../values/errors.ts';
+import { notAnObject, shown } from '../../values/plain-checks.ts';
+import type { SubagentConfig, SubagentDefinition } from '../contracts/config.ts';
+import { objectSchema, wrapSchema } from '../model/schema.ts';
+import type { Runtime } from '../admission/runtime.ts';
+import { configOfAgent, isAgentLoop, type AgentSubagentConfig } from './agent-settings.ts';
+import { checkPriced, checkSubagentConfig, nameOf } from './config.ts';
+import { noModel, toolsOf } from './instance.ts';
+
+/**
+ * Checks a configuration where it is defined, instead of at its first use.
+ * @throws {ConfigurationError} for an option that is unknown or out of range, or does not fit another one.
+ */
+export function defineSubagent<C extends SubagentConfig>(config: C): C;
+/**
+ * Returns the configuration of a subagent that works as `new ToolLoopAgent(settings)` does: `{ agent: settings }`, with
+ * any option of a subagent beside it. Its steps, tool calls and approvals are those of a subagent: in the journal,
+ * within limits, and continued after a crash. `maxSteps` is 1000, because the agent's `stopWhen` ends its loop (default:
+ * after 20 steps); the model is then asked once more, without tools, for its result.
+ * @throws {ConfigurationError} that names a setting that a subagent cannot keep, and what to use in its place.
+ */
+export function defineSubagent<
+  TOOLS extends ToolSet,
+  RUNTIME_CONTEXT extends Record<string, unknown> = Record<string, unknown>,
+>(config: AgentSubagentConfig<TOOLS, RUNTIME_CONTEXT>): SubagentConfig;
+export function defineSubagent(config: SubagentConfig | AgentSubagentConfig): SubagentConfig {
+  const path = nameOf(config, 'defineSubagent(config)');
+  const own = isOfAgent(config) ? configOfAgent(config, path) : config;
+  checkParts(nameOf(own, path), own);
+  return own;
+}
+
+/** Tells whether a configuration has settings that are no loop yet. */
+function isOfAgent(config: SubagentConfig | AgentSubagentConfig): config is AgentSubagentConfig {
+  if (notAnObject(config) !== null) return false;
+  return config.agent !== undefined && !isAgentLoop(config.agent);
+}
+
+/** A limit that another one always ends first is a mistake. */
+function checkTimes(
+  path: string,
+  { timeout, toolTimeout = 0, inactivityTimeoutMs, onHung }: SubagentDefinition,
+): void {
+  const wrong =
+    toolTimeout > timeout
+      ? `toolTimeout: expected at most \`timeout\` (${timeout}), got ${toolTimeout}`
+      : inactivityTimeoutMs >= timeout
+        ? `inactivityTimeoutMs: expected less than \`timeout\` (${timeout}), got ${inactivityTimeoutMs}`
+        : onHung !== 'mark' && inactivityTimeoutMs === 0
+          ? `onHung: expected \`inactivityTimeoutMs\` beside it, got ${shown(onHung)} without it: nothing counts as hung`
+          : null;
+  if (wrong !== null) throw new ConfigurationError('INVALID_OPTION', `${path}.${wrong}`);
+}
+
+/** @throws {ConfigurationError} as `checkSubagentConfig`, for options that do not fit, and for tools or schemas that no model can be told. */
+export function checkParts(path: string, config: SubagentConfig): SubagentDefinition {
+  const definition = checkSubagentConfig(config, path);
+  checkTimes(path, definition);
+  toolsOf(definition);
+  const { inputSchema, outputSchema } = definition;
+  if (outputSchema !== undefined) wrapSchema(outputSchema, `${path}.outputSchema`);
+  if (inputSchema !== undefined) objectSchema(inputSchema, `${path}.inputSchema`);
+  return definition;
+}
+
+/**
+ * Checks a configuration beside what it will be run with.
+ * @throws {ConfigurationError} as `checkParts`; `NO_MODEL`; `INVALID_OPTION` for a limit of costs without a `price`.
+ */
+export function checkNeeds(
+  path: string,
+  config: SubagentConfig,
+  {
+    model,
+    jobs,
+    price,
+  }: { readonly model: LanguageModel | undefined } & Pick<Runtime, 'jobs' | 'price'>,
+): void {
+  const definition = checkParts(path, config);
+  checkPriced(path, definition, price);
+  const { relay, createInstance, runs } = definition;
+  if (relay || createInstance || (runs === 'jobs' && jobs !== undefined)) return;
+  if ((definition.model ?? model) === undefined) throw noModel(path);
+}
+
+/**
+ * Checks the names of tools in a configuration to which no tools are granted.
+ * @throws {ConfigurationError} `INVALID_OPTION` for a tool that it does not have.
+ */
+export function checkToolNames(
+  path: string,
+  { preApproved = [], toolsContext = {}, tools = {}, relay, createInstance }: SubagentConfig,
+): void {
+  if (relay || createInstance) return;
+  const named = {
+    preApproved: preApproved.map(({ tool }) => tool),
+    toolsContext: Object.keys(toolsContext),
+  };
+  for (const [option, names] of Object.entries(named))
+    for (const name of names)
+      if (!Object.hasOwn(tools, name))
+        throw new ConfigurationError(
+          'INVALID_OPTION',
+          `${path}.${option}: expected one of its tools (${Object.keys(tools).join(', ') || 'it has none'}), got ${shown(name)}`,
+        );
+}
