@@ -39,19 +39,17 @@ function isOfAgent(config: SubagentConfig | AgentSubagentConfig): config is Agen
   return config.agent !== undefined && !isAgentLoop(config.agent);
 }
 
-/** A limit that another one always ends first is a mistake. */
+/** Supervision that can never act is a mistake. A long `toolTimeout` is not: several subagents may share one. */
 function checkTimes(
   path: string,
-  { timeout, toolTimeout = 0, inactivityTimeoutMs, onHung }: SubagentDefinition,
+  { timeout, inactivityTimeoutMs, onHung }: SubagentDefinition,
 ): void {
   const wrong =
-    toolTimeout > timeout
-      ? `toolTimeout: expected at most \`timeout\` (${timeout}), got ${toolTimeout}`
-      : inactivityTimeoutMs >= timeout
-        ? `inactivityTimeoutMs: expected less than \`timeout\` (${timeout}), got ${inactivityTimeoutMs}`
-        : onHung !== 'mark' && inactivityTimeoutMs === 0
-          ? `onHung: expected \`inactivityTimeoutMs\` beside it, got ${shown(onHung)} without it: nothing counts as hung`
-          : null;
+    inactivityTimeoutMs >= timeout
+      ? `inactivityTimeoutMs: expected less than \`timeout\` (${timeout}), got ${inactivityTimeoutMs}`
+      : onHung !== 'mark' && inactivityTimeoutMs === 0
+        ? `onHung: expected \`inactivityTimeoutMs\` beside it, got ${shown(onHung)} without it: nothing counts as hung`
+        : null;
   if (wrong !== null) throw new ConfigurationError('INVALID_OPTION', `${path}.${wrong}`);
 }
 

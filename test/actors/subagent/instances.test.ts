@@ -150,8 +150,12 @@ describe('every way out disposes once', () => {
   });
 
   test('its preparation failed', async () => {
-    const { config, disposed } = counted({ tools: { bad: { execute: () => 1 } } });
-    const outcome = await subagentRuns(() => say('never')).outcome(config);
+    const { config, disposed } = counted();
+    const createInstance = (): SubagentConfig => ({
+      ...config.createInstance(),
+      tools: { bad: { execute: () => 1 } },
+    });
+    const outcome = await subagentRuns(() => say('never')).outcome({ createInstance });
     expect(outcome).toMatchObject({ status: 'failed', error: { code: 'TOOL_WITHOUT_SCHEMA' } });
     expect(disposed).toEqual([1]);
   });

@@ -76,8 +76,10 @@ export function anyApp({ seed }: Pick<AppContext, 'seed'>): SimulatedApp {
     ]),
     ...maybe(name, 'retry', [{ maxAttempts: 1 }, { maxAttempts: 5, baseDelayMs: 100 }]),
     ...maybe(name, 'budget', [{ steps: 2 }, { tokens: 500 }, { timeMs: 20_000 }]),
-    ...maybe(name, 'inactivityTimeoutMs', [20_000]),
-    ...maybe(name, 'onHung', ['cancel'] as const),
+    ...(happens(`${name} may hang`, 0.4) && {
+      inactivityTimeoutMs: 10_000,
+      ...maybe(name, 'onHung', ['cancel'] as const),
+    }),
     ...maybe(name, 'runs', ['jobs'] as const),
     ...maybe(name, 'title', [() => `The work of ${name}`]),
   });
