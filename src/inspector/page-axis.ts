@@ -55,7 +55,7 @@ function draw() {
     for (let each = Math.max(0, low - 200); each < blocks.length; each += 1) {
       const block = blocks[each];
       if (block.from > state.to) break;
-      // What has just begun is seen, too.
+      // A block that has just begun is seen, too.
       const left = Math.min(width - 2, Math.max(NAMES, x(block.from)));
       const right = Math.max(left + 2, x(block.to ?? endAt()));
       if (right < NAMES) continue;

@@ -269,7 +269,7 @@ function quietSentence({ lead }: OfSession): string {
   return `the lead agent's model call failed${times} (${lead.code}), and is not made again: ${next}`;
 }
 
-/** What the lead agent waits for while it has its turn. */
+/** Says what the lead agent waits for while it has its turn. */
 function leadWhy({ at, lead }: OfSession, forHow: string): Why {
   const cause = 'model_silence';
   if (!lead?.attempts || lead.retryAt === null)

@@ -550,7 +550,7 @@ class SharedText {
     this.#make = make;
   }
 
-  /** Those of its first form. */
+  /** The bytes of its first form. */
   get bytes(): number {
     const [first = this.for({ user: '', role: 'user' })] = this.#made.values();
     return first.bytes.byteLength;

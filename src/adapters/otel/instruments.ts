@@ -61,7 +61,7 @@ export type Severity = keyof typeof SEVERITIES;
 const SEVERITIES = { INFO: 9, WARN: 13, ERROR: 17 } as const;
 /** The part of a scope that the gauges observe. */
 interface MeasuredScope {
-  /** Those that have not ended. */
+  /** The subagents that have not ended. */
   readonly subagents: ReadonlyMap<string, { readonly isParked: boolean }>;
   /** The results that were not heard yet, since when. */
   readonly unheard: ReadonlyMap<string, number>;
@@ -171,7 +171,7 @@ export class Measured {
           for (const subagent of subagents.values()) if (subagent.isParked === isParked) found += 1;
       return found;
     };
-    /** What waits to be heard, since when. */
+    /** The deliveries that wait to be heard, since when. */
     const waiting = (): readonly number[] =>
       [...scopes.values()].flatMap(({ unheard, isLive }) => (isLive ? [...unheard.values()] : []));
     meter

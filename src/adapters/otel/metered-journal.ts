@@ -132,9 +132,9 @@ interface Begun {
   readonly attributes: Attributes;
 }
 
-/** What the measurements of one scope need of its earlier events. */
+/** The earlier events that the measurements of one scope need. */
 class ScopeMeasures {
-  /** Those that have not ended. */
+  /** The subagents that have not ended. */
   readonly subagents = new Map<string, Begun & { isParked: boolean; readonly root: Attributes }>();
   readonly #questions = new Map<string, Begun>();
   /** The tools of calls without a result, by the unit and the call. */

@@ -257,7 +257,7 @@ describe('P7: a budget is one for a subtree', () => {
       'accepted',
       'rejected',
     ]);
-    // What was refused used up nothing: the third is still refused for the budget, not for the limit.
+    // A refusal uses up nothing: the third is still refused for the budget, not for the limit.
     expect(start('helper')).toMatchObject({ error: { code: 'BUDGET_EXCEEDED' } });
   });
 

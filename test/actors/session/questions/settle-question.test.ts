@@ -1,4 +1,4 @@
-// What a settlement leads to within the session: once for each call, also if the call is repeated after a crash.
+// The consequences of a settlement within the session: once for each call, also if the call is repeated after a crash.
 
 import { expect, test } from 'vitest';
 import {
