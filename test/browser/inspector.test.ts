@@ -1,6 +1,5 @@
 // The inspector in Chromium: a running session that is acted in, the same from its journal, and very many of all.
 
-import { APICallError } from 'ai';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createActor, createMachine } from 'xstate';
@@ -22,6 +21,7 @@ import { turns } from '../support/crashes.ts';
 import { calls, say, simpleTool } from '../support/subagent-runs.ts';
 import { violationsIn } from '../support/axe.ts';
 import { launch } from './support/stage.ts';
+import { apiError } from '../support/api-error.ts';
 
 /** Of the script of the page. */
 declare const state: {
@@ -184,14 +184,7 @@ test("the lead agent's model fails: the lane and the wait say so, live, and end 
   problems.length = 0;
   const journal = memoryJournal();
   const environment = nodeEnvironment();
-  const limited = new APICallError({
-    message: 'Slow down',
-    url: 'http://127.0.0.1',
-    requestBodyValues: {},
-    statusCode: 429,
-    isRetryable: true,
-    responseHeaders: { 'retry-after': '9' },
-  });
+  const limited = apiError(429, 'Slow down', { 'retry-after': '9' });
   let asked = 0;
   let answer = (): void => {};
   // The pause lasts until the test says so.

@@ -1,7 +1,7 @@
 // `whyWaiting` of what is in a journal: each thing of each state has a cause there, also where the work is done
 // elsewhere, for a program, or by nobody at present.
 
-import { APICallError, tool } from 'ai';
+import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { jobWorker, localJobs } from '../../../src/entries/jobs.ts';
@@ -28,6 +28,7 @@ import { calls } from '../../support/subagent-runs.ts';
 import { castOf, configOf } from '../../support/text-talk.ts';
 import { sessionEntries } from '../../support/session-entries.ts';
 import { inMidQuestion, wholeRide } from './support.ts';
+import { apiError } from '../../support/api-error.ts';
 
 const OVER = new Set(['answered', 'expired', 'withdrawn', 'superseded']);
 
@@ -277,13 +278,7 @@ test('a service waits for its source, for an event, and for the subagent that lo
 test('a model call that is repeated: which of them it is, when, and after which error', async () => {
   const environment = simulatedEnvironment();
   const journal = memoryJournal();
-  const overloaded = new APICallError({
-    message: 'Overloaded',
-    url: 'http://127.0.0.1',
-    requestBodyValues: {},
-    statusCode: 529,
-    isRetryable: true,
-  });
+  const overloaded = apiError(529, 'Overloaded');
   let calls = 0;
   const { result } = runSubagent(
     {
@@ -323,13 +318,7 @@ test('a model call that is repeated: which of them it is, when, and after which 
 });
 
 describe("the lead agent's model calls", () => {
-  const limited = new APICallError({
-    message: 'Slow down',
-    url: 'http://127.0.0.1',
-    requestBodyValues: {},
-    statusCode: 429,
-    isRetryable: true,
-  });
+  const limited = apiError(429, 'Slow down');
 
   /** A session whose model fails as often as that, and its journal. */
   async function failing(failures: number) {

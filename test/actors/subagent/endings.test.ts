@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Outcome } from '../../../src/index.ts';
 import type { Script } from '../../../src/testing/index.ts';
+import { apiError } from '../../support/api-error.ts';
 import { calls, never, say, simpleTool, steps, subagentRuns } from '../../support/subagent-runs.ts';
 
 const overloaded = (isRetryable: boolean, statusCode = isRetryable ? 503 : 400): APICallError =>
@@ -268,14 +269,7 @@ describe('a model call that fails', () => {
   });
 
   test('is not tried again before the provider wants it to be', async () => {
-    const error = new APICallError({
-      message: 'slow down',
-      url: 'http://127.0.0.1',
-      requestBodyValues: {},
-      statusCode: 429,
-      responseHeaders: { 'retry-after': '20' },
-      isRetryable: true,
-    });
+    const error = apiError(429, 'slow down', { 'retry-after': '20' });
     const { run, environment, prompts } = subagentRuns(steps({ error }, say('at last')));
     const { result } = run();
     await environment.advance(19_999);

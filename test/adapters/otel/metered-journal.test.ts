@@ -14,7 +14,6 @@ import {
   LoggerProvider,
   SimpleLogRecordProcessor,
 } from '@opentelemetry/sdk-logs';
-import { APICallError } from 'ai';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { meteredJournal } from '../../../src/adapters/otel/index.ts';
@@ -37,6 +36,7 @@ import { world } from '../../support/crashes.ts';
 import { askingOrder, programLife } from '../../support/program-life.ts';
 import { call } from './support/call.ts';
 import { ride, storeOf } from './support/ride.ts';
+import { apiError } from '../../support/api-error.ts';
 
 const payer = defineTool({
   name: 'payer',
@@ -134,13 +134,7 @@ test('a conversation with a question, an approval and a late result (METERED-JOU
 test('each call of a model and of a tool is timed once, those that failed with their code', async () => {
   const { meterProvider, measured } = sdk();
   const environment = simulatedEnvironment();
-  const limited = new APICallError({
-    message: 'Slow down',
-    url: 'http://127.0.0.1',
-    requestBodyValues: {},
-    statusCode: 429,
-    isRetryable: true,
-  });
+  const limited = apiError(429, 'Slow down');
   const failed = new Set<string>();
   /** Each agent's first call fails; each call takes a second. */
   const limitedOnce = async (who: string, step: ScriptedStep): Promise<ScriptedStep> => {
