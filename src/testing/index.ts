@@ -28,6 +28,18 @@ export * from './jobs-conformance/index.ts';
 export * from './runs-conformance/index.ts';
 export * from './home-conformance/index.ts';
 export {
+  providerRefusals,
+  providerRules,
+  refusalBody,
+  refusalError,
+  type EarlierAnswers,
+  type ProviderApi,
+  type ProviderRefusal,
+  type ProviderRule,
+  type RuledCall,
+  type RulesOption,
+} from './doubles/provider-rules.ts';
+export {
   scriptedModel,
   type Script,
   type ScriptedCall,

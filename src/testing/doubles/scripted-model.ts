@@ -4,6 +4,7 @@
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 import { ConfigurationError } from '../../values/errors.ts';
+import { providerCheck, type RulesOption } from './provider-rules.ts';
 import {
   answerOf,
   type CallOptions,
@@ -63,6 +64,13 @@ export interface ScriptedModelOptions {
   readonly otherwise?: ScriptLike;
   /** The time in which `delayMs` of a step passes; needed for such steps only. */
   readonly environment?: { readonly scheduler: Pick<Scheduler, 'schedule'> };
+  /**
+   * Refuses a call that the API of a provider would refuse (`providerRules`), with the error and in the words of
+   * that provider: `true` for what any of them refuses, a list for these APIs alone, `false` for none. A model
+   * with `true` accepts what only the ids of one API, or its order of messages, would forbid.
+   * @defaultValue false
+   */
+  readonly rules?: RulesOption;
 }
 
 export interface RoutedScript {
@@ -95,7 +103,9 @@ export function scriptedModel(
   let calls = 0;
   const nextId = (): string => `call_${(calls += 1)}`;
   const turns = new Map<ScriptLike, number>();
+  const { check, answered } = providerCheck(options.rules ?? false);
   const answer = async (call: CallOptions) => {
+    check(call);
     const seen = read(call);
     const routed = routeScript(options, seen);
     const turn = (turns.get(routed.script) ?? 0) + 1;
@@ -103,6 +113,7 @@ export function scriptedModel(
     const step = await stepOf(routed, { ...seen, turn });
     await delay(step.delayMs ?? 0, options, call.abortSignal);
     const { content, finish } = answerOf(step, nextId);
+    answered(content);
     return { content, finishReason: { unified: finish, raw: finish } };
   };
   return {

@@ -11,7 +11,10 @@ type Finish = Answer['finishReason']['unified'];
 
 /** Options of every kind of step. */
 interface StepOptions {
-  /** The model's thoughts before it answers. */
+  /**
+   * The model's thoughts before it answers. They and the first call of the answer carry a signature
+   * (`providerMetadata`), as those of providers do, and must come back with it.
+   */
   readonly thinking?: string;
   /** The time that the model takes, in milliseconds of the `environment`. @defaultValue 0 */
   readonly delayMs?: number;
@@ -68,7 +71,12 @@ export function answerOf(
   if ('error' in step) throw step.error;
   const { text, calls } = wordsAndCalls(step);
   const content: Content[] = [];
-  if (step.thinking !== undefined) content.push({ type: 'reasoning', text: step.thinking });
+  const signed =
+    step.thinking === undefined
+      ? {}
+      : { providerMetadata: { offstage: { signature: `signed: ${step.thinking.slice(0, 40)}` } } };
+  if (step.thinking !== undefined)
+    content.push({ type: 'reasoning', text: step.thinking, ...signed });
   if (text !== undefined) content.push({ type: 'text', text });
   for (const { name, input, id } of calls ?? []) {
     const counted = nextId();
@@ -77,6 +85,7 @@ export function answerOf(
       toolCallId: id ?? counted,
       toolName: name,
       input: typeof input === 'string' ? input : JSON.stringify(input),
+      ...(content.some(({ type }) => type === 'tool-call') ? {} : signed),
     });
   }
   return { content, finish: step.finish ?? (calls ? 'tool-calls' : 'stop') };

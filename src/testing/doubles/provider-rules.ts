@@ -1,0 +1,804 @@
+// What the APIs of language models refuse, as rules about the call that an AI SDK model gets: the order of
+// messages, calls with their results and reasoning, names, ids, empty texts, and the schemas of tools.
+//
+// Owns:     the rules, each with the API, its words and the source, and the error of a refused call.
+// Does not: refuse what the official package of the provider repairs before it sends.
+//
+// Invariants
+//   PROVIDER-RULES-1. A rule is an answer that the API was seen to give; its source shows it.
+//   PROVIDER-RULES-2. What a model answered with a call comes back with it: its reasoning, and the state of the
+//       provider (`providerMetadata`).
+
+import { APICallError, UnsupportedFunctionalityError } from 'ai';
+import type { CallOptions, Content } from './scripted-steps.ts';
+
+/** An API of language models. `qwen` is also any model whose chat template takes one system message. */
+export type ProviderApi =
+  | 'anthropic'
+  | 'bedrock'
+  | 'deepseek'
+  | 'google'
+  | 'mistral'
+  | 'openai-chat'
+  | 'openai-responses'
+  | 'qwen';
+
+/** The part of a model call that rules are about, in the terms of the AI SDK. */
+export type RuledCall = Pick<CallOptions, 'prompt' | 'tools'>;
+
+/** Earlier answers of the same model, by the id of each call in them. */
+export type EarlierAnswers = ReadonlyMap<string, readonly Content[]>;
+
+/** One thing that one API refuses. */
+export interface ProviderRule {
+  /** What is refused; the same in all APIs that refuse it. */
+  readonly name: string;
+  readonly api: ProviderApi;
+  /** Where the refusal was seen. */
+  readonly source: string;
+  /** Returns what the API answers, in its words; null: it accepts the call. */
+  readonly refusal: (call: RuledCall, earlier: EarlierAnswers) => string | null;
+  /** The refusal comes from the provider's package, before a request is sent. @defaultValue false */
+  readonly byPackage?: boolean;
+}
+
+/** A rule that refuses a call, with the words of the API. */
+export interface ProviderRefusal {
+  readonly rule: ProviderRule;
+  readonly words: string;
+}
+
+type Message = RuledCall['prompt'][number];
+type Assistant = Extract<Message, { role: 'assistant' }>;
+type CallPart = Extract<Assistant['content'][number], { type: 'tool-call' }>;
+type Schema = Readonly<Record<string, unknown>>;
+
+const issues = 'https://github.com';
+const NONE: EarlierAnswers = new Map();
+
+/** All rules. Read them for what each API refuses; `providerRefusals` applies them. */
+export const providerRules: readonly ProviderRule[] = [
+  // --- order
+  {
+    name: 'last-message',
+    api: 'anthropic',
+    source: `${issues}/anthropics/claude-code/issues/52433`,
+    refusal: ({ prompt }) =>
+      when(
+        prompt.at(-1)?.role === 'assistant',
+        'This model does not support assistant message prefill. The conversation must end with a user message.',
+      ),
+  },
+  {
+    name: 'last-message',
+    api: 'mistral',
+    source: `${issues}/crewAIInc/crewAI/issues/2194`,
+    refusal: ({ prompt }) =>
+      when(
+        prompt.at(-1)?.role === 'assistant',
+        'Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant',
+      ),
+  },
+  {
+    name: 'system-first',
+    api: 'google',
+    source: 'https://www.npmjs.com/package/@ai-sdk/google (convertToGoogleMessages)',
+    byPackage: true,
+    refusal: ({ prompt }) =>
+      when(
+        lateSystem(prompt),
+        'system messages are only supported at the beginning of the conversation',
+      ),
+  },
+  {
+    name: 'system-first',
+    api: 'bedrock',
+    source:
+      'https://www.npmjs.com/package/@ai-sdk/amazon-bedrock (convertToAmazonBedrockChatMessages)',
+    byPackage: true,
+    refusal: ({ prompt }) =>
+      when(
+        lateSystem(prompt),
+        'Multiple system messages that are separated by user/assistant messages',
+      ),
+  },
+  {
+    name: 'system-first',
+    api: 'anthropic',
+    source: `${issues}/anthropics/claude-code/issues/61412`,
+    refusal: ({ prompt }) =>
+      when(lateSystem(prompt), "role 'system' is not supported on this model"),
+  },
+  {
+    name: 'system-first',
+    api: 'qwen',
+    source: `${issues}/vllm-project/vllm/issues/41114`,
+    refusal: ({ prompt }) => when(lateSystem(prompt), 'System message must be at the beginning.'),
+  },
+  {
+    name: 'system-first',
+    api: 'mistral',
+    source: `${issues}/mistralai/mistral-common (validator.py, _validate_message_order)`,
+    refusal: ({ prompt }) => {
+      const at = prompt.findIndex(
+        ({ role }, index) =>
+          role === 'system' && /assistant|tool/.test(prompt[index - 1]?.role ?? ''),
+      );
+      return when(at >= 0, `Unexpected role 'system' after role '${prompt[at - 1]?.role}'`);
+    },
+  },
+  {
+    name: 'some-message',
+    api: 'google',
+    source: `${issues}/NousResearch/hermes-agent/pull/57942`,
+    refusal: ({ prompt }) =>
+      when(
+        prompt.every(({ role }) => role === 'system'),
+        '* GenerateContentRequest.contents: contents is not specified',
+      ),
+  },
+  {
+    name: 'call-after-user',
+    api: 'google',
+    source: `${issues}/google-gemini/gemini-cli/issues/11814`,
+    refusal: ({ prompt }) =>
+      when(
+        turnsOf(prompt).some(
+          (message, index, turns) =>
+            callsIn(message).length > 0 && !/user|tool/.test(turns[index - 1]?.role ?? ''),
+        ),
+        'Please ensure that function call turn comes immediately after a user turn or after a function response turn.',
+      ),
+  },
+  // --- calls and results
+  {
+    name: 'result-for-call',
+    api: 'anthropic',
+    source: `${issues}/anthropics/claude-code/issues/8210`,
+    refusal: ({ prompt }) => {
+      const open = unanswered(prompt);
+      return (
+        open &&
+        `messages.${open.at}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${open.ids}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`
+      );
+    },
+  },
+  {
+    name: 'result-for-call',
+    api: 'openai-chat',
+    source: `${issues}/aliasrobotics/cai/issues/111`,
+    refusal: ({ prompt }) => {
+      const open = unanswered(prompt);
+      return (
+        open &&
+        `An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ${open.ids}`
+      );
+    },
+  },
+  {
+    name: 'result-for-call',
+    api: 'openai-responses',
+    source: `${issues}/bytedance/trae-agent/issues/245`,
+    refusal: ({ prompt }) => {
+      const open = unanswered(prompt);
+      return open && `No tool output found for function call ${open.ids}.`;
+    },
+  },
+  {
+    name: 'result-for-call',
+    api: 'mistral',
+    source: `${issues}/mistralai/mistral-common (validator.py, MistralRequestValidatorV13)`,
+    refusal: ({ prompt }) =>
+      when(unanswered(prompt) !== null, 'Not the same number of function calls and responses'),
+  },
+  {
+    name: 'call-for-result',
+    api: 'anthropic',
+    source: `${issues}/anthropics/claude-code/issues/18947`,
+    refusal: ({ prompt }) => {
+      const orphan = orphanResult(prompt);
+      return (
+        orphan &&
+        `messages.${orphan.at}.content.0: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${orphan.id}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`
+      );
+    },
+  },
+  {
+    name: 'call-for-result',
+    api: 'openai-chat',
+    source: `${issues}/FoundationAgents/OpenManus/issues/744`,
+    refusal: ({ prompt }) =>
+      when(
+        orphanResult(prompt) !== null,
+        "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'",
+      ),
+  },
+  {
+    name: 'call-for-result',
+    api: 'openai-responses',
+    source: `${issues}/continuedev/continue/issues/10092`,
+    refusal: ({ prompt }) => {
+      const orphan = orphanResult(prompt);
+      return orphan && `No tool call found for function call output with call_id ${orphan.id}.`;
+    },
+  },
+  {
+    name: 'one-result-for-call',
+    api: 'mistral',
+    source: `${issues}/mistralai/mistral-common (validator.py, MistralRequestValidatorV13)`,
+    refusal: ({ prompt }) => {
+      for (const message of prompt) {
+        const id = firstTwice(message.role === 'tool' ? resultIdsIn(message) : []);
+        if (id !== undefined) return `Duplicate tool call id ${id} in tool results`;
+      }
+      return null;
+    },
+  },
+  {
+    name: 'tools-for-calls',
+    api: 'bedrock',
+    source: `${issues}/langgenius/dify/issues/17545`,
+    refusal: ({ prompt, tools = [] }) =>
+      when(
+        tools.length === 0 && prompt.some((message) => callsIn(message).length > 0),
+        'The toolConfig field must be defined when using toolUse and toolResult content blocks.',
+      ),
+  },
+  // --- what a model answered with its calls
+  {
+    name: 'reasoning-kept',
+    api: 'anthropic',
+    source: `${issues}/deepset-ai/haystack-core-integrations/issues/2146`,
+    refusal: ({ prompt }, earlier) => {
+      const lost = lostState(prompt, earlier, isReasoning);
+      return (
+        lost &&
+        `messages.${lost.at}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`tool_use\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block (preceeding the lastmost set of \`tool_use\` and \`tool_result\` blocks).`
+      );
+    },
+  },
+  {
+    name: 'reasoning-kept',
+    api: 'deepseek',
+    source: `${issues}/abhigyanpatwari/GitNexus/issues/43`,
+    refusal: ({ prompt }, earlier) => {
+      const lost = lostState(prompt, earlier, isReasoning);
+      return (
+        lost &&
+        `Missing \`reasoning_content\` field in the assistant message at message index ${lost.at}.`
+      );
+    },
+  },
+  {
+    name: 'reasoning-kept',
+    api: 'openai-responses',
+    source: `${issues}/TanStack/ai/issues/1212`,
+    refusal: ({ prompt }, earlier) => {
+      const lost = lostState(prompt, earlier, isReasoning);
+      return (
+        lost &&
+        `Item '${lost.id}' of type 'function_call' was provided without its required 'reasoning' item.`
+      );
+    },
+  },
+  {
+    name: 'call-state-kept',
+    api: 'google',
+    source: 'https://ai.google.dev/gemini-api/docs/thought-signatures',
+    refusal: ({ prompt }, earlier) => {
+      const lost = lostState(prompt, earlier, isSignedCall);
+      return (
+        lost &&
+        `Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance. Additional data, function call \`default_api:${lost.name}\` , position ${lost.at}.`
+      );
+    },
+  },
+  // --- ids and names
+  {
+    name: 'call-id',
+    api: 'anthropic',
+    source: `${issues}/maximhq/bifrost/issues/5097`,
+    refusal: ({ prompt }) => {
+      const call = findCall(prompt, ({ toolCallId }) => !/^[\w-]+$/.test(toolCallId));
+      return (
+        call &&
+        `messages.${call.at}.content.${call.index}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'`
+      );
+    },
+  },
+  {
+    name: 'call-id',
+    api: 'openai-responses',
+    source: `${issues}/AnswerDotAI/fastllm/issues/45`,
+    refusal: ({ prompt }) => {
+      const call = findCall(prompt, ({ toolCallId }) => toolCallId.length > 64);
+      return (
+        call &&
+        `Invalid 'input[${call.at}].call_id': string too long. Expected a string with maximum length 64, but got a string with length ${call.part.toolCallId.length} instead.`
+      );
+    },
+  },
+  {
+    name: 'unique-call-id',
+    api: 'anthropic',
+    source: `${issues}/anthropics/claude-code/issues/20901`,
+    refusal: ({ prompt }) => {
+      const twice = firstTwice(prompt.flatMap(callsIn).map(({ toolCallId }) => toolCallId));
+      const again = findSecondCall(prompt, twice);
+      return (
+        again && `messages.${again.at}.content.${again.index}: \`tool_use\` ids must be unique`
+      );
+    },
+  },
+  {
+    name: 'tool-name',
+    api: 'openai-chat',
+    source: `${issues}/vercel/ai/issues/1972`,
+    refusal: ({ tools }) =>
+      ofTools(tools, ({ name }, at) =>
+        /^[\w-]+$/.test(name)
+          ? name.length > 64 &&
+            `Invalid 'tools[${at}].function.name': string too long. Expected a string with maximum length 64, but got a string with length ${name.length} instead.`
+          : `Invalid 'tools[${at}].function.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.`,
+      ),
+  },
+  {
+    name: 'tool-name',
+    api: 'google',
+    source: `${issues}/google-gemini/gemini-cli/issues/9535`,
+    refusal: ({ tools }) =>
+      ofTools(
+        tools,
+        ({ name }, at) =>
+          !/^[a-zA-Z_][\w.:-]{0,63}$/.test(name) &&
+          `* GenerateContentRequest.tools[0].function_declarations[${at}].name: Invalid function name. Must start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 64.`,
+      ),
+  },
+  {
+    name: 'unique-tool-name',
+    api: 'anthropic',
+    source: `${issues}/eclipse-theia/theia/issues/16122`,
+    refusal: ({ tools = [] }) =>
+      when(
+        firstTwice(tools.map(({ name }) => name)) !== undefined,
+        'tools: Tool names must be unique.',
+      ),
+  },
+  {
+    name: 'called-name',
+    api: 'openai-chat',
+    source: `${issues}/mcp-use/mcp-use/issues/90`,
+    refusal: ({ prompt }) => {
+      const call = findCall(prompt, ({ toolName }) => !/^[\w-]+$/.test(toolName));
+      return (
+        call &&
+        `Invalid 'messages[${call.at}].tool_calls[${call.index}].function.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.`
+      );
+    },
+  },
+  {
+    name: 'called-name',
+    api: 'mistral',
+    source: `${issues}/mistralai/mistral-common (validator.py, _validate_function_call)`,
+    refusal: ({ prompt }) => {
+      const call = findCall(prompt, ({ toolName }) => !/^[\w-]{1,64}$/.test(toolName));
+      return (
+        call &&
+        `Function name was ${call.part.toolName} but must be a-z, A-Z, 0-9, or contain underscores and dashes, with a maximum length of 64.`
+      );
+    },
+  },
+  {
+    name: 'called-arguments',
+    api: 'anthropic',
+    source: 'https://platform.claude.com/docs/en/api/messages (tool_use.input is a map)',
+    refusal: ({ prompt }) => {
+      const call = findCall(prompt, ({ input }) => !isObject(input));
+      return (
+        call &&
+        `messages.${call.at}.content.${call.index}.tool_use.input: Input should be a valid dictionary`
+      );
+    },
+  },
+  // --- empty texts
+  {
+    name: 'blank-text',
+    api: 'anthropic',
+    source: `${issues}/anthropics/claude-code/issues/23440`,
+    refusal: ({ prompt }) =>
+      when(
+        prompt.some(
+          ({ role, content }) =>
+            typeof content !== 'string' &&
+            content.some(
+              (part) =>
+                part.type === 'text' &&
+                part.text.trim() === '' &&
+                // The package leaves empty texts of the assistant out.
+                (role === 'user' || part.text !== ''),
+            ),
+        ),
+        'messages: text content blocks must contain non-whitespace text',
+      ),
+  },
+  {
+    name: 'empty-message',
+    api: 'google',
+    source: `${issues}/vercel/ai/issues/3775`,
+    refusal: ({ prompt }) => {
+      const at = turnsOf(prompt).findIndex(({ content }) =>
+        content.every((part) => part.type === 'text' && part.text === ''),
+      );
+      return when(
+        at >= 0,
+        `* GenerateContentRequest.contents[${at}].parts: contents.parts must not be empty.`,
+      );
+    },
+  },
+  // --- schemas of tools
+  {
+    name: 'object-at-root',
+    api: 'openai-chat',
+    source: `${issues}/browserbase/stagehand/issues/1159`,
+    refusal: ({ tools }) =>
+      ofSchemas(tools, (schema, name) =>
+        schema['type'] === 'object'
+          ? null
+          : `Invalid schema for function '${name}': schema must be a JSON Schema of 'type: "object"', got 'type: "${typeof schema['type'] === 'string' ? schema['type'] : 'None'}"'.`,
+      ),
+  },
+  {
+    name: 'object-at-root',
+    api: 'anthropic',
+    source: `${issues}/MoonshotAI/kimi-code/issues/2328`,
+    refusal: ({ tools }) =>
+      ofSchemas(tools, (schema, _, at) =>
+        when(
+          ['oneOf', 'allOf', 'anyOf'].some((keyword) => keyword in schema),
+          `tools.${at}.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level`,
+        ),
+      ),
+  },
+  {
+    name: 'listed-items',
+    api: 'openai-chat',
+    source: `${issues}/vercel/ai/issues/2271`,
+    refusal: ({ tools }) =>
+      ofSchemas(tools, (schema, name) => {
+        const tuple = inSchema(schema, ({ items }) => Array.isArray(items));
+        return (
+          tuple &&
+          `Invalid schema for function '${name}': ${JSON.stringify(tuple.schema['items'])} is not of type 'object', 'boolean'.`
+        );
+      }),
+  },
+  {
+    name: 'listed-items',
+    api: 'anthropic',
+    source: `${issues}/openclaw/openclaw/issues/98588`,
+    refusal: ({ tools }) =>
+      ofSchemas(tools, (schema, _, at) =>
+        when(
+          inSchema(schema, ({ items }) => Array.isArray(items)) !== null,
+          `tools.${at}.custom.input_schema: JSON schema is invalid. It must match JSON Schema draft 2020-12 (https://json-schema.org/draft/2020-12).`,
+        ),
+      ),
+  },
+  {
+    name: 'items',
+    api: 'openai-chat',
+    source: `${issues}/LionSR/TeXRA/pull/2323`,
+    refusal: ({ tools }) =>
+      ofSchemas(tools, (schema, name) => {
+        const array = inSchema(
+          schema,
+          ({ type, items }) => type === 'array' && items === undefined,
+        );
+        return (
+          array &&
+          `Invalid schema for function '${name}': In context=(${array.path.map((key) => `'${key}'`).join(', ')}), array schema missing items.`
+        );
+      }),
+  },
+  {
+    name: 'properties',
+    api: 'openai-chat',
+    source: `${issues}/spring-projects/spring-ai/issues/4776`,
+    refusal: ({ tools }) =>
+      ofSchemas(tools, (schema, name) =>
+        when(
+          schema['type'] === 'object' && schema['properties'] === undefined,
+          `Invalid schema for function '${name}': In context=(), object schema missing properties.`,
+        ),
+      ),
+  },
+  {
+    name: 'property-name',
+    api: 'anthropic',
+    source: `${issues}/anthropics/claude-code/issues/79418`,
+    refusal: ({ tools }) =>
+      ofSchemas(tools, (schema, _, at) =>
+        when(
+          Object.keys(schema['properties'] ?? {}).some((key) => !/^[\w.-]{1,64}$/.test(key)),
+          `tools.${at}.custom.input_schema.properties: Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'`,
+        ),
+      ),
+  },
+  // --- rules of one API only, which some calls that suit all others break
+  {
+    name: 'first-message',
+    api: 'bedrock',
+    source: `${issues}/langgenius/dify/issues/12340`,
+    refusal: ({ prompt }) =>
+      when(
+        turnsOf(prompt)[0]?.role !== 'user',
+        'A conversation must start with a user message. Try again with a conversation that starts with a user message.',
+      ),
+  },
+  {
+    name: 'user-after-result',
+    api: 'mistral',
+    source: `${issues}/mistralai/mistral-common/issues/169`,
+    refusal: ({ prompt }) =>
+      when(
+        prompt.some(({ role }, index) => role === 'user' && prompt[index - 1]?.role === 'tool'),
+        "Unexpected role 'user' after role 'tool'",
+      ),
+  },
+  {
+    name: 'call-id',
+    api: 'mistral',
+    source: `${issues}/mistralai/mistral-common (validator.py, MistralRequestValidatorV3)`,
+    refusal: ({ prompt }) => {
+      const call = findCall(prompt, ({ toolCallId }) => !/^[a-zA-Z0-9]{9}$/.test(toolCallId));
+      return (
+        call &&
+        `Tool call id was ${call.part.toolCallId} but must be a-z, A-Z, 0-9, with a length of 9.`
+      );
+    },
+  },
+];
+
+/**
+ * Returns what APIs refuse of this call; empty: all accept it.
+ * @param apis The APIs. @defaultValue all of them
+ * @param earlier Earlier answers of the model, by the ids of their calls: these must come back whole.
+ */
+export function providerRefusals(
+  call: RuledCall,
+  apis: readonly ProviderApi[] | null = null,
+  earlier: EarlierAnswers = NONE,
+): readonly ProviderRefusal[] {
+  const refusals: ProviderRefusal[] = [];
+  for (const rule of providerRules) {
+    if (apis && !apis.includes(rule.api)) continue;
+    const words = rule.refusal(call, earlier);
+    if (words !== null) refusals.push({ rule, words });
+  }
+  return refusals;
+}
+
+/** The body with which an API refuses a request (400). */
+export function refusalBody({ rule: { api }, words: message }: ProviderRefusal): object {
+  const type = 'invalid_request_error';
+  if (api === 'anthropic') return { type: 'error', error: { type, message } };
+  if (api === 'google') return { error: { code: 400, message, status: 'INVALID_ARGUMENT' } };
+  if (api === 'mistral') return { object: 'error', message, type, param: null, code: null };
+  if (api === 'bedrock') return { message };
+  if (api === 'qwen')
+    return { error: { message, type: 'BadRequestError', param: null, code: 400 } };
+  return { error: { message, type, param: null, code: null } };
+}
+
+/** The error that the provider's package throws for a refusal. */
+export function refusalError(refusal: ProviderRefusal): Error {
+  const { rule, words } = refusal;
+  if (rule.byPackage) return new UnsupportedFunctionalityError({ functionality: words });
+  const data = refusalBody(refusal);
+  return new APICallError({
+    message: words,
+    url: rule.source,
+    requestBodyValues: {},
+    statusCode: 400,
+    responseBody: JSON.stringify(data),
+    isRetryable: false,
+    data,
+  });
+}
+
+/** Which calls a test double refuses: as all APIs together, as these, or none. */
+export type RulesOption = boolean | readonly ProviderApi[];
+
+/**
+ * Rules that hold for one API alone, whose models give ids and messages that suit it: they apply where that
+ * API is named.
+ */
+const ONLY_IF_NAMED: ReadonlySet<string> = new Set([
+  'bedrock first-message',
+  'mistral user-after-result',
+  'mistral call-id',
+]);
+
+/**
+ * Returns the check of one model: `check` throws what an API would refuse of a call, and `answered` takes each
+ * answer, whose reasoning and state must come back with its calls (PROVIDER-RULES-2).
+ */
+export function providerCheck(rules: RulesOption) {
+  const apis = rules === true ? null : rules || [];
+  const earlier = new Map<string, readonly Content[]>();
+  return {
+    check(call: RuledCall): void {
+      const refusal = providerRefusals(call, apis, earlier).find(
+        ({ rule }) => apis !== null || !ONLY_IF_NAMED.has(`${rule.api} ${rule.name}`),
+      );
+      if (refusal) throw refusalError(refusal);
+    },
+    answered(content: readonly Content[]): void {
+      for (const part of content)
+        if (part.type === 'tool-call') earlier.set(part.toolCallId, content);
+    },
+  };
+}
+
+function when(isRefused: boolean, words: string): string | null {
+  return isRefused ? words : null;
+}
+
+/** The messages that the API gets as its conversation: system messages go elsewhere. */
+function turnsOf(prompt: RuledCall['prompt']) {
+  return prompt.filter((message) => message.role !== 'system');
+}
+
+function lateSystem(prompt: RuledCall['prompt']): boolean {
+  const first = prompt.findIndex(({ role }) => role !== 'system');
+  return first >= 0 && prompt.slice(first).some(({ role }) => role === 'system');
+}
+
+/** Calls of the runtime's tools; the provider answers its own. */
+function callsIn(message: Message): readonly CallPart[] {
+  if (message.role !== 'assistant') return [];
+  return message.content.flatMap((part) =>
+    part.type === 'tool-call' && part.providerExecuted !== true ? [part] : [],
+  );
+}
+
+function resultIdsIn(message: Message | undefined): readonly string[] {
+  if (message?.role !== 'tool') return [];
+  return message.content.flatMap((part) => (part.type === 'tool-result' ? [part.toolCallId] : []));
+}
+
+/** Returns the first assistant message with calls that the next message does not answer. */
+function unanswered(prompt: RuledCall['prompt']) {
+  for (const [index, message] of prompt.entries()) {
+    const answered = resultIdsIn(prompt[index + 1]);
+    const open = callsIn(message).filter(({ toolCallId }) => !answered.includes(toolCallId));
+    if (open.length > 0)
+      return {
+        at: placeOf(prompt, index),
+        ids: open.map(({ toolCallId }) => toolCallId).join(', '),
+      };
+  }
+  return null;
+}
+
+/** Returns the first result whose call is not in the message before it. */
+function orphanResult(prompt: RuledCall['prompt']) {
+  for (const [index, message] of prompt.entries()) {
+    const before = prompt[index - 1];
+    const called = before ? callsIn(before).map(({ toolCallId }) => toolCallId) : [];
+    const id = resultIdsIn(message).find((one) => !called.includes(one));
+    if (id !== undefined) return { at: placeOf(prompt, index), id };
+  }
+  return null;
+}
+
+/** The index of a message among those of the conversation. */
+function placeOf(prompt: RuledCall['prompt'], index: number): number {
+  return turnsOf(prompt.slice(0, index)).length;
+}
+
+function findCall(prompt: RuledCall['prompt'], isWanted: (part: CallPart) => boolean) {
+  for (const [at, message] of turnsOf(prompt).entries())
+    for (const [index, part] of callsIn(message).entries())
+      if (isWanted(part)) return { at, index, part };
+  return null;
+}
+
+/** Returns the second call with this id. */
+function findSecondCall(prompt: RuledCall['prompt'], id: string | undefined) {
+  let seen = 0;
+  return findCall(prompt, ({ toolCallId }) => toolCallId === id && (seen += 1) === 2);
+}
+
+function firstTwice(names: readonly string[]): string | undefined {
+  return names.find((name, index) => names.indexOf(name) < index);
+}
+
+function isReasoning({ type }: Content): boolean {
+  return type === 'reasoning';
+}
+
+/** Of calls in one answer, the first carries the state of all: the others must stay beside it. */
+function isSignedCall(part: Content): boolean {
+  return part.type === 'tool-call' && part.providerMetadata !== undefined;
+}
+
+/**
+ * Returns the first call whose message lacks a part of the answer that it came from, or has it without the
+ * `providerMetadata` that the model gave it.
+ */
+function lostState(
+  prompt: RuledCall['prompt'],
+  earlier: EarlierAnswers,
+  isKept: (part: Content) => boolean,
+) {
+  for (const [at, message] of turnsOf(prompt).entries())
+    for (const { toolCallId: id, toolName: name } of callsIn(message)) {
+      const answer = earlier.get(id) ?? [];
+      const isWhole = answer.every(
+        (part) => !isKept(part) || message.content.some((kept) => isSame(kept, part)),
+      );
+      if (!isWhole) return { at, id, name };
+    }
+  return null;
+}
+
+type Part = Exclude<Message['content'], string>[number];
+
+function isSame(kept: Part | string, part: Content): boolean {
+  if (typeof kept === 'string' || kept.type !== part.type) return false;
+  const wanted = 'providerMetadata' in part ? part.providerMetadata : undefined;
+  if (wanted && JSON.stringify(kept.providerOptions) !== JSON.stringify(wanted)) return false;
+  if (kept.type === 'reasoning' && part.type === 'reasoning') return kept.text === part.text;
+  if (kept.type === 'tool-call' && part.type === 'tool-call')
+    return kept.toolCallId === part.toolCallId;
+  return true;
+}
+
+function isObject(value: unknown): value is Schema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+type Tool = NonNullable<RuledCall['tools']>[number];
+
+function ofTools(
+  tools: RuledCall['tools'],
+  refusal: (tool: Tool, at: number) => string | false,
+): string | null {
+  for (const [at, tool] of (tools ?? []).entries()) {
+    const words = refusal(tool, at);
+    if (words !== false) return words;
+  }
+  return null;
+}
+
+function ofSchemas(
+  tools: RuledCall['tools'],
+  refusal: (schema: Schema, name: string, at: number) => string | null,
+): string | null {
+  return ofTools(tools, (tool, at) =>
+    tool.type === 'function' && isObject(tool.inputSchema)
+      ? (refusal(tool.inputSchema, tool.name, at) ?? false)
+      : false,
+  );
+}
+
+/** Returns the first schema within this one that matches, and the keys that lead there. */
+function inSchema(
+  schema: Schema,
+  matches: (schema: Schema) => boolean,
+  path: readonly string[] = [],
+): { readonly schema: Schema; readonly path: readonly string[] } | null {
+  if (matches(schema)) return { schema, path };
+  for (const [key, value] of Object.entries(schema)) {
+    // Values of these keywords are data.
+    if (key === 'enum' || key === 'const' || key === 'default' || key === 'examples') continue;
+    for (const [index, inner] of Array.isArray(value) ? value.entries() : [['', value] as const]) {
+      if (!isObject(inner)) continue;
+      const at = index === '' ? [key] : [key, String(index)];
+      const found = inSchema(inner, matches, [...path, ...at]);
+      if (found) return found;
+    }
+  }
+  return null;
+}
