@@ -39,7 +39,10 @@ export interface ToolContext {
 export interface ToolDefinition<Args = never> {
   readonly name: string;
   readonly description: string;
-  /** A zod schema, or any other schema that the AI SDK accepts. */
+  /**
+   * A zod schema, or any other schema that the AI SDK accepts, of an object or a union of objects: the model is
+   * told the properties of all of them, and the value is validated as the schema says.
+   */
   readonly parameters: FlexibleSchema<Args>;
   /**
    * `inline`: the model waits for `execute`. `background`: the subagent configured under this name works

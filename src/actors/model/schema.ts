@@ -57,15 +57,171 @@ export function wrapSchema(schema: unknown, where: string): Schema {
   }
 }
 
-/** As `wrapSchema`, for arguments. @throws {ConfigurationError} `INVALID_SCHEMA`, also for another type than an object. */
+/** By the wrapped schema. */
+const argumentSchemas = new WeakMap<Schema, Schema>();
+
+/**
+ * As `wrapSchema`, for the arguments of a tool. The model is told a form that the APIs of all providers accept: an
+ * object at the root without unions, where a union of objects has the properties of all of them, and lists
+ * whose items have one schema. The value is validated by the schema as it was given.
+ * @throws {ConfigurationError} `INVALID_SCHEMA`, also for another type than an object.
+ */
 export function objectSchema(schema: unknown, where: string): Schema {
   const wrapped = wrapSchema(schema, where);
-  const type = knownJsonSchema(wrapped)?.['type'];
-  if (type === undefined || type === 'object') return wrapped;
-  throw new ConfigurationError(
-    'INVALID_SCHEMA',
-    `${where}: expected the schema of an object, got ${JSON.stringify(type)}`,
+  const known = argumentSchemas.get(wrapped);
+  if (known) return known;
+  const converted = wrapped.jsonSchema;
+  const told = isPromiseLike(converted)
+    ? converted.then((shape) => tellableArguments(shape as Told, where))
+    : tellableArguments(converted, where);
+  if (told === converted) return wrapped;
+  const { validate } = wrapped;
+  const made = jsonSchema(told, validate && { validate });
+  argumentSchemas.set(wrapped, made);
+  return made;
+}
+
+type JsonSchema = Readonly<Record<string, unknown>>;
+type Told = Awaited<Schema['jsonSchema']>;
+
+/** Returns the same schema, if it is one already. */
+function tellableArguments(given: Told, where: string): Told {
+  const root = objectAt(given as JsonSchema, given as JsonSchema);
+  if (root === null) {
+    const { type } = given;
+    const got = type === undefined ? Object.keys(given).join(', ') : JSON.stringify(type);
+    throw new ConfigurationError(
+      'INVALID_SCHEMA',
+      `${where}: expected the schema of an object, got ${got}. Models call tools with named arguments: put it into a property, as in z.object({ value: … })`,
+    );
+  }
+  return withPlainItems(root) as Told;
+}
+
+/** How deep unions and references may be nested at the root: a schema may refer to itself. */
+const MOST_NESTED = 4;
+
+/**
+ * Returns a schema as that of an object without a union at its root; null: it can be none. Some APIs refuse
+ * `anyOf`, `oneOf` and `allOf` there, and an object without `properties`.
+ */
+function objectAt(schema: JsonSchema, root: JsonSchema, depth = 0): JsonSchema | null {
+  if (depth > MOST_NESTED) return null;
+  const { $ref, type, anyOf, oneOf, allOf, ...rest } = schema;
+  if (typeof $ref === 'string') {
+    const target = targetOf($ref, root);
+    const { $defs, definitions } = root;
+    const found = target && objectAt(target, root, depth + 1);
+    return (
+      found && { ...found, ...($defs ? { $defs } : {}), ...(definitions ? { definitions } : {}) }
+    );
+  }
+  const isAny = type === undefined && !('not' in rest || 'enum' in rest || 'const' in rest);
+  const isObject = type === 'object' || (Array.isArray(type) && type.includes('object'));
+  if (!isObject && !isAny) return null;
+  const choices = [anyOf, oneOf].flatMap((list) =>
+    Array.isArray(list) ? [list as JsonSchema[]] : [],
   );
+  const parts = Array.isArray(allOf) ? (allOf as JsonSchema[]) : [];
+  if (choices.length === 0 && parts.length === 0)
+    return type === 'object' && rest['properties']
+      ? schema
+      : { ...rest, type: 'object', properties: rest['properties'] ?? {} };
+  const own = { properties: propertiesOf(rest), required: requiredOf(rest) };
+  const merged = [...parts.map((part) => [part]), ...choices].map((list) => {
+    const objects = list
+      .filter((one) => one['type'] !== 'null')
+      .map((one) => objectAt(one, root, depth + 1));
+    return objects.every((one) => one !== null) && objects.length > 0 ? eitherOf(objects) : null;
+  });
+  if (!merged.every((one) => one !== null)) return null;
+  const all = [own, ...merged];
+  return {
+    ...rest,
+    type: 'object',
+    properties: joined(all.map(({ properties }) => properties)),
+    required: [...new Set(all.flatMap(({ required }) => required))],
+  };
+}
+
+function targetOf(ref: string, root: JsonSchema): JsonSchema | null {
+  let at: unknown = root;
+  for (const key of ref.split('/').slice(1))
+    at = (at as JsonSchema | undefined)?.[key.replaceAll('~1', '/').replaceAll('~0', '~')];
+  return typeof at === 'object' && at !== null ? (at as JsonSchema) : null;
+}
+
+type Properties = Readonly<Record<string, unknown>>;
+
+function propertiesOf(schema: JsonSchema): Properties {
+  return (schema['properties'] ?? {}) as Properties;
+}
+
+function requiredOf(schema: JsonSchema): readonly string[] {
+  return Array.isArray(schema['required']) ? (schema['required'] as string[]) : [];
+}
+
+/** The properties of several objects, of which a value is one: those that all require are required. */
+function eitherOf(objects: readonly JsonSchema[]) {
+  const [first = {}, ...others] = objects;
+  return {
+    properties: joined(objects.map(propertiesOf)),
+    required: requiredOf(first).filter((name) =>
+      others.every((other) => requiredOf(other).includes(name)),
+    ),
+  };
+}
+
+/** A property that differs may be as in any of them. */
+function joined(all: readonly Properties[]): Properties {
+  const found = new Map<string, Map<string, unknown>>();
+  for (const properties of all)
+    for (const [name, schema] of Object.entries(properties)) {
+      const seen = found.get(name) ?? new Map<string, unknown>();
+      found.set(name, seen.set(JSON.stringify(schema), schema));
+    }
+  return Object.fromEntries(
+    [...found].map(([name, seen]) => {
+      const schemas = [...seen.values()];
+      return [name, schemas.length === 1 ? schemas[0] : { anyOf: schemas }];
+    }),
+  );
+}
+
+/** Keywords whose values are data, not schemas. */
+const DATA: ReadonlySet<string> = new Set(['enum', 'const', 'default', 'examples']);
+/** Keywords whose values are schemas by names of the author. */
+const NAMED: ReadonlySet<string> = new Set(['properties', '$defs', 'definitions']);
+
+/**
+ * Gives lists one schema for their items: some APIs refuse a list of schemas (a tuple of draft 7), others
+ * `prefixItems` without `items`, and a list without either. Returns the same schema, if it has none of them.
+ */
+function withPlainItems(schema: unknown, hasNames = false): unknown {
+  if (typeof schema !== 'object' || schema === null) return schema;
+  if (Array.isArray(schema)) {
+    const changed = schema.map((item) => withPlainItems(item));
+    return changed.some((item, index) => item !== schema[index]) ? changed : schema;
+  }
+  const given = schema as JsonSchema;
+  const entries = Object.entries(given).map(([key, value]) => {
+    const isData = !hasNames && DATA.has(key);
+    return [key, isData ? value : withPlainItems(value, !hasNames && NAMED.has(key))] as const;
+  });
+  const isChanged = entries.some(([key, value]) => value !== given[key]);
+  const told: JsonSchema = isChanged ? Object.fromEntries(entries) : given;
+  if (told['type'] !== 'array') return told;
+  const { items, prefixItems, additionalItems, ...rest } = told;
+  const listed = Array.isArray(items) ? items : Array.isArray(prefixItems) ? prefixItems : null;
+  if (listed === null) return items === undefined ? { ...rest, items: {} } : told;
+  const others = Array.isArray(items) ? additionalItems : items;
+  const isOpen = typeof others === 'object';
+  return {
+    ...rest,
+    items: { anyOf: isOpen ? [...(listed as unknown[]), others] : listed },
+    minItems: rest['minItems'] ?? listed.length,
+    ...(isOpen ? {} : { maxItems: rest['maxItems'] ?? listed.length }),
+  };
 }
 
 /** Returns the JSON Schema if it is already known: a schema may also promise it. */

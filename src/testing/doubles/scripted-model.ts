@@ -152,14 +152,15 @@ function isSteps(
 /** Streams thoughts and text word by word. */
 function streamParts(part: Content, index: number): StreamPart[] {
   if (part.type !== 'text' && part.type !== 'reasoning') return [part];
-  const kind = part.type;
+  const { type: kind, providerMetadata } = part;
   const id = `${kind}_${index}`;
   return [
     { type: `${kind}-start`, id },
     ...part.text
       .split(/(?<=\s)/)
       .map((delta): StreamPart => ({ type: `${kind}-delta`, id, delta })),
-    { type: `${kind}-end`, id },
+    // The signature comes last.
+    { type: `${kind}-end`, id, ...(providerMetadata && { providerMetadata }) },
   ];
 }
 

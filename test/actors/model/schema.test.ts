@@ -1,7 +1,15 @@
 import { jsonSchema } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { withInputNames, wrapSchema, wrongInputNames } from '../../../src/actors/model/schema.ts';
+import {
+  objectSchema,
+  validateWith,
+  withInputNames,
+  wrapSchema,
+  wrongInputNames,
+} from '../../../src/actors/model/schema.ts';
+import { defineSubagent, defineTool } from '../../../src/index.ts';
+import { providerRefusals } from '../../../src/testing/index.ts';
 
 test('a schema is wrapped once, however often it is given', () => {
   const schema = z.object({ city: z.string() });
@@ -79,5 +87,160 @@ describe('[R6] the names of the inputs', () => {
     const unchecked = withInputNames(jsonSchema({ type: 'object', required: ['a'] }));
     expect(await unchecked.validate?.({ a: 1 })).toEqual({ success: true, value: { a: 1 } });
     expect(await unchecked.validate?.({})).toMatchObject({ success: false });
+  });
+});
+
+describe('the schema of arguments', () => {
+  const circle = z.object({ kind: z.literal('circle'), radius: z.number() });
+  const square = z.object({ kind: z.literal('square'), side: z.number(), tilt: z.number() });
+
+  test.each<[string, unknown, object]>([
+    [
+      'a discriminated union has the properties of all its objects',
+      z.discriminatedUnion('kind', [circle, square]),
+      {
+        type: 'object',
+        properties: {
+          kind: {
+            anyOf: [
+              { type: 'string', const: 'circle' },
+              { type: 'string', const: 'square' },
+            ],
+          },
+          radius: { type: 'number' },
+          side: { type: 'number' },
+          tilt: { type: 'number' },
+        },
+        required: ['kind'],
+      },
+    ],
+    [
+      'a union requires what all its objects require',
+      z.union([z.object({ a: z.string(), b: z.string() }), z.object({ b: z.string() })]),
+      { properties: { a: { type: 'string' }, b: { type: 'string' } }, required: ['b'] },
+    ],
+    [
+      'an object that may be null is the object',
+      z.object({ a: z.string() }).nullable(),
+      { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] },
+    ],
+    [
+      'choices beside the properties of an MCP tool are left to the server',
+      jsonSchema({
+        type: 'object',
+        properties: { id: { type: 'string' }, url: { type: 'string' } },
+        oneOf: [{ required: ['id'] }, { required: ['url'] }],
+      }),
+      { type: 'object', properties: { id: {}, url: {} }, required: [] },
+    ],
+    [
+      'parts of one object are all required',
+      jsonSchema({
+        allOf: [
+          { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] },
+          { type: 'object', properties: { b: { type: 'string' } }, required: ['b'] },
+        ],
+      }),
+      { properties: { a: {}, b: {} }, required: ['a', 'b'] },
+    ],
+    [
+      'a reference at the root is resolved',
+      jsonSchema({
+        $ref: '#/definitions/At',
+        definitions: { At: { type: 'object', properties: { at: { type: 'string' } } } },
+      }),
+      { type: 'object', properties: { at: { type: 'string' } } },
+    ],
+    ['anything is any object', z.any(), { type: 'object', properties: {} }],
+    ['a record is an object', z.record(z.string(), z.number()), { properties: {} }],
+    ['an object without properties has none', jsonSchema({ type: 'object' }), { properties: {} }],
+    [
+      'a tuple is a list of as many',
+      z.object({ at: z.tuple([z.number(), z.string()]) }),
+      {
+        properties: {
+          at: {
+            type: 'array',
+            items: { anyOf: [{ type: 'number' }, { type: 'string' }] },
+            minItems: 2,
+            maxItems: 2,
+          },
+        },
+      },
+    ],
+    [
+      'a tuple with a rest has no most',
+      z.object({ at: z.tuple([z.number()], z.string()) }),
+      { properties: { at: { items: { anyOf: [{ type: 'number' }, { type: 'string' }] } } } },
+    ],
+    [
+      'a list without items holds anything, in a property of any name',
+      jsonSchema({ type: 'object', properties: { default: { type: 'array' } } }),
+      { properties: { default: { type: 'array', items: {} } } },
+    ],
+    [
+      'an object that contains itself stays so',
+      z.object({
+        name: z.string(),
+        get parts() {
+          return z.array(z.object({ name: z.string() }));
+        },
+      }),
+      { properties: { parts: { type: 'array' } } },
+    ],
+    [
+      'transformations and preprocessing are told by their input',
+      z.preprocess((value) => value, z.object({ at: z.string().transform(Number) })),
+      { properties: { at: { type: 'string' } } },
+    ],
+  ])('%s', async (_, schema, told) => {
+    const inputSchema = await objectSchema(schema, 'tool "look"').jsonSchema;
+    expect(inputSchema).toMatchObject({ type: 'object', ...told });
+    const prompt = [{ role: 'user' as const, content: [{ type: 'text' as const, text: 'hi' }] }];
+    const tools = [{ type: 'function' as const, name: 'look', inputSchema }];
+    expect(providerRefusals({ prompt, tools })).toEqual([]);
+  });
+
+  test('stays the same schema, if every API accepts it, and is made once, if not', () => {
+    const plain = z.object({ at: z.array(z.string()), by: z.union([z.string(), z.number()]) });
+    expect(objectSchema(plain, 'a')).toBe(wrapSchema(plain, 'a'));
+    const union = z.union([circle, square]);
+    expect(objectSchema(union, 'a')).toBe(objectSchema(union, 'b'));
+  });
+
+  test('validates as it was given', async () => {
+    const schema = objectSchema(z.discriminatedUnion('kind', [circle, square]), 'a');
+    expect(await validateWith(schema, { kind: 'circle', radius: 1 })).toMatchObject({ ok: true });
+    expect(await validateWith(schema, { kind: 'square', radius: 1 })).toMatchObject({ ok: false });
+  });
+
+  const refused: readonly (readonly [string, unknown, RegExp])[] = [
+    [
+      'a text',
+      z.string(),
+      /expected the schema of an object, got "string"\. .*put it into a property/,
+    ],
+    ['a union with a text', z.union([circle, z.string()]), /got \$schema, anyOf/],
+    ['nothing', z.never(), /expected the schema of an object/],
+    ['a list', z.array(z.string()), /got "array"/],
+    ['a date', z.object({ on: z.date() }), /Date cannot be represented/],
+    [
+      'a reference to itself',
+      jsonSchema({ $ref: '#/definitions/A', definitions: { A: { $ref: '#/definitions/A' } } }),
+      /expected the schema of an object/,
+    ],
+  ];
+
+  test.each(refused)('is refused where it is defined: %s', (_, schema, why) => {
+    const parameters = schema as z.ZodType;
+    const error = expect.objectContaining({
+      code: 'INVALID_SCHEMA',
+      message: expect.stringMatching(why),
+    });
+    expect(() =>
+      defineTool({ name: 'look', description: 'Looks', parameters, execute: () => 1 }),
+    ).toThrow(error);
+    const tools = { look: { description: 'Looks', inputSchema: parameters, execute: () => 1 } };
+    expect(() => defineSubagent({ name: 'one', instructions: 'Look.', tools })).toThrow(error);
   });
 });

@@ -7,7 +7,7 @@ import { checkIsObject, notAnObject, shown } from '../../../values/plain-checks.
 import { ConfigurationError, messageOf } from '../../../values/errors.ts';
 import { DELIVERY_MODES } from '../../../machines/index.ts';
 import { isTooDeep, TOO_DEEP } from '../../../values/json.ts';
-import { validateWith, wrapSchema, withInputNames } from '../../model/schema.ts';
+import { objectSchema, validateWith, withInputNames } from '../../model/schema.ts';
 import { clip } from '../../../values/clip.ts';
 import type { ToolContext, ToolDefinition } from '../../contracts/lead-tool.ts';
 
@@ -37,6 +37,7 @@ function checkTool(where: string, tool: ToolDefinition): void {
       `${where}: expected a tool with \`parameters\`, got one of the AI SDK with \`inputSchema\`. Write tools: leadTools({ name: tool }) for tools of the AI SDK`,
     );
   check(where, shape, tool, 'INVALID_TOOL');
+  objectSchema(tool.parameters, `${where}.parameters`);
   if (tool.execution !== 'background' && typeof tool.execute !== 'function')
     throw invalid(`${where}: expected \`execute\` to be a function, got ${typeof tool.execute}`);
   const { execution = 'inline' } = tool;
@@ -107,7 +108,7 @@ export async function prepareLeadTools(
   const tools = new Map<string, LeadTool>();
   for (const definition of definitions) {
     const { name, execution, parameters, execute } = definition;
-    const given = wrapSchema(parameters, `tool "${name}".parameters`);
+    const given = objectSchema(parameters, `tool "${name}".parameters`);
     // Background work is not begun with inputs that its schema does not name.
     const schema = execution === 'background' ? withInputNames(given) : given;
     tools.set(definition.name, {
