@@ -497,9 +497,11 @@ export const layers: readonly Layer[] = [
     packages: runtimePackages,
   },
   {
+    // It calls the model itself.
     files: 'adapters/local-voice',
     sources: [
       ...portSources,
+      'actors/model',
       'adapters/openai-realtime/official.ts',
       'adapters/openai-realtime/wire.ts',
     ],

@@ -118,8 +118,8 @@ function isPlain(value: object): boolean {
   return prototype === Object.prototype || prototype === null;
 }
 
-/** FNV-1a, 64 bits. Source: isthe.com/chongo/tech/comp/fnv. */
-function hashOf(text: string): string {
+/** Returns 16 hexadecimal digits: FNV-1a, 64 bits. Source: isthe.com/chongo/tech/comp/fnv. */
+export function hashOf(text: string): string {
   let hash = 0xcb_f2_9c_e4_84_22_23_25n;
   for (let at = 0; at < text.length; at += 1)
     hash = BigInt.asUintN(64, (hash ^ BigInt(text.charCodeAt(at))) * 0x1_00_00_00_01_b3n);

@@ -50,6 +50,7 @@ import { withoutUndefined } from '../../values/without-undefined.ts';
 import { asArguments, isJson } from '../../values/json.ts';
 import { directStep, type StepRead } from './direct-step.ts';
 import { carefulModel, resolveModel, type Delta, type Structured } from './model.ts';
+import { suitedModel } from './provider-prompt.ts';
 import { invalidCallMessage } from './schema.ts';
 import { namesOf, useOf } from './price.ts';
 import { telemetryOf, telemetryOff, type ModelCaller } from './telemetry.ts';
@@ -153,7 +154,7 @@ export async function runModelStep(options: ModelStepOptions): Promise<ModelResp
   const { signal, messages, instructions, ids, clock, settings } = options;
   signal.throwIfAborted();
   let written: Answered = [];
-  const model = carefulModel(resolveModel(options.model), {
+  const model = carefulModel(suitedModel(resolveModel(options.model)), {
     messages,
     ids,
     clock,

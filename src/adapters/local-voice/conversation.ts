@@ -4,6 +4,7 @@
 // Owns: items, their sound (the latest two minutes), what was heard and said. Does
 // not: events (`realtime-session.ts`), the model (`language-model.ts`).
 
+import type { AssistantContent } from 'ai';
 import { encodePcm16Base64 } from '../../voice/audio/pcm16.ts';
 import type { SpokenWords } from '../../voice/speech/spoken-words.ts';
 import { Refusal, type WireItem } from './wire-events.ts';
@@ -22,6 +23,14 @@ export type RememberedPart =
   /** The heard part of the assistant's speech. */
   | { readonly type: 'speech'; readonly words: SpokenWords };
 
+type ReasoningPart = Extract<Exclude<AssistantContent, string>[number], { type: 'reasoning' }>;
+
+/** What a thinking model must read again with its call: its reasoning before it, and what it signed. */
+export interface CallEcho {
+  readonly reasoning: readonly ReasoningPart[];
+  readonly providerOptions?: ReasoningPart['providerOptions'];
+}
+
 /** An item as the model remembers it. */
 export type Remembered =
   | {
@@ -34,6 +43,8 @@ export type Remembered =
       readonly callId: string;
       readonly name: string;
       readonly arguments: string;
+      /** What the provider gets back with it; absent: nothing, or another connection made it. */
+      readonly echo?: CallEcho | undefined;
     }
   | { readonly kind: 'answer'; readonly callId: string; readonly output: string };
 

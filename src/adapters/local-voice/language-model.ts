@@ -1,18 +1,30 @@
 // The language model behind the voice: any AI SDK language model. One call makes one response: text and tool
 // calls, which the client runs.
+//
+// Invariants
+//   LOCAL-PROMPT-1. Any model takes the prompt: notes have the role of the user, unless the app says that its model
+//       takes system messages in mid-conversation; the assistant's words and calls are one message; and neither
+//       the first nor the last message is the assistant's.
+//   LOCAL-PROMPT-2. A call keeps the reasoning and the signatures that the model made it with.
 
 import {
   jsonSchema,
   streamText,
+  type AssistantContent,
   type LanguageModel,
+  type ProviderMetadata,
   type ToolSet,
   type ModelMessage,
+  type ToolResultPart,
   type UserContent,
 } from 'ai';
 import type { Environment } from '../../actors/ports/environment.ts';
 import { isA, messageOf, ProviderError } from '../../values/errors.ts';
 import type { FunctionTool, ToolChoice } from './client-events.ts';
-import type { Remembered, RememberedPart } from './conversation.ts';
+import { resolveModel } from '../../actors/model/model.ts';
+import { suitedModel } from '../../actors/model/provider-prompt.ts';
+import { objectSchema } from '../../actors/model/schema.ts';
+import type { CallEcho, Remembered, RememberedPart } from './conversation.ts';
 import type { WireUsage } from './wire-events.ts';
 
 interface TextModelRequest {
@@ -36,6 +48,7 @@ export type TextModelPart =
       readonly name: string;
       readonly arguments: string;
       readonly callId?: string;
+      readonly echo?: CallEcho | undefined;
     }
   | {
       readonly type: 'end';
@@ -51,11 +64,17 @@ export interface TextModel {
   respond(request: TextModelRequest): AsyncIterable<TextModelPart>;
 }
 
-export function createTextModel(model: LanguageModel, environment: Environment): TextModel {
+export type SystemAs = 'system' | 'user';
+
+export function createTextModel(
+  model: LanguageModel,
+  environment: Environment,
+  systemAs: SystemAs = 'user',
+): TextModel {
   return {
     async *respond(request) {
       try {
-        yield* generate(model, environment, request);
+        yield* generate(model, environment, systemAs, request);
       } catch (error) {
         if (request.signal.aborted) return;
         if (isA(error, ProviderError)) throw error;
@@ -68,18 +87,22 @@ export function createTextModel(model: LanguageModel, environment: Environment):
 async function* generate(
   model: LanguageModel,
   environment: Environment,
+  systemAs: SystemAs,
   request: TextModelRequest,
 ): AsyncGenerator<TextModelPart> {
-  const { instructions, toolChoice, signal } = request;
-  const messages = await toModelMessages(request.items);
+  const { instructions, signal } = request;
+  // Some models read calls only beside tools.
+  const called = request.items.flatMap((item) => (item.kind === 'call' ? [item.name] : []));
+  const mayCall = request.tools.length > 0;
+  const toolChoice = mayCall ? request.toolChoice : 'none';
+  const messages = await toModelMessages(request.items, systemAs);
   if (signal.aborted) return;
   const { stream } = streamText({
-    model,
+    model: suitedModel(resolveModel(model)),
     messages,
-    // System messages keep their place in the conversation.
-    allowSystemInMessages: true,
+    allowSystemInMessages: systemAs === 'system',
     ...(instructions !== '' && { instructions }),
-    tools: toToolSet(request.tools),
+    tools: toToolSet(mayCall ? request.tools : called.map((name) => ({ name }))),
     toolChoice:
       typeof toolChoice === 'string' ? toolChoice : { type: 'tool', toolName: toolChoice.name },
     ...(request.maxOutputTokens !== null && { maxOutputTokens: request.maxOutputTokens }),
@@ -96,6 +119,7 @@ async function* generate(
     },
   });
   const argumentTexts = new Map<string, string>();
+  let reasoning: Writable<CallEcho['reasoning'][number]>[] = [];
   for await (const part of stream) {
     if (part.type === 'text-delta' && part.text !== '') {
       yield { type: 'text', text: part.text };
@@ -103,7 +127,19 @@ async function* generate(
       argumentTexts.set(part.id, (argumentTexts.get(part.id) ?? '') + part.delta);
     } else if (part.type === 'tool-call' && !part.providerExecuted) {
       const text = argumentTexts.get(part.toolCallId) ?? textOfInput(part.input);
-      yield { type: 'call', name: part.toolName, arguments: text };
+      const signed = part.providerMetadata && { providerOptions: part.providerMetadata };
+      const echo = reasoning.length > 0 || signed ? { reasoning, ...signed } : undefined;
+      reasoning = [];
+      yield { type: 'call', name: part.toolName, arguments: text, echo };
+    } else if (part.type === 'reasoning-start') {
+      reasoning.push({ type: 'reasoning', text: '' });
+      signReasoning(reasoning.at(-1), part);
+    } else if (part.type === 'reasoning-delta') {
+      const last = reasoning.at(-1);
+      if (last) last.text += part.text;
+      signReasoning(last, part);
+    } else if (part.type === 'reasoning-end') {
+      signReasoning(reasoning.at(-1), part);
     } else if (part.type === 'finish') {
       yield { type: 'end', reason: endReason(part.finishReason), usage: toUsage(part.totalUsage) };
     } else if (part.type === 'error') {
@@ -112,13 +148,25 @@ async function* generate(
   }
 }
 
-function toToolSet(tools: readonly FunctionTool[]): ToolSet {
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** The signature may come without words, and the last one is complete. */
+function signReasoning(
+  reasoning: Writable<CallEcho['reasoning'][number]> | undefined,
+  { providerMetadata }: { readonly providerMetadata?: ProviderMetadata | undefined },
+): void {
+  if (reasoning && providerMetadata) reasoning.providerOptions = providerMetadata;
+}
+
+function toToolSet(
+  tools: readonly Pick<FunctionTool, 'name' | 'description' | 'parameters'>[],
+): ToolSet {
   const set: ToolSet = {};
   for (const { name, description, parameters } of tools) {
     set[name] = {
       ...(description && { description }),
       // Without `execute`: the client runs the tool, and validates its arguments.
-      inputSchema: jsonSchema(parameters ?? { type: 'object', properties: {} }),
+      inputSchema: objectSchema(jsonSchema(parameters ?? { type: 'object' }), `tool "${name}"`),
     };
   }
   return set;
@@ -163,8 +211,11 @@ const PENDING = 'Accepted. The result is not known yet; it will follow.';
 /** A language model needs a message to answer. */
 const NOTHING_SAID = '[The user has not said anything yet.]';
 
+const NOTHING_SINCE = '[The user has said nothing since.]';
+
 type Call = Extract<Remembered, { kind: 'call' }>;
 type Answer = Extract<Remembered, { kind: 'answer' }>;
+type AssistantPart = Exclude<AssistantContent, string>[number];
 
 /**
  * Converts the items of a conversation to the messages of a language model.
@@ -175,25 +226,65 @@ type Answer = Extract<Remembered, { kind: 'answer' }>;
  *
  * Returns the messages, once all words in them are known.
  */
-export async function toModelMessages(items: readonly Remembered[]): Promise<ModelMessage[]> {
+export async function toModelMessages(
+  items: readonly Remembered[],
+  systemAs: SystemAs = 'user',
+): Promise<ModelMessage[]> {
   const messages: ModelMessage[] = [];
   const calls = new Map<string, Call>();
+  let made: { readonly parts: readonly AssistantPart[]; readonly result: ToolResultPart }[] = [];
+  const endCalls = (): void => {
+    if (made.length > 0) {
+      addAssistant(
+        messages,
+        made.flatMap(({ parts }) => parts),
+      );
+      messages.push({ role: 'tool', content: made.map(({ result }) => result) });
+    }
+    made = [];
+  };
   for (const [index, item] of items.entries()) {
     if (item.kind === 'call') {
       calls.set(item.callId, item);
       const output = promptAnswer(items, index)?.output ?? PENDING;
-      messages.push(...callWithAnswer(item, item.callId, output));
+      // Calls of one answer are one message.
+      if (items[index - 1]?.kind !== 'call') endCalls();
+      made.push(callWithAnswer(item, item.callId, item.echo, output));
     } else if (item.kind === 'answer') {
       const call = calls.get(item.callId);
       // The call was deleted, or the answer already stands beside it.
       if (call === undefined || promptAnswer(items, items.indexOf(call)) === item) continue;
-      messages.push(...callWithAnswer(call, `${item.callId}_late`, item.output));
+      endCalls();
+      made.push(callWithAnswer(call, `${item.callId}_late`, echoAgain(call.echo), item.output));
+      endCalls();
     } else {
-      const message = await toMessage(item);
-      if (message !== null) messages.push(message);
+      const message = await toMessage(item, systemAs);
+      if (message === null) continue;
+      endCalls();
+      if (message.role === 'assistant' && typeof message.content === 'string')
+        addAssistant(messages, [{ type: 'text', text: message.content }]);
+      else messages.push(message);
     }
   }
-  return messages.length > 0 ? messages : [{ role: 'user', content: NOTHING_SAID }];
+  endCalls();
+  // Some models refuse to begin, or to call a tool, before the user has said anything.
+  if (messages[0]?.role !== 'user') messages.unshift({ role: 'user', content: NOTHING_SAID });
+  // Some models refuse to continue their own words.
+  if (messages.at(-1)?.role === 'assistant')
+    messages.push({ role: 'user', content: NOTHING_SINCE });
+  return messages;
+}
+
+/** Some models refuse a call in a message of its own after words of the assistant. */
+function addAssistant(messages: ModelMessage[], parts: readonly AssistantPart[]): void {
+  const last = messages.at(-1);
+  const before =
+    last?.role === 'assistant' && typeof last.content !== 'string' ? last.content : null;
+  if (before) messages.pop();
+  // A thinking model expects its reasoning first.
+  const begins = parts.findIndex(({ type }) => type !== 'reasoning');
+  const content = [...parts.slice(0, begins), ...(before ?? []), ...parts.slice(begins)];
+  messages.push({ role: 'assistant', content });
 }
 
 /** Returns the answer of a call, if only other calls and answers came between. */
@@ -206,20 +297,30 @@ function promptAnswer(items: readonly Remembered[], callIndex: number): Answer |
   return undefined;
 }
 
-function callWithAnswer(call: Call, toolCallId: string, output: string): ModelMessage[] {
+function callWithAnswer(
+  call: Call,
+  toolCallId: string,
+  echo: CallEcho | undefined,
+  output: string,
+): { readonly parts: readonly AssistantPart[]; readonly result: ToolResultPart } {
   const { name: toolName } = call;
-  return [
-    {
-      role: 'assistant',
-      content: [{ type: 'tool-call', toolCallId, toolName, input: parsedArguments(call) }],
-    },
-    {
-      role: 'tool',
-      content: [
-        { type: 'tool-result', toolCallId, toolName, output: { type: 'text', value: output } },
-      ],
-    },
-  ];
+  const signed = echo?.providerOptions && { providerOptions: echo.providerOptions };
+  return {
+    parts: [
+      ...(echo?.reasoning ?? []),
+      { type: 'tool-call', toolCallId, toolName, input: parsedArguments(call), ...signed },
+    ],
+    result: { type: 'tool-result', toolCallId, toolName, output: { type: 'text', value: output } },
+  };
+}
+
+/** For a call that is stated once more: OpenAI refuses an item that it has already ("Duplicate item found with id"). */
+function echoAgain(echo: CallEcho | undefined): CallEcho | undefined {
+  const isOfOpenAi = [echo, ...(echo?.reasoning ?? [])].some(
+    (one) =>
+      one?.providerOptions && ('openai' in one.providerOptions || 'azure' in one.providerOptions),
+  );
+  return isOfOpenAi ? undefined : echo;
 }
 
 function parsedArguments(call: Call): unknown {
@@ -232,13 +333,16 @@ function parsedArguments(call: Call): unknown {
 
 async function toMessage(
   item: Extract<Remembered, { kind: 'message' }>,
+  systemAs: SystemAs,
 ): Promise<ModelMessage | null> {
   if (item.role === 'user' && item.parts.some((part) => part.type === 'image')) {
     return { role: 'user', content: await toUserContent(item.parts) };
   }
   const texts = await Promise.all(item.parts.map(textOf));
   const text = texts.filter((part) => part !== '').join('\n');
-  return text === '' ? null : { role: item.role, content: text };
+  return text.trim() === ''
+    ? null
+    : { role: item.role === 'system' ? systemAs : item.role, content: text };
 }
 
 function toUserContent(parts: readonly RememberedPart[]): Promise<UserContent> {

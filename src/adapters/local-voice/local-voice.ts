@@ -29,6 +29,12 @@ import type { ServerEventBody } from './wire-events.ts';
 export interface LocalVoiceOptions {
   /** Answers the user; its tools are those of the connecting session. */
   readonly model: LanguageModel;
+  /**
+   * The role in which the model reads system messages in mid-conversation, such as the notes of a session: the wire
+   * has them, but only some models take them. `system` is for models of OpenAI; Claude, Gemini, Mistral, Qwen and
+   * Bedrock answer with an error. @defaultValue 'user', which every model takes
+   */
+  readonly systemAs?: 'system' | 'user';
   /** Time and chance; `nodeEnvironment()` of `offstage/node`. */
   readonly environment: Environment;
   /** Port on 127.0.0.1; 0 takes a free one. @defaultValue 0 */
@@ -124,6 +130,7 @@ export interface LocalVoice {
 
 const optionsSchema = z.strictObject({
   model: z.union([z.string().min(1), z.looseObject({ specificationVersion: z.string() })]),
+  systemAs: z.enum(['system', 'user']).optional(),
   environment: z.looseObject({ clock: z.looseObject({}), scheduler: z.looseObject({}) }),
   port: z.int().min(0).max(65_535).optional(),
   speech: z.union([z.literal('built-in'), z.looseObject({})]).optional(),
@@ -159,7 +166,7 @@ export function localVoice(options: LocalVoiceOptions): LocalVoice {
   const builtIn = speech === 'built-in';
   const parts = { transcriber, voice };
   const engine: SpeechEngine = builtIn ? createBuiltInEngine(parts) : withParts(speech, parts);
-  const textModel = createTextModel(model, environment);
+  const textModel = createTextModel(model, environment, options.systemAs);
   const hearing = { ...defaultHearingOptions, ...withoutUndefined(options.hearing ?? {}) };
   let started: Promise<RunningServer> | undefined;
   let closed: Promise<void> | undefined;

@@ -169,7 +169,8 @@ export class ResponseRun {
     this.#message = null;
   }
 
-  #call({ name, arguments: text, callId: given }: Extract<TextModelPart, { type: 'call' }>): void {
+  #call(part: Extract<TextModelPart, { type: 'call' }>): void {
+    const { name, arguments: text, callId: given, echo } = part;
     const { emit, environment, conversation } = this.#context;
     const id = environment.ids.next('item');
     const callId = given ?? environment.ids.next('call');
@@ -186,7 +187,7 @@ export class ResponseRun {
     const item: ConversationItem = {
       id,
       wire: done,
-      remembered: { kind: 'call', callId, name, arguments: text },
+      remembered: { kind: 'call', callId, name, arguments: text, echo },
       sound: [],
     };
     emit({ type: 'response.output_item.added', ...place, item: begun });

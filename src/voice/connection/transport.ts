@@ -61,7 +61,10 @@ export interface TransportCapabilities {
   readonly speaksInRealTime?: boolean;
   /** A system message can be added without the model answering it. */
   readonly silentContext: boolean;
-  /** The wire has a role for system messages in mid-conversation. @defaultValue true */
+  /**
+   * The wire has a role for system messages in mid-conversation. Whether a text model behind it takes them is for its
+   * server to know (`systemAs` of `localVoice`). @defaultValue true
+   */
   readonly takesSystemMessages?: boolean;
   /**
    * `named`: the model calls tools by name with arguments. `delegation`: the model only says that something

@@ -42,8 +42,10 @@ describe('creating', () => {
     expect(model.prompt(0)).toMatchObject([
       { role: 'user', content: [{ text: 'A' }] },
       { role: 'user', content: [{ text: 'B' }] },
-      { role: 'system', content: 'C' },
+      // Every model takes a note as a message of the user.
+      { role: 'user', content: [{ text: 'C' }] },
       { role: 'assistant', content: [{ text: 'D' }] },
+      { role: 'user', content: [{ text: '[The user has said nothing since.]' }] },
     ]);
   });
 
@@ -126,6 +128,7 @@ describe('creating', () => {
     client.send({ type: 'response.create' });
     await client.next('response.done');
     expect(model.prompt(0)).toMatchObject([
+      { role: 'user', content: [{ text: '[The user has not said anything yet.]' }] },
       { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'c1', input: { a: 1 } }] },
       { role: 'tool', content: [{ toolCallId: 'c1', output: { value: 'done' } }] },
     ]);
@@ -234,6 +237,7 @@ describe('truncating', () => {
     client.send({ type: 'response.create' });
     await client.next('response.done');
     expect(model.prompt(1)).toMatchObject([
+      { role: 'user', content: [{ text: '[The user has not said anything yet.]' }] },
       { role: 'assistant', content: [{ text: 'One two three' }] },
       { role: 'user' },
     ]);

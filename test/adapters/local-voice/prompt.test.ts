@@ -20,12 +20,13 @@ async function outline(items: readonly Remembered[]): Promise<string[]> {
   for (const message of messages) modelMessageSchema.parse(message);
   return messages.map((message) => {
     if (typeof message.content === 'string') return `${message.role}: ${message.content}`;
-    const [part] = message.content;
-    if (part?.type === 'tool-call') return `call ${part.toolCallId}`;
-    if (part?.type === 'tool-result' && part.output.type === 'text') {
-      return `answer ${part.toolCallId}: ${part.output.value.split('.')[0]}`;
-    }
-    return `${message.role}: ?`;
+    const parts = message.content.map((part) => {
+      if (part.type === 'tool-call') return `call ${part.toolCallId}`;
+      if (part.type === 'tool-result' && part.output.type === 'text')
+        return `answer ${part.toolCallId}: ${part.output.value.split('.')[0]}`;
+      return 'text' in part ? `${message.role}: ${part.text}` : `${message.role}: ?`;
+    });
+    return parts.join(', ');
   });
 }
 
@@ -39,7 +40,7 @@ describe('toModelMessages', () => {
         answer('c2', 'B'),
         answer('c1', 'A'),
       ]),
-    ).toEqual(['user: Go', 'call c1', 'answer c1: A', 'call c2', 'answer c2: B']);
+    ).toEqual(['user: Go', 'call c1, call c2', 'answer c1: A, answer c2: B']);
   });
 
   test('a call that is still open is pending, and the conversation goes on', async () => {
@@ -63,15 +64,84 @@ describe('toModelMessages', () => {
     ]);
   });
 
+  test('the words and the calls of the assistant are one message, also of a call stated once more', async () => {
+    const items = [
+      says('user', 'Go'),
+      says('assistant', 'I look.'),
+      call('c1'),
+      says('assistant', 'It runs.'),
+      answer('c1', 'A'),
+    ];
+    expect(await outline(items)).toEqual([
+      'user: Go',
+      'assistant: I look., call c1',
+      'answer c1: Accepted',
+      'assistant: It runs., call c1_late',
+      'answer c1_late: A',
+    ]);
+  });
+
+  test('system messages have the role that the model takes', async () => {
+    const items = [says('user', 'Go'), says('system', 'A note'), says('user', 'And?')];
+    expect((await toModelMessages(items)).map(({ role }) => role)).toEqual([
+      'user',
+      'user',
+      'user',
+    ]);
+    expect((await toModelMessages(items, 'system')).map(({ role }) => role)).toEqual([
+      'user',
+      'system',
+      'user',
+    ]);
+  });
+
+  test('neither the first nor the last message is of the assistant', async () => {
+    expect(await outline([says('assistant', 'Gone.')])).toEqual([
+      'user: [The user has not said anything yet.]',
+      'assistant: Gone.',
+      'user: [The user has said nothing since.]',
+    ]);
+  });
+
+  test('a call keeps its reasoning, first, and its signature; of OpenAI once', async () => {
+    const providerOptions = (provider: string) => ({ [provider]: { signature: 's' } });
+    const made = (provider: string): Remembered => ({
+      kind: 'call',
+      callId: 'c1',
+      name: 'report',
+      arguments: '{}',
+      echo: {
+        reasoning: [{ type: 'reasoning', text: 'Hm', providerOptions: providerOptions(provider) }],
+        providerOptions: providerOptions(provider),
+      },
+    });
+    for (const provider of ['anthropic', 'openai']) {
+      const parts = (
+        await toModelMessages([
+          says('assistant', 'Well.'),
+          made(provider),
+          says('user', 'And?'),
+          answer('c1', 'A'),
+        ])
+      ).flatMap(({ role, content }) => (role === 'assistant' ? [content] : []));
+      const reasoning = { type: 'reasoning', providerOptions: providerOptions(provider) };
+      const signed = { type: 'tool-call', providerOptions: providerOptions(provider) };
+      expect(parts).toMatchObject([
+        [reasoning, { type: 'text' }, signed],
+        provider === 'openai' ? [{ type: 'tool-call' }] : [reasoning, signed],
+      ]);
+    }
+  });
+
   test('an answer whose call was deleted is left out; so are empty messages', async () => {
-    expect(await outline([says('assistant', ''), answer('c1', 'A'), says('user', 'Hm')])).toEqual([
+    expect(await outline([says('assistant', ' '), answer('c1', 'A'), says('user', 'Hm')])).toEqual([
       'user: Hm',
     ]);
   });
 
   test('arguments that are not JSON are passed on as text', async () => {
     const broken: Remembered = { kind: 'call', callId: 'c', name: 'f', arguments: '{"a":' };
-    const [message] = await toModelMessages([broken]);
+    const [, message] = await toModelMessages([broken]);
     expect(message?.content).toMatchObject([{ input: { text: '{"a":' } }]);
   });
 

@@ -202,10 +202,10 @@ describe('a response', () => {
     client.send({ type: 'response.create' });
     await client.next('response.done');
     expect(model.prompt(1).slice(1)).toEqual([
-      { role: 'assistant', content: [{ type: 'text', text: 'One moment.' }] },
       {
         role: 'assistant',
         content: [
+          { type: 'text', text: 'One moment.' },
           {
             type: 'tool-call',
             toolCallId: done['call_id'],

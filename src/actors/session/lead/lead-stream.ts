@@ -18,7 +18,8 @@ import { backoffMs } from '../../../machines/index.ts';
 import { isA, ProviderError } from '../../../values/errors.ts';
 import { asJson } from '../../../values/json.ts';
 import { storable, storableId, storableText } from '../../../values/storable.ts';
-import { cutOff, hasJustEnded } from '../../model/model.ts';
+import { cutOff, hasJustEnded, resolveModel } from '../../model/model.ts';
+import { suitedModel } from '../../model/provider-prompt.ts';
 import { modelError, toStepError, toUsage } from '../../model/model-step.ts';
 import { countedUsage, namesOf } from '../../model/price.ts';
 import { telemetryOf, telemetryOff } from '../../model/telemetry.ts';
@@ -159,7 +160,7 @@ async function* attemptAt(
   let hasCalled = false;
   const { stream } = inSpanOf(host, { scope: id, unit: id, part: 'model' }, () =>
     streamText({
-      model,
+      model: suitedModel(resolveModel(model)),
       instructions,
       ...(providerOptions && { providerOptions }),
       messages,

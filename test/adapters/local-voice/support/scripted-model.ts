@@ -5,6 +5,7 @@ import type {
   LanguageModelV4CallOptions,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
+import { providerCheck } from '../../../../src/testing/doubles/provider-rules.ts';
 
 /** A text, a call, an error, or something to wait for in between. */
 export type ModelStep =
@@ -24,6 +25,7 @@ export interface ScriptedModel extends LanguageModelV4 {
 
 export function scriptedModel(...answers: ModelStep[][]): ScriptedModel {
   const calls: LanguageModelV4CallOptions[] = [];
+  const rules = providerCheck(true);
   return {
     specificationVersion: 'v4',
     provider: 'test',
@@ -34,6 +36,7 @@ export function scriptedModel(...answers: ModelStep[][]): ScriptedModel {
     prompt: (index) => JSON.parse(JSON.stringify(calls.at(index)?.prompt ?? null)) as unknown[],
     doGenerate: () => Promise.reject(new Error('not used')),
     doStream: (options) => {
+      rules.check(options);
       calls.push(options);
       const steps = answers.shift();
       if (steps === undefined) return Promise.reject(new Error('no script for this call'));

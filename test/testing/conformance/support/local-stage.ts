@@ -131,7 +131,8 @@ class LocalConnection implements ConformanceModel {
       await new Promise((resolve) => signal?.addEventListener('abort', resolve, { once: true }));
     const last = prompt.at(-1);
     const text = textOf(last?.content);
-    const isTold = last?.role === 'user' ? 'utterance' : 'message';
+    // Notes have the role of the user, too.
+    const isTold = last?.role === 'user' && !text.startsWith('[') ? 'utterance' : 'message';
     const [first] = prompt;
     const steps = this.#respond({
       cause: last?.role === 'tool' ? 'result' : isTold,

@@ -1,0 +1,80 @@
+// What the API of one provider demands of a prompt, and of no other provider: the prompt takes this form right before
+// the model gets it, so that conversations and journals need not know the model.
+//
+// Owns:     the demands that its provider's package of the AI SDK leaves to the caller.
+// Does not: repair what every API refuses (`providerRules` of `offstage/testing` find it).
+
+import { hashOf } from '../../values/storable.ts';
+import type { Model } from './model.ts';
+
+type Prompt = Parameters<Model['doGenerate']>[0]['prompt'];
+type Message = Prompt[number];
+
+/** Returns the same model, which reads prompts in the form that its API accepts. */
+export function suitedModel(model: Model): Model {
+  const suit = suitOf(model);
+  if (suit === null) return model;
+  return {
+    specificationVersion: 'v4',
+    provider: model.provider,
+    modelId: model.modelId,
+    supportedUrls: model.supportedUrls,
+    doGenerate: (call) => model.doGenerate({ ...call, prompt: suit(call.prompt) }),
+    doStream: (call) => model.doStream({ ...call, prompt: suit(call.prompt) }),
+  };
+}
+
+/** Its models are served by many: the id names them. */
+const mistralIds = /mistral|mixtral|ministral|magistral|devstral|codestral|pixtral/i;
+
+/** Null: its API demands nothing special. */
+function suitOf({ provider, modelId }: Model): ((prompt: Prompt) => Prompt) | null {
+  if (provider.startsWith('mistral') || mistralIds.test(modelId)) return forMistral;
+  if (/bedrock/i.test(provider)) return forBedrock;
+  return null;
+}
+
+/**
+ * "Tool call id was … but must be a-z, A-Z, 0-9, with a length of 9" (https://github.com/zed-industries/zed/issues/53034),
+ * "Unexpected role 'user' after role 'tool'" (https://github.com/mistralai/mistral-common/issues/169).
+ */
+function forMistral(prompt: Prompt): Prompt {
+  return prompt.flatMap((message, index) => {
+    const suited = withShortIds(message);
+    return message.role === 'user' && prompt[index - 1]?.role === 'tool'
+      ? [{ role: 'assistant', content: [{ type: 'text', text: '…' }] }, suited]
+      : [suited];
+  });
+}
+
+function withShortIds(message: Message): Message {
+  if (message.role === 'assistant')
+    return {
+      ...message,
+      content: message.content.map((part) =>
+        part.type === 'tool-call' ? { ...part, toolCallId: shortId(part.toolCallId) } : part,
+      ),
+    };
+  if (message.role !== 'tool') return message;
+  return {
+    ...message,
+    content: message.content.map((part) =>
+      part.type === 'tool-result' ? { ...part, toolCallId: shortId(part.toolCallId) } : part,
+    ),
+  };
+}
+
+/** Its own ids are like this already; those of the runtime, and of other providers, are not. */
+function shortId(id: string): string {
+  return /^[a-zA-Z0-9]{9}$/.test(id) ? id : hashOf(id).slice(0, 9);
+}
+
+/** "A conversation must start with a user message" (https://github.com/langgenius/dify/issues/12340). */
+function forBedrock(prompt: Prompt): Prompt {
+  const first = prompt.findIndex(({ role }) => role !== 'system');
+  if (first < 0 || prompt[first]?.role === 'user') return prompt;
+  return prompt.toSpliced(first, 0, {
+    role: 'user',
+    content: [{ type: 'text', text: '[The user has not said anything yet.]' }],
+  });
+}
