@@ -95,6 +95,7 @@ export function loneSubagent(config: Partial<SubagentConfig>, script: Script) {
     releaseSlot: () => void told.push(['releaseSlot']),
     ask: ({ requestId }) => void told.push(['ask', requestId]),
     withdraw: (requestId) => void told.push(['withdraw', requestId]),
+    answerableBy: ({ definition }) => definition.answerableBy,
     requestInput: (asked) => {
       inputs.push(asked);
       told.push(['requestInput', asked.requestId]);

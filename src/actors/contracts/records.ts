@@ -48,6 +48,9 @@ export interface ReturnedWords {
   readonly reason: string;
 }
 
+/** The reason for which a question is withdrawn whose asker needs no answer any more. */
+export const CANCELLED = 'cancelled';
+
 export interface QuestionRecord extends AskedQuestion {
   readonly askedAt: number;
   answer: Answer | null;
@@ -63,6 +66,8 @@ export interface QuestionRecord extends AskedQuestion {
   settledBy?: SettledBy;
   /** It is asked again because nobody answered: in short, in this language. */
   nudged?: string;
+  /** Why it was withdrawn. */
+  reason?: string;
 }
 
 /** The call by which the lead agent settled a question, and the words of the user that it rests on. */

@@ -114,6 +114,8 @@ export interface QuestionView {
   readonly timeoutMs: number;
   /** The answer in words. */
   readonly answer: string | null;
+  /** Why it was withdrawn, such as "cancelled", or the change of its tool over a restart. */
+  readonly reason?: string;
   /** The call that an approval covers: this tool with exactly these arguments. */
   readonly action?: { readonly toolName: string; readonly input: unknown };
   /** The identities that may answer; absent: any. Of the clients of `serve`, only operators get it. */

@@ -43,7 +43,7 @@ import {
   type ToolSet,
 } from 'ai';
 import type { ModelCalls, ModelNames, Usage } from '../contracts/usage.ts';
-import type { Consent } from './approval.ts';
+import { callKey, type Consent } from './approval.ts';
 import type { Clock, Environment, Ids } from '../ports/environment.ts';
 import { raceAbort } from '../../values/race-abort.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
@@ -98,6 +98,10 @@ export interface ModelCall {
    * passes through the schema when it is used: pass this flag to `runToolCall` and `approvalNeeded`.
    */
   readonly raw?: true;
+  /** The model's arguments, where the schema made others of them. */
+  readonly given?: unknown;
+  /** A digest of the input schema, for a call that waits for an approval. */
+  readonly form?: string;
   /** Not to be run; the message is the answer. */
   readonly invalid?: { readonly message: string };
   /** For a call that needs approval, once the runtime has checked: the approval that it has. */
@@ -271,8 +275,10 @@ function toCall(
   const { toolCallId: callId, toolName, input } = part;
   if (part.invalid === true)
     return { callId, toolName, input, invalid: { message: invalidCallMessage(part.error) } };
-  if (isJson(input)) return { callId, toolName, input };
-  return { callId, toolName, input: writtenInput(callId, written), raw: true };
+  const given = writtenInput(callId, written);
+  if (!isJson(input)) return { callId, toolName, input: given, raw: true };
+  const isSame = callKey(toolName, given) === callKey(toolName, input);
+  return { callId, toolName, input, ...(isSame ? {} : { given }) };
 }
 
 /** Returns the arguments as the model wrote them; they were parsed before, so parsing succeeds. */

@@ -48,6 +48,8 @@ export type ToolErrorCode =
   | 'NOT_EXECUTABLE'
   /** It was not approved. */
   | 'DENIED'
+  /** It was not run: the code of a later process judges it otherwise. */
+  | 'OUTDATED'
   /** The process ended while it was being run: its outcome is unknown. */
   | 'NEEDS_RECONCILE';
 

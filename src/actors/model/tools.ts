@@ -13,7 +13,7 @@ import { ConfigurationError, messageOf } from '../../values/errors.ts';
 import { RUNS_WHERE, type RunsWhere } from '../contracts/config.ts';
 import { identities } from '../contracts/identity.ts';
 import { delegates, roleOf, type ToolRole } from './tool-flags.ts';
-import { invalidInputMessage, objectSchema, validateWith } from './schema.ts';
+import { invalidInputMessage, knownJsonSchema, objectSchema, validateWith } from './schema.ts';
 
 /** The options that the runtime passes to `execute`, as the AI SDK does, with an idempotency key. */
 export interface ToolExecuteOptions {
@@ -51,6 +51,8 @@ export interface ToolEntry {
     | { readonly ok: true; readonly value: unknown }
     | { readonly ok: false; readonly message: string }
   >;
+  /** The schema of the input as a model reads it; null: it is not known yet. */
+  jsonSchema(): Readonly<Record<string, unknown>> | null;
   /** May throw, and may return anything. Null: the runtime handles the call itself (`ask_user`). */
   readonly execute: ((input: unknown, options: ToolExecuteOptions) => unknown) | null;
   readonly needsApproval: boolean | ((input: unknown, options: ApprovalOptions) => unknown);
@@ -243,6 +245,7 @@ function toolEntry(name: string, tool: SourceTool, schema: Schema): ToolEntry {
         ? validated
         : { ok: false, message: invalidInputMessage(name, validated.error) };
     },
+    jsonSchema: () => knownJsonSchema(schema),
     // Called as methods of the tool, which may be an instance of a class.
     execute: execute ? (...args) => execute.apply(tool, args) : null,
     needsApproval:

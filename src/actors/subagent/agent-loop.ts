@@ -167,7 +167,7 @@ export class AgentRun {
   /** Returns the author's decision about a call; null: there is none, and its tool decides (AGENT-LOOP-3). */
   async decide(
     call: ModelCall,
-    instance: Instance,
+    instance: Pick<Instance, 'definition' | 'tools'>,
     messages: readonly ModelMessage[],
     signal: AbortSignal,
     report: (error: unknown, where: string) => void,
@@ -187,7 +187,7 @@ export class AgentRun {
   /** Returns what `toolApproval` says of a call; null: nothing. */
   async #approval(
     { callId: toolCallId, toolName, input }: ModelCall,
-    { definition, tools }: Instance,
+    { definition, tools }: Pick<Instance, 'definition' | 'tools'>,
     messages: readonly ModelMessage[],
     signal: AbortSignal,
   ): Promise<unknown> {

@@ -230,8 +230,13 @@ export class SubagentLog {
 
   /** Returns the person who consented to this call, if the app vouched for the identity. */
   approverOf(callId: string): string | null {
+    return this.approvalOf(callId)?.by ?? null;
+  }
+
+  /** Returns the consent of the user to this call; null: there is none. */
+  approvalOf(callId: string): { readonly by: string | undefined } | null {
     const call = this.#callOf(callId);
-    return call?.approval === 'given' ? (call.answeredBy ?? null) : null;
+    return call?.approval === 'given' ? { by: call.answeredBy } : null;
   }
 
   /** The message that requests the last answer. */
@@ -579,6 +584,7 @@ function statusOf(outcome: ToolOutcome): LedgerEntry['status'] {
   if (outcome.status === 'ok') return 'ok';
   const { code } = outcome.error;
   if (code === 'DENIED') return 'denied';
+  if (code === 'OUTDATED') return 'not_run';
   return code === 'NEEDS_RECONCILE' ? 'in_flight' : 'error';
 }
 

@@ -76,7 +76,10 @@ export interface SubagentPorts {
    * Asks the user. The host reports `question.answered`, `.expired` or `.withdrawn`, with the `requestId`.
    */
   ask(question: AskedQuestion): void;
-  withdraw(requestId: string, subagent: SubagentHandle): void;
+  /** `reason`: for the user; absent if the subagent no longer needs an answer. */
+  withdraw(requestId: string, subagent: SubagentHandle, reason?: string): void;
+  /** Returns the identities that may answer for its configuration; undefined: all. */
+  answerableBy(subagent: SubagentHandle): readonly string[] | undefined;
   /**
    * Asks the agent that gave the task; the host reports as for `ask`, and the answer as `{ userResponse }`.
    * The host keeps the time: `question.expired` after `timeoutMs`.

@@ -22,13 +22,7 @@ import type { Budget } from '../admission/budget.ts';
 import type { Usage } from '../contracts/usage.ts';
 import type { PreparedBefore, SubagentHandle, SubagentPorts } from './subagent-ports.ts';
 import type { StreamedChunk } from '../contracts/task.ts';
-import {
-  approvalNeeded,
-  approvalWords,
-  AUTHORS_DENIAL,
-  consentFor,
-  INHERITED_DENIAL,
-} from '../model/approval.ts';
+import { AUTHORS_DENIAL, INHERITED_DENIAL } from '../model/approval.ts';
 import { withCaller } from '../model/caller.ts';
 import {
   failure,
@@ -47,9 +41,17 @@ import { keptElsewhere, runToolCall, type KeepLarge } from '../model/tool-run.ts
 import { callSafely, inSpanOf, type Host } from '../runtime/host.ts';
 import { raceTime } from '../../values/race-abort.ts';
 import { runsAsJob, type ToolEntry } from '../model/tools.ts';
-import { ASK_USER, mayGiveBack, NOT_FOR_ME } from './ask-user.ts';
-import { checkHandIn, completionToolIn, notHandedInMessage } from './child-toolset.ts';
-import { modelAsked, modelOf, releaseInstance, type Instance } from './instance.ts';
+import type { SubagentDefinition } from '../contracts/config.ts';
+import {
+  changeSince,
+  judgedCall,
+  mayHaveBegun,
+  questionChange,
+  withdrawnCall,
+  type Judging,
+} from './call-judgement.ts';
+import { completionToolIn, notHandedInMessage } from './child-toolset.ts';
+import { modelAsked, modelOf, releaseInstance, toolsOf, type Instance } from './instance.ts';
 import { permitFor, type Granted } from './permit.ts';
 import { RelayLoop } from './relay-loop.ts';
 import { StepFailure, StepJobs } from './step-jobs.ts';
@@ -100,9 +102,6 @@ interface Thinking {
   readonly budget: Budget | null;
 }
 
-type Kind = Omit<StepCall, 'callId'>;
-const asTool: Kind = { kind: 'tool' };
-
 const CUT_OFF = 'The budget is used up: its last tokens were not enough for the answer';
 const COST_UNKNOWN = 'The budget is used up: the cost of a call is not known';
 const MAX_PROGRESS_CHARS = 200;
@@ -127,6 +126,8 @@ export class SubagentWork {
   #isRestored = false;
   /** The next activity had been begun before the process ended. */
   #isInDoubt = false;
+  /** Another process, perhaps with other code, judged the calls of the step. */
+  #isJudgedElsewhere = false;
 
   constructor(host: Host, ports: SubagentPorts, worker: Worker) {
     this.#host = host;
@@ -154,6 +155,21 @@ export class SubagentWork {
   restored(inDoubt: boolean): void {
     this.#isRestored = true;
     this.#isInDoubt = inDoubt;
+    this.#isJudgedElsewhere = true;
+  }
+
+  /** Withdraws the open question of another process if the present code would not put it so (CALL-JUDGEMENT-2). */
+  async recheckQuestion(): Promise<void> {
+    const worker = this.#worker;
+    const open = worker.openQuestion;
+    const call = open && worker.log.call(open.callId);
+    if (!call) return;
+    const { signal } = new AbortController();
+    const change = await questionChange(this.#judgingOf(signal, worker.definition), call);
+    if (change === null) return;
+    // Another worker may have the code that put the question.
+    this.#ports.lacks?.(worker, `${call.toolName} for ${worker.definition.name}: ${change}`);
+    this.#questionWithdrawn(call.callId, `withdrawn: ${change}`, change);
   }
 
   /** Begins an activity of the machine. */
@@ -327,12 +343,12 @@ export class SubagentWork {
     return { ...instance, tools: relayLoop.tools(name) };
   }
 
-  /** The other agent took its question back while the user is asked. */
-  #questionWithdrawn(callId: string, reason: string): void {
+  /** Takes a question back while the user is asked. `reason` is for the model, `told` for the user. */
+  #questionWithdrawn(callId: string, reason: string, told?: string): void {
     const open = this.#worker.openQuestion;
     if (open?.callId !== callId) return;
     const { requestId } = open;
-    this.#ports.withdraw(requestId, this.#worker);
+    this.#ports.withdraw(requestId, this.#worker, told);
     this.#worker.receive({ type: 'question.withdrawn', requestId, reason });
   }
 
@@ -565,8 +581,9 @@ export class SubagentWork {
     if (response.calls.length > 0 && response.finish !== 'length') {
       const calls: StepCall[] = [];
       const judged: ModelCall[] = [];
+      this.#isJudgedElsewhere = false;
       for (const call of response.calls) {
-        const [kind, taken] = await this.#classify(activity, instance, messages, call);
+        const [kind, taken] = await judgedCall(this.#judging(activity, instance, messages), call);
         calls.push({ callId: call.callId, ...kind });
         judged.push(taken);
       }
@@ -598,91 +615,56 @@ export class SubagentWork {
     }
   }
 
-  /** Classifies a call for the machine. Returns the call with its consent, and its arguments checked. */
-  async #classify(
-    activity: Activity,
-    instance: Instance,
-    messages: readonly ModelMessage[],
-    call: ModelCall,
-  ): Promise<readonly [Kind, ModelCall]> {
-    // An invalid call of the model is answered with the error; the user is not asked.
-    if (call.invalid) return [asTool, call];
-    const { answerableBy: mayAnswer, outputSchema, preApproved } = instance.definition;
-    const { callId, toolName, input, raw } = call;
-    const isAsking =
-      toolName === ASK_USER || (toolName === NOT_FOR_ME && mayGiveBack(this.#worker.log.ledger));
-    const whoMay = (by: readonly string[] | undefined) => (by ? { answerableBy: by } : {});
-    if (isAsking) return [{ kind: 'question' }, { ...call, ...whoMay(mayAnswer) }];
-    const entry = instance.tools.execution.get(toolName);
-    if (!entry) return [asTool, call];
-    if (entry.role === 'request_input') return [{ kind: 'input' }, call];
-    if (entry.role === 'complete_task') {
-      const checked = await checkHandIn(call, outputSchema);
-      return [checked.invalid ? asTool : { kind: 'completion' }, checked];
-    }
-    const { delegates } = entry;
-    const report = (error: unknown, where: string): void => this.#host.report(error, where);
-    let reason: string | undefined;
-    const judgedCall = () => ({
-      callId,
-      messages,
-      raw,
-      context: this.#contextOf(activity, instance, toolName, callId),
-      signal: activity.signal,
-      report,
-    });
-    const decided = async () => {
-      const decision = await this.#loop?.decide(call, instance, messages, activity.signal, report);
-      reason = decision?.reason;
-      return decision?.needed ?? approvalNeeded(entry, input, judgedCall());
-    };
-    const consent = await consentFor({
-      toolName,
-      input,
-      preApproved,
-      deniedAbove: () => this.#ports.deniedAbove(this.#worker, toolName, input),
-      needed: () => (this.#loop || entry.needsApproval !== false ? decided() : false),
-      report,
-    });
-    const isExplained = reason !== undefined && (consent === 'ask' || consent === 'author_denied');
-    const consented =
-      consent === 'not_needed' ? call : { ...call, consent, ...(isExplained && { reason }) };
-    const engine = this.#host.jobs;
-    const isJob = engine && (entry.runs ?? instance.definition.runs) === 'jobs' && !delegates;
-    const judged = isJob && entry.execute ? { ...consented, job: engine.name } : consented;
-    if (consent === 'inherited_denial' || consent === 'author_denied') return [asTool, judged];
-    if (consent === 'ask') {
-      const question = await approvalWords(entry, input, judgedCall());
-      const worded = question === undefined ? judged : { ...judged, question };
-      const asked = { ...worded, ...whoMay(entry.answerableBy ?? mayAnswer) };
-      return [delegates ? { kind: 'approval', delegates } : { kind: 'approval' }, asked];
-    }
-    return [delegates ? { kind: 'delegation' } : asTool, judged];
-  }
-
   /** Runs the calls of one step side by side: each is settled, whatever its tool does. */
   #act(activity: Activity, instance: Instance, { step, callIds }: ToolCallsInput): void {
     const { log } = this.#worker;
     // An engine that keeps results knows the fate of its jobs.
     const keeper = this.#host.jobs?.keepsResults === true ? this.#host.jobs.name : null;
-    const inDoubt = this.#isInDoubt
-      ? callsInDoubt(instance, log, callIds).filter(({ job }) => keeper === null || job !== keeper)
-      : [];
+    const wasBegun = this.#isInDoubt;
     this.#isInDoubt = false;
-    for (const call of inDoubt) this.#settle(activity, call.callId, this.#doubtful(step, call));
-    for (const callId of callIds)
-      if (!inDoubt.some((call) => call.callId === callId))
-        this.#host.environment.scheduler.yieldThen(
-          () => void this.#run(activity, instance, callId),
-        );
+    const isElsewhere = this.#isJudgedElsewhere;
+    for (const callId of callIds) {
+      const call = log.call(callId);
+      if (!call) continue;
+      const isKept = keeper !== null && call.job === keeper;
+      const isKnown = call.invalid !== undefined || instance.tools.execution.has(call.toolName);
+      if (!isKnown) this.#lacksTool(instance, call);
+      if (wasBegun && !isKept && mayHaveBegun(instance, call)) {
+        this.#settle(activity, callId, this.#doubtful(step, call));
+        continue;
+      }
+      const check = isElsewhere && isKnown && !(wasBegun && isKept);
+      this.#host.environment.scheduler.yieldThen(
+        () => void this.#run(activity, instance, call, { check, wasBegun }),
+      );
+    }
   }
 
-  async #run(activity: Activity, instance: Instance, callId: string): Promise<void> {
+  /** The process that took the call from the model knew its tool. */
+  #lacksTool({ definition }: Instance, { toolName }: ModelCall): void {
+    this.#ports.lacks?.(this.#worker, `no tool "${toolName}" for ${definition.name}`);
+  }
+
+  async #run(
+    activity: Activity,
+    instance: Instance,
+    call: ModelCall,
+    { check, wasBegun }: { readonly check: boolean; readonly wasBegun: boolean },
+  ): Promise<void> {
     const { signal, step } = activity;
     if (signal.aborted) return;
-    const call = this.#worker.log.call(callId);
-    if (!call) return;
-    const { toolName, input } = call;
+    const { callId, toolName, input } = call;
+    const change = check && (await changeSince(this.#judging(activity, instance), call));
+    if (signal.aborted) return;
+    if (typeof change === 'string') {
+      this.#ports.lacks?.(this.#worker, `${toolName} for ${instance.definition.name}: ${change}`);
+      this.#settle(
+        activity,
+        callId,
+        wasBegun ? this.#doubtful(step, call) : withdrawnCall(call, change),
+      );
+      return;
+    }
     const stream = this.#streamOf(activity, instance);
     stream?.({ type: 'tool_start', step, callId, toolName, input });
     const { clock } = this.#host.environment;
@@ -703,9 +685,6 @@ export class SubagentWork {
     const { signal, step } = activity;
     const { callId, toolName, input, raw } = call;
     const entry = instance.tools.execution.get(toolName);
-    // The process that took it from the model knew the tool.
-    if (!call.invalid && !entry)
-      this.#ports.lacks?.(this.#worker, `no tool "${toolName}" for ${instance.definition.name}`);
     if (call.invalid || !entry) {
       const message = call.invalid?.message ?? `There is no tool "${toolName}"`;
       return toolError(message, 'INVALID_INPUT');
@@ -730,7 +709,7 @@ export class SubagentWork {
       // A child limits its own time.
       timeoutMs: entry.delegates ? undefined : instance.definition.toolTimeout,
       idempotencyKey: this.#keyOf(step, callId),
-      context: this.#contextOf(activity, instance, toolName, callId),
+      context: this.#contextOf(step, instance.definition, toolName, callId),
       environment: this.#host.environment,
       keepLarge: this.#keeperOf(call),
       onPreliminary: (output) => this.#preliminary(output, signal),
@@ -831,10 +810,37 @@ export class SubagentWork {
     return `${this.#worker.id}:${step}:${callId}`;
   }
 
+  #judging(
+    { signal, step }: Activity,
+    { definition, tools }: Instance,
+    messages = this.#worker.log.messagesBeforeCalls,
+  ): Judging {
+    return { ...this.#judgingOf(signal, definition, step), messages, tools };
+  }
+
+  #judgingOf(
+    signal: AbortSignal,
+    definition: SubagentDefinition,
+    step = this.#worker.step,
+  ): Judging {
+    const worker = this.#worker;
+    return {
+      host: this.#host,
+      ports: this.#ports,
+      worker,
+      loop: this.#loop,
+      definition,
+      tools: definition.relay || definition.createInstance ? null : toolsOf(definition),
+      messages: worker.log.messagesBeforeCalls,
+      signal,
+      contextOf: (toolName, callId) => this.#contextOf(step, definition, toolName, callId),
+    };
+  }
+
   /** Returns the context that a tool, and its `needsApproval`, receive. */
   #contextOf(
-    { step }: Activity,
-    { definition }: Instance,
+    step: number,
+    definition: SubagentDefinition,
     toolName: string,
     callId: string,
   ): unknown {
@@ -876,20 +882,4 @@ export class SubagentWork {
       if (!this.#activity) this.progress = null;
     });
   }
-}
-
-/** Selects the calls that may have been made, and must not be repeated without consent. */
-function callsInDoubt(
-  { tools }: Instance,
-  log: SubagentLog,
-  callIds: readonly string[],
-): readonly ModelCall[] {
-  return callIds.flatMap((callId) => {
-    const call = log.call(callId);
-    const entry = call && tools.execution.get(call.toolName);
-    if (!entry) return [];
-    const isDenied = call.consent === 'inherited_denial' || call.consent === 'author_denied';
-    const isHarmless = call.invalid || isDenied;
-    return isHarmless || entry.idempotent ? [] : [call];
-  });
 }

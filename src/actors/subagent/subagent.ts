@@ -226,6 +226,13 @@ export class Subagent implements UnitBody, Worker {
     else if (this.#awake.isParked) this.#work.restored(false);
     else this.#resumeState(this.#awake.snapshot);
     this.#unit.resume();
+    if (this.state === 'waiting_for_input' && !this.#ended) void this.#recheck();
+  }
+
+  /** Other code, or another configuration, may have put the question (CALL-JUDGEMENT-2). */
+  async #recheck(): Promise<void> {
+    await this.#work.recheckQuestion();
+    if (this.state === 'waiting_for_input' && !this.#ended) this.#life?.park();
   }
 
   #resumeState(snapshot: SubagentSnapshot): void {

@@ -73,8 +73,8 @@ export interface ScopePorts {
    * True if the process that continues has the open questions: they are not asked again. @defaultValue true
    */
   readonly keepsQuestions?: boolean;
-  /** Withdraws a question that is over for the asker. */
-  withdraw(requestId: string): void;
+  /** Withdraws a question that is over for the asker; `reason`: for the user. */
+  withdraw(requestId: string, reason?: string): void;
   /** True if `inputRequested` finds an answer by itself: its requests end no wait. @defaultValue false */
   readonly handlesInput?: boolean;
   /** Passes a request on to the lead agent or the program; the answer comes back with `send`. */

@@ -190,15 +190,19 @@ export class SubagentHost implements SubagentPorts {
 
   ask(question: AskedQuestion): void {
     const record = this.#recordOf(question.subagentId);
-    // A configuration without `answerableBy` takes the value of its nearest ancestor that has one.
+    // An earlier version did not record the identities of an ancestor with the call.
     const answerableBy = question.answerableBy ?? this.#answerableBy(record);
     record.admission.ports.ask(
       answerableBy === undefined ? question : { ...question, answerableBy },
     );
   }
 
-  withdraw(requestId: string, { id }: SubagentHandle): void {
-    this.#recordOf(id).admission.ports.withdraw(requestId);
+  withdraw(requestId: string, { id }: SubagentHandle, reason?: string): void {
+    this.#recordOf(id).admission.ports.withdraw(requestId, reason);
+  }
+
+  answerableBy({ id }: SubagentHandle): readonly string[] | undefined {
+    return this.#answerableBy(this.#recordOf(id));
   }
 
   requestInput(asked: AskedInput): void {
@@ -564,6 +568,7 @@ export class SubagentHost implements SubagentPorts {
     return { sessionId: this.path, path: [...this.#recordOf(id).admission.lineage, id] };
   }
 
+  /** A configuration without `answerableBy` takes the value of its nearest ancestor that has one. */
   #answerableBy({ admission }: SubagentRecord): readonly string[] | undefined {
     const above = admission.lineage.toReversed().map((id) => this.registry.get(id)?.admission);
     return [admission, ...above].find((one) => one?.definition.answerableBy)?.definition

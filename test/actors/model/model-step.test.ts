@@ -131,8 +131,18 @@ describe('MODEL-STEP-3: the response', () => {
     );
     const response = await step(scripted);
     expect(response.calls).toStrictEqual([
-      { callId: 'c1', toolName: 'weather', input: { city: 'Rome', days: 3 } },
-      { callId: 'c2', toolName: 'weather', input: { city: 'Oslo', days: 1 } },
+      {
+        callId: 'c1',
+        toolName: 'weather',
+        input: { city: 'Rome', days: 3 },
+        given: { city: 'Rome', days: '3' },
+      },
+      {
+        callId: 'c2',
+        toolName: 'weather',
+        input: { city: 'Oslo', days: 1 },
+        given: { city: 'Oslo' },
+      },
       { callId: 'c3', toolName: 'ping', input: {} },
     ]);
     expect(response.finish).toBe('tool-calls');

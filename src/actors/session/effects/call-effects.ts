@@ -103,7 +103,7 @@ export class CallEffects {
         if (call && !call.isAnswered) this.#answerAgain(call);
         unit.calls.forget(callId);
       } else if (state.value === 'received') void this.validate(callId);
-      else if (state.value === 'executing') this.#executeAgain(callId);
+      else if (state.value === 'executing') void this.#executeAgain(callId);
       else if (state.value === 'acknowledged') this.delegate(callId);
       else if (state.value === 'delegated') {
         const subagent = workedOn.get(callId);
@@ -120,13 +120,21 @@ export class CallEffects {
     if (output !== null) this.answered(callId, name, output, { status, isOver: true, wantsReply });
   }
 
-  /** Continues a call: it is run again, with the same key, only if its tool permits that (P6). */
-  #executeAgain(callId: string): void {
+  /**
+   * Continues a call: it is run again, with the same key, only if its tool permits that (P6), and takes the same input from it
+   * as before.
+   */
+  async #executeAgain(callId: string): Promise<void> {
     const session = this.#session;
     const call = session.records.calls.get(callId);
     if (!call) return;
     const { name, input } = call;
-    if (this.#toolOf(call)?.definition.idempotent === true) {
+    const tool = this.#toolOf(call);
+    const checked =
+      tool?.definition.idempotent === true && (await this.#fitting(tool, callId, call.arguments));
+    const isOver = session.records.calls.get(callId) !== call || session.unit.unit.disposed;
+    if (isOver || session.unit.calls.stateOf(callId)?.value !== 'executing') return;
+    if (checked && checked.ok && callKey(name, checked.value) === callKey(name, input)) {
       this.execute(callId);
       return;
     }

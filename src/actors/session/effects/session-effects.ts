@@ -21,6 +21,7 @@ import { byOf, type OutboxEffects } from '../../../machines/outbox-setup.ts';
 import { clip } from '../../../values/clip.ts';
 import { isWired } from '../../../machines/session-wiring.ts';
 import {
+  CANCELLED,
   subjectOf,
   type AnsweredQuestion,
   type DeliveryRecord,
@@ -310,7 +311,7 @@ export class SessionEffects {
     const question = records.questions.get(requestId);
     if (!question) return;
     const asker = tree.get(question.subagentId);
-    const { answer } = question;
+    const { answer, reason = CANCELLED } = question;
     if (end === 'answered' && answer)
       asker?.receive({
         type: 'question.answered',
@@ -319,7 +320,10 @@ export class SessionEffects {
         ...(answer.approved === undefined ? {} : { approved: answer.approved }),
       });
     else if (end === 'expired') asker?.receive({ type: 'question.expired', requestId });
-    else asker?.receive({ type: 'question.withdrawn', requestId, reason: end });
+    else {
+      const why = end === 'withdrawn' && reason !== CANCELLED ? `withdrawn: ${reason}` : end;
+      asker?.receive({ type: 'question.withdrawn', requestId, reason: why });
+    }
     // No new question, even if this process has not shown it yet.
     this.#question(requestId, true);
     records.questions.delete(requestId);

@@ -29,7 +29,12 @@ import { postNotice, type NewNotice } from '../effects/notices.ts';
 import type { SubagentEvents } from '../effects/subagent-events.ts';
 import { nameOfSpawned, saidOf, toldResult } from '../state/synthetic-turns.ts';
 import type { CallInDoubt, StepReport, SubagentTask } from '../../contracts/task.ts';
-import { deliveryAbout, subjectOf, type AskedQuestion } from '../../contracts/records.ts';
+import {
+  CANCELLED,
+  deliveryAbout,
+  subjectOf,
+  type AskedQuestion,
+} from '../../contracts/records.ts';
 import type { EffectsSession } from '../effects/effects-session.ts';
 import { floorOf } from '../../../machines/index.ts';
 
@@ -175,11 +180,8 @@ export class SessionScope implements ScopePorts {
     });
   }
 
-  withdraw(requestId: string): void {
-    this.#session.receive(`question:${requestId}`, {
-      type: 'question.withdraw',
-      reason: 'cancelled',
-    });
+  withdraw(requestId: string, reason = CANCELLED): void {
+    this.#session.receive(`question:${requestId}`, { type: 'question.withdraw', reason });
   }
 
   /** Tells the lead agent of a request in the next pause; the lead agent answers it with a tool. */

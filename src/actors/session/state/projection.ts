@@ -277,7 +277,7 @@ export function questionView(
   { value, context }: QuestionState,
 ): QuestionView {
   const { requestId, subagentId, subagentName, kind, question, options } = record;
-  const { askedAt, timeoutMs, answer, action, answerableBy } = record;
+  const { askedAt, timeoutMs, answer, action, answerableBy, reason } = record;
   return {
     // The record's own id: the id at hand may be a piece of an actor's name, which V8 would keep in memory.
     requestId,
@@ -292,6 +292,7 @@ export function questionView(
     ...(value === 'held' && { heldUntil: (context as { remindAt: number }).remindAt }),
     timeoutMs,
     answer: answer?.userResponse ?? null,
+    ...(reason === undefined ? {} : { reason }),
     ...(action ? { action } : {}),
     ...(answerableBy ? { answerableBy } : {}),
     ...(answer?.by === undefined ? {} : { answeredBy: answer.by }),

@@ -281,6 +281,7 @@ export class SessionRecords {
         if (!question) return [];
         if (event.type === 'question.answer' || event.type === 'question.settle')
           this.#answer(question, event);
+        else if (event.type === 'question.withdraw') question.reason = event.reason;
         else if (event.type === 'question.nudge') {
           question.nudged = event.language ?? 'en';
           this.deliveries.delete(id);

@@ -1,0 +1,207 @@
+// Judges a call of the subagent's model: the treatment by the machine, and the approval that the call has or needs. After a
+// restart it judges again what waited meanwhile, under the code that is there now.
+//
+// Owns:     the treatment of a call; the comparison of an earlier judgement with the present one.
+// Does not: run the call, ask the user, or decide the order of the calls (the machine does).
+//
+// Invariants
+//   CALL-JUDGEMENT-1. A call that another process judged runs only if this process judges it alike: its tool is there, the
+//       schema of the tool makes the same input of it, whoever approved it may approve it, and no approval is missing.
+//   CALL-JUDGEMENT-2. A question that waited over a restart is withdrawn with its reason if its call would not run
+//       (CALL-JUDGEMENT-1), or if others may answer it now. The model may ask anew.
+
+import type { ModelMessage } from 'ai';
+import type { StepCall } from '../../machines/index.ts';
+import { hashOf } from '../../values/storable.ts';
+import type { SubagentDefinition } from '../contracts/config.ts';
+import { mayAnswer } from '../contracts/session-views.ts';
+import {
+  approvalNeeded,
+  approvalWords,
+  callKey,
+  consentFor,
+  type Consent,
+} from '../model/approval.ts';
+import type { ModelCall } from '../model/model-step.ts';
+import { toolError, type ToolOutcome } from '../model/tool-results.ts';
+import type { PreparedTools, ToolEntry } from '../model/tools.ts';
+import type { Host } from '../runtime/host.ts';
+import type { AgentRun } from './agent-loop.ts';
+import { ASK_USER, mayGiveBack, NOT_FOR_ME } from './ask-user.ts';
+import { checkHandIn } from './child-toolset.ts';
+import type { Instance } from './instance.ts';
+import type { SubagentHandle, SubagentPorts } from './subagent-ports.ts';
+import type { SubagentLog } from './subagent-log.ts';
+
+/** The circumstances in which a call is judged. */
+export interface Judging {
+  readonly host: Host;
+  readonly ports: SubagentPorts;
+  readonly worker: SubagentHandle & { readonly log: SubagentLog };
+  /** The loop of an agent of the AI SDK, whose `toolApproval` decides first. */
+  readonly loop: AgentRun | null;
+  readonly definition: SubagentDefinition;
+  /** Null: they are known once its instance is made. */
+  readonly tools: PreparedTools | null;
+  /** The messages that the model had read when it called. */
+  readonly messages: readonly ModelMessage[];
+  readonly signal: AbortSignal;
+  contextOf(toolName: string, callId: string): unknown;
+}
+
+type Kind = Omit<StepCall, 'callId'>;
+const asTool: Kind = { kind: 'tool' };
+
+/** Returns the treatment of a call by the machine, and the call with its consent and its arguments checked. */
+export async function judgedCall(
+  judging: Judging,
+  call: ModelCall,
+): Promise<readonly [Kind, ModelCall]> {
+  // An invalid call of the model is answered with the error; the user is not asked.
+  if (call.invalid) return [asTool, call];
+  const { definition, host, tools, worker } = judging;
+  const { toolName, input } = call;
+  const isAsking =
+    toolName === ASK_USER || (toolName === NOT_FOR_ME && mayGiveBack(worker.log.ledger));
+  if (isAsking) return [{ kind: 'question' }, { ...call, ...whoMay(judging, null) }];
+  const entry = tools?.execution.get(toolName);
+  if (!entry) return [asTool, call];
+  if (entry.role === 'request_input') return [{ kind: 'input' }, call];
+  if (entry.role === 'complete_task') {
+    const checked = await checkHandIn(call, definition.outputSchema);
+    return [checked.invalid ? asTool : { kind: 'completion' }, checked];
+  }
+  const { delegates } = entry;
+  const { consent, reason } = await consentOf(judging, entry, call);
+  const isExplained = reason !== undefined && (consent === 'ask' || consent === 'author_denied');
+  const consented =
+    consent === 'not_needed' ? call : { ...call, consent, ...(isExplained && { reason }) };
+  const isJob = host.jobs && (entry.runs ?? definition.runs) === 'jobs' && !delegates;
+  const judged = isJob && entry.execute ? { ...consented, job: host.jobs.name } : consented;
+  if (consent === 'inherited_denial' || consent === 'author_denied') return [asTool, judged];
+  if (consent === 'ask') {
+    const question = await approvalWords(entry, input, circumstances(judging, call));
+    const worded = question === undefined ? judged : { ...judged, question };
+    const form = formOf(entry);
+    const asked = { ...worded, ...whoMay(judging, entry), ...(form === null ? {} : { form }) };
+    return [delegates ? { kind: 'approval', delegates } : { kind: 'approval' }, asked];
+  }
+  return [delegates ? { kind: 'delegation' } : asTool, judged];
+}
+
+/** Returns the consent that the call has or needs, and the reason of the author. */
+async function consentOf(
+  judging: Judging,
+  entry: ToolEntry,
+  call: ModelCall,
+): Promise<{ readonly consent: Consent; readonly reason: string | undefined }> {
+  const { definition, host, loop, messages, ports, signal, tools, worker } = judging;
+  const { toolName, input } = call;
+  const report = (error: unknown, where: string): void => host.report(error, where);
+  let reason: string | undefined;
+  const decided = async () => {
+    const decision = await (tools &&
+      loop?.decide(call, { definition, tools }, messages, signal, report));
+    reason = decision?.reason;
+    return decision?.needed ?? approvalNeeded(entry, input, circumstances(judging, call));
+  };
+  const consent = await consentFor({
+    toolName,
+    input,
+    preApproved: definition.preApproved,
+    deniedAbove: () => ports.deniedAbove(worker, toolName, input),
+    needed: () => (loop || entry.needsApproval !== false ? decided() : false),
+    report,
+  });
+  return { consent, reason };
+}
+
+function circumstances(
+  { contextOf, host, messages, signal }: Judging,
+  { callId, raw, toolName }: ModelCall,
+) {
+  const report = (error: unknown, where: string): void => host.report(error, where);
+  return { callId, messages, raw, context: contextOf(toolName, callId), signal, report };
+}
+
+/** The identities that may answer: those of the tool, or of the nearest configuration that names some. */
+function answerersOf({ ports, worker }: Judging, entry: ToolEntry | null) {
+  return entry?.answerableBy ?? ports.answerableBy(worker);
+}
+
+function whoMay(judging: Judging, entry: ToolEntry | null) {
+  const answerableBy = answerersOf(judging, entry);
+  return answerableBy ? { answerableBy } : {};
+}
+
+/** Returns a digest of the input schema, as a model reads it; null: it is not known yet. */
+function formOf({ jsonSchema }: ToolEntry): string | null {
+  const json = jsonSchema();
+  return json && hashOf(JSON.stringify(json));
+}
+
+/** Returns how the present code differs from the one that judged the call; null: it judges it alike (CALL-JUDGEMENT-1). */
+export async function changeSince(judging: Judging, call: ModelCall): Promise<string | null> {
+  const { consent, invalid, toolName } = call;
+  if (invalid || consent === 'inherited_denial' || consent === 'author_denied') return null;
+  const { definition, tools, worker } = judging;
+  const entry = tools?.execution.get(toolName) ?? null;
+  const approval = worker.log.approvalOf(call.callId);
+  if (approval && !mayAnswer({ answerableBy: answerersOf(judging, entry) }, approval.by))
+    return 'who may approve it has changed, so it has to be asked for again';
+  // The tools of a relay are those of the other agent, which asks again itself.
+  if (!tools || definition.relay) return null;
+  if (!entry) return `there is no tool "${toolName}" any more`;
+  const form = formOf(entry);
+  if (call.form !== undefined && form !== null && call.form !== form)
+    return 'the input of the tool has another form now, so it has to be asked for again';
+  if (!(await yieldsTheSame(entry, call)))
+    return 'the tool no longer takes this input as it was, so it has to be asked for again';
+  const { consent: now } = await consentOf(judging, entry, call);
+  if (now === 'inherited_denial' || now === 'author_denied') return 'it is no longer permitted';
+  return now === 'ask' && consent !== 'ask' ? 'it needs the approval of the user now' : null;
+}
+
+/** Returns why a question that waited over a restart is withdrawn; null: it stands (CALL-JUDGEMENT-2). */
+export async function questionChange(judging: Judging, call: ModelCall): Promise<string | null> {
+  const { definition, tools } = judging;
+  const isApproval = call.consent === 'ask';
+  // The tools of an instance are known once it is made: the call is checked when it is run.
+  if (isApproval && !tools && !definition.relay) return null;
+  const change = isApproval ? await changeSince(judging, call) : null;
+  if (change !== null) return change;
+  const now = answerersOf(judging, tools?.execution.get(call.toolName) ?? null);
+  if (listed(call.answerableBy) === listed(now)) return null;
+  return 'who may answer it has changed, so it has to be asked again';
+}
+
+function listed(identities: readonly string[] | undefined): string {
+  return JSON.stringify(identities?.toSorted() ?? null);
+}
+
+/** Tells whether the schema of the tool makes of the arguments what another process had made of them. */
+async function yieldsTheSame(
+  entry: ToolEntry,
+  { given, input, raw, toolName }: ModelCall,
+): Promise<boolean> {
+  const again = await entry.validate(input);
+  const isSame = (value: unknown): boolean => callKey(toolName, value) === callKey(toolName, input);
+  if (again.ok && (raw === true || isSame(again.value))) return true;
+  if (given === undefined) return false;
+  const anew = await entry.validate(given);
+  return anew.ok && isSame(anew.value);
+}
+
+/** Returns the result of a call that is not run because of this change (CALL-JUDGEMENT-1). */
+export function withdrawnCall({ consent, toolName }: ModelCall, change: string): ToolOutcome {
+  const approval =
+    consent === 'ask' ? 'The approval no longer counts' : 'It was put off by a restart';
+  return toolError(`"${toolName}" was not run. ${approval}: ${change}.`, 'OUTDATED');
+}
+
+/** Tells whether a call that was under way when its process ended may have had an effect, and must not be repeated. */
+export function mayHaveBegun({ tools }: Pick<Instance, 'tools'>, call: ModelCall): boolean {
+  const isDenied = call.consent === 'inherited_denial' || call.consent === 'author_denied';
+  const isIdempotent = tools.execution.get(call.toolName)?.idempotent === true;
+  return !call.invalid && !isDenied && !isIdempotent;
+}
