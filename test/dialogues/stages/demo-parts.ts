@@ -15,7 +15,7 @@ export function demoParts(
   const workshop = createWorkshop(environment, world);
   return {
     model: ruleModel({ environment, thinkingMs: 150 }),
-    lead: leadAgent(world, session),
+    agents: [leadAgent(world, session)],
     subagentConfigs: subagentsIn(workshop),
   };
 }

@@ -78,7 +78,7 @@ async function roomStage(
   const tell = (text: string): void =>
     void story.push(`${((environment.clock.now() - beganAt) / 1000).toFixed(2)} ${text}`);
   const timed = timedEngine(engine, environment);
-  const { lead, model, subagentConfigs } = demoParts(environment, () => session);
+  const { agents, model, subagentConfigs } = demoParts(environment, () => session);
   const session = new VoiceSession({
     transport: openaiRealtime({
       apiKey: 'local',
@@ -88,7 +88,7 @@ async function roomStage(
     thinkingSound: { loop: workingSound() },
     filler: {},
     model,
-    agents: [lead],
+    agents,
     subagentConfigs,
     environment,
   });

@@ -1,14 +1,22 @@
 // The demo's agents in a text session, in simulated time: the person types what they would say.
 
-import { TextSession } from '../../../src/index.ts';
-import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import { TextSession, type TextSessionOptions, type VoiceSession } from '../../../src/index.ts';
+import { simulatedEnvironment, type SimulatedEnvironment } from '../../../src/testing/index.ts';
 import type { DialogueStage } from '../record.ts';
 import { demoParts } from './demo-parts.ts';
 
-export async function textStage(): Promise<DialogueStage> {
+/** Makes the options of a session; `session` may be read once it has started. */
+export type StageParts = (
+  environment: SimulatedEnvironment,
+  session: () => TextSession | VoiceSession,
+) => Omit<TextSessionOptions, 'runtime'>;
+
+export async function textStage(parts: StageParts = demoParts): Promise<DialogueStage> {
   const environment = simulatedEnvironment();
-  const { lead, model, subagentConfigs } = demoParts(environment, () => session);
-  const session = new TextSession({ model, agents: [lead], subagentConfigs, environment });
+  const session: TextSession = new TextSession({
+    ...parts(environment, () => session),
+    environment,
+  });
   const errors: string[] = [];
   const said: string[] = [];
   session.events.subscribe((event) => {

@@ -9,9 +9,14 @@ import { VoiceSession, type Transport } from '../../../src/index.ts';
 import { workingSound } from '../../../src/voice/audio/working-sound.ts';
 import { Client, TICK_MS } from '../../../src/testing/conformance/client.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
-import { createVoiceServer, type VoiceWire } from '../../../src/testing/voice-server/index.ts';
+import {
+  createVoiceServer,
+  type VoiceResponder,
+  type VoiceWire,
+} from '../../../src/testing/voice-server/index.ts';
 import type { DialogueStage, Sound } from '../record.ts';
 import { demoParts } from './demo-parts.ts';
+import type { StageParts } from './text-stage.ts';
 import { wireResponder } from './wire-responder.ts';
 
 const MS_PER_CHARACTER = 60;
@@ -28,18 +33,19 @@ const transports: Readonly<Record<VoiceWire, (webSocket: WebSocketFactory) => Tr
 
 export const voiceWires = Object.keys(transports) as readonly VoiceWire[];
 
-export async function wireStage(wire: VoiceWire): Promise<DialogueStage> {
+export async function wireStage(
+  wire: VoiceWire,
+  parts: StageParts = demoParts,
+  respond: VoiceResponder = wireResponder(),
+): Promise<DialogueStage> {
   const environment = simulatedEnvironment();
-  const server = createVoiceServer({ environment, respond: wireResponder() });
-  const { lead, model, subagentConfigs } = demoParts(environment, () => session);
+  const server = createVoiceServer({ environment, respond });
   const transport = transports[wire](server.webSocket);
-  const session = new VoiceSession({
+  const session: VoiceSession = new VoiceSession({
+    ...parts(environment, () => session),
     transport,
     thinkingSound: { loop: workingSound() },
     ...(transport.capabilities.speaksOutOfBand && { filler: {} }),
-    model,
-    agents: [lead],
-    subagentConfigs,
     environment,
   });
   const errors: string[] = [];

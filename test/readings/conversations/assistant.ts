@@ -1,0 +1,35 @@
+// What the conversations share: how their lead agent is instructed, and tools in short form.
+
+import { tool } from 'ai';
+import { z } from 'zod';
+import { defineTool, type ToolDefinition } from '../../../src/index.ts';
+
+export const ASSISTANT =
+  'You are a friendly personal assistant. You talk with your user. Be brief: one or two sentences.';
+
+/** A tool of the lead agent whose work a subagent does. */
+export function background(
+  name: string,
+  description: string,
+  argument: string,
+  pendingMessage?: string,
+): ToolDefinition {
+  return defineTool({
+    name,
+    description,
+    parameters: z.object({ [argument]: z.string() }),
+    execution: 'background',
+    ...(pendingMessage !== undefined && { pendingMessage }),
+  });
+}
+
+/** A tool of a subagent with text arguments. */
+export function work(
+  description: string,
+  names: readonly string[],
+  execute: (input: Readonly<Record<string, string>>) => unknown,
+  options: { readonly needsApproval?: boolean } = {},
+) {
+  const input = z.object(Object.fromEntries(names.map((name) => [name, z.string()])));
+  return tool({ description, inputSchema: input, execute, ...options });
+}

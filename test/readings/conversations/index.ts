@@ -1,0 +1,16 @@
+// All conversations that readers answer.
+
+import type { Conversation } from '../play.ts';
+import { agents } from './agents.ts';
+import { chat } from './chat.ts';
+import { questions } from './questions.ts';
+import { rides } from './rides.ts';
+import { tasks } from './work.ts';
+
+export const conversations: readonly Conversation[] = [
+  ...rides,
+  ...questions,
+  ...tasks,
+  ...agents,
+  ...chat,
+];

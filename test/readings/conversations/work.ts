@@ -1,0 +1,151 @@
+// Work in the background: several tasks, failures, limits, and subagents of the app's own making.
+
+import {
+  createChildSubagentToolset,
+  createParentSubagentToolset,
+  leadTools,
+} from '../../../src/index.ts';
+import type { Conversation, Crew } from '../play.ts';
+import { ASSISTANT, background, work } from './assistant.ts';
+
+const FINDINGS: Readonly<Record<string, string>> = {
+  solar: 'Solar panels cost 7,000 euros and pay off in nine years.',
+  heat: 'A heat pump costs 14,000 euros after the subsidy.',
+  window: 'Triple glazing costs 9,500 euros for the whole house.',
+};
+
+function researching({ model, takes, did }: Crew, searchMs: (topic: string) => number) {
+  return {
+    agents: [
+      {
+        name: 'lead',
+        instructions: ASSISTANT,
+        tools: [background('research', 'Researches a topic', 'topic', 'I am looking into it.')],
+      },
+    ],
+    subagentConfigs: {
+      research: {
+        name: 'researcher',
+        instructions: 'You research one topic, and report what you found in two sentences.',
+        model: model('researcher'),
+        maxSteps: 4,
+        tools: {
+          search: work('Searches the web', ['query'], async ({ query = '' }) => {
+            const topic = Object.keys(FINDINGS).find((each) => query.toLowerCase().includes(each));
+            did(`search ${topic ?? query}`);
+            await takes(searchMs(topic ?? ''), null);
+            return { found: topic === undefined ? 'Nothing.' : FINDINGS[topic] };
+          }),
+        },
+      },
+    },
+  };
+}
+
+export const tasks: readonly Conversation[] = [
+  {
+    name: 'three-tasks',
+    about: 'Three tasks of one tool; the user asks how it is going when two are done',
+    cast: (crew) => researching(crew, (topic) => (topic === 'window' ? 40_000 : 3000)),
+    async play(person) {
+      await person.says(
+        'Find out for me what solar panels, a heat pump and new windows would cost.',
+      );
+      await person.waits(20_000);
+      await person.says('How is it going?');
+      await person.waits(8000);
+      person.expect('what is known is told', /7[,.]?000/.test(person.said()));
+      await person.waits(50_000);
+      person.expect('the last result is told', /9[,.]?500/.test(person.said()));
+    },
+  },
+  {
+    name: 'changed-subject',
+    about: 'A result comes after the user has changed the subject',
+    cast: (crew) => researching(crew, () => 15_000),
+    async play(person) {
+      await person.says('What does a heat pump cost? Take your time.');
+      await person.waits(4000);
+      await person.says('Meanwhile: how many minutes has a week?');
+      await person.waits(30_000);
+      person.expect('the sum is answered', /10[,. ]?080/.test(person.said()));
+      person.expect('the result is told', /14[,.]?000/.test(person.said()));
+      await person.says('Thanks! And is that before or after the subsidy?');
+      await person.waits(10_000);
+      person.expect('it is answered from the result', /after/i.test(person.said()));
+      person.expect('it was searched once', person.done.length === 1);
+    },
+  },
+  {
+    name: 'failure',
+    about: 'The work fails; the user is told in plain words',
+    cast: (crew) => {
+      const { agents, subagentConfigs } = researching(crew, () => 2000);
+      const { research } = subagentConfigs;
+      const search = work('Searches the web', ['query'], async () => {
+        await crew.takes(2000, null);
+        throw new Error('HTTP 503 upstream_unavailable (req_8812)');
+      });
+      return { agents, subagentConfigs: { research: { ...research, tools: { search } } } };
+    },
+    async play(person) {
+      await person.says('What does a heat pump cost?');
+      await person.waits(40_000);
+      person.expect('the user hears no code', !/503|upstream|req_8812/.test(person.said()));
+      await person.says('Then leave it.');
+      await person.waits(8000);
+    },
+  },
+  {
+    name: 'step-limit',
+    about: 'More to search than there are steps: the last step hands in what is there',
+    cast: (crew) => researching(crew, () => 1500),
+    async play(person) {
+      await person.says(
+        'Compare the cost of solar panels, a heat pump, triple windows, a new boiler, and a wood stove for me, in one go.',
+      );
+      await person.waits(45_000);
+      person.expect('something that was found is told', /7[,.]?000|14[,.]?000/.test(person.said()));
+      person.expect('no internals are said', !/maxSteps|step limit/i.test(person.said()));
+    },
+  },
+  {
+    name: 'own-subagents',
+    about:
+      'The lead agent starts subagents by itself; the user asks how far they are, and ends one',
+    cast: (crew) => {
+      const { subagentConfigs } = researching(crew, () => 6000);
+      const { research } = subagentConfigs;
+      return {
+        agents: [
+          {
+            name: 'lead',
+            instructions: `${ASSISTANT} You have subagents for longer work.`,
+            tools: leadTools(
+              createParentSubagentToolset({
+                agent: {
+                  name: 'worker',
+                  instructions: research.instructions,
+                  model: crew.model('worker'),
+                  maxSteps: 6,
+                  tools: { ...research.tools, ...createChildSubagentToolset() },
+                },
+              }),
+            ),
+          },
+        ],
+      };
+    },
+    async play(person) {
+      await person.says(
+        'Have somebody find out what solar panels cost, and somebody else about heat pumps.',
+      );
+      await person.waits(6000);
+      await person.says('How far are they?');
+      await person.waits(6000);
+      await person.says('Stop the heat pump one, I do not need it any more.');
+      await person.waits(40_000);
+      person.expect('the result about solar panels is told', /7[,.]?000/.test(person.said()));
+    },
+  },
+];

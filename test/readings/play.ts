@@ -1,0 +1,309 @@
+// A conversation whose models are readers: each call is answered from the recording, and the play stops at the
+// first call without an answer.
+//
+// Owns:     the order of the calls, and what each reader gets of them.
+// Does not: write files, or ask for answers (`main.ts`).
+//
+// A recorded answer counts for the call of the same model with the same number, as long as the text is the same.
+// `isCarried` takes it whatever the text.
+
+import type { LanguageModelV4, LanguageModelV4CallOptions } from '@ai-sdk/provider';
+import type { LanguageModel } from 'ai';
+import type { SessionState } from '../../src/index.ts';
+import { scriptedModel, type SimulatedEnvironment } from '../../src/testing/index.ts';
+import type { VoiceResponder, VoiceStep, VoiceWire } from '../../src/testing/voice-server/index.ts';
+import type { DialogueStage } from '../dialogues/record.ts';
+import { textStage, type StageParts } from '../dialogues/stages/text-stage.ts';
+import { wireStage } from '../dialogues/stages/wire-stage.ts';
+import { blocksOf, inputOfTurn, type ModelInput } from './call-text.ts';
+import type { ReadingAnswer, Recording, RecordedCall, Reads } from './recording.ts';
+
+/** The parts of the session, as a conversation writes them. */
+export type Cast = Omit<ReturnType<StageParts>, 'model'>;
+
+/** What a conversation gets to build its session with. */
+export interface Crew {
+  readonly environment: SimulatedEnvironment;
+  /** Returns the model of this name; its reader answers. */
+  model(who: string): LanguageModel;
+  /** Resolves with the value after this time. */
+  takes<Value>(ms: number, value: Value): Promise<Value>;
+  /** Notes something that a tool did. */
+  did(what: string): void;
+}
+
+/** The person of a conversation. */
+export interface Person {
+  readonly state: SessionState;
+  /** What tools did, in order. */
+  readonly done: readonly string[];
+  /** All that was said to the person. */
+  said(): string;
+  says(text: string): Promise<void>;
+  /** Lets time pass. */
+  waits(ms: number): Promise<void>;
+  /** Lets time pass until it is so, at most for this time. */
+  waitsUntil(isSo: () => boolean, maxMs?: number): Promise<void>;
+  /** Waits until a question is open that contains these words. */
+  isAsked(words: RegExp): Promise<void>;
+  /** States what must be so now. */
+  expect(what: string, isSo: boolean): void;
+}
+
+export interface Conversation {
+  readonly name: string;
+  /** What happens in it. */
+  readonly about: string;
+  /** @defaultValue text */
+  readonly wire?: VoiceWire;
+  cast(crew: Crew): Cast;
+  play(person: Person): Promise<void>;
+}
+
+/** A call that has no answer. */
+export interface Waiting extends Reads {
+  readonly input: ModelInput;
+  /** The text had another answer before it changed. */
+  readonly isStale: boolean;
+}
+
+export interface Played {
+  /** Those that were answered, in order. */
+  readonly calls: readonly RecordedCall[];
+  /** Empty if the conversation came to its end. */
+  readonly waiting: readonly Waiting[];
+  /** What should have been so and was not. */
+  readonly failed: readonly string[];
+  readonly transcript: readonly string[];
+}
+
+/** The time that a model takes for its first word. */
+const THINKING_MS = 1200;
+const TICK_MS = 100;
+const LONGEST_WAIT_MS = 120_000;
+
+class Readers {
+  readonly answered: RecordedCall[] = [];
+  readonly waiting: Waiting[] = [];
+  /** The blocks of all calls, by number. */
+  readonly #seen: { readonly who: string; readonly blocks: readonly string[] }[] = [];
+  readonly #turns = new Map<string, number>();
+  readonly #recording: Recording;
+  readonly #isCarried: boolean;
+
+  constructor(recording: Recording, isCarried: boolean) {
+    this.#recording = recording;
+    this.#isCarried = isCarried;
+  }
+
+  /** Returns the answer, or null: it waits for one. */
+  answer(who: string, input: ModelInput): ReadingAnswer | null {
+    const blocks = blocksOf(input);
+    const reads = this.#readsOf(who, blocks);
+    this.#seen.push({ who, blocks });
+    const turn = this.#turns.get(who) ?? 0;
+    this.#turns.set(who, turn + 1);
+    const known = this.#recording.calls.filter((call) => call.who === who)[turn];
+    const isSame = known !== undefined && isSameText(known, reads);
+    if (known && (isSame || this.#isCarried)) {
+      const isCarried = known.carried === true || !isSame;
+      const { answer } = known;
+      this.answered.push({ ...reads, answer, ...(isCarried && { carried: true as const }) });
+      return answer;
+    }
+    this.waiting.push({ ...reads, input, isStale: known !== undefined });
+    return null;
+  }
+
+  #readsOf(who: string, blocks: readonly string[]): Reads {
+    let keeps = 0;
+    let after: number | null = null;
+    for (const [number, seen] of this.#seen.entries()) {
+      const shared = seen.who === who ? sharedLength(seen.blocks, blocks) : 0;
+      if (shared < Math.max(1, keeps)) continue;
+      keeps = shared;
+      after = number;
+    }
+    return { who, after, keeps, reads: blocks.slice(keeps).flatMap((block) => block.split('\n')) };
+  }
+}
+
+function sharedLength(left: readonly string[], right: readonly string[]): number {
+  const at = left.findIndex((block, index) => block !== right[index]);
+  return at < 0 ? left.length : at;
+}
+
+function isSameText(left: Reads, right: Reads): boolean {
+  return (
+    left.after === right.after &&
+    left.keeps === right.keeps &&
+    left.reads.join('\n') === right.reads.join('\n')
+  );
+}
+
+/** Plays the conversation as far as there are answers. */
+export async function play(
+  { wire, cast, play: script }: Conversation,
+  recording: Recording,
+  isCarried = false,
+): Promise<Played> {
+  const readers = new Readers(recording, isCarried);
+  const done: string[] = [];
+  const failed: string[] = [];
+  const transcript: string[] = [];
+  const parts: StageParts = (environment) => {
+    const crew: Crew = {
+      environment,
+      model: (who) => modelOf(who, readers, environment),
+      takes: (ms, value) =>
+        new Promise((resolve) => {
+          environment.scheduler.schedule(() => resolve(value), ms);
+        }),
+      did: (what) => done.push(what),
+    };
+    return { model: crew.model('lead'), ...cast(crew) };
+  };
+  const stage = await (wire === undefined
+    ? textStage(parts)
+    : wireStage(wire, parts, voiceOf(readers)));
+  let stopped = (): void => {};
+  const stop = new Promise<'stopped'>((resolve) => {
+    stopped = () => resolve('stopped');
+  });
+  const checkWaiting = async (): Promise<void> => {
+    if (readers.waiting.length === 0) return;
+    stopped();
+    await new Promise<never>(() => {});
+  };
+  const person = personOf(stage, { checkWaiting, done, failed, transcript });
+  const ended = await Promise.race([
+    checkWaiting()
+      .then(() => script(person))
+      .then(() => 'ended' as const),
+    stop,
+  ]);
+  if (ended === 'ended') {
+    const { errors, said } = await stage.finish();
+    failed.push(...errors.map((error) => `no error, but ${error}`));
+    transcript.push(...said.slice(heardOf(transcript)).map((text) => `assistant: ${text}`));
+    await stage.close();
+  }
+  return { calls: readers.answered, waiting: readers.waiting, failed, transcript };
+}
+
+function heardOf(transcript: readonly string[]): number {
+  return transcript.filter((line) => line.startsWith('assistant: ')).length;
+}
+
+function personOf(
+  stage: DialogueStage,
+  {
+    checkWaiting,
+    done,
+    failed,
+    transcript,
+  }: {
+    readonly checkWaiting: () => Promise<void>;
+    readonly done: readonly string[];
+    readonly failed: string[];
+    readonly transcript: string[];
+  },
+): Person {
+  const heard = (): readonly string[] =>
+    stage.state.transcript
+      .filter(({ role, text }) => role === 'assistant' && text !== '')
+      .map(({ text }) => text);
+  const note = (): void => {
+    transcript.push(
+      ...heard()
+        .slice(heardOf(transcript))
+        .map((text) => `assistant: ${text}`),
+    );
+  };
+  const waits = async (ms: number): Promise<void> => {
+    for (let left = ms; left > 0; left -= TICK_MS) {
+      await stage.pass(Math.min(TICK_MS, left));
+      await checkWaiting();
+    }
+  };
+  const waitsUntil = async (isSo: () => boolean, maxMs = LONGEST_WAIT_MS): Promise<void> => {
+    for (let waited = 0; waited < maxMs && !isSo(); waited += TICK_MS) await waits(TICK_MS);
+  };
+  return {
+    get state() {
+      return stage.state;
+    },
+    done,
+    said: () => heard().join('\n'),
+    async says(text) {
+      note();
+      transcript.push(`user: ${text}`);
+      await stage.says(text);
+      await checkWaiting();
+    },
+    waits,
+    waitsUntil,
+    isAsked: (words) =>
+      waitsUntil(() =>
+        stage.state.questions.some(
+          ({ state, question }) => state === 'open' && words.test(question),
+        ),
+      ),
+    expect(what, isSo) {
+      if (!isSo) failed.push(what);
+    },
+  };
+}
+
+/** Reads with a delay, as a model does. */
+function modelOf(
+  who: string,
+  readers: Readers,
+  environment: SimulatedEnvironment,
+): LanguageModelV4 {
+  const inputs = new WeakMap<object, ModelInput>();
+  const scripted = scriptedModel({
+    environment,
+    otherwise: async ({ prompt }) => {
+      const answer = readers.answer(who, inputs.get(prompt) ?? { prompt });
+      if (answer === null) return new Promise<never>(() => {});
+      const { text, calls } = answer;
+      return calls === undefined || calls.length === 0
+        ? { text: text ?? '', delayMs: THINKING_MS }
+        : {
+            calls: calls.map(({ name, input }) => ({ name, input })),
+            ...(text === undefined ? {} : { text }),
+            delayMs: THINKING_MS,
+          };
+    },
+  });
+  return {
+    ...scripted,
+    doGenerate(options: LanguageModelV4CallOptions) {
+      inputs.set(options.prompt, options);
+      return scripted.doGenerate(options);
+    },
+    doStream(options: LanguageModelV4CallOptions) {
+      inputs.set(options.prompt, options);
+      return scripted.doStream(options);
+    },
+  };
+}
+
+/** OpenAI Live tells replies apart by pauses. */
+const LIVE_PAUSE_MS = 1000;
+
+function voiceOf(readers: Readers): VoiceResponder {
+  return (turn) => {
+    const answer = readers.answer('voice', inputOfTurn(turn));
+    if (answer === null) return [{ until: new Promise(() => {}) }];
+    const { text = '', calls = [], delegate } = answer;
+    const steps: VoiceStep[] = [
+      { waitMs: turn.model.wire === 'openai-live' ? LIVE_PAUSE_MS : THINKING_MS },
+      ...(text === '' ? [] : [{ say: text }]),
+      ...calls.map(({ name, input }) => ({ call: name, arguments: input })),
+      ...(delegate ? [{ delegate } as const] : []),
+    ];
+    return steps;
+  };
+}
