@@ -27,35 +27,50 @@ export interface OpenClawTaskKind {
 export const openClawLimits = { maxSteps: 12, timeout: 300_000 } as const;
 
 const DOMAINS: readonly (readonly [OpenClawTaskDomain, RegExp])[] = [
-  ['calendar', /\b(calendar|meetings?|appointments?|schedul\w*|events?|invit\w*)\b/i],
+  ['calendar', /\b(calendar|meetings?|appointments?|(re)?schedul\w*|events?|invit\w*)\b/i],
   ['email', /\b(e-?mails?|inbox|gmail|mails?|reply|replies)\b/i],
   ['coding', /\b(cod(e|ing)|bugs?|repo(sitory)?|refactor\w*|tests?|pull requests?|commit\w*)\b/i],
   ['research', /\b(research\w*|look up|find out|search\w*|compare|summari[sz]e)\b/i],
 ];
 const WRITES =
-  /\b(add|accept|archive|book|cancel|change|create|decline|delete|draft|forward|invite|move|remove|reply|reschedule|schedule|send|update|write)\b/i;
+  /\b(add|accept|archive|book|cancel|change|confirm|create|decline|delete|draft|forward|invite|move|remove|reply|reschedule|schedule|send|update|write)\b/i;
+
+/** Words that go on with something: they name no topic of their own. */
+const FOLLOWS_UP =
+  /^(yes|yeah|yep|ok(ay)?|sure|please|go ahead|do (it|that|so)|confirm\w*|cancel|undo|and|also|now)\b|\b(it|that|this|them|those|these|the same)\b/i;
 
 /** Reads what a task is about from its English words. Only tasks of the calendar and of email write. */
 export function openClawTaskKind(words: string): OpenClawTaskKind {
   check('openClawTaskKind(words)', z.string(), words, 'INVALID_ARGUMENT');
   const domain = DOMAINS.find(([, pattern]) => pattern.test(words))?.[0] ?? 'other';
+  return { domain, operation: operationOf(domain, words) };
+}
+
+function operationOf(domain: OpenClawTaskDomain, words: string): OpenClawTaskKind['operation'] {
   const mayWrite = domain === 'calendar' || domain === 'email';
-  return { domain, operation: mayWrite && WRITES.test(words) ? 'write' : 'read' };
+  return mayWrite && WRITES.test(words) ? 'write' : 'read';
 }
 
 /**
  * The plan of a task: its domain is its topic, and a writer has the lock of its domain (`calendar-write:primary`).
- * An argument `thread` of the task is a hint, and names another topic; `resource` names another account.
+ * Words without a domain that go on with something ("yes, confirm it") have the topic of the latest thread. An argument `thread` of the task is a hint, and names another topic; `resource` names another account.
  */
-export function openClawPlan({ args, description }: RelayTask): TaskPlan {
+export function openClawPlan({ args, description }: RelayTask, latestTopic?: string): TaskPlan {
   const words = [description, ...Object.values(args).filter((arg) => typeof arg === 'string')];
-  const { domain, operation } = openClawTaskKind(words.join('\n'));
+  const said = words.join('\n');
   const { thread, resource } = args;
-  const topic = typeof thread === 'string' && thread !== '' ? `hint:${thread}` : domain;
+  const hinted = typeof thread === 'string' && thread !== '' ? `hint:${thread}` : undefined;
+  const named = openClawTaskKind(said);
+  const goesOn = named.domain === 'other' && words.some((one) => FOLLOWS_UP.test(one.trim()));
+  const topic = hinted ?? (goesOn ? latestTopic : undefined) ?? named.domain;
+  const domain = goesOn ? DOMAINS.find(([name]) => name === topic)?.[0] : named.domain;
   const id = typeof resource === 'string' && resource !== '' ? resource : 'primary';
   return {
     ...(topic === 'other' ? {} : { topic }),
-    writes: operation === 'write' ? [`${domain}-write:${id}`] : [],
+    writes:
+      domain !== undefined && operationOf(domain, said) === 'write'
+        ? [`${domain}-write:${id}`]
+        : [],
   };
 }
 

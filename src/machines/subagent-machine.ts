@@ -180,12 +180,13 @@ export const subagentMachine = subagentSetup.createMachine({
             'beginStep',
             {
               type: 'startActivity',
-              params: ({ context: { id, step, reading: messageIds, isFinal: final } }) =>
+              params: ({ context: { id, step, maxSteps, reading: messageIds, isFinal: final } }) =>
                 activity('modelStep', {
                   id,
                   step,
                   messageIds,
                   final,
+                  last: step > 1 && step >= maxSteps,
                 }),
             },
           ],

@@ -216,6 +216,8 @@ export interface ModelStepInput {
   readonly messageIds: readonly string[];
   /** Without tools: the text of this step is the result. */
   readonly final: boolean;
+  /** No step follows it, and at least one came before. */
+  readonly last: boolean;
 }
 
 export interface ToolCallsInput {

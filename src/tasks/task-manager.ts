@@ -81,6 +81,7 @@ class Manager implements TaskManager {
   /** The sessions, numbered. */
   readonly #scopes = new WeakMap<object, number>();
   #scopeCount = 0;
+  readonly #latestTopics = new WeakMap<object, string>();
 
   constructor(options: TaskManagerOptions) {
     const { name, capabilities } = options.relay;
@@ -108,6 +109,7 @@ class Manager implements TaskManager {
     const plan = this.#planOf(task);
     const { writes = [], relay = this.options.relay } = plan;
     const topic = task === undefined ? null : (plan.topic ?? null);
+    if (task && topic !== null) this.#latestTopics.set(task.scope, topic);
     const giveBack = await this.#queue.acquire(
       { topic: topic === null ? null : this.#keyOf(task?.scope, topic), writes },
       {
@@ -141,7 +143,11 @@ class Manager implements TaskManager {
   #planOf(task: RelayTask | undefined): TaskPlan {
     const { plan, relay } = this.options;
     if (!plan || task === undefined) return {};
-    const given = check('taskManager({ plan }) returned', planSchema, plan(task)) as TaskPlan;
+    const given = check(
+      'taskManager({ plan }) returned',
+      planSchema,
+      plan(task, this.#latestTopics.get(task.scope)),
+    ) as TaskPlan;
     const { capabilities } = relay;
     const other = given.relay?.capabilities ?? capabilities;
     const differs = Object.entries(capabilities).find(
@@ -231,6 +237,8 @@ class Manager implements TaskManager {
     this.#threads.push(thread);
     const giveUp = async (given: Thread): Promise<void> => {
       this.#forget(given);
+      if (this.#latestTopics.get(given.scope) === given.topic)
+        this.#latestTopics.delete(given.scope);
       await given.relay.discard?.(given.owner);
     };
     const expire = (): void => void giveUp(thread).catch(report);

@@ -30,8 +30,11 @@ export interface TaskPlan {
 export interface TaskManagerOptions {
   /** The agent that does the tasks. */
   readonly relay: Relay;
-  /** Returns how a task is to be treated; called again when it is taken up. @defaultValue none has a topic or locks */
-  readonly plan?: (task: RelayTask) => TaskPlan;
+  /**
+   * Returns how a task is to be treated; called again when it is taken up. `latestTopic` is the topic of the session's
+   * task before it, until its thread is given up. @defaultValue none has a topic or locks
+   */
+  readonly plan?: (task: RelayTask, latestTopic?: string) => TaskPlan;
   /** @defaultValue 10 */
   readonly maxRunning?: number;
   /** The time that a task waits for its turn before it fails, in milliseconds. @defaultValue no limit */

@@ -1,6 +1,6 @@
 // The relay tools and the task manager of the superseded systems, under their names.
 
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import {
   askClaude,
   looksLikeQuestion,
@@ -157,6 +157,8 @@ describe('[B80 B81 B82] the task manager of OpenClaw', () => {
     ['Fix the bug, and write tests', 'coding', 'read'],
     ['Find out who won', 'research', 'read'],
     ['Sing', 'other', 'read'],
+    ['confirm that reschedule', 'calendar', 'write'],
+    ['Rescheduling is fine', 'calendar', 'read'],
   ] as const)('%s: %s, %s', (words, domain, operation) => {
     expect(openClawTaskKind(words)).toEqual({ domain, operation });
   });
@@ -169,6 +171,18 @@ describe('[B80 B81 B82] the task manager of OpenClaw', () => {
       writes: ['calendar-write:work'],
     });
     expect(openClawPlan({ ...task, description: 'Sing' })).toEqual({ writes: [] });
+  });
+
+  it.each([
+    ['yes, confirm it', 'calendar', { topic: 'calendar', writes: ['calendar-write:primary'] }],
+    ['Go ahead.', 'email', { topic: 'email', writes: [] }],
+    ['confirm that reschedule', 'email', { topic: 'calendar', writes: ['calendar-write:primary'] }],
+    ['yes, confirm it', 'hint:t1', { topic: 'hint:t1', writes: [] }],
+    ['yes, confirm it', undefined, { writes: [] }],
+    ['Sing', 'calendar', { writes: [] }],
+  ])('plans "%s" after a task of %s', (words, latestTopic, plan) => {
+    const task = { toolName: 'ask', description: 'Execute tool: ask', args: { words }, scope: {} };
+    expect(openClawPlan(task, latestTopic)).toEqual(plan);
   });
 
   test('its manager and limits', () => {

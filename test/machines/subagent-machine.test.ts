@@ -87,7 +87,7 @@ describe('a subagent by example', () => {
     expect(stage.told()).toEqual([['requestSlot', { id: 'ride', resumed: true }]]);
     stage.send({ type: 'slot.granted' });
     expect(stage.told()).toEqual([
-      ['modelStep', { id: 'ride', step: 2, messageIds: [], final: false }],
+      ['modelStep', { id: 'ride', step: 2, messageIds: [], final: false, last: false }],
     ]);
     stage.send({ type: 'model.responded', step: 2, calls: [] });
     expect(stage.actor.getSnapshot().output).toEqual({ status: 'completed', steps: 2 });

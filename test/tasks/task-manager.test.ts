@@ -1,6 +1,6 @@
 // Tasks of an external agent under the rules of a manager (TASK-MANAGER-1..3, MANAGED-1, 2).
 
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { createRuntime, type GivenAnswer, type SubagentConfig } from '../../src/index.ts';
 import { runSubagent } from '../../src/actors/subagents/run-subagent.ts';
 import { memoryJournal } from '../../src/actors/runtime/memory-journal.ts';
@@ -153,6 +153,25 @@ describe('[B79 B80] threads', () => {
       ['task-1', undefined],
       ['task-2', undefined],
     ]);
+  });
+
+  it('names the latest topic of the session to the plan, until its thread is given up', async () => {
+    const given: (string | undefined)[] = [];
+    const { done, environment } = manual({
+      threadTtlMs: 60_000,
+      plan: ({ args }, latestTopic) => {
+        given.push(latestTopic);
+        return args;
+      },
+    });
+    await done({ topic: 'mail' });
+    await done({}, { of: {} });
+    await done();
+    await done({ topic: 'calendar' });
+    await done();
+    await environment.advance(60_000);
+    await done();
+    expect(given).toEqual([undefined, undefined, 'mail', 'mail', 'calendar', undefined]);
   });
 
   test('a task that fails makes no thread, and leaves that of its topic as it was (TASK-MANAGER-2)', async () => {

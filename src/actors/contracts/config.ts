@@ -96,7 +96,7 @@ export interface SubagentConfig {
    * @defaultValue 'auto'
    */
   readonly structured?: 'auto' | 'off';
-  /** The part of the conversation that it gets. @defaultValue 'snapshot' */
+  /** The part of the conversation that it gets. @defaultValue 'snapshot'; 'none' with `relay` */
   readonly context?: 'snapshot' | 'none' | 'summary' | 'recent' | 'fork';
   /**
    * Tells it about earlier work in the conversation: the entries of working memory that its arguments name

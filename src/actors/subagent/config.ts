@@ -39,8 +39,11 @@ export const defaultSubagentOptions = {
   onHung: 'mark',
 } as const satisfies Partial<SubagentConfig>;
 const defaultRetry: RetryOptions = { maxAttempts: 3, baseDelayMs: 1000 };
-/** Another agent works for longer: each of its tools, and each question, is a step. */
-const relayDefaults = { maxSteps: 1000, interactive: true } as const;
+/**
+ * Another agent works for longer: each of its tools, and each question, is a step. Others run it, so that it
+ * reads the task, and no conversation, facts or sibling tasks unless the configuration names them.
+ */
+const relayDefaults = { maxSteps: 1000, interactive: true, context: 'none' } as const;
 /** Options for a model of our own. */
 const NOT_WITH_RELAY = [
   'tools',

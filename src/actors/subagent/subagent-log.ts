@@ -42,6 +42,9 @@ const UNREAD_FIRST = 'Not run: a message came first. Read it, then decide again.
 const HAND_IN_NOW = note(
   sentence`What you may use is used up. This is your last answer, and you cannot call tools. Hand in what you have so far, and say what is missing.`,
 );
+const LAST_STEP = note(
+  sentence`This is your last step: no other tool runs after it. Hand in what you have found so far, and say what is missing.`,
+);
 const FROM_ABOVE = sentence`MESSAGE from the agent that you work for: do as it says.`;
 
 interface OpenCall extends ModelCall {
@@ -243,6 +246,13 @@ export class SubagentLog {
   get handIn(): ModelMessage {
     const content = (this.#notes ?? unmarkedNotes).text(HAND_IN_NOW, 'hand in');
     return { role: 'user', content };
+  }
+
+  /** Returns the prompt of a step. Only that of the last step says so: later prompts do not have its note. */
+  prompt(isLast: boolean): readonly ModelMessage[] {
+    if (!isLast) return this.#messages;
+    const content = (this.#notes ?? unmarkedNotes).text(LAST_STEP, 'last step');
+    return [...this.#messages, { role: 'user', content }];
   }
 
   /** Records the words and results of an event. `before` is the snapshot of the machine before it. */

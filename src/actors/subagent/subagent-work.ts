@@ -353,9 +353,10 @@ export class SubagentWork {
   }
 
   /** Begins the model call after a turn of the event loop: audio goes first. */
-  #think(activity: Activity, instance: Instance, { final }: ModelStepInput): void {
-    const { messages } = this.#worker.log;
+  #think(activity: Activity, instance: Instance, { final, last }: ModelStepInput): void {
     const budget = this.#ports.budgetOf(this.#worker);
+    const isLast = last && !final && instance.tools.modelTools !== undefined;
+    const messages = this.#worker.log.prompt(isLast);
     const thinking = { activity, instance, messages, final, budget };
     const loop = this.#loop;
     this.#host.environment.scheduler.yieldThen(

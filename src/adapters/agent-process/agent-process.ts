@@ -266,7 +266,8 @@ function isAlive(pid: number, startedAt: string | null): boolean {
  * @throws {ConfigurationError} `CANNOT_OPEN` if it belongs to another user.
  */
 export function ownFolder(...parts: readonly string[]): string {
-  const base = join(tmpdir(), `offstage-acp-${userInfo().username}`);
+  // By number: a container may run under one that has no name.
+  const base = join(tmpdir(), `offstage-acp-${process.getuid?.() ?? userInfo().username}`);
   mkdirSync(base, { recursive: true, mode: 0o700 });
   const { uid } = lstatSync(base);
   if (process.getuid && uid !== process.getuid())

@@ -1,7 +1,7 @@
 // How runs end, and what is kept of them (P1): steps, time, cancellation, models that fail.
 
 import { APICallError } from 'ai';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
 import type { Outcome } from '../../../src/index.ts';
 import type { Script } from '../../../src/testing/index.ts';
@@ -46,6 +46,35 @@ describe('SUBAGENT-MACHINE-7: the step limit', () => {
     expect((await outcome({ maxSteps, tools: { count: simpleTool(() => 1) } })).status).toBe(
       status,
     );
+  });
+
+  it.each(['turn', 'tool'] as const)(
+    'says to the model that a step is the last, and keeps what it hands in (completion: %s)',
+    async (completion) => {
+      const { outcome, prompts } = subagentRuns(
+        steps(
+          calls(['count']),
+          completion === 'turn'
+            ? say('found 1; the rest is missing')
+            : calls(['complete_task', { result: 'found 1; the rest is missing' }]),
+        ),
+      );
+      const tools = { count: simpleTool(() => 1) };
+      expect(await outcome({ maxSteps: 2, tools, completion })).toMatchObject({
+        status: 'completed',
+        output: 'found 1; the rest is missing',
+      });
+      const said = prompts.map((prompt) =>
+        JSON.stringify(prompt).includes('This is your last step'),
+      );
+      expect(said).toEqual([false, true]);
+    },
+  );
+
+  it('leaves a run of one step its tool choice', async () => {
+    const { outcome, prompts } = subagentRuns(steps(say('done')));
+    await outcome({ maxSteps: 1, tools: { count: simpleTool(() => 1) } });
+    expect(JSON.stringify(prompts)).not.toContain('This is your last step');
   });
 
   test('questions of the last step are not asked', async () => {

@@ -1,11 +1,14 @@
 // A subagent whose work an agent of somebody else does (RELAY-LOOP-1..5): the same states, approvals, limits and
 // ledger, and recovery by what the agent is able to do.
 
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
+import { z } from 'zod';
 import {
   createRuntime,
   createSubagentService,
   defineSubagent,
+  defineTool,
+  TextSession,
   type GivenAnswer,
 } from '../../../src/index.ts';
 import {
@@ -15,6 +18,7 @@ import {
 import { memoryJournal } from '../../../src/actors/runtime/memory-journal.ts';
 import {
   actsPrompt,
+  scriptedModel,
   scriptedRelay,
   simulatedEnvironment,
   type RelayAct,
@@ -818,5 +822,48 @@ describe('what a session leaves behind', () => {
     opening.resolve();
     await environment.settle();
     expect(releases).toEqual(['suspended']);
+  });
+});
+
+describe('what the agent reads', () => {
+  it.each([
+    ['no conversation, facts or sibling tasks by default', {}, false],
+    ['the conversation and facts that its configuration names', { context: 'snapshot' }, true],
+  ] as const)('is the task, and %s', async (_, named, readsConversation) => {
+    const relay = scriptedRelay({ script: () => [{ say: 'The bug is fixed.' }] });
+    const session = new TextSession({
+      environment: simulatedEnvironment(),
+      model: scriptedModel([
+        { text: 'Noted.' },
+        { calls: [{ name: 'ask_coder', input: { task: 'fix it' } }] },
+        { text: 'On it.' },
+        { text: 'It is fixed.' },
+      ]),
+      agents: [
+        {
+          name: 'lead',
+          instructions: 'You talk.',
+          tools: [
+            defineTool({
+              name: 'ask_coder',
+              description: 'Gives a task to the coder.',
+              parameters: z.object({ task: z.string() }),
+              execution: 'background',
+            }),
+          ],
+        },
+      ],
+      subagentConfigs: {
+        ask_coder: { name: 'coder', instructions: 'You write code.', relay, ...named },
+      },
+    });
+    await session.start();
+    await session.sendText('My pin is 1234.');
+    await session.sendText('Fix it');
+    await session.nextResult();
+    const prompt = relay.told.find(({ type }) => type === 'prompt');
+    expect(JSON.stringify(prompt)).toContain('fix it');
+    expect(JSON.stringify(prompt).includes('1234')).toBe(readsConversation);
+    await session.close();
   });
 });

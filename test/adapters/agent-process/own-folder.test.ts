@@ -1,0 +1,22 @@
+// The folder of a user whose number has no entry in passwd, as in a container with `--user 12345`.
+
+import { existsSync, rmSync } from 'node:fs';
+import type * as os from 'node:os';
+import { expect, it, vi } from 'vitest';
+import { ownFolder } from '../../../src/adapters/agent-process/agent-process.ts';
+
+vi.mock('node:os', async (importOriginal) => ({
+  ...(await importOriginal<typeof os>()),
+  // The words of Node.js: https://nodejs.org/api/os.html#osuserinfooptions
+  userInfo() {
+    throw new Error(
+      'A system error occurred: uv_os_get_passwd returned ENOENT (no such file or directory)',
+    );
+  },
+}));
+
+it.skipIf(process.platform === 'win32')('makes a folder for a user that has no name', () => {
+  const folder = ownFolder('test-own-folder');
+  expect(existsSync(folder)).toBe(true);
+  rmSync(folder, { recursive: true });
+});
