@@ -610,10 +610,11 @@ export function refusalError(refusal: ProviderRefusal): Error {
 export type RulesOption = boolean | readonly ProviderApi[];
 
 /**
- * Rules that hold for one API alone, whose models give ids and messages that suit it: they apply where that
- * API is named.
+ * Rules that hold for one API alone, whose models give ids and messages that suit it, or whose package leaves out what it
+ * refuses (calls of a prompt without tools, with a warning): they apply where that API is named.
  */
 const ONLY_IF_NAMED: ReadonlySet<string> = new Set([
+  'bedrock tools-for-calls',
   'bedrock first-message',
   'mistral user-after-result',
   'mistral call-id',
