@@ -27,6 +27,7 @@ const NOTHING_USED = usageOfBoth(NO_LEAD_USAGE, NO_USAGE);
 /** The state of a client that knows nothing yet. */
 export const emptySessionState: SessionState = Object.freeze({
   connection: 'created',
+  outage: null,
   floor: 'nobody',
   agent: null,
   transcript: [],
@@ -72,7 +73,8 @@ const lists = {
 /** Returns the state after an event; the same object if the event does not concern it. */
 export function applySessionEvent(state: SessionState, event: SessionEvent): SessionState {
   const { type } = event;
-  if (type === 'connection.changed') return { ...state, connection: event.state };
+  if (type === 'connection.changed')
+    return { ...state, connection: event.state, outage: event.outage ?? null };
   if (type === 'floor.changed') return { ...state, floor: event.floor };
   if (type === 'agent.entered') return { ...state, agent: event.agentName };
   if (type === 'usage.changed') return { ...state, usage: event.usage };

@@ -89,6 +89,8 @@ export {
   DEFAULT_TRANSFER_TIMEOUT_MS,
   floorOf,
   gateIsOpen,
+  outageOf,
+  restMs,
   sessionMachine,
   type SessionInput,
   type SessionMachineEvent,

@@ -1,6 +1,6 @@
 // One conversation: five regions side by side.
 //
-//   connection  created → connecting → active ⇄ reconnecting / transferring → closing → closed
+//   connection  created → connecting → active ⇄ reconnecting / resting / refused / transferring → closing → closed
 //   client      detached ⇄ attached            is a client there?
 //   user        silent → speaking → settling → silent
 //   model       idle ⇄ generating ⇄ waiting    for a tool, in the middle of its turn
@@ -18,7 +18,9 @@
 //       the user silent, the model idle or waiting, the playout drained.
 //   SESSION-3. Another connection, for whatever reason, discards what the old one was in the middle of
 //       (generation), never the state of the user's device (playout and speech are reported anew).
-//   SESSION-4. After `maxReconnects` failed reconnects in a row the session closes and reports the reason.
+//   SESSION-4. After `maxReconnects` failed reconnects in a row the session rests, and after an error that no attempt
+//       can change it is refused. It reports the reason, and everything except the connection goes on. A
+//       session that was never connected closes instead: it has no work to keep.
 //   SESSION-5. A transfer that was begun ends once: done, or failed, after `transferTimeoutMs` at the latest.
 //       Its end closes nothing, and a late event of another transfer changes nothing.
 //   SESSION-6. A connection that is not ready after `connectTimeoutMs` is given up, like one that failed.
@@ -28,8 +30,11 @@
 //       silent. A session that was closing continues to close.
 //  SESSION-10. A model that waits for a tool has the floor and its turn continues, but a due item may be said
 //       meanwhile: the gate does not wait for the tool.
+//  SESSION-11. A resting session connects again after a pause that grows up to `MAX_REST_FACTOR` times the first
+//       one; a refused one only when it is asked to, or a client attaches.
 
-import { assign, setup, type SnapshotFrom } from 'xstate';
+import { and, assign, setup, type SnapshotFrom } from 'xstate';
+import { backoffMs } from './backoff.ts';
 import {
   activities,
   deadline,
@@ -59,9 +64,16 @@ export interface SessionInput {
 export const DEFAULT_CONNECT_TIMEOUT_MS = 30_000;
 export const DEFAULT_TRANSFER_TIMEOUT_MS = 30_000;
 
+/** The longest pause of a resting session, as a multiple of its first one. */
+export const MAX_REST_FACTOR = 10;
+/** Failures of a resting session after which its pause grows no more: it doubles with each. */
+const COUNTED_RESTS = 4;
+
 type SessionFact =
   | { readonly type: 'session.start' }
   | { readonly type: 'session.close' }
+  /** A session that rests or is refused is to connect now. */
+  | { readonly type: 'session.reconnect' }
   /**
    * Another process continues the session: no client is attached, the transport is not connected, all are
    * silent.
@@ -117,9 +129,11 @@ type Lost = Pick<
 >;
 
 interface SessionContext extends Required<SessionInput> {
-  /** Failed connections in a row. */
+  /** Failed connections in a row, as far as they make a pause longer. */
   readonly failures: number;
   readonly error: Failure | null;
+  /** It was connected, here or in an earlier process: it may have work to keep. */
+  readonly hasBegun: boolean;
   /** The transfer under way. */
   readonly transferId: string | null;
   readonly connectBy: number;
@@ -135,7 +149,25 @@ const countLost = {
   params: ({ event }: { event: Lost }) => event,
 } as const;
 
-/** A connection that is not ready in time has failed; that took long enough to try again at once. */
+/**
+ * Returns the pause after another failure if the session rests then, in milliseconds; null: it reconnects.
+ * @param firstMs The first pause.
+ * @param jitter Uniform in [0, 1): takes away up to half of it.
+ */
+export function restMs(
+  { failures, maxReconnects }: Pick<SessionContext, 'failures' | 'maxReconnects'>,
+  firstMs: number,
+  jitter: number,
+): number | null {
+  if (failures < maxReconnects) return null;
+  const pauses = { baseDelayMs: firstMs, maxDelayMs: firstMs * MAX_REST_FACTOR };
+  return backoffMs(pauses, failures - maxReconnects + 1, jitter);
+}
+
+/**
+ * A connection that is not ready in time has failed. That took long enough to try again at once; a resting session
+ * waits as long as it has tried, and longer each time.
+ */
 const countNotReady = {
   type: 'countFailure',
   params: ({ context, event }: { context: SessionContext; event: Stamped }): Lost => ({
@@ -145,22 +177,41 @@ const countNotReady = {
       message: `The connection was not ready after ${context.connectTimeoutMs} ms`,
       retryable: true,
     },
-    retryInMs: 0,
+    retryInMs: restMs(context, context.connectTimeoutMs, 0) ?? 0,
   }),
 } as const;
+
+const byLoss = ({ event }: { event: Lost }): Lost => event;
 
 /** The transitions after the connection is lost, in every state that has one. */
 const lost = [
   {
-    guard: { type: 'mayReconnect', params: ({ event }: { event: Lost }) => event },
+    guard: { type: 'mayReconnect', params: byLoss },
     target: 'reconnecting',
     actions: countLost,
   },
+  {
+    guard: { type: 'mayRetry', params: byLoss },
+    target: 'resting',
+    actions: countLost,
+  },
+  { guard: 'hasBegun', target: 'refused', actions: countLost },
   { target: 'closing', actions: countLost },
 ] as const;
 
 /** Connections and clients of an earlier process are gone. */
-const backToStart = { target: 'created', actions: 'forgetFailures' } as const;
+const backToStart = { target: 'created', actions: ['forgetFailures', 'begin'] } as const;
+
+/** The transitions of a session without a connection that is not being opened. */
+const atRest = {
+  // The user is back, or the app knows more.
+  'client.attached': 'connecting',
+  'session.reconnect': 'connecting',
+  'session.close': { target: 'closing', actions: 'forgetFailures' },
+  'session.recovered': backToStart,
+  // The pauses go on growing where they were.
+  'session.woken': 'created',
+} as const;
 
 /** Reports how the transfer under way has ended. */
 function transferEnded<E>(
@@ -209,11 +260,12 @@ export const sessionMachine = setup({
     ...activities<Deadline>(),
     ...effects,
     countFailure: assign(({ context }, { at, error, retryInMs }: Lost) => ({
-      failures: context.failures + 1,
+      failures: Math.min(context.failures + 1, context.maxReconnects + COUNTED_RESTS),
       error,
       reconnectAt: at + (retryInMs ?? 0),
     })),
     forgetFailures: assign({ failures: 0, error: null }),
+    begin: assign({ hasBegun: true }),
     beginToCount: assign(({ context, event }) => ({
       detachedUntil: event.at + (context.detachGraceMs ?? 0),
     })),
@@ -222,6 +274,11 @@ export const sessionMachine = setup({
     isPatient: ({ context }) => context.detachGraceMs === null,
     mayReconnect: ({ context }, { retryInMs }: Lost) =>
       retryInMs !== null && context.failures < context.maxReconnects,
+    mayRetry: ({ context }, { retryInMs }: Lost) => retryInMs !== null && context.hasBegun,
+    hasBegun: ({ context }) => context.hasBegun,
+    isNotReady: ({ context, event }) =>
+      event.type === 'deadline.connect' && event.dueAt === context.connectBy,
+    mayReconnectNow: ({ context }) => context.failures < context.maxReconnects,
   },
 }).createMachine({
   id: 'session',
@@ -234,6 +291,7 @@ export const sessionMachine = setup({
     detachGraceMs: input?.detachGraceMs ?? null,
     failures: 0,
     error: null,
+    hasBegun: false,
     transferId: null,
     connectBy: 0,
     transferBy: 0,
@@ -248,7 +306,13 @@ export const sessionMachine = setup({
     connection: {
       initial: 'created',
       states: {
-        created: { on: { 'session.start': 'connecting', 'session.close': 'closing' } },
+        created: {
+          on: {
+            'session.start': 'connecting',
+            // It may have slept while it rested.
+            'session.close': { target: 'closing', actions: 'forgetFailures' },
+          },
+        },
         connecting: {
           entry: [
             { type: 'connect', params: ({ context }) => ({ attempt: context.failures + 1 }) },
@@ -264,13 +328,17 @@ export const sessionMachine = setup({
             'transport.lost': lost,
             'deadline.connect': [
               {
-                guard: ({ context, event }) =>
-                  event.dueAt === context.connectBy && context.failures < context.maxReconnects,
+                guard: and(['isNotReady', 'mayReconnectNow']),
                 target: 'reconnecting',
                 actions: [{ type: 'hangUp', params: {} }, countNotReady],
               },
               {
-                guard: ({ context, event }) => event.dueAt === context.connectBy,
+                guard: and(['isNotReady', 'hasBegun']),
+                target: 'resting',
+                actions: [{ type: 'hangUp', params: {} }, countNotReady],
+              },
+              {
+                guard: 'isNotReady',
                 target: 'closing',
                 actions: [{ type: 'hangUp', params: {} }, countNotReady],
               },
@@ -281,7 +349,7 @@ export const sessionMachine = setup({
         },
         active: {
           tags: ['connected'],
-          entry: 'forgetFailures',
+          entry: ['forgetFailures', 'begin'],
           on: {
             'transport.lost': lost,
             'transport.renewing': 'connecting',
@@ -364,6 +432,24 @@ export const sessionMachine = setup({
             'session.recovered': backToStart,
           },
         },
+        // No connection can be had now. Subagents work on; results and questions wait.
+        resting: {
+          entry: {
+            type: 'startActivity',
+            params: ({ context }) =>
+              deadline('deadline.reconnect', context.reconnectAt, 'reconnect'),
+          },
+          exit: stopActivity('deadline', 'reconnect'),
+          on: {
+            ...atRest,
+            'deadline.reconnect': {
+              guard: ({ context, event }) => event.dueAt === context.reconnectAt,
+              target: 'connecting',
+            },
+          },
+        },
+        // Another attempt of its own would fail for the same reason.
+        refused: { on: atRest },
         closing: {
           entry: [
             assign(({ context, event }) => ({ closeBy: event.at + context.closeGraceMs })),
@@ -517,6 +603,15 @@ export const sessionMachine = setup({
 });
 
 export type SessionSnapshot = SnapshotFrom<typeof sessionMachine>;
+
+/** Returns the last failure of the connection and when it is tried again; null: there is a connection, or none failed. */
+export function outageOf(snapshot: SessionSnapshot) {
+  const { error, reconnectAt } = snapshot.context;
+  if (!error) return null;
+  const { code, message } = error;
+  const isTried = ['reconnecting', 'resting'].includes(snapshot.value.connection);
+  return { code, message, retryAt: isTried ? reconnectAt : null };
+}
 
 /** Tells whether the outbox may say something now. (It waits for a pause on top of this.) */
 export function gateIsOpen(snapshot: SessionSnapshot): boolean {

@@ -104,6 +104,8 @@ export type WaitCause =
   | 'connection'
   /** It is tried again, at `until`: the connection, a source, or the invocation for an event. */
   | 'retry'
+  /** The connection to the voice model is refused: another attempt has to be asked for. */
+  | 'refusal'
   /** The other agent leads. */
   | 'transfer'
   /** The subagents of a session that closes have stopped. */
@@ -309,6 +311,18 @@ function gateWhy(state: OfSession): Why | null {
       cause: 'retry',
       until: reconnectAt,
       sentence: `disconnected: tried again ${inTime(state, reconnectAt)} (${failures} of ${maxReconnects})`,
+    };
+  const reason = session.context.error ? ` (${session.context.error.code})` : '';
+  if (connection === 'resting')
+    return {
+      cause: 'retry',
+      until: reconnectAt,
+      sentence: `no connection can be had${reason}: tried again ${inTime(state, reconnectAt)}`,
+    };
+  if (connection === 'refused')
+    return {
+      cause: 'refusal',
+      sentence: `the connection is refused${reason}: tried again when a client attaches, the user types, or the app says so`,
     };
   if (connection === 'transferring')
     return {

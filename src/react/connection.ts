@@ -105,6 +105,8 @@ const sessions: Readonly<
   active: ['good', 'Connected'],
   connecting: ['busy', '% is coming'],
   reconnecting: ['busy', '% is reconnecting'],
+  resting: ['bad', '% cannot be reached now'],
+  refused: ['bad', '% cannot be reached'],
   transferring: ['busy', '% hands over to another'],
   suspended: ['busy', 'The session goes on elsewhere'],
   closing: ['bad', 'The session is over'],

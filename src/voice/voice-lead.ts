@@ -17,7 +17,7 @@ import type { Shown } from '../actors/runtime/hosting.ts';
 import { reportUsage } from '../actors/session/lead/lead-usage.ts';
 import type { LeadSession } from '../actors/session/lead/lead-session.ts';
 import type { ShownImage } from '../actors/session/questions/shown-image.ts';
-import { backoffMs, type Failure } from '../machines/index.ts';
+import { backoffMs, restMs, type Failure } from '../machines/index.ts';
 import { ConfigurationError } from '../values/errors.ts';
 import type { AudioFrame } from './audio/audio-frame.ts';
 import type { ConnectionClosed } from './connection/connection.ts';
@@ -34,6 +34,8 @@ import { Turns, type TurnsOptions } from './turns/turns.ts';
 
 /** A client that will attach has done so by then. */
 const UNATTENDED_MS = 10_000;
+/** The shortest pause of a resting session, also where the app reconnects without any. */
+const MIN_REST_MS = 1000;
 
 export interface VoiceLeadOptions extends Omit<TurnsOptions, 'capabilities'> {
   readonly transport: Transport;
@@ -92,6 +94,14 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
   connect(): void {
     this.#turns.listening.reset();
     this.#connections.connect(this.configuration);
+  }
+
+  /** Connects now if no connection is being opened, after an outage. */
+  reconnect(): void {
+    const { unit } = this.#core;
+    const { connection } = unit.session.snapshot.value;
+    if (connection === 'resting' || connection === 'refused')
+      this.#core.receive('session', { type: 'session.reconnect' });
   }
 
   hangUp(): void {
@@ -192,6 +202,7 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
   }
 
   heardUser(utterance: Utterance): void {
+    this.reconnect();
     this.#turns.heardUser(utterance);
   }
 
@@ -270,12 +281,15 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
 
   connectionLost({ reason, retryable, code }: ConnectionClosed): void {
     const { host, unit } = this.#core;
-    const { failures } = unit.session.snapshot.context;
     this.#modelLost();
     this.#turns.callsLost();
     const { transport, reconnectDelayMs, maxReconnectDelayMs } = this.#options;
+    const { context } = unit.session.snapshot;
+    const jitter = host.environment.random.next();
     const limits = { baseDelayMs: reconnectDelayMs, maxDelayMs: maxReconnectDelayMs };
-    const delayMs = backoffMs(limits, failures + 1, host.environment.random.next());
+    const delayMs =
+      restMs(context, Math.max(maxReconnectDelayMs, MIN_REST_MS), jitter) ??
+      backoffMs(limits, context.failures + 1, jitter);
     this.#core.receive('session', {
       type: 'transport.lost',
       error: {

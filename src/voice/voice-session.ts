@@ -50,7 +50,11 @@ export interface VoiceOptions {
   readonly maxAttempts: number;
   /** Time allowed for a transcript after the utterance, in milliseconds. @defaultValue 5000 */
   readonly settleTimeoutMs: number;
-  /** Consecutive failed connections after which the session gives up. @defaultValue 5 */
+  /**
+   * Consecutive failed reconnects after which the session rests: subagents work on, results and questions wait, and
+   * the pauses grow from `maxReconnectDelayMs` to ten times as much. A session that was never connected ends instead.
+   * @defaultValue 5
+   */
   readonly maxReconnects: number;
   /** Delay before the first reconnect, in milliseconds; doubles with each attempt. @defaultValue 1000 */
   readonly reconnectDelayMs: number;
@@ -321,6 +325,16 @@ export class VoiceSession extends BaseSession {
     checkImage(image);
     this.checkRoom();
     return this.#lead.showImage(image);
+  }
+
+  /**
+   * Connects now while `connection` is `resting` or `refused`; does nothing otherwise. For an app that knows
+   * that its provider is back, or that has renewed the key of its transport.
+   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal.
+   */
+  reconnect(): void {
+    this.checkRoom();
+    this.#lead.reconnect();
   }
 
   override attach(): () => void {

@@ -19,8 +19,10 @@ describe('every state of a session', () => {
   test('SESSION-3: a reconnect forgets what the connection did, not what the device does', () =>
     holds(report, 'SESSION-3'));
 
-  test('[B71 B88] SESSION-4: a dead line closes it after some tries, and it says why', () =>
+  test('[B71 B88] SESSION-4: keeps its work when no connection can be had, and says why', () =>
     holds(report, 'SESSION-4'));
+
+  test('SESSION-11: connects again later, or when it is asked', () => holds(report, 'SESSION-11'));
 
   test('[B69 BW28] SESSION-5: a transfer ends once, by itself at last, and closes nothing', () => {
     holds(report, 'SESSION-5');
@@ -85,7 +87,7 @@ describe('a session by example', () => {
     expect(now()).toEqual(['nobody', true]);
   });
 
-  test('it comes back after a lost connection, and gives up after two failed tries', async () => {
+  test('it comes back after a lost connection, and rests after two failed tries, for longer each time', async () => {
     const stage = active();
     for (const attempt of [2, 3]) {
       stage.send({ type: 'transport.lost', error, retryInMs: 250 });
@@ -93,11 +95,21 @@ describe('a session by example', () => {
       expect(stage.told()).toEqual([['connect', { attempt }]]);
     }
     stage.send({ type: 'transport.lost', error, retryInMs: 250 });
-    expect(stage.told()).toEqual([['stopSubagents', {}]]);
-    stage.send({ type: 'subagents.ended' });
+    expect(stage.actor.getSnapshot().value.connection).toBe('resting');
+    for (const pauseMs of [
+      250,
+      ...[2, 4, 8].map((times) => times * sessionInput.connectTimeoutMs),
+    ]) {
+      expect(stage.told()).toEqual([]);
+      await stage.wait(pauseMs);
+      await stage.wait(sessionInput.connectTimeoutMs);
+      expect(stage.told().map(([name]) => name)).toEqual(['connect', 'hangUp']);
+    }
+    stage.send({ type: 'session.close' }).send({ type: 'subagents.ended' });
     expect(stage.told()).toEqual([
+      ['stopSubagents', {}],
       ['disconnect', {}],
-      ['ended', { error }],
+      ['ended', { error: null }],
     ]);
   });
 

@@ -155,7 +155,7 @@ describe('each subject of each state has a cause, and the true one', patience, (
     // `floor` is only seen while messages are under way, which they are not between two entries.
     expect([...seen].toSorted().join(' ')).toBe(
       'acknowledgement admission agent answer children client connection end event hearing job lead_reply lead_tool model ' +
-        'model_silence new_attempt pause playout preparation release reminder result retry run_slot screen siblings source start ' +
+        'model_silence new_attempt pause playout preparation refusal release reminder result retry run_slot screen siblings source start ' +
         'task_giver telling tools transfer turn user user_silence user_words validation wake',
     );
   });

@@ -3,6 +3,8 @@
 
 import { jsonSchema } from 'ai';
 import { describe, expect, test } from 'vitest';
+import { createRuntime, memoryJournal } from '../../src/index.ts';
+import { simulatedEnvironment } from '../../src/testing/index.ts';
 import { FakeTransport } from '../support/fake-transport.ts';
 import { gatedJournal } from '../support/journals.ts';
 import { calls, say, steps } from '../support/subagent-runs.ts';
@@ -15,13 +17,11 @@ const asking = (question: string) => ({
 });
 
 describe('a connection that is lost', () => {
-  test('[B88] is tried again, later each time, and gives up with the reason', async () => {
+  test('[B88] is tried again, later each time, and rests with the reason', async () => {
     const transport = new FakeTransport();
-    const ended: unknown[] = [];
-    const { start, session, environment, events, state } = voiceTalk({
+    const { start, session, environment, events, errors, state } = voiceTalk({
       transport,
       voice: { maxReconnects: 3 },
-      hooks: { onSessionEnd: ({ error }) => ended.push(error) },
     });
     await start();
     transport.autoReady = false;
@@ -30,7 +30,7 @@ describe('a connection that is lost', () => {
     for (let attempt = 1; attempt <= 4; attempt += 1) {
       transport.current.drop(true, 'no route');
       const before = transport.connections.length;
-      for (let waited = 0; waited < 100 && transport.connections.length === before; waited += 1) {
+      for (let waited = 0; waited < 30 && transport.connections.length === before; waited += 1) {
         await environment.advance(100);
       }
       at.push(environment.clock.now() - begin);
@@ -42,28 +42,147 @@ describe('a connection that is lost', () => {
     expect(second - first).toBeGreaterThanOrEqual(1000);
     expect(third - second).toBeGreaterThanOrEqual(2000);
     expect(transport.connections).toHaveLength(4);
-    expect(state().connection).toBe('closed');
-    const error = {
+    const outage = {
       code: 'TRANSPORT_LOST',
       message: expect.stringMatching(/fake.*1006.*no route/),
+      retryAt: expect.any(Number),
     };
-    expect(ended).toEqual([expect.objectContaining(error)]);
-    expect(events.at(-1)).toEqual({ type: 'session.ended', error: expect.objectContaining(error) });
+    expect(state()).toMatchObject({ connection: 'resting', outage });
+    expect(events).toContainEqual({ type: 'connection.changed', state: 'resting', outage });
+    expect(errors).toEqual([
+      { error: expect.objectContaining({ message: outage.message }), where: 'connection' },
+    ]);
+    const closing = session.close();
+    await environment.settle();
+    await closing;
+    expect(events.at(-1)).toEqual({ type: 'session.ended', error: null });
     expect(environment.pendingTimers).toBe(0);
-    await session.close();
   });
 
-  test('for a reason that no try can mend ends the session at once', async () => {
-    const { start, model, environment, events, transport } = voiceTalk();
-    await start();
-    model().drop(false, 'invalid key');
-    await environment.settle();
-    expect(events.at(-1)).toMatchObject({
-      type: 'session.ended',
-      error: { message: expect.stringContaining('invalid key') },
+  test('keeps its work over an outage that outlasts the reconnects, and tells it afterwards', async () => {
+    const transport = new FakeTransport();
+    let finishWork: () => void = () => {};
+    const worked = new Promise<void>((resolve) => (finishWork = resolve));
+    const { start, use, model, environment, state, asked, speak, result } = voiceTalk({
+      transport,
+      voice: { maxReconnects: 2 },
+      subagents: {
+        report: { script: () => worked.then(() => say('Sales are up.')) },
+        ride: asking('Red?'),
+      },
     });
-    expect(transport.connections).toHaveLength(1);
+    await start();
+    await use('report', 'ride');
+    transport.autoReady = false;
+    for (let failed = 0; failed < 6; failed += 1) {
+      model().drop(true, 'HTTP 503');
+      const known = transport.connections.length;
+      while (transport.connections.length === known) await environment.advance(500);
+    }
+    model().drop(true, 'HTTP 503');
+    await environment.settle();
+    finishWork();
+    await environment.settle();
+    expect(state().subagents.map((subagent) => subagent.state)).toEqual([
+      'completed',
+      'waiting_for_input',
+    ]);
+    expect(result()).toMatchObject({ state: 'pending', text: 'Sales are up.' });
+    transport.autoReady = true;
+    for (let s = 0; s < 300 && state().connection !== 'active'; s += 1)
+      await environment.advance(1000);
+    expect(state()).toMatchObject({ connection: 'active', outage: null });
+    await environment.advance(1000);
+    const told: string[] = [];
+    for (let n = 0; n < 3 && asked() !== null; n += 1) {
+      told.push(String(asked()));
+      await speak('Red? And sales are up.');
+      await environment.advance(1000);
+    }
+    expect(told.join(' ')).toMatch(/Sales are up/);
+    expect(told.join(' ')).toMatch(/Red\?/);
   });
+
+  test('for a reason that no try can change is refused until somebody asks, and loses no work', async () => {
+    const talk = voiceTalk({ subagents: { ride: asking('Red?') } });
+    const { start, use, model, session, environment, errors, state, transport } = talk;
+    await start();
+    await use('ride');
+    const refuse = async (): Promise<void> => {
+      model().drop(false, 'HTTP 401: Incorrect API key provided');
+      await environment.settle();
+      await environment.advance(600_000);
+    };
+    transport.autoReady = false;
+    await refuse();
+    const outage = { code: 'TRANSPORT_LOST', retryAt: null };
+    expect(state()).toMatchObject({ connection: 'refused', outage });
+    expect(state().outage?.message).toMatch(/Incorrect API key provided/);
+    expect(errors).toHaveLength(1);
+    expect(transport.connections).toHaveLength(1);
+    // The user types, the client comes back, the app knows more.
+    await session.sendText('hello?');
+    await environment.settle();
+    expect(transport.connections).toHaveLength(2);
+    await refuse();
+    talk.leave();
+    session.attach();
+    await environment.settle();
+    expect(transport.connections).toHaveLength(3);
+    await refuse();
+    transport.autoReady = true;
+    session.reconnect();
+    session.reconnect();
+    await environment.settle();
+    expect(transport.connections).toHaveLength(4);
+    expect(state()).toMatchObject({ connection: 'active', outage: null });
+    expect(state().questions[0]?.state).not.toBe('withdrawn');
+    expect(model().of('message.add')).toContainEqual(
+      expect.objectContaining({ role: 'user', text: 'hello?' }),
+    );
+  });
+
+  test.each([
+    ['resting', true, 'HTTP 503'],
+    ['refused', false, 'HTTP 401: Incorrect API key provided'],
+  ] as const)(
+    'that a later process cannot have leaves its session %s, with its work',
+    async (connection, retryable, reason) => {
+      const environment = simulatedEnvironment();
+      const journal = memoryJournal();
+      const options = {
+        environment,
+        sessionId: 'ses',
+        voice: { maxReconnects: 0 },
+        subagents: { report, ride: asking('Red?') },
+      };
+      const one = voiceTalk({ ...options, runtime: createRuntime({ environment, journal }) });
+      await one.start();
+      await one.use('ride');
+      await one.session.suspend();
+      const transport = new FakeTransport();
+      transport.autoReady = false;
+      const runtime = createRuntime({ environment, journal });
+      const { session, state, speak, asked } = voiceTalk({ ...options, transport, runtime });
+      const started = session.start();
+      await environment.settle();
+      transport.current.drop(retryable, reason);
+      await started;
+      expect(state()).toMatchObject({ connection, subagents: [{ state: 'waiting_for_input' }] });
+      // An idle one may leave memory, and comes back as it was.
+      await environment.settle();
+      expect(session.isIdle).toBe(true);
+      expect(session.nextDueAt === null).toBe(!retryable);
+      transport.autoReady = true;
+      session.attach();
+      await environment.advance(1000);
+      expect(state().connection).toBe('active');
+      expect(asked()).toMatch(/Red\?/);
+      await speak('Red?');
+      expect(state().questions[0]).toMatchObject({ state: 'open' });
+      await session.suspend();
+    },
+  );
 
   test('before it was ever there rejects start with the reason', async () => {
     const transport = new FakeTransport();
@@ -87,19 +206,6 @@ describe('a connection that is lost', () => {
       expect(state().connection).toBe('active');
     }
     expect(transport.connections).toHaveLength(5);
-  });
-
-  test('[BW20] takes the subagents with it when it gives up', async () => {
-    const { start, use, model, environment, state } = voiceTalk({
-      subagents: { ride: asking('Red?') },
-    });
-    await start();
-    await use('ride');
-    model().drop(false);
-    await environment.settle();
-    expect(state().subagents[0]?.state).toBe('cancelled');
-    expect(state().questions[0]?.state).toBe('withdrawn');
-    expect(environment.pendingTimers).toBe(0);
   });
 
   test('does not cost the user the answer that was due', async () => {

@@ -4,6 +4,7 @@ import type { SessionState } from '../../src/index.ts';
 
 export const emptyState: SessionState = {
   connection: 'active',
+  outage: null,
   floor: 'nobody',
   agent: 'lead',
   transcript: [],

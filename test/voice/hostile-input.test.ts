@@ -167,7 +167,8 @@ describe('a transport', () => {
     Object.assign(transport, { connect: throwsNoHost });
     transport.inUse.drop();
     await talk.environment.advance(2000);
-    expect(talk.state().connection).toBe('closed');
+    expect(talk.state().connection).toBe('refused');
+    expect(talk.state().outage?.message).toContain('no such host');
   });
 
   test('whose send() and sendAudio() throw does not end what it does', async () => {

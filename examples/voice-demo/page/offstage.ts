@@ -41,7 +41,8 @@ export function Offstage({ canCrash = false }: { canCrash?: boolean }) {
 }
 
 const charts = {
-  session: 'created connecting active transferring reconnecting suspended closing closed',
+  session:
+    'created connecting active transferring reconnecting resting refused suspended closing closed',
   floor: 'nobody user model',
   subagent:
     'spawning ready running waiting_for_input waiting_for_children completed failed cancelled',

@@ -176,15 +176,37 @@ export type ConnectionState =
   | 'connecting'
   | 'active'
   | 'reconnecting'
+  /**
+   * No connection to the voice model can be had. Subagents work on, results and questions wait. The session connects
+   * again at `outage.retryAt`, or earlier when a client attaches, the user types, or the app calls `reconnect()`.
+   */
+  | 'resting'
+  /** As `resting`, but the provider has refused the connection, such as for a wrong key: nothing is tried by itself. */
+  | 'refused'
   | 'transferring'
   | 'closing'
   | 'closed'
   /** The session has left this process, and continues from its journal when it is started again. */
   | 'suspended';
 
+/** Why there is no connection to the voice model. */
+export interface ConnectionOutage {
+  /** `TRANSPORT_LOST` or `CONNECT_TIMEOUT`. */
+  readonly code: string;
+  /** In the words of the provider, if it said why. */
+  readonly message: string;
+  /** When it is tried again, in milliseconds since 1970; null: now, or not by itself. */
+  readonly retryAt: number | null;
+}
+
 /** The events of a session, in order. Facts are in the past tense, commands imperative. */
 export type SessionEvent =
-  | { readonly type: 'connection.changed'; readonly state: ConnectionState }
+  | {
+      readonly type: 'connection.changed';
+      readonly state: ConnectionState;
+      /** The last failure, until there is a connection again. @defaultValue none */
+      readonly outage?: ConnectionOutage;
+    }
   | { readonly type: 'session.ended'; readonly error: { code: string; message: string } | null }
   | { readonly type: 'floor.changed'; readonly floor: 'user' | 'model' | 'nobody' }
   | { readonly type: 'transcript.changed'; readonly item: TranscriptItem }
@@ -361,6 +383,8 @@ export interface RecoveryReport {
 /** The state in `session.store`. */
 export interface SessionState {
   readonly connection: ConnectionState;
+  /** Why there is no connection to the voice model; null: there is one, or none was lost. */
+  readonly outage: ConnectionOutage | null;
   readonly floor: 'user' | 'model' | 'nobody';
   /** The name of the lead agent; null before the session is connected. */
   readonly agent: string | null;

@@ -25,6 +25,8 @@ import type { SimulatedProcess } from './simulated-process.ts';
 
 const SLOW_MS = 1000;
 const DROP_WITHIN_MS = 3000;
+/** The reconnects of a session are spent in 15 to 31 s. */
+const OUTAGE_MS = [20_000, 120_000] as const;
 const LATE_MS = 4000;
 
 /** An utterance that the user speaks. */
@@ -44,6 +46,8 @@ export interface LinePorts {
   utterance(): Utterance | null;
   /** Tells whether a television is on near the user. */
   isNoisy(): boolean;
+  /** The outage of the provider, in which every connection is refused; `begin` takes its length. */
+  readonly outage: { isOn(): boolean; begin(ms: number): void };
   happened(what: 'opened' | 'resumed' | 'lost' | 'refused'): void;
   /** Called when the session asks the model to tell something. */
   asked(instructions: string): void;
@@ -61,7 +65,7 @@ export function lineOf(process: SimulatedProcess, ports: LinePorts, words: ItemW
     capabilities,
     connect(configuration, context) {
       if (!process.isAlive) return deaf();
-      if (faults.strikes('line.refuses')) {
+      if (ports.outage.isOn() || faults.strikes('line.refuses')) {
         ports.happened('refused');
         return refused(process);
       }
@@ -137,6 +141,11 @@ class Line implements TransportConnection {
     if (event.type === 'response.started' || event.type === 'utterance.started') {
       const drop = faults.strikes('line.drops');
       if (drop) this.#later(drop.below(DROP_WITHIN_MS), () => this.#model()?.drop());
+      const outage = faults.strikes('line.outage');
+      if (outage) {
+        this.#ports.outage.begin(outage.within(...OUTAGE_MS));
+        this.#later(0, () => this.#model()?.drop());
+      }
       const slow = faults.strikes('line.slow');
       if (slow) this.#delay(slow.within(1, SLOW_MS));
       if (faults.strikes('line.expires')) this.#model()?.strike('expiry');

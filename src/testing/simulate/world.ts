@@ -76,6 +76,7 @@ export class World {
   #subscription: { unsubscribe(): void } | null = null;
   #lastState: SessionState | null = null;
   #connections = 0;
+  #outageUntil = 0;
   #silenceMs = 0;
   #longestSilenceMs = 0;
   /** Entries since the session began. */
@@ -299,6 +300,7 @@ export class World {
         faults: this.faults,
         stage,
         nextModel: () => this.#connections++,
+        outage: this.#outage,
         utterance: () => this.user.utterance,
         isNoisy: () => this.user.hasTelevision(),
         asked: (instructions) => this.note({ kind: 'asked', instructions }),
@@ -315,6 +317,13 @@ export class World {
     });
     return { kind, session, sampleRateHz: transport.capabilities.inputSampleRateHz };
   }
+
+  readonly #outage = {
+    isOn: (): boolean => this.now < this.#outageUntil,
+    begin: (ms: number): void => {
+      this.#outageUntil = this.now + ms;
+    },
+  };
 
   /** Frequent enough that short conversations have snapshots; the entries before one are trimmed, or not. */
   get #snapshots(): SnapshotPolicy {

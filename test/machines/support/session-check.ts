@@ -1,4 +1,4 @@
-// Every state of a session: what may come, and what shall hold in it (SESSION-1 to SESSION-10).
+// Every state of a session: what may come, and what shall hold in it (SESSION-1 to SESSION-11).
 //
 // Time: each of the six clocks starts at 0 and is told from a stale one by its `dueAt` only, so
 // the key leaves moments out. Two failed reconnects in a row are allowed.
@@ -7,6 +7,7 @@ import {
   floorOf,
   gateIsOpen,
   gateOf,
+  restMs,
   sessionMachine,
   type DeadlineInput,
   type SessionInput,
@@ -35,10 +36,14 @@ const retryInMs = 2;
 const error = { code: 'TRANSPORT_LOST', message: 'The line is dead', retryable: true } as const;
 const refused = { code: 'REFUSED', message: 'It would not have it', retryable: false } as const;
 
-/** Losses since it was last connected; whether somebody gave up or closed it; transfers begun and not ended. */
+/**
+ * Losses since it was last connected; whether the last one was hopeless; whether it ever was connected; ends; transfers
+ * begun and not ended.
+ */
 interface Ghost {
   readonly losses: number;
   readonly hopeless: boolean;
+  readonly hasBegun: boolean;
   readonly ended: number;
   readonly transfers: number;
 }
@@ -60,7 +65,8 @@ const clocks = [
   {
     id: 'reconnect',
     event: 'deadline.reconnect',
-    owns: (s: S) => s.matches({ connection: 'reconnecting' }),
+    owns: (s: S) =>
+      s.matches({ connection: 'reconnecting' }) || s.matches({ connection: 'resting' }),
     dueAt: (s: S) => s.context.reconnectAt,
   },
   {
@@ -92,6 +98,7 @@ function sessionEvents({ context }: S): readonly SessionMachineEvent[] {
   return [
     { type: 'session.start', at },
     { type: 'session.close', at },
+    { type: 'session.reconnect', at },
     { type: 'session.recovered', at },
     { type: 'session.woken', at },
     { type: 'transport.ready', at },
@@ -127,6 +134,7 @@ function sessionEvents({ context }: S): readonly SessionMachineEvent[] {
 }
 
 const connectionOf = (snapshot: S): Connection => snapshot.value.connection;
+const isResting = (snapshot: S): boolean => ['resting', 'refused'].includes(connectionOf(snapshot));
 const isClosed = (snapshot: S): boolean => snapshot.matches({ connection: 'closed' });
 /** What goes on does so over another connection. */
 const another: ReadonlySet<string> = new Set([
@@ -146,34 +154,47 @@ export function checkSession(
     name: 'session',
     input,
     onViolation,
-    key: ({ value, context: { failures, error: why, transferId } }) => [
+    key: ({ value, context: { failures, error: why, transferId, hasBegun } }) => [
       value,
       failures,
+      hasBegun,
       why?.code,
       value.connection === 'transferring' ? transferId : null,
     ],
     events: sessionEvents,
     end: isClosed,
     ghost: {
-      initial: { losses: 0, hopeless: false, ended: 0, transfers: 0 },
+      initial: { losses: 0, hopeless: false, hasBegun: false, ended: 0, transfers: 0 },
       next(ghost, { event, effects }, before, after) {
         let { losses, hopeless } = ghost;
         const lost = event.type === 'transport.lost' && linked.has(connectionOf(before));
         if (lost || event.type === 'deadline.connect') {
           losses += 1;
-          hopeless ||= lost && event['retryInMs'] === null;
+          hopeless = lost && event['retryInMs'] === null;
         }
         if (connectionOf(after) === 'active') losses = 0;
         // Another process counts from the beginning, and knows of no transfer.
         const isNew = BEGINS.has(event.type) && connectionOf(after) === 'created';
-        if (isNew) [losses, hopeless] = [0, false];
+        // One that has slept while it rested goes on resting.
+        const isRested = event.type === 'session.woken' && isResting(before);
+        if (isNew && !isRested) [losses, hopeless] = [0, false];
+        const hasBegun =
+          ghost.hasBegun ||
+          connectionOf(after) === 'active' ||
+          (isNew && connectionOf(before) !== 'created');
         // Twice is once too often, and so is more.
         const ended = Math.min(2, ghost.ended + paramsOf(effects, 'ended').length);
         const transfers =
           (isNew ? 0 : ghost.transfers) +
           paramsOf(effects, 'transfer').length -
           paramsOf(effects, 'transferEnded').length;
-        return { losses: Math.min(losses, input.maxReconnects + 2), hopeless, ended, transfers };
+        return {
+          losses: Math.min(losses, input.maxReconnects + 2),
+          hopeless,
+          hasBegun,
+          ended,
+          transfers,
+        };
       },
     },
     invariants: {
@@ -208,12 +229,25 @@ export function checkSession(
         gateOf(snapshot, false) !== 'interruptible' &&
         (gateOf(snapshot, true) !== 'interruptible' || floorOf(snapshot) === 'model') &&
         (gateOf(snapshot, true) === 'open') === gateIsOpen(snapshot),
-      'SESSION-4: so many losses in a row close it': (snapshot, { losses, hopeless }) =>
-        (losses <= input.maxReconnects && !hopeless) ||
-        ['closing', 'closed'].includes(connectionOf(snapshot)),
-      'SESSION-4: it says why': (snapshot, { losses, hopeless }) =>
-        (losses <= input.maxReconnects && !hopeless) ||
+      'SESSION-4: it rests after so many losses in a row, or closes if it was never connected': (
+        snapshot,
+        { losses, hopeless, hasBegun },
+      ) =>
+        (losses <= input.maxReconnects && !(hopeless && losses > 0)) ||
+        (hasBegun
+          ? ['resting', 'refused', 'connecting', 'created', 'closing', 'closed']
+          : ['closing', 'closed']
+        ).includes(connectionOf(snapshot)),
+      'SESSION-4: it rests with the reason': (snapshot) =>
+        !isResting(snapshot) ||
         [error.code, 'CONNECT_TIMEOUT'].includes(snapshot.context.error?.code ?? ''),
+      'SESSION-4: a session that was connected closes only when it is told to': (
+        snapshot,
+        { hasBegun },
+      ) =>
+        !hasBegun ||
+        !['closing', 'closed'].includes(connectionOf(snapshot)) ||
+        snapshot.context.error === null,
       'SESSION-5: one transfer is under way while it transfers, none else': (
         snapshot,
         { transfers },
@@ -343,7 +377,10 @@ export function checkSession(
           reconnecting: 'deadline.reconnect',
         };
         const was = connectionOf(before);
-        return event.type === (cause[was as keyof typeof cause] ?? 'transport.renewing');
+        return isResting(before)
+          ? ['session.reconnect', 'client.attached'].includes(event.type) ||
+              (event.type === 'deadline.reconnect' && was === 'resting')
+          : event.type === (cause[was as keyof typeof cause] ?? 'transport.renewing');
       },
       'SESSION-8: one that is renewed has not failed': (before, { type }, after) =>
         type !== 'transport.renewing' ||
@@ -365,8 +402,13 @@ export function checkSession(
         const delay = {
           connect: input.connectTimeoutMs,
           transfer: input.transferTimeoutMs,
-          // Whoever has waited for a connection in vain has waited long enough.
-          reconnect: event.type === 'deadline.connect' ? 0 : retryInMs,
+          // A session that waited for a connection in vain has waited long enough, unless it rests.
+          reconnect:
+            event.type !== 'deadline.connect'
+              ? retryInMs
+              : connectionOf(after) === 'reconnecting'
+                ? 0
+                : (restMs(before.context, input.connectTimeoutMs, 0) ?? NaN),
           close: input.closeGraceMs,
           settle: input.settleTimeoutMs,
           detach: input.detachGraceMs ?? 0,
@@ -405,6 +447,14 @@ export function checkSession(
         when: (snapshot) => snapshot.matches({ connection: 'reconnecting' }),
         exits: ['deadline.reconnect'],
       },
+      'SESSION-11: a resting session tries again by itself, if it may help': {
+        when: (snapshot) => snapshot.matches({ connection: 'resting' }),
+        exits: ['deadline.reconnect'],
+      },
+      'SESSION-11: a resting session can be asked to try again': {
+        when: isResting,
+        exits: ['session.reconnect'],
+      },
       'settling ends by itself': {
         when: (snapshot) => snapshot.matches({ user: 'settling' }),
         exits: ['deadline.settle'],
@@ -416,8 +466,10 @@ export function checkSession(
     },
     reachable: {
       'the gate opens': gateIsOpen,
-      'it closes because the line is dead': (snapshot, { losses }) =>
-        isClosed(snapshot) && losses > input.maxReconnects,
+      'it closes because it was never connected': (snapshot, { losses, hasBegun }) =>
+        isClosed(snapshot) && losses > input.maxReconnects && !hasBegun,
+      'it rests': (snapshot) => snapshot.matches({ connection: 'resting' }),
+      'it is refused': (snapshot) => snapshot.matches({ connection: 'refused' }),
       'it transfers': (snapshot) => snapshot.matches({ connection: 'transferring' }),
       'it closes in peace': (snapshot) => isClosed(snapshot) && snapshot.context.error === null,
     },

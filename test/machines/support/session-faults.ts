@@ -80,7 +80,20 @@ export const sessionFaults: readonly Fault<typeof sessionMachine>[] = [
       mayReconnect: ({ context }: Args, { retryInMs }: { retryInMs: number | null }) =>
         retryInMs !== null && context.failures <= context.maxReconnects,
     }),
-    property: 'SESSION-4: so many losses in a row close it',
+    property:
+      'SESSION-4: it rests after so many losses in a row, or closes if it was never connected',
+  },
+  {
+    fault: 'a session with work closes because its line is dead',
+    machine: provide(sessionMachine, 'guards', { mayRetry: () => false, hasBegun: () => false }),
+    property: 'SESSION-4: a session that was connected closes only when it is told to',
+  },
+  {
+    fault: 'a resting session does not try again',
+    machine: mutate(sessionMachine, (chart) =>
+      forget(stateOf(chart, 'connection', 'resting'), 'deadline.reconnect'),
+    ),
+    property: 'SESSION-11: a resting session tries again by itself, if it may help',
   },
   {
     fault: 'a connection that never comes is waited for without end',

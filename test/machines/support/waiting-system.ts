@@ -291,6 +291,7 @@ const REMEDIES: Readonly<Record<WaitCause, readonly (readonly string[])[]>> = {
   wake: [['host.woken']],
   start: [['session.start'], ['service.start']],
   connection: [['transport.ready']],
+  refusal: [['session.reconnect']],
   retry: [['deadline.reconnect'], ['deadline.retry'], ['deadline.restart']],
   transfer: [['transfer.ended']],
   end: [['subagents.ended']],
@@ -770,11 +771,12 @@ function sessionEvents(snapshot: SessionSnapshot, has: (party: Party) => boolean
       ...of('model', 'response.requested', 'response.waiting', 'response.ended'),
       ...of('playout', 'playout.started', 'playout.drained'),
       ...of('close', 'session.close', 'subagents.ended'),
-      ...of('connection', 'transport.ready', 'subagents.ended'),
+      ...of('connection', 'transport.ready', 'session.reconnect', 'subagents.ended'),
     ].map((type) => ({ type, at })),
     ...(has('connection')
       ? [
           { type: 'transport.lost', at, ...lost },
+          { type: 'transport.lost', at, ...lost, retryInMs: null },
           { type: 'deadline.reconnect', at: reconnectAt, dueAt: reconnectAt },
           { type: 'transfer.started', at, transferId: 't', to: 'other' },
           { type: 'transfer.ended', at, transferId, error: null },

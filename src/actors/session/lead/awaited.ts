@@ -250,6 +250,9 @@ function ended(): CancelledError {
   return new CancelledError('the session has ended');
 }
 
+/** States of the connection in which it waits: for words, for a time, or to be used. */
+const SETTLED: ReadonlySet<unknown> = new Set(['active', 'resting', 'refused']);
+
 /** States of calls that wait for an event from outside. */
 const WAITING: ReadonlySet<unknown> = new Set(['delegated', 'settled']);
 
@@ -263,7 +266,7 @@ function isQuiet({ unit, tree, records, userInput, agents }: LeadSession): boole
   const { pending, current } = unit.outbox.snapshot.context;
   const isTelling = current !== null || pending.some(({ resting }) => !resting);
   return (
-    session.value.connection === 'active' &&
+    SETTLED.has(session.value.connection) &&
     floorOf(session) === 'nobody' &&
     records.unfinished.length === 0 &&
     // A due delivery is told as soon as a client is attached.

@@ -9,7 +9,8 @@
 //           effects), fold (units), or manage suspended sessions (session-pool.ts).
 //
 // Invariants
-//   SESSION-LIFE-1. A start is settled once: when the lead agent is connected, or when it cannot be any more.
+//   SESSION-LIFE-1. A start is settled once: when the lead agent is connected, when a session that continues rests
+//       without a connection, or when there will be none.
 //   SESSION-LIFE-2. A start that failed before anything had begun can be tried again, and holds no claim.
 //   SESSION-LIFE-3. A suspended session reports no end, and writes down every accepted event.
 //   SESSION-LIFE-4. A session that has left does not release the claim of a later session with its id in this
@@ -30,13 +31,14 @@
 //   RECOVERY-4. An entry that cannot be applied is set aside (runtime/set-aside.ts), and so is a snapshot:
 //       then the entries before it are folded, if the journal has them.
 
-import type { Failure } from '../../../machines/index.ts';
+import { outageOf, type Failure } from '../../../machines/index.ts';
 import {
   CancelledError,
   ConfigurationError,
   isA,
   messageOf,
   OffstageError,
+  ProviderError,
 } from '../../../values/errors.ts';
 import type { Supervisor } from '../../admission/supervisor.ts';
 import type { Upkeep } from '../../context/upkeep.ts';
@@ -98,6 +100,8 @@ export class SessionLife {
   #started: Promise<void> | null = null;
   #settleStart: { resolve: () => void; reject: (error: Error) => void } | null = null;
   #leaving: Promise<boolean> | null = null;
+  /** The reported reason why the session rests. */
+  #restsFor: string | null = null;
   #closed: (() => void)[] = [];
   /** True once a start has resolved. */
   #hasBegun = false;
@@ -109,7 +113,10 @@ export class SessionLife {
     this.#effects = effects;
   }
 
-  /** Resolves when the lead agent is connected; rejects with the reason why it cannot be. */
+  /**
+   * Resolves when the lead agent is connected, or a session that continues rests without a connection; rejects with
+   * the reason why it cannot be connected.
+   */
   start({ ifKnown = false }: StartOptions = {}): Promise<void> {
     // SESSION-LIFE-5. The first start of a session that could not begin rejects with the reason.
     if (this.#isEnding && (this.#hasBegun || !this.#started))
@@ -323,10 +330,18 @@ export class SessionLife {
   /** Handles a change of the connection; called by the effects. */
   connectionChanged(): void {
     const { unit, projection, agents, lead, services, host, hooks, id: sessionId } = this.#core;
-    const state = unit.session.snapshot.value.connection;
-    const before = projection.connection;
-    projection.emit({ type: 'connection.changed', state });
-    if (state !== 'active' || before === 'active' || !this.#settleStart) return;
+    const { snapshot } = unit.session;
+    const state = snapshot.value.connection;
+    if (state === projection.connection) return;
+    const outage = outageOf(snapshot);
+    projection.emit({ type: 'connection.changed', state, ...(outage && { outage }) });
+    if (state === 'active') this.#restsFor = null;
+    const rests = state === 'resting' || state === 'refused';
+    if (rests && outage && this.#restsFor !== outage.message) {
+      this.#restsFor = outage.message;
+      this.#core.reportError(new ProviderError(outage.code, outage.message), 'connection');
+    }
+    if ((state !== 'active' && !rests) || !this.#settleStart) return;
     const recovery = this.#recovery;
     agents.begin(recovery);
     if (recovery) lead.resume(recovery.owesReply);

@@ -48,6 +48,7 @@ export class Projection {
   readonly #questions = new KeptViews<QuestionView>(KEPT_VIEWS.questions, isSettled);
   readonly #deliveries = new KeptViews<DeliveryView>(KEPT_VIEWS.deliveries, isGone);
   #connection: SessionState['connection'] = 'created';
+  #outage: SessionState['outage'] = null;
   #floor: SessionState['floor'] = 'nobody';
   #agent: string | null = null;
   #usage = NOTHING_USED;
@@ -120,6 +121,7 @@ export class Projection {
       case 'connection.changed':
         if (this.#connection === event.state) return;
         this.#connection = event.state;
+        this.#outage = event.outage ?? null;
         break;
       case 'floor.changed':
         if (this.#floor === event.floor) return;
@@ -222,6 +224,7 @@ export class Projection {
   get #state(): SessionState {
     return {
       connection: this.#connection,
+      outage: this.#outage,
       floor: this.#floor,
       agent: this.#agent,
       transcript: this.#transcript.list.toSorted((a, b) => a.at - b.at),
