@@ -13,7 +13,7 @@
 //   LOCAL-3. The file of a token is readable by nobody else.
 
 import { once } from 'node:events';
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -288,6 +288,9 @@ async function listen(http: Server, wanted: number): Promise<number> {
 }
 
 function keptToken(file: string, newToken: () => string): string {
+  // Reading a pipe would not end, and a device is not ours.
+  if (statSync(file, { throwIfNoEntry: false })?.isFile() === false)
+    throw unkept(file, new Error('expected a regular file'));
   try {
     const token = readFileSync(file, 'utf8').trim();
     if (/^[\w-]{32,200}$/.test(token)) {

@@ -1,5 +1,6 @@
 // An app on this machine: who is let in, which files a page may have, its routes, its port, its link.
 
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, request as httpRequest } from 'node:http';
@@ -285,6 +286,16 @@ describe('the link', () => {
       code: 'INVALID_OPTION',
       message: expect.stringMatching(/tokenFile: expected a file .*none/) as string,
     });
+  });
+
+  test('refuses a pipe as its file, and leaves the mode', async () => {
+    const tokenFile = join(folder, 'pipe');
+    execFileSync('mkfifo', ['-m', '644', tokenFile]);
+    await expect(start({ tokenFile })).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+      message: expect.stringContaining(tokenFile) as string,
+    });
+    expect(statSync(tokenFile).mode & 0o777).toBe(0o644);
   });
 });
 

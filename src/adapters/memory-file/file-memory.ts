@@ -12,7 +12,7 @@
 //       crash at any instant leaves the old content or the new, never a part of one.
 //   FACT-FILE-2. A malformed file is refused, with its name and line, and never changed.
 
-import { mkdir, open, readFile, rename } from 'node:fs/promises';
+import { mkdir, open, readFile, rename, stat } from 'node:fs/promises';
 import { resolve, dirname } from 'node:path';
 import { z } from 'zod';
 import {
@@ -139,6 +139,8 @@ export function fileMemory(options: FileMemoryOptions): MemoryStore {
 async function readFacts(path: string): Promise<FactTable> {
   let content: string;
   try {
+    // A pipe or a device would never end, and would be replaced by a file.
+    if (!(await stat(path)).isFile()) throw new Error('expected a regular file');
     content = await readFile(path, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return new Map();

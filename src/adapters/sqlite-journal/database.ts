@@ -9,8 +9,10 @@
 //   SQLITE-JOURNAL-DATABASE-2. A foreign file, or one of a newer version, is never written to.
 //   SQLITE-JOURNAL-DATABASE-3. The partial writes of a process that died are not visible to the next one:
 //       SQLite ends its write-ahead log at the first incomplete frame. Entries in it were not acknowledged.
-//   SQLITE-JOURNAL-DATABASE-4. Only the user of the process can read the file, its log and its index,
-//       whatever the umask: 0600. A folder created for it is 0700. The mode of an older file is narrowed.
+//   SQLITE-JOURNAL-DATABASE-4. Only the user of the process can read a file that the journal makes, its log and its
+//       index, whatever the umask: 0600. A folder created for it is 0700. The mode of an older journal is narrowed; a
+//       file that the journal did not make keeps its mode. What is no regular file (a device, a pipe, a folder) is
+//       refused by name before it is opened, and so is a link in the place of the log.
 //   SQLITE-JOURNAL-DATABASE-5. A file that is shorter than its header states is damaged: SQLite would read
 //       zeros for the missing part of its last page, and entries would be missing without an error.
 //   SQLITE-JOURNAL-DATABASE-6. Deleted entries leave no bytes: SQLite overwrites them, and the log is emptied
@@ -25,8 +27,10 @@ import {
   constants,
   existsSync,
   fchmodSync,
+  lstatSync,
   mkdirSync,
   openSync,
+  realpathSync,
   statSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
@@ -72,14 +76,15 @@ export function openDatabase(path: string, synchronous: Synchronous): DatabaseSy
   let database: DatabaseSync | undefined;
   const isKept = path !== ':memory:';
   try {
+    if (isKept) checkRegular(path);
     if (isKept) makePrivately(path);
     const log = isKept ? sizeOf(`${path}-wal`) : 0;
     const before = isKept ? sizeOf(path) : 0;
     database = new DatabaseSync(path);
     // SQLITE-JOURNAL-DATABASE-1: locked until the connection closes, or the process dies.
     database.exec('pragma locking_mode = exclusive');
-    checkIdentity(database, path);
-    if (isKept) narrow(path);
+    const isOurs = checkIdentity(database, path) > 0;
+    if (isKept && isOurs) narrow(path);
     // Pages of the log may not be in the file yet.
     if (isKept && log === 0) checkWhole(database, path);
     // Forgetting a scope makes the file smaller. Applies only to a new file, before it has content.
@@ -157,6 +162,28 @@ function narrow(path: string): void {
       // The file belongs to another user, and this one may write it: its owner decides about the mode.
       if ((error as { readonly code?: unknown }).code !== 'EPERM') throw error;
     }
+  }
+}
+
+/**
+ * SQLITE-JOURNAL-DATABASE-4. Refuses a file, or one that SQLite keeps beside it, that is no regular file.
+ * @throws {ConfigurationError} `CANNOT_OPEN`
+ */
+export function checkRegular(path: string): void {
+  // SQLite writes beside the file that a link leads to.
+  const file = existsSync(path) ? realpathSync(path) : path;
+  for (const one of [file, ...['-wal', '-shm', '-journal'].map((end) => `${file}${end}`)]) {
+    const state = lstatSync(one, { throwIfNoEntry: false });
+    if (!state || state.isFile()) continue;
+    const kind = state.isDirectory()
+      ? 'a folder'
+      : state.isSymbolicLink()
+        ? 'a symbolic link'
+        : 'a device, a pipe or a socket';
+    throw new ConfigurationError(
+      'CANNOT_OPEN',
+      `${one} cannot be opened: expected a regular file, it is ${kind}`,
+    );
   }
 }
 

@@ -46,6 +46,7 @@ import {
   isConstraint,
   INSERT,
   checkIdentity,
+  checkRegular,
   checkWhole,
   isNotWritable,
   LAYOUT_VERSION,
@@ -477,6 +478,7 @@ function open(path: string): Opened {
   const hasLog = existsSync(log);
   let before: string;
   try {
+    checkRegular(path);
     before = stateOf(path);
   } catch (error) {
     throw explained(error, path);

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -124,5 +125,15 @@ describe('FACT-FILE-2: a file that cannot be understood', () => {
   test('a path that is no file is said to be unreadable', async () => {
     const store = fileMemory({ path: folder });
     await expect(allOf(store)).rejects.toMatchObject({ code: 'MEMORY_FILE_UNREADABLE' });
+  });
+
+  test('refuses a pipe by name, and does not wait for it', async () => {
+    execFileSync('mkfifo', [path]);
+    const store = fileMemory({ path });
+    for (const used of [allOf(store), store.remember(fact('a'))])
+      await expect(used).rejects.toMatchObject({
+        code: 'MEMORY_FILE_UNREADABLE',
+        message: expect.stringContaining(path) as string,
+      });
   });
 });

@@ -1,6 +1,8 @@
 // SQLITE-JOURNAL-DATABASE-4, SQLITE-JOURNAL-DATABASE-5: who may read the file, and a file that is shorter than it says; and that whatever is wrong with a
 // path or a file is one of our errors, which names it.
 
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   chmodSync,
   copyFileSync,
@@ -15,6 +17,7 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -84,6 +87,50 @@ describe('SQLITE-JOURNAL-DATABASE-4', () => {
     journal.close();
     expect(modeOf(folder)).toBe(0o755);
   });
+
+  test('keeps the mode of an empty file that it did not make', () => {
+    writeFileSync(at('given'), '');
+    chmodSync(at('given'), 0o644);
+    open('given').close();
+    expect(modeOf(at('given'))).toBe(0o644);
+  });
+
+  test.each(['folder', 'pipe', 'link to a pipe', 'socket'])(
+    'refuses a %s by name and leaves it as it is',
+    async (kind) => {
+      const path = at('odd');
+      if (kind === 'folder') mkdirSync(path);
+      if (kind === 'pipe') execFileSync('mkfifo', [path]);
+      if (kind === 'link to a pipe') {
+        execFileSync('mkfifo', [at('pipe')]);
+        symlinkSync(at('pipe'), path);
+      }
+      const server = kind === 'socket' ? createServer().listen(path) : null;
+      if (server) await once(server, 'listening');
+      chmodSync(path, 0o666);
+      for (const readOnly of [false, true])
+        expect(() => open('odd', readOnly)).toThrow(
+          expect.objectContaining({
+            code: 'CANNOT_OPEN',
+            message: expect.stringContaining(folder),
+          }),
+        );
+      expect(modeOf(path)).toBe(0o666);
+      server?.close();
+    },
+  );
+
+  test.each(['-wal', '-shm', '-journal'])(
+    'refuses a link in the place of its %s and leaves the mode of what it leads to',
+    async (end) => {
+      await written('journal', 1);
+      writeFileSync(at('victim'), '');
+      chmodSync(at('victim'), 0o644);
+      symlinkSync(at('victim'), at(`journal${end}`));
+      expect(() => open('journal')).toThrow(expect.objectContaining({ code: 'CANNOT_OPEN' }));
+      expect(modeOf(at('victim'))).toBe(0o644);
+    },
+  );
 
   test('a file that is not ours stays what it is', () => {
     const database = new DatabaseSync(at('other'));
