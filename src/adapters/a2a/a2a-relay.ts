@@ -16,12 +16,17 @@ export interface A2aRelayOptions {
   /** The name of the agent in messages. @defaultValue the host of the address */
   readonly name?: string;
   /**
-   * Headers of each request to the origin of `url`, such as `authorization`. A card that names an address of another
-   * origin does not get them. @defaultValue {}
+   * Headers of each request to the origin of `url`, such as `authorization`. An address of `origins` does not get them.
+   * @defaultValue {}
    */
   readonly headers?:
     | Readonly<Record<string, string>>
     | (() => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>);
+  /**
+   * Further origins, such as `https://agents.example.com`, of which the agent's card may name addresses. The words of the
+   * user go to no other. @defaultValue []
+   */
+  readonly origins?: readonly string[];
   /** @defaultValue globalThis.fetch */
   readonly fetch?: typeof globalThis.fetch;
   /** The time to read the card and to find an earlier task, in milliseconds. @defaultValue 30000 */
@@ -33,8 +38,10 @@ export interface A2aRelayOptions {
 }
 
 const milliseconds = z.number().min(1).optional();
+const address = z.url({ protocol: /^https?$/, error: 'expected an http or https address' });
 const optionsSchema = z.strictObject({
-  url: z.url({ protocol: /^https?$/, error: 'expected an http or https address' }),
+  url: address,
+  origins: z.array(address).max(100).optional(),
   name: z.string().min(1).optional(),
   headers: z.union([z.record(z.string(), z.string()), aFunction]).optional(),
   fetch: aFunction.optional(),
@@ -84,9 +91,17 @@ async function connect(
   { traceparent }: RelayStart,
   over: AbortSignal,
 ) {
-  const { url, headers, fetch } = options;
-  const given = { url, ...(headers ? { headers } : {}), ...(fetch ? { fetch } : {}) };
-  const fetchImpl = originFetch({ ...given, ...(traceparent && { traceparent }) }, over);
+  const { url, origins, headers, fetch } = options;
+  const fetchImpl = originFetch(
+    {
+      url,
+      ...(origins && { origins }),
+      ...(headers && { headers }),
+      ...(fetch && { fetch }),
+      ...(traceparent && { traceparent }),
+    },
+    over,
+  );
   const factory = new sdk.ClientFactory({
     transports: [
       new sdk.JsonRpcTransportFactory({ fetchImpl }),

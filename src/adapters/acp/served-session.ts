@@ -127,6 +127,8 @@ export class ServedSession {
     traced: { readonly traceparent?: string } = {},
   ): Promise<'end_turn' | 'cancelled'> {
     this.#turn?.ended.abort('end_turn');
+    // The next turn puts again what is still open.
+    this.#stopAsking();
     const turn: Turn = { ended: new AbortController(), failure: null, hasWords: false };
     const { signal } = turn.ended;
     this.#turn = turn;
@@ -304,12 +306,14 @@ export class ServedSession {
     }
     const stop = new AbortController();
     const asked = question.kind === 'approval' ? this.#permission : this.#form;
-    const done = asked
-      .call(this, question, stop.signal)
+    // An editor may never answer a request that is taken back.
+    const done = raceAbort(asked.call(this, question, stop.signal), stop.signal)
       .catch((error: unknown) => {
         if (!stop.signal.aborted) this.#editor.report(error, `question ${requestId}`);
       })
-      .finally(() => this.#asking.delete(requestId));
+      .finally(() => {
+        if (this.#asking.get(requestId)?.stop === stop) this.#asking.delete(requestId);
+      });
     this.#asking.set(requestId, { stop, done });
   }
 

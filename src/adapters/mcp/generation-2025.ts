@@ -74,6 +74,7 @@ export function server2025(sdk: ServerSdk, options: CheckedMcp, user: ConnectedU
           )
       : null,
     progressed: progressOf(extra, id),
+    scheduler: options.runtime.environment.scheduler,
   });
 
   server.setRequestHandler(sdk.ListToolsRequestSchema, () => ({

@@ -246,7 +246,10 @@ async function called(
     for (;;) {
       const changed = tasks.changed();
       const view = viewOf(tasks, id);
-      if (view.outcome) return { resultType: 'complete', ...resultOf(view) };
+      if (view.outcome) {
+        tasks.returned(id);
+        return { resultType: 'complete', ...resultOf(view) };
+      }
       const { questions } = view;
       if (questions.length > 0 && canAsk)
         return {

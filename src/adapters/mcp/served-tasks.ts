@@ -85,7 +85,10 @@ export class UserTasks {
       runtime: { ...runtime, journal: kept.journal },
       configs,
       ...(model === undefined ? {} : { model }),
-      constraints: { maxConcurrentPerSession: limits.tasksPerUser },
+      constraints: {
+        maxConcurrentPerSession: limits.tasksPerUser,
+        stateRetentionMs: options.ttlMs,
+      },
       onQuestion: (question, signal) => this.#asked(question, signal),
       onError: (error, where) => options.onError(error, `tasks: ${where}`),
     });
@@ -191,6 +194,11 @@ export class UserTasks {
     } finally {
       begun.end();
     }
+  }
+
+  /** Its result is with a client: it counts no longer against the results that wait, and is kept for `ttlMs`. */
+  returned(id: string): void {
+    this.#service.delivered(id);
   }
 
   /** Cancels a task. False: it had ended before. */

@@ -2,6 +2,7 @@
 // of a task until its end, its result, and errors.
 
 import { validateWith } from '../../actors/model/schema.ts';
+import type { Scheduler } from '../../actors/ports/environment.ts';
 import { raceAbort } from '../../values/race-abort.ts';
 import type { SubagentTask } from '../../actors/contracts/task.ts';
 import { codeOf, messageOf, ProtocolError } from '../../values/errors.ts';
@@ -80,8 +81,13 @@ export interface Caller {
   readonly ask: ((question: TaskQuestion, signal: AbortSignal) => Promise<unknown>) | null;
   /** Questions that nobody can be asked are left open, for another client. Otherwise they get no answer. */
   readonly leavesOpen: boolean;
+  /** Called with each change, and at least every 15 s: a client may end a request that is silent for 60 s. */
   progressed(message: string): void;
+  /** The source of time. */
+  readonly scheduler: Scheduler;
 }
+
+const PROGRESS_MS = 15_000;
 
 /** A client that sends what is no answer is asked this often. */
 const MAX_ATTEMPTS = 3;
@@ -93,7 +99,7 @@ const MAX_ATTEMPTS = 3;
 export async function follow(
   tasks: UserTasks,
   id: string,
-  { ask, leavesOpen, progressed }: Caller,
+  { ask, leavesOpen, progressed, scheduler }: Caller,
   signal: AbortSignal,
 ): Promise<TaskView> {
   const asking = new Map<string, AbortController>();
@@ -116,11 +122,27 @@ export async function follow(
     }
   };
   let message: string | null = null;
+  let stopBeat = (): void => undefined;
+  const beat = (): void => {
+    stopBeat();
+    stopBeat = scheduler.schedule(
+      () => {
+        progressed(message ?? 'The task is at work');
+        beat();
+      },
+      PROGRESS_MS,
+      { isBackground: true },
+    );
+  };
   try {
+    beat();
     for (;;) {
       const changed = tasks.changed();
       const view = viewOf(tasks, id);
-      if (view.outcome) return view;
+      if (view.outcome) {
+        tasks.returned(id);
+        return view;
+      }
       if (view.message !== null && view.message !== message) progressed(view.message);
       ({ message } = view);
       const open = new Set(view.questions.map(({ requestId }) => requestId));
@@ -136,6 +158,7 @@ export async function follow(
       await raceAbort(changed, ended);
     }
   } finally {
+    stopBeat();
     for (const over of asking.values()) over.abort();
   }
 }

@@ -169,9 +169,13 @@ function wordsOfAnswer(answer: RelayAnswer): string {
 }
 
 function optionsOf(property: Property): FormField['options'] {
-  const { enum: values, oneOf, anyOf } = property;
+  const { enum: values, enumNames, oneOf, anyOf } = property;
+  // `enumNames`: the titles of MCP before 2025-11-25 (LegacyTitledEnumSchema of its schema).
+  const titles = Array.isArray(enumNames) ? enumNames.map((title: unknown) => ({ title })) : [];
   if (Array.isArray(values))
-    return values.flatMap((id) => (typeof id === 'string' ? [{ id, label: id }] : []));
+    return values.flatMap((id, at) =>
+      typeof id === 'string' ? [{ id, label: wordsIn(recordOf(titles[at]), 'title') ?? id }] : [],
+    );
   const choices = Array.isArray(oneOf) ? oneOf : anyOf;
   if (!Array.isArray(choices)) return [];
   return choices.flatMap((given: unknown) => {

@@ -2,7 +2,8 @@
 // session that is opened in time, and the id by which it is taken up.
 //
 // Invariants
-//   REMOTE-AGENT-1. Headers of the author go to the origin of `url` and nowhere else, and no redirect is followed.
+//   REMOTE-AGENT-1. Requests go to the origin of `url` and to those that the author allows, headers of the author to the
+//       former only, and no redirect is followed.
 //   REMOTE-AGENT-2. What is kept of an answer until it can be read is bounded: a body, or one event of a stream, that is
 //       larger ends its request.
 
@@ -15,6 +16,8 @@ type HeaderValues = Readonly<Record<string, string>>;
 
 interface Origin {
   readonly url: string;
+  /** Further origins. */
+  readonly origins?: readonly string[];
   readonly headers?: HeaderValues | (() => HeaderValues | Promise<HeaderValues>);
   readonly fetch?: typeof globalThis.fetch;
   /** The header of that name, unless `headers` has one. */
@@ -25,10 +28,17 @@ interface Origin {
 export function originFetch(options: Origin, over: AbortSignal): typeof globalThis.fetch {
   const { headers = {}, fetch = globalThis.fetch, traceparent } = options;
   const { origin } = new URL(options.url);
+  const allowed = new Set(options.origins?.map((one) => new URL(one).origin)).add(origin);
   return async (input, init) => {
     const address = input instanceof Request ? input.url : input;
     const all = new Headers(init?.headers);
-    if (new URL(address).origin === origin) {
+    const { origin: target } = new URL(address);
+    if (!allowed.has(target))
+      throw new OffstageError(
+        'RELAY_FAILED',
+        `expected an address of ${[...allowed].join(' or ')}, the agent named one of ${target}: \`origins\` allows others`,
+      );
+    if (target === origin) {
       const own = typeof headers === 'function' ? await headers() : headers;
       const traced = traceparent?.();
       if (traced !== undefined) all.set('traceparent', traced);

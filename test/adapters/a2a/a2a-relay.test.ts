@@ -140,7 +140,7 @@ describe('a task', () => {
 });
 
 describe('requests', () => {
-  test('carry the headers of the author to its origin only, and follow no redirect', async () => {
+  test('carry the headers of the author to its origin only, go to the origins that the author allows, and follow no redirect', async () => {
     const agent = await served();
     const seen: unknown[] = [];
     const other = createServer((request, response) => {
@@ -162,7 +162,9 @@ describe('requests', () => {
     await session.release('ended');
 
     // A card that names another origin.
-    const elsewhere = stage(agent.url, {
+    const elsewhereUrl = `http://127.0.0.1:${port}`;
+    const options = (origins: readonly string[]): Partial<A2aRelayOptions> => ({
+      origins,
       headers: { authorization: 'Bearer k' },
       fetch: async (input, init) => {
         const response = await fetch(input, init);
@@ -171,11 +173,17 @@ describe('requests', () => {
         return new Response(card, { headers: { 'content-type': 'application/json' } });
       },
     });
-    const led = await elsewhere.start();
-    led.prompt(prompt({ say: 'Done.' }));
-    await elsewhere.next('closed');
-    expect(seen).toEqual([undefined]);
-    await led.release('ended');
+    for (const [origins, requests] of [
+      [[], []],
+      [[elsewhereUrl], [undefined]],
+    ] as const) {
+      const elsewhere = stage(agent.url, options(origins));
+      const led = await elsewhere.start();
+      led.prompt(prompt({ say: 'Done.' }));
+      await elsewhere.next('closed');
+      expect(seen).toEqual(requests);
+      await led.release('ended');
+    }
   });
 
   test.each<[unknown, string]>([
@@ -183,6 +191,7 @@ describe('requests', () => {
     [{ url: 'file:///etc/passwd' }, 'url'],
     [{ url: 'http://127.0.0.1', graceMs: 0 }, 'graceMs'],
     [{ url: 'http://127.0.0.1', token: 'k' }, 'token'],
+    [{ url: 'http://127.0.0.1', origins: ['file:///'] }, 'origins'],
   ])('%j is refused', (options, named) => {
     expect(() => a2aRelay(options as A2aRelayOptions)).toThrow(
       expect.objectContaining({

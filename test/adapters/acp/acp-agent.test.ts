@@ -17,7 +17,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, it, test } from 'vitest';
 import { acpAgent } from '../../../src/adapters/acp/index.ts';
 
 const PROGRAM = fileURLToPath(new URL('support/served-program.ts', import.meta.url));
@@ -204,6 +204,28 @@ describe('a turn', () => {
     // The session lives on, and shows nothing between turns (ACP-SERVED-2).
     expect(await one.prompt(id, 'hello')).toEqual({ stopReason: 'end_turn' });
     expect(one.updates.length).toBeGreaterThan(before);
+  });
+
+  it('takes a permission back when the next prompt comes, and asks again once', async () => {
+    const folder = temporary();
+    const takenBack: string[] = [];
+    const one = await editor(folder, {
+      // An editor that never answers what was taken back.
+      permission: ({ toolCall }, signal) =>
+        new Promise(() => {
+          signal.addEventListener('abort', () => takenBack.push(toolCall.toolCallId));
+        }),
+    });
+    const id = await one.open();
+    const first = one.prompt(id, 'remove it');
+    await one.until(() => one.asked.length === 1);
+    const second = one.prompt(id, 'hello');
+    expect(await first).toEqual({ stopReason: 'end_turn' });
+    await one.until(() => one.asked.length === 2);
+    expect(takenBack).toHaveLength(1);
+    await one.agent.notify(methods.agent.session.cancel, { sessionId: id });
+    expect(await second).toEqual({ stopReason: 'cancelled' });
+    expect(one.asked).toHaveLength(2);
   });
 
   test('the user may go on talking while work goes on', async () => {

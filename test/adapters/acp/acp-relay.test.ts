@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, it, test, vi } from 'vitest';
 import { acpRelay, type AcpRelayOptions } from '../../../src/adapters/acp/index.ts';
 import { startByPs, sweep } from '../../../src/adapters/agent-process/agent-process.ts';
 import { lastingIn, permissionOutcome, ToolTable } from '../../../src/adapters/acp/mapping.ts';
@@ -315,6 +315,18 @@ describe('a form', () => {
     expect(values).toEqual([true, 7, ['salad']]);
     const wrong = ['perhaps', 'many', 'pizza'].map((text, at) => fields?.[at]?.value(said(text)));
     expect(wrong).toEqual([undefined, undefined, undefined]);
+  });
+
+  it('shows the titles of `enumNames`, and answers with the values', () => {
+    const fields = form({
+      class: { type: 'string', enum: ['e', 'p', 'f'], enumNames: ['Economy', 'Premium'] },
+    });
+    expect(fields?.[0]?.options).toEqual([
+      { id: 'e', label: 'Economy' },
+      { id: 'p', label: 'Premium' },
+      { id: 'f', label: 'f' },
+    ]);
+    expect(fields?.[0]?.value(said('premium'))).toBe('p');
   });
 
   test('that is none, or too long, is not asked', () => {

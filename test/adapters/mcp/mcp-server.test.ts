@@ -19,7 +19,7 @@ import {
   type ElicitResult,
 } from '@modelcontextprotocol/sdk/types.js';
 import fc from 'fast-check';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, it, test } from 'vitest';
 import { mcpServer, type McpServerOptions } from '../../../src/adapters/mcp/index.ts';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import {
@@ -28,6 +28,9 @@ import {
   type Environment,
   type Journal,
 } from '../../../src/index.ts';
+import type { UserTasks } from '../../../src/adapters/mcp/served-tasks.ts';
+import { follow } from '../../../src/adapters/mcp/tool-calls.ts';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { rideServer, subagents } from './support/ride-server.ts';
 
 const PROGRAM = join(import.meta.dirname, 'support/ride-server.ts');
@@ -142,6 +145,39 @@ describe('tools', () => {
       onprogress: ({ message }) => told.push(message),
     });
     expect(told).toEqual(['Economy or Premium?']);
+  });
+
+  it('reports progress at least every 15 s, also while its own user is asked', async () => {
+    const environment = simulatedEnvironment();
+    const told: string[] = [];
+    const gone = new AbortController();
+    const view = { message: 'Economy?', outcome: null, questions: [{ requestId: 'q1' }] };
+    const tasks = { changed: () => new Promise<void>(() => {}), view: () => view };
+    const followed = follow(
+      tasks as object as UserTasks,
+      'task',
+      {
+        ask: () => new Promise(() => {}),
+        leavesOpen: false,
+        progressed: (message) => told.push(message),
+        scheduler: environment.scheduler,
+      },
+      gone.signal,
+    );
+    await environment.advance(60_000);
+    expect(told).toEqual(Array(5).fill('Economy?'));
+    gone.abort(new Error('gone'));
+    await expect(followed).rejects.toThrow('gone');
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  it('takes more calls than results may wait, since a returned result waits no longer', async () => {
+    const { url } = await served();
+    const { client } = await connected(url);
+    const call = () => client.callTool({ name: 'broken', arguments: { task: 'x' } });
+    for (let done = 0; done <= 1_000; done += 50)
+      await Promise.all(Array.from({ length: 50 }, call));
+    expect(textOf(await call())).not.toContain('LIMIT');
   });
 
   test('a client that cannot be asked: the question gets no answer, and the work goes on', async () => {
