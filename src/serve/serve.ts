@@ -264,6 +264,8 @@ class Server implements OffstageServer {
           if (draining.aborted) leave();
           else draining.addEventListener('abort', leave);
           await over;
+          // The signal lives as long as the pool: a listener that stays keeps the hub and its session.
+          draining.removeEventListener('abort', leave);
         })
         .catch(reject);
     });
