@@ -18,7 +18,7 @@ import { reportUsage } from '../actors/session/lead/lead-usage.ts';
 import type { LeadSession } from '../actors/session/lead/lead-session.ts';
 import type { ShownImage } from '../actors/session/questions/shown-image.ts';
 import { backoffMs, restMs, type Failure } from '../machines/index.ts';
-import { ConfigurationError } from '../values/errors.ts';
+import { ConfigurationError, ProviderError } from '../values/errors.ts';
 import type { AudioFrame } from './audio/audio-frame.ts';
 import type { ConnectionClosed } from './connection/connection.ts';
 import { ConnectionManager, type ConnectionOwner } from './connection/connection-manager.ts';
@@ -36,6 +36,11 @@ import { Turns, type TurnsOptions } from './turns/turns.ts';
 const UNATTENDED_MS = 10_000;
 /** The shortest pause of a resting session, also where the app reconnects without any. */
 const MIN_REST_MS = 1000;
+
+/** A connection that is closed again within this time was of no use. */
+const SOON_MS = 60_000;
+/** Closed as planned, for a restart, or without a close frame: RFC 6455, 7.4.1, and the registry of IANA. */
+const QUIET_CODES: ReadonlySet<number> = new Set([1000, 1001, 1005, 1006, 1012]);
 
 export interface VoiceLeadOptions extends Omit<TurnsOptions, 'capabilities'> {
   readonly transport: Transport;
@@ -57,6 +62,8 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
   #owesGreeting = false;
   /** The process ended before a question of the user was answered. */
   #owesReply = false;
+  /** How and when the provider last closed the connection. */
+  #closing = { text: '', at: 0, isReported: false };
   /** A client has attached, in this process. */
   #hasAttached = false;
   #hasWatched = false;
@@ -284,7 +291,11 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
     this.#modelLost();
     this.#turns.callsLost();
     const { transport, reconnectDelayMs, maxReconnectDelayMs } = this.#options;
-    const { context } = unit.session.snapshot;
+    const message = `The connection to ${transport.name} was lost (${code ?? 'no code'}): ${reason}`;
+    const { context, value } = unit.session.snapshot;
+    // One that never becomes ready is reported when the session rests.
+    if (retryable && value.connection === 'active' && code !== null && !QUIET_CODES.has(code))
+      this.#closedByProvider(message);
     const jitter = host.environment.random.next();
     const limits = { baseDelayMs: reconnectDelayMs, maxDelayMs: maxReconnectDelayMs };
     const delayMs =
@@ -294,11 +305,24 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
       type: 'transport.lost',
       error: {
         code: 'TRANSPORT_LOST',
-        message: `The connection to ${transport.name} was lost (${code ?? 'no code'}): ${reason}`,
+        message,
         retryable,
       },
       retryInMs: retryable ? Math.round(delayMs) : null,
     });
+  }
+
+  /** Reports a provider that closes each connection soon, such as Gemini when the quota is spent: once. */
+  #closedByProvider(message: string): void {
+    const now = this.#core.host.environment.clock.now();
+    const { text, at, isReported } = this.#closing;
+    const isAgain = message === text && now - at < SOON_MS;
+    this.#closing = { text: message, at: now, isReported: isAgain };
+    if (isAgain && !isReported)
+      this.#core.reportError(
+        new ProviderError('TRANSPORT_LOST', message, { retryable: true }),
+        'transport',
+      );
   }
 
   handle(event: TransportEvent): void {

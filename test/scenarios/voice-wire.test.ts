@@ -187,12 +187,36 @@ describe('a connection that is lost', () => {
   test('before it was ever there rejects start with the reason', async () => {
     const transport = new FakeTransport();
     transport.autoReady = false;
-    const { session, environment } = voiceTalk({ transport, voice: { maxReconnects: 0 } });
+    const { session, environment, errors } = voiceTalk({ transport, voice: { maxReconnects: 0 } });
     const started = session.start();
     const failed = started.catch((error: unknown) => error);
     await environment.settle();
     transport.current.drop(true, 'no route');
     expect(await failed).toMatchObject({ code: 'TRANSPORT_LOST' });
+    expect(errors).toMatchObject([{ error: { code: 'TRANSPORT_LOST' }, where: 'connection' }]);
+  });
+
+  test('that its provider closes again and again is reported once, with the words of the provider', async () => {
+    const { start, model, environment, errors, transport } = voiceTalk();
+    await start();
+    const quota = 'You exceeded your current quota, please check your plan and billing details.';
+    // Gemini ends each connection like this after its setup.
+    for (let n = 0; n < 3; n += 1) {
+      const { events } = model();
+      events.next({ type: 'transport.closed', code: 1011, reason: quota, retryable: true });
+      events.complete();
+      await environment.advance(5000);
+    }
+    expect(transport.connections).toHaveLength(4);
+    expect(errors).toEqual([
+      {
+        where: 'transport',
+        error: expect.objectContaining({
+          code: 'TRANSPORT_LOST',
+          message: expect.stringContaining(quota),
+        }),
+      },
+    ]);
   });
 
   test('forgets its failures once it is up again', async () => {
@@ -346,6 +370,33 @@ describe('a response that is refused', () => {
     await utter('hello?');
     expect(model().of('response.request')).toHaveLength(3);
   });
+});
+
+test('RESPONSES-9: a response that fails is reported with the words of the provider', async () => {
+  const { start, say: utter, model, environment, errors, events } = voiceTalk();
+  await start();
+  await utter('hello');
+  const reason = 'insufficient_quota: You exceeded your current quota';
+  for (let n = 0; n < 2; n += 1) {
+    const responseKey = model().of('response.request').at(-1)?.responseKey ?? null;
+    const response = { responseId: `resp_${n}`, responseKey };
+    model().events.next({ type: 'response.started', ...response });
+    model().events.next({
+      type: 'response.ended',
+      ...response,
+      status: 'failed',
+      reason,
+      audio: [],
+    });
+    await environment.settle();
+  }
+  expect(errors).toMatchObject([
+    { error: { code: 'MODEL_ERROR', message: `The response failed: ${reason}` } },
+    { error: { code: 'MODEL_ERROR' }, where: 'voice model' },
+  ]);
+  expect(events).toContainEqual(
+    expect.objectContaining({ type: 'utterance.unanswered', reason: 'no_reply' }),
+  );
 });
 
 describe('an error of the wire', () => {

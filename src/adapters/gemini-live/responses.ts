@@ -145,6 +145,12 @@ export class ModelTurns {
     return true;
   }
 
+  /** Reports a turn of the model that failed before its first content. */
+  failed(reason: string): void {
+    const response = this.#begin();
+    if (response.phase === 'making') this.#end(response, 'failed', reason, 'over');
+  }
+
   interrupted(byUser: boolean): void {
     this.#isByUser = byUser;
     const response = this.#response;
@@ -341,7 +347,7 @@ export class Requests {
   }
 
   /** Ends the request that was sent: it will not be answered, or the answer is uncertain. */
-  failed(reason: string, status: 'cancelled' | 'failed' = 'cancelled'): void {
+  failed(reason: string, status: Ended['status'] = 'cancelled'): void {
     const responseKey = this.#pending;
     this.#pending = null;
     if (responseKey !== null) this.inVain(responseKey, reason, status);
@@ -351,7 +357,7 @@ export class Requests {
     this.#unwantedUntil = this.#connection.environment.clock.now() + ANSWER_MS;
   }
 
-  inVain(responseKey: string, reason: string, status: 'cancelled' | 'failed' = 'cancelled'): void {
+  inVain(responseKey: string, reason: string, status: Ended['status'] = 'cancelled'): void {
     this.#connection.emit(endedInVain(this.#connection.environment, responseKey, reason, status));
   }
 }
@@ -361,7 +367,7 @@ function endedInVain(
   { ids }: Environment,
   responseKey: string,
   reason: string,
-  status: 'cancelled' | 'failed' = 'cancelled',
+  status: Ended['status'] = 'cancelled',
 ): Ended {
   const responseId = ids.next('resp');
   return { type: 'response.ended', responseId, responseKey, status, reason, audio: [] };

@@ -271,7 +271,9 @@ export class Translator {
       return;
     }
     // The turn was empty.
-    this.#requests.failed(failure ?? 'the model said nothing', 'failed');
+    if (failure === null) this.#requests.failed('the model said nothing', 'incomplete');
+    else if (this.#requests.isPending) this.#requests.failed(failure, 'failed');
+    else this.#turns.failed(failure);
     this.#requests.owesNothing();
   }
 

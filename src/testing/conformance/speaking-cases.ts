@@ -171,7 +171,8 @@ const twice = (): ConformanceScene => ({
 const saysNothing = (): ConformanceScene => ({
   name: 'silence of the model: nothing is lost by it, and told when it speaks again',
   needs: ['silence'],
-  provokes: ['RESPONSE_TIMEOUT'],
+  // A transport may report its own, too.
+  provokes: ['RESPONSE_TIMEOUT', 'the model did not answer'],
   plot: async (talk) => {
     talk.model.strike('silence', true);
     await talk.says('good morning to you', { to: 'nobody' });
@@ -180,6 +181,33 @@ const saysNothing = (): ConformanceScene => ({
     talk.check('nothing was heard', talk.client.plays.length === 0);
     talk.check('nothing was lost', talk.deliveryOf('The mail has come')?.state !== 'dropped');
     talk.model.strike('silence', false);
+    await talk.pass(60_000);
+    await talk.says('are you there', { to: 'nobody' });
+    await talk.isTold('The mail has come');
+  },
+});
+
+const REPORTED_WITHIN_MS = 3000;
+
+const fails = (): ConformanceScene => ({
+  name: 'failure of the model: it is reported, the user learns of it, and nothing is lost by it',
+  needs: ['failure'],
+  // The words are the provider's, and the transport's where a wire ends the turn without any.
+  provokes: [''],
+  plot: async (talk) => {
+    talk.model.strike('failure', true);
+    await talk.says('good morning to you', { to: 'nobody' });
+    talk.session.notifyBackground('The mail has come');
+    await talk.until(
+      'the failure is reported',
+      () => talk.log.some(({ event }) => event.type === 'error.reported'),
+      REPORTED_WITHIN_MS,
+    );
+    await talk.until('the user learns that no reply comes', () =>
+      talk.log.some(({ event }) => event.type === 'utterance.unanswered'),
+    );
+    talk.check('nothing was lost', talk.deliveryOf('The mail has come')?.state !== 'dropped');
+    talk.model.strike('failure', false);
     await talk.pass(60_000);
     await talk.says('are you there', { to: 'nobody' });
     await talk.isTold('The mail has come');
@@ -291,6 +319,7 @@ export const speakingScenes: readonly (() => ConformanceScene)[] = [
   twice,
   listening,
   saysNothing,
+  fails,
   wordless,
   nobodyListens,
   television,

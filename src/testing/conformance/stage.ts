@@ -54,6 +54,8 @@ export type ConformanceFault =
   | 'server_error'
   /** The model stays silent, while this is on. */
   | 'silence'
+  /** Each turn of the model fails, while this is on: its provider says that the quota is spent. */
+  | 'failure'
   /** The user's speech does not end, while this is on: a television is audible behind it. */
   | 'television'
   /** Some audio and words of a response arrive after its interruption, while this is on. */

@@ -27,6 +27,7 @@ const common = [
   'expiry',
   'server_error',
   'silence',
+  'failure',
   'deltas_after_cancel',
   'duplicated_calls',
 ] as const satisfies readonly ConformanceFault[];
@@ -37,6 +38,9 @@ const faults: Readonly<Record<VoiceWire, readonly ConformanceFault[]>> = {
   'gemini-live': [...common, 'cancelled_calls'],
 };
 
+/** In `response.done` of Realtime, and the close frame of Gemini. */
+const QUOTA_IS_SPENT =
+  'You exceeded your current quota, please check your plan and billing details.';
 /** The time between Gemini's announcement of the end and the end. */
 const NOTICE_MS = 10_000;
 
@@ -64,20 +68,23 @@ export function voiceServerStage(options: VoiceServerStageOptions): ConformanceS
     name,
     shows: faults[wire],
     open({ environment, respond }) {
+      const failing = new WeakMap<FakeVoiceModel, boolean>();
       const server = createVoiceServer({
         environment,
         respond: ({ cause, instructions, model }) =>
-          respond({
-            cause: cause.type,
-            text: textOf(cause),
-            instructions,
-            memory: model.items.flatMap(toMemory),
-          }).map(toStep),
+          failing.get(model)
+            ? [{ fail: QUOTA_IS_SPENT }]
+            : respond({
+                cause: cause.type,
+                text: textOf(cause),
+                instructions,
+                memory: model.items.flatMap(toMemory),
+              }).map(toStep),
       });
       return {
         transport: transport(server.webSocket),
         get models() {
-          return server.connections.map(modelOf);
+          return server.connections.map((model) => modelOf(model, failing));
         },
         close: () => server.close(),
       };
@@ -85,7 +92,10 @@ export function voiceServerStage(options: VoiceServerStageOptions): ConformanceS
   };
 }
 
-function modelOf(model: FakeVoiceModel): ConformanceModel {
+function modelOf(
+  model: FakeVoiceModel,
+  failing: WeakMap<FakeVoiceModel, boolean>,
+): ConformanceModel {
   const { user, faults: fault } = model;
   return {
     user,
@@ -101,6 +111,7 @@ function modelOf(model: FakeVoiceModel): ConformanceModel {
     drop: () => fault.drop(),
     strike(wanted, on = true) {
       if (wanted === 'silence') fault.silence(on);
+      else if (wanted === 'failure') failing.set(model, on);
       else if (wanted === 'deltas_after_cancel') fault.deltasAfterCancel(on);
       else if (wanted === 'duplicated_calls') fault.duplicateCalls(on);
       else if (wanted === 'cancelled_calls') fault.cancelCalls();

@@ -17,6 +17,8 @@
 //       unprompted responses.
 //   RESPONSES-8. At most `MAX_OWN` unended responses that the model began by itself are kept: beyond that the
 //       oldest counts as ended.
+//   RESPONSES-9. A response that fails is reported with the words of the provider, requested or not. (The transport
+//       reports a request that the wire refuses.)
 //   MODEL-VOICE-3. The user's voice stops the model's speech at once, including held output.
 //   MODEL-VOICE-7. An utterance is answered once: a reply to words that may be addressed to a subagent is not
 //       heard before the addressee is known (held-speech).
@@ -54,6 +56,7 @@ import type { Turn } from './turn.ts';
 const CANCEL_GRACE_MS = 3000;
 /** The limit of unprompted responses. A model makes one response at a time, so more can only be a fault. */
 const MAX_OWN = 16;
+const NO_REASON = 'The model gave no reason';
 /** The number of responses whose late words are recognised. */
 const MAX_KNOWN = 100;
 
@@ -211,7 +214,7 @@ export class Responses {
     if (event.type === 'response.started') {
       const isOwn = this.#started(event.responseId, event.responseKey);
       if (isOwn) this.held.began(event.responseId);
-    } else if (event.type === 'response.ended') this.#ended(event);
+    } else if (event.type === 'response.ended') this.#endedOnWire(event);
     else if (event.type === 'model.changed') this.#workChanged(event.status);
     else return false;
     return true;
@@ -371,6 +374,18 @@ export class Responses {
     this.#speech.play(frame);
   }
 
+  /** Handles the end that the wire reports. RESPONSES-9 */
+  #endedOnWire(event: Ended): void {
+    const { status, responseId, responseKey } = event;
+    const isCalledOff =
+      this.#cancelled.has(responseId) ||
+      (responseKey !== null && this.#asked?.key === responseKey && this.#asked.isCancelled);
+    this.#ended(event);
+    if (status !== 'failed' || isCalledOff) return;
+    const message = `The response failed: ${event.reason ?? NO_REASON}`;
+    this.#core.reportError(new ProviderError('MODEL_ERROR', message), 'voice model');
+  }
+
   #ended(event: Ended): void {
     const asked = this.#asked;
     const { responseId } = event;
@@ -406,7 +421,7 @@ export class Responses {
     const failed = Math.max(1, context.asked - (snapshot.matches({ reply: 'asked' }) ? 1 : 0));
     const error = {
       code: reason === 'timeout' ? 'RESPONSE_TIMEOUT' : 'MODEL_ERROR',
-      message: storableText(reason ?? 'The model gave no reason'),
+      message: storableText(reason ?? NO_REASON),
       retryable: isAskedAgain,
     };
     if (!isAskedAgain) core.receive('lead', { type: 'model.failed', agentName, failed, error });

@@ -100,7 +100,7 @@ export class SessionLife {
   #started: Promise<void> | null = null;
   #settleStart: { resolve: () => void; reject: (error: Error) => void } | null = null;
   #leaving: Promise<boolean> | null = null;
-  /** The reported reason why the session rests. */
+  /** The reported reason why the session has no connection. */
   #restsFor: string | null = null;
   #closed: (() => void)[] = [];
   /** True once a start has resolved. */
@@ -337,7 +337,7 @@ export class SessionLife {
     projection.emit({ type: 'connection.changed', state, ...(outage && { outage }) });
     if (state === 'active') this.#restsFor = null;
     const rests = state === 'resting' || state === 'refused';
-    if (rests && outage && this.#restsFor !== outage.message) {
+    if (outage && (rests || state === 'closing') && this.#restsFor !== outage.message) {
       this.#restsFor = outage.message;
       this.#core.reportError(new ProviderError(outage.code, outage.message), 'connection');
     }

@@ -29,7 +29,7 @@ const MS_PER_CHARACTER = 60;
 export function localStage(): ConformanceSetup {
   return {
     name: 'local-voice',
-    shows: ['late_transcripts', 'silence'],
+    shows: ['late_transcripts', 'silence', 'failure'],
     open({ environment, respond }) {
       const connections: LocalConnection[] = [];
       const webSocket: WebSocketFactory = () => {
@@ -55,6 +55,7 @@ class LocalConnection implements ConformanceModel {
   /** The words of what is heard next; the last ones of all if somebody is heard again. */
   readonly #words: { text: string; transcript: ConformanceTranscript }[] = [];
   #isSilent = false;
+  #isFailing = false;
   #isOpen = true;
 
   constructor(environment: SimulatedEnvironment, respond: ConformanceResponder) {
@@ -121,14 +122,16 @@ class LocalConnection implements ConformanceModel {
     this.#drop();
   }
 
-  strike(_fault: string, on = true): void {
-    this.#isSilent = on;
+  strike(fault: string, on = true): void {
+    if (fault === 'failure') this.#isFailing = on;
+    else this.#isSilent = on;
   }
 
   /** What the language model is asked, as a turn. */
   async #answer({ prompt, results, signal }: ScriptedPrompt) {
     if (this.#isSilent)
       await new Promise((resolve) => signal?.addEventListener('abort', resolve, { once: true }));
+    if (this.#isFailing) throw new Error('You exceeded your current quota');
     const last = prompt.at(-1);
     const text = textOf(last?.content);
     // Notes have the role of the user, too.
