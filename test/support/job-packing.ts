@@ -3,20 +3,20 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import type { JobClaims, JobCodec } from '../../src/entries/jobs.ts';
 
-/** AES-256-GCM with a key that is made of a text. */
+/** AES-256-GCM with a key that is made of a text, and with the place as additional data. */
 export function testCodec(secret: string): JobCodec {
   const key = createHash('sha256').update(secret).digest();
   return {
-    seal(text) {
+    seal(text, place) {
       const nonce = randomBytes(12);
-      const cipher = createCipheriv('aes-256-gcm', key, nonce);
+      const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(place));
       const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
       return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64');
     },
-    open(sealed) {
+    open(sealed, place) {
       const bytes = Buffer.from(sealed, 'base64');
       const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, 12));
-      decipher.setAuthTag(bytes.subarray(12, 28));
+      decipher.setAAD(Buffer.from(place)).setAuthTag(bytes.subarray(12, 28));
       return Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString(
         'utf8',
       );

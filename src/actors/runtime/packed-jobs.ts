@@ -14,6 +14,10 @@ import {
 import { isPacked, Packer, type JobPacking } from './packing.ts';
 import { raceAbort } from '../../values/race-abort.ts';
 
+/** The places of a job's texts (PACKING-5). */
+export const bodyOf = (key: string): string => `${key}/body`;
+const endOf = (key: string): string => `${key}/end`;
+
 const method = aFunction;
 const jobsSchema = z.looseObject({
   name: z.string(),
@@ -40,11 +44,11 @@ export function packedJobs(jobs: Jobs, packing: JobPacking): Jobs {
     maxBytes: jobs.maxBytes,
     async run(job, { signal, said }) {
       signal.throwIfAborted();
-      const body = await raceAbort(packer.pack(`${job.key}/body`, job.body), signal);
+      const body = await raceAbort(packer.pack(bodyOf(job.key), job.body), signal);
       // Words on the way are not packed, so they stay with the engines that carry none of them.
       const hear = packer.isSealing ? undefined : said;
       const end = await jobs.run({ ...job, body }, { signal, said: hear });
-      return raceAbort(unpackedEnd(packer, end), signal);
+      return raceAbort(unpackedEnd(packer, job.key, end), signal);
     },
     cancel: (key) => jobs.cancel(key),
     async ended(prefix) {
@@ -77,7 +81,7 @@ export function packedHandler(handler: JobHandler, packing: JobPacking): JobHand
     async do(job, signal, said): Promise<JobEnd | JobRefusal> {
       let body: string;
       try {
-        body = await raceAbort(packer.unpack(job.body), signal);
+        body = await raceAbort(packer.unpack(job.body, bodyOf(job.key)), signal);
       } catch (error) {
         if (signal.aborted || !isA(error, JobError)) throw error;
         const { code, message, retryable } = error;
@@ -88,7 +92,7 @@ export function packedHandler(handler: JobHandler, packing: JobPacking): JobHand
       }
       const end = await handler.do({ ...job, body }, signal, packer.isSealing ? undefined : said);
       try {
-        return await raceAbort(packedEnd(packer, `${job.key}/end`, end), signal);
+        return await raceAbort(packedEnd(packer, job.key, end), signal);
       } catch (error) {
         // It was done, and its result cannot be told.
         if ('done' in end && job.once && !signal.aborted) return { lost: true };
@@ -103,26 +107,27 @@ export function packedHandler(handler: JobHandler, packing: JobPacking): JobHand
 /** The message of a failure may hold words of a user or of a provider: it is hidden like a result. */
 async function packedEnd<End extends JobEnd | JobRefusal>(
   packer: Packer,
-  reference: string,
+  key: string,
   end: End,
 ): Promise<End | JobEnd> {
-  if ('done' in end) return { done: await packer.pack(reference, end.done) };
+  if ('done' in end) return { done: await packer.pack(endOf(key), end.done) };
   if (!('failed' in end) || !packer.isHiding) return end;
-  const message = await packer.packJson(reference, end.failed.message);
+  const message = await packer.packJson(endOf(key), end.failed.message);
   return { failed: { ...end.failed, message } };
 }
 
-export async function unpackedEnd(packer: Packer, end: JobEnd): Promise<JobEnd> {
-  if ('done' in end) return { done: await packer.unpack(end.done) };
+export async function unpackedEnd(packer: Packer, key: string, end: JobEnd): Promise<JobEnd> {
+  if ('done' in end) return { done: await packer.unpack(end.done, endOf(key)) };
   // The engine's own failures are not packed.
   if (!('failed' in end) || !isPacked(end.failed.message)) return end;
-  return { failed: { ...end.failed, message: await unpackedMessage(packer, end.failed.message) } };
+  const message = await unpackedMessage(packer, key, end.failed.message);
+  return { failed: { ...end.failed, message } };
 }
 
 /** The code of a failure counts, whatever became of its message. */
-async function unpackedMessage(packer: Packer, packed: string): Promise<string> {
+async function unpackedMessage(packer: Packer, key: string, packed: string): Promise<string> {
   try {
-    return String(JSON.parse(await packer.unpack(packed)));
+    return String(JSON.parse(await packer.unpack(packed, endOf(key))));
   } catch (error) {
     if (isA(error, JobError) && error.retryable) throw error;
     return `Its message cannot be read: ${messageOf(error)}`;

@@ -9,6 +9,7 @@
 //   PACKING-2. A text of more than `claimAboveBytes` is kept by the claims before the engine gets its reference.
 //   PACKING-3. A text that cannot be unpacked is a failure (`JOB_UNREADABLE`), never another text.
 //   PACKING-4. A reference names one text for good: what an engine has recorded is not replaced by a later attempt.
+//   PACKING-5. The codec is told the place of a text at both ends: one that was moved to another place cannot be opened.
 
 import { z } from 'zod';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
@@ -18,11 +19,17 @@ import { digestOf, JobError, jobUnreadable } from '../ports/jobs.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { entryRedaction, secretsTaken, type RedactionOptions } from './redacting-journal.ts';
 
-/** Seals texts with a key of the app: encryption, for example. Both ends have the same. */
+/**
+ * Seals texts with a key of the app: encryption, for example. Both ends have the same. `place` names what the text is of, such as
+ * `chat-1/run:answer:req_2`; it is the same at both ends. A codec that authenticates it (the additional data of an AEAD cipher)
+ * keeps the engine from passing off one text as another.
+ */
 export interface JobCodec {
-  seal(text: string): string | Promise<string>;
-  /** Rejects a text that it did not seal; with a `JobError` that is `retryable`, it is asked again. */
-  open(sealed: string): string | Promise<string>;
+  seal(text: string, place: string): string | Promise<string>;
+  /**
+   * Rejects a text that it did not seal for this place; with a `JobError` that is `retryable`, it is asked again.
+   */
+  open(sealed: string, place: string): string | Promise<string>;
 }
 
 /** Keeps large texts for both ends: a bucket, a table, a shared folder (`fileClaims` of `offstage/node`). No reference is used twice. */
@@ -90,25 +97,26 @@ export class Packer {
     return this.isSealing || this.#redact !== null;
   }
 
-  pack(reference: string, text: string): Promise<string> {
-    if (!this.#redact) return this.#pack(reference, text);
-    return this.#pack(reference, JSON.stringify(this.#redact(parsedOrText(text))));
+  pack(place: string, text: string): Promise<string> {
+    if (!this.#redact) return this.#pack(place, text, place);
+    return this.#pack(place, JSON.stringify(this.#redact(parsedOrText(text))), place);
   }
 
-  packJson(reference: string, json: unknown): Promise<string> {
-    return this.#pack(reference, JSON.stringify(this.#redact ? this.#redact(json) : json));
+  /** `reference`: the beginning of the text's reference in the claims. */
+  packJson(place: string, json: unknown, reference = place): Promise<string> {
+    return this.#pack(place, JSON.stringify(this.#redact ? this.#redact(json) : json), reference);
   }
 
-  packEntries(reference: string, entries: readonly JournalEntry[]): Promise<string> {
+  packEntries(place: string, entries: readonly JournalEntry[], reference: string): Promise<string> {
     const redact = this.#redactEntry;
-    return this.#pack(reference, JSON.stringify(redact ? entries.map(redact) : entries));
+    return this.#pack(place, JSON.stringify(redact ? entries.map(redact) : entries), reference);
   }
 
   /** References begin so: see PACKING-4. @throws {JobError} `CLAIMS_UNREACHABLE`, `JOB_UNREADABLE`. */
-  async #pack(beginning: string, bare: string): Promise<string> {
+  async #pack(place: string, bare: string, beginning: string): Promise<string> {
     const { codec, claims, claimAboveBytes = CLAIM_ABOVE_BYTES } = this.#packing;
     const sealed = codec !== undefined;
-    const ready = codec ? await sealedBy(codec, bare) : bare;
+    const ready = codec ? await sealedBy(codec, bare, place) : bare;
     if (!claims || !isLongerThan(ready, claimAboveBytes))
       return JSON.stringify({ sealed, text: ready });
     const reference = `${beginning}~${(await digestOf(ready)).slice(0, DIGEST_CHARS)}`;
@@ -128,8 +136,8 @@ export class Packer {
     return packed.safeParse(parsedOrText(written)).data?.claim !== undefined;
   }
 
-  /** PACKING-3 */
-  async unpack(written: string): Promise<string> {
+  /** PACKING-3, PACKING-5 */
+  async unpack(written: string, place: string): Promise<string> {
     const { success, data } = packed.safeParse(parsedOrText(written));
     if (!success) throw unreadable('expected a text that the other end packed');
     const { codec } = this.#packing;
@@ -139,7 +147,7 @@ export class Packer {
     if (ready === undefined) throw unreadable('it is empty');
     if (!codec) return ready;
     try {
-      return await codec.open(ready);
+      return await codec.open(ready, place);
     } catch (error) {
       if (isA(error, JobError) && error.retryable) throw error;
       throw unreadable(`the codec cannot open it: ${messageOf(error)}`);
@@ -168,9 +176,9 @@ export function isPacked(text: string): boolean {
   return packed.safeParse(parsedOrText(text)).success;
 }
 
-async function sealedBy(codec: JobCodec, text: string): Promise<string> {
+async function sealedBy(codec: JobCodec, text: string, place: string): Promise<string> {
   try {
-    return await codec.seal(text);
+    return await codec.seal(text, place);
   } catch (error) {
     throw jobUnreadable(`The codec cannot seal it: ${messageOf(error)}`, error);
   }

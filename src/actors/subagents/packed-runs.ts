@@ -28,7 +28,7 @@ import type {
   RunWait,
   TakenMessage,
 } from '../ports/run-engine.ts';
-import { packedHandler, unpackedEnd } from '../runtime/packed-jobs.ts';
+import { bodyOf, packedHandler, unpackedEnd } from '../runtime/packed-jobs.ts';
 import { isPacked, Packer, unreadable, type JobPacking } from '../runtime/packing.ts';
 import { raceAbort } from '../../values/race-abort.ts';
 import { lostBy } from './refusal.ts';
@@ -67,6 +67,18 @@ const messageSchema = z.object({ content: z.string(), by: z.string().exactOption
 const objectSchema = z.looseObject({});
 const packedSchema = z.strictObject({ packed: z.string() });
 
+/** The places of a run's texts (PACKING-5). */
+const PLACES = {
+  order: (id: string) => `${id}/run:order`,
+  answer: (id: string, requestId: string) => `${id}/run:answer:${requestId}`,
+  message: (id: string, messageId: string) => `${id}/run:message:${messageId}`,
+  asked: (id: string, requestId: string) => `${id}/run:asked:${requestId}`,
+  journal: (id: string) => `${id}/run:journal`,
+  outcome: (id: string) => `${id}/run:outcome`,
+  // An engine may pass a run's reason on to its children.
+  reason: () => 'run:cancel',
+};
+
 /**
  * Packs the texts of runs before they reach the engine, and unpacks its views: for `runSubagent({ engine })`.
  * @throws {ConfigurationError} for options that are unknown or wrong.
@@ -83,7 +95,7 @@ export function packedRuns(engine: RunEngine, packing: JobPacking): RunEngine {
       const view = await engine.view(id, after, signal);
       // It has nothing new.
       if (view.turn <= after && view.outcome === null) return { ...view, waiting: [] };
-      return raceAbort(texts.unpackView(view), signal);
+      return raceAbort(texts.unpackView(id, view), signal);
     },
     answer: async (id, answer) => engine.answer(id, await texts.packAnswer(id, answer)),
     ...(take
@@ -150,7 +162,7 @@ class RunTexts {
 
   /** PACKED-RUNS-1 */
   async packOrder({ id, config, task, by, above, trace }: RunOrder): Promise<RunOrder> {
-    const packed = await this.#packer.packJson(`${id}/run:order`, { task, by, above });
+    const packed = await this.#packer.packJson(PLACES.order(id), { task, by, above });
     const hidden = { description: '', toolName: config, args: {} };
     return { id, config, task: hidden, packed, ...(trace && { trace }) };
   }
@@ -158,39 +170,40 @@ class RunTexts {
   async packAnswer(id: string, { requestId, given, content }: RunAnswer): Promise<RunAnswer> {
     return {
       requestId,
-      packed: await this.#packer.packJson(`${id}/run:answer:${requestId}`, { given, content }),
+      packed: await this.#packer.packJson(PLACES.answer(id, requestId), { given, content }),
     };
   }
 
   async packMessage(runId: string, { id, mode, content, by }: RunMessage): Promise<RunMessage> {
-    const packed = await this.#packer.packJson(`${runId}/run:message:${id}`, { content, by });
+    const packed = await this.#packer.packJson(PLACES.message(runId, id), { content, by });
     return { id, mode, content: '', packed };
   }
 
   packReason(id: string, reason: string): Promise<string> {
-    return this.#packer.packJson(`${id}/run:cancel`, reason);
+    return this.#packer.packJson(PLACES.reason(), reason, `${id}/run:cancel`);
   }
 
-  async unpackView(view: RunView): Promise<RunView> {
-    const waiting = await Promise.all(view.waiting.map((wait) => this.#unpackWait(wait)));
-    const outcome = view.outcome && (await this.#unpackObject(view.outcome));
+  async unpackView(id: string, view: RunView): Promise<RunView> {
+    const waiting = await Promise.all(view.waiting.map((wait) => this.#unpackWait(id, wait)));
+    const outcome = view.outcome && (await this.#unpackObject(view.outcome, PLACES.outcome(id)));
     return { ...view, waiting, outcome };
   }
 
   /** `isHeld`: the handler has the journal. */
   async unpackTurn(turn: RunTurn, isHeld: boolean): Promise<RunTurn> {
     const { order, journal, since = [], waiting, news, messages } = turn;
+    const { id } = order;
     const unpacked = async (entries: RunEntries): Promise<RunEntries> =>
-      isHeld || entries.length === 0 ? [] : this.#unpackEntries(entries);
+      isHeld || entries.length === 0 ? [] : this.#unpackEntries(id, entries);
     return {
       ...turn,
       order: await this.#unpackOrder(order),
       journal: await unpacked(journal),
       since: await Promise.all(since.map(unpacked)),
-      waiting: await Promise.all(waiting.map((wait) => this.#unpackWait(wait))),
-      news: await this.#unpackNews(news),
+      waiting: await Promise.all(waiting.map((wait) => this.#unpackWait(id, wait))),
+      news: await this.#unpackNews(id, news),
       ...(messages
-        ? { messages: await Promise.all(messages.map((one) => this.#unpackMessage(one))) }
+        ? { messages: await Promise.all(messages.map((one) => this.#unpackMessage(id, one))) }
         : {}),
     };
   }
@@ -198,19 +211,27 @@ class RunTexts {
   async packEnd({ order, number }: RunTurn, end: RunTurnEnd): Promise<RunTurnEnd> {
     const { journal, waiting, children, steps, outcome } = end;
     const beginning = `${order.id}/run:${number}/`;
-    const packed = async (name: string, json: object): Promise<{ readonly packed: string }> => ({
-      packed: await this.#packer.packJson(`${beginning}${name}`, json),
+    const packed = async (
+      name: string,
+      place: string,
+      json: object,
+    ): Promise<{ readonly packed: string }> => ({
+      packed: await this.#packer.packJson(place, json, `${beginning}${name}`),
     });
     if (typeof journal === 'string') throw unreadable('the journal is packed twice');
     return {
       ...end,
       journal:
         outcome === null && journal.length > 0
-          ? await this.#packer.packEntries(`${beginning}journal`, journal)
+          ? await this.#packer.packEntries(PLACES.journal(order.id), journal, `${beginning}journal`)
           : [],
       ...(steps ? { steps: await Promise.all(steps.map((step) => this.#packStep(step))) } : {}),
       waiting: await Promise.all(
-        waiting.map(async (wait) => ({ ...wait, asked: await packed(wait.requestId, wait.asked) })),
+        waiting.map(async (wait) => {
+          const { requestId, asked } = wait;
+          const place = PLACES.asked(order.id, requestId);
+          return { ...wait, asked: await packed(requestId, place, asked) };
+        }),
       ),
       ...(children
         ? {
@@ -222,7 +243,7 @@ class RunTexts {
             ),
           }
         : {}),
-      outcome: outcome && (await packed('outcome', outcome)),
+      outcome: outcome && (await packed('outcome', PLACES.outcome(order.id), outcome)),
     };
   }
 
@@ -231,7 +252,7 @@ class RunTexts {
     const { key, body } = step;
     return body === undefined
       ? step
-      : { ...step, body: await this.#packer.pack(`${key}/body`, body) };
+      : { ...step, body: await this.#packer.pack(bodyOf(key), body) };
   }
 
   /** PACKED-RUNS-3 */
@@ -261,29 +282,32 @@ class RunTexts {
 
   async #unpackOrder({ id, config, packed, trace }: RunOrder): Promise<RunOrder> {
     if (packed === undefined) throw unreadable('the run was begun without packedRuns(…)');
-    const body = await this.#unpackJson(packed, bodySchema);
+    const body = await this.#unpackJson(packed, PLACES.order(id), bodySchema);
     return { ...body, id, config, ...(trace && { trace }) };
   }
 
-  async #unpackEntries(journal: RunEntries): Promise<readonly JournalEntry[]> {
+  async #unpackEntries(id: string, journal: RunEntries): Promise<readonly JournalEntry[]> {
     if (typeof journal !== 'string') throw unreadable('the journal is not packed');
-    return this.#unpackJson(journal, entriesSchema);
+    return this.#unpackJson(journal, PLACES.journal(id), entriesSchema);
   }
 
-  async #unpackWait(wait: RunWait): Promise<RunWait> {
-    return { ...wait, asked: await this.#unpackObject(wait.asked) };
+  async #unpackWait(id: string, wait: RunWait): Promise<RunWait> {
+    const place = PLACES.asked(id, wait.requestId);
+    return { ...wait, asked: await this.#unpackObject(wait.asked, place) };
   }
 
-  async #unpackMessage({ nth, id, mode, packed }: TakenMessage): Promise<TakenMessage> {
+  async #unpackMessage(runId: string, message: TakenMessage): Promise<TakenMessage> {
+    const { nth, id, mode, packed } = message;
     if (packed === undefined) throw unreadable('the message is not packed');
-    return { nth, id, mode, ...(await this.#unpackJson(packed, messageSchema)) };
+    const place = PLACES.message(runId, id);
+    return { nth, id, mode, ...(await this.#unpackJson(packed, place, messageSchema)) };
   }
 
-  async #unpackNews(news: RunNews): Promise<RunNews> {
+  async #unpackNews(id: string, news: RunNews): Promise<RunNews> {
     if (news.type === 'answered') {
       const { requestId, packed } = news.answer;
       if (packed === undefined) throw unreadable('the answer is not packed');
-      const answer = await this.#unpackJson(packed, answerSchema);
+      const answer = await this.#unpackJson(packed, PLACES.answer(id, requestId), answerSchema);
       return { type: 'answered', answer: { ...answer, requestId } };
     }
     if (news.type === 'ended')
@@ -292,12 +316,15 @@ class RunTexts {
         ends: await Promise.all(
           news.ends.map(async ({ key, end }) => ({
             key,
-            end: await unpackedEnd(this.#packer, end),
+            end: await unpackedEnd(this.#packer, key, end),
           })),
         ),
       };
     if (news.type === 'child')
-      return { ...news, outcome: news.outcome && (await this.#unpackObject(news.outcome)) };
+      return {
+        ...news,
+        outcome: news.outcome && (await this.#unpackObject(news.outcome, PLACES.outcome(news.id))),
+      };
     if (news.type === 'cancelled')
       return { type: 'cancelled', reason: await this.#unpackReason(news.reason) };
     return news;
@@ -305,20 +332,21 @@ class RunTexts {
 
   /** The engine has reasons of its own. */
   async #unpackReason(reason: string): Promise<string> {
-    return isPacked(reason) ? this.#unpackJson(reason, z.string()) : reason;
+    return isPacked(reason) ? this.#unpackJson(reason, PLACES.reason(), z.string()) : reason;
   }
 
-  #unpackObject(object: object): Promise<object> {
+  #unpackObject(object: object, place: string): Promise<object> {
     const { success, data } = packedSchema.safeParse(object);
     if (!success) throw unreadable('it is not packed');
-    return this.#unpackJson(data.packed, objectSchema);
+    return this.#unpackJson(data.packed, place, objectSchema);
   }
 
   async #unpackJson<Schema extends z.ZodType>(
     text: string,
+    place: string,
     schema: Schema,
   ): Promise<z.output<Schema>> {
-    const bare = await this.#packer.unpack(text);
+    const bare = await this.#packer.unpack(text, place);
     let json: unknown;
     try {
       json = JSON.parse(bare);

@@ -10,8 +10,11 @@
 //       So the nonce is derived from the content (as in AES-SIV): one nonce never serves two contents.
 //   ENCRYPTED-JOURNAL-2. The place of an entry is authenticated: one that was changed, or moved to another place, is
 //       refused (`JOURNAL_CORRUPT`).
-//   ENCRYPTED-JOURNAL-3. An entry without encryption, of the time before the key, is read as it is.
-//   ENCRYPTED-JOURNAL-4. The texts of jobs have keys derived for them alone: none can be passed off as an entry.
+//   ENCRYPTED-JOURNAL-3. An entry without encryption is refused (`JOURNAL_CORRUPT`): whoever writes to the store without the key
+//       would speak for the user. With `readsPlain`, those of the time before the key are read: they precede every encrypted
+//       entry of their scope.
+//   ENCRYPTED-JOURNAL-4. The texts of jobs have keys derived for them alone, and are bound to their places: none can be passed
+//       off as an entry, or as another text. A text of an earlier version has no place, and is still opened.
 
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
@@ -30,6 +33,15 @@ export interface EncryptionOptions {
   readonly earlierKeys?: readonly (Uint8Array | string)[];
 }
 
+export interface JournalEncryptionOptions extends EncryptionOptions {
+  /**
+   * Reads entries that are not encrypted, of the time before the key: a scope may begin with them, and has none after its first
+   * encrypted entry. Whoever can write to the store can then invent a scope, or rewrite one that is not encrypted yet: leave it out
+   * once each scope has been rewritten. @defaultValue false: an entry that is not encrypted is refused (`JOURNAL_CORRUPT`)
+   */
+  readonly readsPlain?: boolean;
+}
+
 const KEY_BYTES = 32;
 const isKey = (value: unknown): boolean =>
   (value instanceof Uint8Array && value.length === KEY_BYTES) ||
@@ -45,6 +57,10 @@ const optionsSchema = z.strictObject({
   key: keySchema,
   earlierKeys: z.array(keySchema).optional(),
 } satisfies ChecksOf<EncryptionOptions>);
+const journalOptionsSchema = z.strictObject({
+  ...optionsSchema.shape,
+  readsPlain: z.boolean().optional(),
+} satisfies ChecksOf<JournalEncryptionOptions>);
 
 /** The type of an encrypted event, as the store sees it. */
 const SEALED = 'sealed';
@@ -70,9 +86,10 @@ interface Key {
  * Encrypts what a journal keeps. Put a `redactingJournal` in front of it, not behind it.
  * @throws {ConfigurationError} `INVALID_OPTION`; the message does not show a key.
  */
-export function encryptedJournal(journal: Journal, options: EncryptionOptions): Journal {
+export function encryptedJournal(journal: Journal, options: JournalEncryptionOptions): Journal {
   check('encryptedJournal(journal, options)', journalSchema, journal);
-  checkUnshown('encryptedJournal', optionsSchema, options);
+  checkUnshown('encryptedJournal', journalOptionsSchema, options);
+  const { readsPlain = false } = options;
   const current = keyOf(options.key);
   const keys = new Map(
     [...(options.earlierKeys ?? []).map((key) => keyOf(key)), current].map((key) => [
@@ -80,19 +97,27 @@ export function encryptedJournal(journal: Journal, options: EncryptionOptions): 
       key,
     ]),
   );
+  const opened = (entries: readonly JournalEntry[]): readonly JournalEntry[] => {
+    const begun = new Set<string>();
+    return entries.map((entry) => {
+      // ENCRYPTED-JOURNAL-3
+      if (entry.event.type === SEALED) begun.add(entry.scope);
+      else if (!readsPlain || begun.has(entry.scope)) throw notEncrypted(entry, readsPlain);
+      else return entry;
+      return { ...entry, event: openedEvent(entry, keys) };
+    });
+  };
   return {
     append: (entry) => journal.append({ ...entry, event: sealed(entry, current) }),
     read(query) {
       const found = journal.read(query);
-      const opened = (entries: readonly JournalEntry[]) =>
-        entries.map((entry) => ({ ...entry, event: openedEvent(entry, keys) }));
       return 'then' in found ? found.then(opened) : opened(found);
     },
     readAfter:
       journal.readAfter &&
       (async (position) => {
         const found = (await journal.readAfter?.(position)) ?? null;
-        return found && found.map((entry) => ({ ...entry, event: openedEvent(entry, keys) }));
+        return found && opened(found);
       }),
     claim: journal.claim?.bind(journal),
     trim: journal.trim?.bind(journal),
@@ -108,38 +133,43 @@ export function encryptedJournal(journal: Journal, options: EncryptionOptions): 
 
 /**
  * Seals what an engine stores with AES-256-GCM: the `codec` of `packedJobs` and `packedRuns`, and of their handlers. It may
- * have the key of the journal. The same text is sealed the same way, as a job that is asked for again must be. `open` throws for a
- * text that was changed, or whose key is missing.
+ * have the key of the journal. The same text at the same place is sealed the same way, as a job that is asked for again must be.
+ * `open` throws for a text that was changed or sealed for another place, or whose key is missing. A text that an earlier version
+ * has sealed is opened at any place.
  * @throws {ConfigurationError} `INVALID_OPTION`; the message does not show a key.
  */
 export function encryptionCodec(options: EncryptionOptions): {
-  seal(text: string): string;
-  open(text: string): string;
+  seal(text: string, place: string): string;
+  open(text: string, place: string): string;
 } {
   checkUnshown('encryptionCodec', optionsSchema, options);
   const codecKey = (key: Uint8Array | string): Key => keyOf(key, 'jobs');
   const current = codecKey(options.key);
   const keys = [current, ...(options.earlierKeys ?? []).map(codecKey)];
   return {
-    seal(text) {
-      const content = Buffer.from(text);
-      return `${current.fingerprint}.${encrypted(content, current, NO_PLACE)}`;
+    seal(text, place) {
+      const data = encrypted(Buffer.from(text), current, Buffer.from(place));
+      return `${VERSION}${current.fingerprint}.${data}`;
     },
-    open(text) {
-      const [, fingerprint = 'of something else', data = ''] = SEALED_TEXT.exec(text) ?? [];
+    open(text, place) {
+      const [, version, fingerprint = 'of something else', data = ''] =
+        SEALED_TEXT.exec(text) ?? [];
       const key = keys.find((each) => each.fingerprint === fingerprint);
       if (!key)
         throw new ConfigurationError(
           'JOURNAL_KEY_MISSING',
           `A text was sealed with the key ${fingerprint}: add it to \`earlierKeys\` of encryptionCodec`,
         );
-      return decrypted(data, key, NO_PLACE).toString();
+      return decrypted(data, key, version ? Buffer.from(place) : NO_PLACE).toString();
     },
   };
 }
 
+/** Marks a text that is bound to its place. */
+const VERSION = '2.';
+/** The place of a text that an earlier version has sealed. */
 const NO_PLACE = Buffer.alloc(0);
-const SEALED_TEXT = /^([0-9a-f]{16})\.(.+)$/;
+const SEALED_TEXT = /^(2\.)?([0-9a-f]{16})\.(.+)$/;
 
 /** ENCRYPTED-JOURNAL-4 */
 function keyOf(key: Uint8Array | string, purpose: 'journal' | 'jobs' = 'journal'): Key {
@@ -192,12 +222,20 @@ function decrypted(data: string, key: Key, place: Buffer): Buffer {
   ]);
 }
 
+const nameOf = ({ seq, unit, scope }: JournalEntry): string =>
+  `entry ${seq} of ${unit} in ${scope}`;
+
+function notEncrypted(entry: JournalEntry, readsPlain: boolean): JournalError {
+  const why = readsPlain
+    ? 'is not encrypted, and follows entries of its scope that are'
+    : 'is not encrypted; with `readsPlain: true`, encryptedJournal reads entries of the time before the key';
+  return journalCorrupt('The encrypted journal', `${nameOf(entry)} ${why}`);
+}
+
 /** @throws {JournalError} `JOURNAL_KEY_MISSING`, `JOURNAL_CORRUPT` */
 function openedEvent(entry: JournalEntry, keys: ReadonlyMap<string, Key>): JournalEntry['event'] {
-  // ENCRYPTED-JOURNAL-3
-  if (entry.event.type !== SEALED) return entry.event;
   const { key: fingerprint, data } = entry.event as Partial<Sealed>;
-  const name = `entry ${entry.seq} of ${entry.unit} in ${entry.scope}`;
+  const name = nameOf(entry);
   const key = keys.get(String(fingerprint));
   if (!key)
     throw new JournalError(

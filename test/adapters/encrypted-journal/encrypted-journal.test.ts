@@ -19,6 +19,9 @@ import { entry } from '../../../src/testing/journal-conformance/case.ts';
 
 const key = randomBytes(32);
 const WORD = 'Xylophonmusik';
+/** 'words of before', as the version before this one sealed it with a key of 32 sevens. */
+const SEALED_BEFORE =
+  '0a3ce6776214e37b.KvO5nPFPA9rWBz4xAdKJdNqUJ9GQcS1S9034zpwdwVboh2AWUAc7YmJeiw==';
 
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'offstage-encrypted-'));
@@ -126,12 +129,50 @@ test('a key that was replaced still reads its entries, and a missing one is name
   );
 });
 
-test('ENCRYPTED-JOURNAL-3: entries of the time before the key are read', async () => {
+test('ENCRYPTED-JOURNAL-3: refuses an entry that is not encrypted, and reads those of the time before the key with `readsPlain`', async () => {
   const store = memoryJournal();
   store.append(entry(1));
-  const journal = encryptedJournal(store, { key });
-  await journal.append(entry(2));
-  expect(await journal.read()).toEqual([entry(1), entry(2)]);
+  await encryptedJournal(store, { key }).append(entry(2));
+  expect(() => encryptedJournal(store, { key }).read()).toThrow(
+    expect.objectContaining({
+      code: 'JOURNAL_CORRUPT',
+      retryable: false,
+      message: expect.stringContaining('`readsPlain: true`'),
+    }),
+  );
+  const lenient = encryptedJournal(store, { key, readsPlain: true });
+  expect(await lenient.read()).toEqual([entry(1), entry(2)]);
+});
+
+test('ENCRYPTED-JOURNAL-3: refuses a plain entry behind an encrypted one, also with `readsPlain`', async () => {
+  const store = memoryJournal();
+  const journal = encryptedJournal(store, { key, readsPlain: true });
+  await journal.append(entry(1));
+  store.append(entry(2));
+  const refusal = expect.objectContaining({ code: 'JOURNAL_CORRUPT', retryable: false });
+  expect(() => journal.read()).toThrow(refusal);
+});
+
+test('ENCRYPTED-JOURNAL-3: words that somebody without the key has written do not answer for the user', async () => {
+  const environment = simulatedEnvironment();
+  const store = memoryJournal();
+  const talk = () =>
+    textTalk({
+      sessionId: 'chat',
+      runtime: createRuntime({ environment, journal: encryptedJournal(store, { key }) }),
+    });
+  const { session } = talk();
+  await session.start();
+  await Promise.all([session.sendText(WORD), environment.advance(1000)]);
+  await Promise.all([session.suspend(), environment.advance(1000)]);
+  const last = store.read({ unit: 'chat' }).at(-1);
+  if (!last) throw new Error('Expected entries');
+  const event = { type: 'user.said', text: 'yes' };
+  store.append({ ...last, seq: last.seq + 1, event });
+  const again = talk();
+  await expect(Promise.all([again.session.start(), environment.advance(1000)])).rejects.toThrow(
+    'is not encrypted',
+  );
 });
 
 test.each([
@@ -164,16 +205,34 @@ test.each(['claim', 'trim', 'release', 'scopes', 'forget'])(
 
 test('ENCRYPTED-JOURNAL-4: the codec of jobs seals a text the same way each time, and opens it with its key and nothing else', () => {
   const codec = encryptionCodec({ key });
-  const sealed = codec.seal(WORD);
-  expect(codec.open(sealed)).toBe(WORD);
-  expect(codec.seal(WORD)).toBe(sealed);
-  expect(codec.seal(`${WORD}!`).slice(0, 40)).not.toBe(sealed.slice(0, 40));
-  expect(Buffer.from(sealed.split('.')[1] ?? '', 'base64').toString('latin1')).not.toContain(WORD);
+  const place = 'chat-1/run:answer:req_1';
+  const sealed = codec.seal(WORD, place);
+  expect(codec.open(sealed, place)).toBe(WORD);
+  expect(codec.seal(WORD, place)).toBe(sealed);
+  expect(codec.seal(`${WORD}!`, place).slice(0, 40)).not.toBe(sealed.slice(0, 40));
+  expect(Buffer.from(sealed.split('.').at(-1) ?? '', 'base64').toString('latin1')).not.toContain(
+    WORD,
+  );
   const replaced = encryptionCodec({ key: randomBytes(32), earlierKeys: [key] });
-  expect(replaced.open(sealed)).toBe(WORD);
-  expect(() => encryptionCodec({ key }).open(replaced.seal(WORD))).toThrow('earlierKeys');
+  expect(replaced.open(sealed, place)).toBe(WORD);
+  expect(() => encryptionCodec({ key }).open(replaced.seal(WORD, place), place)).toThrow(
+    'earlierKeys',
+  );
   const changed = `${sealed.slice(0, -6)}${sealed.at(-6) === 'A' ? 'B' : 'A'}${sealed.slice(-5)}`;
-  expect(() => codec.open(changed)).toThrow();
-  expect(() => codec.open(WORD)).toThrow(/^(?!.*Xylophon).*earlierKeys/);
+  expect(() => codec.open(changed, place)).toThrow();
+  expect(() => codec.open(WORD, place)).toThrow(/^(?!.*Xylophon).*earlierKeys/);
   expect(() => encryptionCodec({ key: 'short' })).toThrow('openssl rand -base64 32');
+});
+
+test('ENCRYPTED-JOURNAL-4: the codec refuses a text that was moved to another place', () => {
+  const codec = encryptionCodec({ key });
+  const sealed = codec.seal('yes', 'chat-1/run:answer:req_1');
+  for (const place of ['chat-1/run:answer:req_2', 'chat-2/run:answer:req_1', ''])
+    expect(() => codec.open(sealed, place)).toThrow();
+});
+
+test('ENCRYPTED-JOURNAL-4: the codec opens a text that an earlier version has sealed without a place', () => {
+  const codec = encryptionCodec({ key: Buffer.alloc(32, 7) });
+  expect(codec.open(SEALED_BEFORE, 'chat-1/run:order')).toBe('words of before');
+  expect(() => codec.open(`2.${SEALED_BEFORE}`, 'chat-1/run:order')).toThrow();
 });
