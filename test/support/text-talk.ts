@@ -90,7 +90,6 @@ export function castOf({
   lead = leadScript,
   others = [],
   onModelCall,
-  wire,
 }: TalkOptions) {
   const watched = (who: string, script: Script): Script => {
     return (prompt) => {
@@ -99,8 +98,6 @@ export function castOf({
     };
   };
   return scriptedModel({
-    // Behind a wire the server applies the rules to what the package sent.
-    rules: wire === undefined,
     scripts: [
       { when: LEAD, script: watched('lead', lead) },
       ...others.map(({ name, script = leadScript }) => ({
