@@ -575,7 +575,14 @@ export const layers: readonly Layer[] = [
   // The messages of the AI SDK's UI, over the client; of `ai` it needs the types.
   {
     files: 'ai-sdk-ui',
-    sources: ['actors/contracts', 'client', 'values/errors.ts', 'values/plain-checks.ts'],
+    sources: [
+      'actors/contracts',
+      'actors/ports',
+      'adapters/node/environment.ts',
+      'client',
+      'values/errors.ts',
+      'values/plain-checks.ts',
+    ],
     packages: ['ai'],
   },
   {

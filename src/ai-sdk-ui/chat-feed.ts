@@ -35,9 +35,11 @@ import {
   type SessionMessage,
 } from './chat-messages.ts';
 
-interface Traced {
+interface Sending {
   /** The W3C trace context of the request. */
   readonly traceparent?: string;
+  /** Called when the session has the words; its reply may take longer. */
+  readonly taken?: () => void;
 }
 
 /** The session of a chat: a client, or a session of the same process. */
@@ -46,7 +48,7 @@ export interface ChatSource {
     getSnapshot(): { readonly context: SessionState };
     subscribe(listener: () => void): Subscription;
   };
-  send(text: string, options?: Traced): Promise<void>;
+  send(text: string, options?: Sending): Promise<void>;
   answer(requestId: string, answer: ClientAnswer): Promise<AnswerReceipt>;
   shown(deliveryId: string): unknown;
   questionShown(requestId: string): unknown;
@@ -71,6 +73,9 @@ export interface Screen {
   /** Calls back when it becomes visible. */
   onVisible(callback: () => void): () => void;
 }
+
+/** The words of a chat that wait for their item. */
+const MAX_WRITTEN = 20;
 
 export class ChatFeed {
   readonly #source: ChatSource;
@@ -119,7 +124,7 @@ export class ChatFeed {
     text: string,
     id: string,
     signal?: AbortSignal,
-    traced: Traced = {},
+    sending: Sending = {},
   ): Promise<ReadableStream<SessionChunk>> {
     const words: SentWords = {
       id,
@@ -128,16 +133,17 @@ export class ChatFeed {
       isUnreplied: true,
       replyId: null,
     };
-    this.#written.push(words);
+    this.#written = [...this.#written.slice(1 - MAX_WRITTEN), words];
     this.#unreplied += 1;
+    // Words that become an answer have their item later than their stream its end.
     const over = (): void => {
       this.#replied(words, null);
-      this.#written = this.#written.filter((each) => each !== words);
       this.#wake();
     };
     try {
-      await this.#source.send(text, traced);
+      await this.#source.send(text, sending);
     } catch (error) {
+      this.#written = this.#written.filter((each) => each !== words);
       over();
       throw error;
     }
@@ -303,6 +309,8 @@ export class ChatFeed {
   }
 
   #isNews(message: ChatMessage): boolean {
+    // Words of the chat change when they become an answer (CHAT-FEED-4).
+    if (this.#ownIds.has(message.id)) return false;
     const taken = this.#taken.get(message.id);
     return !taken || !isSameMessage(taken, message);
   }

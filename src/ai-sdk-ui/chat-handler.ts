@@ -1,7 +1,8 @@
 // The server of the stock `DefaultChatTransport`: a session in `useChat` over plain HTTP, with nothing of ours in the page.
 //
 //   POST …            ─▶ the last words of the user, or an answer ─▶ the reply, as server-sent events
-//   GET …/<chat>/stream ─▶ held until the session has something to say; then all of it
+//   GET …/<chat>/stream ─▶ held until the session has something to say; then all of it. After `holdMs` it ends empty,
+//                          before a proxy ends it, and the page asks again
 //
 // Owns:     requests and responses, and the feed of each chat.
 // Does not: know who a request comes from (the app says so), or keep a chat longer than its session.
@@ -10,12 +11,16 @@
 //   CHAT-HANDLER-1. Nothing is read of a request that the app refuses, and nothing beyond the limit of its size.
 //   CHAT-HANDLER-2. Only JSON is taken: a form of a foreign page cannot send it.
 //   CHAT-HANDLER-4. A session of a pool stays awake while a response of it is open, and no longer.
+//   CHAT-HANDLER-5. The responses of one user are limited, over all sessions, and count before anything of the request is read.
+//   CHAT-HANDLER-6. No response is silent for longer than `holdMs`: a proxy would end it with a page of its own.
 //   CHAT-HANDLER-3. A client is attached while a response is open. A chat that is remembered listens all the time: what it
 //       has not taken waits, and counts as shown to nobody.
 
+import { nodeEnvironment } from '../adapters/node/environment.ts';
 import type { AnswerReceipt, SessionState } from '../actors/contracts/session-views.ts';
 import type { ClientAnswer } from '../client/protocol.ts';
 import type { Subscription } from '../client/watchable.ts';
+import type { Environment } from '../actors/ports/environment.ts';
 import { ConfigurationError, messageOf, OffstageError, quietly } from '../values/errors.ts';
 import {
   checkOptions,
@@ -59,6 +64,11 @@ interface Traced {
   readonly traceparent?: string;
 }
 
+interface Sending extends Traced {
+  /** Called when the session has the words. */
+  readonly taken?: () => void;
+}
+
 /** Whose request it is. */
 export type ChatIdentity = {
   /** The `by` of words and answers. */
@@ -79,10 +89,23 @@ export interface ChatHandlerOptions {
   readonly authorize: (request: Request) => ChatIdentity | null | Promise<ChatIdentity | null>;
   /** The sessions, each awake while a response is open; `authorize` then says which, by `sessionId`. @defaultValue none */
   readonly pool?: ChatPool;
-  /** Bytes of a request: a page sends its whole chat, unless it is told to send the last message only. @defaultValue 1048576 */
+  /** Bytes of a request: a page sends its whole chat, unless it is told to send the last message only. @defaultValue 16777216 */
   readonly maxBodyBytes?: number;
+  /**
+   * Responses of one user at once, in all sessions. Another one ends the oldest held `GET` (204: its page asks again when it
+   * is used); where none is held it is refused (429). A browser opens at most six connections to a server over HTTP/1.1:
+   * behind HTTP/2 raise it, and for an app that gives many people one name. @defaultValue 5
+   */
+  readonly responsesPerUser?: number;
+  /**
+   * The time in milliseconds for which a `GET` is held, and between signs of life of other responses: less than any proxy waits (Bun:
+   * 10 s, nginx: 60 s). @defaultValue 8000
+   */
+  readonly holdMs?: number;
   /** The chats that are remembered for one session; one that is forgotten gets everything again. @defaultValue 20 */
   readonly maxChats?: number;
+  /** Time. @defaultValue that of the host */
+  readonly environment?: Pick<Environment, 'scheduler'>;
   /** Told of the failures that no page is told of. @defaultValue nobody is told */
   readonly onError?: (error: unknown) => void;
 }
@@ -93,7 +116,12 @@ const optionChecks: OptionChecks<ChatHandlerOptions> = {
   authorize: aFunction,
   pool: optional(objectWith('a pool of `createSessionPool`', 'use')),
   maxBodyBytes: optional(numberAbove(0, 1_073_741_824)),
+  responsesPerUser: optional(numberAbove(0, 1_000_000)),
+  holdMs: optional(numberAbove(0, 3_600_000)),
   maxChats: optional(numberAbove(0, 10_000)),
+  environment: optional((value) =>
+    objectWith('an environment', 'schedule')(Object(value).scheduler, true),
+  ),
   onError: optional(aFunction),
 };
 const isSession = objectWith(
@@ -112,7 +140,8 @@ const screen: Screen = { isVisible: () => true, onVisible: () => () => undefined
 
 const headers = {
   'content-type': 'text/event-stream',
-  'cache-control': 'no-cache',
+  // `compression` and proxies would send it in one piece.
+  'cache-control': 'no-cache, no-transform',
   'x-vercel-ai-ui-message-stream': 'v1',
   'x-accel-buffering': 'no',
 };
@@ -141,6 +170,12 @@ interface ChatTurn {
   readonly traced: Traced;
 }
 
+/** The place of one response of a user (CHAT-HANDLER-5). */
+interface Place {
+  readonly isHeld: boolean;
+  readonly cut: AbortController;
+}
+
 /** The chats of one session, the one that was used last at the end. */
 type Chats = Map<string, { readonly feed: ChatFeed; open: number; leave(): void }>;
 
@@ -153,45 +188,81 @@ export function chatHandler(options: ChatHandlerOptions): (request: Request) => 
   const {
     authorize,
     pool,
-    maxBodyBytes = 1_048_576,
+    maxBodyBytes = 16_777_216,
+    responsesPerUser = 5,
+    holdMs = 8_000,
     maxChats = 20,
+    environment = nodeEnvironment(),
     onError,
   } = checkOptions('chatHandler(options)', optionChecks, options);
   const report = quietly(onError);
   const chatsOf = new WeakMap<ChatSession, Chats>();
+  const placesOf = new Map<string, Set<Place>>();
+  const later = (task: () => void): (() => void) =>
+    environment.scheduler.schedule(task, holdMs, { isBackground: true });
 
   async function answer(request: Request): Promise<Response> {
-    const { method, signal } = request;
+    const { method } = request;
     const traceparent = request.headers.get('traceparent');
     const traced = traceparent === null ? {} : { traceparent };
     if (method !== 'POST' && method !== 'GET') throw new Refusal(405, 'Expected POST or GET');
     const who = identityOf(await authorize(request), pool);
     if (who === null) throw new Refusal(403, 'This chat is refused');
-    const body = method === 'POST' ? await bodyOf(request, maxBodyBytes) : null;
-    const chatId = body
-      ? body['id']
-      : /\/([^/]+)\/stream\/?$/.exec(new URL(request.url).pathname)?.[1];
-    if (typeof chatId !== 'string' || chatId.length > 200)
-      throw new Refusal(400, `Expected the id of a chat, got ${shown(chatId)}`);
-    const respond = (session: ChatSession, whenOver?: () => void): Promise<Response> =>
-      responseOf({ session, user: who.user, chatId, body, signal, traced }, whenOver);
-    const { sessionId } = who;
-    if (sessionId === undefined) return respond(who.session);
-    return new Promise((resolve, reject) => {
-      // The pool keeps the session awake until the response is over.
-      void pool
-        ?.use(sessionId, async (session) => {
-          const { promise: over, resolve: end } = Promise.withResolvers<void>();
-          resolve(await respond(session, end));
-          await over;
-        })
-        .catch(reject);
-    });
+    const { user, sessionId } = who;
+    const { cut, leave } = placeOf(user, method === 'GET');
+    const signal = AbortSignal.any([request.signal, cut]);
+    try {
+      const body = method === 'POST' ? await bodyOf(request, maxBodyBytes) : null;
+      const chatId = body
+        ? body['id']
+        : /\/([^/]+)\/stream\/?$/.exec(new URL(request.url).pathname)?.[1];
+      if (typeof chatId !== 'string' || chatId.length > 200)
+        throw new Refusal(400, `Expected the id of a chat, got ${shown(chatId)}`);
+      const respond = (session: ChatSession, whenOver: () => void): Promise<Response> =>
+        responseOf({ session, user, chatId, body, signal, traced }, whenOver);
+      if (sessionId === undefined) return await respond(who.session, leave);
+      return await new Promise((resolve, reject) => {
+        // The pool keeps the session awake until the response is over.
+        void pool
+          ?.use(sessionId, async (session) => {
+            const { promise: over, resolve: end } = Promise.withResolvers<void>();
+            resolve(await respond(session, end));
+            await over;
+            leave();
+          })
+          .catch(reject);
+      });
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  }
+
+  /** @throws {Refusal} if the user has too many responses, and none is held (CHAT-HANDLER-5). */
+  function placeOf(user: string, isHeld: boolean) {
+    const places = placesOf.get(user) ?? new Set<Place>();
+    if (places.size >= responsesPerUser) {
+      const oldest = [...places].find((each) => each.isHeld);
+      if (!oldest)
+        throw new Refusal(
+          429,
+          `Expected at most ${responsesPerUser} responses of one user at once`,
+        );
+      places.delete(oldest);
+      oldest.cut.abort();
+    }
+    const place = { isHeld, cut: new AbortController() };
+    placesOf.set(user, places.add(place));
+    const leave = (): void => {
+      places.delete(place);
+      if (places.size === 0 && placesOf.get(user) === places) placesOf.delete(user);
+    };
+    return { cut: place.cut.signal, leave };
   }
 
   async function responseOf(
     { session, user, chatId, body, signal, traced }: ChatTurn,
-    whenOver: () => void = () => undefined,
+    whenOver: () => void,
   ): Promise<Response> {
     await session.start();
     const chat = chatOf(session, user, chatId);
@@ -203,16 +274,39 @@ export function chatHandler(options: ChatHandlerOptions): (request: Request) => 
       whenOver();
     };
     try {
-      const stream = await streamOf(chat.feed, body, signal, traced);
-      if (stream === null) {
+      const { reply } = await streamOf(chat.feed, body, signal, traced);
+      if (reply === null) {
         over();
         return new Response(null, { status: 204 });
       }
-      return new Response(events(stream, over), { headers });
+      return new Response(events(reply, { over, later }), { headers });
     } catch (error) {
       over();
       throw error;
     }
+  }
+
+  /** `reply` is null if the page is to ask no more. */
+  async function streamOf(
+    feed: ChatFeed,
+    body: ChatTurn['body'],
+    signal: AbortSignal,
+    traced: Traced,
+  ): Promise<{ readonly reply: Reply | null }> {
+    const given = body && answerIn(body['answer']);
+    if (body && !given) {
+      const { text, id } = wordsOf(body);
+      const { promise: whenTaken, resolve: taken } = Promise.withResolvers<void>();
+      const reply = feed.send(text, id, signal, { ...traced, taken });
+      await Promise.race([whenTaken, reply]);
+      return { reply };
+    }
+    if (given) await feed.answer(given.requestId, given.answer);
+    const hold = new AbortController();
+    const cancel = later(() => hold.abort());
+    const held = await feed.resume(AbortSignal.any([signal, hold.signal]));
+    cancel();
+    return { reply: held ?? (hold.signal.aborted && !signal.aborted ? nothing() : null) };
   }
 
   function chatOf(session: ChatSession, user: string, chatId: string) {
@@ -226,7 +320,7 @@ export function chatHandler(options: ChatHandlerOptions): (request: Request) => 
       feed: new ChatFeed(
         {
           store: session.store,
-          send: (text, traced) => sent(session, text, { ...from, ...traced }),
+          send: (text, sending) => sent(session, text, { ...from, ...sending }),
           answer: (requestId, given) => session.answer(requestId, given, from),
           shown: (id) => session.shown(id, from),
           questionShown: (id) => session.questionShown(id, from),
@@ -284,7 +378,11 @@ function attachTo(session: ChatSession): () => void {
 }
 
 /** Resolves when the lead agent has begun to reply, or when it will not. */
-async function sent(session: ChatSession, text: string, from: By & Traced): Promise<void> {
+async function sent(
+  session: ChatSession,
+  text: string,
+  { taken, ...from }: By & Sending,
+): Promise<void> {
   let [isForLead, hasBegun] = [false, false];
   let look = (): void => undefined;
   const isReplying = (): boolean => session.store.getSnapshot().context.floor === 'model';
@@ -301,6 +399,7 @@ async function sent(session: ChatSession, text: string, from: By & Traced): Prom
   ];
   try {
     await session.sendText(text, from);
+    taken?.();
     await new Promise<void>((resolve) => {
       look = () => {
         if (!isForLead || hasBegun || isReplying()) resolve();
@@ -310,22 +409,6 @@ async function sent(session: ChatSession, text: string, from: By & Traced): Prom
   } finally {
     for (const each of watched) each.unsubscribe();
   }
-}
-
-async function streamOf(
-  feed: ChatFeed,
-  body: Readonly<Record<string, unknown>> | null,
-  signal: AbortSignal,
-  traced: Traced,
-): Promise<ReadableStream<SessionChunk> | null> {
-  if (body === null) return feed.resume(signal);
-  const given = answerIn(body['answer']);
-  if (given !== null) {
-    await feed.answer(given.requestId, given.answer);
-    return feed.resume(signal);
-  }
-  const { text, id } = wordsOf(body);
-  return feed.send(text, id, signal, traced);
 }
 
 /** The answer beside the words of a button: `sendMessage({ text: label }, { body: { answer: { requestId, optionId } } })`. */
@@ -370,29 +453,53 @@ async function bodyOf(
   throw new Refusal(400, `Expected a JSON object, got ${shown(body)}`);
 }
 
-/** `over` is called once, at the end or when the page is gone. */
+/** The chunks of a response; a promise while the lead agent has not begun to reply. */
+type Reply = ReadableStream<SessionChunk> | Promise<ReadableStream<SessionChunk>>;
+
+/** What a held request gets that is to ask again. */
+function nothing(): ReadableStream<SessionChunk> {
+  return new ReadableStream({ start: (controller) => controller.close() });
+}
+
+/** `over` is called once, at the end or when the page is gone; `later` calls back before a proxy gives up. */
 function events(
-  stream: ReadableStream<SessionChunk>,
-  over: () => void,
+  reply: Reply,
+  { over, later }: { over(): void; later(task: () => void): () => void },
 ): ReadableStream<Uint8Array> {
-  const reader = stream.getReader();
+  const reading = Promise.resolve(reply).then((stream) => stream.getReader());
   const text = new TextEncoder();
+  let cancel = (): void => undefined;
+  let isOver = false;
+  const end = (): void => {
+    if (isOver) return;
+    isOver = true;
+    cancel();
+    over();
+  };
   return new ReadableStream<Uint8Array>(
     {
+      start(controller) {
+        // CHAT-HANDLER-6. A comment, which readers of server-sent events skip.
+        const beat = (): void => {
+          if ((controller.desiredSize ?? 0) >= 0) controller.enqueue(text.encode(':\n\n'));
+          cancel = later(beat);
+        };
+        beat();
+      },
       async pull(controller) {
         try {
-          const { done, value } = await reader.read();
+          const { done, value } = await (await reading).read();
           controller.enqueue(text.encode(`data: ${done ? '[DONE]' : JSON.stringify(value)}\n\n`));
           if (!done) return;
           controller.close();
         } catch (error) {
           controller.error(error);
         }
-        over();
+        end();
       },
-      async cancel() {
-        over();
-        await reader.cancel();
+      cancel() {
+        end();
+        void reading.then((reader) => reader.cancel()).catch(() => undefined);
       },
     },
     { highWaterMark: 0 },

@@ -9,21 +9,23 @@ import type { SessionMessage } from './chat-messages.ts';
 export interface ChatRequest {
   readonly trigger?: unknown;
   readonly messages?: unknown;
+  /** The last message alone: the AI SDK's recipe for long chats, which names no `trigger`. */
+  readonly message?: unknown;
   readonly messageId?: unknown;
 }
 
 /** Returns the words that a chat sends (CHAT-TRANSPORT-1, CHAT-TRANSPORT-2). */
-export function wordsOf({ trigger, messages, messageId }: ChatRequest): {
+export function wordsOf({ trigger, messages, message, messageId }: ChatRequest): {
   readonly text: string;
   readonly id: string;
 } {
   if (trigger === 'regenerate-message')
     throw invalid('the session owns the conversation: nothing is said again', trigger);
-  if (trigger !== 'submit-message')
+  if (trigger !== 'submit-message' && !(trigger === undefined && message !== undefined))
     throw invalid('expected the `trigger` "submit-message", as `useChat` sends it', trigger);
   if (messageId !== undefined)
     throw invalid('the session owns the conversation: a message is not changed', messageId);
-  const last: unknown = Array.isArray(messages) ? messages.at(-1) : undefined;
+  const last: unknown = message ?? (Array.isArray(messages) ? messages.at(-1) : undefined);
   const { id = '', role, parts } = (last ?? {}) as Partial<SessionMessage>;
   if (role !== 'user' || !Array.isArray(parts))
     throw invalid('expected a last message of the role "user", with parts', last);

@@ -12,6 +12,7 @@ test('it reaches no package, and no module of Node.js', async () => {
   const reached = reachedFrom(['src/ai-sdk-ui/index.ts'], (file) =>
     readFileSync(root + file, 'utf8'),
   );
-  expect(reached.map(({ name }) => name)).toEqual([]);
+  // `setImmediate` is asked for before it is used.
+  expect(reached.map(({ name }) => name)).toEqual(['setImmediate']);
   expect((await bundle('src/ai-sdk-ui/index.ts', ['browser'])).builtIns).toEqual([]);
 });

@@ -2,7 +2,7 @@
 
 import { Chat } from '@ai-sdk/react';
 import { DefaultChatTransport } from 'ai';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import {
   chatHandler,
   type ChatHandlerOptions,
@@ -91,6 +91,40 @@ test('a reply, a task with its question, an answer by a button, and the result t
     answer: 'Premium',
   });
 });
+
+test.each([
+  ['typed words', undefined],
+  ['words with the answer beside them', { text: 'Premium' }],
+  ['a button', { optionId: 'premium' }],
+])(
+  'CHAT-FEED-4: keeps an answer by %s from the chat that sent it, and sends it to others',
+  async (_how, answer) => {
+    const session = closing(rideSession());
+    const handle = handlerOf(session);
+    const { chat, until } = talkTo(handle);
+    const other = talkTo(handle);
+    await chat.sendMessage({ text: 'use book_ride' });
+    const open = await until((messages) =>
+      questionsOf(messages).some(({ state }) => state === 'open'),
+    );
+    const requestId = questionsOf(open).at(-1)?.requestId;
+    await chat.sendMessage(
+      { text: 'Premium' },
+      answer && { body: { answer: { requestId, ...answer } } },
+    );
+    await until((messages) => wordsOf(messages).some((text) => text.includes('Told')));
+    const ofUser = (messages: readonly SessionMessage[]) =>
+      messages.flatMap(({ parts }) =>
+        parts.flatMap((part) => (part.type === 'data-transcript' ? [part.data.text] : [])),
+      );
+    expect(ofUser(chat.messages)).toEqual([]);
+    void other.chat.resumeStream();
+    const theirs = await other.until((messages) =>
+      wordsOf(messages).some((text) => text.includes('Told')),
+    );
+    expect(ofUser(theirs)[0]).toBe('use book_ride');
+  },
+);
 
 test('an approval that is denied does nothing', async () => {
   const ran: unknown[] = [];
@@ -245,6 +279,95 @@ test('CHAT-HANDLER-4: a pool keeps a session awake while a response is open, eac
   void pool.drain();
   await environment.settle();
   expect((await handle(post(words('late'), { 'x-user': 'zoe' }))).status).toBe(503);
+});
+
+describe('a held request', () => {
+  const get = (signal?: AbortSignal, id = 'c1') =>
+    new Request(`${URL_OF_CHAT}/${id}/stream`, { signal: signal ?? null });
+
+  test('CHAT-HANDLER-6: ends empty after `holdMs`, and the page asks again by itself', async () => {
+    const environment = simulatedEnvironment();
+    const session = closing(rideSession());
+    let asked = 0;
+    const handle = handlerOf(session, { environment, holdMs: 8_000 });
+    const { chat } = talkTo((request) => {
+      asked += Number(request.method === 'GET');
+      return handle(request);
+    });
+    void chat.resumeStream();
+    await expect.poll(() => asked).toBe(1);
+    await environment.advance(8_000);
+    await expect.poll(() => asked).toBe(2);
+    expect([chat.error, chat.messages]).toEqual([undefined, []]);
+  });
+
+  test('CHAT-HANDLER-5: of a user with too many ends for the next one, and does not ask again', async () => {
+    const session = closing(rideSession());
+    const handle = handlerOf(session, { responsesPerUser: 2 });
+    const gone = new AbortController();
+    const held = ['c1', 'c2', 'c3'].map((id) => handle(get(gone.signal, id)));
+    expect((await held[0])?.status).toBe(204);
+    // Words take the place of a held request, too.
+    const response = await handle(post(words('hello', 'c4')));
+    expect((await held[1])?.status).toBe(204);
+    expect(await response.text()).toContain('[DONE]');
+    gone.abort();
+    await held[2];
+    // All places are free again.
+    expect(await (await handle(post(words('hello', 'c4')))).text()).toContain('[DONE]');
+  });
+});
+
+test('CHAT-HANDLER-5: a user with too many replies under way is refused, and no other user', async () => {
+  const session = closing(rideSession());
+  const handle = handlerOf(session, {
+    responsesPerUser: 2,
+    authorize: ({ headers }) => ({ session, user: headers.get('x-user') ?? 'ann' }),
+  });
+  const open = [await handle(post(words('hello', 'c1'))), await handle(post(words('hi', 'c2')))];
+  const refused = await handle(post(words('more', 'c3')));
+  expect([refused.status, await refused.text()]).toEqual([
+    429,
+    'Expected at most 2 responses of one user at once',
+  ]);
+  expect((await handle(post(words('hello', 'c1'), { 'x-user': 'ben' }))).status).toBe(200);
+  for (const response of open) await response.body?.cancel();
+  expect((await handle(post(words('more', 'c3')))).status).toBe(200);
+});
+
+test('CHAT-HANDLER-6: a reply that is long in coming has its headers at once, and signs of life', async () => {
+  const environment = simulatedEnvironment();
+  const runtime = createRuntime({ environment, journal: memoryJournal() });
+  const model = scriptedModel({
+    environment,
+    otherwise: ({ user }) => ({ text: `You said: ${user}`, delayMs: 30_000 }),
+  });
+  const session = closing(
+    new TextSession({
+      runtime,
+      model,
+      agents: [{ name: 'assistant', instructions: 'You repeat.' }],
+    }),
+  );
+  const responding = handlerOf(session, { environment })(post(words('hello')));
+  await environment.settle();
+  const response = await responding;
+  expect(response.headers.get('cache-control')).toBe('no-cache, no-transform');
+  const text = response.text();
+  await environment.advance(60_000);
+  const [alive = '', ...rest] = (await text).split('data: ');
+  expect(alive).toBe(':\n\n'.repeat(4));
+  expect(rest.join('')).toContain('hello');
+});
+
+test('takes the last message alone, as the recipe of the AI SDK for long chats sends it', async () => {
+  const session = closing(rideSession());
+  const handle = handlerOf(session);
+  const message = { id: 'm1', role: 'user', parts: [{ type: 'text', text: 'hello' }] };
+  const response = await handle(post({ id: 'c1', message }));
+  expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('DONE')]);
+  const again = await handle(post({ id: 'c1', message, trigger: 'regenerate-message' }));
+  expect(again.status).toBe(400);
 });
 
 test('an identity without the id of a session of the pool is a mistake of the app', async () => {
