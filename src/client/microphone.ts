@@ -17,7 +17,6 @@ import {
   browser,
   closeContext,
   openContext,
-  watchContext,
   workletNode,
   type AudioContextLike,
   type MediaStreamLike,
@@ -26,11 +25,8 @@ import {
 import type { WorkletFrame } from './worklet.ts';
 
 export interface MicrophoneStatus {
-  /**
-   * `denied`: by the user or the browser. `missing`: there is none, or it was pulled out. `blocked`: the browser has paused
-   * it, such as during a call; `start` opens it again. `insecure`: the page is neither from `https:` nor from this machine.
-   */
-  readonly state: 'off' | 'asking' | 'on' | 'denied' | 'missing' | 'blocked' | 'insecure';
+  /** `denied`: by the user or the browser. `missing`: there is none, or it was pulled out. */
+  readonly state: 'off' | 'asking' | 'on' | 'denied' | 'missing';
   readonly isMuted: boolean;
   /** `push`: it is open while it is held. */
   readonly mode: 'open' | 'push';
@@ -117,7 +113,7 @@ export class Microphone {
   async start(options: MicrophoneOptions = {}): Promise<MicrophoneStatus['state']> {
     const { deviceId, mode } = checkOptions('microphone.start(options)', optionChecks, options);
     if (mode) this.#show({ mode });
-    if (this.#status.get().state === 'on' && deviceId === undefined) return 'on';
+    if (this.#device && deviceId === undefined) return 'on';
     const attempt = ++this.#attempt;
     this.#close();
     this.#show({ state: 'asking' });
@@ -183,13 +179,10 @@ export class Microphone {
     this.#device = null;
   }
 
-  async #open(deviceId?: string): Promise<OpenMicrophone | 'denied' | 'missing' | 'insecure'> {
-    if (browser.isSecureContext === false) return 'insecure';
+  async #open(deviceId?: string): Promise<OpenMicrophone | 'denied' | 'missing'> {
     let stream: MediaStreamLike | undefined;
     let context: AudioContextLike | undefined;
-    let unwatch = (): void => undefined;
     const close = (): void => {
-      unwatch();
       for (const track of stream?.getAudioTracks() ?? []) track.stop();
       if (context) closeContext(context);
     };
@@ -226,15 +219,12 @@ export class Microphone {
           this.#close();
           this.#show({ state: 'missing' });
         });
-      const device: OpenMicrophone = {
-        sampleRateHz: context.sampleRate,
+      const { sampleRate } = context;
+      return {
+        sampleRateHz: sampleRate,
         setOpen: (open) => node.port.postMessage({ open }),
         close,
       };
-      unwatch = watchContext(context, (runs) => {
-        if (device === this.#device) this.#show({ state: runs ? 'on' : 'blocked' });
-      });
-      return device;
     } catch (error) {
       close();
       const { name } = error as { readonly name?: unknown };

@@ -5,8 +5,8 @@
 
 import type { AnswerLanguage } from './language.ts';
 
-const lines = (text: string): string[] => text.trim().split(/(?<!\s)\s*\n\s*/);
-const list = (text: string): string[] => text.trim().split(/(?<!\s)\s*,\s*/);
+const lines = (text: string): string[] => text.trim().split(/\s*\n\s*/);
+const list = (text: string): string[] => text.trim().split(/\s*,\s*/);
 const words = (text: string): string[] => text.trim().split(/\s+/);
 
 export const english: AnswerLanguage = {
@@ -582,6 +582,7 @@ export const english: AnswerLanguage = {
       yes of course right
       yeah well`),
     asks: lines(`
+      may i do this
       may i
       should i
       shall i

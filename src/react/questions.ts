@@ -14,12 +14,14 @@ import { createElement as h, useEffect, useId, useLayoutEffect, useRef, useState
 import type { ReactElement } from 'react';
 import {
   APPROVE_LASTING,
+  withoutArguments,
   type AnswerReceipt,
   type QuestionView,
 } from '../actors/contracts/session-views.ts';
 import type { ClientAnswer } from '../client/protocol.ts';
 import type { SessionClient } from '../client/session-client.ts';
 import { messageOf } from '../values/errors.ts';
+import { visible } from '../values/visible.ts';
 import { scheduler, useServerTime } from './hooks.ts';
 import { isForPage, page, valueIn, type PageElement, type PageKey } from './page.ts';
 import { clockTime, humanName, ordinal, type Timed } from './words.ts';
@@ -206,7 +208,7 @@ export function QuestionCard(props: QuestionCardProps): ReactElement {
     },
     h('p', { id: `${id}-name`, 'data-part': 'from' }, humanName(subagentName)),
     !over && h('p', { 'data-part': 'turn' }, turnIn(labels, question, place)),
-    h('p', { id: `${id}-question`, 'data-part': 'question' }, wordsOf(question)),
+    h('p', { id: `${id}-question`, 'data-part': 'question' }, withoutArguments(question)),
     !over &&
       kind === 'approval' &&
       h('p', { 'data-part': 'note' }, labels.approval ?? 'It does this only if you allow it.'),
@@ -243,21 +245,16 @@ function turnOf({ state }: QuestionView, place: number): string {
 const endOf = ({ state, answer }: QuestionView): string =>
   state === 'answered' && answer !== null ? `${ends.answered}: ${answer}` : (ends[state] ?? '');
 
-/** The words of a question; of an approval without its arguments, which are shown below. */
-function wordsOf({ question, action }: QuestionView): string {
-  return action ? question.replace(` with ${JSON.stringify(action.input)}`, '') : question;
-}
-
 /** The arguments of a call, a line each. */
 function Call({ input }: { readonly input: unknown }): ReactElement {
   const text = (value: unknown): string =>
-    typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+    visible(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
   const isRecord = typeof input === 'object' && input !== null && !Array.isArray(input);
   const fields: readonly (readonly [string, unknown])[] = isRecord
     ? Object.entries(input)
     : [['input', input]];
   const lines = fields.map(([name, value]) =>
-    h('div', { key: name }, h('dt', null, humanName(name)), h('dd', null, text(value))),
+    h('div', { key: name }, h('dt', null, visible(humanName(name))), h('dd', null, text(value))),
   );
   return h('dl', { 'data-part': 'call' }, lines);
 }

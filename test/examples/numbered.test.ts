@@ -100,12 +100,12 @@ const expected: Readonly<Record<string, Expected>> = {
   '19': {
     covers: '',
     shows:
-      /client: delegated\nmailer asks: May I run send_mail[^]*user: Yes\nresult: The mail: "sent to bob"\./,
+      /client: delegated\nmailer asks: May I do this: Send a mail, with send_mail[^]*user: Yes\nresult: The mail: "sent to bob"\./,
   },
   '20': {
     covers: '',
     shows:
-      /asks: Which Bob\?[^]*asks: .*"Send this mail" with {"to":"stein@example\.com",.*\nuser: No\n[^]*sent: nothing\n[^]*user: Yes\n[^]*sent: stein@example\.com: Lunch at noon\?\n$/,
+      /asks: Which Bob\?[^]*asks: .*"Send this mail" \(to: "stein@example\.com",.*\nuser: No\n[^]*sent: nothing\n[^]*user: Yes\n[^]*sent: stein@example\.com: Lunch at noon\?\n$/,
   },
   '21': {
     covers: '',

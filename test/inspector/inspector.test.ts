@@ -420,7 +420,7 @@ test('what was said to and by a subagent is there after its end: live, and from 
     [`asks ${question}`, 'Which colour?'],
     ['message of carl, read before the next step', 'No green, please'],
     [`answer to ${question}`, 'blue'],
-    [`asks ${approval}`, 'May I run pay with {"amount":7}?'],
+    [`asks ${approval}`, expect.stringContaining('(amount: 7)?')],
     [`answer to ${approval} of dora`, expect.stringContaining('approved')],
   ];
   const look = async (of: Pick<typeof journal, 'read' | 'append'>) => {

@@ -1,6 +1,6 @@
 // Consent as a conversation: what is approved is exactly what was heard, whoever else waits.
 
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
 import { textTalk } from '../support/text-talk.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
@@ -47,7 +47,7 @@ describe('[B39] P3: one approval in text', () => {
     expect(questionOf('mail')).toMatchObject({
       kind: 'approval',
       state: 'open',
-      question: 'May I run do_mail with {"to":"mail"}?',
+      question: 'May I do this: Does something, with do_mail (to: "mail")?',
       action: { toolName: 'do_mail', input: { to: 'mail' } },
       options: [{ id: 'approve' }, { id: 'deny' }],
     });
@@ -90,18 +90,86 @@ describe('[B39] P3: one approval in text', () => {
   });
 });
 
+describe('P3: the words of an approval', () => {
+  async function asking(more: Record<string, unknown>, input: Record<string, unknown>) {
+    const ran: unknown[] = [];
+    const confirm_ride = simpleTool(() => ran.push(input), { needsApproval: true, ...more });
+    const talk = textTalk({
+      subagents: {
+        rides: {
+          config: { tools: { confirm_ride } },
+          script: steps(calls(['confirm_ride', input]), say('booked')),
+        },
+      },
+    });
+    await talk.start();
+    await talk.type('use rides');
+    return { ...talk, ran, question: () => talk.state().questions[0] };
+  }
+
+  it.each([
+    [
+      'a title',
+      { title: 'Book the ride', description: 'Confirms it.' },
+      'May I do this: Book the ride, with confirm_ride (dollars: 24)?',
+    ],
+    [
+      'the first sentence of a description',
+      { description: 'Book the ride that the user chose. Call it once only.' },
+      'May I do this: Book the ride that the user chose, with confirm_ride (dollars: 24)?',
+    ],
+    ['its name', { description: '' }, 'May I run confirm_ride (dollars: 24)?'],
+  ])('come from %s, and a yes may name what they say', async (_, more, words) => {
+    const { type, ran, question } = await asking(more, { dollars: 24 });
+    expect(question()?.question).toBe(words);
+    await type(words.includes('Book') ? 'yes, book it' : 'yes, run it');
+    expect(ran).toHaveLength(1);
+  });
+
+  it('are read without the arguments: a word in them does not keep a yes from naming the action', async () => {
+    const { type, ran } = await asking({ title: 'Book the ride' }, { note: 'not and if only' });
+    await type('yes, book it');
+    expect(ran).toHaveLength(1);
+  });
+
+  it('show what a screen would hide, move or disguise', async () => {
+    const { question } = await asking(
+      { title: 'Book\u202e it' },
+      { to: 'Anna \u202e004 ruoy roF', site: 'p\u0430ypal.com' },
+    );
+    expect(question()?.question).toBe(
+      'May I do this: Book\\u202e it, with confirm_ride (to: "Anna \\u202e004 ruoy roF", site: "p\\u0430ypal.com")?',
+    );
+  });
+
+  it('that are too long to be said take no words as consent; a button or a no settles them', async () => {
+    const input = { text: 'x'.repeat(2_000), then: 'delete all' };
+    const { type, ran, question, session, environment } = await asking({}, input);
+    expect(question()).toMatchObject({ byButton: true, action: { input } });
+    expect(question()?.question).toMatch(/^May I do this: Does something, .* too long to be said/);
+    for (let time = 0; time < 3; time += 1) await type('yes');
+    expect([ran, question()?.state]).toEqual([[], 'open']);
+    void session.answer(question()?.requestId ?? '', { approved: true });
+    await environment.settle();
+    expect(ran).toHaveLength(1);
+    const denied = await asking({}, input);
+    await denied.type('no');
+    expect([denied.ran, denied.question()?.state]).toEqual([[], 'answered']);
+  });
+});
+
 describe('P3: several approvals at once', () => {
   test('"approve" approves none: the action is read back, and only a yes to that counts', async () => {
     const { type, ran, stateOf, put } = await text('mail', 'bank');
     await type('approve');
     expect([ran, stateOf('mail'), stateOf('bank')]).toEqual([[], 'open', 'queued']);
     expect(put().at(-1)).toBe(
-      'To be sure, as more than one approval waits: May I run do_mail with {"to":"mail"}?',
+      'To be sure, as more than one approval waits: May I do this: Does something, with do_mail (to: "mail")?',
     );
     await type('yes');
     expect(ran).toEqual(['mail']);
     // The other one is the only one now: its question is enough.
-    expect(put().at(-1)).toBe('May I run do_bank with {"to":"bank"}?');
+    expect(put().at(-1)).toBe('May I do this: Does something, with do_bank (to: "bank")?');
     await type('yes');
     expect(ran).toEqual(['mail', 'bank']);
   });
@@ -110,7 +178,7 @@ describe('P3: several approvals at once', () => {
     const { type, ran, stateOf, put } = await text('mail', 'bank');
     await type('yes, do the bank');
     expect([ran, stateOf('mail')]).toEqual([[], 'open']);
-    expect(put().at(-1)).toBe('May I run do_mail with {"to":"mail"}?');
+    expect(put().at(-1)).toBe('May I do this: Does something, with do_mail (to: "mail")?');
     await type('approve the bank');
     expect(ran).toEqual([]);
   });
@@ -167,7 +235,7 @@ describe('P3: by voice', () => {
     await talk.start();
     await talk.use(...names);
     await talk.pause();
-    expect(talk.asked()).toContain(`May I run do_${names[0]}`);
+    expect(talk.asked()).toContain(`May I do this: Does something, with do_${names[0]}`);
     return {
       ...talk,
       ran,
@@ -194,7 +262,7 @@ describe('P3: by voice', () => {
       await interrupt(words);
       expect([stateOf('mail'), ran]).toEqual(['presenting', []]);
       await pause();
-      expect(asked()).toContain('May I run do_mail');
+      expect(asked()).toContain('May I do this: Does something, with do_mail');
       await speak('May I send it?');
       await utter(words);
       expect(stateOf('mail')).toBe('answered');
@@ -231,7 +299,9 @@ describe('P3: by voice', () => {
     await utter('go ahead');
     expect([stateOf('mail'), ran]).toEqual(['open', []]);
     await pause();
-    expect(asked()).toContain('To be sure, as more than one approval waits: May I run do_mail');
+    expect(asked()).toContain(
+      'To be sure, as more than one approval waits: May I do this: Does something, with do_mail',
+    );
     await speak('Just the mail: may I?');
     await utter('yes');
     expect(ran).toEqual(['mail']);

@@ -36,6 +36,8 @@ export interface AskedQuestion {
   readonly timeoutMs: number;
   /** The call that an approval covers: this tool with exactly these arguments. */
   readonly action?: { readonly toolName: string; readonly input: unknown };
+  /** For an approval that is too long to be said: no words consent to it. @defaultValue false */
+  readonly byButton?: true;
   /** The identities that may answer. @defaultValue any identity */
   readonly answerableBy?: readonly string[];
   /** Words that were taken for its answer, and that the asker gives back. @defaultValue none */

@@ -11,6 +11,7 @@ import type {
   Failure,
   HearingGrade,
 } from '../../machines/index.ts';
+import { argumentsText } from '../../values/visible.ts';
 import type { MemoryFact } from '../ports/memory-store.ts';
 import type { Outcome } from './outcome.ts';
 import type { LeadUsage, Usage, UsageView } from './usage.ts';
@@ -118,12 +119,34 @@ export interface QuestionView {
   readonly reason?: string;
   /** The call that an approval covers: this tool with exactly these arguments. */
   readonly action?: { readonly toolName: string; readonly input: unknown };
+  /** It is too long to be said, and `question` is short: only `approved` consents to it, after its `action` was shown. */
+  readonly byButton?: true;
   /** The identities that may answer; absent: any. Of the clients of `serve`, only operators get it. */
   readonly answerableBy?: readonly string[];
   /** At a client: whether its user may answer. @defaultValue true */
   readonly mayAnswer?: boolean;
   /** The identity that answered, if the app vouched for one. */
   readonly answeredBy?: string;
+}
+
+/** Returns the words of a question for a client that shows nothing else of it. */
+export function wholeWords({
+  question,
+  action,
+  byButton,
+}: Pick<QuestionView, 'question' | 'action' | 'byButton'>): string {
+  return byButton && action ? `${question}\n${argumentsText(action.input)}` : question;
+}
+
+/** Returns the words of an approval without the arguments of its call; another question as it is. */
+export function withoutArguments({
+  question,
+  action,
+}: {
+  readonly question: string;
+  readonly action?: QuestionView['action'];
+}): string {
+  return action ? question.replace(` (${argumentsText(action.input)})`, '') : question;
 }
 
 /** WHO-1 */

@@ -112,6 +112,8 @@ export interface ModelCall {
   readonly reason?: string;
   /** For an approval: the words of the tool's author. @defaultValue the runtime's */
   readonly question?: string;
+  /** For an approval without such words: what the tool does, by its title or description. */
+  readonly about?: string;
   /** For a question or an approval: the identities that may answer. */
   readonly answerableBy?: readonly string[];
   /** The engine (`Jobs.name`) that runs it as a job; absent: it is run in this process. */

@@ -58,6 +58,8 @@ export interface ToolEntry {
   readonly needsApproval: boolean | ((input: unknown, options: ApprovalOptions) => unknown);
   /** The words in which a call is put to the user for approval. May throw, and may return anything. Null: the runtime's words. */
   readonly approvalQuestion: ((input: unknown, options: ApprovalOptions) => unknown) | null;
+  /** What it does, in a few words: its title, or the first sentence of its description; null: unknown, or too long. */
+  readonly about: string | null;
   /** The identities that may approve a call; undefined: those of its subagent's configuration. */
   readonly answerableBy: readonly string[] | undefined;
   readonly toModelOutput: ((options: ModelOutputOptions) => unknown) | null;
@@ -149,10 +151,11 @@ export function prepareTools(
   for (const [name, tool] of [...Object.entries(tools), ...Object.entries(builtIn)]) {
     const where = `${path}.${name}`;
     const source = checkTool(name, tool, where);
+    const description = resolveDescription(source, where);
     if (source.type === 'provider') offered.push([name, providerTool(source)]);
-    else offered.push([name, modelTool(source, schemaOf(source, where), where)]);
+    else offered.push([name, modelTool(source, schemaOf(source, where), description)]);
     if (source.type !== 'provider' || source['isProviderExecuted'] !== true)
-      execution.set(name, toolEntry(name, source, schemaOf(source, where)));
+      execution.set(name, toolEntry(name, source, schemaOf(source, where), description));
   }
   // `fromEntries`, so that a tool called `__proto__` works.
   const modelTools = offered.length > 0 ? (Object.fromEntries(offered) as ToolSet) : undefined;
@@ -189,14 +192,24 @@ function schemaOf(tool: SourceTool, where: string): Schema {
 
 const offeredProperties = ['strict', 'inputExamples', 'providerOptions', 'metadata', 'title'];
 
-function modelTool(tool: SourceTool, inputSchema: Schema, where: string): unknown {
-  const description = resolveDescription(tool, where);
+function modelTool(
+  tool: SourceTool,
+  inputSchema: Schema,
+  description: string | undefined,
+): unknown {
   return {
     ...(tool.type === 'dynamic' ? { type: 'dynamic' } : {}),
-    ...(description === undefined ? {} : { description }),
+    ...(description === undefined ? {} : { description: `${description}${consentOf(tool)}` }),
     ...pick(tool, offeredProperties),
     inputSchema,
   };
+}
+
+/** A model that does not know it asks the user itself, who is then asked twice. */
+function consentOf({ needsApproval = false }: SourceTool): string {
+  if (needsApproval === false) return '';
+  const when = needsApproval === true ? 'needs' : 'may need';
+  return ` (${when} approval: it asks the user for it by itself)`;
 }
 
 const providerProperties = [
@@ -234,7 +247,12 @@ function resolveDescription(tool: SourceTool, where: string): string | undefined
   );
 }
 
-function toolEntry(name: string, tool: SourceTool, schema: Schema): ToolEntry {
+function toolEntry(
+  name: string,
+  tool: SourceTool,
+  schema: Schema,
+  description: string | undefined,
+): ToolEntry {
   const { execute, needsApproval = false, answerableBy, toModelOutput, timeoutMs } = tool;
   const { approvalQuestion } = tool;
   return {
@@ -258,6 +276,7 @@ function toolEntry(name: string, tool: SourceTool, schema: Schema): ToolEntry {
         : approvalQuestion
           ? (...args) => approvalQuestion.apply(tool, args)
           : null,
+    about: aboutOf(tool, description),
     answerableBy,
     toModelOutput: toModelOutput ? (...args) => toModelOutput.apply(tool, args) : null,
     timeoutMs,
@@ -266,6 +285,16 @@ function toolEntry(name: string, tool: SourceTool, schema: Schema): ToolEntry {
     idempotent: isIdempotent(tool),
     runs: tool.runs,
   };
+}
+
+const MAX_ABOUT_CHARS = 200;
+
+/** Returns what a tool does, in words for a person. */
+function aboutOf({ title }: SourceTool, description = ''): string | null {
+  const words = typeof title === 'string' && title.trim() !== '' ? title : description;
+  const [first = ''] = words.trim().split(/(?<=[.!?])\s+(?=\p{Lu})|\n/u);
+  if (first.length > MAX_ABOUT_CHARS) return null;
+  return first.replaceAll(/\s+/g, ' ').replace(/[.:!?]+$/, '') || null;
 }
 
 /** A tool that only waits for others may be repeated, unless its author says otherwise. */

@@ -15,6 +15,7 @@
 
 import type { JSONValue } from 'ai';
 import { clip } from '../../values/clip.ts';
+import { escapes } from '../../values/visible.ts';
 
 declare const trusted: unique symbol;
 
@@ -79,12 +80,7 @@ const PLAIN = /^[ -;=-~]*$/;
 export function quoted(value: JSONValue): string {
   const json = JSON.stringify(value);
   if (PLAIN.test(json)) return json;
-  return json.replace(ESCAPED, (hidden) =>
-    Array.from({ length: hidden.length }, (_, at) => {
-      const unit = hidden.charCodeAt(at).toString(16);
-      return `\\u${unit.padStart(4, '0')}`;
-    }).join(''),
-  );
+  return json.replace(ESCAPED, escapes);
 }
 
 /** Returns a plain name as it is, and any other text quoted. */

@@ -6,7 +6,7 @@ import { jsonSchema, tool, zodSchema, type Tool } from 'ai';
 import { z } from 'zod';
 import { check } from '../../values/checks.ts';
 import { clip } from '../../values/clip.ts';
-import { quoted } from '../notes/note.ts';
+import { argumentsText, visible, withoutHidden } from '../../values/visible.ts';
 import type { ModelCall } from '../model/model-step.ts';
 import type { QuestionOption } from '../contracts/session-views.ts';
 import type { LedgerEntry } from '../contracts/outcome.ts';
@@ -47,10 +47,12 @@ export const askUserTool: Tool = tool({
 export function askedQuestion(call: unknown): { question: string; options: QuestionOption[] } {
   const { question, options = [] } = call as z.infer<typeof input>;
   return {
-    question,
-    options: options.map(({ id, label, description }) =>
-      description === undefined ? { id, label } : { id, label, description },
-    ),
+    question: withoutHidden(question),
+    options: options.map(({ id, label, description }) => ({
+      id,
+      label: withoutHidden(label),
+      ...(description === undefined ? {} : { description: withoutHidden(description) }),
+    })),
   };
 }
 
@@ -109,24 +111,37 @@ export function returnedQuestion(call: unknown, ledger: readonly LedgerEntry[]) 
 export const APPROVE = 'approve';
 export const DENY = 'deny';
 
+/** The longest text of an approval that is said, in characters. */
+const MAX_SAID_CHARS = 2_000;
+const MAX_SHORT_CHARS = 300;
+
+const BY_BUTTON = 'It is too long to be said: read it on the screen, and answer with its buttons.';
+
+interface ApprovalQuestion {
+  readonly question: string;
+  readonly options: QuestionOption[];
+  readonly action: { readonly toolName: string; readonly input: unknown };
+  readonly byButton?: true;
+}
+
 /**
  * Builds the question of an approval. It has the tool and its exact arguments, whatever its words: the user consents to nothing
- * else.
+ * else. What a screen would not draw, or would draw elsewhere, stands in it as its code. `byButton`: it is too long to be
+ * said, and no words consent to it.
  */
-export function approvalQuestion(call: ModelCall | undefined): {
-  question: string;
-  options: QuestionOption[];
-  action: { toolName: string; input: unknown };
-} {
+export function approvalQuestion(call: ModelCall | undefined): ApprovalQuestion {
   const toolName = call?.toolName ?? 'unknown';
   const args = call?.input ?? {};
-  const why = call?.reason === undefined ? '' : ` (${clip(call.reason, 500)})`;
+  const why = call?.reason === undefined ? '' : ` (${visible(clip(call.reason, 500))})`;
+  const { asks, details } = runtimeWords(toolName, args, call?.about);
+  const words = visible(call?.question ?? `${asks}?`);
+  const whole =
+    call?.question === undefined && details !== '' ? `${visible(asks)} (${details})?` : words;
+  const isSaid = whole.length <= MAX_SAID_CHARS;
   return {
     action: { toolName, input: args },
-    question:
-      toolName === AGENT_TOOL
-        ? agentsQuestion(args)
-        : (call?.question ?? `May I run ${toolName} with ${JSON.stringify(args)}?`) + why,
+    question: isSaid ? whole + why : `${clip(words, MAX_SHORT_CHARS)} ${BY_BUTTON}`,
+    ...(isSaid ? {} : { byButton: true }),
     options: [
       { id: APPROVE, label: 'Yes' },
       { id: DENY, label: 'No' },
@@ -141,16 +156,25 @@ export const AGENT_TOOL = 'agent_tool';
 /** Words never choose it: only its button does. */
 function lastingOption(args: unknown): QuestionOption[] {
   const { lasting } = args as Readonly<Record<string, unknown>>;
-  if (typeof lasting !== 'string') return [];
-  const description = `The agent offers: ${quoted(clip(lasting, 300))}`;
+  // One that is cut is not offered.
+  if (typeof lasting !== 'string' || lasting.length > MAX_SHORT_CHARS) return [];
+  const description = `The agent offers: ${visible(JSON.stringify(lasting))}`;
   return [{ id: APPROVE_LASTING, label: 'Yes, and from now on', description }];
 }
 
-/** The words of another agent are quoted: they are no words of ours. */
-function agentsQuestion(args: unknown): string {
-  const { title, kind, input: details } = args as Readonly<Record<string, unknown>>;
-  const how = details === null || details === undefined ? '' : ` with ${JSON.stringify(details)}`;
-  return `May the agent do this (${String(kind)}): ${quoted(String(title))}${clip(how, 2_000)}?`;
+/** Returns what is asked, without and with its arguments. The words of another agent are quoted: they are no words of ours. */
+function runtimeWords(toolName: string, args: unknown, about: string | undefined) {
+  if (toolName !== AGENT_TOOL)
+    return {
+      asks:
+        about === undefined ? `May I run ${toolName}` : `May I do this: ${about}, with ${toolName}`,
+      details: argumentsText(args),
+    };
+  const { title, kind, input = null } = args as Readonly<Record<string, unknown>>;
+  return {
+    asks: `May the agent do this (${String(kind)}): ${JSON.stringify(String(title))}`,
+    details: input === null ? '' : argumentsText(input),
+  };
 }
 
 /** An answer as a person or a program gives it: a button, words, or consent. */

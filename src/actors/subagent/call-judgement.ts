@@ -81,9 +81,15 @@ export async function judgedCall(
   if (consent === 'inherited_denial' || consent === 'author_denied') return [asTool, judged];
   if (consent === 'ask') {
     const question = await approvalWords(entry, input, circumstances(judging, call));
-    const worded = question === undefined ? judged : { ...judged, question };
+    const { about } = entry;
+    const words = question === undefined ? about !== null && { about } : { question };
     const form = formOf(entry);
-    const asked = { ...worded, ...whoMay(judging, entry), ...(form === null ? {} : { form }) };
+    const asked = {
+      ...judged,
+      ...words,
+      ...whoMay(judging, entry),
+      ...(form === null ? {} : { form }),
+    };
     return [delegates ? { kind: 'approval', delegates } : { kind: 'approval' }, asked];
   }
   return [delegates ? { kind: 'delegation' } : asTool, judged];

@@ -3,8 +3,8 @@
 //
 // Invariants
 //   RELAY-INBOX-1. The events that wait, and the characters in them, are bounded: an agent that floods is let go.
-//   RELAY-INBOX-2. No event is larger than what a journal keeps of one call. Words, titles, outputs and the arguments of
-//       a tool that runs are cut; the arguments that the user would consent to never are.
+//   RELAY-INBOX-2. No event is larger than what a journal keeps of one call. Words, and the title, output and arguments
+//       of a tool that runs are cut; what the user would consent to never is.
 
 import { z } from 'zod';
 import { clip } from '../../values/clip.ts';
@@ -50,7 +50,8 @@ const eventSchema = z.discriminatedUnion('type', [
     requestId: id,
     toolId: id.optional(),
     lasting: label.optional(),
-    title: label,
+    // Not cut: the user consents to all of it.
+    title: z.string(),
     kind,
     input: anything,
   }),

@@ -210,7 +210,7 @@ export class RelayLoop {
 
   #lost({ callId, input }: Pick<ModelCall, 'callId' | 'input'>, inDoubt: () => void): ToolOutcome {
     inDoubt();
-    const title = this.#works.get(callId)?.title ?? (input as Partial<RelayTool>).title ?? 'a tool';
+    const title = this.#works.get(callId)?.title ?? titleOf(input);
     return toolError(
       `The connection to the agent ended while it ran ${quoted(title)}: whether it was done is not known.`,
       'NEEDS_RECONCILE',
@@ -435,16 +435,19 @@ export class RelayLoop {
     const callId = this.#callIdOf(requestId, ledger);
     if (callId === null) return null;
     const input = asJson(event.input ?? null);
-    if (!input.ok || input.text.length > MAX_ARGUMENTS) {
-      this.#denyUnseen(
-        event,
-        input.ok ? `they have ${input.text.length} characters` : input.message,
-      );
+    const length = input.ok ? input.text.length + title.length : 0;
+    if (!input.ok || length > MAX_ARGUMENTS) {
+      this.#denyUnseen(event, input.ok ? `they have ${length} characters` : input.message);
       return null;
     }
     const tool: RelayTool = { title, kind, input: input.value };
     this.#requests.set(requestId, callId);
-    this.#works.set(callId, { title, requestId, ...(toolId === undefined ? {} : { toolId }) });
+    const shown = clip(title, MAX_LABEL);
+    this.#works.set(callId, {
+      title: shown,
+      requestId,
+      ...(toolId === undefined ? {} : { toolId }),
+    });
     const offer = lasting.trim() === '' ? {} : { lasting: lasting.trim() };
     return this.#respond([
       ...this.#notYetRun(toolId),
@@ -468,10 +471,11 @@ export class RelayLoop {
 
   /** RELAY-LOOP-4 */
   #denyUnseen(
-    { requestId, title }: Extract<RelayEvent, { type: 'permission' }>,
+    { requestId, title: whole }: Extract<RelayEvent, { type: 'permission' }>,
     why: string,
   ): void {
     const { relay, report } = this.#options;
+    const title = clip(whole, MAX_LABEL);
     const message = `${relay.name} asked for ${quoted(title)} with arguments that cannot be shown: ${why}`;
     report(new ProtocolError('INVALID_EVENT', message));
     this.#denied = title;
@@ -625,7 +629,8 @@ export class RelayLoop {
       if (event.type !== 'permission' || event.requestId !== requestId) return null;
       this.#inbox.remove(event);
       this.#requests.set(requestId, callId);
-      const { title, toolId } = event;
+      const { toolId } = event;
+      const title = clip(event.title, MAX_LABEL);
       const work: Work = { title, requestId, ...(toolId === undefined ? {} : { toolId }) };
       this.#works.set(callId, work);
       return work;
@@ -847,7 +852,7 @@ function asValue(value: unknown): JSONValue {
 
 function titleOf(input: unknown): string {
   const { title } = (input ?? {}) as Partial<RelayTool>;
-  return typeof title === 'string' ? title : 'a tool';
+  return typeof title === 'string' ? clip(title, MAX_LABEL) : 'a tool';
 }
 
 /** RELAY-PORT-3 */

@@ -21,7 +21,7 @@ import type {
   SessionEvent,
   SubagentView,
 } from '../../actors/contracts/session-views.ts';
-import { APPROVE_LASTING } from '../../actors/contracts/session-views.ts';
+import { APPROVE_LASTING, wholeWords } from '../../actors/contracts/session-views.ts';
 import type { TextPart } from '../../actors/session/lead/text-output.ts';
 import type { TextSession } from '../../actors/session/view/text-session.ts';
 import { raceAbort } from '../../values/race-abort.ts';
@@ -320,6 +320,7 @@ export class ServedSession {
   async #permission(question: QuestionView, signal: AbortSignal): Promise<void> {
     const { requestId, action, options } = question;
     const lasting = options.find(({ id }) => id === APPROVE_LASTING);
+    const text = wholeWords(question);
     const { outcome } = await this.#editor.permission(
       {
         toolCall: {
@@ -328,6 +329,9 @@ export class ServedSession {
           kind: 'other',
           status: 'pending',
           rawInput: action ?? {},
+          ...(text.length > MAX_TITLE && {
+            content: [{ type: 'content' as const, content: { type: 'text' as const, text } }],
+          }),
         },
         options: [
           { optionId: 'allow', name: 'Allow once', kind: 'allow_once' },
@@ -336,7 +340,7 @@ export class ServedSession {
             ? [
                 {
                   optionId: APPROVE_LASTING,
-                  name: clip(lasting.description ?? lasting.label, MAX_TITLE),
+                  name: lasting.description ?? lasting.label,
                   kind: 'allow_always' as const,
                 },
               ]

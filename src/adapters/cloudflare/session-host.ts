@@ -267,9 +267,8 @@ class Host<S extends HostedSession> implements SessionHost<S> {
     const { 0: client, 1: socket } = new (platform().WebSocketPair)();
     if (admission.type === 'expel' || !this.#isOwn(admission.identity)) {
       socket.accept();
-      const bye = admission.type === 'expel' ? admission.bye : unauthorized;
-      socket.send(JSON.stringify(bye));
-      socket.close(POLICY, bye.code);
+      socket.send(JSON.stringify(unauthorized));
+      socket.close(POLICY, unauthorized.code);
       return switched(client);
     }
     if (this.#ctx.getWebSockets().length >= limits.clients)

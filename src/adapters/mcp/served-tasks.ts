@@ -14,7 +14,11 @@ import type { VouchedFor } from '../../actors/contracts/identity.ts';
 import type { Outcome } from '../../actors/contracts/outcome.ts';
 import type { AskedQuestion } from '../../actors/contracts/records.ts';
 import { THE_LEAD, type SubagentReport } from '../../actors/contracts/service-types.ts';
-import { mayAnswer, type QuestionOption } from '../../actors/contracts/session-views.ts';
+import {
+  mayAnswer,
+  wholeWords,
+  type QuestionOption,
+} from '../../actors/contracts/session-views.ts';
 import type { SubagentTask } from '../../actors/contracts/task.ts';
 import type { JournalEntry } from '../../actors/ports/journal.ts';
 import { raceAbort, raceTime } from '../../values/race-abort.ts';
@@ -303,8 +307,8 @@ export class UserTasks {
     };
     const asked = [...this.#questions.values()].flatMap(({ asked: question }) => {
       if (rootOf(question.subagentId) !== id) return [];
-      const { requestId, kind, question: text, options, action } = question;
-      return [{ requestId, kind, text, options, ...(action && { action }) }];
+      const { requestId, kind, options, action } = question;
+      return [{ requestId, kind, text: wholeWords(question), options, ...(action && { action }) }];
     });
     if (!pendingRequest) return asked;
     const { requestId, question, context } = pendingRequest;

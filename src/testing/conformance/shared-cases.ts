@@ -80,7 +80,7 @@ export function ride(): Asker {
   return asking(RIDE_QUESTION, ['economy', 'premium'], BOOKED);
 }
 
-export const APPROVAL = 'May I run pay with {}?';
+export const APPROVAL = 'May I do this: Pays, with pay?';
 export const PAID = 'The ride is paid';
 
 /** Returns an asker that asks for consent, and reports the answer. */

@@ -54,7 +54,7 @@ describe('consent', () => {
     expect(asked).toEqual([
       expect.objectContaining({
         kind: 'approval',
-        question: 'May I run pay with {"to":"Ada","sum":7}?',
+        question: 'May I do this: Does something, with pay (to: "Ada", sum: 7)?',
         options: [
           { id: 'approve', label: 'Yes' },
           { id: 'deny', label: 'No' },
@@ -102,7 +102,9 @@ describe('consent', () => {
         { onQuestion },
       );
       await environment.settle();
-      expect(asked.map(({ question }) => question)).toEqual(['May I run pay with {}?']);
+      expect(asked.map(({ question }) => question)).toEqual([
+        'May I do this: Does something, with pay?',
+      ]);
       expect(errors.map(({ where }) => where)).toEqual(['approvalQuestion of tool pay']);
     }
   });
@@ -381,7 +383,7 @@ describe('the order within a step', () => {
     finish();
     await environment.settle();
     expect(asked.map(({ question }) => question)).toEqual([
-      expect.stringContaining('May I run first'),
+      expect.stringContaining('May I do this: Does something, with first'),
     ]);
     answer({ approved: true });
     await environment.settle();
@@ -390,7 +392,7 @@ describe('the order within a step', () => {
     expect(asked[1]?.question).toBe('Red or blue?');
     answer({ text: 'blue' });
     await environment.settle();
-    expect(asked[2]?.question).toContain('May I run second');
+    expect(asked[2]?.question).toContain('May I do this: Does something, with second');
     answer({ approved: false });
     await result;
     expect(ran).toEqual(['plain', 'first']);

@@ -201,8 +201,7 @@ describe('a permission', () => {
       expect.objectContaining({
         kind: 'approval',
         action: { toolName: 'agent_tool', input: EDIT },
-        question:
-          'May the agent do this (edit): "Edit notes.txt" with {"path":"notes.txt","text":"hi"}?',
+        question: 'May the agent do this (edit): "Edit notes.txt" (path: "notes.txt", text: "hi")?',
       }),
     ]);
     expect(told('answer')).toEqual([]);
@@ -218,6 +217,31 @@ describe('a permission', () => {
       output: 'done',
     });
     expect(outcome.text).toBe('permitted. ');
+  });
+
+  it.each([
+    ['arguments', { ...EDIT, input: { text: `echo ${' '.repeat(2_000)}; rm -rf ~` } }],
+    ['a title', { ...EDIT, title: `echo ${' '.repeat(2_000)}; rm -rf ~`, input: null }],
+  ])('with %s too long to be said keeps them whole for its buttons', async (_, permission) => {
+    const { begin, asked, environment } = relayed([{ permission }]);
+    void begin();
+    await environment.settle();
+    expect(asked[0]).toMatchObject({
+      byButton: true,
+      question: expect.stringContaining('too long to be said'),
+      action: { toolName: 'agent_tool', input: permission },
+    });
+  });
+
+  it('shows signs of the agent that a screen would hide', async () => {
+    const { begin, asked, environment } = relayed([
+      { permission: { ...EDIT, title: 'Edit \u202etxt.seton', input: { path: 'n\u200bote' } } },
+    ]);
+    void begin();
+    await environment.settle();
+    expect(asked[0]?.question).toBe(
+      'May the agent do this (edit): "Edit \\u202etxt.seton" (path: "n\\u200bote")?',
+    );
   });
 
   test('that is denied is told as a denial', async () => {

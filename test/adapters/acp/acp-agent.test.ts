@@ -181,6 +181,15 @@ describe('a turn', () => {
     expect(deletions(folder)).toBe(deleted);
   });
 
+  it('shows a permission whole that is longer than its title', async () => {
+    const one = await editor(temporary(), { permission: allow('reject') });
+    await one.prompt(await one.open(), 'remove it, it has a long name');
+    const [{ toolCall } = { toolCall: null }] = one.asked as RequestPermissionRequest[];
+    const text = toolCall?.content?.map((part) => JSON.stringify(part)).join('') ?? '';
+    expect(text).toContain(`${'x'.repeat(3_000)}.txt`);
+    expect(toolCall?.title).not.toContain('xxx');
+  });
+
   test('a cancel ends the work and takes back what was asked (ACP-SERVED-1)', async () => {
     const folder = temporary();
     const withdrawn = Promise.withResolvers<void>();

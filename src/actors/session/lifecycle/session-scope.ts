@@ -164,7 +164,7 @@ export class SessionScope implements ScopePorts {
 
   ask(question: AskedQuestion): void {
     const { requestId, subagentId, subagentName, kind, options, timeoutMs } = question;
-    const { action, answerableBy, returned } = question;
+    const { action, answerableBy, byButton, returned } = question;
     this.#session.receive('questions', {
       type: 'question.asked',
       requestId,
@@ -176,6 +176,7 @@ export class SessionScope implements ScopePorts {
       timeoutMs,
       ...(action === undefined ? {} : { action }),
       ...(answerableBy === undefined ? {} : { answerableBy }),
+      ...(byButton && { byButton }),
       ...(returned === undefined ? {} : { returned }),
     });
   }

@@ -32,7 +32,7 @@ import type { Stamped } from '../../../machines/index.ts';
 import type { EventFor, SessionMessage } from '../../contracts/session-protocol.ts';
 import type { SessionRecords } from '../state/session-records.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
-import { mayAnswer } from '../../contracts/session-views.ts';
+import { mayAnswer, withoutArguments } from '../../contracts/session-views.ts';
 import { givenAnswer } from '../../subagent/ask-user.ts';
 import type { AnswerReceipt } from '../../contracts/session-views.ts';
 
@@ -74,6 +74,8 @@ export function readUtterance(
   if (reading === 'digression') return toLead;
   if (question.kind === 'approval') {
     const consents = reading.to === 'question' && reading.answer.approved === true;
+    // What could not be said whole is read before it is allowed.
+    if (consents && question.byButton) return question.askedAgain ? toLead : { to: 'again' };
     if (consents && approvals > 1 && !question.readBack) return { to: 'readBack' };
     // The question is asked again once in words; then the buttons remain, and the lead agent.
     return reading.to === 'again' && question.askedAgain ? toLead : reading;
@@ -89,13 +91,13 @@ export function readUtterance(
 
 /** Returns the part of a question that its answers are matched with. */
 export function answerable(record: QuestionRecord): AnswerableQuestion {
-  const { kind, options, action, question } = record;
+  const { kind, options, action } = record;
   const asksForWords = options.length === 0 ? 'free_text' : 'choice';
   return {
     kind: kind === 'approval' ? 'approval' : asksForWords,
     options,
     action: action?.toolName ?? '',
-    question,
+    question: withoutArguments(record),
   };
 }
 

@@ -280,7 +280,7 @@ export function questionView(
   { value, context }: QuestionState,
 ): QuestionView {
   const { requestId, subagentId, subagentName, kind, question, options } = record;
-  const { askedAt, timeoutMs, answer, action, answerableBy, reason } = record;
+  const { askedAt, timeoutMs, answer, action, answerableBy, byButton, reason } = record;
   return {
     // The record's own id: the id at hand may be a piece of an actor's name, which V8 would keep in memory.
     requestId,
@@ -297,6 +297,7 @@ export function questionView(
     answer: answer?.userResponse ?? null,
     ...(reason === undefined ? {} : { reason }),
     ...(action ? { action } : {}),
+    ...(byButton && { byButton }),
     ...(answerableBy ? { answerableBy } : {}),
     ...(answer?.by === undefined ? {} : { answeredBy: answer.by }),
   };

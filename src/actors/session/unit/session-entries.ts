@@ -176,6 +176,7 @@ const asked = z.looseObject({
   options: z.array(option),
   timeoutMs: amount,
   action: maybe(action),
+  byButton: maybe(z.literal(true)),
   returned: maybe(z.looseObject({ words: text, reason: text })),
 });
 

@@ -62,9 +62,20 @@ const agent = await acpAgent({
                   ],
                 }
               : { text: `Painted: ${(answer as { userResponse: string }).userResponse}.` },
-          remove: ({ results: [answer] }) =>
+          remove: ({ prompt, results: [answer] }) =>
             answer === undefined
-              ? { calls: [{ name: 'delete_file', input: { path: 'a.txt' } }] }
+              ? {
+                  calls: [
+                    {
+                      name: 'delete_file',
+                      input: {
+                        path: JSON.stringify(prompt).includes('a long name')
+                          ? `${'x'.repeat(3_000)}.txt`
+                          : 'a.txt',
+                      },
+                    },
+                  ],
+                }
               : { text: `It is so: ${JSON.stringify(answer)}.` },
           work: () => ({ calls: [{ name: 'wait', input: {} }] }),
         },

@@ -14,7 +14,7 @@ import { nodeEnvironment } from '../../../../src/adapters/node/index.ts';
 import { memoryJournal, TextSession } from '../../../../src/index.ts';
 
 const QUESTION =
-  'May the agent do this (edit): "Add to menu.txt" with {"path":"menu.txt","line":"Soup"}?';
+  'May the agent do this (edit): "Add to menu.txt" (path: "menu.txt", line: "Soup")?';
 
 function setUp() {
   const kept = mkdtempSync(join(tmpdir(), 'offstage-demo-test-'));

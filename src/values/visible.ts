@@ -1,0 +1,52 @@
+// Text that shows what it is: what a screen does not draw, or draws in another place, is written as its code, such as \u202e.
+
+/** Controls except line ends and tabs, format characters (zero-width, direction, tags), fillers, variation selectors. */
+const HIDDEN =
+  /\r(?!\n)|[\0-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}\p{Variation_Selector}\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0]/u;
+
+/** Those that belong to a sign: of an emoji, and between letters of scripts that are written with joiners. */
+const JOINING =
+  /(?<=\p{Extended_Pictographic})\ufe0f|(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f])\u200d(?=\p{Extended_Pictographic})|(?<=[\p{scx=Arab}\p{scx=Beng}\p{scx=Deva}\p{scx=Mlym}\p{scx=Sinh}\p{scx=Taml}])[\u200c\u200d](?=[\p{scx=Arab}\p{scx=Beng}\p{scx=Deva}\p{scx=Mlym}\p{scx=Sinh}\p{scx=Taml}])/u;
+
+const SIGNS = new RegExp(`(${JOINING.source})|${HIDDEN.source}`, 'gu');
+/** A word, or an escape of JSON before it. */
+const WORD = /\\(?:u[\da-f]{4}|.)|[\p{L}\p{M}\p{N}]+/gu;
+const LATIN = /\p{Script=Latin}/u;
+/** Letters of other scripts that look like Latin ones. */
+const ALIKE = /[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}\p{Script=Cherokee}]/gu;
+const PLAIN = /^[\t\n -~]*$/;
+
+/** Writes the characters as the escapes of JSON. */
+export function escapes(text: string): string {
+  return Array.from({ length: text.length }, (_, at) => {
+    const unit = text.charCodeAt(at).toString(16);
+    return `\\u${unit.padStart(4, '0')}`;
+  }).join('');
+}
+
+/** Returns the text with the codes of what cannot be seen in it. */
+export function withoutHidden(text: string): string {
+  if (PLAIN.test(text)) return text;
+  return text.replace(SIGNS, (sign, joining?: string) => joining ?? escapes(sign));
+}
+
+/** Does so, and writes the letters that look like Latin ones, in a word that has Latin ones, as their codes as well. */
+export function visible(text: string): string {
+  if (PLAIN.test(text)) return text;
+  return withoutHidden(
+    text.replace(WORD, (word) => (LATIN.test(word) ? word.replace(ALIKE, escapes) : word)),
+  );
+}
+
+/** Returns the arguments of a call on one line, as a person reads them: `to: "Ada", sum: 7`. */
+export function argumentsText(input: unknown): string {
+  if (typeof input !== 'object' || input === null || Array.isArray(input))
+    return visible(JSON.stringify(input) ?? '');
+  return Object.entries(input)
+    .flatMap(([name, value]) => {
+      const json = JSON.stringify(value);
+      const key = /^[\w.-]+$/.test(name) ? name : JSON.stringify(name);
+      return json === undefined ? [] : [visible(`${key}: ${json}`)];
+    })
+    .join(', ');
+}
