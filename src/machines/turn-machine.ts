@@ -565,7 +565,13 @@ export const turnMachine = turnSetup.createMachine({
             'reply.moved': { target: 'due', actions: 'expectReply' },
           },
         },
-        due: { on: { choose: asks } },
+        due: {
+          on: {
+            choose: asks,
+            // It was due before the model had read: the response under way gives it.
+            'request.read': { guard: 'isReplying', target: 'asked' },
+          },
+        },
         // It was requested, and nothing is said yet.
         asked: {
           on: {

@@ -116,6 +116,8 @@ export type TurnFact =
   /** The model began a response by itself. */
   | { readonly type: 'response.began'; readonly responseId: string }
   | { readonly type: 'response.ended'; readonly responseId: string }
+  /** The model begins to read the conversation for the response that was requested. */
+  | { readonly type: 'request.read' }
   /** The requested response is over; `continuesAs`: the model goes on, and it is unknown with which answer. */
   | { readonly type: 'request.ended'; readonly continuesAs: string | null }
   /** Null: all responses. */
@@ -263,6 +265,7 @@ export const turnSetup = setup({
     /** The requested response was cancelled by the session. */
     isCalledOff: ({ context }) =>
       context.responses.some(({ key, isCancelled }) => key !== null && isCancelled),
+    isReplying: ({ context }) => context.responses.some(({ says }) => says === 'reply'),
     isReplyLate: ({ context, event }) =>
       event.type === 'deadline.reply' && event.dueAt === context.replyBy,
     isHeldLong: ({ context, event }) =>

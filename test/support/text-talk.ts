@@ -90,6 +90,8 @@ export function castOf({
   lead = leadScript,
   others = [],
   onModelCall,
+  systemAs,
+  wire,
 }: TalkOptions) {
   const watched = (who: string, script: Script): Script => {
     return (prompt) => {
@@ -98,6 +100,8 @@ export function castOf({
     };
   };
   return scriptedModel({
+    // Behind a wire the server applies the rules to what the package sent. Notes as system messages are for OpenAI.
+    rules: systemAs === 'system' ? ['openai-chat', 'openai-responses'] : wire === undefined,
     scripts: [
       { when: LEAD, script: watched('lead', lead) },
       ...others.map(({ name, script = leadScript }) => ({

@@ -13,6 +13,7 @@ import type { JSONValue, ModelMessage } from 'ai';
 import { z } from 'zod';
 import { check } from '../../values/checks.ts';
 import type { ConversationLog } from '../conversation/conversation.ts';
+import type { Reader } from '../conversation/model-messages.ts';
 import { unmarkedNotes, type NoteMarks, type NoteWriter } from '../notes/note-marks.ts';
 import type { MemoryFact, MemoryStore } from '../ports/memory-store.ts';
 import type { ConversationTurn } from '../conversation/items.ts';
@@ -59,6 +60,8 @@ export interface ContextSnapshotInput {
   readonly recentTurns?: number;
   /** Writes the notes of the conversation in mode `fork`. @defaultValue notes without marks */
   readonly notes?: NoteWriter;
+  /** The provider of the subagent's model, for mode `fork`. @defaultValue none: words and calls alone */
+  readonly reader?: Reader;
 }
 
 /** The source of facts. */
@@ -78,6 +81,7 @@ export function buildContextSnapshot(
     conversation,
     recentTurns = 10,
     notes,
+    reader,
   }: ContextSnapshotInput,
   facts: readonly MemoryFact[] = [],
 ): SubagentContextSnapshot {
@@ -90,7 +94,7 @@ export function buildContextSnapshot(
     agentInstructions: instructions,
     conversation:
       mode === 'fork'
-        ? conversation.toModelMessages({ openCalls: 'omit', ...(notes && { notes }) })
+        ? conversation.toModelMessages({ openCalls: 'omit', reader, ...(notes && { notes }) })
         : [],
   };
 }

@@ -20,8 +20,8 @@ import {
   charsOf,
   isMessage,
   isOpen,
-  resultOf,
   resultsIn,
+  stepsIn,
   type ConversationItem,
 } from '../conversation/items.ts';
 import { clip } from '../../values/clip.ts';
@@ -221,7 +221,7 @@ interface Recent {
   readonly keepChars: number;
 }
 
-/** Returns the finished items that are older than the kept ones; a call and its result stay together. */
+/** Returns the finished items that are older than the kept ones; a step stays together. */
 export function itemsToSummarise(
   { items }: ConversationLog,
   { keepItems, keepChars }: Recent,
@@ -233,13 +233,12 @@ export function itemsToSummarise(
     if (chars > keepChars && kept > 0) break;
     kept += 1;
   }
-  const old = items.slice(0, items.length - kept);
+  const old = new Set(items.slice(0, items.length - kept));
   const results = resultsIn(items);
-  return old.filter((item) => {
-    if (isOpen(item, results)) return false;
-    const result = resultOf(item, results);
-    return result === undefined || old.includes(result);
-  });
+  const steps = stepsIn(items);
+  return [...old].filter((item) =>
+    steps.get(item)?.every((one) => old.has(one) && !isOpen(one, results)),
+  );
 }
 
 /**

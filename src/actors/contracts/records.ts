@@ -8,6 +8,7 @@ import type {
   Failure,
   StepCall,
 } from '../../machines/index.ts';
+import type { Echo } from '../../values/echo.ts';
 import type { Note, Prompt } from '../notes/note.ts';
 import type { QuestionOption } from './session-views.ts';
 import type { Outcome } from './outcome.ts';
@@ -182,6 +183,12 @@ export type ConversationEvent =
       readonly repliesTo?: string | null;
       /** The same response makes another call after it, with an entry of its own. @defaultValue false */
       readonly isFollowed?: boolean;
+      /** The response that made it; its message has this id. Absent: unknown. */
+      readonly responseId?: string;
+      /** As of `assistant.said`. */
+      readonly after?: string;
+      /** What the provider gets back with the call, and with the parts before it. Absent: nothing. */
+      readonly echo?: Echo;
       /** The time limit of an inline tool, in milliseconds. @defaultValue 30000 */
       readonly timeoutMs?: number;
       /** Whether its result may be told with others. @defaultValue false */
@@ -197,7 +204,7 @@ export type ConversationEvent =
       /** The note; absent if an earlier version wrote the text. */
       readonly note?: Note;
     }
-  /** A complete message of the lead agent. */
+  /** A complete message of the lead agent. Without text: it said nothing, or nothing beside its calls. */
   | {
       readonly type: 'assistant.said';
       readonly itemId: string;
@@ -210,6 +217,13 @@ export type ConversationEvent =
        * was cut off and will be given again. Absent: unknown; it counts as a reply to all that stands before it.
        */
       readonly repliesTo?: string | null;
+      /**
+       * The item that it follows: the last one that the model had read, or the last call that it had made. What came
+       * meanwhile stands after it. Absent: unknown; it stands where it began.
+       */
+      readonly after?: string;
+      /** What the provider gets back with the parts after the last call. Absent: nothing, or it was broken off. */
+      readonly echo?: Echo;
     }
   /** The user heard only this part of the message. */
   | {

@@ -31,6 +31,7 @@ import {
   isOpen,
   resultOf,
   resultsIn,
+  stepsIn,
   totalChars,
   turnsOf,
   withinLimits,
@@ -42,6 +43,7 @@ import {
   type ToolResultItem,
 } from './items.ts';
 import { clip, head } from '../../values/clip.ts';
+import type { Echo } from '../../values/echo.ts';
 import { clippedNote, noteChars, promptText, type Note } from '../notes/note.ts';
 import {
   preambleOf,
@@ -57,13 +59,14 @@ interface Place {
   /** When it began, in milliseconds since 1970. */
   readonly at: number;
   /** The item that it directly follows, if known (for wires that report it); `at` is adapted. */
-  readonly after?: string | null;
+  readonly after?: string | null | undefined;
   /** The item that it directly precedes, if known and begun in the same millisecond. */
-  readonly before?: string | null;
+  readonly before?: string | null | undefined;
   /** For a message of the user: the identity of its author. */
   readonly by?: string;
   /** For a message of the lead agent; see `MessageItem`. */
   readonly repliesTo?: string | null;
+  readonly echo?: Echo | undefined;
 }
 
 export type ToolResultInput = {
@@ -158,6 +161,7 @@ export class ConversationLog {
       partial: true,
       ...(message.by === undefined ? {} : { by: message.by }),
       ...(message.repliesTo === undefined ? {} : { repliesTo: message.repliesTo }),
+      ...(message.echo === undefined ? {} : { echo: message.echo }),
     }));
   }
 
@@ -253,11 +257,13 @@ export class ConversationLog {
     readonly pendingText?: string;
     readonly isFollowed?: boolean | undefined;
     readonly repliesTo?: string | null | undefined;
+    readonly responseId?: string | undefined;
+    readonly echo?: Echo | undefined;
     /** @defaultValue the call's id */
     readonly id?: string;
-    readonly after?: string | null;
+    readonly after?: string | null | undefined;
   }): ConversationLog {
-    const { callId, toolName, pendingText, isFollowed = false, repliesTo } = call;
+    const { callId, toolName, pendingText, isFollowed = false, repliesTo, responseId, echo } = call;
     if (this.#call(callId)) return this;
     const { value, text } = asJson(call.args);
     const tooLong = text.length > this.limits.maxItemChars;
@@ -271,6 +277,8 @@ export class ConversationLog {
       ...(pendingText === undefined ? {} : { pendingText }),
       ...(isFollowed && { isFollowed }),
       ...(repliesTo === undefined ? {} : { repliesTo }),
+      ...(responseId === undefined ? {} : { responseId }),
+      ...(echo === undefined ? {} : { echo }),
       chars: Math.min(text.length, this.limits.maxItemChars),
     }));
   }
@@ -342,15 +350,15 @@ export class ConversationLog {
     const before = upTo instanceof ConversationLog ? resultsIn(upTo.items) : results;
     const isCovered = (item: ConversationItem): boolean => {
       if (isOpen(item, results)) return false;
-      // A call that was answered later was still open for the summary.
-      const result = resultOf(item, results);
-      if (result) return isCovered(result);
+      // A call that was answered later was still open for the summary: its result decides.
+      if (resultOf(item, results)) return true;
       if (ids) return ids.has(item.id);
       if (!(upTo instanceof ConversationLog)) return this.items.indexOf(item) <= last;
       const then = upTo.get(item.id);
       return then !== undefined && !isOpen(then, before) && sameWords(then, item);
     };
-    const items = this.items.filter((item) => !isCovered(item));
+    const steps = stepsIn(this.items);
+    const items = this.items.filter((item) => !steps.get(item)?.every(isCovered));
     return this.#with(items, { summary: text, evicted: 0 });
   }
 

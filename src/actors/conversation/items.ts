@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { ConfigurationError, messageOf } from '../../values/errors.ts';
 import { isJson, isTooDeep, TOO_DEEP } from '../../values/json.ts';
 import { clip, cutMark } from '../../values/clip.ts';
+import { echoChars, echoSchema, type Echo } from '../../values/echo.ts';
 import { promptText, type Note } from '../notes/note.ts';
 
 interface ItemBase {
@@ -32,6 +33,11 @@ export interface MessageItem extends ItemBase {
   readonly interrupted?: boolean;
   /** How much of its sound was heard, in milliseconds. */
   readonly audioHeardMs?: number;
+  /**
+   * For a message of the lead agent: what its provider gets back with the parts after the last call of the response.
+   * Absent, where the calls have one: the response was broken off.
+   */
+  readonly echo?: Echo;
   /** The number of characters beyond `maxItemChars`, which were dropped. */
   readonly omittedChars?: number;
   /** The note; absent for a message, or a note of an earlier version. */
@@ -52,6 +58,10 @@ export interface ToolCallItem extends ItemBase {
   readonly isFollowed?: boolean;
   /** The last item that the model had read when it made the call. Null: it told a delivery. Absent: unknown. */
   readonly repliesTo?: string | null;
+  /** The response that made it: the id of its message, if it has words. */
+  readonly responseId?: string;
+  /** What its provider gets back with the call and the parts before it, since the call before. */
+  readonly echo?: Echo;
   /** Length of the arguments as JSON text. */
   readonly chars: number;
 }
@@ -112,6 +122,7 @@ export const conversationItemSchema: z.ZodType<ConversationItem> = z.discriminat
     interrupted: z.boolean().optional(),
     audioHeardMs: z.number().nonnegative().optional(),
     omittedChars: z.number().int().nonnegative().optional(),
+    echo: echoSchema.optional(),
     note: noteSchema.optional(),
     noteChars: z.number().int().nonnegative().optional(),
   }),
@@ -124,6 +135,8 @@ export const conversationItemSchema: z.ZodType<ConversationItem> = z.discriminat
     pendingText: z.string().optional(),
     isFollowed: z.boolean().optional(),
     repliesTo: z.string().nullable().optional(),
+    responseId: z.string().optional(),
+    echo: echoSchema.optional(),
     chars: z.number().int().nonnegative(),
   }),
   z.object({
@@ -148,8 +161,9 @@ export function isMessage(item: ConversationItem): item is MessageItem {
 
 /** Returns how much of the log's character budget an item takes. */
 export function charsOf(item: ConversationItem): number {
-  if (isMessage(item)) return item.text.length + (item.noteChars ?? 0);
-  return item.role === 'transfer' ? item.from.length + item.to.length : item.chars;
+  if (isMessage(item)) return item.text.length + (item.noteChars ?? 0) + echoChars(item.echo);
+  if (item.role === 'transfer') return item.from.length + item.to.length;
+  return item.chars + (item.role === 'tool_call' ? echoChars(item.echo) : 0);
 }
 
 /** Returns the text of a message, with a mark where it was cut. */
@@ -248,7 +262,29 @@ export function isOpen(item: ConversationItem, results: Results): boolean {
   return item.role === 'tool_call' && !results.has(item.callId);
 }
 
-/** Drops the oldest items until the rest fits; open items only if no others are left. */
+/**
+ * Groups items that are kept and dropped together: the words and the calls of one response, with the results. A
+ * provider refuses a part of it.
+ */
+export function stepsIn(
+  items: readonly ConversationItem[],
+): ReadonlyMap<ConversationItem, readonly ConversationItem[]> {
+  const keys = new Map<string, string>();
+  for (const item of items)
+    if (item.role === 'tool_call') keys.set(item.callId, item.responseId ?? item.id);
+  const steps = new Map<string, ConversationItem[]>();
+  const stepOf = new Map<ConversationItem, readonly ConversationItem[]>();
+  for (const item of items) {
+    const key = ('callId' in item ? keys.get(item.callId) : undefined) ?? item.id;
+    const step = steps.get(key) ?? [];
+    steps.set(key, step);
+    step.push(item);
+    stepOf.set(item, step);
+  }
+  return stepOf;
+}
+
+/** Drops the oldest steps until the rest fits; those with open items only if no others are left. */
 export function withinLimits(
   items: readonly ConversationItem[],
   { maxItems, maxChars }: ConversationLimits,
@@ -257,19 +293,18 @@ export function withinLimits(
   let excessChars = totalChars(items) - maxChars;
   if (excessItems <= 0 && excessChars <= 0) return items;
   const results = resultsIn(items);
+  const steps = stepsIn(items);
   const gone = new Set<ConversationItem>();
-  const giveUp = (item: ConversationItem): void => {
-    gone.add(item);
-    excessItems -= 1;
-    excessChars -= charsOf(item);
-  };
   for (const sparesOpen of [true, false]) {
     for (const item of items) {
       if (excessItems <= 0 && excessChars <= 0) break;
-      if (gone.has(item) || (sparesOpen && isOpen(item, results))) continue;
-      giveUp(item);
-      const result = resultOf(item, results);
-      if (result) giveUp(result);
+      const step = steps.get(item) ?? [];
+      if (gone.has(item) || (sparesOpen && step.some((one) => isOpen(one, results)))) continue;
+      for (const one of step) {
+        gone.add(one);
+        excessItems -= 1;
+        excessChars -= charsOf(one);
+      }
     }
   }
   return items.filter((item) => !gone.has(item));

@@ -8,8 +8,11 @@
 //   MODEL-MESSAGES-3. Unfinished speech is left out.
 //   MODEL-MESSAGES-4. The arguments of a call are an object, whatever the model wrote.
 //   MODEL-MESSAGES-5. Words of the user, and results, appear unchanged, except for the key of genuine notes.
+//   MODEL-MESSAGES-6. The words and calls of one response stand in one message: with the reasoning, the signatures and
+//       the ids, in the order of the response, for the provider that wrote it; alone for another one.
 
-import type { ModelMessage } from 'ai';
+import type { AssistantContent, ModelMessage } from 'ai';
+import type { EchoPart } from '../../values/echo.ts';
 import { asArguments } from '../../values/json.ts';
 import { shortNameOf, unmarkedNotes, type NoteWriter } from '../notes/note-marks.ts';
 import { note as noteOf, promptText, sentence, type Note } from '../notes/note.ts';
@@ -19,6 +22,7 @@ import {
   messageText,
   toolOutputText,
   type ConversationItem,
+  type MessageItem,
   type ToolCallItem,
   type ToolResultItem,
 } from './items.ts';
@@ -35,6 +39,8 @@ export interface ModelMessageOptions {
    * @defaultValue 'pending': a placeholder answers them
    */
   readonly openCalls?: 'pending' | 'omit';
+  /** The provider that gets back what it wrote. @defaultValue none: words and calls alone */
+  readonly reader?: Reader | undefined;
 }
 
 const defaultPendingText = 'Still running. There is no result yet.';
@@ -48,17 +54,17 @@ type ToolPart = Extract<
 export function toModelMessages(
   items: readonly ConversationItem[],
   preamble: readonly Note[],
-  { notes = unmarkedNotes, openCalls = 'pending' }: ModelMessageOptions = {},
+  { notes = unmarkedNotes, openCalls = 'pending', reader }: ModelMessageOptions = {},
 ): ModelMessage[] {
   const results = new Map<string, ToolResultItem>();
   for (const item of items) if (item.role === 'tool_result') results.set(item.callId, item);
 
   const messages: ModelMessage[] = [];
-  let texts: string[] = [];
+  let said: (MessageItem | ToolCallItem)[] = [];
   let calls: ToolCallItem[] = [];
 
-  const note = (id: string, said: Note): void => {
-    for (const { role, text } of notes.messages(said, id)) messages.push({ role, content: text });
+  const note = (id: string, one: Note): void => {
+    for (const { role, text } of notes.messages(one, id)) messages.push({ role, content: text });
   };
   /** The form of earlier versions. */
   const oldNote = (text: string): void => {
@@ -69,46 +75,36 @@ export function toModelMessages(
     );
   };
   const endStep = (): void => {
-    if (texts.length + calls.length > 0) {
-      messages.push({
-        role: 'assistant',
-        content: [
-          ...texts.map((text) => ({ type: 'text' as const, text })),
-          ...calls.map(({ callId, toolName, args }) => ({
-            type: 'tool-call' as const,
-            toolCallId: callId,
-            toolName,
-            input: asArguments(args),
-          })),
-        ],
-      });
-    }
+    const content = contentOf(said, reader);
+    if (content.length > 0) messages.push({ role: 'assistant', content });
     if (calls.length > 0) {
       messages.push({
         role: 'tool',
         content: calls.map((call) => toolPart(call, results.get(call.callId), notes)),
       });
     }
-    texts = [];
+    said = [];
     calls = [];
   };
 
-  for (const said of preamble) note(preambleId(said), said);
+  for (const one of preamble) note(preambleId(one), one);
   for (const item of items) {
     if (item.role === 'tool_call') {
       if (openCalls === 'omit' && !results.has(item.callId)) continue;
       calls.push(item);
+      said.push(item);
     } else if (item.role === 'tool_result') {
       // The result itself was added after its call; the model's step ended here.
       if (calls.some(({ callId }) => callId === item.callId)) endStep();
     } else if (item.role === 'transfer') {
       endStep();
       note(item.id, transferNote(item));
-    } else if (isMessage(item) && !item.partial && item.text.trim() !== '') {
-      // Text that follows a call belongs to the next step.
-      if (item.role !== 'assistant' || calls.length > 0) endStep();
+    } else if (isMessage(item) && !item.partial && (item.text.trim() !== '' || item.echo)) {
+      // Text that follows the call of another response belongs to the next step.
+      const isOfStep = calls.every(({ responseId }) => responseId === item.id);
+      if (item.role !== 'assistant' || !isOfStep) endStep();
       if (item.note) note(item.id, item.note);
-      else if (item.role === 'assistant') texts.push(messageText(item));
+      else if (item.role === 'assistant') said.push(item);
       else if (item.role === 'user')
         messages.push({ role: 'user', content: notes.guard(messageText(item)) });
       else oldNote(messageText(item));
@@ -116,6 +112,93 @@ export function toModelMessages(
   }
   endStep();
   return messages;
+}
+
+type AssistantPart = Exclude<AssistantContent, string>[number];
+
+/** The provider that reads the messages, and when. */
+export interface Reader {
+  /** By `providerOf`. */
+  readonly provider: string;
+  readonly now: number;
+}
+
+/** Returns the parts of the responses, each as its provider wrote it (MODEL-MESSAGES-6). */
+function contentOf(
+  said: readonly (MessageItem | ToolCallItem)[],
+  reader: Reader | undefined,
+): AssistantPart[] {
+  const responses = Map.groupBy(said, (item) =>
+    isMessage(item) ? item.id : (item.responseId ?? item.id),
+  );
+  return [...responses.values()].flatMap((items) =>
+    responseOf(items, reader !== undefined && isEchoed(items, reader)),
+  );
+}
+
+function responseOf(
+  items: readonly (MessageItem | ToolCallItem)[],
+  echoes: boolean,
+): AssistantPart[] {
+  const message = items.find(isMessage);
+  const text = message ? messageText(message) : '';
+  const partsOf = ({ echo }: MessageItem | ToolCallItem) => (echoes ? (echo?.parts ?? []) : []);
+  const spoken = items.flatMap(partsOf).filter((part) => part.type === 'text');
+  const last = spoken.at(-1);
+  const parts: AssistantPart[] = [];
+  const say = (from: number, to: number | undefined, own?: OfProvider): void => {
+    const words = text.slice(from, to);
+    // Some providers reject the white space that they themselves write before a call.
+    if (words.trim() !== '' || own) parts.push({ type: 'text', text: words, ...own });
+  };
+  const echo = (part: EchoPart, call: ToolCallItem | null): void => {
+    // The mark of a text that was cut belongs to its last part.
+    if (part.type === 'text') say(part.from, part === last ? undefined : part.to, ownOf(part));
+    else if (part.type !== 'tool-call') parts.push(part);
+    else if (call) parts.push({ ...callPart(call), ...ownOf(part) });
+  };
+  for (const item of items) {
+    // The words without a part of their own.
+    if (isMessage(item)) say(0, spoken[0]?.from);
+    else if (partsOf(item).length === 0) parts.push(callPart(item));
+    else for (const part of partsOf(item)) echo(part, item);
+  }
+  if (message) for (const part of partsOf(message)) echo(part, null);
+  return parts;
+}
+
+type OfProvider = Pick<EchoPart, 'providerOptions'>;
+
+function ownOf({ providerOptions }: OfProvider): OfProvider | undefined {
+  return providerOptions && { providerOptions };
+}
+
+function callPart({ callId: toolCallId, toolName, args }: ToolCallItem) {
+  return { type: 'tool-call' as const, toolCallId, toolName, input: asArguments(args) };
+}
+
+/** A provider that keeps its responses forgets them after some weeks. */
+const REFERENCE_MS = 86_400_000;
+
+/**
+ * Returns whether the provider gets back what it wrote in this response. An id of an item that the provider keeps (as
+ * OpenAI does, `store`) is valid for a while, and only if the response was not broken off: then the parts go without.
+ */
+function isEchoed(
+  items: readonly (MessageItem | ToolCallItem)[],
+  { provider, now }: Reader,
+): boolean {
+  const echoes = items.flatMap(({ echo }) => echo ?? []);
+  if (echoes.length === 0 || echoes.some((echo) => echo.provider !== provider)) return false;
+  const refers = echoes
+    .flatMap(({ parts }) => parts)
+    .some(({ providerOptions = {} }) =>
+      Object.values(providerOptions).some((own) => typeof own['itemId'] === 'string'),
+    );
+  const message = items.find(isMessage);
+  const last = items.findLast((item) => item.role === 'tool_call');
+  const isWhole = message ? message.echo !== undefined : last?.isFollowed !== true;
+  return !refers || (isWhole && items.every(({ at }) => now - at < REFERENCE_MS));
 }
 
 /** The form of earlier versions. */

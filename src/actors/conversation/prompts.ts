@@ -181,6 +181,11 @@ export const OWED_REPLY_NOTE = note(
   sentence`Your answer to what the user said was cut off for this. Give it now.`,
 );
 
+/** The last words of the user were read by a response that told something else. */
+export const READ_WORDS_NOTE = note(
+  sentence`You had read the user's last words when you wrote this. If it does not answer them, answer them now. Else say nothing.`,
+);
+
 /** Returns the directives as a note, for a model whose instructions cannot be changed. */
 export function directivesNote(
   directives: readonly { readonly key: string; readonly value: string }[],

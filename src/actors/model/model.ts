@@ -219,7 +219,9 @@ function repairCalls(content: ContentPart[], { messages, ids }: CarefulOptions):
       written !== '' &&
       storableId(written) === written &&
       !taken.has(written);
-    const toolCallId = isUsable ? written : ids.next('call');
+    let toolCallId = isUsable ? written : ids.next('call');
+    // The model may have written an id of this form itself.
+    while (!isUsable && taken.has(toolCallId)) toolCallId = ids.next('call');
     taken.add(toolCallId);
     const input = argumentsOf(part.input);
     return isUsable && input === part.input ? part : { ...part, toolCallId, input };

@@ -50,6 +50,7 @@ export function modelIn(
 ): ScriptedLanguageModel {
   return scriptedModel({
     environment: process.environment,
+    rules: true,
     async otherwise(prompt) {
       // In a dead process no caller waits for a model.
       if (!process.isAlive) return new Promise<never>(() => {});

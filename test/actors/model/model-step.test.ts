@@ -10,7 +10,7 @@ import {
   type ModelMessage,
 } from 'ai';
 import { MockLanguageModelV3, MockLanguageModelV4, MockProviderV4 } from 'ai/test';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, it, test, vi } from 'vitest';
 import { z } from 'zod';
 import { toolMessage } from '../../../src/actors/model/tool-results.ts';
 import { runModelStep, type ModelStepOptions } from '../../../src/actors/model/model-step.ts';
@@ -332,6 +332,12 @@ describe('MODEL-1: ids of calls', () => {
       ['c1', { city: 'Rome', days: 1 }],
       ['call_1', { city: 'Oslo', days: 1 }],
     ]);
+  });
+
+  it('gives a repeated id a new one that no other call has', async () => {
+    const content = ['call_1', 'call_1', 'call_2', 'call_2'].map((id) => call(id, 'ping', {}));
+    const ids = (await inputs(content)).map(([id]) => id);
+    expect(new Set(ids).size).toBe(4);
   });
 
   test('a missing id, and arguments that are not text', async () => {

@@ -259,6 +259,7 @@ export class SessionEffects {
     for (const item of records.conversation.items) {
       if (item.role !== 'user' && item.role !== 'assistant') continue;
       const { id, role, text, at } = item;
+      if (text === '') continue;
       const interrupted = item.interrupted === true ? { interrupted: true } : {};
       projection.emit({
         type: 'transcript.changed',

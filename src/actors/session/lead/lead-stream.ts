@@ -16,6 +16,7 @@
 import { streamText, type LanguageModel } from 'ai';
 import { backoffMs } from '../../../machines/index.ts';
 import { isA, ProviderError } from '../../../values/errors.ts';
+import { EchoReader, providerOf, type Echo } from '../../../values/echo.ts';
 import { asJson } from '../../../values/json.ts';
 import { storable, storableId, storableText } from '../../../values/storable.ts';
 import { cutOff, hasJustEnded, resolveModel } from '../../model/model.ts';
@@ -46,6 +47,8 @@ export interface LeadCall {
   readonly arguments: string;
   /** The agent whose model made it, whichever leads by now. */
   readonly agentName: string;
+  /** What the provider gets back with the call and the parts before it; absent: nothing. */
+  readonly echo?: Echo | undefined;
 }
 
 /** A piece of a response. */
@@ -54,6 +57,8 @@ type ResponsePart =
   /** The model begins to write a call. */
   | { readonly type: 'calling' }
   | { readonly type: 'call'; readonly call: LeadCall }
+  /** It is whole. `echo`: what its provider gets back with the parts after the last call. */
+  | { readonly type: 'end'; readonly echo?: Echo | undefined }
   | { readonly type: 'other' };
 
 export interface LeadQuestion {
@@ -73,7 +78,7 @@ export async function* askLead(
 ): AsyncGenerator<ResponsePart> {
   const { signal, touch, maySayNothing } = question;
   const { clock, random, scheduler } = core.host.environment;
-  const prompt = promptOf(core);
+  const prompt = promptOf(core, question.model);
   let silences = 0;
   for (let attempt = 1; ; attempt += 1) {
     const beganAt = clock.now();
@@ -105,7 +110,7 @@ export async function* askLead(
     };
     try {
       for await (const part of attemptAt(core, prompt, question, beganAt)) {
-        if (part.type !== 'other') isSilent = false;
+        if (part.type !== 'other' && part.type !== 'end') isSilent = false;
         yield part;
       }
       if (!isSilent || maySayNothing || signal.aborted) return;
@@ -135,11 +140,14 @@ export async function* askLead(
 }
 
 /** LEAD-STREAM-2 */
-function promptOf(core: LeadSession) {
-  const { agents, notes, records } = core;
+function promptOf(core: LeadSession, model: LanguageModel) {
+  const { agents, host, notes, records } = core;
   const { name, providerOptions } = agents.current;
   const context = settleNote(core);
-  const conversation = records.conversation.toModelMessages({ notes });
+  const conversation = records.conversation.toModelMessages({
+    notes,
+    reader: { provider: providerOf(model), now: host.environment.clock.now() },
+  });
   return {
     name,
     providerOptions,
@@ -156,6 +164,7 @@ async function* attemptAt(
   beganAt: number,
 ): AsyncGenerator<ResponsePart> {
   const { id, host, notes } = core;
+  const echo = new EchoReader(model);
   let written = '';
   let hasCalled = false;
   const { stream } = inSpanOf(host, { scope: id, unit: id, part: 'model' }, () =>
@@ -176,6 +185,7 @@ async function* attemptAt(
   for await (const part of stream) {
     if (signal.aborted) throw signal.reason;
     touch();
+    echo.read(part);
     if (part.type === 'text-delta' && part.text !== '') {
       written += part.text;
       yield { type: 'text', text: part.text };
@@ -200,6 +210,7 @@ async function* attemptAt(
       });
       if (isCut) throw cutOff();
       if (isFiltered) throw new ProviderError('CONTENT_FILTER', 'The provider filtered the answer');
+      yield { type: 'end', echo: echo.take() };
     } else if (part.type === 'tool-call') {
       hasCalled = true;
       const { toolCallId, toolName, input } = part;
@@ -210,6 +221,7 @@ async function* attemptAt(
           name: storableText(toolName),
           arguments: storableText(argumentsOf(storable(input))),
           agentName: name,
+          echo: echo.take(),
         },
       };
     } else yield { type: part.type === 'tool-input-start' ? 'calling' : 'other' };

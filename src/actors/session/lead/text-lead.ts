@@ -31,21 +31,22 @@
 //       result that the outbox tells, or that the user has, is owed none.
 //   TEXT-LEAD-10. The usage of a response that the provider has counted has an entry of its own, before its words:
 //       after a crash between the two the response is asked for again, and both have used tokens.
-//   TEXT-RESPONSE-1. Words stand in the conversation where they began: before the calls that follow them, and
-//       before the words of the user meanwhile.
-//   TEXT-RESPONSE-2. A response without words and calls is a failure, unless all was said before the calls
-//       that it follows: silence explains nothing to a user.
+//   TEXT-RESPONSE-1. Words and calls stand behind what the model had read when it was asked, in the order in which it
+//       wrote them, and before all that came meanwhile: what it did not read is what it is asked for next.
+//   TEXT-RESPONSE-2. A response without words and calls is a failure, unless the model has said words since the user
+//       spoke, such as with the calls that it follows: silence explains nothing to a user.
 //   TEXT-RESPONSE-3. A response always ends, and never throws.
 //   TEXT-RESPONSE-4. A call is passed on with the next part of the stream, which tells whether another call
 //       follows: a crash between the two is visible in the journal.
 
+import type { Echo } from '../../../values/echo.ts';
 import { parsedOrText } from '../../../values/json.ts';
 import type { LanguageModel } from 'ai';
 import { CancelledError, ConfigurationError, isA, ProviderError } from '../../../values/errors.ts';
 import { storableText } from '../../../values/storable.ts';
 import { callKey } from '../../model/approval.ts';
 import { modelError } from '../../model/model-step.ts';
-import type { Prompt } from '../../notes/note.ts';
+import { promptText, type Prompt } from '../../notes/note.ts';
 import { callSafely } from '../../runtime/host.ts';
 import type { Shown } from '../../runtime/hosting.ts';
 import {
@@ -64,7 +65,9 @@ import {
   openQuestionNote,
   overheardNote,
   OWED_REPLY_NOTE,
+  READ_WORDS_NOTE,
 } from '../../conversation/prompts.ts';
+import { isMessage } from '../../conversation/items.ts';
 import type { QuestionRecord, Utterance, WordsToQuestion } from '../../contracts/records.ts';
 import {
   replyIsComing,
@@ -116,6 +119,15 @@ interface Telling {
   rounds: number;
   /** The words of the last response, if calls followed them. */
   said: Said | null;
+}
+
+/** How a call was made. */
+interface Making extends Pick<AwaitedCall, 'of'> {
+  readonly requestId: string | null;
+  readonly repliesTo: string | null;
+  readonly responseId: string;
+  readonly isFollowed: boolean;
+  readonly after: string | undefined;
 }
 
 /** The result of a response. */
@@ -408,6 +420,12 @@ export class TextLead implements LeadDriver {
     return this.#turn.context.calls.some(({ of }) => of === 'reply');
   }
 
+  /** Whether a reply can begin, and waits only for the response under way. */
+  get #isReplyDue(): boolean {
+    const { snapshot } = this.#turn;
+    return snapshot.matches({ reply: 'due' }) && snapshot.context.calls.length === 0;
+  }
+
   /** Begins the next response, if one is wanted and none is under way. */
   #next(): void {
     const { isOwed, offer, responses } = this.#turn.context;
@@ -450,6 +468,9 @@ export class TextLead implements LeadDriver {
   async #respond(signal: AbortSignal, offer: Offer | null): Promise<void> {
     const core = this.#core;
     if (core.unit.unit.disposed) return;
+    this.#turn.send({ type: 'request.read' });
+    // Words that came since the telling was requested: they would be read, and not be answered.
+    if (offer && this.#isReplyDue) return this.#responded();
     // Words of the user meanwhile belong to the next reply, and so do the calls made for it.
     const { utteranceId: requestId } = core.records;
     const telling = offer ? (this.#telling ??= this.#begin(offer)) : null;
@@ -459,9 +480,13 @@ export class TextLead implements LeadDriver {
       ? telling.rounds <= MAX_ROUNDS && this.#unasked < MAX_UNASKED
       : this.#rounds <= MAX_ROUNDS;
     const response = await this.#say(signal, offer, mayCall, requestId);
-    this.#watchdog.stop();
     if (telling && response.hasCalled) this.#unasked += 1;
     this.#settle(response, offer);
+    this.#responded();
+  }
+
+  #responded(): void {
+    this.#watchdog.stop();
     this.#response = null;
     this.#turn.send({ type: 'request.ended', continuesAs: null });
     this.#next();
@@ -477,20 +502,36 @@ export class TextLead implements LeadDriver {
     const core = this.#core;
     const { clock, ids } = core.host.environment;
     const telling = offer ? this.#telling : null;
+    // A telling has read words that were written down late, or an earlier process did not ask for them.
+    const wroteLast = !offer && endsWithAssistant(core);
+    if (wroteLast) this.addNote(READ_WORDS_NOTE);
+    const maySayNothing = offer ? telling?.said != null : wroteLast || hasReplied(core);
     const readTo = core.records.conversation.items.at(-1)?.id ?? null;
     const itemId = ids.next('item');
     let text = '';
     let at = 0;
     let hasCalled = false;
     let isBroken = false;
+    let echo: Echo | undefined;
+    /** What stands last of what the model has read, and of the calls that it made since (TEXT-RESPONSE-1). */
+    let after = readTo ?? undefined;
+    /** As it was when the words began. */
+    let saidAfter = after;
     let made: LeadCall | null = null;
     /** Passes the pending call on (TEXT-RESPONSE-4). */
     const handOver = (isFollowed: boolean): void => {
       if (!made) return;
-      if (!offer) this.#call(made, isFollowed, { requestId, repliesTo: readTo, of: 'reply' });
-      else if (!wasMade(core, offer, made))
-        this.#call(made, isFollowed, { requestId: null, repliesTo: null, of: 'offer' });
-      else this.addNote(alreadyCalledNote(made.name));
+      const of = offer ? 'offer' : 'reply';
+      if (offer && wasMade(core, offer, made)) this.addNote(alreadyCalledNote(made.name));
+      else
+        after = this.#call(made, {
+          of,
+          requestId: offer ? null : requestId,
+          repliesTo: offer ? null : readTo,
+          responseId: itemId,
+          isFollowed,
+          after,
+        });
       made = null;
     };
     const show = (final: boolean): void =>
@@ -516,14 +557,14 @@ export class TextLead implements LeadDriver {
       const parts = askLead(core, {
         model: this.#model,
         mayCall,
-        // The words were said, and the model only had to see the results of its calls.
-        maySayNothing: telling !== null && telling.said !== null,
+        maySayNothing,
         signal,
         touch: () => this.#watchdog.touch(),
       });
       for await (const part of parts) {
         handOver(part.type === 'call' || part.type === 'calling');
-        if (!offer && part.type !== 'other') this.#spoke();
+        if (part.type === 'end') echo = part.echo;
+        if (!offer && (part.type === 'end' ? maySayNothing : part.type !== 'other')) this.#spoke();
         if (part.type === 'call') {
           hasCalled = true;
           made = part.call;
@@ -531,7 +572,8 @@ export class TextLead implements LeadDriver {
         if (part.type !== 'text') continue;
         if (text === '') {
           at = clock.now();
-          core.records.saying(itemId, '', at);
+          saidAfter = after;
+          core.records.saying(itemId, '', at, after);
           if (offer) {
             this.#pushSaid(telling);
             core.receive('outbox', isHeardNow(offer));
@@ -556,7 +598,15 @@ export class TextLead implements LeadDriver {
     if (text !== '') {
       // TEXT-LEAD-9. A reply that is owed again was cut off (TEXT-LEAD-4).
       const repliesTo = offer || this.#turn.context.isOwed ? null : readTo;
-      intoConversation(core, { type: 'assistant.said', itemId, text, saidAt: at, repliesTo });
+      intoConversation(core, {
+        type: 'assistant.said',
+        itemId,
+        text,
+        saidAt: at,
+        repliesTo,
+        ...(saidAfter !== undefined && { after: saidAfter }),
+        ...(echo && !isBroken && { echo }),
+      });
       show(true);
     }
     return { itemId, text, hasCalled, isBroken };
@@ -570,7 +620,15 @@ export class TextLead implements LeadDriver {
 
   #begin(offer: Offer): Telling {
     const { deliveryId, generation, prompt, role } = offer;
-    this.#note(`${tellingsOf(deliveryId)}${generation}`, prompt, role);
+    const id = `${tellingsOf(deliveryId)}${generation}`;
+    const last = this.#core.records.conversation.items.at(-1);
+    // A note that was answered with nothing stands there still.
+    const isThere =
+      last !== undefined &&
+      isMessage(last) &&
+      last.id.startsWith(tellingsOf(deliveryId)) &&
+      promptText(last.note ?? last.text) === promptText(prompt);
+    if (!isThere) this.#note(id, prompt, role);
     return { rounds: 0, said: null };
   }
 
@@ -578,32 +636,28 @@ export class TextLead implements LeadDriver {
     this.#turn.send({ type: 'call.made', callId, responseId: '', of });
   }
 
+  /** Passes a call on. Returns its id. */
   #call(
-    call: LeadCall,
-    isFollowed: boolean,
-    {
-      requestId,
-      repliesTo,
-      of,
-    }: Pick<AwaitedCall, 'of'> & {
-      readonly requestId: string | null;
-      readonly repliesTo: string | null;
-    },
-  ): void {
-    const callId = this.#freshCallId(call.callId);
+    { name, callId: given, arguments: json, agentName, echo }: LeadCall,
+    { of, requestId, repliesTo, responseId, isFollowed, after }: Making,
+  ): string {
+    const callId = this.#freshCallId(given);
     this.#awaits(callId, of);
-    const calledAt = this.#core.host.environment.clock.now();
     intoConversation(this.#core, {
       type: 'tool.called',
       callId,
-      name: call.name,
-      arguments: call.arguments,
-      agentName: call.agentName,
-      calledAt,
+      name,
+      arguments: json,
+      agentName,
+      calledAt: this.#core.host.environment.clock.now(),
       requestId,
       repliesTo,
-      ...(isFollowed && { isFollowed: true }),
+      responseId,
+      ...(isFollowed && { isFollowed }),
+      ...(after !== undefined && { after }),
+      ...(echo && { echo }),
     });
+    return callId;
   }
 
   #settle({ itemId, text, hasCalled, isBroken }: Response, offer: Offer | null): void {
@@ -683,6 +737,21 @@ export class TextLead implements LeadDriver {
     this.#idle = [];
     for (const callback of waiting) callback();
   }
+}
+
+/** Whether the model would read its own words last: providers refuse that, or go on with them. */
+function endsWithAssistant({ records }: LeadSession): boolean {
+  return records.conversation.toModelMessages().at(-1)?.role === 'assistant';
+}
+
+/** Whether the lead agent has said words in reply since the user spoke. */
+function hasReplied({ records }: LeadSession): boolean {
+  const last = records.conversation.items.findLast(
+    (item) =>
+      item.role === 'user' ||
+      (item.role === 'assistant' && item.text !== '' && item.repliesTo !== null),
+  );
+  return last?.role === 'assistant';
 }
 
 /** The key of the responses that tell an offer. */

@@ -15,6 +15,7 @@ import type { EndFacts, ScopePorts } from '../../subagents/scope-ports.ts';
 import type { PendingInput, ProgressNote, SpawnRequest } from '../../contracts/service-types.ts';
 import { assembleContextSnapshot, type FactSource } from '../../context/context-snapshot.ts';
 import type { OutcomeProcessor } from '../../../results/outcome-processor.ts';
+import { providerOf } from '../../../values/echo.ts';
 import { ownValue } from '../../../values/own-value.ts';
 import { raceTime } from '../../../values/race-abort.ts';
 import { callSafely, type Host } from '../../runtime/host.ts';
@@ -150,7 +151,16 @@ export class SessionScope implements ScopePorts {
     const { context: mode, instructions } = own;
     // The conversation at the moment of the handoff, whatever is said while the facts are read.
     const { conversation } = this.#session.records;
-    const input = { mode, task, instructions, conversation, ...(notes && { notes }) };
+    const model = own.relay ? undefined : (own.model ?? this.model);
+    const now = this.host.environment.clock.now();
+    const input = {
+      mode,
+      task,
+      instructions,
+      conversation,
+      ...(notes && { notes }),
+      ...(model && { reader: { provider: providerOf(model), now } }),
+    };
     const snapshot = await raceTime(
       () => assembleContextSnapshot(input, this.#facts),
       memoryTime(this.host.environment),

@@ -33,6 +33,8 @@ interface Saying {
   chars: number;
   /** The item that stood last of those that began in the same millisecond. */
   readonly behind: string | null;
+  /** The item that it follows, if its speaker knows. */
+  readonly after: string | undefined;
 }
 
 /** A message that is being said, as far as it came. */
@@ -79,9 +81,9 @@ export class LiveConversation {
 
   /** The readable conversation. */
   get log(): ConversationLog {
-    this.#read ??= [...this.#saying].reduce((log, [id, { saidAt: at, head, chars }]) => {
+    this.#read ??= [...this.#saying].reduce((log, [id, { saidAt: at, head, chars, after }]) => {
       const before = this.#follower(id);
-      const begun = log.begin({ id, role: 'assistant', at, before });
+      const begun = log.begin({ id, role: 'assistant', at, before, after });
       return begun.append(id, head).omit(id, chars - head.length);
     }, this.#withAhead);
     return this.#read;
@@ -132,16 +134,17 @@ export class LiveConversation {
   }
 
   /**
-   * Appends words to a message that the lead agent began at `saidAt`. Returns whether its readable part has
-   * grown.
+   * Appends words to a message that the lead agent began at `saidAt`, `after` an item. Returns whether its readable
+   * part has grown.
    */
-  saying(itemId: string, words: string, saidAt: number): boolean {
+  saying(itemId: string, words: string, saidAt: number, after?: string): boolean {
     const saying = this.#saying.get(itemId) ?? {
       saidAt,
       head: '',
       pieces: [],
       chars: 0,
       behind: this.#withAhead.items.findLast(({ at }) => at === saidAt)?.id ?? null,
+      after,
     };
     this.#saying.set(itemId, saying);
     const isWhole = saying.chars === saying.head.length;
@@ -191,8 +194,8 @@ export class LiveConversation {
         return note ? log.addNote({ id, role, note, at }) : log.add({ id, role, text, at });
       }
       case 'assistant.said': {
-        const { itemId: id, text, saidAt: at, before, repliesTo } = event;
-        return log.add({ id, role: 'assistant', text, at, before, repliesTo });
+        const { itemId: id, text, saidAt: at, before, after, repliesTo, echo } = event;
+        return log.add({ id, role: 'assistant', text, at, before, after, repliesTo, echo });
       }
       case 'assistant.cut': {
         const { itemId: id, text, audioHeardMs, saidAt: at, before, repliesTo } = event;
@@ -202,7 +205,7 @@ export class LiveConversation {
       }
       case 'tool.called': {
         const { callId, name: toolName, arguments: json, calledAt: at = 0 } = event;
-        const { isFollowed, repliesTo } = event;
+        const { isFollowed, repliesTo, responseId, after, echo } = event;
         return log.toolCall({
           callId,
           toolName,
@@ -210,6 +213,9 @@ export class LiveConversation {
           at,
           isFollowed,
           repliesTo,
+          responseId,
+          after,
+          echo,
         });
       }
       case 'call.answered': {

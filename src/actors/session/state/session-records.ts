@@ -235,8 +235,8 @@ export class SessionRecords {
   }
 
   /** Appends words to a message that the lead agent began at `saidAt`. */
-  saying(itemId: string, words: string, saidAt: number): boolean {
-    return this.#conversation.saying(itemId, words, saidAt);
+  saying(itemId: string, words: string, saidAt: number, after?: string): boolean {
+    return this.#conversation.saying(itemId, words, saidAt, after);
   }
 
   /** Shows an event that is about to be posted to the unit; returns it in the form to post. */

@@ -9,6 +9,7 @@ import { DELIVERY_MODES, type OutboxInput, type SessionInput } from '../../../ma
 import { budgetLimits } from '../../admission/budget.ts';
 import type { BudgetLimits } from '../../contracts/config.ts';
 import { noteSchema, type ConversationLimits } from '../../conversation/items.ts';
+import { echoSchema } from '../../../values/echo.ts';
 import type { JournalEntry } from '../../ports/journal.ts';
 import type { UnitEvent } from '../../runtime/commit-unit.ts';
 import {
@@ -378,7 +379,9 @@ export const SESSION_SHAPES: EventShapes = {
     text,
     saidAt: amount,
     before: maybe(text),
+    after: maybe(text),
     repliesTo: maybe(text.nullable()),
+    echo: maybe(echoSchema),
   }),
   'assistant.cut': z.looseObject({
     itemId: text,
@@ -398,6 +401,9 @@ export const SESSION_SHAPES: EventShapes = {
     requestId: maybe(text),
     repliesTo: maybe(text.nullable()),
     isFollowed: maybe(flag),
+    responseId: maybe(text),
+    after: maybe(text),
+    echo: maybe(echoSchema),
     timeoutMs: maybe(amount),
     isConsolidated: maybe(flag),
   }),

@@ -142,8 +142,13 @@ export const KNOWN = 'KNOWN_ALREADY';
  */
 const TOLD_WITHIN_MS = 120_000;
 
-/** Errors that no fault explains. */
-const UNEXPECTED: ReadonlySet<string> = new Set(['INTERNAL', 'HOOK_FAILED', KNOWN]);
+/** Errors that no fault explains. A prompt that a provider refuses is one: scripted models apply `providerRules`. */
+const UNEXPECTED: ReadonlySet<string> = new Set([
+  'INTERNAL',
+  'HOOK_FAILED',
+  'PROVIDER_REFUSED',
+  KNOWN,
+]);
 
 /**
  * A due delivery is told while a client listens and both parties are silent. Within bounded time after the
@@ -160,6 +165,9 @@ function* liveness({ log, unfinished, longestSilenceMs }: RunRecord): Iterable<B
   for (const { event } of eventsOf(log, 'error.reported'))
     if (UNEXPECTED.has(event.code))
       yield { promise: 'LIVE', what: `an error that nothing explains: ${event.message}` };
+  for (const { event } of eventsOf(log, 'subagent.ended'))
+    if (event.outcome.status === 'failed' && UNEXPECTED.has(event.outcome.error.code))
+      yield { promise: 'LIVE', what: `a subagent failed with ${event.outcome.error.message}` };
   const end = log.findIndex(({ kind }) => kind === 'closing');
   for (const { event } of eventsOf(log.slice(0, end < 0 ? log.length : end), 'session.ended'))
     yield {

@@ -1,7 +1,7 @@
 // The lead agent of a text session in the middle of an answer: what comes between its words,
 // and a model that stalls.
 
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
 import {
   defineTool,
@@ -22,8 +22,13 @@ async function talk(
   {
     isDeaf,
     others = [],
+    greeting,
     ...options
-  }: { isDeaf?: boolean; others?: LeadAgent[] } & Partial<TextSessionOptions> = {},
+  }: {
+    isDeaf?: boolean;
+    others?: LeadAgent[];
+    greeting?: string;
+  } & Partial<TextSessionOptions> = {},
 ) {
   const environment = simulatedEnvironment();
   const { model, answers } = handModel({ isDeaf });
@@ -31,7 +36,10 @@ async function talk(
   const session = new TextSession({
     environment,
     model,
-    agents: [{ name: 'lead', instructions: 'Answer.', tools }, ...others],
+    agents: [
+      { name: 'lead', instructions: 'Answer.', tools, ...(greeting !== undefined && { greeting }) },
+      ...others,
+    ],
     hooks: { onError: (error) => errors.push(error) },
     ...options,
   });
@@ -95,6 +103,96 @@ describe('TEXT-RESPONSE-1: a reply stands where it began', () => {
       ['user', 'Two.'],
     ]);
   });
+});
+
+describe('words that come before the first word of a reply', () => {
+  test('stand behind that reply, and are answered next', async () => {
+    const { type, go, read, answers, said } = await talk();
+    await type('One.');
+    await type('Two.');
+    await go((answer) => answer.text('First answer.'));
+    await go((answer) => answer.finish());
+    expect(read()).toEqual([
+      ['user', 'One.'],
+      ['assistant', 'First answer.'],
+      ['user', 'Two.'],
+    ]);
+    await go((answer) => answer.text('Second answer.'));
+    await go((answer) => answer.finish());
+    expect(answers).toHaveLength(2);
+    expect(said()).toEqual(['First answer.', 'Second answer.']);
+  });
+
+  test('stand behind a greeting that is being written', async () => {
+    const { type, go, read } = await talk([], { greeting: 'Greet the user.' });
+    await type('One.');
+    await go((answer) => answer.text('Welcome!'));
+    await go((answer) => answer.finish());
+    expect(read().slice(-2)).toEqual([
+      ['assistant', 'Welcome!'],
+      ['user', 'One.'],
+    ]);
+  });
+
+  test('stand behind the call that the model makes first', async () => {
+    const { type, go, read, answers } = await talk([inline('look', () => 'seen')]);
+    await type('One.');
+    await type('Two.');
+    await go((answer) => answer.call('look'));
+    await go((answer) => answer.finish());
+    expect(answers).toHaveLength(2);
+    expect(read()).toEqual([
+      ['user', 'One.'],
+      ['assistant', 'tool-call'],
+      ['tool', 'tool-result'],
+      ['user', 'Two.'],
+    ]);
+  });
+});
+
+describe('a reply', () => {
+  it('ends without more once its words came with the call', async () => {
+    const { type, go, answers, errors, parts, said } = await talk([inline('note', () => 'noted')]);
+    await type('Note it.');
+    await go((answer) => answer.text('I have noted it.'));
+    await go((answer) => answer.call('note'));
+    await go((answer) => answer.finish());
+    expect(answers).toHaveLength(2);
+    await go((answer) => answer.finish());
+    expect(answers).toHaveLength(2);
+    expect(errors).toEqual([]);
+    expect(said()).toEqual(['I have noted it.']);
+    expect(parts.map(({ type: kind }) => kind)).not.toContain('response.failed');
+  });
+
+  it('comes before a result whose telling was only requested', async () => {
+    const { type, go, read, session, environment, said } = await talk();
+    await type('Hello.');
+    await go((answer) => answer.text('Hi.'));
+    await go((answer) => answer.finish());
+    session.notifyBackground('The mail has come.');
+    void session.sendText('One.');
+    await environment.settle();
+    expect(read().at(-1)).toEqual(['user', 'One.']);
+    await go((answer) => answer.text('First answer.'));
+    await go((answer) => answer.finish());
+    expect(read().at(-1)).toEqual(['user', expect.stringContaining('The mail has come.')]);
+    await go((answer) => answer.text('There is mail.'));
+    await go((answer) => answer.finish());
+    expect(said()).toEqual(['Hi.', 'First answer.', 'There is mail.']);
+  });
+});
+
+test('a result that the model answers with nothing stands once in what it reads', async () => {
+  const { read, go, session, environment, answers } = await talk();
+  session.notifyBackground('The mail has come.');
+  await environment.settle();
+  for (let attempt = 1; attempt <= 3; attempt += 1) {
+    await go((answer) => answer.finish());
+    await environment.advance(10_000);
+  }
+  expect(answers.length).toBeGreaterThan(2);
+  expect(JSON.stringify(read()).split('The mail has come.')).toHaveLength(2);
 });
 
 describe('a model that stalls', () => {
@@ -204,7 +302,10 @@ test('a call that comes after the conversation was handed over is of the agent t
   expect(answers).toHaveLength(2);
   const { prompt } = (answers[1] as HandAnswer).asked;
   expect(JSON.stringify(prompt)).toContain('seen by the first');
-  expect(read().at(-1)).toEqual(['tool', 'tool-result']);
+  expect(read().slice(-2)).toEqual([
+    ['tool', 'tool-result'],
+    ['user', expect.stringContaining('handed from one agent to another')],
+  ]);
 });
 
 test('a reader of a closed session finds the end', async () => {
