@@ -77,7 +77,8 @@ export interface VoiceOptions {
   /**
    * The session ends an utterance that lasts longer than this, such as that of a television: the words
    * understood so far count as all of it. Sound that directly follows does not take the floor again until it
-   * was quiet for three seconds. In milliseconds, at least 1000. @defaultValue 15000
+   * was quiet for three seconds. An utterance that a transport cuts, such as one of local voice after 15 s, counts
+   * together with the one that begins at once. In milliseconds, at least 1000. @defaultValue 60000
    */
   readonly maxUtteranceMs: number;
   /** Time without any sign of life after which a response fails, in milliseconds. @defaultValue 30000 */
@@ -124,7 +125,7 @@ export const defaultVoiceOptions = {
   clearReportMs: 300,
   falseInterruptionMs: 2000,
   backchannelMs: 1000,
-  maxUtteranceMs: 15_000,
+  maxUtteranceMs: 60_000,
   responseTimeoutMs: 30_000,
   replyTimeoutMs: 5000,
   connectTimeoutMs: 30_000,

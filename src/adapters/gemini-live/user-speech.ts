@@ -21,8 +21,9 @@ import type { WireConnection } from '../socket/wire.ts';
 const PAUSE_MS = 1_500;
 /** The pause after speech that has no words yet. */
 const WORDLESS_PAUSE_MS = 3_000;
-/** How long the detector's announcement is believed that it will report the end of speech. */
+/** How long the detector's announcement is believed that it will report the end of speech: after the last words, and without any. */
 const SIGNALLED_PAUSE_MS = 15_000;
+const WORDLESS_SIGNALLED_PAUSE_MS = 60_000;
 /** More words may arrive this long after the end. */
 const TRAILING_MS = 600;
 /** The time for the first words after speech was detected; later than that there are none. */
@@ -233,6 +234,6 @@ export class UserSpeech {
 function patienceMs({ hasEnded, isSignalled, words, interim }: Utterance): number {
   const isWordless = words + interim === '';
   if (hasEnded) return isWordless ? WORDLESS_TRAILING_MS : TRAILING_MS;
-  if (isSignalled) return SIGNALLED_PAUSE_MS;
+  if (isSignalled) return isWordless ? WORDLESS_SIGNALLED_PAUSE_MS : SIGNALLED_PAUSE_MS;
   return isWordless ? WORDLESS_PAUSE_MS : PAUSE_MS;
 }

@@ -285,6 +285,22 @@ const listening = (): ConformanceScene => ({
   },
 });
 
+const withoutPause = (): ConformanceScene => ({
+  name: 'long speech: nothing is said over 45 s without a pause, which are answered once',
+  plot: async (talk) => {
+    const words = 'only in Berlin and never in Paris';
+    const ended = talk.beginsToSay(words, { durationMs: 45_000 });
+    await talk.pass(5000);
+    talk.session.notifyBackground('The oven is hot');
+    await talk.pass(39_000);
+    talk.check('nothing was said over it', talk.client.plays.length === 0);
+    await talk.pass(1000);
+    await ended;
+    await talk.until('it is answered', () => talk.playsOf(words).some(wasHeard));
+    await talk.isTold('The oven is hot');
+  },
+});
+
 const television = (): ConformanceScene => ({
   name: 'an utterance that does not end: it holds the floor for 15 seconds, and never again',
   needs: ['television'],
@@ -322,5 +338,6 @@ export const speakingScenes: readonly (() => ConformanceScene)[] = [
   fails,
   wordless,
   nobodyListens,
+  withoutPause,
   television,
 ];

@@ -23,8 +23,8 @@ const CHAR_MS = 60;
 const SHORTEST_MS = 300;
 const AWAY_MS = 20_000;
 /** Longer than an utterance may last. */
-const LONG_MS = 16_000;
-const MOST_MS = 40_000;
+const LONG_MS = 61_000;
+const MOST_MS = 85_000;
 const COUGH_WITHIN_MS = 2500;
 const RELOAD_MS = 300;
 const RETRY_MS = 500;

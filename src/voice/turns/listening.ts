@@ -13,9 +13,9 @@
 // Invariants
 //   LISTENING-2. The user has the floor while they speak, and until their words are known (for at most
 //       `settleTimeoutMs`). Late words of one utterance do not end another one.
-//   LISTEN-1. The session ends an utterance that lasts longer than `maxUtteranceMs`, or whose microphone
-//       stops sending: the transport transcribes the sound so far if it can; otherwise the words known so far
-//       count as all of them. The floor is free then.
+//   LISTEN-1. The session ends an utterance that lasts longer than `maxUtteranceMs`, with the pieces that a
+//       transport has cut off in front of it, or whose microphone stops sending: the transport transcribes the sound
+//       so far if it can; otherwise the words known so far count as all of them. The floor is free then.
 //   LISTEN-2. Sound that directly follows an overlong utterance (a television) is background, as is speech
 //       reported without any sound: it neither takes the floor nor interrupts, until `QUIET_MS` of quiet have
 //       passed. Its words are handled like any others.
@@ -51,6 +51,8 @@ import type { Turn } from '../output/turn.ts';
 import { Overlap } from './overlap.ts';
 import type { VoiceTranscript } from '../output/voice-transcript.ts';
 
+/** A transport that begins an utterance so soon after the end of another one has cut a voice that goes on. */
+const CUT_MS = 100;
 /** Lag with which a transport detects speech. */
 const ONSET_MS = 300;
 /** A transport reports the end of an utterance this long after it happened. */
@@ -102,6 +104,8 @@ export class Listening {
   readonly #options: ListeningOptions;
   /** The utterance under way as the transport reports it, with its start on the session's clock. */
   #underWay: { readonly id: string; readonly since: number } | null = null;
+  /** The utterance before it: its start, and when its end was reported. */
+  #before: { readonly since: number; readonly endedAt: number } | null = null;
   readonly #limit: Watchdog;
   /** The utterances whose words are known: a transport may report them twice. */
   readonly #known = new RecentIds();
@@ -213,6 +217,7 @@ export class Listening {
     this.#known.clear();
     this.#floorless.clear();
     this.#underWay = null;
+    this.#before = null;
     this.#noiseAt = null;
     this.#limit.stop();
     this.#sentMs = 0;
@@ -227,7 +232,9 @@ export class Listening {
     const startedAt = this.#now - Math.max(0, this.#sentMs - audioStartMs);
     this.#beginnings.set(id, startedAt);
     forgetOldest(this.#beginnings, MAX_BEGINNINGS);
-    this.#underWay = { id, since: this.#now };
+    const before = isNoise ? null : this.#before;
+    const isCut = before !== null && this.#now - before.endedAt <= CUT_MS;
+    this.#underWay = { id, since: isCut ? before.since : this.#now };
     // No more words of the earlier utterance will come.
     this.#transcript.reset();
     if (isNoise) {
@@ -249,7 +256,9 @@ export class Listening {
 
   /** Handles the end of the utterance under way. */
   #isOver(): void {
-    const lengthMs = this.#underWay === null ? 0 : this.#now - this.#underWay.since;
+    const since = this.#underWay?.since ?? this.#now;
+    const lengthMs = this.#now - since;
+    this.#before = { since, endedAt: this.#now };
     this.#underWay = null;
     this.#limit.stop();
     const isOverlong = lengthMs >= this.#options.maxUtteranceMs * WIRE_LIMIT;

@@ -99,6 +99,15 @@ describe('USER-SPEECH-1: an utterance begins, ends and has its words, once', () 
     expect(told(call.events)).toEqual(['started', 'ended', '~Stop.', '=Stop.']);
   });
 
+  test('keeps an utterance without words open for a minute where the detector has begun it', async () => {
+    const call = await startCall();
+    call.says({ voiceActivity: { voiceActivityType: 'ACTIVITY_START', audioOffset: '0s' } });
+    await call.advance(59_999);
+    expect(told(call.events)).toEqual(['started']);
+    await call.advance(1);
+    expect(told(call.events)).toEqual(['started', 'ended']);
+  });
+
   test('or by its older signal, and with no words in the end', async () => {
     const call = await startCall();
     call.says({ voiceActivityDetectionSignal: { vadSignalType: 'VAD_SIGNAL_TYPE_SOS' } });

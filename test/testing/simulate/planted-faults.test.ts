@@ -235,7 +235,7 @@ const planted: readonly Planted[] = [
   {
     fault: 'a television takes the floor again as soon as it has lost it',
     session: 'voice',
-    breaks: ['LIVE'],
+    breaks: ['LIVE', 'P10'],
     plant() {
       const { handle } = Listening.prototype;
       return patched(

@@ -93,6 +93,21 @@ describe.each([
   });
 });
 
+test('LISTEN-1: keeps the floor with a user who speaks for 45 s, and tells nothing over it', async () => {
+  const { model, environment, session, state, asked, start } = voiceTalk({
+    transport: new FakeTransport({ endsUtterances: true }),
+  });
+  await start();
+  model().speechStarted('u1');
+  session.notifyBackground('The report is done.');
+  for (let passed = 0; passed < 45_000; passed += 100) {
+    session.audioIn.next(FRAME);
+    await environment.advance(100);
+  }
+  expect(state().floor).toBe('user');
+  expect(asked()).toBeNull();
+});
+
 test('LISTEN-1: a microphone that is off ends what was being said', async () => {
   const { model, hums, environment, said, state } = await talkWith({ endsUtterances: true });
   model().speechStarted('u1');
@@ -139,6 +154,19 @@ describe('LISTEN-2: a television', () => {
     session.playout.next({ itemId, playedMs: 2000 });
     await hums(100);
     expect(state().deliveries.at(-1)?.state).toBe('delivered');
+  });
+
+  test('is background as well where the transport cuts it into pieces that follow at once', async () => {
+    const { model, hums, state } = await talkWith({ endsUtterances: true });
+    for (const id of ['tv1', 'tv2', 'tv3', 'tv4']) {
+      model().speechStarted(id);
+      expect(state().floor).toBe('user');
+      await hums(5000);
+      model().speechEnded(id, 'and now the weather');
+    }
+    model().speechStarted('tv5');
+    await hums(500);
+    expect(state().floor).not.toBe('user');
   });
 
   test('nor does it when the transport has ended its utterance a little before the session would', async () => {

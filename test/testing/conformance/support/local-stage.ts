@@ -25,6 +25,8 @@ const SAMPLE_RATE_HZ = 24_000;
 const WINDOW_MS = 20;
 const LOUD = 4000;
 const MS_PER_CHARACTER = 60;
+/** How many times as fast as speech it is transcribed: a voice that is cut goes on before its words are known. */
+const SPEED = 100;
 
 export function localStage(): ConformanceSetup {
   return {
@@ -174,12 +176,13 @@ class LocalConnection implements ConformanceModel {
           close: () => {},
         };
       },
-      transcribe: async () => {
+      transcribe: async ({ samples, sampleRateHz }) => {
         const { text, transcript } = this.#words.shift() ?? { text: '', transcript: 'prompt' };
-        if (typeof transcript === 'object')
-          await new Promise((resolve) => {
-            this.#environment.scheduler.schedule(() => resolve(null), transcript.lateMs);
-          });
+        const soundMs = (samples.length * 1000) / sampleRateHz;
+        const lateMs = typeof transcript === 'object' ? transcript.lateMs : soundMs / SPEED;
+        await new Promise((resolve) => {
+          this.#environment.scheduler.schedule(() => resolve(null), lateMs);
+        });
         return text;
       },
       synthesize: async ({ text }) => ({
