@@ -11,7 +11,8 @@
 // Invariants
 //   MODEL-1. Every tool call that the runtime runs has an id that can be stored, and that is unique in the
 //       messages. The SDK takes a repeated id for the same call, and loses the arguments of the second.
-//   MODEL-2. An invalid answer is a ProviderError that names the problem.
+//   MODEL-2. An invalid answer is a ProviderError that names the problem: the SDK checks no part of it, and no journal
+//       keeps a call without a name.
 //   MODEL-3. Arguments that are nested too deeply fail only their own call.
 //   MODEL-4. Token counts are whole numbers of at least 0, or absent.
 //   STRUCT-1. A call that is refused for its format (400, 422, or an SDK error that says so) is repeated at
@@ -161,7 +162,7 @@ export function carefulModel(model: Model, options: CarefulOptions): Model {
   };
 }
 
-function checkAnswer(answer: unknown, model: Model): asserts answer is Answer {
+function checkAnswer(answer: unknown, { provider, modelId }: Model): asserts answer is Answer {
   const { content, finishReason, usage } = (answer ?? {}) as Partial<Answer>;
   const missing = Array.isArray(content)
     ? typeof finishReason?.unified !== 'string'
@@ -170,18 +171,62 @@ function checkAnswer(answer: unknown, model: Model): asserts answer is Answer {
         ? 'usage {inputTokens, outputTokens}'
         : null
     : 'content [parts]';
-  if (missing === null) return;
-  const got =
-    answer === undefined ? 'undefined' : `the keys ${Object.keys(answer ?? {}).join(', ')}`;
-  throw new ProviderError(
+  const name = `${provider}/${modelId}`;
+  if (missing !== null) throw malformed(missing, answer, name);
+  for (const part of content as readonly unknown[]) {
+    const lacks = lackOf(part);
+    if (lacks !== null) throw malformed(lacks, part, name);
+  }
+}
+
+/** The texts that each kind of part needs. A call without a usable id may get one (MODEL-1). */
+const TEXTS_OF: Readonly<Record<string, readonly string[]>> = {
+  text: ['text'],
+  reasoning: ['text'],
+  'tool-call': ['toolName'],
+  'tool-result': ['toolName', 'toolCallId'],
+  'tool-approval-request': ['approvalId', 'toolCallId'],
+  file: ['mediaType'],
+  'reasoning-file': ['mediaType'],
+  custom: ['kind'],
+};
+
+/** Returns what a part of an answer lacks; null: nothing that the runtime reads. */
+function lackOf(part: unknown): string | null {
+  if (!isRecord(part) || typeof part['type'] !== 'string') return 'parts {type, …}';
+  const { type, toolName, toolCallId, providerExecuted, result } = part;
+  const texts = Object.hasOwn(TEXTS_OF, type) ? TEXTS_OF[type] : [];
+  for (const name of texts ?? [])
+    if (typeof part[name] !== 'string') return `a ${type} with a text as its ${name}`;
+  if (type === 'tool-call' && toolName === '') return 'a tool-call with the name of a tool';
+  if (type === 'tool-call' && providerExecuted === true && typeof toolCallId !== 'string')
+    return 'a tool-call with a text as its toolCallId';
+  return type === 'tool-result' && !isJson(result) ? 'a tool-result with JSON as its result' : null;
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function malformed(expected: string, got: unknown, name = ''): ProviderError {
+  const instead = isRecord(got) ? `the keys ${Object.keys(got).join(', ')}` : shown(got);
+  return new ProviderError(
     'MALFORMED_RESPONSE',
-    `Expected the model ${model.provider}/${model.modelId} to answer with ${missing}, got ${got}`,
+    `Expected the model${name === '' ? '' : ` ${name}`} to answer with ${expected}, got ${instead}`,
   );
 }
 
-/** Removes provider metadata that is not JSON or is nested too deeply: no journal could store it. */
+/**
+ * Removes provider metadata that is no record of JSON objects, by provider, or is nested too deeply: no journal could
+ * store it, or the SDK refuses the prompt that repeats it.
+ */
 function withJsonMetadata<T extends { readonly providerMetadata?: unknown }>(part: T): T {
-  if (part.providerMetadata === undefined || isJson(part.providerMetadata)) return part;
+  const { providerMetadata: given } = part;
+  if (
+    given === undefined ||
+    (isRecord(given) && Object.values(given).every(isRecord) && isJson(given))
+  )
+    return part;
   const { providerMetadata: _, ...rest } = part;
   return rest as T;
 }
@@ -436,6 +481,7 @@ export async function streamedAnswer(
   for await (const part of stream) {
     // The answer is no longer wanted; leaving the loop cancels the stream.
     signal?.throwIfAborted();
+    if (part === null || typeof part !== 'object') throw malformed('parts {type, …}', part);
     switch (part.type) {
       case 'stream-start':
         warnings = part.warnings;
@@ -458,6 +504,8 @@ export async function streamedAnswer(
       case 'reasoning-delta': {
         const type = part.type === 'text-delta' ? 'text' : 'reasoning';
         const words = open.get(`${type}/${part.id}`);
+        if (typeof part.delta !== 'string')
+          throw malformed(`a ${part.type} with a text as its delta`, part);
         // The signature of the reasoning may arrive without words.
         note(words, part);
         if (!words || part.delta === '') break;
@@ -496,8 +544,10 @@ export async function streamedAnswer(
   }
   if (finish === null) throw cutOff();
   const { usage, finishReason, providerMetadata } = finish;
-  const tokens = usage.inputTokens.total ?? usage.outputTokens.total;
-  if (hasJustEnded(finishReason.unified, finishReason.raw, tokens)) throw cutOff();
+  // What is missing here is found with the whole answer (MODEL-2).
+  const { inputTokens, outputTokens }: Partial<Usage> = usage ?? {};
+  const tokens = inputTokens?.total ?? outputTokens?.total;
+  if (hasJustEnded(finishReason?.unified, finishReason?.raw, tokens)) throw cutOff();
   return {
     content: content.filter((part) => !isWords(part) || holdsSomething(part)),
     finishReason,

@@ -156,7 +156,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
       kept = storable(event);
     } catch (error) {
       // A getter or a Proxy threw: the event cannot be stored.
-      this.#host.report(error, `${this.id}: \`${event.type}\` for ${actor}`);
+      this.#body.ignored?.(event, this.#refused(actor, event, error));
       return;
     }
     this.#admit(storableText(actor), kept);
@@ -430,12 +430,14 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
       if (!this.#body.accepts(actor, event)) return { refused: null };
       return { entry: this.#body.enrich?.(actor, event) ?? event };
     } catch (error) {
-      this.#host.report(error, `${this.id}: \`${event.type}\` for ${actor}`);
-      const refused = isA(error, OffstageError)
-        ? error
-        : new OffstageError('INTERNAL', messageOf(error), { cause: error });
-      return { refused };
+      return { refused: this.#refused(actor, event, error) };
     }
+  }
+
+  #refused(actor: string, { type }: UnitEvent, error: unknown): OffstageError {
+    this.#host.report(error, `${this.id}: \`${type}\` for ${actor}`);
+    if (isA(error, OffstageError)) return error;
+    return new OffstageError('INTERNAL', messageOf(error), { cause: error });
   }
 
   #commit(actor: string, event: UnitEvent & Stamped, retryMs = FIRST_RETRY_MS): void {
@@ -612,7 +614,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-type Judged = { readonly entry: UnitEvent & Stamped } | { readonly refused: Error | null };
+type Judged = { readonly entry: UnitEvent & Stamped } | { readonly refused: OffstageError | null };
 
 interface Deadline {
   readonly dueAt: number;

@@ -5,6 +5,7 @@
 import type { Stamped } from '../../machines/index.ts';
 import type { Effect } from './hosting.ts';
 import type { EventShapes } from './event-shapes.ts';
+import type { OffstageError } from '../../values/errors.ts';
 import type { SetAsideEntry } from '../contracts/session-views.ts';
 
 export type UnitEvent = { readonly type: string };
@@ -32,10 +33,10 @@ export interface UnitBody {
    */
   enrich?(actor: string, event: UnitEvent & Stamped): UnitEvent & Stamped;
   /**
-   * Reports an event without effect. `error`: the unit could not judge it, or set its entry aside; null: it
+   * Reports an event without effect. `error`: the unit could not judge or keep it, or set its entry aside; null: it
    * was meant for a state that is over.
    */
-  readonly ignored?: ((event: UnitEvent, error: Error | null) => void) | undefined;
+  readonly ignored?: ((event: UnitEvent, error: OffstageError | null) => void) | undefined;
   /** Applies the event; its effects are posted to the unit meanwhile. */
   apply(actor: string, event: UnitEvent & Stamped): void;
   /**

@@ -27,7 +27,8 @@ import type { SubagentTask } from '../contracts/task.ts';
 import type { Note } from '../notes/note.ts';
 import type { ModelResponse } from '../model/model-step.ts';
 import type { Answer } from '../contracts/records.ts';
-import type { ToolOutcome } from '../model/tool-results.ts';
+import { toolError, type ToolOutcome } from '../model/tool-results.ts';
+import type { OffstageError } from '../../values/errors.ts';
 
 export const SPAWNED = 'subagent.spawned';
 
@@ -120,6 +121,38 @@ interface KeptFields {
 
 /** The events of a subagent's unit: `subagent.spawned`, and those of its machine. */
 export type SubagentUnitEvent = SpawnedEvent | Carrying<Unstamped<SubagentEvent>, KeptFields>;
+
+/** Events that nothing waits for. */
+const UNAWAITED: ReadonlySet<string> = new Set<SubagentUnitEvent['type']>([
+  'model.retried',
+  'subagent.message',
+  'question.withdrawn',
+  'question.expired',
+]);
+
+/**
+ * Returns the event that settles what a refused one was to settle: plain words in its place. `crash`: there is none, and
+ * the subagent would wait without end; null: nothing waits for it.
+ */
+export function insteadOf(
+  event: SubagentUnitEvent,
+  { code, message }: OffstageError,
+): SubagentUnitEvent | 'crash' | null {
+  const error = { code, message, retryable: false };
+  if (event.type === 'model.responded') return { type: 'model.failed', step: event.step, error };
+  if (event.type === 'model.failed' && event.response !== undefined)
+    return { type: event.type, step: event.step, error };
+  if (event.type === 'tool.settled' && event.outcome?.status !== 'error') {
+    const { type, step, callId } = event;
+    return { type, step, callId, outcome: toolError(message, 'FAILED') };
+  }
+  if (event.type === 'subagent.prepared') return { type: 'subagent.unprepared', error };
+  if (event.type === 'question.answered') {
+    const { requestId } = event;
+    return { type: 'question.withdrawn', requestId, reason: message };
+  }
+  return UNAWAITED.has(event.type) ? null : 'crash';
+}
 
 const call = z.looseObject({
   callId: text,

@@ -15,11 +15,13 @@
 //   SUBAGENT-6. Its log and its machine follow from its entries alone; the first entry is `subagent.spawned`.
 //   SUBAGENT-7. When the time of its budget is over, it ends at once if it waits for a run slot, without a
 //       model call. Otherwise it may finish its step and hand in partial work, within 30 seconds.
+//   SUBAGENT-8. An event that its unit refuses as malformed leaves nothing waiting: its failure is written instead.
 
 import type { ModelMessage } from 'ai';
 import {
   CancelledError,
   CapacityError,
+  isA,
   messageOf,
   OffstageError,
   TimeoutError,
@@ -44,6 +46,7 @@ import { callKey } from '../model/approval.ts';
 import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
 import { promptText, type Note } from '../notes/note.ts';
 import type { JournalEntry } from '../ports/journal.ts';
+import { JournalError } from '../ports/journal-error.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
 import { underWay, type Effect } from '../runtime/hosting.ts';
 import type { SubagentState } from '../contracts/session-views.ts';
@@ -55,6 +58,7 @@ import { approvalQuestion, askedQuestion, NOT_FOR_ME, returnedQuestion } from '.
 import { requestedInput } from './child-toolset.ts';
 import { outcomeOf } from './outcome-of.ts';
 import {
+  insteadOf,
   SPAWNED,
   SUBAGENT_SHAPES,
   SUBAGENT_VERSION,
@@ -471,10 +475,19 @@ export class Subagent implements UnitBody, Worker {
     return this.#life?.accepts(event) ?? event.type === SPAWNED;
   }
 
-  /** Reports a message that came too late, so that no caller waits for its entry. */
-  ignored(event: UnitEvent): void {
-    const messageId = messageIdOf(event as SubagentUnitEvent);
+  /**
+   * Reports a message that came too late, so that no caller waits for its entry, and settles what a refused event was to
+   * settle (SUBAGENT-8).
+   */
+  ignored(ignored: UnitEvent, error: OffstageError | null): void {
+    const event = ignored as SubagentUnitEvent;
+    const messageId = messageIdOf(event);
     if (messageId !== null) this.#ports.messageTaken(messageId);
+    // An entry that was half folded is set aside.
+    const isRefused = error !== null && !isA(error, JournalError) && !this.#ended;
+    const instead = isRefused ? insteadOf(event, error) : null;
+    if (instead === 'crash') this.crashed(error);
+    else if (instead) this.receive(instead);
   }
 
   apply(_actor: string, applied: UnitEvent & Stamped): void {
