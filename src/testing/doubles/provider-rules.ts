@@ -10,7 +10,33 @@
 //       provider (`providerMetadata`).
 
 import { APICallError, UnsupportedFunctionalityError } from 'ai';
-import type { CallOptions, Content } from './scripted-steps.ts';
+import {
+  callsIn,
+  findCall,
+  findSecondCall,
+  firstTwice,
+  forAnthropic,
+  forBedrock,
+  inSchema,
+  isObject,
+  isReasoning,
+  isSignedCall,
+  joined,
+  lateSystem,
+  lostState,
+  ofSchemas,
+  ofTools,
+  orphanResult,
+  resultIdsIn,
+  turnsOf,
+  unanswered,
+  when,
+  type EarlierAnswers,
+  type RuledCall,
+  type Schema,
+} from './ruled-call.ts';
+import type { Content } from './scripted-steps.ts';
+export type { EarlierAnswers, RuledCall } from './ruled-call.ts';
 
 /** An API of language models. `qwen` is also any model whose chat template takes one system message. */
 export type ProviderApi =
@@ -22,12 +48,6 @@ export type ProviderApi =
   | 'openai-chat'
   | 'openai-responses'
   | 'qwen';
-
-/** The part of a model call that rules are about, in the terms of the AI SDK. */
-export type RuledCall = Pick<CallOptions, 'prompt' | 'tools'>;
-
-/** Earlier answers of the same model, by the id of each call in them. */
-export type EarlierAnswers = ReadonlyMap<string, readonly Content[]>;
 
 /** One thing that one API refuses. */
 export interface ProviderRule {
@@ -48,11 +68,6 @@ export interface ProviderRefusal {
   readonly words: string;
 }
 
-type Message = RuledCall['prompt'][number];
-type Assistant = Extract<Message, { role: 'assistant' }>;
-type CallPart = Extract<Assistant['content'][number], { type: 'tool-call' }>;
-type Schema = Readonly<Record<string, unknown>>;
-
 const issues = 'https://github.com';
 const NONE: EarlierAnswers = new Map();
 
@@ -65,7 +80,7 @@ export const providerRules: readonly ProviderRule[] = [
     source: `${issues}/anthropics/claude-code/issues/52433`,
     refusal: ({ prompt }) =>
       when(
-        prompt.at(-1)?.role === 'assistant',
+        forAnthropic(prompt).at(-1)?.role === 'assistant',
         'This model does not support assistant message prefill. The conversation must end with a user message.',
       ),
   },
@@ -96,9 +111,9 @@ export const providerRules: readonly ProviderRule[] = [
     source:
       'https://www.npmjs.com/package/@ai-sdk/amazon-bedrock (convertToAmazonBedrockChatMessages)',
     byPackage: true,
-    refusal: ({ prompt }) =>
+    refusal: (call) =>
       when(
-        lateSystem(prompt),
+        lateSystem(forBedrock(call)),
         'Multiple system messages that are separated by user/assistant messages',
       ),
   },
@@ -107,7 +122,12 @@ export const providerRules: readonly ProviderRule[] = [
     api: 'anthropic',
     source: `${issues}/anthropics/claude-code/issues/61412`,
     refusal: ({ prompt }) =>
-      when(lateSystem(prompt), "role 'system' is not supported on this model"),
+      // The package gives the first system messages, wherever they are, apart from the conversation.
+      when(
+        prompt.filter(({ role }, at) => role === 'system' && prompt[at - 1]?.role !== role).length >
+          1,
+        "role 'system' is not supported on this model",
+      ),
   },
   {
     name: 'system-first',
@@ -138,6 +158,13 @@ export const providerRules: readonly ProviderRule[] = [
       ),
   },
   {
+    name: 'some-message',
+    api: 'anthropic',
+    source: `${issues}/langchain-ai/langchain/pull/31696`,
+    refusal: ({ prompt }) =>
+      when(forAnthropic(prompt).length === 0, 'messages: at least one message is required'),
+  },
+  {
     name: 'call-after-user',
     api: 'google',
     source: `${issues}/google-gemini/gemini-cli/issues/11814`,
@@ -156,7 +183,7 @@ export const providerRules: readonly ProviderRule[] = [
     api: 'anthropic',
     source: `${issues}/anthropics/claude-code/issues/8210`,
     refusal: ({ prompt }) => {
-      const open = unanswered(prompt);
+      const open = unanswered(forAnthropic(prompt));
       return (
         open &&
         `messages.${open.at}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${open.ids}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`
@@ -168,7 +195,7 @@ export const providerRules: readonly ProviderRule[] = [
     api: 'openai-chat',
     source: `${issues}/aliasrobotics/cai/issues/111`,
     refusal: ({ prompt }) => {
-      const open = unanswered(prompt);
+      const open = unanswered(joined(prompt));
       return (
         open &&
         `An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ${open.ids}`
@@ -180,7 +207,7 @@ export const providerRules: readonly ProviderRule[] = [
     api: 'openai-responses',
     source: `${issues}/bytedance/trae-agent/issues/245`,
     refusal: ({ prompt }) => {
-      const open = unanswered(prompt);
+      const open = unanswered(prompt, prompt.length);
       return open && `No tool output found for function call ${open.ids}.`;
     },
   },
@@ -189,14 +216,61 @@ export const providerRules: readonly ProviderRule[] = [
     api: 'mistral',
     source: `${issues}/mistralai/mistral-common (validator.py, MistralRequestValidatorV13)`,
     refusal: ({ prompt }) =>
-      when(unanswered(prompt) !== null, 'Not the same number of function calls and responses'),
+      when(
+        unanswered(joined(prompt)) !== null,
+        'Not the same number of function calls and responses',
+      ),
+  },
+  {
+    name: 'result-for-call',
+    api: 'google',
+    source: `${issues}/google-gemini/gemini-cli/issues/4217`,
+    refusal: ({ prompt }) =>
+      when(
+        unanswered(prompt) !== null,
+        'Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.',
+      ),
+  },
+  {
+    name: 'result-for-call',
+    api: 'deepseek',
+    source: `${issues}/zed-industries/zed/issues/51944`,
+    refusal: ({ prompt }) =>
+      when(
+        unanswered(joined(prompt)) !== null,
+        "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. (insufficient tool messages following tool_calls message)",
+      ),
+  },
+  {
+    name: 'result-for-call',
+    api: 'qwen',
+    source: `${issues}/agynio/v1/issues/1346`,
+    refusal: ({ prompt }) => {
+      const open = unanswered(joined(prompt));
+      return (
+        open &&
+        `<400> InternalError.Algo.InvalidParameter: An assistant message with "tool_calls" must be followed by tool messages responding to each "tool_call_id". The following tool_call_ids did not have response messages: ${open.ids}`
+      );
+    },
+  },
+  {
+    name: 'result-for-call',
+    api: 'bedrock',
+    source: `${issues}/agno-agi/agno/issues/6698`,
+    refusal: (call) => {
+      const open = unanswered(forBedrock(call));
+      return (
+        open &&
+        `Expected toolResult blocks at messages.${open.at + 1}.content for the following Ids: ${open.ids}`
+      );
+    },
   },
   {
     name: 'call-for-result',
     api: 'anthropic',
     source: `${issues}/anthropics/claude-code/issues/18947`,
     refusal: ({ prompt }) => {
-      const orphan = orphanResult(prompt);
+      const orphan = orphanResult(forAnthropic(prompt));
       return (
         orphan &&
         `messages.${orphan.at}.content.0: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${orphan.id}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`
@@ -209,7 +283,7 @@ export const providerRules: readonly ProviderRule[] = [
     source: `${issues}/FoundationAgents/OpenManus/issues/744`,
     refusal: ({ prompt }) =>
       when(
-        orphanResult(prompt) !== null,
+        orphanResult(joined(prompt)) !== null,
         "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'",
       ),
   },
@@ -218,16 +292,36 @@ export const providerRules: readonly ProviderRule[] = [
     api: 'openai-responses',
     source: `${issues}/continuedev/continue/issues/10092`,
     refusal: ({ prompt }) => {
-      const orphan = orphanResult(prompt);
+      const orphan = orphanResult(prompt, prompt.length);
       return orphan && `No tool call found for function call output with call_id ${orphan.id}.`;
     },
+  },
+  {
+    name: 'call-for-result',
+    api: 'deepseek',
+    source: `${issues}/FoundationAgents/OpenManus/issues/23`,
+    refusal: ({ prompt }) =>
+      when(
+        orphanResult(joined(prompt)) !== null,
+        "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'",
+      ),
+  },
+  {
+    name: 'call-for-result',
+    api: 'qwen',
+    source: `${issues}/langchain-ai/langgraph-supervisor-py/issues/203`,
+    refusal: ({ prompt }) =>
+      when(
+        orphanResult(joined(prompt)) !== null,
+        '<400> InternalError.Algo.InvalidParameter: messages with role "tool" must be a response to a preceeding message with "tool_calls".',
+      ),
   },
   {
     name: 'one-result-for-call',
     api: 'mistral',
     source: `${issues}/mistralai/mistral-common (validator.py, MistralRequestValidatorV13)`,
     refusal: ({ prompt }) => {
-      for (const message of prompt) {
+      for (const message of joined(prompt)) {
         const id = firstTwice(message.role === 'tool' ? resultIdsIn(message) : []);
         if (id !== undefined) return `Duplicate tool call id ${id} in tool results`;
       }
@@ -355,6 +449,54 @@ export const providerRules: readonly ProviderRule[] = [
       ),
   },
   {
+    name: 'tool-name',
+    api: 'openai-responses',
+    source: `${issues}/openai/openai-dotnet/issues/441`,
+    refusal: ({ tools }) =>
+      ofTools(
+        tools,
+        ({ name }, at) =>
+          !/^[\w-]+$/.test(name) &&
+          `Invalid 'tools[${at}].name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.`,
+      ),
+  },
+  {
+    name: 'tool-name',
+    api: 'anthropic',
+    source: `${issues}/home-assistant/core/issues/147760`,
+    refusal: ({ tools }) =>
+      ofTools(
+        tools,
+        ({ name }, at) =>
+          !/^[\w-]{1,128}$/.test(name) &&
+          `tools.${at}.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'`,
+      ),
+  },
+  {
+    name: 'tool-name',
+    api: 'bedrock',
+    source: `${issues}/aws-samples/remote-swe-agents/pull/457`,
+    refusal: ({ tools }) =>
+      ofTools(
+        tools,
+        ({ name }, at) =>
+          !/^[\w-]+$/.test(name) &&
+          `Value '${name}' at 'toolConfig.tools.${at + 1}.member.toolSpec.name' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+`,
+      ),
+  },
+  {
+    name: 'tool-name',
+    api: 'mistral',
+    source: `${issues}/Kochava-Studios/witsy/pull/164`,
+    refusal: ({ tools }) =>
+      ofTools(
+        tools,
+        ({ name }) =>
+          !/^[\w-]{1,64}$/.test(name) &&
+          `Function name was ${name} but must be a-z, A-Z, 0-9, or contain underscores and dashes, with a maximum length of 64.`,
+      ),
+  },
+  {
     name: 'unique-tool-name',
     api: 'anthropic',
     source: `${issues}/eclipse-theia/theia/issues/16122`,
@@ -390,15 +532,13 @@ export const providerRules: readonly ProviderRule[] = [
   },
   {
     name: 'called-arguments',
-    api: 'anthropic',
-    source: 'https://platform.claude.com/docs/en/api/messages (tool_use.input is a map)',
-    refusal: ({ prompt }) => {
-      const call = findCall(prompt, ({ input }) => !isObject(input));
-      return (
-        call &&
-        `messages.${call.at}.content.${call.index}.tool_use.input: Input should be a valid dictionary`
-      );
-    },
+    api: 'qwen',
+    source: `${issues}/QwenLM/Qwen3/issues/1894`,
+    refusal: ({ prompt }) =>
+      when(
+        findCall(prompt, ({ input }) => !isObject(input)) !== null,
+        'Can only get item pairs from a mapping.',
+      ),
   },
   // --- empty texts
   {
@@ -422,6 +562,22 @@ export const providerRules: readonly ProviderRule[] = [
       ),
   },
   {
+    name: 'blank-text',
+    api: 'bedrock',
+    source: `${issues}/OpenHands/OpenHands/issues/5339`,
+    refusal: (call) => {
+      const at = turnsOf(forBedrock(call)).findIndex(
+        ({ role, content }) =>
+          role === 'user' &&
+          content.some((part) => part.type === 'text' && part.text.trim() === ''),
+      );
+      return when(
+        at >= 0,
+        `The text field in the ContentBlock object at messages.${at}.content.0 is blank. Add text to the text field, and try again.`,
+      );
+    },
+  },
+  {
     name: 'empty-message',
     api: 'google',
     source: `${issues}/vercel/ai/issues/3775`,
@@ -440,11 +596,37 @@ export const providerRules: readonly ProviderRule[] = [
     name: 'object-at-root',
     api: 'openai-chat',
     source: `${issues}/browserbase/stagehand/issues/1159`,
+    refusal: ({ tools }) => ofSchemas(tools, noObjectAtRoot),
+  },
+  {
+    name: 'object-at-root',
+    api: 'openai-chat',
+    source: `${issues}/nspady/google-calendar-mcp/issues/39`,
     refusal: ({ tools }) =>
       ofSchemas(tools, (schema, name) =>
-        schema['type'] === 'object'
-          ? null
-          : `Invalid schema for function '${name}': schema must be a JSON Schema of 'type: "object"', got 'type: "${typeof schema['type'] === 'string' ? schema['type'] : 'None'}"'.`,
+        when(
+          schema['type'] === 'object' &&
+            ['oneOf', 'anyOf', 'allOf', 'enum', 'not'].some((keyword) => keyword in schema),
+          `Invalid schema for function '${name}': schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level.`,
+        ),
+      ),
+  },
+  {
+    name: 'object-at-root',
+    api: 'openai-responses',
+    source: `${issues}/ComposioHQ/composio/issues/1829`,
+    refusal: ({ tools }) => ofSchemas(tools, noObjectAtRoot),
+  },
+  {
+    name: 'object-at-root',
+    api: 'bedrock',
+    source: `${issues}/cognitect-labs/aws-api/issues/272`,
+    refusal: ({ tools }) =>
+      ofSchemas(tools, (schema, _, at) =>
+        when(
+          schema['type'] !== 'object',
+          `The value at toolConfig.tools.${at}.toolSpec.inputSchema.json.type must be one of the following: object.`,
+        ),
       ),
   },
   {
@@ -504,13 +686,13 @@ export const providerRules: readonly ProviderRule[] = [
     name: 'properties',
     api: 'openai-chat',
     source: `${issues}/spring-projects/spring-ai/issues/4776`,
-    refusal: ({ tools }) =>
-      ofSchemas(tools, (schema, name) =>
-        when(
-          schema['type'] === 'object' && schema['properties'] === undefined,
-          `Invalid schema for function '${name}': In context=(), object schema missing properties.`,
-        ),
-      ),
+    refusal: ({ tools }) => ofSchemas(tools, noProperties),
+  },
+  {
+    name: 'properties',
+    api: 'openai-responses',
+    source: `${issues}/everruns/everruns/pull/984`,
+    refusal: ({ tools }) => ofSchemas(tools, noProperties),
   },
   {
     name: 'property-name',
@@ -529,9 +711,9 @@ export const providerRules: readonly ProviderRule[] = [
     name: 'first-message',
     api: 'bedrock',
     source: `${issues}/langgenius/dify/issues/12340`,
-    refusal: ({ prompt }) =>
+    refusal: (call) =>
       when(
-        turnsOf(prompt)[0]?.role !== 'user',
+        turnsOf(forBedrock(call))[0]?.role !== 'user',
         'A conversation must start with a user message. Try again with a conversation that starts with a user message.',
       ),
   },
@@ -641,165 +823,17 @@ export function providerCheck(rules: RulesOption) {
   };
 }
 
-function when(isRefused: boolean, words: string): string | null {
-  return isRefused ? words : null;
-}
-
-/** The messages that the API gets as its conversation: system messages go elsewhere. */
-function turnsOf(prompt: RuledCall['prompt']) {
-  return prompt.filter((message) => message.role !== 'system');
-}
-
-function lateSystem(prompt: RuledCall['prompt']): boolean {
-  const first = prompt.findIndex(({ role }) => role !== 'system');
-  return first >= 0 && prompt.slice(first).some(({ role }) => role === 'system');
-}
-
-/** Calls of the runtime's tools; the provider answers its own. */
-function callsIn(message: Message): readonly CallPart[] {
-  if (message.role !== 'assistant') return [];
-  return message.content.flatMap((part) =>
-    part.type === 'tool-call' && part.providerExecuted !== true ? [part] : [],
+function noObjectAtRoot(schema: Schema, name: string): string | null {
+  const { type } = schema;
+  return when(
+    type !== 'object',
+    `Invalid schema for function '${name}': schema must be a JSON Schema of 'type: "object"', got 'type: "${typeof type === 'string' ? type : 'None'}"'.`,
   );
 }
 
-function resultIdsIn(message: Message | undefined): readonly string[] {
-  if (message?.role !== 'tool') return [];
-  return message.content.flatMap((part) => (part.type === 'tool-result' ? [part.toolCallId] : []));
-}
-
-/** Returns the first assistant message with calls that the next message does not answer. */
-function unanswered(prompt: RuledCall['prompt']) {
-  for (const [index, message] of prompt.entries()) {
-    const answered = resultIdsIn(prompt[index + 1]);
-    const open = callsIn(message).filter(({ toolCallId }) => !answered.includes(toolCallId));
-    if (open.length > 0)
-      return {
-        at: placeOf(prompt, index),
-        ids: open.map(({ toolCallId }) => toolCallId).join(', '),
-      };
-  }
-  return null;
-}
-
-/** Returns the first result whose call is not in the message before it. */
-function orphanResult(prompt: RuledCall['prompt']) {
-  for (const [index, message] of prompt.entries()) {
-    const before = prompt[index - 1];
-    const called = before ? callsIn(before).map(({ toolCallId }) => toolCallId) : [];
-    const id = resultIdsIn(message).find((one) => !called.includes(one));
-    if (id !== undefined) return { at: placeOf(prompt, index), id };
-  }
-  return null;
-}
-
-/** The index of a message among those of the conversation. */
-function placeOf(prompt: RuledCall['prompt'], index: number): number {
-  return turnsOf(prompt.slice(0, index)).length;
-}
-
-function findCall(prompt: RuledCall['prompt'], isWanted: (part: CallPart) => boolean) {
-  for (const [at, message] of turnsOf(prompt).entries())
-    for (const [index, part] of callsIn(message).entries())
-      if (isWanted(part)) return { at, index, part };
-  return null;
-}
-
-/** Returns the second call with this id. */
-function findSecondCall(prompt: RuledCall['prompt'], id: string | undefined) {
-  let seen = 0;
-  return findCall(prompt, ({ toolCallId }) => toolCallId === id && (seen += 1) === 2);
-}
-
-function firstTwice(names: readonly string[]): string | undefined {
-  return names.find((name, index) => names.indexOf(name) < index);
-}
-
-function isReasoning({ type }: Content): boolean {
-  return type === 'reasoning';
-}
-
-/** Of calls in one answer, the first carries the state of all: the others must stay beside it. */
-function isSignedCall(part: Content): boolean {
-  return part.type === 'tool-call' && part.providerMetadata !== undefined;
-}
-
-/**
- * Returns the first call whose message lacks a part of the answer that it came from, or has it without the
- * `providerMetadata` that the model gave it.
- */
-function lostState(
-  prompt: RuledCall['prompt'],
-  earlier: EarlierAnswers,
-  isKept: (part: Content) => boolean,
-) {
-  for (const [at, message] of turnsOf(prompt).entries())
-    for (const { toolCallId: id, toolName: name } of callsIn(message)) {
-      const answer = earlier.get(id) ?? [];
-      const isWhole = answer.every(
-        (part) => !isKept(part) || message.content.some((kept) => isSame(kept, part)),
-      );
-      if (!isWhole) return { at, id, name };
-    }
-  return null;
-}
-
-type Part = Exclude<Message['content'], string>[number];
-
-function isSame(kept: Part | string, part: Content): boolean {
-  if (typeof kept === 'string' || kept.type !== part.type) return false;
-  const wanted = 'providerMetadata' in part ? part.providerMetadata : undefined;
-  if (wanted && JSON.stringify(kept.providerOptions) !== JSON.stringify(wanted)) return false;
-  if (kept.type === 'reasoning' && part.type === 'reasoning') return kept.text === part.text;
-  if (kept.type === 'tool-call' && part.type === 'tool-call')
-    return kept.toolCallId === part.toolCallId;
-  return true;
-}
-
-function isObject(value: unknown): value is Schema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-type Tool = NonNullable<RuledCall['tools']>[number];
-
-function ofTools(
-  tools: RuledCall['tools'],
-  refusal: (tool: Tool, at: number) => string | false,
-): string | null {
-  for (const [at, tool] of (tools ?? []).entries()) {
-    const words = refusal(tool, at);
-    if (words !== false) return words;
-  }
-  return null;
-}
-
-function ofSchemas(
-  tools: RuledCall['tools'],
-  refusal: (schema: Schema, name: string, at: number) => string | null,
-): string | null {
-  return ofTools(tools, (tool, at) =>
-    tool.type === 'function' && isObject(tool.inputSchema)
-      ? (refusal(tool.inputSchema, tool.name, at) ?? false)
-      : false,
+function noProperties(schema: Schema, name: string): string | null {
+  return when(
+    schema['type'] === 'object' && schema['properties'] === undefined,
+    `Invalid schema for function '${name}': In context=(), object schema missing properties.`,
   );
-}
-
-/** Returns the first schema within this one that matches, and the keys that lead there. */
-function inSchema(
-  schema: Schema,
-  matches: (schema: Schema) => boolean,
-  path: readonly string[] = [],
-): { readonly schema: Schema; readonly path: readonly string[] } | null {
-  if (matches(schema)) return { schema, path };
-  for (const [key, value] of Object.entries(schema)) {
-    // Values of these keywords are data.
-    if (key === 'enum' || key === 'const' || key === 'default' || key === 'examples') continue;
-    for (const [index, inner] of Array.isArray(value) ? value.entries() : [['', value] as const]) {
-      if (!isObject(inner)) continue;
-      const at = index === '' ? [key] : [key, String(index)];
-      const found = inSchema(inner, matches, [...path, ...at]);
-      if (found) return found;
-    }
-  }
-  return null;
 }

@@ -194,13 +194,29 @@ describe('providerRules', () => {
     expect(namesOf(prompt, tools).toSorted()).toEqual(rules.toSorted());
   });
 
-  it('are all shown by a planted fault', () => {
-    const shown = new Set([
-      ...planted.flatMap(([, rules]) => rules),
-      'reasoning-kept',
-      'call-state-kept',
-    ]);
-    expect(providerRules.filter(({ name }) => !shown.has(name))).toEqual([]);
+  it('are all shown by a planted fault, for each API', () => {
+    const pairOf = ({ api, name }: (typeof providerRules)[number]) => `${api} ${name}`;
+    const shown = new Set(
+      planted.flatMap(([, , prompt, tools = [look]]) =>
+        providerRefusals({ prompt, tools }).map(({ rule }) => pairOf(rule)),
+      ),
+    );
+    // These need an earlier answer of the model.
+    const ofAnswers = /reasoning-kept|call-state-kept/;
+    const all = providerRules.map(pairOf).filter((pair) => !ofAnswers.test(pair));
+    expect(all.filter((pair) => !shown.has(pair))).toEqual([]);
+  });
+
+  it('accept results in messages of their own, and words after the calls of an answer where the package joins them', () => {
+    const both = called(call(), call('def456UVW'));
+    const apart: Prompt = [...asked, both, result('def456UVW'), result('abc123XYZ')];
+    const after: Prompt = [...asked, called(call()), said('I look.'), result('abc123XYZ')];
+    const refusing = (prompt: Prompt) =>
+      providerRefusals({ prompt, tools: [look] }).map(({ rule }) => rule.api);
+    expect(refusing(apart)).toEqual(['google']);
+    expect(refusing(after)).not.toContain('anthropic');
+    expect(refusing(after)).not.toContain('openai-responses');
+    expect(refusing(after)).toContain('openai-chat');
   });
 
   it('name the source of each', () => {

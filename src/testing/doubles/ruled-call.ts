@@ -1,0 +1,226 @@
+// What the rules of APIs read of a model call: its messages as a provider's package writes them, calls and their results,
+// what an earlier answer held, and the schemas of tools.
+//
+// Does not: know what an API refuses (provider-rules.ts).
+
+import type { CallOptions, Content } from './scripted-steps.ts';
+
+/** The part of a model call that rules are about, in the terms of the AI SDK. */
+export type RuledCall = Pick<CallOptions, 'prompt' | 'tools'>;
+
+/** Earlier answers of the same model, by the id of each call in them. */
+export type EarlierAnswers = ReadonlyMap<string, readonly Content[]>;
+
+type Message = RuledCall['prompt'][number];
+type Assistant = Extract<Message, { role: 'assistant' }>;
+type CallPart = Extract<Assistant['content'][number], { type: 'tool-call' }>;
+/** A JSON Schema. */
+export type Schema = Readonly<Record<string, unknown>>;
+
+export function when(isRefused: boolean, words: string): string | null {
+  return isRefused ? words : null;
+}
+
+/** The messages that the API gets as its conversation: system messages go elsewhere. */
+export function turnsOf(prompt: RuledCall['prompt']) {
+  return prompt.filter((message) => message.role !== 'system');
+}
+
+export function lateSystem(prompt: RuledCall['prompt']): boolean {
+  const first = prompt.findIndex(({ role }) => role !== 'system');
+  return first >= 0 && prompt.slice(first).some(({ role }) => role === 'system');
+}
+
+/** Calls of the runtime's tools; the provider answers its own. */
+export function callsIn(message: Message): readonly CallPart[] {
+  if (message.role !== 'assistant') return [];
+  return message.content.flatMap((part) =>
+    part.type === 'tool-call' && part.providerExecuted !== true ? [part] : [],
+  );
+}
+
+export function resultIdsIn(message: Message): readonly string[] {
+  if (message.role !== 'tool') return [];
+  return message.content.flatMap((part) => (part.type === 'tool-result' ? [part.toolCallId] : []));
+}
+
+/** The prompt with messages of tools in a row as one; `all`: those of the assistant too. */
+export function joined(prompt: RuledCall['prompt'], all = false): RuledCall['prompt'] {
+  const messages: Message[] = [];
+  for (const message of prompt) {
+    const last = messages.at(-1);
+    if (last?.role === 'tool' && message.role === 'tool')
+      messages[messages.length - 1] = { ...last, content: [...last.content, ...message.content] };
+    else if (all && last?.role === 'assistant' && message.role === 'assistant')
+      messages[messages.length - 1] = { ...last, content: [...last.content, ...message.content] };
+    else messages.push(message);
+  }
+  return messages;
+}
+
+/** The conversation as the package writes it. */
+export function forAnthropic(prompt: RuledCall['prompt']): RuledCall['prompt'] {
+  return joined(
+    turnsOf(prompt).filter((message) => !saysOnly(message, '')),
+    true,
+  );
+}
+
+/** The prompt as the package writes it: without tools also without calls and results, with a warning. */
+export function forBedrock({ prompt, tools = [] }: RuledCall): RuledCall['prompt'] {
+  const written = prompt.flatMap((message): Message[] => {
+    if (tools.length > 0 || message.role === 'system' || message.role === 'user') return [message];
+    if (message.role === 'tool') return [];
+    return [{ ...message, content: message.content.filter(({ type }) => type !== 'tool-call') }];
+  });
+  return joined(
+    written.filter((message) => !saysOnly(message, ' ')),
+    true,
+  );
+}
+
+/** Whether an assistant message has no words, and no call. `blank`: a space, where white space is no word. */
+function saysOnly(message: Message, blank: '' | ' '): boolean {
+  return (
+    message.role === 'assistant' &&
+    message.content.every(
+      (part) => part.type === 'text' && (blank === ' ' ? part.text.trim() : part.text) === '',
+    )
+  );
+}
+
+/** Returns the first assistant message with calls that the next `within` messages do not answer. */
+export function unanswered(prompt: RuledCall['prompt'], within = 1) {
+  for (const [index, message] of prompt.entries()) {
+    const answered = prompt.slice(index + 1, index + 1 + within).flatMap(resultIdsIn);
+    const open = callsIn(message).filter(({ toolCallId }) => !answered.includes(toolCallId));
+    if (open.length > 0)
+      return {
+        at: placeOf(prompt, index),
+        ids: open.map(({ toolCallId }) => toolCallId).join(', '),
+      };
+  }
+  return null;
+}
+
+/** Returns the first result whose call is not in the `within` messages before it. */
+export function orphanResult(prompt: RuledCall['prompt'], within = 1) {
+  for (const [index, message] of prompt.entries()) {
+    const before = prompt.slice(Math.max(0, index - within), index);
+    const called = before.flatMap(callsIn).map(({ toolCallId }) => toolCallId);
+    const id = resultIdsIn(message).find((one) => !called.includes(one));
+    if (id !== undefined) return { at: placeOf(prompt, index), id };
+  }
+  return null;
+}
+
+/** The index of a message among those of the conversation. */
+function placeOf(prompt: RuledCall['prompt'], index: number): number {
+  return turnsOf(prompt.slice(0, index)).length;
+}
+
+export function findCall(prompt: RuledCall['prompt'], isWanted: (part: CallPart) => boolean) {
+  for (const [at, message] of turnsOf(prompt).entries())
+    for (const [index, part] of callsIn(message).entries())
+      if (isWanted(part)) return { at, index, part };
+  return null;
+}
+
+/** Returns the second call with this id. */
+export function findSecondCall(prompt: RuledCall['prompt'], id: string | undefined) {
+  let seen = 0;
+  return findCall(prompt, ({ toolCallId }) => toolCallId === id && (seen += 1) === 2);
+}
+
+export function firstTwice(names: readonly string[]): string | undefined {
+  return names.find((name, index) => names.indexOf(name) < index);
+}
+
+export function isReasoning({ type }: Content): boolean {
+  return type === 'reasoning';
+}
+
+/** Of calls in one answer, the first carries the state of all: the others must stay beside it. */
+export function isSignedCall(part: Content): boolean {
+  return part.type === 'tool-call' && part.providerMetadata !== undefined;
+}
+
+/**
+ * Returns the first call whose message lacks a part of the answer that it came from, or has it without the
+ * `providerMetadata` that the model gave it.
+ */
+export function lostState(
+  prompt: RuledCall['prompt'],
+  earlier: EarlierAnswers,
+  isKept: (part: Content) => boolean,
+) {
+  for (const [at, message] of turnsOf(prompt).entries())
+    for (const { toolCallId: id, toolName: name } of callsIn(message)) {
+      const answer = earlier.get(id) ?? [];
+      const isWhole = answer.every(
+        (part) => !isKept(part) || message.content.some((kept) => isSame(kept, part)),
+      );
+      if (!isWhole) return { at, id, name };
+    }
+  return null;
+}
+
+type Part = Exclude<Message['content'], string>[number];
+
+function isSame(kept: Part | string, part: Content): boolean {
+  if (typeof kept === 'string' || kept.type !== part.type) return false;
+  const wanted = 'providerMetadata' in part ? part.providerMetadata : undefined;
+  if (wanted && JSON.stringify(kept.providerOptions) !== JSON.stringify(wanted)) return false;
+  if (kept.type === 'reasoning' && part.type === 'reasoning') return kept.text === part.text;
+  if (kept.type === 'tool-call' && part.type === 'tool-call')
+    return kept.toolCallId === part.toolCallId;
+  return true;
+}
+
+export function isObject(value: unknown): value is Schema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+type Tool = NonNullable<RuledCall['tools']>[number];
+
+export function ofTools(
+  tools: RuledCall['tools'],
+  refusal: (tool: Tool, at: number) => string | false,
+): string | null {
+  for (const [at, tool] of (tools ?? []).entries()) {
+    const words = refusal(tool, at);
+    if (words !== false) return words;
+  }
+  return null;
+}
+
+export function ofSchemas(
+  tools: RuledCall['tools'],
+  refusal: (schema: Schema, name: string, at: number) => string | null,
+): string | null {
+  return ofTools(tools, (tool, at) =>
+    tool.type === 'function' && isObject(tool.inputSchema)
+      ? (refusal(tool.inputSchema, tool.name, at) ?? false)
+      : false,
+  );
+}
+
+/** Returns the first schema within this one that matches, and the keys that lead there. */
+export function inSchema(
+  schema: Schema,
+  matches: (schema: Schema) => boolean,
+  path: readonly string[] = [],
+): { readonly schema: Schema; readonly path: readonly string[] } | null {
+  if (matches(schema)) return { schema, path };
+  for (const [key, value] of Object.entries(schema)) {
+    // Values of these keywords are data.
+    if (key === 'enum' || key === 'const' || key === 'default' || key === 'examples') continue;
+    for (const [index, inner] of Array.isArray(value) ? value.entries() : [['', value] as const]) {
+      if (!isObject(inner)) continue;
+      const at = index === '' ? [key] : [key, String(index)];
+      const found = inSchema(inner, matches, [...path, ...at]);
+      if (found) return found;
+    }
+  }
+  return null;
+}
