@@ -45,12 +45,13 @@ function withoutMarkup(text: string): string {
   return (
     text
       .replace(/^(```|~~~)[\s\S]*?(^\1|$(?![\s\S]))/gm, ' ')
-      .replace(/!?\[([^\]\n]*)\]\([^)\n]*\)/g, '$1')
+      .replace(/!?\[([^[\]\n]*)\]\([^)[\n]*\)/g, '$1')
       .replace(/^[ \t]*\|.*\|[ \t\r]*$/gm, ' ')
       // A heading or a list item ends like a sentence.
-      .replace(/^[ \t]*(?:#{1,6}|[-*+•]|\d+[.)])[ \t]+(.*?)[ \t]*$/gm, (_, line: string) =>
-        /[.!?:;…]$/.test(line) || line === '' ? line : `${line}.`,
-      )
+      .replace(/^[ \t]*(?:#{1,6}|[-*+•]|\d+[.)])[ \t](.*)$/gm, (_, rest: string) => {
+        const line = rest.trim();
+        return /[.!?:;…]$/.test(line) || line === '' ? line : `${line}.`;
+      })
       .replace(/^[ \t]*(?:[-*_=][ \t]*){3,}$/gm, ' ')
       .replace(/^[ \t]*>[ \t]?/gm, '')
       .replace(/(?<![\w*])(\*{1,3}|_{1,3})(?=\S)([^*_\n]*)\1(?!\w)/g, '$2')

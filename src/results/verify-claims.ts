@@ -332,14 +332,29 @@ const spokenBySomebody =
  * statements.
  */
 function ownWords(text: string): string {
-  return text
+  const plain = text
     .replace(/```[\s\S]*?(?:```|$)|`[^`\n]*`/g, ' … ')
     .replace(/^[ \t]*>.*$/gm, ' ')
-    .replace(/"[^"\n]{0,2000}"|“[^”]{0,2000}”|«[^»]{0,2000}»/g, ' … ')
-    .replace(
-      /^[ \t*]*(?:dear|hi|hello|hey)\b[^\n]{0,60}[,!:]?[ \t]*$[\s\S]*?(?:^[ \t]*(?:best|kind|warm|regards|sincerely|cheers|thanks|yours)\b[^\n]*(?:\n[^\n]*)?$|$(?![\s\S]))/gim,
-      ' … ',
-    );
+    .replace(/"[^"\n]{0,2000}"|“[^“”]{0,2000}”|«[^«»]{0,2000}»/g, ' … ');
+  return withoutLetters(plain.split('\n')).join('\n');
+}
+
+const SALUTATION = /^[ \t*]*(?:dear|hi|hello|hey)\b.{0,61}$/i;
+const SIGN_OFF = /^[ \t]*(?:best|kind|warm|regards|sincerely|cheers|thanks|yours)\b/i;
+
+/** A letter goes from its salutation to the line after its sign-off, or to the end. */
+function withoutLetters(lines: readonly string[]): readonly string[] {
+  const kept: string[] = [];
+  for (let index = 0; index < lines.length; index += 1) {
+    const line = lines[index] as string;
+    const isLetter = SALUTATION.test(line.trimEnd());
+    kept.push(isLetter ? ' … ' : line);
+    if (!isLetter) continue;
+    do index += 1;
+    while (index < lines.length && !SIGN_OFF.test(lines[index] as string));
+    index += 1;
+  }
+  return kept;
 }
 
 interface Sentence {

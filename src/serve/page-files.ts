@@ -107,7 +107,7 @@ export class PageReader {
     if (file.endsWith('.ts')) return { type, body: withoutTypes(text) };
     if (!file.endsWith('.html')) return { type, body: text };
     const map = `<script type="importmap">${this.#importMap}</script>`;
-    return { type, body: text.replace(/<head[^>]*>/i, (head) => head + map) };
+    return { type, body: text.replace(/<head[^<>]*>/i, (head) => head + map) };
   }
 
   #find(path: string): string | null {

@@ -3,7 +3,7 @@
 // that need no schema.
 
 import { z } from 'zod';
-import { ConfigurationError, messageOf } from './errors.ts';
+import { CapacityError, ConfigurationError, messageOf } from './errors.ts';
 import { objectWith, shown, unknownOptions } from './plain-checks.ts';
 import { isStorable } from './storable.ts';
 
@@ -49,6 +49,18 @@ export function checkUnshown<Schema extends z.ZodType>(
     why = 'the options cannot be read';
   }
   throw new ConfigurationError('INVALID_OPTION', `${where}: ${why}`);
+}
+
+/** The longest text that a caller gives at once, in UTF-16 code units: a message, an answer or a notice. */
+const LONGEST_TEXT_CHARS = 100_000;
+
+/** @throws {CapacityError} `TEXT_TOO_LONG` */
+export function checkLength(where: string, text: string): string {
+  if (text.length <= LONGEST_TEXT_CHARS) return text;
+  throw new CapacityError(
+    'TEXT_TOO_LONG',
+    `${where}: expected at most ${LONGEST_TEXT_CHARS} characters, got ${text.length}`,
+  );
 }
 
 /** A check for each option of `T`: one that is missing, or that `T` does not have, does not compile. */

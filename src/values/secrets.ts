@@ -6,6 +6,8 @@
 //   SHAPES-2. A credential is found however it is written in the text: as `\u0041` or `\/` of JSON, at any depth of
 //             JSON within JSON, or as `%2F` of a URL.
 //   SHAPES-3. Names of properties are read in any case: camel, snake, kebab, dotted, and with acronyms (`DBPassword`).
+//   SHAPES-4. The time grows with the length of the text alone. A pattern that may fail takes the whole run of characters
+//             that it looks at, and `is` judges the run: else each beginning within the run would scan the rest of it.
 
 /** A shorter one is no secret (`local`, the key of a server on this machine) and may be part of a word. */
 const SHORTEST_SECRET = 8;
@@ -47,7 +49,11 @@ const SHAPES: readonly (RegExp | Shape)[] = [
     is: ([found]) => isUserAndPassword(found),
   },
   // OpenAI, Anthropic, Stripe; also as an error message shows them (`sk-ab***yz`).
-  /\b(?:sk|ek|rk)-(?:(?=[\w*.…-]*[\dA-Z*…])[\w*.…-]{4,}|(?:proj|ant|svcacct|admin)-[\w-]{4,}|[\w-]{16,})/g,
+  {
+    pattern: /\b(?:sk|ek|rk)-[\w*.…-]{4,}/g,
+    is: ([found = '']) =>
+      /[\dA-Z*…]|\b(?:sk|ek|rk)-(?:(?:proj|ant|svcacct|admin)-[\w-]{4}|[\w-]{16})/.test(found),
+  },
   /\b(?:sk|pk|rk)_(?:live|test)_[A-Za-z0-9]{8,}/g,
   /\bek_[A-Za-z0-9_-]{8,}/g,
   // Google
@@ -72,7 +78,7 @@ const SHAPES: readonly (RegExp | Shape)[] = [
   /\bSG\.[\w-]{16,}\.[\w-]{16,}/g,
   /\bwhsec_[\w+/-]{8,}={0,2}/g,
   // A JSON Web Token
-  /\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g,
+  { pattern: /\beyJ[\w.-]{8,}/g, is: ([found]) => hasWebToken(found) },
   // In a URL: the password of a user, and parameters by their name.
   { pattern: /(?<=:\/\/[^\s/:@?#]{0,64}:)[^\s/@?#]+(?=@)/g, needs: ['://'] },
   { pattern: /(?<=:\/\/)(?=[\w-]*\d)(?=[\w-]*[a-z])[\w-]{20,}(?=@)/gi, needs: ['://'] },
@@ -90,8 +96,9 @@ const SHAPES: readonly (RegExp | Shape)[] = [
   // By its name in a text: a value with a digit; in a line of an environment file, any value.
   {
     pattern:
-      /(?<=(?:api[_-]?key|password|passwd|pwd|secret|token|passwort|kennwort|contraseña|mot de passe)\\*["']?\s{0,9}[:=]\s{0,9}\\*["']?)(?=[^\s"'\\,;}&]*\d)[^\s"'\\,;}&]{6,}/gi,
+      /(?=[^\s"'\\,;}&])(?<=(?:api[_-]?key|password|passwd|pwd|secret|token|passwort|kennwort|contraseña|mot de passe)\\*["']?\s{0,9}[:=]\s{0,9}\\*["']?)[^\s"'\\,;}&]{6,}/gi,
     needs: [':', '='],
+    is: ([found = '']) => /\d/.test(found),
   },
   {
     pattern:
@@ -223,7 +230,7 @@ interface Plain {
  * Escapes of JSON, at any depth, and of URLs: of the characters that credentials and their names consist of,
  * and of spaces, whose letter would otherwise stand before a credential as a part of its word (`\nghp_…`).
  */
-const ESCAPE = /\\+(?:u00([2-7][\da-f])|([/bfnrt]))|%([2-7][\da-f])/gi;
+const ESCAPE = /(?<!\\)\\+(?:u00([2-7][\da-f])|([/bfnrt]))|%([2-7][\da-f])/gi;
 
 /** Escapes within escapes are few: `%252F`, `%5Cu0041`. */
 const ESCAPED_TIMES = 3;
@@ -296,12 +303,22 @@ function quoted(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
+/** Tells whether the parts of the text, with dots between them, contain those of a JSON Web Token. */
+function hasWebToken(text = ''): boolean {
+  const parts = text.split('.');
+  return parts.some(
+    (part, index) =>
+      /\beyJ[\w-]{8}/.test(part) &&
+      (parts[index + 1]?.length ?? 0) >= 8 &&
+      index + 2 < parts.length,
+  );
+}
+
 /** Tells whether the text is `user:password` in base64. */
 function isUserAndPassword(text: string | undefined): boolean {
   try {
-    return /^[\x20-\x7E]*:[\x20-\x7E]*$/.test(
-      atob((text ?? '').replaceAll('-', '+').replaceAll('_', '/')),
-    );
+    const plain = atob((text ?? '').replaceAll('-', '+').replaceAll('_', '/'));
+    return plain.includes(':') && /^[\x20-\x7E]*$/.test(plain);
   } catch {
     return false;
   }

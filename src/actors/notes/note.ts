@@ -152,7 +152,7 @@ export interface ReadNote {
 }
 
 const LINE = /^\[(note|data) ([^\]\s]+)\] (.*)$/;
-const TURN = /^(\[Subagent task .*\]: ".*") \[data ([^\]\s]+)\]$/;
+const MARK_OF_TURN = /(?<=") \[data ([^\]\s]+)\]$/;
 
 /**
  * Returns the notes in a text, for models and tests that are programs: the sentences and quotations under
@@ -170,10 +170,12 @@ export function readNotes(text: string): readonly ReadNote[] {
   };
   for (const line of text.split('\n')) {
     const [, kind, mark = '', content = ''] = LINE.exec(line) ?? [];
-    const [, turn, markOfTurn = ''] = TURN.exec(line) ?? [];
     if (kind === 'note') of(mark).says = content;
     else if (kind === 'data') Object.assign(of(mark).quotes, parsedObject(content));
-    else if (turn !== undefined) of(markOfTurn).turns.push(turn);
+    else if (line.startsWith('[Subagent task ')) {
+      const found = MARK_OF_TURN.exec(line);
+      if (found) of(found[1] ?? '').turns.push(line.slice(0, found.index));
+    }
   }
   return [...notes].map(([mark, read]) => ({ mark, ...read, text: textIn(read.quotes) }));
 }

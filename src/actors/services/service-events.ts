@@ -105,7 +105,9 @@ function noticeIn(value: unknown): Notice | null {
 
 /** Models tend to put JSON into a code block. */
 function parsed(text: string): unknown {
-  const json = /^\s*```(?:json)?\s*\n(.*)\n\s*```\s*$/s.exec(text)?.[1] ?? text;
+  const [first = '', ...rest] = text.trim().split('\n');
+  const isBlock = ['```', '```json'].includes(first.trim()) && rest.at(-1)?.trim() === '```';
+  const json = isBlock ? rest.slice(0, -1).join('\n') : text;
   try {
     return JSON.parse(json);
   } catch {

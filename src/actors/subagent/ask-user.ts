@@ -4,7 +4,7 @@
 
 import { jsonSchema, tool, zodSchema, type Tool } from 'ai';
 import { z } from 'zod';
-import { check } from '../../values/checks.ts';
+import { check, checkLength } from '../../values/checks.ts';
 import { clip } from '../../values/clip.ts';
 import { argumentsText, visible, withoutHidden } from '../../values/visible.ts';
 import type { ModelCall } from '../model/model-step.ts';
@@ -200,11 +200,12 @@ const answerSchema = z
  * Copies the properties of an answer, and no other property of the caller's object.
  * @throws {ConfigurationError} `INVALID_ANSWER` for a value of a wrong type, an unknown property, or not
  * exactly one of `optionId`, `text` and `approved`.
+ * @throws {CapacityError} `TEXT_TOO_LONG`
  */
 export function checkedAnswer(where: string, answer: unknown): GivenAnswer {
   const { optionId, text, approved } = check(where, answerSchema, answer, 'INVALID_ANSWER');
   if (optionId !== undefined) return { optionId };
-  return text === undefined ? { approved: approved === true } : { text };
+  return text === undefined ? { approved: approved === true } : { text: checkLength(where, text) };
 }
 
 /**

@@ -12,6 +12,7 @@
 
 import type { Shown } from '../runtime/hosting.ts';
 import type { Observable } from 'rxjs';
+import { checkLength } from '../../values/checks.ts';
 import { clip, head } from '../../values/clip.ts';
 import { ConfigurationError, messageOf } from '../../values/errors.ts';
 import { shown } from '../../values/plain-checks.ts';
@@ -300,6 +301,7 @@ export class SubagentTree implements SubagentService {
     const { registry, messages } = this.#host;
     argument('id', 'send(id)', id);
     const message = argument('message', 'send(id, message)', given);
+    checkLength('send(id, message)', message.content);
     const requester = argument('requester', 'send(id, message, requester)', asker);
     const by = checkedBy('send(id, message, requester, options)', options);
     const record = registry.seenBy(requester, id);

@@ -109,7 +109,7 @@ async function connect(
     ],
   });
   const resolver = new sdk.DefaultAgentCardResolver({ fetchImpl });
-  const card = await resolver.resolve(url.replace(/\/+$/, ''));
+  const card = await resolver.resolve(url.replace(/(?<!\/)\/+$/, ''));
   const client = await factory.createFromAgentCard(card);
   return { client, streams: card.capabilities?.streaming === true };
 }

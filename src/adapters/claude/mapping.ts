@@ -163,7 +163,7 @@ export function againKey(name: string, input: unknown): string {
 }
 
 export function toolOf(name: string, input: unknown): RelayTool {
-  const [, server, tool] = /^mcp__(.+?)__(.+)$/.exec(name) ?? [];
+  const [, server, tool] = /^mcp__(.+?)__(.+)$/s.exec(name) ?? [];
   const title = server === undefined ? name : `${server}: ${tool}`;
   const subject = subjectOf(input);
   return {

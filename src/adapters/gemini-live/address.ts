@@ -81,7 +81,7 @@ function baseOf(option: string | undefined, protocols: Protocols): string {
   const source = option === undefined ? `\`${BASE_URL_VARIABLE}\`` : '`baseUrl`';
   const { href } = checked(address, source, protocols);
   // The AI SDK's base address ends with a version; the paths here contain their own.
-  return href.replace(/\/+$/, '').replace(/\/v1(?:alpha|beta)?$/, '');
+  return href.replace(/(?<!\/)\/+$/, '').replace(/\/v1(?:alpha|beta)?$/, '');
 }
 
 function checked(address: string, source: string, protocols: Protocols): URL {

@@ -101,7 +101,7 @@ export class Appends {
   }
 }
 
-const OPENER = /^\[(?:note|data) [^\]\n]+\] /gm;
+const OPENER = /^\[(?:note|data) [^\]\s]+\] /gm;
 const MAX_OPENER_TOKENS = 32;
 
 /** A quotation that is too long continues in the next append as the same quotation. */

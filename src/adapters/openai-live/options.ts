@@ -167,7 +167,7 @@ function addressOf(option: string | undefined, forkOf: string | undefined): stri
     defaultUrl: DEFAULT_URL,
   });
   if (forkOf !== undefined) {
-    url.pathname = `${url.pathname.replace(/\/+$/, '')}/${encodeURIComponent(forkOf)}/fork`;
+    url.pathname = `${url.pathname.replace(/(?<!\/)\/+$/, '')}/${encodeURIComponent(forkOf)}/fork`;
   }
   return url.href;
 }

@@ -70,7 +70,7 @@ export async function createClientSecret(options: ClientSecretOptions = {}): Pro
 /** Returns the HTTP address beside that of the WebSocket. */
 function secretsUrl(webSocketUrl: string): string {
   const url = new URL(webSocketUrl.replace(/^ws/, 'http'));
-  url.pathname = `${url.pathname.replace(/\/+$/, '')}/client_secrets`;
+  url.pathname = `${url.pathname.replace(/(?<!\/)\/+$/, '')}/client_secrets`;
   url.search = '';
   return url.href;
 }

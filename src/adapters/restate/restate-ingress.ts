@@ -45,7 +45,7 @@ export class RestateIngress {
   readonly #headers: Readonly<Record<string, string>>;
 
   constructor(address: string, headers: Readonly<Record<string, string>> = {}) {
-    this.#address = address.replace(/\/+$/, '');
+    this.#address = address.replace(/(?<!\/)\/+$/, '');
     this.#headers = headers;
   }
 

@@ -71,7 +71,7 @@ export function endpointUrl(endpoint: {
 }): URL {
   const { option, baseUrlVariable, path, defaultUrl } = endpoint;
   const baseUrl = process.env[baseUrlVariable];
-  const fromBase = baseUrl ? `${baseUrl.replace(/\/+$/, '')}${path}` : undefined;
+  const fromBase = baseUrl ? `${baseUrl.replace(/(?<!\/)\/+$/, '')}${path}` : undefined;
   const source = option === undefined ? `\`${baseUrlVariable}\`` : '`url`';
   return webSocketUrl(option ?? fromBase ?? defaultUrl, source);
 }

@@ -218,7 +218,7 @@ function manifest(template: Template, folder: string, ours: Manifest): Project {
   const name = basename(folder)
     .toLowerCase()
     .replace(/[^a-z0-9-]+/g, '-')
-    .replace(/^-+|-+$/g, '');
+    .replace(/^-+|(?<!-)-+$/g, '');
   return {
     // npm refuses a project that has the name of what it depends on.
     name:
@@ -247,7 +247,7 @@ function manifest(template: Template, folder: string, ours: Manifest): Project {
 
 /** The file that this runs from, under `npx --package ./offstage-0.1.0.tgz`; null: it comes from a registry. */
 function packedFile(): string | null {
-  const given = (process.env['npm_config_package'] ?? '').split(/\s*\n\s*/);
+  const given = (process.env['npm_config_package'] ?? '').split('\n').map((each) => each.trim());
   const file = given.find((each) => /(?:^|[\\/])offstage-[^\\/]*\.tgz$/.test(each));
   const path = file && resolve(file.replace(/^file:/, ''));
   return path && existsSync(path) ? `file:${path.replaceAll('\\', '/')}` : null;

@@ -66,7 +66,7 @@ async function openPostgres(address: string, { schema, release }: SourceOptions)
   // Imported late: the package `pg` is optional.
   const { checkTables, postgresJournal } =
     await import('../../adapters/postgres-journal/postgres-journal.ts');
-  const name = address.replace(/\/\/.*@/s, '//').replace(/[?#].*/s, '');
+  const name = address.replace(/^([^/]*\/\/).*@/s, '$1').replace(/[?#].*/s, '');
   try {
     await checkTables(address, schema);
     const journal = await postgresJournal({

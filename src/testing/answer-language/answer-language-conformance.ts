@@ -271,7 +271,7 @@ function describe(match: Match): string {
 }
 const isOption = (found: string): boolean => found.startsWith('option ');
 const isApproved = (found: string): boolean => found === 'approved';
-const bare = (said: string): string => said.replace(/[.!]+$/u, '');
+const bare = (said: string): string => said.replace(/(?<![.!])[.!]+$/u, '');
 
 const said = z.array(z.string().trim().min(1)).min(3);
 const text = z.string().trim().min(1);

@@ -21,7 +21,7 @@ export const FILL_CHARS = 240_000;
 /** The time of a question of `hurry`. */
 const HURRY_MS = 3_000;
 
-const ERRAND = /\[errand ([\w-]+): ([^\]]*)\]/gu;
+const ERRAND = /\[errand ([\w-]+): ([^[\]]*)\]/gu;
 
 /** @param tell Reaches the suite from the process of the home. */
 export function homeConformanceAgents(tell: Tell): HomeConformanceAgents {
@@ -96,7 +96,7 @@ export function homeConformanceAgents(tell: Tell): HomeConformanceAgents {
       const made = of('assistant');
       const last = prompt.at(-1);
       // Results that are told now, and those that a telling which broke off has left.
-      const read = [...whole.matchAll(/Finished ([\w-]+): (.*?), having read (\d+)/gu)];
+      const read = [...whole.matchAll(/Finished ([\w-]+): ([^:]*), having read (\d+)/gu)];
       const isLast = (finished: string): boolean =>
         last?.role !== 'assistant' && JSON.stringify(last?.content ?? '').includes(finished);
       const untold = new Map(

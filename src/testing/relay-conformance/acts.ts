@@ -56,7 +56,7 @@ export function actsPrompt(...acts: readonly RelayAct[]): string {
 
 /** Reads the last acts of a prompt; none: it says what it was told. */
 export function actsIn(prompt: string): readonly RelayAct[] {
-  const written = [...prompt.matchAll(/acts:([^;\s"\\]+);/g)].at(-1)?.[1];
+  const written = [...prompt.matchAll(/acts:([\w.!~*'()%-]+);/g)].at(-1)?.[1];
   if (written === undefined) return [{ say: `told: ${prompt}` }];
   return JSON.parse(decodeURIComponent(written)) as RelayAct[];
 }

@@ -125,7 +125,7 @@ function laterAgents(tell: Tell): RunsConformanceAgents {
   const model = scriptedModel({
     otherwise: async ({ prompt, results, outputSchema, system, toolNames }) => {
       const whole = JSON.stringify(prompt);
-      const [, name = '', script = ''] = /\[trip ([\w-]+): ([^\]]*)\]/u.exec(whole) ?? [];
+      const [, name = '', script = ''] = /\[trip ([\w-]+): ([^[\]]*)\]/u.exec(whole) ?? [];
       const steps = script.split(', ');
       const answers = prompt.filter(({ role }) => role === 'assistant');
       const turn = answers.length;

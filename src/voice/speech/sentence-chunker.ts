@@ -9,6 +9,8 @@
 // moves an end when more text comes. It is used only to find words in scripts without spaces.
 
 const MAX_PIECE_LENGTH = 240;
+/** What is read for a piece: a long text is not read again for each of its pieces. */
+const MAX_READ_LENGTH = 2 * MAX_PIECE_LENGTH;
 /** The first piece of a long sentence may end at a comma. */
 const EARLY_PIECE_LENGTH = 60;
 
@@ -32,7 +34,7 @@ const SENTENCE_END = new RegExp(
   'gu',
 );
 const CLAUSE_END = new RegExp(`[,;:،؛]${CLOSERS}\\s+|[、，；：]\\s*`, 'gu');
-const ELLIPSIS = /(?:…|\.{2,})$/;
+const ELLIPSIS = /(?:…|\.\.)$/;
 
 export class SentenceChunker {
   #text = '';
@@ -68,12 +70,13 @@ export class SentenceChunker {
     }
     if (this.#text.length <= MAX_PIECE_LENGTH) return 0;
     const start = this.#text.slice(0, MAX_PIECE_LENGTH);
-    return lastEnd(CLAUSE_END, start) || start.search(/\s\S*$/) + 1 || wordEnd(this.#text);
+    return lastEnd(CLAUSE_END, start) || start.search(/\s\S*$/) + 1 || this.#wordEnd();
   }
 
   #sentenceEnd(): number {
-    for (const match of this.#text.matchAll(SENTENCE_END)) {
+    for (const match of this.#text.slice(0, MAX_READ_LENGTH).matchAll(SENTENCE_END)) {
       const end = match.index + match[0].length;
+      if (end > MAX_PIECE_LENGTH) return 0;
       const isLast = end === this.#text.length;
       // White space or further punctuation that belongs to this end may follow.
       if (isLast && !/[.!?…।॥؟۔]["'”’»)\]]*\s+$/u.test(match[0])) return 0;
@@ -88,21 +91,21 @@ export class SentenceChunker {
     }
     return 0;
   }
+
+  /** Returns the last word boundary that fits, in a script without spaces; without one, as much as fits. */
+  #wordEnd(): number {
+    let end = 0;
+    const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' });
+    for (const { index } of segmenter.segment(this.#text.slice(0, MAX_READ_LENGTH))) {
+      if (index > MAX_PIECE_LENGTH) break;
+      end = index;
+    }
+    return end || MAX_PIECE_LENGTH;
+  }
 }
 
 function lastEnd(pattern: RegExp, text: string): number {
   let end = 0;
   for (const match of text.matchAll(pattern)) end = match.index + match[0].length;
   return end;
-}
-
-/** Returns the last word boundary that fits, in a script without spaces; without one, as much as fits. */
-function wordEnd(text: string): number {
-  let end = 0;
-  const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' });
-  for (const { index } of segmenter.segment(text)) {
-    if (index > MAX_PIECE_LENGTH) break;
-    end = index;
-  }
-  return end || MAX_PIECE_LENGTH;
 }

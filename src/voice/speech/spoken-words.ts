@@ -45,7 +45,7 @@ export class SpokenWords {
 
 /** Returns the words of a sentence, each with its share of the sentence's sound. */
 export function placeWords(sentence: string, startMs: number, durationMs: number): SpokenWord[] {
-  const words = sentence.match(/\s*\S+\s*/g) ?? (sentence === '' ? [] : [sentence]);
+  const words = sentence.match(/(?:^\s+)?\S+\s*/g) ?? (sentence === '' ? [] : [sentence]);
   let characters = 0;
   const timeOf = (count: number): number => startMs + (durationMs * count) / sentence.length;
   return words.map((text) => {

@@ -153,7 +153,7 @@ function checked(options: WithVoiceOptions) {
 /** Returns the text as it is read aloud; empty if it has nothing to pronounce. */
 function withoutMarks(text: string): string {
   const words = text
-    .replace(/!?\[([^\]\n]*)\]\([^)\n]*\)/g, '$1')
+    .replace(/!?\[([^[\]\n]*)\]\([^)[\n]*\)/g, '$1')
     .replace(/[*_`#~|>]+/g, ' ')
     .replace(/\s+/g, ' ')
     .trim();

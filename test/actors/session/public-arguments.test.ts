@@ -127,6 +127,26 @@ describe('an answer', () => {
   });
 });
 
+describe('a text of more than 100,000 characters', () => {
+  const long = 'wait '.repeat(25_000);
+  const TOO_LONG = { name: 'CapacityError', code: 'TEXT_TOO_LONG' };
+
+  test('is refused at every entrance, and nothing is kept of it', async () => {
+    const { session, nameId, of, entries } = await twoQuestions();
+    const before = entries().length;
+    await expect(session.sendText(long)).rejects.toMatchObject(TOO_LONG);
+    await expect(session.answer(nameId, { text: long })).rejects.toMatchObject(TOO_LONG);
+    const subagentId = session.subagents.list()[0]?.id ?? '';
+    for (const give of [
+      () => session.subagents.send(subagentId, { content: long }),
+      () => session.notifyBackground(long),
+    ])
+      expect(give).toThrow(expect.objectContaining(TOO_LONG));
+    expect(of('name')?.state).toBe('open');
+    expect(entries()).toHaveLength(before);
+  });
+});
+
 /** Values that a caller without types may hand in. */
 const hostile: readonly unknown[] = [
   undefined,

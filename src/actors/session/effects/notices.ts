@@ -4,7 +4,7 @@
 // Does not: decide whether there is room for it, or when it is told (outbox).
 
 import { z } from 'zod';
-import { check } from '../../../values/checks.ts';
+import { check, checkLength } from '../../../values/checks.ts';
 import type { DeliveryPriority } from '../../../machines/index.ts';
 import type { Host } from '../../runtime/host.ts';
 import { noticePrompt } from '../../conversation/prompts.ts';
@@ -56,10 +56,14 @@ const schema = z.strictObject({
   ttlMs: z.number().positive().optional(),
 });
 
-/** @throws {ConfigurationError} `INVALID_NOTICE` for a text without words, and invalid options. */
+/**
+ * @throws {ConfigurationError} `INVALID_NOTICE` for a text without words, and invalid options.
+ * @throws {CapacityError} `TEXT_TOO_LONG`
+ */
 export function checkedNotice(text: string, options: NoticeOptions = {}): NewNotice {
   const where = 'notifyBackground(text, options)';
   const checked = check(where, schema, options, 'INVALID_NOTICE');
   const { priority, label, ttlMs = null } = checked;
-  return { text: check(where, words, text, 'INVALID_NOTICE'), priority, label, ttlMs };
+  const said = checkLength(where, check(where, words, text, 'INVALID_NOTICE'));
+  return { text: said, priority, label, ttlMs };
 }

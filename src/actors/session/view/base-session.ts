@@ -2,7 +2,7 @@
 
 import { filter, map, type Observable } from 'rxjs';
 import { z } from 'zod';
-import { check } from '../../../values/checks.ts';
+import { check, checkLength } from '../../../values/checks.ts';
 import { ConfigurationError } from '../../../values/errors.ts';
 import { withoutUndefined } from '../../../values/without-undefined.ts';
 import type { SetDirective } from '../../contracts/directives.ts';
@@ -75,7 +75,7 @@ export interface SessionSubagents {
   cancel(id: string, reason?: string, options?: VouchedFor): boolean;
   /**
    * Sends a subagent a message, or answers its request to the lead agent.
-   * @throws {ConfigurationError} `INVALID_ARGUMENT`
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`; {CapacityError} `TEXT_TOO_LONG` above 100,000 characters.
    */
   send(id: string, message: SendRequest, options?: VouchedFor): SendResult;
   /**
@@ -309,7 +309,8 @@ export abstract class BaseSession {
    * accepted.
    * @throws {ConfigurationError} `INVALID_TEXT` for text without words; `SESSION_NOT_ACTIVE` before `start()`
    * and after the end (rejects).
-   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal (rejects).
+   * @throws {CapacityError} `TEXT_TOO_LONG` above 100,000 characters; `MAILBOX_FULL` while 10,000 events of the
+   * session wait for the journal (rejects).
    * @throws {JournalError} `UNFOLDABLE_ENTRY`: the session could not apply the words, and continues without
    * them (rejects). {OffstageError} the session ended, by a failure or by `CANCELLED`, before it had accepted
    * them (rejects).
@@ -317,7 +318,7 @@ export abstract class BaseSession {
   async sendText(text: string, options: SaidBy = {}): Promise<void> {
     const source = withoutUndefined(checkedSource('sendText(text, options)', options));
     const said = check('sendText(text)', words, text, 'INVALID_TEXT').trim();
-    await this.#core.userInput.say(said, source);
+    await this.#core.userInput.say(checkLength('sendText(text)', said), source);
   }
 
   /**
@@ -327,7 +328,8 @@ export abstract class BaseSession {
    * `not_allowed`, and the question stays open.
    * @throws {ConfigurationError} `INVALID_ANSWER` for an answer with an unknown property, a value of another
    * type, or not exactly one of the three (rejects).
-   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal (rejects).
+   * @throws {CapacityError} `TEXT_TOO_LONG` for words above 100,000 characters; `MAILBOX_FULL` while 10,000 events of
+   * the session wait for the journal (rejects).
    * @throws {JournalError} `UNFOLDABLE_ENTRY`: the session could not apply the answer, and the question stays
    * open (rejects).
    * @throws {OffstageError} `SUSPENDED`, or the error that ended the session, if it has left this process before the
@@ -391,7 +393,8 @@ export abstract class BaseSession {
    * Posts a notice that the user hears in the next pause; `urgent` interrupts. Returns its `deliveryId`.
    * @throws {ConfigurationError} `INVALID_NOTICE` for a text without words, and invalid options;
    * `SESSION_NOT_ACTIVE` after the end of the session.
-   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal.
+   * @throws {CapacityError} `TEXT_TOO_LONG` above 100,000 characters; `MAILBOX_FULL` while 10,000 events of the
+   * session wait for the journal.
    */
   notifyBackground(text: string, options?: NoticeOptions): string {
     const { connection } = this.#core.projection;

@@ -74,7 +74,7 @@ function readWav(bytes: Uint8Array): AudioFrame {
 
 const SPOKEN_SIGNS: readonly (readonly [RegExp, string])[] = [
   // [label](address) is read as its label; a bare address is not read letter by letter.
-  [/!?\[([^\]]*)\]\([^)]*\)/g, '$1'],
+  [/!?\[([^[\]]*)\]\([^)[]*\)/g, '$1'],
   [/https?:\/\/\S+/g, ' a link '],
   [/[\u2018\u2019\u201B\u2032]/g, "'"],
   [/[\u201C\u201D\u201F\u2033]/g, '"'],

@@ -277,7 +277,7 @@ function arrivals(
 ): { readonly words: string; readonly atMs: number }[] {
   if (transcript === 'early') return [{ words: text, atMs: durationMs / 2 }];
   if (transcript !== 'prompt' && transcript !== 'duplicated') return [];
-  const words = text.match(/\s*\S+/g) ?? [];
+  const words = text.match(/(?<!\s)\s*\S+/g) ?? [];
   return words.slice(0, -1).map((word, index) => ({
     words: word,
     atMs: (durationMs * (index + 1)) / words.length,

@@ -84,7 +84,7 @@ export class ScriptModel implements TextModel {
 
   /** Writes word by word, as a model that writes does. */
   async *#write(text: string, signal: AbortSignal): AsyncGenerator<TextModelPart> {
-    for (const word of text.match(/\s*\S+\s*/g) ?? [text]) {
+    for (const word of text.match(/(?:^\s+)?\S+\s*/g) ?? [text]) {
       if (signal.aborted) return;
       yield { type: 'text', text: word };
       await this.#sleep(WRITTEN_WORD_MS, signal);
