@@ -17,6 +17,7 @@ import {
   browser,
   closeContext,
   openContext,
+  watchContext,
   workletNode,
   type AudioContextLike,
   type MediaStreamLike,
@@ -25,8 +26,11 @@ import {
 import type { WorkletFrame } from './worklet.ts';
 
 export interface MicrophoneStatus {
-  /** `denied`: by the user or the browser. `missing`: there is none, or it was pulled out. */
-  readonly state: 'off' | 'asking' | 'on' | 'denied' | 'missing';
+  /**
+   * `denied`: by the user or the browser. `missing`: there is none, or it was pulled out. `blocked`: the browser has paused
+   * it, such as during a call; `start` opens it again. `insecure`: the page is neither from `https:` nor from this machine.
+   */
+  readonly state: 'off' | 'asking' | 'on' | 'denied' | 'missing' | 'blocked' | 'insecure';
   readonly isMuted: boolean;
   /** `push`: it is open while it is held. */
   readonly mode: 'open' | 'push';
@@ -113,7 +117,7 @@ export class Microphone {
   async start(options: MicrophoneOptions = {}): Promise<MicrophoneStatus['state']> {
     const { deviceId, mode } = checkOptions('microphone.start(options)', optionChecks, options);
     if (mode) this.#show({ mode });
-    if (this.#device && deviceId === undefined) return 'on';
+    if (this.#status.get().state === 'on' && deviceId === undefined) return 'on';
     const attempt = ++this.#attempt;
     this.#close();
     this.#show({ state: 'asking' });
@@ -179,10 +183,13 @@ export class Microphone {
     this.#device = null;
   }
 
-  async #open(deviceId?: string): Promise<OpenMicrophone | 'denied' | 'missing'> {
+  async #open(deviceId?: string): Promise<OpenMicrophone | 'denied' | 'missing' | 'insecure'> {
+    if (browser.isSecureContext === false) return 'insecure';
     let stream: MediaStreamLike | undefined;
     let context: AudioContextLike | undefined;
+    let unwatch = (): void => undefined;
     const close = (): void => {
+      unwatch();
       for (const track of stream?.getAudioTracks() ?? []) track.stop();
       if (context) closeContext(context);
     };
@@ -219,12 +226,15 @@ export class Microphone {
           this.#close();
           this.#show({ state: 'missing' });
         });
-      const { sampleRate } = context;
-      return {
-        sampleRateHz: sampleRate,
+      const device: OpenMicrophone = {
+        sampleRateHz: context.sampleRate,
         setOpen: (open) => node.port.postMessage({ open }),
         close,
       };
+      unwatch = watchContext(context, (runs) => {
+        if (device === this.#device) this.#show({ state: runs ? 'on' : 'blocked' });
+      });
+      return device;
     } catch (error) {
       close();
       const { name } = error as { readonly name?: unknown };

@@ -7,6 +7,8 @@
 //       played or reported until `start` is called in a handler of one.
 //   SPEAKER-3. A client that comes back takes the voice again only if no other client has taken it.
 //   SPEAKER-4. In silence, speech counts as heard as soon as it has come: its words are on the screen, as those of a text session.
+//   SPEAKER-5. Sound that the browser pauses (`blocked`) gives the voice back, so that what is said waits. Sound that runs
+//       again takes it back, by itself or by `start`.
 
 /* oxlint-disable unicorn/require-post-message-target-origin -- a port of the audio thread has no origin */
 
@@ -16,8 +18,10 @@ import { checkOptions, optional, type OptionChecks } from '../values/plain-check
 import type { VoiceLine } from './line.ts';
 import { Value, type WatchableValue } from './watchable.ts';
 import {
+  browser,
   closeContext,
   openContext,
+  watchContext,
   workletNode,
   type AudioContextLike,
   type WorkletNode,
@@ -25,8 +29,12 @@ import {
 import type { WorkletReport } from './worklet.ts';
 
 export interface SpeakerStatus {
-  /** `blocked`: the browser wants a click or a key press; call `start` in its handler. `silent`: no sound here, or none wanted. */
-  readonly state: 'off' | 'starting' | 'blocked' | 'on' | 'silent';
+  /**
+   * `blocked`: the browser wants a click or a key press, first or after it has paused the sound; call `start` in its
+   * handler. `silent`: no sound here, or none wanted. `insecure`: as `silent`, because the page is neither from `https:` nor
+   * from this machine.
+   */
+  readonly state: 'off' | 'starting' | 'blocked' | 'on' | 'silent' | 'insecure';
 }
 
 export interface SpeakerOptions {
@@ -66,6 +74,11 @@ export class Speaker {
   #isQuiet = false;
   /** Another client has taken the voice. */
   #isElsewhere = false;
+  /** The voice was given back while the sound is paused. */
+  #hasGivenBack = false;
+  get #isPaused(): boolean {
+    return this.#status.get().state === 'blocked';
+  }
   #attempt = 0;
 
   constructor(line: VoiceLine, environment: Environment, workletUrl: () => string | URL) {
@@ -76,7 +89,8 @@ export class Speaker {
     line.onOpen.subscribe(() => {
       this.#items.clear();
       // SPEAKER-3
-      if (this.#output && !this.#isElsewhere) line.notice({ type: 'voice.take' });
+      if (this.#output && !this.#isElsewhere && !this.#isPaused)
+        line.notice({ type: 'voice.take' });
     });
     line.onLost.subscribe(() => this.#output?.clear());
     line.onFrame.subscribe((frame) => this.#received(frame));
@@ -97,7 +111,7 @@ export class Speaker {
     const { silent = false } = checkOptions('speaker.start(options)', optionChecks, options);
     const { state } = this.#status.get();
     if (state === 'starting') return state;
-    if (!this.#output || silent !== this.#isQuiet) {
+    if (!this.#output || silent !== this.#isQuiet || state === 'blocked') {
       const attempt = ++this.#attempt;
       this.#status.set({ state: 'starting' });
       const opened = await this.#open(silent);
@@ -119,6 +133,7 @@ export class Speaker {
       if (attempt !== this.#attempt) return this.#status.get().state;
     }
     this.#isElsewhere = false;
+    this.#hasGivenBack = false;
     this.#line.notice({ type: 'voice.take' });
     return this.#status.get().state;
   }
@@ -133,7 +148,9 @@ export class Speaker {
     this.#line.notice({ type: 'voice.release' });
   }
 
-  async #open(silent: boolean): Promise<'blocked' | { state: 'on' | 'silent'; output: Output }> {
+  async #open(
+    silent: boolean,
+  ): Promise<'blocked' | { state: 'on' | 'silent' | 'insecure'; output: Output }> {
     const context = silent ? null : await this.#openContext();
     // SPEAKER-2
     if (context && !(await this.#isRunning(context))) {
@@ -141,9 +158,20 @@ export class Speaker {
       return 'blocked';
     }
     const output = context && this.#soundOutput(context);
-    return output
-      ? { state: 'on', output }
-      : { state: 'silent', output: silentOutput(this.#environment, this.#report) };
+    if (output) return { state: 'on', output };
+    const state = silent || browser.isSecureContext !== false ? 'silent' : 'insecure';
+    return { state, output: silentOutput(this.#environment, this.#report) };
+  }
+
+  /** SPEAKER-5 */
+  #paused(output: Output, runs: boolean): void {
+    if (output !== this.#output || runs !== this.#isPaused) return;
+    output.clear();
+    this.#status.set({ state: runs ? 'on' : 'blocked' });
+    if (this.#isElsewhere && !this.#hasGivenBack) return;
+    this.#hasGivenBack = !runs;
+    this.#isElsewhere &&= !runs;
+    this.#line.notice({ type: runs ? 'voice.take' : 'voice.release' });
   }
 
   /** Null: this host has no sound. */
@@ -171,11 +199,16 @@ export class Speaker {
       this.#report(data),
     );
     node.connect(context.destination);
-    return {
+    const output: Output = {
       play: (itemId, samples) => node.port.postMessage({ itemId, samples }, [samples.buffer]),
       clear: () => node.port.postMessage({ clear: true }),
-      close: () => closeContext(context),
+      close: () => {
+        unwatch();
+        closeContext(context);
+      },
     };
+    const unwatch = watchContext(context, (runs) => this.#paused(output, runs));
+    return output;
   }
 
   #isRunning(context: AudioContextLike): Promise<boolean> {

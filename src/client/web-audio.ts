@@ -22,6 +22,7 @@ export interface AudioContextLike {
   readonly destination: unknown;
   readonly audioWorklet: { addModule(url: string | URL): Promise<void> };
   createMediaStreamSource(stream: MediaStreamLike): AudioNode;
+  addEventListener(type: 'statechange', listener: () => void): void;
   resume(): Promise<void>;
   close(): Promise<void>;
 }
@@ -41,6 +42,13 @@ export interface MicrophoneDevice {
 }
 
 interface BrowserAudio {
+  /** False on a page from `http:` that is not this machine: its browser gives no microphone, and no audio thread. */
+  readonly isSecureContext?: boolean;
+  readonly document?: {
+    readonly visibilityState: string;
+    addEventListener(type: 'visibilitychange', listener: () => void): void;
+    removeEventListener(type: 'visibilitychange', listener: () => void): void;
+  };
   readonly AudioContext?: new (options?: object) => AudioContextLike;
   readonly AudioWorkletNode?: new (
     context: AudioContextLike,
@@ -85,6 +93,38 @@ export async function openContext(
     await context.close();
     throw error;
   }
+}
+
+/**
+ * Calls back when the browser pauses a running context (a hidden page, a call on iOS), and when it runs again. A paused one
+ * is resumed by itself where the browser allows it, at once or as the page is seen again; elsewhere a gesture is needed.
+ * Returns what ends the watch.
+ */
+export function watchContext(
+  context: AudioContextLike,
+  changed: (runs: boolean) => void,
+): () => void {
+  let runs = true;
+  let isWatched = true;
+  const resume = (): void => {
+    if (!runs && isWatched) context.resume().catch(() => undefined);
+  };
+  const seen = (): void => {
+    if (browser.document?.visibilityState === 'visible') resume();
+  };
+  context.addEventListener('statechange', () => {
+    // `interrupted` in Safari, `suspended` elsewhere.
+    const runsNow = context.state === 'running';
+    if (!isWatched || runsNow === runs) return;
+    runs = runsNow;
+    changed(runs);
+    resume();
+  });
+  browser.document?.addEventListener('visibilitychange', seen);
+  return () => {
+    isWatched = false;
+    browser.document?.removeEventListener('visibilitychange', seen);
+  };
 }
 
 /** Closes a context, also one that is closed already. */

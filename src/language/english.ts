@@ -5,8 +5,8 @@
 
 import type { AnswerLanguage } from './language.ts';
 
-const lines = (text: string): string[] => text.trim().split(/\s*\n\s*/);
-const list = (text: string): string[] => text.trim().split(/\s*,\s*/);
+const lines = (text: string): string[] => text.trim().split(/(?<!\s)\s*\n\s*/);
+const list = (text: string): string[] => text.trim().split(/(?<!\s)\s*,\s*/);
 const words = (text: string): string[] => text.trim().split(/\s+/);
 
 export const english: AnswerLanguage = {

@@ -3,9 +3,9 @@
 
 import { literal, type AnswerLanguage } from './language.ts';
 
-const list = (text: string): string[] => text.trim().split(/\s*,\s*/);
+const list = (text: string): string[] => text.trim().split(/(?<!\s)\s*,\s*/);
 const words = (text: string): string[] => text.trim().split(/\s+/);
-const lines = (text: string): string[] => text.trim().split(/\s*\n\s*/);
+const lines = (text: string): string[] => text.trim().split(/(?<!\s)\s*\n\s*/);
 
 /** As utterances are compared: without accents. */
 const folded = (word: string): string => word.normalize('NFD').replace(/[\u0300-\u036F]/g, '');

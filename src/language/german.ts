@@ -3,9 +3,9 @@
 
 import { literal, type AnswerLanguage } from './language.ts';
 
-const list = (text: string): string[] => text.trim().split(/\s*,\s*/);
+const list = (text: string): string[] => text.trim().split(/(?<!\s)\s*,\s*/);
 const words = (text: string): string[] => text.trim().split(/\s+/);
-const lines = (text: string): string[] => text.trim().split(/\s*\n\s*/);
+const lines = (text: string): string[] => text.trim().split(/(?<!\s)\s*\n\s*/);
 
 const units = words('null eins zwei drei vier fünf sechs sieben acht neun');
 const tens = words('zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig');

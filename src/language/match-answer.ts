@@ -8,6 +8,8 @@
 //   MATCH-ANSWER-2. Nothing is guessed: if two options are about as likely, the result is ambiguous, and a
 //       negation outside the name of an option chooses nothing.
 //   MATCH-ANSWER-3. An approval is never inferred.
+//   MATCH-ANSWER-4. The work is bounded: a text that is longer than `LONGEST_ANSWER_CHARS` is not matched. It is for the
+//       lead agent.
 //   MATCH-APPROVAL-1. An utterance approves only if it consists of the closed list `yes` and nothing else
 //       (except politeness, fillers, asides and an echo of this very action: "yes, cancel it" if the question
 //       was whether to cancel). Similar words are not enough: speech recognition turns "go ahead" into "no
@@ -42,7 +44,7 @@ import {
   startsQuestion,
   requestsIn,
 } from './side-talk.ts';
-import { noNames, verdictOf, type Names } from './verdict.ts';
+import { noNames, verdictOf, verdictsOf, type Names } from './verdict.ts';
 import {
   sameWords,
   tablesOf,
@@ -65,11 +67,19 @@ export interface MatchAnswerOptions {
   readonly language?: string | AnswerLanguage;
 }
 
+/** The longest text that is matched, in UTF-16 code units: more than two minutes of speech. */
+export const LONGEST_ANSWER_CHARS = 2_000;
+
 export function matchAnswer(
   question: AnswerableQuestion,
   utterance: string,
   { language = 'en' }: MatchAnswerOptions = {},
 ): Match {
+  // MATCH-ANSWER-4
+  if (utterance.length > LONGEST_ANSWER_CHARS)
+    return question.kind === 'free_text'
+      ? { kind: 'free_text', text: utterance.trim(), doubt: true }
+      : digression;
   const tables = tablesOf(typeof language === 'string' ? languageFor(language) : language);
   const said = readUtterance(utterance, tables.language);
   const topic = topicOf(question, tables);
@@ -351,8 +361,10 @@ function endOfTurns(words: Words, { phrases }: Tables, no: Phrases): number {
     (phrase) => !no.some((refusal) => sameWords(refusal, phrase)),
   );
   const turns = [...phrases.holds, ...corrections];
-  const ends = words.map((_, start) => start + phraseAt(words, start, turns));
-  return Math.max(0, ...ends.filter((end, start) => end > start));
+  return words.reduce((end, _, start) => {
+    const length = phraseAt(words, start, turns);
+    return length > 0 ? Math.max(end, start + length) : end;
+  }, 0);
 }
 
 /**
@@ -360,14 +372,16 @@ function endOfTurns(words: Words, { phrases }: Tables, no: Phrases): number {
  * send it to Peter").
  */
 function refuses(words: Words, { phrases }: Tables, no: Phrases): boolean {
-  const harmless = phrases.notRefusals.flatMap((phrase) =>
-    findPhrase(words, phrase).map((start) => ({ start, end: start + phrase.length })),
-  );
+  // The end of the harmless phrase that reaches furthest, among those that begin at each word or before it.
+  let reached = 0;
+  const harmless = words.map((_, start) => {
+    const length = phraseAt(words, start, phrases.notRefusals);
+    return (reached = length > 0 ? Math.max(reached, start + length) : reached);
+  });
   // "Yes, if no invoice is among them": a condition refuses nothing.
   const condition = words.findIndex((_, index) => phraseAt(words, index, phrases.conditions) > 0);
   const counts = (start: number, length: number): boolean =>
-    (condition === -1 || start < condition) &&
-    !harmless.some((phrase) => phrase.start <= start && start + length <= phrase.end);
+    (condition === -1 || start < condition) && (harmless[start] ?? 0) < start + length;
   for (const phrase of phrases.refusals)
     if (findPhrase(words, phrase).some((start) => counts(start, phrase.length))) return true;
 
@@ -380,7 +394,7 @@ function refuses(words: Words, { phrases }: Tables, no: Phrases): boolean {
 }
 
 function endsInConsent(words: Words, tables: Tables): boolean {
-  return words.some((_, start) => verdictOf(words.slice(start), tables.phrases, noNames) === 'yes');
+  return verdictsOf(words, tables.phrases, noNames).includes('yes');
 }
 
 /** Returns the first index from `start` on where none of `phrases` stands. */

@@ -98,8 +98,10 @@ function read(asked: Asked, said: Utterance, after: Turn['kind'] | null): Match 
   if (said.words.length === 0) return unclear;
 
   const mentions = mentionsIn(choices, said, tables);
-  const isOutside = (index: number): boolean =>
-    !mentions.some(({ start, end }) => index >= start && index < end);
+  const mentioned = new Set(
+    mentions.flatMap(({ start, end }) => Array.from({ length: end - start }, (_, n) => start + n)),
+  );
+  const isOutside = (index: number): boolean => !mentioned.has(index);
   const has = (phrases: readonly Words[]): boolean =>
     phrases.some((phrase) => findPhrase(said.words, phrase, isOutside).length > 0);
 
@@ -446,6 +448,13 @@ function mentionsIn(
   tables: Tables,
 ): readonly Mention[] {
   const { words, proforms } = said;
+  const content = contentOf(said, tables);
+  const lastSaid = words.findLastIndex(
+    (word, index) => !tables.noise.has(word) && !proforms.has(index),
+  );
+  // A label such as "OK" or "A" is also an ordinary word: it must begin or end the sentence, and be its only content.
+  const isPoint = ({ start, end }: Mention): boolean =>
+    content.every((index) => index >= start && index < end) && (start === 0 || lastSaid < end);
   const isOrdinary = (word: string, _: number, label: Words): boolean =>
     tables.frame.has(word) || tables.noise.has(word) || (label.length === 1 && word.length === 1);
   const all: Mention[] = [];
@@ -454,32 +463,19 @@ function mentionsIn(
     if (label.length === 0) continue;
     for (const start of findPhrase(words, label, (index) => !proforms.has(index))) {
       const mention = { choice, start, end: start + label.length };
-      if (!label.every(isOrdinary) || isPointOf(said, mention, tables)) all.push(mention);
+      if (!label.every(isOrdinary) || isPoint(mention)) all.push(mention);
     }
   }
-  return all.filter(
-    (mention) =>
-      !all.some(
-        (other) =>
-          other.start <= mention.start &&
-          other.end >= mention.end &&
-          other.end - other.start > mention.end - mention.start,
-      ),
-  );
-}
-
-/**
- * A label such as "OK" or "A" is also an ordinary word: it must begin or end the sentence, and be its only
- * content.
- */
-function isPointOf(said: Utterance, { start, end }: Mention, tables: Tables): boolean {
-  const indexes = [...said.words.keys()];
-  const says = (index: number): boolean =>
-    !tables.noise.has(said.words[index] as string) && !said.proforms.has(index);
-  return (
-    indexes.every((index) => (index >= start && index < end) || isSlight(said, tables, index)) &&
-    (start === 0 || !indexes.slice(end).some(says))
-  );
+  // In order: what contains a label is before it.
+  const ordered = all.toSorted((a, b) => a.start - b.start || b.end - a.end);
+  let outer: Mention | undefined;
+  const whole = new Set<Mention>();
+  for (const mention of ordered) {
+    const isSame = outer?.start === mention.start && outer.end === mention.end;
+    if (isSame || mention.end > (outer?.end ?? 0)) whole.add(mention);
+    if (mention.end > (outer?.end ?? 0)) outer = mention;
+  }
+  return all.filter((mention) => whole.has(mention));
 }
 
 function byMention(sentence: Sentence): Match | null {

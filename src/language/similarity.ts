@@ -69,17 +69,32 @@ function at(row: readonly number[], column: number): number {
 
 /**
  * Returns how much a text is like a part of another, 0 to 1; 0 if one of them is empty. Both are words with one blank
- * between them. `sizes`: how many words the part may have.
+ * between them, and a part is whole words. The work is the product of both lengths (Sellers' algorithm).
  */
-export function closestPart(text: string, of: string, sizes: readonly number[]): number {
+export function closestPart(text: string, of: string): number {
   if (text === '' || of === '') return 0;
-  const words = of.split(' ');
-  let closest = 0;
-  for (const size of sizes)
-    for (let start = 0; size > 0 && start < words.length; start += 1) {
-      const part = words.slice(start, start + size).join(' ');
-      const longer = Math.max(part.length, text.length);
-      closest = Math.max(closest, 1 - editDistance(part, text) / longer);
+  const isBreak = (place: number): boolean =>
+    place === 0 || place === of.length || of[place] === ' ' || of[place - 1] === ' ';
+  // For each place in `of`: the least cost of the text so far as a part that ends there, and where the part begins.
+  let costs = Array.from({ length: of.length + 1 }, (_, place) => (isBreak(place) ? 0 : Infinity));
+  let begins = costs.map((_, place) => place);
+  for (let row = 1; row <= text.length; row += 1) {
+    const [above, from] = [costs, begins];
+    costs = [at(above, 0) + 1];
+    begins = [0];
+    for (let place = 1; place <= of.length; place += 1) {
+      const replaced = at(above, place - 1) + Number(text[row - 1] !== of[place - 1]);
+      const inserted = at(above, place) + 1;
+      const deleted = at(costs, place - 1) + 1;
+      const cost = Math.min(replaced, inserted, deleted);
+      costs.push(cost);
+      const begin =
+        cost === replaced ? from[place - 1] : cost === inserted ? from[place] : begins[place - 1];
+      begins.push(begin ?? 0);
     }
-  return closest;
+  }
+  const likeness = costs.map((cost, place) =>
+    isBreak(place) ? 1 - cost / Math.max(text.length, place - (begins[place] ?? 0)) : 0,
+  );
+  return likeness.reduce((closest, one) => Math.max(closest, one), 0);
 }

@@ -59,11 +59,12 @@ export function wordsOf(text: string, language: AnswerLanguage): readonly string
 
 export function readUtterance(text: string, language: AnswerLanguage): Utterance {
   const { spoken, breaks: spokenBreaks } = spokenWords(text, language);
+  const standing = proformsIn(spoken, language);
   const words: string[] = [];
   const proforms = new Set<number>();
   const breaks = new Set<number>();
   for (let index = 0; index < spoken.length;) {
-    if (isProform(spoken, index, language)) proforms.add(words.length);
+    if (standing.has(index)) proforms.add(words.length);
     const cardinal = readCardinal(spoken, index, language);
     words.push(cardinal ? String(cardinal.value) : canonical(spoken[index] as string, language));
     index = cardinal ? cardinal.end : index + 1;
@@ -173,21 +174,47 @@ function readCardinal(
   }
 }
 
+interface ProformTables {
+  readonly proforms: ReadonlySet<string>;
+  readonly noise: ReadonlySet<string>;
+  readonly leads: ReadonlySet<string>;
+  readonly frame: ReadonlySet<string>;
+}
+
+const proformTables = new WeakMap<AnswerLanguage, ProformTables>();
+
+function proformTablesOf(language: AnswerLanguage): ProformTables {
+  let tables = proformTables.get(language);
+  if (!tables) {
+    const { proforms, numberLeads, leadIns, hesitations, polite, frame, consent } = language;
+    const phrases = [...leadIns, ...hesitations, ...polite].flatMap((phrase) => phrase.split(' '));
+    tables = {
+      proforms: new Set(proforms),
+      noise: new Set([...phrases, ...consent.yes]),
+      leads: new Set(numberLeads),
+      frame: new Set(frame),
+    };
+    proformTables.set(language, tables);
+  }
+  return tables;
+}
+
 /**
- * Tells whether a word stands for a noun: `one` in "the premium one", but not in "one", "option one" or "the
- * one ticket".
+ * Returns the indexes of the words that stand for a noun: `one` in "the premium one", but not in "one", "option one" or
+ * "the one ticket".
  */
-function isProform(spoken: readonly string[], index: number, language: AnswerLanguage): boolean {
-  const { proforms, numberLeads, leadIns, hesitations, polite, frame, consent } = language;
-  if (!proforms.includes(spoken[index] as string)) return false;
-  const phrases = [...leadIns, ...hesitations, ...polite].flatMap((phrase) => phrase.split(' '));
-  const noise = new Set([...phrases, ...consent.yes]);
-  const isNoise = (word: string): boolean => noise.has(word);
-  const before = spoken.slice(0, index).filter((word) => !isNoise(word));
-  const previous = before.at(-1);
-  if (previous === undefined || numberLeads.includes(previous)) return false;
-  const next = spoken[index + 1];
-  return next === undefined || isNoise(next) || frame.includes(next);
+function proformsIn(spoken: readonly string[], language: AnswerLanguage): ReadonlySet<number> {
+  const { proforms, noise, leads, frame } = proformTablesOf(language);
+  const found = new Set<number>();
+  let previous: string | undefined;
+  for (const [index, word] of spoken.entries()) {
+    const next = spoken[index + 1];
+    const isEnd = next === undefined || noise.has(next) || frame.has(next);
+    if (proforms.has(word) && previous !== undefined && !leads.has(previous) && isEnd)
+      found.add(index);
+    if (!noise.has(word)) previous = word;
+  }
+  return found;
 }
 
 function canonical(word: string, { ordinals, ordinalSuffixes }: AnswerLanguage): string {

@@ -113,6 +113,13 @@ const sessions: Readonly<
   closed: ['bad', 'The session is over'],
 };
 
+/** The reasons for which a server does not serve a client at all. */
+const refusals: Readonly<Record<string, (typeof sessions)['created']>> = {
+  UNAUTHORIZED: ['bad', 'Not admitted'],
+  HOST_REFUSED: ['bad', 'The server is not served under this name'],
+  ORIGIN_REFUSED: ['bad', 'The server does not serve this page'],
+};
+
 function standingOf(
   { state, reason }: ClientStatus,
   connection: SessionState['connection'],
@@ -121,7 +128,6 @@ function standingOf(
 ): (typeof sessions)['created'] {
   if (state === 'connecting') return ['busy', 'Connecting'];
   if (state === 'waiting') return ['bad', `No connection, next try in ${seconds} s`];
-  if (state === 'closed')
-    return reason?.code === 'UNAUTHORIZED' ? ['bad', 'Not admitted'] : sessions.closed;
+  if (state === 'closed') return refusals[reason?.code ?? ''] ?? sessions.closed;
   return isElsewhere ? ['busy', 'The voice is in another tab'] : sessions[connection];
 }

@@ -38,6 +38,7 @@ export function TalkButton({
 }: TalkButtonProps): ReactElement {
   const { microphone } = client;
   const { state, mode, isMuted, isOpen } = useMicrophone(client);
+  const isPaused = useSpeaker(client).state === 'blocked';
   const button = useRef<PageElement>(null);
   // Fifty times a second: past the renderer, straight to the style.
   useEffect(() => {
@@ -49,7 +50,7 @@ export function TalkButton({
     );
     return () => levels.unsubscribe();
   }, [microphone]);
-  const isOn = state === 'on';
+  const isOn = state === 'on' && !isPaused;
   const isPushed = isOn && mode === 'push';
   const label = !isOn
     ? (labels.start ?? 'Turn the microphone on')
@@ -62,7 +63,10 @@ export function TalkButton({
     if (isOn) {
       if (!isPushed) toggleMute(client);
     } else if (onStart) onStart();
-    else void microphone.start();
+    else {
+      if (isPaused) void client.speaker.start();
+      void microphone.start();
+    }
   };
   const hold = (event: { preventDefault(): void }): void => {
     if (!isPushed) return;
@@ -202,6 +206,10 @@ function hintOf(
   speaker: string,
 ): string | null {
   if (state !== 'open') return 'Waiting for the connection.';
+  if (speaker === 'blocked' || microphone === 'blocked')
+    return 'The browser has paused the sound. Press the microphone to go on.';
+  if (speaker === 'insecure' || microphone === 'insecure')
+    return 'This page has no voice, because its address is not https. Type instead.';
   if (!ownsVoice && speaker !== 'off')
     return 'You are heard in another tab; typing works here too.';
   if (microphone === 'asking') return 'The browser asks whether this page may listen.';

@@ -1,16 +1,20 @@
 // The clients that are connected to the sessions of a server, over a WebSocket or a stream: a request becomes an identity, or
 // a refusal, and a client is found by the name that it has over all its connections.
 //
-// Owns:     the clients, the streams by their names.
+// Owns:     the clients, the streams by their names, what each user may have and do over all connections.
 // Does not: accept sockets (serve.ts does in Node.js, `offstage/cloudflare` in a Durable Object), or find the session
 //           of a client (they do).
 //
 // Invariants
 //   SERVE-1. No client is served under a foreign Host or Origin, or without an identity of `authorize`.
 //   SERVE-2. Nothing that a client sends throws out of a handler, or ends the process.
+//   SERVE-4. The places and rates of a user count from the connection on, before any frame, and over all sessions. A rate
+//            is remembered until it is full again: nobody gets a new one by connecting again.
 
 import { bearerToken, offeredProtocols, protocolToken } from '../adapters/listen/access.ts';
 import {
+  foreignOf,
+  foreignReporter,
   readText,
   refusal,
   webHandlers,
@@ -19,12 +23,13 @@ import {
 } from '../adapters/listen/web-requests.ts';
 import {
   PROTOCOL_VERSION,
+  readClientFrame,
   readPostedFrames,
   SUBPROTOCOL,
   TOKEN_PREFIX,
   valueOfJson,
   type HelloFrame,
-  type Position,
+  type ServerFrame,
 } from '../client/protocol.ts';
 import { CapacityError } from '../values/errors.ts';
 import {
@@ -33,10 +38,14 @@ import {
   type CheckedServe,
   type ServedIdentity,
 } from './options.ts';
-import { ServedClient, type Channel, type ClientOwner } from './served-client.ts';
+import { ServedClient, type Channel, type ClientOwner, type UserRates } from './served-client.ts';
 import { openStream } from './stream-channel.ts';
+import { TokenBucket } from './token-bucket.ts';
 
 const MAX_TOKEN_CHARS = 8_192;
+const RETRY_AFTER_S = '5';
+
+type Bye = Extract<ServerFrame, { type: 'bye' }>;
 
 /** The first and last frame to a client without an identity. A page is not told the status of an upgrade that fails. */
 export const unauthorized = {
@@ -44,7 +53,14 @@ export const unauthorized = {
   code: 'UNAUTHORIZED',
   message: 'The server does not know this client',
   retry: false,
-} as const;
+} as const satisfies Bye;
+
+/** What the server keeps of a user. */
+interface User extends UserRates {
+  readonly clients: Set<ServedClient>;
+  /** Keeps it longer: its user is here again. */
+  stay: () => void;
+}
 
 /** The server that they are connected to. */
 export interface ConnectedClientsOptions {
@@ -57,7 +73,7 @@ export interface ConnectedClientsOptions {
 /** The decision on an upgrade. `expel`: the open socket says so. */
 export type Admission =
   | { readonly type: 'open'; readonly identity: ServedIdentity }
-  | { readonly type: 'expel' }
+  | { readonly type: 'expel'; readonly bye: Bye }
   | { readonly type: 'refuse'; readonly status: number; readonly message: string };
 
 export class ConnectedClients implements ClientOwner {
@@ -69,6 +85,8 @@ export class ConnectedClients implements ClientOwner {
   readonly #server: ConnectedClientsOptions;
   /** The clients of streams, by their name: the receivers of POSTs. */
   readonly #streams = new Map<string, ServedClient>();
+  readonly #users = new Map<string, User>();
+  readonly #reportForeign;
   #isClosed = false;
 
   constructor(options: CheckedServe, server: ConnectedClientsOptions) {
@@ -76,6 +94,7 @@ export class ConnectedClients implements ClientOwner {
     this.#server = server;
     this.environment = options.environment;
     this.limits = options.limits;
+    this.#reportForeign = foreignReporter(options.onError);
     this.web = webHandlers({
       name: server.name,
       path: options.path,
@@ -88,6 +107,14 @@ export class ConnectedClients implements ClientOwner {
     });
   }
 
+  /** Refuses an upgrade under a foreign Host or Origin; null: neither is. A page gets the reason from an open socket only. */
+  foreign(host: string, origin: string | null): Admission | null {
+    const foreign = foreignOf({ host, origin }, this.#server.reachable);
+    if (!foreign) return null;
+    this.#reportForeign(foreign, `${this.#server.name}: upgrade`);
+    return { type: 'expel', bye: { type: 'bye', ...foreign, retry: false } };
+  }
+
   /** Decides on an upgrade whose Host and Origin are served. */
   async admit(headers: Headers, url: URL): Promise<Admission> {
     const offered = { 'sec-websocket-protocol': headers.get('sec-websocket-protocol') ?? '' };
@@ -96,13 +123,56 @@ export class ConnectedClients implements ClientOwner {
     if (this.#isClosed) return refuse(503, 'The server is closing');
     const carried = tokenOf(protocolToken(offered, TOKEN_PREFIX));
     const identity = await this.#identify(headers, url, 'websocket', carried);
-    return identity ? { type: 'open', identity } : { type: 'expel' };
+    if (!identity) return { type: 'expel', bye: unauthorized };
+    // SERVE-4
+    return this.#isFull(identity)
+      ? { type: 'expel', bye: { ...this.#tooMany(), type: 'bye', retry: true } }
+      : { type: 'open', identity };
   }
 
   opened(channel: Channel, identity: ServedIdentity): ServedClient {
+    const isFull = this.#isFull(identity);
     const client = new ServedClient(channel, identity, this);
     this.clients.add(client);
+    this.#userOf(identity.user).clients.add(client);
+    if (isFull) {
+      // Others of this user were let in at the same time.
+      const { code, message } = this.#tooMany();
+      client.bye(code, message, { retry: true });
+    }
     return client;
+  }
+
+  ratesOf(user: string): UserRates {
+    return this.#userOf(user);
+  }
+
+  #isFull({ user }: ServedIdentity): boolean {
+    return this.#userOf(user).clients.size >= this.limits.clientsPerUser;
+  }
+
+  #tooMany(): { readonly code: string; readonly message: string } {
+    const message = `Expected at most ${this.limits.clientsPerUser} connections of one user`;
+    return { code: 'TOO_MANY_CLIENTS', message };
+  }
+
+  #userOf(name: string): User {
+    const { environment, limits } = this;
+    const known = this.#users.get(name);
+    const user = known ?? {
+      clients: new Set(),
+      messages: new TokenBucket(environment.clock, limits.messages),
+      welcomes: new TokenBucket(environment.clock, limits.welcomes),
+      stay: () => undefined,
+    };
+    user.stay();
+    this.#users.set(name, user);
+    const fullAfterMs = Math.max(user.messages.fillMs, user.welcomes.fillMs);
+    const forget = (): void => {
+      if (user.clients.size === 0) this.#users.delete(name);
+    };
+    user.stay = environment.scheduler.schedule(forget, fullAfterMs, { isBackground: true });
+    return user;
   }
 
   /** Sends everybody away, who may connect again. */
@@ -124,8 +194,11 @@ export class ConnectedClients implements ClientOwner {
 
   gone(client: ServedClient): void {
     this.clients.delete(client);
+    this.#userOf(client.identity.user).clients.delete(client);
     const { clientId } = client;
-    if (clientId !== null && this.#streams.get(clientId) === client) this.#streams.delete(clientId);
+    if (clientId === null) return;
+    const key = streamKey(client.identity, clientId);
+    if (this.#streams.get(key) === client) this.#streams.delete(key);
   }
 
   cutOff({ identity }: ServedClient, code: string, message: string): void {
@@ -154,28 +227,52 @@ export class ConnectedClients implements ClientOwner {
   async #answer(request: Request, url: URL): Promise<Response> {
     if (this.#isClosed) return refusal(503, 'The server is closing');
     const identity = await this.#identify(request.headers, url, 'stream');
-    if (!identity) return refusal(401, unauthorized.message);
+    if (!identity) return refusal(401, unauthorized.message, {}, unauthorized.code);
     return request.method === 'GET'
       ? this.#stream(request, url, identity)
       : this.#posted(request, identity);
   }
 
   #stream(request: Request, url: URL, identity: ServedIdentity): Response {
+    const after = afterOf(url.searchParams);
+    const hello = readClientFrame({
+      type: 'hello',
+      v: Number(url.searchParams.get('v')),
+      client: url.searchParams.get('client'),
+      ...(after && { after }),
+    });
+    if (typeof hello === 'string')
+      return refusal(400, `Expected a query with a \`hello\`: ${hello}`);
+    if (hello.type !== 'hello') return refusal(400, 'Expected a query with a `hello`');
     if (this.clients.size >= this.limits.clients)
-      return refusal(503, `At most ${this.limits.clients} clients are served at once`);
+      return refusal(
+        503,
+        `At most ${this.limits.clients} clients are served at once`,
+        { 'retry-after': RETRY_AFTER_S },
+        'TOO_MANY_CLIENTS',
+      );
+    if (this.#isFull(identity)) {
+      const { code, message } = this.#tooMany();
+      return refusal(429, message, { 'retry-after': RETRY_AFTER_S }, code);
+    }
+    this.#endOldestStream(identity);
     const { response, channel, whenClosed } = openStream(this.limits.maxUnsentBytes);
     const client = this.opened(channel, identity);
     whenClosed(() => client.left());
     request.signal.addEventListener('abort', () => client.left(), { once: true });
-    const name = url.searchParams.get('client');
-    client.receivedFrame({
-      type: 'hello',
-      v: Number(url.searchParams.get('v')),
-      client: name ?? '',
-      ...afterOf(url.searchParams),
-    });
-    if (name && !client.isGone) this.#streams.set(name, client);
+    client.receivedFrame(hello);
+    if (!client.isGone) this.#streams.set(streamKey(identity, hello.client), client);
     return response;
+  }
+
+  /** Makes room for one more stream of a user: a browser has few connections, and needs one for its page. */
+  #endOldestStream({ user }: ServedIdentity): void {
+    const streams = [...this.#userOf(user).clients].filter(
+      ({ channel }) => channel.kind === 'stream',
+    );
+    if (streams.length < this.limits.streamsPerUser) return;
+    const message = `Expected at most ${this.limits.streamsPerUser} streams of one user: another page has opened one`;
+    streams[0]?.bye('TOO_MANY_STREAMS', message, { retry: true });
   }
 
   async #posted(request: Request, identity: ServedIdentity): Promise<Response> {
@@ -185,13 +282,16 @@ export class ConnectedClients implements ClientOwner {
     if (text === null) return refusal(413, `Expected at most ${this.limits.maxMessageBytes} bytes`);
     const posted = readPostedFrames(valueOfJson(text));
     if (typeof posted === 'string') return refusal(400, `Expected frames: ${posted}`);
-    const client = this.#streams.get(posted.client);
-    const isOwn =
-      client?.identity.user === identity.user && client.identity.sessionId === identity.sessionId;
-    if (!client || !isOwn) return refusal(409, 'Expected an open stream of this client');
+    const client = this.#streams.get(streamKey(identity, posted.client));
+    if (!client) return refusal(409, 'Expected an open stream of this client', {}, 'STREAM_CLOSED');
     for (const frame of posted.frames) client.receivedFrame(frame);
     return new Response(null, { status: 202 });
   }
+}
+
+/** A client takes no stream of another user, or of another session, by its name. */
+function streamKey({ user, sessionId }: ServedIdentity, client: string): string {
+  return JSON.stringify([user, sessionId, client]);
 }
 
 function refuse(status: number, message: string): Admission {
@@ -205,10 +305,7 @@ function tokenOf(encoded: string | null): string | null {
   return token === '' ? null : token;
 }
 
-function afterOf(query: URLSearchParams): { readonly after?: Position } {
-  const epoch = query.get('epoch');
-  const seq = Number(query.get('seq') ?? Number.NaN);
-  return epoch !== null && epoch !== '' && Number.isSafeInteger(seq) && seq >= 0
-    ? { after: { epoch, seq } }
-    : {};
+function afterOf(query: URLSearchParams): object | null {
+  const [epoch, seq] = [query.get('epoch'), query.get('seq')];
+  return epoch === null && seq === null ? null : { epoch, seq: Number(seq ?? Number.NaN) };
 }

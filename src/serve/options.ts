@@ -59,12 +59,26 @@ export interface AuthorizeRequest {
 export interface ServeLimits {
   /** Clients at once. @defaultValue 2000 */
   readonly clients: number;
-  /** Clients at once of one `user` in one session. @defaultValue 20 */
+  /**
+   * Clients at once of one `user`, in all sessions of this server and from the connection on; another one is sent away
+   * (`TOO_MANY_CLIENTS`, 429). An app that gives many people one name raises it. @defaultValue 20
+   */
   readonly clientsPerUser: number;
+  /**
+   * Streams at once of one `user`; another one ends the oldest (`TOO_MANY_STREAMS`), which may come again. A browser opens
+   * at most six connections to a server over HTTP/1.1, streams included: behind HTTP/2 raise it to `clientsPerUser`.
+   * @defaultValue 5
+   */
+  readonly streamsPerUser: number;
   /** The bytes of one frame of a client, or of one POST. @defaultValue 65_536 */
   readonly maxMessageBytes: number;
-  /** The frames of one client. @defaultValue { burst: 150, perSecond: 30 } */
+  /** The frames of one user, from all clients. @defaultValue { burst: 150, perSecond: 30 } */
   readonly messages: ServeRate;
+  /**
+   * The times that clients of one user are sent the state, or what they missed: after `hello` and `resync`. A client that
+   * asks for more is sent away, and comes again (`RATE_LIMITED`). @defaultValue { burst: 40, perSecond: 1 }
+   */
+  readonly welcomes: ServeRate;
   /** The refused frames of one client; then it is cut off. @defaultValue { burst: 20, perSecond: 0.2 } */
   readonly mistakes: ServeRate;
   /** The seconds of sound of one client, which keeps 10 s over a lost connection. @defaultValue { burst: 12, perSecond: 1.25 } */
@@ -133,8 +147,10 @@ export interface ServeOptions<S extends ServedSession = ServedSession> {
 export const defaultServeLimits: ServeLimits = {
   clients: 2_000,
   clientsPerUser: 20,
+  streamsPerUser: 5,
   maxMessageBytes: 65_536,
   messages: { burst: 150, perSecond: 30 },
+  welcomes: { burst: 40, perSecond: 1 },
   mistakes: { burst: 20, perSecond: 0.2 },
   soundSeconds: { burst: 12, perSecond: 1.25 },
   maxUnsentBytes: 1_048_576,
@@ -193,8 +209,10 @@ const rate = z.strictObject({ burst: z.number().positive(), perSecond: z.number(
 const limitsSchema = z.strictObject({
   clients: count.optional(),
   clientsPerUser: count.optional(),
+  streamsPerUser: count.optional(),
   maxMessageBytes: z.int().min(1_024).optional(),
   messages: rate.optional(),
+  welcomes: rate.optional(),
   mistakes: rate.optional(),
   soundSeconds: rate.optional(),
   maxUnsentBytes: count.optional(),

@@ -18,16 +18,11 @@ import type { WebSocket } from 'ws';
 import { targetOf } from '../adapters/listen/access.ts';
 import type { ScopeHolder, ScopeInUse } from '../actors/ports/journal-error.ts';
 import { createGuard, type Guard, type Verdict, type Visit } from '../adapters/listen/guard.ts';
-import {
-  isServedHost,
-  isServedOrigin,
-  urlOf,
-  webHeaders,
-} from '../adapters/listen/web-requests.ts';
+import { urlOf, webHeaders } from '../adapters/listen/web-requests.ts';
 import { SUBPROTOCOL, type HelloFrame } from '../client/protocol.ts';
 import { codeOf, ConfigurationError, messageOf } from '../values/errors.ts';
 import { shown } from '../values/plain-checks.ts';
-import { ConnectedClients, unauthorized } from './connected-clients.ts';
+import { ConnectedClients } from './connected-clients.ts';
 import {
   checkedServe,
   type CheckedServe,
@@ -78,6 +73,8 @@ class Server implements OffstageServer {
   readonly #guard: Promise<Guard>;
   readonly #connected: ConnectedClients;
   readonly #hubs = new Map<string, Promise<SessionHub>>();
+  /** The hubs of sessions of the pool, and when the pool has the session back. */
+  readonly #uses = new Map<SessionHub, Promise<void>>();
   #closed: Promise<void> | null = null;
 
   constructor(options: CheckedServe & ServeOptions) {
@@ -87,8 +84,9 @@ class Server implements OffstageServer {
       name: 'serve',
       environment,
       maxClients: limits.clients,
-      isHost: (host) => isServedHost(host, options),
-      isOrigin: (origin) => isServedOrigin(origin, options),
+      // The verdict refuses them, by an open socket: a page learns why.
+      isHost: () => true,
+      isOrigin: () => true,
       onError: (error) => options.onError(error, 'serve: upgrade'),
       webSocket: {
         maxMessageBytes: limits.maxMessageBytes,
@@ -136,16 +134,20 @@ class Server implements OffstageServer {
 
   // Who may connect
 
-  async #verdict({ request }: Visit): Promise<Verdict> {
-    const admission = await this.#connected.admit(webHeaders(request.headers), urlOf(request));
+  async #verdict({ request, target }: Visit): Promise<Verdict> {
+    const { host = '', origin = null } = request.headers;
+    const admission =
+      this.#connected.foreign(host, origin) ??
+      this.#connected.foreign(target.authority ?? host, origin) ??
+      (await this.#connected.admit(webHeaders(request.headers), urlOf(request)));
     if (admission.type === 'refuse') return { type: 'refuse', refusal: admission };
     if (admission.type === 'open')
       return { type: 'open', open: (socket) => this.#opened(socket, admission.identity) };
     return {
       type: 'expel',
       tell: (socket) => {
-        socket.send(JSON.stringify(unauthorized));
-        socket.close(1008, unauthorized.code);
+        socket.send(JSON.stringify(admission.bye));
+        socket.close(1008, admission.bye.code);
       },
     };
   }
@@ -166,6 +168,10 @@ class Server implements OffstageServer {
       .catch((error: unknown) => {
         if (codeOf(error) === 'SESSION_CLOSED')
           return client.bye('SESSION_ENDED', 'The session has ended');
+        if (codeOf(error) === 'POOL_FULL') {
+          this.#options.onError(error, `serve: opening ${client.identity.sessionId}`);
+          return client.bye('OVERLOADED', 'The server has no room at present', { retry: true });
+        }
         // A deploy: the client finds another process.
         if (LEAVING.has(codeOf(error)))
           return client.bye('SERVER_CLOSING', 'The server is closing', { retry: true });
@@ -231,7 +237,7 @@ class Server implements OffstageServer {
   }
 
   async #opening(sessionId: string): Promise<SessionHub> {
-    const { pool, session: find } = this.#options;
+    const { session: find } = this.#options;
     const { promise: over, resolve: end } = Promise.withResolvers<void>();
     const opened = async (session: ServedSession): Promise<SessionHub> => {
       const hub = new SessionHub(session, this.#options, {
@@ -254,21 +260,44 @@ class Server implements OffstageServer {
       throw new ConfigurationError('SESSION_UNKNOWN', `There is no session "${sessionId}"`);
     }
     return new Promise((resolve, reject) => {
-      // The pool keeps the session awake until the hub ends.
-      void pool
-        ?.use(sessionId, async (session, draining) => {
-          const hub = await opened(session);
-          resolve(hub);
-          // Before a deploy: the clients see the end of what is under way, and connect again to another process.
-          const leave = (): void => void hub.quiet().then(() => closing(hub));
-          if (draining.aborted) leave();
-          else draining.addEventListener('abort', leave);
-          await over;
-          // The signal lives as long as the pool: a listener that stays keeps the hub and its session.
-          draining.removeEventListener('abort', leave);
-        })
-        .catch(reject);
+      void this.#use(sessionId, async (session, draining, leaves) => {
+        const hub = await opened(session);
+        this.#uses.set(hub, leaves);
+        resolve(hub);
+        // Before a deploy: the clients see the end of what is under way, and connect again to another process.
+        const leave = (): void => void hub.quiet().then(() => closing(hub));
+        if (draining.aborted) leave();
+        else draining.addEventListener('abort', leave);
+        await over;
+        this.#uses.delete(hub);
+        // The signal lives as long as the pool: a listener that stays keeps the hub and its session.
+        draining.removeEventListener('abort', leave);
+      }).catch(reject);
     });
+  }
+
+  /** Uses a session of the pool, which keeps it awake until the hub ends. Where it has no room, hubs without clients end. */
+  async #use(
+    sessionId: string,
+    use: (session: ServedSession, draining: AbortSignal, leaves: Promise<void>) => Promise<void>,
+  ): Promise<void> {
+    for (;;) {
+      const { promise: leaves, resolve: left } = Promise.withResolvers<void>();
+      try {
+        await this.#options.pool?.use(sessionId, (session, draining) =>
+          use(session, draining, leaves),
+        );
+        return;
+      } catch (error) {
+        const unused = [...this.#uses].find(([hub]) => hub.isUnused);
+        if (codeOf(error) !== 'POOL_FULL' || !unused) throw error;
+        const [hub, whenLeft] = unused;
+        hub.close('IDLE', 'Nobody is connected', true);
+        await whenLeft;
+      } finally {
+        left();
+      }
+    }
   }
 
   async #close(): Promise<void> {

@@ -1,7 +1,7 @@
 // One client of a served session: checks what comes in, bounds what goes out. Frames that mean something to the
 // session go to its hub.
 //
-// Owns:     the rates of one client, its unsent bytes, the packets of sound, its end.
+// Owns:     the rates of one client, its unsent bytes, the packets of sound, its end. Its user's rates are shared.
 // Does not: know the socket (a channel does), or execute a command (session-hub.ts).
 //
 // Invariants
@@ -60,10 +60,18 @@ export interface ClientHub {
   left(client: ServedClient): void;
 }
 
+/** The rates of one user, over all connections. */
+export interface UserRates {
+  readonly messages: TokenBucket;
+  readonly welcomes: TokenBucket;
+}
+
 /** The server, as its clients see it. */
 export interface ClientOwner {
   readonly environment: Environment;
   readonly limits: ServeLimits;
+  /** The rates that all clients of a user share. */
+  ratesOf(user: string): UserRates;
   /** Called with the first frame of a client. */
   greeted(client: ServedClient, hello: HelloFrame): void;
   gone(client: ServedClient): void;
@@ -86,7 +94,7 @@ export class ServedClient {
   /** The name of the client over all its connections; null until its `hello`. */
   clientId: string | null = null;
   readonly #owner: ClientOwner;
-  readonly #messages: TokenBucket;
+  readonly #rates: UserRates;
   readonly #mistakes: TokenBucket;
   readonly #soundSeconds: TokenBucket;
   readonly #refs = new Map<string, number>();
@@ -103,7 +111,7 @@ export class ServedClient {
     this.identity = identity;
     this.#owner = owner;
     const { environment, limits } = owner;
-    this.#messages = new TokenBucket(environment.clock, limits.messages);
+    this.#rates = owner.ratesOf(identity.user);
     this.#mistakes = new TokenBucket(environment.clock, limits.mistakes);
     this.#soundSeconds = new TokenBucket(environment.clock, limits.soundSeconds);
     this.#cancelDeadline = environment.scheduler.schedule(
@@ -123,6 +131,15 @@ export class ServedClient {
   /** Whether it has been greeted, and waits for its session. */
   get isWaiting(): boolean {
     return this.clientId !== null && this.#hub === null && !this.#isGone;
+  }
+
+  /** Whether it may be sent the state once more; one that asks too often is sent away. */
+  takesWelcome(): boolean {
+    if (this.#rates.welcomes.take()) return true;
+    const { burst, perSecond } = this.#owner.limits.welcomes;
+    const message = `Expected the state to be asked for at most ${perSecond} times a second, ${burst} at once`;
+    this.bye('RATE_LIMITED', message, { retry: true });
+    return false;
   }
 
   /** The connection of a greeted client has outlived the memory of its server. */
@@ -163,7 +180,7 @@ export class ServedClient {
     }
     if (this.clientId === null)
       return this.cutOff('NO_HELLO', 'Expected `hello` as the first frame');
-    if (!this.#messages.take()) {
+    if (!this.#rates.messages.take()) {
       const { burst, perSecond } = this.#owner.limits.messages;
       const message = `Expected at most ${perSecond} frames a second, ${burst} at once`;
       if ('id' in frame)

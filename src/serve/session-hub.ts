@@ -53,7 +53,6 @@ const MAX_RECEIPTS = 256;
 /** The state of a client that outlives its connections. */
 interface Visitor {
   readonly memory: string;
-  readonly user: string;
   /** The receipts by the id of their command; null: not yet there. */
   readonly receipts: Map<number, ServerFrame | null>;
   client: ServedClient | null;
@@ -124,6 +123,11 @@ export class SessionHub implements ClientHub {
     return this.#over !== null;
   }
 
+  /** Whether no client is connected: it is kept for those that come back. */
+  get isUnused(): boolean {
+    return this.#clients.size === 0;
+  }
+
   get hasVoice(): boolean {
     return this.#session.audioOut !== undefined;
   }
@@ -134,25 +138,15 @@ export class SessionHub implements ClientHub {
   }
 
   add(client: ServedClient, hello: HelloFrame): void {
-    const { limits } = this.#options;
-    const { user } = client.identity;
     if (this.#over) return farewell(client, this.#over);
-    const own = [...this.#clients].filter(({ identity }) => identity.user === user);
-    if (own.length >= limits.clientsPerUser)
-      return client.bye(
-        'TOO_MANY_CLIENTS',
-        `Expected at most ${limits.clientsPerUser} connections of one user`,
-        { retry: true },
-      );
-    const known = this.#visitors.get(hello.client);
-    if (known && known.user !== user)
-      return client.bye('CLIENT_IN_USE', 'Expected a name of its own for each client');
+    if (!client.takesWelcome()) return;
+    const name = nameOf(client);
+    const known = this.#visitors.get(name);
     // A connection that is lost at the client may look open here.
     known?.client?.bye('REPLACED', 'The client has connected again');
     known?.forget();
     const memory = this.#options.environment.ids.next('m');
     const visitor: Visitor = known ?? {
-      user,
       memory,
       receipts: new Map(),
       client: null,
@@ -160,7 +154,7 @@ export class SessionHub implements ClientHub {
     };
     visitor.client = client;
     visitor.forget = ignore;
-    this.#visitors.set(hello.client, visitor);
+    this.#visitors.set(name, visitor);
     this.#cancelLinger();
     this.#flush();
     this.#clients.add(client);
@@ -173,7 +167,7 @@ export class SessionHub implements ClientHub {
   }
 
   command(client: ServedClient, frame: CommandFrame): void {
-    const visitor = this.#visitors.get(client.clientId ?? '');
+    const visitor = this.#visitors.get(nameOf(client));
     if (!visitor) return;
     const earlier = visitor.receipts.get(frame.id);
     // SESSION-HUB-3
@@ -208,6 +202,7 @@ export class SessionHub implements ClientHub {
   notice(client: ServedClient, frame: NoticeFrame): void {
     switch (frame.type) {
       case 'resync':
+        if (!client.takesWelcome()) return;
         this.#flush();
         return this.#welcome(client);
       case 'voice.take':
@@ -233,11 +228,11 @@ export class SessionHub implements ClientHub {
     this.#clients.delete(client);
     this.#listening.get(client)?.();
     this.#listening.delete(client);
-    const visitor = this.#visitors.get(client.clientId ?? '');
+    const visitor = this.#visitors.get(nameOf(client));
     if (visitor?.client === client) {
       visitor.client = null;
       visitor.forget = this.#options.environment.scheduler.schedule(
-        () => void this.#visitors.delete(client.clientId ?? ''),
+        () => void this.#visitors.delete(nameOf(client)),
         this.#options.limits.resumeMs,
         { isBackground: true },
       );
@@ -473,7 +468,7 @@ export class SessionHub implements ClientHub {
   #knownOf(client: ServedClient): { readonly hasVoice: boolean; readonly memory: string } {
     return {
       hasVoice: this.hasVoice && client.channel.sound !== undefined,
-      memory: this.#visitors.get(client.clientId ?? '')?.memory ?? '',
+      memory: this.#visitors.get(nameOf(client))?.memory ?? '',
     };
   }
 
@@ -585,6 +580,11 @@ function farewell(client: ServedClient, [code, message, retry]: Farewell): void 
 
 function ignore(): void {
   // Nothing to undo.
+}
+
+/** The name of a visitor: a client takes no name of another user. */
+function nameOf({ identity, clientId }: ServedClient): string {
+  return JSON.stringify([identity.user, clientId]);
 }
 
 function hasJson(event: WireEvent): boolean {

@@ -1,4 +1,4 @@
-// The rate of one client: a burst, and then so much each second.
+// A rate of one client or user: a burst, and then so much each second.
 
 import type { Clock } from '../actors/ports/environment.ts';
 
@@ -20,6 +20,11 @@ export class TokenBucket {
     this.#rate = rate;
     this.#tokens = rate.burst;
     this.#filledAt = clock.now();
+  }
+
+  /** The longest time until it is full. */
+  get fillMs(): number {
+    return (1_000 * this.#rate.burst) / this.#rate.perSecond;
   }
 
   /** Takes `amount` if it is there; takes nothing if not. */

@@ -12,6 +12,9 @@ const FRAME_SAMPLES = 480;
 
 let says: (event: { readonly data: object }) => void = () => undefined;
 
+/** The browser pauses the newest context, or lets it go on. */
+let become: (state: string) => void = () => undefined;
+
 class FakePort {
   addEventListener(_type: string, listener: typeof says): void {
     says = listener;
@@ -30,6 +33,16 @@ beforeEach(() => {
     'AudioContext',
     class {
       readonly sampleRate = RATE_HZ;
+      state = 'running';
+      constructor() {
+        become = (state) => {
+          this.state = state;
+          this.changed();
+        };
+      }
+      changed = (): void => undefined;
+      addEventListener = (_type: 'statechange', changed: () => void) =>
+        void (this.changed = changed);
       readonly audioWorklet = { addModule: () => Promise.resolve() };
       createMediaStreamSource = () => node;
       resume = () => Promise.resolve();
@@ -208,4 +221,27 @@ test('a line takes kept sound at once, and what is said behind it, but not witho
   unsent = 0;
   const usual = Array.from({ length: 8 }, () => line.sendSound(packet));
   expect(usual).toEqual([true, true, true, true, true, true, true, false]);
+});
+
+test('is blocked while the browser pauses it, and is heard again afterwards', async () => {
+  const { microphone, say, sent } = await listening();
+  become('interrupted');
+  expect(microphone.status.get()).toMatchObject({ state: 'blocked', isOpen: false });
+  become('running');
+  expect(microphone.status.get()).toMatchObject({ state: 'on', isOpen: true });
+  become('suspended');
+  expect(await microphone.start()).toBe('on');
+  say(1);
+  expect(sent).toEqual([1]);
+  microphone.stop();
+  become('suspended');
+  expect(microphone.status.get().state).toBe('off');
+});
+
+test('says that a page is insecure, and asks for nothing', async () => {
+  const { microphone } = await listening();
+  microphone.stop();
+  vi.stubGlobal('isSecureContext', false);
+  vi.stubGlobal('navigator', {});
+  expect(await microphone.start()).toBe('insecure');
 });

@@ -11,15 +11,26 @@ function speaker(workletUrl = () => 'worklet.js') {
     throw error;
   };
   let contexts = 0;
+  /** The newest context: its browser pauses it, and lets it go on. */
+  const device = { mayResume: true, become: (_state: string): void => undefined };
   vi.stubGlobal(
     'AudioContext',
     class {
-      readonly state = 'running';
+      state = 'running';
+      readonly #changed: (() => void)[] = [];
       readonly audioWorklet = { addModule: () => Promise.resolve() };
       constructor() {
         contexts += 1;
+        device.become = (state) => {
+          this.state = state;
+          for (const changed of this.#changed) changed();
+        };
       }
-      resume = () => Promise.resolve();
+      addEventListener = (_type: 'statechange', changed: () => void) => this.#changed.push(changed);
+      resume = () => {
+        if (device.mayResume) device.become('running');
+        return Promise.resolve();
+      };
       close = () => {
         contexts -= 1;
         return Promise.resolve();
@@ -63,7 +74,17 @@ function speaker(workletUrl = () => 'worklet.js') {
   );
   const sound = (ref: number, ms: number): void =>
     onSound.emit(encodeSound({ ref, samples: new Int16Array(ms * 24) }));
-  return { it, onOpen, onFrame, noticed, played, sound, environment, contexts: () => contexts };
+  return {
+    it,
+    onOpen,
+    onFrame,
+    noticed,
+    played,
+    sound,
+    environment,
+    device,
+    contexts: () => contexts,
+  };
 }
 
 test('silence that is wanted opens no sound; sound after it closes the silence, and the other way round', async () => {
@@ -151,4 +172,74 @@ test('SPEAKER-4: in silence, speech counts as heard when it has come, item by it
   expect(played.slice(3)).toEqual(['news 340']);
   await environment.advance(10_000);
   expect(played).toHaveLength(4);
+});
+
+test('SPEAKER-5: gives the voice back while the browser pauses the sound, and takes it when it runs again', async () => {
+  const { it, device, noticed, onFrame, onOpen, contexts } = speaker();
+  expect(await it.start()).toBe('on');
+  device.mayResume = false;
+  for (const state of ['interrupted', 'suspended']) device.become(state);
+  expect(it.status.get().state).toBe('blocked');
+  onFrame.emit({ type: 'voice', own: false });
+  onOpen.emit();
+  expect(noticed).toEqual(['voice.take', 'voice.release']);
+  device.become('running');
+  expect(it.status.get().state).toBe('on');
+  expect(noticed).toEqual(['voice.take', 'voice.release', 'voice.take']);
+  // A click.
+  device.become('suspended');
+  device.mayResume = true;
+  expect(await it.start()).toBe('on');
+  expect(contexts()).toBe(1);
+  expect(noticed.slice(3)).toEqual(['voice.release', 'voice.take']);
+  // The browser lets it go on at once.
+  device.become('suspended');
+  expect(it.status.get().state).toBe('on');
+  it.stop();
+  device.become('suspended');
+  expect(it.status.get().state).toBe('off');
+});
+
+test('takes no voice of another client when its sound runs again', async () => {
+  const { it, device, noticed, onFrame } = speaker();
+  await it.start();
+  onFrame.emit({ type: 'voice', own: false });
+  device.mayResume = false;
+  device.become('suspended');
+  device.become('running');
+  expect(it.status.get().state).toBe('on');
+  expect(noticed).toEqual(['voice.take']);
+});
+
+test('resumes paused sound when the page is seen again', async () => {
+  let seen = (): void => undefined;
+  const page = {
+    visibilityState: 'hidden',
+    addEventListener: (_type: string, listener: () => void) => void (seen = listener),
+    removeEventListener: () => undefined,
+  };
+  vi.stubGlobal('document', page);
+  const { it, device } = speaker();
+  await it.start();
+  device.mayResume = false;
+  device.become('interrupted');
+  device.mayResume = true;
+  seen();
+  expect(it.status.get().state).toBe('blocked');
+  page.visibilityState = 'visible';
+  seen();
+  expect(it.status.get().state).toBe('on');
+});
+
+test('says that a page is insecure, where the user reads', async () => {
+  const { it, sound, onFrame, played, environment, noticed } = speaker();
+  vi.stubGlobal('isSecureContext', false);
+  vi.stubGlobal('AudioWorkletNode', undefined);
+  expect(await it.start()).toBe('insecure');
+  expect(noticed).toEqual(['voice.take']);
+  onFrame.emit({ type: 'audio.item', ref: 1, itemId: 'a' });
+  sound(1, 500);
+  await environment.advance(1000);
+  expect(played).toEqual(['a 500']);
+  expect(await it.start({ silent: true })).toBe('silent');
 });

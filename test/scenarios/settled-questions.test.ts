@@ -276,7 +276,7 @@ describe('the tool', () => {
           {
             name: 'settle_question',
             description: 'x',
-            parameters: {} as never,
+            parameters: z.object({}) as never,
             execute: () => null,
           },
         ],

@@ -639,13 +639,24 @@ test('pages of other origins, other hosts and other paths are refused', async ()
   const enemy = new WebSocket(it.url.replace('http', 'ws'), ['offstage.v1', tokenOf('ann')], {
     origin: 'https://evil.example',
   });
-  const [, response] = (await once(enemy, 'unexpected-response')) as [
-    unknown,
-    { statusCode: number },
-  ];
-  expect(response.statusCode).toBe(403);
-  enemy.on('error', () => undefined);
-  enemy.terminate();
+  // A page learns nothing of the status of an upgrade: the open socket has the reason, and nothing else.
+  const [[frame], [code, reason]] = (await Promise.all([
+    once(enemy, 'message'),
+    once(enemy, 'close'),
+  ])) as [[Buffer], [number, Buffer]];
+  expect(JSON.parse(String(frame))).toEqual({
+    type: 'bye',
+    code: 'ORIGIN_REFUSED',
+    message: 'Expected an Origin that may connect (`origins`), got "https://evil.example"',
+    retry: false,
+  });
+  expect([code, String(reason)]).toEqual([1008, 'ORIGIN_REFUSED']);
+  // Each refusal is reported once, whatever the way in.
+  expect(it.errors.map(({ error }) => (error as { code?: unknown }).code)).toEqual([
+    'ORIGIN_REFUSED',
+    'HOST_REFUSED',
+    'ORIGIN_REFUSED',
+  ]);
   await session.close();
 });
 

@@ -19,7 +19,7 @@ function App() {
   const isOpen = status.state === 'open';
   useTalkKeys(client);
   useEffect(() => {
-    if (speaker === 'on' || speaker === 'silent') setBegun(true);
+    if (speaker === 'on' || speaker === 'silent' || speaker === 'insecure') setBegun(true);
   }, [speaker]);
   useEffect(() => {
     if (isOpen) void request('/about').then((read) => read && setAbout(read as About));

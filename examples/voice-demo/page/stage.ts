@@ -19,7 +19,8 @@ import { Icon } from './welcome.ts';
 export function Stage() {
   const { floor } = useSession(client);
   const microphone = useMicrophone(client);
-  const isSilent = useSpeaker(client).state === 'silent';
+  const speaker = useSpeaker(client).state;
+  const isSilent = speaker === 'silent' || speaker === 'insecure';
   const items = useTranscript(client);
   const notes = useTranscriptNotes(client);
   const isOff = microphone.state !== 'on' || microphone.isMuted;

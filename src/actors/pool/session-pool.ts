@@ -21,10 +21,17 @@
 //   SESSION-POOL-5. A look starts no new session: one that has ended does not come back by itself.
 //   SESSION-POOL-6. If several processes look at the same session, one wakes it: the claim decides, before a
 //        session is opened or room is made. The others stay quiet.
+//   SESSION-POOL-7. Load is refused before any work: a use beyond `maxBusy` opens nothing and reads nothing.
 
 import { z } from 'zod';
 import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
-import { ConfigurationError, OffstageError, isError, messageOf } from '../../values/errors.ts';
+import {
+  CapacityError,
+  ConfigurationError,
+  OffstageError,
+  isError,
+  messageOf,
+} from '../../values/errors.ts';
 import type { Runtime } from '../admission/runtime.ts';
 import { AT_ONCE, memoryWakeTimes, type WakeTimes } from '../ports/wake-times.ts';
 import type { BaseSession } from '../session/view/base-session.ts';
@@ -44,6 +51,12 @@ export interface SessionPoolOptions<S extends PooledSession> {
    */
   readonly maxAwake?: number;
   /**
+   * The number of awake sessions that are in use or busy from which `use` of a further one is refused at once
+   * (`POOL_FULL`): a process that takes everybody in answers nobody in time. Sessions whose time has come wake all the
+   * same. `Infinity`: no use is refused. @defaultValue twice `maxAwake`
+   */
+  readonly maxBusy?: number;
+  /**
    * The approximate interval in milliseconds at which the pool looks for sessions that must be awake: the
    * process that suspended them may have died, and sessions that could not be woken are tried again. `Infinity`: only
    * when `start` is called, for a process that another clock wakes. @defaultValue 30_000
@@ -58,6 +71,7 @@ const optionsSchema = z.strictObject({
   open: z.custom((open) => typeof open === 'function', 'expected a function'),
   idleMs: z.number().nonnegative().optional(),
   maxAwake: z.union([z.int().positive(), z.literal(Infinity)]).optional(),
+  maxBusy: z.union([z.int().positive(), z.literal(Infinity)]).optional(),
   lookMs: z.union([z.number().positive(), z.literal(Infinity)]).optional(),
   onError: aFunction.optional(),
 } satisfies ChecksOf<SessionPoolOptions<PooledSession>>);
@@ -69,11 +83,13 @@ function checkedPool<S extends PooledSession>(
   check('createSessionPool(options)', optionsSchema, options);
   const { runtime, open, onError } = options;
   const { idleMs = 30_000, maxAwake = 1000, lookMs = 30_000 } = options;
+  const { maxBusy = 2 * maxAwake } = options;
   return {
     runtime,
     open,
     idleMs,
     maxAwake,
+    maxBusy,
     lookMs,
     onError: reporter(onError),
   };
@@ -95,6 +111,7 @@ export interface SessionPool<S extends PooledSession> {
    * settled. Returns that result. `draining` aborts when `drain` is called: a use that keeps the session for somebody who
    * is connected, as that of `serve`, ends as soon as the session has nothing more to do or to say.
    * @throws {ConfigurationError} `INVALID_ARGUMENT` for an invalid id, or a `use` that is not a function.
+   * @throws {CapacityError} `POOL_FULL` if `maxBusy` others are in use or busy.
    * @throws {OffstageError} `POOL_CLOSED`; `POOL_DRAINING` unless the session is awake here; the errors of `open`, of the start of the session, or of `use`.
    */
   use<T>(sessionId: string, use: (session: S, draining: AbortSignal) => T | Promise<T>): Promise<T>;
@@ -285,6 +302,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
   }
 
   #wake(sessionId: string, ifKnown: boolean): PooledEntry<S> {
+    if (!ifKnown) this.#checkRoom(sessionId);
     this.#makeRoom(1);
     const session = this.#options.open(sessionId);
     if (session.id !== sessionId)
@@ -322,6 +340,19 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
       }
     });
     return entry;
+  }
+
+  /** SESSION-POOL-7 */
+  #checkRoom(sessionId: string): void {
+    const { maxBusy } = this.#options;
+    if (this.#entries.size < maxBusy) return;
+    let busy = 0;
+    for (const entry of this.#entries.values()) if (!entry.mayLeave) busy += 1;
+    if (busy >= maxBusy)
+      throw new CapacityError(
+        'POOL_FULL',
+        `${sessionId} is not woken: ${busy} sessions are in use or busy, at most ${maxBusy} may be (maxBusy)`,
+      );
   }
 
   /** Suspends the sessions that were idle longest, until there is room for `more`; busy ones stay. */

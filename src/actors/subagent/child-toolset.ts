@@ -189,6 +189,14 @@ export async function checkHandIn(call: ModelCall, outputSchema: unknown): Promi
   return { ...call, invalid: { message } };
 }
 
+/** Returns the message to a model that ends while its subagents are at work; it is given once. */
+export function leftAtWorkMessage(children: readonly string[]): string {
+  return (
+    `Your answer would end your subagents that are still at work: ${children.join(', ')}. ` +
+    'Await their results or cancel them, then answer again. If you answer now, they are cancelled.'
+  );
+}
+
 /** Returns the message to a model that answers instead of handing in. */
 export function notHandedInMessage(toolName: string): string {
   return (

@@ -122,6 +122,8 @@ export interface SubagentPorts {
   goesOn?(subagent: SubagentHandle): boolean;
   /** Reports a call that the app has to reconcile; the model is told so, too. */
   inDoubt?(subagent: SubagentHandle, call: CallInDoubt): void;
+  /** Returns the ids of its children that have not ended. @defaultValue none */
+  atWork?(subagent: SubagentHandle): readonly string[];
   /** Reports something that its process lacks, and that an earlier one had, such as `no tool "pay" for rides`. */
   lacks?(subagent: SubagentHandle, what: string): void;
   /** The last call of a subagent. `disposed` settles when the instance is disposed; it never rejects. */

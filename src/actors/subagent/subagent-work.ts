@@ -50,7 +50,7 @@ import {
   withdrawnCall,
   type Judging,
 } from './call-judgement.ts';
-import { completionToolIn, notHandedInMessage } from './child-toolset.ts';
+import { completionToolIn, leftAtWorkMessage, notHandedInMessage } from './child-toolset.ts';
 import { modelAsked, modelOf, releaseInstance, toolsOf, type Instance } from './instance.ts';
 import { permitFor, type Granted } from './permit.ts';
 import { RelayLoop } from './relay-loop.ts';
@@ -579,11 +579,14 @@ export class SubagentWork {
       report({ type: 'model.failed', step, error: NOT_STOPPED, response });
       return;
     }
+    const left = this.#leftAtWork(thinking);
     if (response.calls.length > 0 && response.finish !== 'length') {
       const calls: StepCall[] = [];
       const judged: ModelCall[] = [];
       this.#isJudgedElsewhere = false;
-      for (const call of response.calls) {
+      for (const made of response.calls) {
+        const isEarly = left !== null && isHandIn(made);
+        const call = isEarly ? { ...made, invalid: { message: left } } : made;
         const [kind, taken] = await judgedCall(this.#judging(activity, instance, messages), call);
         calls.push({ callId: call.callId, ...kind });
         judged.push(taken);
@@ -607,6 +610,7 @@ export class SubagentWork {
       report({ type, step, calls: [], again: true, response, retryMessage });
     const { outputSchema, completion } = instance.definition;
     if (completion === 'tool') again(notHandedInMessage(completionToolIn(instance.tools)));
+    else if (left !== null) again(left);
     else if (outputSchema === undefined) report({ type, step, calls: [], response });
     else {
       const checked = await checkOutput(outputSchema, response.text);
@@ -614,6 +618,14 @@ export class SubagentWork {
       if (checked.ok) report({ type, step, calls: [], response, result: checked.value });
       else again(checked.retryMessage);
     }
+  }
+
+  /** Returns the words to a model that ends over its children, which end with it; null: it has none, or has read them. */
+  #leftAtWork({ activity, instance, messages }: Thinking): string | null {
+    const children = this.#ports.atWork?.(this.#worker) ?? [];
+    if (children.length === 0 || activity.step >= instance.definition.maxSteps) return null;
+    const left = leftAtWorkMessage(children);
+    return JSON.stringify(messages.at(-1)).includes(left) ? null : left;
   }
 
   /** Runs the calls of one step side by side: each is settled, whatever its tool does. */

@@ -325,6 +325,11 @@ export class SubagentHost implements SubagentPorts {
     record.admission.ports.inDoubt?.(viewOf(record), call);
   }
 
+  atWork({ id }: SubagentHandle): readonly string[] {
+    const children = this.registry.childrenOf(this.#recordOf(id));
+    return children.filter(({ isLive }) => isLive).map((child) => child.id);
+  }
+
   lacks({ id }: SubagentHandle, what: string): void {
     this.#recordOf(id).admission.ports.lacks?.(what);
   }

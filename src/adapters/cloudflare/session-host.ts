@@ -267,8 +267,9 @@ class Host<S extends HostedSession> implements SessionHost<S> {
     const { 0: client, 1: socket } = new (platform().WebSocketPair)();
     if (admission.type === 'expel' || !this.#isOwn(admission.identity)) {
       socket.accept();
-      socket.send(JSON.stringify(unauthorized));
-      socket.close(POLICY, unauthorized.code);
+      const bye = admission.type === 'expel' ? admission.bye : unauthorized;
+      socket.send(JSON.stringify(bye));
+      socket.close(POLICY, bye.code);
       return switched(client);
     }
     if (this.#ctx.getWebSockets().length >= limits.clients)

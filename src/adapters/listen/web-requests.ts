@@ -41,6 +41,45 @@ export function isServedOrigin(
   return isLoopbackName(from) || (host !== null && from === host);
 }
 
+/** A request of a foreign Host or Origin, and why it is not served. */
+export interface Foreign {
+  readonly code: 'HOST_REFUSED' | 'ORIGIN_REFUSED';
+  readonly message: string;
+}
+
+/** Returns why this Host or Origin is not served; null: it is. */
+export function foreignOf(
+  { host, origin }: { readonly host: string; readonly origin: string | null },
+  reachable: Reachable,
+): Foreign | null {
+  if (!isServedHost(host, reachable))
+    return {
+      code: 'HOST_REFUSED',
+      message: `Expected a Host that is served here (\`hosts\`, \`origins\`), got ${shown(host)}`,
+    };
+  if (origin !== null && !isServedOrigin(origin, reachable))
+    return {
+      code: 'ORIGIN_REFUSED',
+      message: `Expected an Origin that may connect (\`origins\`), got ${shown(origin)}`,
+    };
+  return null;
+}
+
+/** The different refusals that are reported: strangers do not fill a log. */
+const MAX_REPORTED = 100;
+
+/** Returns a function that reports each refusal of a foreign Host or Origin once. */
+export function foreignReporter(
+  onError: (error: unknown, where: string) => void,
+): (foreign: Foreign, where: string) => void {
+  const reported = new Set<string>();
+  return ({ code, message }, where) => {
+    if (reported.has(message) || reported.size >= MAX_REPORTED) return;
+    reported.add(message);
+    onError(new ConfigurationError(code, message), where);
+  };
+}
+
 /** The two ways into a server: with web requests, and with those of `node:http`. */
 export interface WebHandlers {
   /** Never rejects. */
@@ -70,6 +109,7 @@ export function webHandlers(options: WebHandlersOptions): WebHandlers {
   const methods = options.methods.join(', ');
   const cors = options.cors ?? { headers: 'authorization, content-type', expose: '' };
   const nothingHere = (): Response => refusal(404, 'Nothing is here');
+  const reportForeign = foreignReporter(onError);
 
   const fetch: WebHandlers['fetch'] = async (request) => {
     const readable: Record<string, string> = {};
@@ -77,18 +117,13 @@ export function webHandlers(options: WebHandlersOptions): WebHandlers {
       const url = new URL(request.url);
       if (url.pathname !== path) return nothingHere();
       const host = request.headers.get('host') ?? url.host;
-      if (!isServedHost(host, reachable))
-        return refusal(
-          403,
-          `Expected a Host that is served here (\`hosts\`, \`origins\`), got ${shown(host)}`,
-        );
       const origin = request.headers.get('origin');
+      const foreign = foreignOf({ host, origin }, reachable);
+      if (foreign) {
+        reportForeign(foreign, `${name}: fetch`);
+        return refusal(403, foreign.message, {}, foreign.code);
+      }
       if (origin !== null) {
-        if (!isServedOrigin(origin, reachable))
-          return refusal(
-            403,
-            `Expected an Origin that may connect (\`origins\`), got ${shown(origin)}`,
-          );
         Object.assign(readable, {
           'access-control-allow-origin': origin,
           'access-control-allow-credentials': 'true',
@@ -145,8 +180,12 @@ export function refusal(
   status: number,
   message: string,
   headers: Record<string, string> = {},
+  code?: string,
 ): Response {
-  return Response.json({ error: { message } }, { status, headers });
+  return Response.json(
+    { error: { message, ...(code !== undefined && { code }) } },
+    { status, headers },
+  );
 }
 
 export function webHeaders(headers: IncomingMessage['headers']): Headers {

@@ -32,6 +32,8 @@ const LEAST_ECHOED = 3;
 /** A recogniser may write a word of the echo differently. */
 const SAME_WORD = 0.6;
 const MAX_WORDS = 200;
+const MAX_COMPARED_CHARS = 1_500;
+const LONGEST_WORD = 64;
 
 export class Overlap {
   readonly utteranceId: string;
@@ -112,8 +114,8 @@ export class Overlap {
     if (share < ECHO_SHARE) return echoes && !this.#hasOther && own === '';
     // Of a piece of the echo hardly a word is taken down right.
     if (echoes && !this.#hasOther && this.#compared >= LEAST_COMPARED) return true;
-    const words = plainWords(text);
-    return closestPart(words, plainWords(said), [words.split(' ').length]) >= ECHO_WORDS;
+    const words = plainWords(text).slice(0, MAX_COMPARED_CHARS);
+    return closestPart(words, plainWords(said).slice(-MAX_COMPARED_CHARS)) >= ECHO_WORDS;
   }
 
   /**
@@ -157,5 +159,6 @@ function likenessOf(word: string, other: string): number {
   if (word === other) return 1;
   const longer = Math.max(word.length, other.length, 1);
   if (isNumber(word) || isNumber(other)) return 0;
+  if (longer > LONGEST_WORD) return -1;
   return 1 - editDistance(word, other) / longer >= SAME_WORD ? 1 : -1;
 }

@@ -528,6 +528,27 @@ describe('a session of a pool', () => {
     expect(pool.awakeCount).toBe(2);
   });
 
+  test('SESSION-POOL-7: refuses a use beyond `maxBusy`, and takes it when there is room', async () => {
+    const world = worldOf();
+    const { pool, type, opened, idle } = poolOf(world, { maxBusy: 2 });
+    const { promise: over, resolve: end } = Promise.withResolvers<void>();
+    const used = Promise.all(['a', 'b'].map((id) => pool.use(id, () => over)));
+    const refused = pool.use('c', () => 'never');
+    await expect(refused).rejects.toBeInstanceOf(CapacityError);
+    await expect(refused).rejects.toMatchObject({
+      code: 'POOL_FULL',
+      message: expect.stringContaining('at most 2 may be (maxBusy)'),
+    });
+    expect(opened).toEqual(['a', 'b']);
+    // One that is awake takes no room.
+    await type('a', 'hello');
+    end();
+    await used;
+    await idle();
+    await type('c', 'hello');
+    expect(opened).toEqual(['a', 'b', 'c']);
+  });
+
   test('a session other than the requested one is refused', async () => {
     const world = worldOf();
     const { pool } = poolOf(world, {
@@ -551,6 +572,7 @@ describe('a session of a pool', () => {
   test.each([
     [{ idleMs: -1 }, 'idleMs'],
     [{ maxAwake: 0 }, 'maxAwake'],
+    [{ maxBusy: 0 }, 'maxBusy'],
     [{ open: 'no' as never }, 'open'],
   ])('%j is refused', (options, name) => {
     expect(() => poolOf(worldOf(), options)).toThrow(

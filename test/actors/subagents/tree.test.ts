@@ -1,7 +1,7 @@
 // No subagent outlives its parent, and no record is kept for ever.
 
 import { tool } from 'ai';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
 import { THE_LEAD } from '../../../src/actors/contracts/service-types.ts';
 import { memoryJournal } from '../../../src/index.ts';
@@ -15,13 +15,63 @@ function family(stage: ReturnType<typeof puppets>) {
   return { parent, child, grandchild };
 }
 
+/** Answers twice: the first answer only makes it read that its children are at work. */
+async function answersOver(stage: ReturnType<typeof puppets>, name: string, text: string) {
+  await stage.says(name, text);
+  await stage.says(name, text);
+}
+
+describe('a parent that answers while its children are at work', () => {
+  it('reads once which of them would end, and goes on', async () => {
+    const stage = puppets();
+    const { parent, child, grandchild } = family(stage);
+    await stage.says('p', 'dispatched');
+    expect(stage.look(parent)?.state).toBe('running');
+    for (const id of [child, grandchild]) expect(stage.look(id)?.state).toBe('running');
+    const read = JSON.stringify(stage.prompts.at(-1)?.prompt.prompt.at(-1));
+    expect(read).toContain(`still at work: ${child}.`);
+    expect(read).not.toContain(grandchild);
+  });
+
+  it('ends with their results once they have ended', async () => {
+    const stage = puppets();
+    const { parent, child } = family(stage);
+    await stage.says('p', 'dispatched');
+    await answersOver(stage, 'c', 'found');
+    await stage.says('p', 'found by a child');
+    expect(stage.look(parent)).toMatchObject({ state: 'completed', result: 'found by a child' });
+    expect(stage.look(child)).toMatchObject({ state: 'completed', result: 'found' });
+  });
+
+  it('hands in only after it has read that they are at work', async () => {
+    const stage = puppets();
+    const parent = stage.spawn('p', { config: { completion: 'tool' } });
+    const child = stage.spawn('c', { caller: by(parent) });
+    await stage.calls('p', ['complete_task', { result: 'dispatched' }]);
+    expect(stage.look(parent)?.state).toBe('running');
+    expect(stage.look(child)?.state).toBe('running');
+    await stage.calls('p', ['complete_task', { result: 'without it' }]);
+    expect(stage.look(parent)?.state).toBe('completed');
+    expect(stage.look(child)?.state).toBe('cancelled');
+  });
+
+  it('ends over them on its last step', async () => {
+    const stage = puppets();
+    const parent = stage.spawn('p', { config: { maxSteps: 1 } });
+    const child = stage.spawn('c', { caller: by(parent) });
+    await stage.says('p', 'dispatched');
+    expect(stage.look(parent)?.state).toBe('completed');
+    expect(stage.look(child)?.state).toBe('cancelled');
+  });
+});
+
 describe('[MW7 HW4] SUBAGENT-TREE-4: when a parent ends', () => {
   test.each(['completed', 'cancelled', 'failed'] as const)(
     '%s: those below it are cancelled, all the way down',
     async (how) => {
       const stage = puppets();
       const { parent, child, grandchild } = family(stage);
-      if (how === 'completed') await stage.says('p', 'done');
+      if (how === 'completed') await answersOver(stage, 'p', 'done');
       else if (how === 'cancelled') stage.service.cancel(parent, THE_LEAD);
       else stage.delegation.get(parent)?.kill('the test says so');
       await stage.settle();
@@ -52,7 +102,7 @@ describe('[MW7 HW4] SUBAGENT-TREE-4: when a parent ends', () => {
     const sibling = stage.spawn('s');
     await stage.calls('c', ['hang', {}]);
     expect(signal?.aborted).toBe(false);
-    await stage.says('p', 'done');
+    await answersOver(stage, 'p', 'done');
     expect(signal?.aborted).toBe(true);
     expect(stage.look(child)?.state).toBe('cancelled');
     expect(stage.look(sibling)?.state).toBe('running');
@@ -188,7 +238,7 @@ describe('[M18 MW9] what has ended', () => {
     const stage = puppets({ constraints: retention });
     const { parent } = family(stage);
     await stage.says('g', 'G');
-    await stage.says('p', 'P');
+    await answersOver(stage, 'p', 'P');
     await stage.environment.advance(20_000);
     const left = stage.service.list(THE_LEAD, { includeEnded: true }).map(({ id }) => id);
     expect(left).toEqual([parent]);

@@ -235,7 +235,6 @@ function isQuoted(quote: string, text: string): boolean {
   const words = plainWords(text).slice(0, MAX_SEARCHED_CHARS);
   if (wanted === '') return false;
   if (` ${words} `.includes(` ${wanted} `)) return true;
-  const size = wanted.split(' ').length;
   // A misheard word may be written as two, or two as one.
-  return closestPart(wanted, words, [size, size + 1, size - 1]) >= QUOTED_FRACTION;
+  return closestPart(wanted, words) >= QUOTED_FRACTION;
 }

@@ -1,0 +1,31 @@
+// Counts what the code of `src` does, as V8 counts it for coverage: each function that is called and each block that is
+// entered. The counts are the same on every machine and at any load; what native methods and patterns do is not in them.
+
+import { Session } from 'node:inspector/promises';
+
+/** Runs `play` with a function that returns the steps that `work` takes. */
+export async function withCountedSteps<Result>(
+  play: (steps: (work: () => unknown) => Promise<number>) => Promise<Result>,
+): Promise<Result> {
+  const session = new Session();
+  session.connect();
+  await session.post('Profiler.enable');
+  await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
+  const taken = async (): Promise<number> => {
+    const { result } = await session.post('Profiler.takePreciseCoverage');
+    return result
+      .filter(({ url }) => url.includes('/src/') && !url.includes('/node_modules/'))
+      .flatMap(({ functions }) => functions.flatMap(({ ranges }) => ranges))
+      .reduce((sum, { count }) => sum + count, 0);
+  };
+  try {
+    return await play(async (work) => {
+      await taken();
+      await work();
+      return taken();
+    });
+  } finally {
+    await session.post('Profiler.stopPreciseCoverage');
+    session.disconnect();
+  }
+}
