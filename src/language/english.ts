@@ -125,6 +125,10 @@ export const english: AnswerLanguage = {
     above, all of them, all of those, either, any of them, any one, whichever, whatever, you
     choose, you decide, you pick, i don't care, i don't mind, doesn't matter, surprise me,
     something else, pick one for me, just pick one, just choose one, any will do`),
+  nones: list(`
+    neither, neither one, neither of them, neither of those, neither of these, neither of the two, none, none of
+    them, none of those, none of these, none of the above, none of the two, none of the three, not any of them,
+    not any of those, no to both, not one of them, nothing of that`),
   references: words(`
     cheap cheaper cheapest expensive priciest pricier dear fast faster fastest quick quicker
     quickest slow slower slowest early earlier earliest late later latest big bigger biggest
@@ -215,7 +219,12 @@ export const english: AnswerLanguage = {
     thanks, thank you, for now, now, right now, for today, already, okay, later`),
   withdrawals: list(`
     don't need, do not need, don't want, do not want, no longer need, no longer want, not
-    needed, changed my mind, do it myself, do that myself`),
+    needed, changed my mind, do it myself, do that myself, call her myself, call him myself, call them myself,
+    tell her myself, tell him myself, tell them myself, write it myself, send it myself, take care of it myself,
+    handle it myself`),
+  callOffs: list(`
+    don't, do not, please don't, please do not, never mind, no need, there's no need, there is no need, you don't
+    need to, you don't have to, leave it, leave that, let it be, it's not necessary, not necessary`),
   requests: [
     ...words(`ask call phone ring text email book order reserve buy purchase get find search show read
       play pause open close turn switch set start create write draft send remind schedule add make
@@ -554,6 +563,22 @@ export const english: AnswerLanguage = {
       not before
       not yet
       why not`),
+    afterwards: list(`
+      then, also, after that, afterwards, when that's done, when it's done, when you're done, in addition, besides`),
+    indefinites: words('a an another some any me us'),
+    adjustments: [
+      ...words(`add put take change set attach include raise lower use let leave move keep give cancel remove
+        delete stop note confirm pay`),
+      ...lines(`
+        make it
+        make that
+        make sure
+        make them`),
+    ],
+    lastings: list(`
+      don't ask again, don't ask me again, do not ask again, do not ask me again, never ask again, never ask me
+      again, don't ask me any more, don't ask me anymore, you don't need to ask again, you don't have to ask again,
+      no need to ask again, stop asking me from now on, always do that, always, from now on too`),
     conditions: [
       ...words('if unless once until provided providing'),
       'as long as',

@@ -86,6 +86,9 @@ export const french: AnswerLanguage = {
     comme tu veux
     choisissez
     autre chose`),
+  nones: list(`
+    aucun, aucune, aucun des deux, aucune des deux, aucun de ceux-là, aucune de celles-là, aucun d'eux, aucune
+    d'elles, ni l'un ni l'autre, ni l'une ni l'autre, pas un seul, rien de tout ça`),
   references: words(`
     cher chère chères chers cheap rapide rapides lent lente tôt tard grand grande petit petite long
     longue court courte proche meilleur meilleure même autre moins plus économe`),
@@ -298,6 +301,9 @@ export const french: AnswerLanguage = {
     veux plus
     plus envie
     changé d'avis`),
+  callOffs: list(`
+    n', ne, pas la peine, ce n'est pas la peine, c'est pas la peine, inutile, pas besoin, laisse, laisse tomber,
+    laissez, laissez tomber, surtout pas`),
   requests: lines(`
     appelle
     appelez
@@ -493,6 +499,14 @@ export const french: AnswerLanguage = {
       'pas de problème',
       'pas de souci',
     ],
+    afterwards: list('puis, ensuite, après, après ça, après cela, aussi, en plus, également'),
+    indefinites: words('un une des moi nous'),
+    adjustments:
+      words(`ajoute ajoutez mets mettez prends prenez change changez fais faites laisse laissez
+      utilise utilisez annule annulez supprime supprimez garde gardez paie payez confirme confirmez`),
+    lastings: list(`
+      ne me demande plus, ne demande plus, ne me le demande plus, ne me demandez plus, ne demandez plus, ne me le
+      demandez plus, plus besoin de demander, toujours`),
     conditions: [
       'si',
       'sauf si',

@@ -137,6 +137,10 @@ export const german: AnswerLanguage = {
     suchen sie aus
     was anderes
     etwas anderes`),
+  nones: list(`
+    keins, keines, keiner, keine, keinen, keins von beiden, keines von beiden, keine von beiden, keinen von beiden,
+    keiner von beiden, keins davon, keines davon, keine davon, keinen davon, keins von denen, keine von denen,
+    weder noch, weder das eine noch das andere, nichts davon, gar keins, gar keine, gar keinen`),
   references: words(`
     billig billige billigen billiger billigere billigeren billigste billigsten günstig günstige
     günstigen günstiger günstigere günstigeren günstigste günstigsten teuer teure teuren teurer
@@ -446,6 +450,10 @@ export const german: AnswerLanguage = {
     mache ich selber
     mach ich selber
     anders überlegt`),
+  callOffs: list(`
+    nicht, nichts, bitte nicht, bitte nichts, lass, lass es, lass das, lassen Sie, nicht nötig, nicht mehr nötig, ist
+    nicht nötig, brauchst du nicht, brauchen Sie nicht, du brauchst nicht, Sie brauchen nicht, musst du nicht,
+    müssen Sie nicht, kein Bedarf`),
   requests: [
     ...words(`
       kopier kopiere häng hänge leg lege lad lade dreh drehe teil teile speicher speichere notier notiere
@@ -736,6 +744,19 @@ export const german: AnswerLanguage = {
       'keine Ahnung',
       'keine Sorge',
     ],
+    afterwards: list(
+      'dann, danach, außerdem, auch, auch noch, noch, anschließend, hinterher, zusätzlich',
+    ),
+    indefinites: words('ein eine einen einem einer mir uns noch'),
+    adjustments: [
+      ...words(`füg füge leg lege stell stelle änder ändere nimm mach mache häng hänge setz setze lass nutz nutze
+        verschieb verschiebe stornier storniere lösch lösche stopp zahl zahle bezahl bezahle behalt behalte gib
+        notier notiere bestätig bestätige`),
+    ],
+    lastings: list(`
+      frag nicht mehr, frag mich nicht mehr, frag nicht wieder, frag mich nicht wieder, frag nicht noch mal, frag
+      mich nicht noch einmal, fragen Sie nicht mehr, fragen Sie mich nicht mehr, fragen Sie mich nicht wieder, du
+      musst nicht mehr fragen, du brauchst nicht mehr zu fragen, Sie müssen nicht mehr fragen, ab jetzt immer, immer`),
     conditions: [
       ...words('wenn wenns falls sofern solange sobald außer vorausgesetzt'),
       'bis auf',

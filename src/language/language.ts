@@ -21,6 +21,14 @@ export interface ConsentTables {
   readonly asks: readonly string[];
   /** Longer phrases with a refusal or a no in them that deny nothing: `don't know`, `no problem`. */
   readonly notRefusals: readonly string[];
+  /** Words behind the `and` that follows a yes, before a wish of its own: `and then book a table`. */
+  readonly afterwards: readonly string[];
+  /** Words behind the verb of a wish that is about nothing known: `book a table`. */
+  readonly indefinites: readonly string[];
+  /** Verbs behind a yes that change the action, and are no wish of its own: `add`, `make it`. */
+  readonly adjustments: readonly string[];
+  /** What may be said beside a yes of later actions: `don't ask me again`. It takes nothing of the yes back. */
+  readonly lastings: readonly string[];
   /** Words that begin a condition: `if`. A refusal in it denies nothing, and no yes approves beside it. */
   readonly conditions: readonly string[];
   /**
@@ -124,6 +132,8 @@ export interface AnswerLanguage {
   readonly doubts: readonly string[];
   /** Several, none, or any of the options: an answer in words. */
   readonly quantifiers: readonly string[];
+  /** Those that decline all options: `neither`, `none of them`. */
+  readonly nones: readonly string[];
 
   /** Words that describe an option without naming it: `cheaper`, `the other`. */
   readonly references: readonly string[];
@@ -154,6 +164,8 @@ export interface AnswerLanguage {
   readonly putOffTails: readonly string[];
   /** Phrases that withdraw the subject of the question: `don't need`, `any more`. */
   readonly withdrawals: readonly string[];
+  /** Beginnings that call off what a question for words is about: `don't send anything`. */
+  readonly callOffs: readonly string[];
   /** Beginnings of a request: imperatives, `I want you to`. */
   readonly requests: readonly string[];
   /** Words at the end of a request that comes before the answer: `first`. */
@@ -230,6 +242,7 @@ export const literal: AnswerLanguage = {
   negations: [],
   doubts: [],
   quantifiers: [],
+  nones: [],
   references: [],
   holds: [],
   holdTails: [],
@@ -244,6 +257,7 @@ export const literal: AnswerLanguage = {
   putOffs: [],
   putOffTails: [],
   withdrawals: [],
+  callOffs: [],
   requests: [],
   beforehand: [],
   joints: [],
@@ -257,6 +271,10 @@ export const literal: AnswerLanguage = {
     no: [],
     refusals: [],
     notRefusals: [],
+    afterwards: [],
+    indefinites: [],
+    adjustments: [],
+    lastings: [],
     conditions: [],
     ironies: [],
     asks: [],

@@ -18,9 +18,12 @@
 //       reads as a refusal, and the question is asked again if not ("no problem"). The action's own verb is
 //       no negation, and without a yes no consent either.
 //   MATCH-APPROVAL-3. "Wait" and a question are neither, and a condition is no consent. A doubtful utterance
-//       is unclear: the question is asked again.
+//       is unclear: the question is asked again. An objection or a correction is for the lead agent.
 //   MATCH-APPROVAL-4. A filler ("um") changes nothing; a sound of doubt ("hmm") is no filler.
 //   MATCH-APPROVAL-5. Assent that is as often ironical ("yeah, right") is no consent.
+//   MATCH-APPROVAL-6. What is no word and no punctuation of a sentence ("yes ❌", "!yes") makes a yes unclear.
+//   MATCH-APPROVAL-7. A yes or no counts also with a wish of its own behind it ("and then book a table"), and the wish is
+//       reported. Behind a yes it must be about nothing known: what may change the action makes the yes unclear.
 
 import { backchannelIn } from './backchannel.ts';
 import type { AnswerLanguage } from './language.ts';
@@ -56,7 +59,7 @@ import {
   findPhrase,
   phraseAt,
 } from './tables.ts';
-import { readUtterance, type Utterance, wordsOf } from './utterance.ts';
+import { from, readUtterance, type Utterance, wordsOf } from './utterance.ts';
 
 export interface MatchAnswerOptions {
   /**
@@ -84,13 +87,32 @@ export function matchAnswer(
   const said = readUtterance(utterance, tables.language);
   const topic = topicOf(question, tables);
   switch (question.kind) {
-    case 'choice':
-      return matchChoice(question.options, said, tables, topic);
+    case 'choice': {
+      const match = matchChoice(question.options, said, tables, topic);
+      const labels = question.options.map(({ label }) => label);
+      return match.kind === 'option' && hasSigns(utterance, labels)
+        ? { ...match, doubt: true }
+        : match;
+    }
     case 'approval':
       return matchApproval(said, tables, question);
     case 'free_text':
       return matchFreeText(said, tables, question, topic);
   }
+}
+
+/** Letters, numbers, and the punctuation of a sentence. */
+const PLAIN = /^[\p{L}\p{M}\p{N}\s.,;:!?…'’‘ʼ"“”„«»()¡¿。、，！？–—-]*$/u;
+/** A mark over a letter that strikes it out or encloses it. */
+const STRUCK = /[\u0334-\u0338\u20D0-\u20FF]/;
+/** Punctuation at the end of a sentence, or a minus, before a word. */
+const BEFORE_A_WORD =
+  /(?<![\p{L}\p{N}\s.,;:!?…-])[!?-]+(?=[\p{L}\p{N}])|(?<=\s|^)[!?-]+(?=[\p{L}\p{N}])/u;
+
+/** Tells whether the text has signs that are none of a sentence, but for those in these labels. */
+function hasSigns(text: string, labels: readonly string[] = []): boolean {
+  const left = labels.reduce((rest, label) => rest.replaceAll(label, ''), text).normalize('NFC');
+  return !PLAIN.test(left) || STRUCK.test(left) || BEFORE_A_WORD.test(left);
 }
 
 /** Shorter words of a question are no verbs that an answer repeats. */
@@ -136,6 +158,8 @@ function matchFreeText(
   // A turn of the lead model costs less than a wish that is taken for an answer.
   const isDoubtful =
     said.asks ||
+    startsWithHold(said, tables) ||
+    callsOff(said, tables) ||
     isPutFirst ||
     requests.length > 0 ||
     requestsInClause(said, tables) ||
@@ -145,6 +169,30 @@ function matchFreeText(
     changesMind(said, tables) ||
     answersNothing(said, tables);
   return isDoubtful ? { ...text, doubt: true } : text;
+}
+
+/** Tells whether its first clause asks for time: "one moment, my wife wants to say something". */
+function startsWithHold({ words, breaks }: Utterance, { phrases, noise }: Tables): boolean {
+  let end = words.findIndex((word) => !noise.has(word));
+  let isHeld = false;
+  for (let length = 1; length > 0 && end >= 0; end += length) {
+    length = phraseAt(words, end, isHeld ? phrases.holdTails : phrases.holds);
+    isHeld ||= length > 0;
+  }
+  // "Wait, make it Tuesday" corrects an answer that nobody heard.
+  return (
+    isHeld &&
+    end < words.length &&
+    breaks.has(end - 1) &&
+    phraseAt(words, end, phrases.corrections) === 0
+  );
+}
+
+/** Tells whether it begins like "don't send anything", and goes on. */
+function callsOff({ words }: Utterance, { phrases, noise }: Tables): boolean {
+  const start = words.findIndex((word) => !noise.has(word));
+  const length = start < 0 ? 0 : phraseAt(words, start, phrases.callOffs);
+  return length > 0 && words.length > start + length;
 }
 
 /**
@@ -205,7 +253,12 @@ function matchApproval(
   const isTakenBack = turned === 'yes' && verdict !== 'yes';
   if (isTakenBack && (verdict === 'no' || refuses(words, tables, no))) return unclear;
   if (verdict === 'yes' && isIronical(words, tables)) return unclear;
+  if (verdict === 'yes' && hasSigns(said.raw)) return unclear;
   if (verdict) return verdict === 'no' ? denied : approved;
+  const decided = decisionIn(utterance, tables, listed, names);
+  if (decided === 'no') return { ...denied, more: true };
+  if (decided === 'yes')
+    return hasSigns(said.raw) || isIronical(words, tables) ? unclear : { ...approved, more: true };
   if (isCommand(utterance, tables)) return denied;
 
   const isQuestion = said.asks || startsQuestion(utterance, tables);
@@ -218,8 +271,128 @@ function matchApproval(
     isQuestion ||
     asksAside(utterance, tables) ||
     startsDigression(utterance, tables) ||
-    startsRequest(utterance, tables);
+    startsRequest(utterance, tables) ||
+    remarks(utterance, tables, names);
   return isOther ? digression : unclear;
+}
+
+/** Words beside a yes or a no with which it is no slip of the tongue: "that's too much". */
+const REMARK_WORDS = 3;
+
+/**
+ * Tells whether the words object to the action, or correct it, and cannot be a yes that was misheard: "I've already paid
+ * that", "only the blurry ones", "yes, but on Friday".
+ */
+function remarks({ words }: Utterance, tables: Tables, names: Names): boolean {
+  const { phrases } = tables;
+  const { yes, no, conditions, negations, doubts, references, afterwards, joints } = phrases;
+  const has = (some: Phrases): boolean =>
+    some.some((phrase) => findPhrase(words, phrase).length > 0);
+  const spelled = words.join('');
+  const isNearYes = yes.some((phrase) => phrase.length > 1 && spelled.includes(phrase.join('')));
+  if (isNearYes || has(conditions)) return false;
+  const beside = words.filter((word) => !tables.noise.has(word));
+  // A yes with a change or a wish behind it.
+  const length = phraseAt(words, 0, yes);
+  if (length > 0)
+    return (
+      beside.length > 0 && has([...doubts, ...joints, ...afterwards]) && words.length > length + 1
+    );
+  if (has([...yes, ...no, ...negations])) return false;
+  const isNamed = names.all.has(words.join(' '));
+  return (
+    !isNamed &&
+    (beside.length >= REMARK_WORDS || (words.length > 1 && has([...doubts, ...references])))
+  );
+}
+
+/** A yes or no before a wish of its own has no more words. */
+const MOST_DECISION_WORDS = 12;
+
+/**
+ * Returns the yes or no at the beginning, if a wish of its own follows it and nothing else: "no, and book a table for two",
+ * "yes, and then book a table".
+ */
+function decisionIn(
+  said: Utterance,
+  tables: Tables,
+  listed: Tables['phrases'],
+  names: Names,
+): 'yes' | 'no' | null {
+  const { words, breaks } = said;
+  const { phrases } = tables;
+  for (let end = Math.min(words.length - 1, MOST_DECISION_WORDS); end > 0; end -= 1) {
+    const joint = phraseAt(words, end, phrases.joints);
+    if (joint === 0 && !breaks.has(end - 1)) continue;
+    const verdict = verdictOf(words.slice(0, end), listed, names);
+    if (verdict !== 'yes' && verdict !== 'no') continue;
+    const rest = from(said, end + joint);
+    if (
+      verdict === 'no'
+        ? isWish(rest, tables, names, joint > 0)
+        : saysYes(said, tables) && isOwnWish(rest, tables, names, joint > 0)
+    )
+      return verdict;
+  }
+  return null;
+}
+
+/** Tells whether it begins with the word for yes: "go ahead and make me a backup" consents to nothing. */
+function saysYes({ words }: Utterance, { phrases, noise }: Tables): boolean {
+  const isYes = (word: string): boolean => phrases.yesLabels.some((yes) => sameWords(yes, [word]));
+  const first = words.find((word) => isYes(word) || !noise.has(word));
+  return first !== undefined && isYes(first);
+}
+
+/** Tells whether words behind a no want something else: a request, a question. "No, send it to Peter" is about the action. */
+function isWish(rest: Utterance, tables: Tables, names: Names, isJoined: boolean): boolean {
+  const { phrases } = tables;
+  const said = from(rest, skip(rest.words, 0, [...phrases.afterwards, ...phrases.polite]));
+  const length = phraseAt(said.words, 0, phrases.requests);
+  const isAbout = !isJoined && phraseAt(said.words, length, definites(tables)) > 0;
+  if (length > 0) return !isAbout && !namesAction(said.words, names);
+  return startsQuestion(said, tables) || startsDigression(said, tables);
+}
+
+/** Tells whether words behind a yes cannot change the action: a request that is about nothing known. */
+function isOwnWish(rest: Utterance, tables: Tables, names: Names, isJoined: boolean): boolean {
+  const { phrases, noise } = tables;
+  const { words } = rest;
+  const plain = words.filter((word) => !noise.has(word));
+  if (phrases.lastings.some((phrase) => sameWords(words, phrase) || sameWords(plain, phrase)))
+    return true;
+  const start = skip(words, 0, [...phrases.afterwards, ...phrases.polite]);
+  const request = phraseAt(words, start, phrases.requests);
+  if (!isJoined || rest.asks || request === 0) return false;
+  const object = words.slice(skip(words, start + request, phrases.polite));
+  const isNew = phraseAt(object, 0, phrases.indefinites) > 0;
+  const { negations, refusals, no, conditions, doubts, holds, corrections, beforehand } = phrases;
+  const spoils = [
+    ...negations,
+    ...refusals,
+    ...no,
+    ...conditions,
+    ...doubts,
+    ...holds,
+    ...beforehand,
+  ];
+  const isSpoiled = [...spoils, ...corrections, ...definites(tables)].some(
+    (phrase) => findPhrase(words, phrase).length > 0,
+  );
+  const adjusts = phraseAt(words, start, phrases.adjustments) > 0;
+  return isNew && !isSpoiled && !adjusts && !namesAction(words, names);
+}
+
+/** "It", "the", "my": words for what is known already. */
+function definites({ phrases }: Tables): Phrases {
+  return phrases.pronouns.filter(
+    (words) => !phrases.indefinites.some((phrase) => sameWords(phrase, words)),
+  );
+}
+
+/** Tells whether a word of the action is among them. */
+function namesAction(words: Words, { byFirst }: Names): boolean {
+  return words.some((word) => byFirst.has(word));
 }
 
 /** The names for the last question in each language: several utterances are read against one question. */

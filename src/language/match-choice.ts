@@ -90,6 +90,19 @@ export function matchChoice(
   return read({ choices: choicesOf(options, tables), tables, topic }, said, null);
 }
 
+/** Words that decline all options, with politeness beside them, are no more than this. */
+const MOST_NONE_WORDS = 12;
+
+/** Tells whether it says "neither", and no more than politeness beside it. */
+function declinesAll({ words, asks }: Utterance, { phrases, noise }: Tables): boolean {
+  if (words.length > MOST_NONE_WORDS) return false;
+  const plain = words.filter((word) => !noise.has(word));
+  const start = phraseAt(plain, 0, phrases.bareCorrections);
+  return [plain, plain.slice(start), words].some(
+    (some) => !asks && phrases.nones.some((phrase) => sameWords(some, phrase)),
+  );
+}
+
 /** Reads an utterance. `after`: the words before it asked for time, or took something back. */
 function read(asked: Asked, said: Utterance, after: Turn['kind'] | null): Match {
   const { choices, tables, topic } = asked;
@@ -128,6 +141,7 @@ function read(asked: Asked, said: Utterance, after: Turn['kind'] | null): Match 
   }).length;
   if (startsQuestion(said, tables)) return digression;
   if (hasOwnRequest(said, asked, isOutside, alien)) return digression;
+  if (declinesAll(said, tables)) return { kind: 'none', text: said.raw };
   if (has(tables.phrases.quantifiers))
     return beside.length > MOST_BESIDE_QUANTIFIER
       ? digression

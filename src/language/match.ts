@@ -42,8 +42,11 @@ export type Match =
       /** Words around the name may mean something else: they ask. Absent: none do. */
       readonly doubt?: true;
     }
-  | { readonly kind: 'approved' }
-  | { readonly kind: 'denied' }
+  /** `more`: a wish of its own follows, which is for the lead agent. Absent: none does. */
+  | { readonly kind: 'approved'; readonly more?: true }
+  | { readonly kind: 'denied'; readonly more?: true }
+  /** None of the options. */
+  | { readonly kind: 'none'; readonly text: string }
   /** `doubt`: the words ask or request something, and may be no answer. Absent: they do not. */
   | { readonly kind: 'free_text'; readonly text: string; readonly doubt?: true }
   /** Several options match: ask again. */

@@ -98,6 +98,9 @@ export const spanish: AnswerLanguage = {
     elige tú
     elija usted
     otra cosa`),
+  nones: list(`
+    ninguno, ninguna, ninguno de los dos, ninguna de las dos, ninguno de ellos, ninguna de ellas, ninguno de esos,
+    ninguna de esas, ni uno ni otro, ni el uno ni el otro, ni una ni otra, nada de eso`),
   references: words(`
     barato barata baratos baratas económico caro cara caros caras rápido rápida lento lenta temprano
     tarde grande pequeño pequeña largo larga corto corta cercano cercana mejor mismo misma otro otra
@@ -315,6 +318,8 @@ export const spanish: AnswerLanguage = {
     no quiero
     he cambiado de idea
     cambié de idea`),
+  callOffs: list(`
+    no, no hace falta, no es necesario, déjalo, déjelo, déjalo estar, ya no hace falta, mejor no`),
   requests: lines(`
     llama
     llame
@@ -502,6 +507,14 @@ export const spanish: AnswerLanguage = {
     ],
     notRefusals: ['no lo sé', 'no sé', 'por qué no', 'no hay problema', 'todavía no', 'aún no'],
     // Not "si": without its accent it is a yes.
+    afterwards: list('luego, después, después de eso, también, además, más tarde'),
+    indefinites: words('un una unos unas me nos'),
+    adjustments:
+      words(`añade añada pon ponga toma tome cambia cambie haz haga deja deje usa use cancela cancele
+      borra borre quita quite guarda guarde paga pague confirma confirme`),
+    lastings: list(`
+      no me preguntes más, no preguntes más, no me vuelvas a preguntar, no vuelvas a preguntar, no me pregunte más,
+      no me vuelva a preguntar, siempre`),
     conditions: [
       'siempre que',
       'siempre y cuando',

@@ -193,6 +193,7 @@ const outboxSlot = outboxSetup.createStateConfig({
               params: ({ context, event }) => ({
                 deliveryId: context.current?.deliveryId ?? '',
                 grade: event.grade,
+                ...(event.heardAt !== undefined && { heardAt: event.heardAt }),
               }),
             },
             'clear',

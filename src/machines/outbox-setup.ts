@@ -146,6 +146,8 @@ type OutboxFact =
       readonly type: 'delivery.heard';
       readonly generation: number;
       readonly grade: 'played' | 'assumed';
+      /** When it had been heard, in milliseconds since 1970. @defaultValue unknown */
+      readonly heardAt?: number;
     }
   /** The item was said in full and not acknowledged; the client that has it may still do so. */
   | { readonly type: 'delivery.told'; readonly generation: number }
@@ -217,6 +219,7 @@ const effects = {
     readonly deliveryId: string;
     readonly grade: HearingGrade;
     readonly by?: string;
+    readonly heardAt?: number;
   }>(),
   /** The user dismissed the item. */
   dismissed: effect<{ readonly deliveryId: string; readonly by?: string }>(),

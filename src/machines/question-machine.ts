@@ -13,21 +13,23 @@
 //       speech from the moment it began to play; nothing counts once it is over.
 //   QUESTION-2. An utterance that began before the question played never answers it.
 //   QUESTION-3. Speech that interrupts the question counts only if it is `decisive` (it names an option);
-//       consent and free text count only once the question was heard in full.
+//       consent and free text count only if they began when the question had been heard in full.
 //   QUESTION-4. The clock runs in `open` only. It starts when heard, or when shown if no voice is attached;
 //       it stands still while no client is attached, and while the question is held.
 //   QUESTION-5. It ends once, and every end releases the floor, takes the question back from
 //       the outbox and tells the asker.
-//   QUESTION-6. When it is read back, it is put to the user anew, within its time: words count as in a first
-//       presentation, speech once the reading was heard; its buttons continue to count.
+//   QUESTION-6. When it is read back, at once or after the lead agent's reply, it is put to the user anew, within its
+//       time: words count as in a first presentation; its buttons continue to count.
 //   QUESTION-7. While held it is not said until `remindAt`, and then put again; answers count meanwhile. Only
 //       the user holds it, each time for a bounded while.
 //   QUESTION-8. While it is open and was heard, and nobody answers, it is asked again, at most `MAX_NUDGES` times
 //       until the user asks for it or it is put anew; its clock goes on. Then it rests on the screen.
 //   QUESTION-9. The lead agent needs time to read words. It settles the question with words that began after the
 //       question was first put to the user, also if it was put anew, or nobody was attached, since then.
+//   QUESTION-10. Words count at once only if they began while it was the last thing said to the user. A button counts
+//       whatever was said since, and saying it again, to the end or not, makes it the last thing.
 
-import { assign, setup, type SnapshotFrom } from 'xstate';
+import { and, assign, setup, type SnapshotFrom } from 'xstate';
 import {
   activities,
   deadline,
@@ -61,6 +63,15 @@ interface QuestionContext {
   readonly playingSince: number | null;
   /** It was heard in full, in the presentation under way. */
   readonly heard: boolean;
+  /** The time at which it had been heard in full; absent: unknown, or in snapshots of earlier versions. */
+  readonly heardAt?: number;
+  /**
+   * The time since which something else was said to the user, or its reading back is due; null: it is the last thing
+   * that was said. Absent in snapshots of earlier versions.
+   */
+  readonly followedAt?: number | null;
+  /** It is read back: after the lead agent's reply, or as soon as it can be said. Absent: it is not. */
+  readonly readBack?: 'after_reply' | 'due' | null;
   /** Its clock has started, in the presentation under way. */
   readonly hasBegun: boolean;
   /** For a held question: the time at which it is put to the user again. */
@@ -75,6 +86,7 @@ interface Presented {
   readonly shownAt: number | null;
   readonly playingSince: number | null;
   readonly heard: boolean;
+  readonly heardAt?: number;
 }
 
 /** How the user's answer arrived. */
@@ -85,7 +97,10 @@ type QuestionFact =
   /** A client shows it. `startsClock`: no voice is attached, so it will not be heard. */
   | { readonly type: 'question.shown'; readonly startsClock: boolean }
   | { readonly type: 'question.playing' }
-  | { readonly type: 'question.heard' }
+  /** `heardAt`: when it had been heard in full. @defaultValue unknown: before all words that are known by now */
+  | { readonly type: 'question.heard'; readonly heardAt?: number }
+  /** Something else is being said to the user (QUESTION-10). */
+  | { readonly type: 'question.followed' }
   | {
       readonly type: 'question.answer';
       readonly channel: AnswerChannel;
@@ -102,8 +117,13 @@ type QuestionFact =
       /** The answer is one of the options. */
       readonly decisive: boolean;
     }
-  /** The answer was clear, but not the question that it refers to: say the question again, verbatim. */
-  | { readonly type: 'question.readBack' }
+  /**
+   * The answer was clear, but not the question that it refers to: say the question again, verbatim.
+   * `after`: once the lead agent has replied to the same words. @defaultValue at once
+   */
+  | { readonly type: 'question.readBack'; readonly after?: 'reply' }
+  /** The lead agent has ended its reply. */
+  | { readonly type: 'reply.ended' }
   /** The user asked for time: wait until then, and put it again. */
   | { readonly type: 'question.hold'; readonly remindAt: number }
   /** Put it to the user again: they want to hear it, or their words were no answer. */
@@ -121,6 +141,8 @@ export type QuestionEvent = QuestionFact & Stamped;
 
 /** How a question ended, for its asker. */
 export type QuestionEnd = 'answered' | 'expired' | 'withdrawn' | 'superseded';
+
+const stamp = ({ event }: { event: QuestionEvent }) => event;
 
 const present = {
   type: 'present',
@@ -147,21 +169,47 @@ const settlement = {
   },
 } as const;
 
+/** What is said beside it, while it has the floor. */
+const sayings = {
+  'question.followed': {
+    guard: 'isLastSaid',
+    actions: { type: 'markFollowed', params: stamp },
+  },
+} as const;
+
+/** It waits for the lead agent's reply, and is read back then (QUESTION-6). */
+const readBackLater = {
+  guard: ({ event }: { event: Extract<QuestionEvent, { type: 'question.readBack' }> }) =>
+    event.after === 'reply',
+  actions: ['awaitReply', { type: 'markFollowed', params: stamp }],
+} as const;
+
+const readBackNow = [
+  'forgetHearing',
+  'forgetNudges',
+  { type: 'markFollowed', params: stamp },
+  present,
+] as const;
+
+const replies = {
+  'reply.ended': { guard: 'awaitsReply', actions: readBackNow },
+} as const;
+
 /** The user's wishes while the question is presented or open. */
 const wishes = {
-  'question.readBack': { actions: ['forgetHearing', 'forgetNudges', present] },
+  ...sayings,
+  ...replies,
+  'question.readBack': [readBackLater, { actions: readBackNow }],
   'question.hold': 'held',
   'question.repeat': { actions: ['forgetNudges', present] },
 } as const;
 
-const stamp = ({ event }: { event: QuestionEvent }) => event;
-
 /** Reports of the client on a question that the user has been given once already. */
 const reports = {
   'question.shown': { actions: { type: 'markShown', params: stamp } },
-  // So far it was only shown. When it is said on request, it keeps its first moment.
+  // So far it was only shown, or something else was said since. When it is said on request, it keeps its first moment.
   'question.playing': {
-    guard: 'hasNotPlayed',
+    guard: 'isSaidAnew',
     actions: { type: 'markPlaying', params: stamp },
   },
   'question.heard': { actions: { type: 'markHeard', params: stamp } },
@@ -200,7 +248,22 @@ export const questionMachine = setup({
     keepReminder: assign((_, event: QuestionEvent) =>
       event.type === 'question.hold' ? { remindAt: event.remindAt } : {},
     ),
-    forgetHearing: assign({ playingSince: null, heard: false }),
+    forgetHearing: assign({
+      playingSince: null,
+      heard: false,
+      heardAt: undefined,
+      readBack: 'due' as const,
+    }),
+    awaitReply: assign({ readBack: 'after_reply' as const }),
+    markFollowed: assign(({ context }, { at }: Stamped) => ({
+      followedAt: context.followedAt ?? at,
+    })),
+    /** Whatever was said meanwhile, its card is what the user is given last; what was heard last may be something else. */
+    endWithCard: assign(({ context }) => ({
+      followedAt: null,
+      readBack: null,
+      ...(isFollowed(context) && { playingSince: null, heard: false, heardAt: undefined }),
+    })),
     countNudge: assign(({ context }) => ({ nudges: (context.nudges ?? 0) + 1 })),
     forgetNudges: assign({ nudges: 0 }),
     markShown: assign(({ context }, { at }: Stamped) => {
@@ -212,47 +275,60 @@ export const questionMachine = setup({
     }),
     markPlaying: assign(({ context }, { at }: Stamped) => {
       const ever = everOf(context);
-      return { playingSince: at, ever: { ...ever, playingSince: ever.playingSince ?? at } };
+      return {
+        playingSince: at,
+        ever: { ...ever, playingSince: ever.playingSince ?? at },
+        ...(isFollowed(context) && { heard: false, heardAt: undefined }),
+        followedAt: null,
+        readBack: null,
+      };
     }),
     /** A wire that does not report the start of playback reports at least its end. */
-    markHeard: assign(({ context }, { at }: Stamped) => {
+    markHeard: assign(({ context }, { at, heardAt }: Heard) => {
       const ever = everOf(context);
+      const first = ever.heard ? ever.heardAt : heardAt;
       return {
         playingSince: context.playingSince ?? at,
+        ...(context.playingSince === null && { followedAt: null, readBack: null }),
         heard: true,
-        ever: { ...ever, playingSince: ever.playingSince ?? at, heard: true },
+        heardAt: context.heard ? context.heardAt : heardAt,
+        ever: {
+          ...ever,
+          playingSince: ever.playingSince ?? at,
+          heard: true,
+          ...(first !== undefined && { heardAt: first }),
+        },
       };
     }),
   },
   guards: {
-    mayAnswerNow: ({ context }, event: Extract<QuestionEvent, { type: 'question.answer' }>) => {
-      if (event.channel !== 'speech') return isPut(context);
-      return beganWhilePlaying(context, event) && event.decisive;
-    },
-    mayAnswerOpen: ({ context }, event: Extract<QuestionEvent, { type: 'question.answer' }>) =>
-      event.channel === 'speech'
-        ? beganWhilePlaying(context, event) && (event.decisive || context.heard)
-        : event.channel === 'button' || isPut(context),
+    mayAnswerNow: ({ context }, event: AnswerEvent) =>
+      event.channel === 'button' ? isPut(context) : wordsCount(context, event),
+    mayAnswerOpen: ({ context }, event: AnswerEvent) =>
+      event.channel === 'button' || wordsCount(context, event),
     maySettle: (
       { context },
       { channel, saidAt, decisive }: Extract<QuestionEvent, { type: 'question.settle' }>,
     ) => {
-      const { shownAt, playingSince, heard } = everOf(context);
+      const { shownAt, playingSince, heard, heardAt = -Infinity } = everOf(context);
       if (channel === 'speech')
-        return playingSince !== null && playingSince <= saidAt && (decisive || heard);
+        return (
+          playingSince !== null &&
+          playingSince <= saidAt &&
+          (decisive || (heard && heardAt <= saidAt))
+        );
       return Math.min(shownAt ?? Infinity, playingSince ?? Infinity) <= saidAt;
     },
     mayNudge: ({ context }) => context.heard && (context.nudges ?? 0) < MAX_NUDGES,
     hasBegun: ({ context }) => context.hasBegun,
-    mayAnswerHeld: ({ context }, event: Extract<QuestionEvent, { type: 'question.answer' }>) => {
-      if (event.channel === 'speech')
-        return beganWhilePlaying(context, event) && (event.decisive || context.heard);
-      return isPut(context) || (event.channel === 'button' && context.hasBegun);
-    },
+    mayAnswerHeld: ({ context }, event: AnswerEvent) =>
+      event.channel === 'button' ? isPut(context) || context.hasBegun : wordsCount(context, event),
+    isLastSaid: ({ context }) => isPut(context) && !isFollowed(context),
+    awaitsReply: ({ context }) => context.readBack === 'after_reply',
     isReminderOfBegun: ({ context }, { dueAt }: { dueAt: number }) =>
       dueAt === context.remindAt && context.hasBegun,
     isThisReminder: ({ context }, { dueAt }: { dueAt: number }) => dueAt === context.remindAt,
-    hasNotPlayed: ({ context }) => context.playingSince === null,
+    isSaidAnew: ({ context }) => context.playingSince === null || isFollowed(context),
     isThisDeadline: ({ context }, { dueAt }: { dueAt: number }) => dueAt === context.dueAt,
   },
 }).createMachine({
@@ -287,7 +363,16 @@ export const questionMachine = setup({
       tags: ['owner', 'answerable'],
       entry: [
         // Earlier showing and hearing belong to another presentation.
-        assign({ shownAt: null, playingSince: null, heard: false, hasBegun: false, nudges: 0 }),
+        assign({
+          shownAt: null,
+          playingSince: null,
+          heard: false,
+          heardAt: undefined,
+          followedAt: null,
+          readBack: null,
+          hasBegun: false,
+          nudges: 0,
+        }),
         present,
       ],
       on: {
@@ -295,7 +380,7 @@ export const questionMachine = setup({
           {
             guard: ({ event }) => event.startsClock,
             target: 'open',
-            actions: { type: 'markShown', params: ({ event }) => event },
+            actions: [{ type: 'markShown', params: ({ event }) => event }, 'endWithCard'],
           },
           { actions: { type: 'markShown', params: ({ event }) => event } },
         ],
@@ -369,12 +454,14 @@ export const questionMachine = setup({
           },
         ],
         'question.repeat': [{ guard: 'hasBegun', ...putAgain }, { target: 'presenting' }],
+        ...sayings,
+        'reply.ended': [
+          { guard: and(['awaitsReply', 'hasBegun']), target: 'open', actions: readBackNow },
+          { guard: 'awaitsReply', target: 'presenting' },
+        ],
         'question.readBack': [
-          {
-            guard: 'hasBegun',
-            target: 'open',
-            actions: ['forgetHearing', 'forgetNudges', present],
-          },
+          readBackLater,
+          { guard: 'hasBegun', target: 'open', actions: readBackNow },
           { target: 'presenting' },
         ],
         ...exits,
@@ -418,13 +505,34 @@ function isPut({ shownAt, playingSince }: QuestionContext): boolean {
   return shownAt !== null || playingSince !== null;
 }
 
-function beganWhilePlaying(
-  context: QuestionContext,
-  event: Extract<QuestionEvent, { type: 'question.answer' }>,
+type Heard = Stamped & { readonly heardAt?: number };
+
+type AnswerEvent = Extract<QuestionEvent, { type: 'question.answer' }>;
+
+function isFollowed({ followedAt = null }: QuestionContext): boolean {
+  return followedAt !== null;
+}
+
+/** Tells whether words may answer it now: by their beginning, if they were spoken. */
+function wordsCount(
+  {
+    playingSince,
+    shownAt,
+    hasBegun,
+    heard,
+    heardAt = -Infinity,
+    followedAt = null,
+  }: QuestionContext,
+  { utteranceStartedAt, channel, decisive }: AnswerEvent,
 ): boolean {
+  // Only shown, while the session has a voice: the lead agent may be speaking of something else.
+  if (channel === 'typing')
+    return followedAt === null && (playingSince !== null || (shownAt !== null && hasBegun));
   return (
-    context.playingSince !== null &&
-    event.utteranceStartedAt !== null &&
-    event.utteranceStartedAt >= context.playingSince
+    utteranceStartedAt !== null &&
+    playingSince !== null &&
+    playingSince <= utteranceStartedAt &&
+    utteranceStartedAt < (followedAt ?? Infinity) &&
+    (decisive || (heard && heardAt <= utteranceStartedAt))
   );
 }

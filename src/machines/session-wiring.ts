@@ -48,6 +48,7 @@ interface WiredProtocol {
     | 'question.playing'
     | 'question.heard'
     | 'question.withdraw'
+    | 'reply.ended'
     | 'client.attached'
     | 'client.detached'
   >;
@@ -92,8 +93,11 @@ const wiring = {
   'outbox.begun': ({ deliveryId }) => [
     { actor: `question:${deliveryId}`, event: { type: 'question.playing' } },
   ],
-  'outbox.delivered': ({ deliveryId, grade }) => [
-    { actor: `question:${deliveryId}`, event: { type: 'question.heard' } },
+  'outbox.delivered': ({ deliveryId, grade, heardAt }) => [
+    {
+      actor: `question:${deliveryId}`,
+      event: { type: 'question.heard', ...(heardAt !== undefined && { heardAt }) },
+    },
     { actor: `call:${deliveryId}`, event: { type: 'delivery.settled' } },
     { actor: `batch:${deliveryId}`, event: { type: 'batch.told', grade } },
   ],
@@ -177,10 +181,13 @@ export function shared(
   // Clients and connections have gone with the process.
   if (type === 'session.recovered') return [...presence('client.detached', owner), ...replied];
   if (type === 'utterance.ended') return [{ actor: 'outbox', event: { type } }];
-  return ENDS_REPLY.has(type) ? replied : [];
+  if (!ENDS_REPLY.has(type)) return [];
+  return owner === null
+    ? replied
+    : [...replied, { actor: `question:${owner}`, event: { type: 'reply.ended' } }];
 }
 
-/** The reply of the lead agent is over: no more calls join its batch. */
+/** The reply of the lead agent is over: no more calls join its batch, and what waits for its end is said. */
 const ENDS_REPLY: ReadonlySet<SessionMachineEvent['type']> = new Set([
   'response.ended',
   'transport.lost',

@@ -320,7 +320,7 @@ export class SessionHub implements ClientHub {
     if (client === this.#owner) return;
     this.#release();
     try {
-      this.#detach = this.#session.attach();
+      this.#detach = this.#session.attach({ by: client.identity.user });
     } catch (error) {
       this.#options.onError(error, 'serve: attaching a client');
       return;

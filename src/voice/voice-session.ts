@@ -17,6 +17,7 @@ import {
 } from '../actors/session/lifecycle/session-options.ts';
 import { aModel } from '../actors/model/model.ts';
 import type { LeadSession } from '../actors/session/lead/lead-session.ts';
+import type { VouchedFor } from '../actors/contracts/identity.ts';
 import { BaseSession } from '../actors/session/view/base-session.ts';
 import {
   checkImage,
@@ -338,8 +339,8 @@ export class VoiceSession extends BaseSession {
     this.#lead.reconnect();
   }
 
-  override attach(): () => void {
-    const leave = super.attach();
+  override attach(options: VouchedFor = {}): () => void {
+    const leave = super.attach(options);
     this.#lead.clientAttached();
     return () => {
       leave();

@@ -98,6 +98,10 @@ const corpus: Readonly<Record<string, readonly string[]>> = {
     'Okay, wait.',
   ],
   digression: [
+    // Its lead agent sees to the change.
+    'Yes, but only to Anna.',
+    'Yes, to Bob and Carol.',
+    'Yes, and delete the draft as well.',
     'What does it do?',
     'What will it cost?',
     'Is it safe?',
@@ -126,10 +130,7 @@ const corpus: Readonly<Record<string, readonly string[]>> = {
     "I don't care.",
     'Whatever.',
     'Yes if it is free.',
-    'Yes, but only to Anna.',
     'Only if he agrees.',
-    'Yes, to Bob and Carol.',
-    'Yes, and delete the draft as well.',
     'Yes?',
     'No?',
     'Approve the transfer.',

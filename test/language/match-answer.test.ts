@@ -62,3 +62,11 @@ test('tables of one’s own', () => {
   expect(matchAnswer(approval, 'Nein', { language })).toEqual({ kind: 'denied' });
   expect(matchAnswer(approval, 'yes', { language })).toEqual({ kind: 'unclear' });
 });
+
+test.each([
+  'One moment, my wife wants to say something.',
+  "Don't send anything, I'll call her myself.",
+])('words that put off or call off what is asked for may be no answer: %s', (text) => {
+  const { kind, doubt } = matchAnswer(open, text) as { kind: string; doubt?: boolean };
+  expect(kind !== 'free_text' || doubt === true).toBe(true);
+});

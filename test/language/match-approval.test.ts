@@ -36,7 +36,6 @@ describe('MATCH-APPROVAL-1: only the closed list approves', () => {
     'sure thing',
     'do',
     'please',
-    'yes and book the hotel as well',
     'I said yes yesterday',
     // As speech recognition really heard "approve", "yes", "yes, book it" and "yeah".
     'A prince,',
@@ -122,5 +121,70 @@ describe('MATCH-APPROVAL-3: neither yes nor no', () => {
     ['let me think, yes', 'unclear'],
   ])('%s: %s', (utterance, kind) => {
     expect(verdict(utterance)).toBe(kind);
+  });
+});
+
+describe('MATCH-APPROVAL-6: signs beside a yes', () => {
+  test.each([
+    'Yes ❌',
+    'yes 👎',
+    '!yes',
+    '¬yes',
+    'yes \u{1F6AB}',
+    'y\u0336e\u0336s\u0336',
+    '-yes',
+    'yes ≠',
+    'yes ☒',
+    'yes ?!yes',
+  ])('approve nothing: %s', (utterance) => {
+    expect(verdict(utterance)).not.toBe('approved');
+  });
+
+  test.each(['Yes!', '¡Sí!', '“Yes.”', 'Yes…', 'Yes — go ahead.'])(
+    'of a sentence change nothing: %s',
+    (utterance) => {
+      expect(verdict(utterance, utterance.includes('Sí') ? 'es' : 'en')).toBe('approved');
+    },
+  );
+});
+
+describe('MATCH-APPROVAL-7: a wish behind a yes or a no', () => {
+  const read = (utterance: string, language = 'en') =>
+    matchAnswer({ kind: 'approval', options: [] }, utterance, { language });
+
+  test.each([
+    ['No, and book a table for two.', 'en'],
+    ['Forget it, make me the report instead.', 'en'],
+    ['Nein, und buch einen Tisch für zwei.', 'de'],
+  ])('is reported with a denial: %s', (utterance, language) => {
+    expect(read(utterance, language)).toEqual({ kind: 'denied', more: true });
+  });
+
+  test.each([
+    ['Yes, and then book a table.', 'en'],
+    ['Ja, und dann buch einen Tisch.', 'de'],
+  ])('is reported with consent: %s', (utterance, language) => {
+    expect(read(utterance, language)).toEqual({ kind: 'approved', more: true });
+  });
+
+  test.each([
+    'Yes, but on Friday instead.',
+    'Yes, and make it two.',
+    'Yes, and send it to Bob too.',
+    'Yes, and cancel the rest.',
+    'Yes, and then wait.',
+    'Yes, but only half.',
+    'Yes, and book it for Friday.',
+  ])('is no consent if it may change the action: %s', (utterance) => {
+    expect(verdict(utterance)).not.toBe('approved');
+  });
+
+  test.each([
+    '… should be a hundred and forty!',
+    "I've already paid that.",
+    "That's too much.",
+    'Only the blurry ones.',
+  ])('an objection or a correction is for the lead agent: %s', (utterance) => {
+    expect(verdict(utterance)).toBe('digression');
   });
 });

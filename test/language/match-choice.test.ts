@@ -281,8 +281,20 @@ describe('no answer', () => {
     expect(choose(rides, utterance)).toEqual({ kind });
   });
 
-  test.each(['both', 'neither', 'either is fine', "I don't care", 'surprise me'])(
-    'several or none is an answer in words: %s',
+  test.each(['neither', 'None of them.', 'No, neither.', 'Neither of them, thank you.'])(
+    'declines all options: %s',
+    (text) => {
+      expect(choose(rides, text)).toEqual({ kind: 'none', text });
+    },
+  );
+
+  test('takes the option that is called so', () => {
+    const options = [...rides, { id: 'none', label: 'None' }];
+    expect(choose(options, 'None')).toMatchObject({ optionId: 'none' });
+  });
+
+  test.each(['both', 'either is fine', "I don't care", 'surprise me'])(
+    'several or any is an answer in words: %s',
     (text) => {
       expect(choose(rides, text)).toEqual({ kind: 'free_text', text });
     },

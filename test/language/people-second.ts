@@ -508,6 +508,7 @@ export const second: readonly AskedPeople[] = [
       ],
       'cabrio|open': ['das teuerste', 'das offene', 'das für 79'],
       'klein|open': ['das billigste', 'den kleinen', 'das kleinste halt'],
+      none: ['gar keins'],
       open: [
         'hat der Kombi eine Anhängerkupplung',
         'wie weit kommt das Elektroauto',
@@ -517,7 +518,6 @@ export const second: readonly AskedPeople[] = [
         'den Kombi und einen Kindersitz',
         'den Kombi, und sag der Mama Bescheid',
         'ein Auto halt',
-        'gar keins',
         'wir nehmen den Zug',
         'Mama, magst du ein Cabrio',
         'mein Bruder fährt auch ein Cabrio',

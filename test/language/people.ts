@@ -2,7 +2,7 @@
 // `people-second.ts`, and how a reading of the session is judged.
 //
 // Each key of `said` names all readings that a careful human would accept, apart from `|`: the id of an option, `yes`
-// or `no` to an approval, `words` that answer a question for words, `hold` (time is wanted), `repeat` (the question
+// or `no` to an approval, `none` of the options, `words` that answer a question for words, `hold` (time is wanted), `repeat` (the question
 // is to be heard again), and `open`: no answer yet. The lead model reads the words, or the question is asked again.
 
 import type { QuestionRecord, Reading } from '../../src/actors/contracts/records.ts';
@@ -48,6 +48,7 @@ export function judged(corpus: readonly AskedPeople[]): readonly Judged[] {
     Object.entries(asked.said).flatMap(([meant, all]) =>
       all.map((said): Judged => {
         const read = nameOf(
+          asked,
           readUtterance(recordOf(asked), said, { typed: true, language: asked.language }),
         );
         const fair = meant.split('|');
@@ -70,12 +71,12 @@ function verdictOn(read: string, fair: readonly string[]): Verdict {
   return fair.some((one) => NOT_ANSWERS.has(one)) ? 'missed' : 'lead';
 }
 
-function nameOf(reading: Reading): string {
+function nameOf({ kind }: AskedPeople, reading: Reading): string {
   if (reading.to !== 'question')
     return reading.to === 'hold' || reading.to === 'repeat' ? reading.to : 'open';
   const { optionId, approved } = reading.answer;
   if (approved !== undefined) return approved ? 'yes' : 'no';
-  return optionId ?? 'words';
+  return optionId ?? (kind === 'choice' ? 'none' : 'words');
 }
 
 function recordOf({ name, kind, question, options = [], action }: AskedPeople): QuestionRecord {
@@ -151,7 +152,7 @@ export function casesOf(corpus: readonly AskedPeople[], every: number): readonly
 
 function answerOf(meant: string, { kind }: AskedPeople, said: string): Expected {
   if (kind === 'approval') return { answer: { approved: meant === 'yes' } };
-  return { answer: kind === 'choice' ? { optionId: meant } : { text: said } };
+  return { answer: kind === 'choice' && meant !== 'none' ? { optionId: meant } : { text: said } };
 }
 
 function harmsOf({ kind }: AskedPeople, answers: readonly string[]): readonly Harm[] {

@@ -52,6 +52,10 @@ describe('outbox × session, with a question, tool calls and a lead agent', pati
       { together: 'unit', quietMs: 0, mishaps: ['bargeIn', 'detach'] },
     ],
     [
+      '1 result, 1 question, the lead agent speaks of something else, 1 barge-in, 1 detach',
+      { together: 'unit', results: 1, mishaps: ['reply', 'bargeIn', 'detach'] },
+    ],
+    [
       '2 results, 1 barge-in, something urgent, a failed response',
       { together: 'unit', asks: false, mishaps: ['bargeIn', 'urgent', 'failure'] },
     ],
@@ -113,7 +117,9 @@ describe('outbox × session, with a question, tool calls and a lead agent', pati
   test.each(scopes)('%s', (_name, options) => {
     const report = checkSpeech(options);
     announce(report);
-    // Nothing is lost; one at a time, from an open gate; heard is what was said in this attempt.
+    // Words answer what was said last; nothing is lost; one at a time, from an open gate; heard is what was said in
+    // this attempt.
+    holds(report, 'P3');
     holds(report, 'P4');
     holds(report, 'OUTBOX-1');
     holds(report, 'OUTBOX-2');

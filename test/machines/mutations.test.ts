@@ -34,6 +34,7 @@ import { checkQuestion } from './support/question-check.ts';
 import {
   neverReleased,
   neverReplied,
+  followedCounts,
   neverRetracted,
   questionFaults,
 } from './support/question-faults.ts';
@@ -208,6 +209,11 @@ describe('between the outbox, the session and the lead agent', patience, () => {
       fault: 'a question that is over is said all the same',
       options: { question: neverRetracted, asks: true, mishaps: [] },
       property: 'P4: a question that is over is in the outbox no more',
+    },
+    {
+      fault: 'a yes to the question of the lead agent answers the question',
+      options: { question: followedCounts, asks: true, mishaps: ['reply'] },
+      property: 'P3: words answer the question only if it was the last thing said to the user',
     },
   ];
 

@@ -7,7 +7,7 @@ import { replay, type CheckReport } from '../../src/testing/check/index.ts';
 import { checkInteraction } from './support/interaction-check.ts';
 import { live, type LiveOptions } from './support/live.ts';
 import { checkOutbox } from './support/outbox-check.ts';
-import { checkQuestion } from './support/question-check.ts';
+import { checkQuestion, FOLLOWED_AT, HEARD_AT } from './support/question-check.ts';
 import { checkSession } from './support/session-check.ts';
 import { checkSubagent } from './support/subagent-check.ts';
 import { checkToolCall } from './support/tool-call-check.ts';
@@ -40,9 +40,16 @@ describe('real actors go the checked paths', () => {
 
   test('question', async () =>
     agrees(checkQuestion(), {
-      // An utterance began so long after the question began to play.
-      translate: (event, { context: { playingSince, ever } }: QuestionSnapshot) => {
-        const { utteranceStartedAt, saidAt, channel } = event;
+      every: 61,
+      relative: ['question.followed', 'question.readBack'],
+      // An utterance began, and it had been heard, so long after the question began to play.
+      translate: (event, { context: { playingSince, ever } }: QuestionSnapshot, now) => {
+        const { utteranceStartedAt, saidAt, channel, heardAt } = event;
+        if (event.type === 'question.followed' || event['after'] === 'reply')
+          return { ...event, at: FOLLOWED_AT + (playingSince ?? now) };
+        if (event.type === 'question.readBack') return { ...event, at: now };
+        if (typeof heardAt === 'number')
+          return { ...event, heardAt: heardAt + (playingSince ?? now) };
         if (typeof utteranceStartedAt === 'number')
           return { ...event, utteranceStartedAt: utteranceStartedAt + (playingSince ?? 0) };
         if (typeof saidAt !== 'number') return event;
@@ -50,7 +57,11 @@ describe('real actors go the checked paths', () => {
         const [first = 0] = [...moments, ever?.playingSince]
           .filter((moment) => typeof moment === 'number')
           .toSorted((a, b) => a - b);
-        return { ...event, saidAt: saidAt + first };
+        const isAfterHearing = channel === 'speech' && saidAt === HEARD_AT;
+        return {
+          ...event,
+          saidAt: Math.max(saidAt + first, isAfterHearing ? (ever?.heardAt ?? 0) : 0),
+        };
       },
     }));
 

@@ -81,10 +81,13 @@ describe('[B39] P3: one approval in text', () => {
     expect(ran).toEqual(['mail']);
   });
 
-  test('a clear yes counts all the same, after however much doubt', async () => {
-    const { type, ran } = await text('mail');
+  test('a clear yes counts after however much doubt, once the action was read back', async () => {
+    const { type, ran, put } = await text('mail');
     for (const words of ['maybe', 'perhaps', 'hmm', 'what does it do?']) await type(words);
     expect(ran).toEqual([]);
+    await type('yes');
+    expect(ran).toEqual([]);
+    expect(put().at(-1)).toBe('To be sure: May I run do_mail with {"to":"mail"}?');
     await type('yes');
     expect(ran).toEqual(['mail']);
   });
@@ -164,12 +167,17 @@ describe('P3: several approvals at once', () => {
     await type('approve');
     expect([ran, stateOf('mail'), stateOf('bank')]).toEqual([[], 'open', 'queued']);
     expect(put().at(-1)).toBe(
-      'To be sure, as more than one approval waits: May I do this: Does something, with do_mail (to: "mail")?',
+      'To be sure: May I do this: Does something, with do_mail (to: "mail")?',
     );
     await type('yes');
     expect(ran).toEqual(['mail']);
-    // The other one is the only one now: its question is enough.
+    // The other one is the only one now; the result of the first was told since it was put.
     expect(put().at(-1)).toBe('May I do this: Does something, with do_bank (to: "bank")?');
+    await type('yes');
+    expect(ran).toEqual(['mail']);
+    expect(put().at(-1)).toBe(
+      'To be sure: May I do this: Does something, with do_bank (to: "bank")?',
+    );
     await type('yes');
     expect(ran).toEqual(['mail', 'bank']);
   });
@@ -190,6 +198,9 @@ describe('P3: several approvals at once', () => {
       await type(words);
       expect(ledgerOf('mail')).toEqual([expect.objectContaining({ approval: 'denied' })]);
       expect([ran, stateOf('bank')]).toEqual([[], 'open']);
+      // The end of the first was told since the second was put.
+      await type('yes');
+      expect(ran).toEqual([]);
       await type('yes');
       expect(ran).toEqual(['bank']);
     },
@@ -299,9 +310,7 @@ describe('P3: by voice', () => {
     await utter('go ahead');
     expect([stateOf('mail'), ran]).toEqual(['open', []]);
     await pause();
-    expect(asked()).toContain(
-      'To be sure, as more than one approval waits: May I do this: Does something, with do_mail',
-    );
+    expect(asked()).toContain('To be sure: May I do this: Does something, with do_mail');
     await speak('Just the mail: may I?');
     await utter('yes');
     expect(ran).toEqual(['mail']);

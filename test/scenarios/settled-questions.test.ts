@@ -12,7 +12,7 @@ import {
 } from '../../src/testing/index.ts';
 import { calls, never, say, simpleTool, steps } from '../support/subagent-runs.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
-import { leadScript, textTalk, type TalkOptions } from '../support/text-talk.ts';
+import { leadScript, settle, settling, textTalk, type TalkOptions } from '../support/text-talk.ts';
 
 const options = [
   { id: 'economy', label: 'Economy', description: '$12' },
@@ -28,21 +28,6 @@ const asking = (question: string, choices?: typeof options): Script =>
 const ride = {
   ride: { script: asking('Which ride?', options), config: { interactive: true } },
 };
-
-type Call = readonly [name: string, input: object];
-
-/** The lead model answers these words by these calls, as often as it is said, and all others as usual. */
-function settling(words: string, ...made: readonly Call[]): Script {
-  return (prompt) => {
-    if (prompt.prompt.at(-1)?.role !== 'user' || prompt.user !== words) return leadScript(prompt);
-    return { calls: made.map(([name, input]) => ({ name, input: JSON.stringify(input) })) };
-  };
-}
-
-const settle = (action: string, more: object = {}): Call => [
-  'settle_question',
-  { action, ...more },
-];
 
 function talk(lead: Script, more: TalkOptions = {}) {
   const prompts: ScriptedPrompt[] = [];

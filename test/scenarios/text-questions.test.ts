@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { createRuntime, memoryJournal, type QuestionView } from '../../src/index.ts';
 import { readNotes, simulatedEnvironment, type Script } from '../../src/testing/index.ts';
 import { calls, resultsIn, say, simpleTool, steps } from '../support/subagent-runs.ts';
-import { textTalk, type TalkOptions } from '../support/text-talk.ts';
+import { answering, settle, settling, textTalk, type TalkOptions } from '../support/text-talk.ts';
 
 const options = [
   { id: 'economy', label: 'Economy', description: '$12' },
@@ -130,6 +130,7 @@ describe('words that are none', () => {
   test('a digression goes to the lead agent, and the question stays open', async () => {
     const { start, type, said, questionOf, resultOf } = talk({
       subagents: { ride: subagent(asking('Economy or Premium?', options)) },
+      lead: settling('economy', settle('answer', { optionId: 'economy', quote: 'economy' })),
     });
     await start();
     await type('use ride');
@@ -212,8 +213,10 @@ describe('words that are none', () => {
 
   test('a wish of its own goes to the lead agent, which knows of the question', async () => {
     const prompts: string[] = [];
+    const words = 'economy, no wait, premium';
     const { start, type, said, questionOf, resultOf } = talk({
       subagents: { ride: subagent(asking('Economy or Premium?', options)) },
+      lead: settling(words, settle('answer', { optionId: 'premium', quote: words })),
       onModelCall: (who, { prompt }) => {
         if (who === 'lead') {
           const texts = prompt.flatMap(({ content }) =>
@@ -243,7 +246,7 @@ describe('words that are none', () => {
       options: options.map(({ label, description }) => ({ label, description })),
     });
     expect(resultOf('ride')).toBeNull();
-    await type('economy, no wait, premium');
+    await type(words);
     expect(resultOf('ride')?.text).toContain('"optionId":"premium"');
   });
 
@@ -286,6 +289,8 @@ describe('P2: one at a time', () => {
   test('[B52] two that ask in the same instant are asked one after the other', async () => {
     const { start, type, asked, answer, questionOf, parts, resultOf } = talk({
       subagents: { red: subagent(asking('Red?')), blue: subagent(asking('Blue?')) },
+      // The result of the first is told after the second question was put.
+      lead: answering('sky blue'),
     });
     await start();
     await type('use red and blue');
@@ -314,6 +319,7 @@ describe('P2: one at a time', () => {
         ),
         other: subagent(asking('Other?')),
       },
+      lead: answering('two'),
     });
     await start();
     await type('use twice and other');
@@ -338,16 +344,23 @@ describe('P2: one at a time', () => {
           say(JSON.stringify(resultsIn(prompt).map(([, , value]) => value))),
         ),
       );
+    const morning = 'uh half past nine I think';
+    const large = 'not the small one, the large one';
     const { start, type, asked, state } = talk({
       subagents: { when: choosing('When?', slots), where: choosing('Which room?', rooms) },
+      // It has spoken since each of them was put.
+      lead: (prompt) =>
+        prompt.user === large
+          ? settling(large, settle('answer', { optionId: 'r1', quote: large }))(prompt)
+          : settling(morning, settle('answer', { optionId: 's0', quote: morning }))(prompt),
     });
     await start();
     await type('use when and where');
     await type('the large one');
     expect(asked()).toEqual(['when open', 'where queued']);
-    await type('uh half past nine I think');
+    await type(morning);
     expect(asked()).toEqual(['when answered', 'where open']);
-    await type('not the small one, the large one');
+    await type(large);
     expect(state().subagents.map(({ outcome }) => outcome?.text)).toEqual([
       '[{"userResponse":"Monday at 9:30","optionId":"s0"}]',
       '[{"userResponse":"Large room","optionId":"r1"}]',
@@ -358,6 +371,7 @@ describe('P2: one at a time', () => {
     const names = Array.from({ length: 8 }, (_, index) => `s${index}`);
     const { start, type, asked } = talk({
       subagents: Object.fromEntries(names.map((name) => [name, subagent(asking(`${name}?`))])),
+      lead: answering('fine by me'),
     });
     await start();
     await type(`use ${names.join(' and ')}`);
@@ -495,6 +509,8 @@ describe('every way out releases the floor', () => {
   test('closing the session', async () => {
     const { start, type, asked, close, environment } = talk({
       subagents: { red: subagent(asking('Red?')), blue: subagent(asking('Blue?')) },
+      // The result of the first is told after the second question was put.
+      lead: answering('sky blue'),
     });
     await start();
     await type('use red and blue');
@@ -536,6 +552,8 @@ describe('questions without a listener', () => {
     const { start, session, environment, type, asked, resultOf } = talk({
       detachGraceMs: 60_000,
       subagents: { red: subagent(asking('Red?')), blue: subagent(asking('Blue?')) },
+      // The result of the first is told after the second question was put.
+      lead: answering('sky blue'),
     });
     const leave = session.attach();
     await start();

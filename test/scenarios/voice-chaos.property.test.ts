@@ -560,6 +560,8 @@ async function story(
       await act({ kind: 'speech starts', n: 0 });
       await act({ kind: 'speech ends', n: 0 });
       await act({ kind: 'transcript', n: 0 });
+      // Words count only if nothing else was said since; a button always does.
+      await act({ kind: 'click', n: 1 });
     }
     // What rests as a card is told to whoever speaks next.
     if (

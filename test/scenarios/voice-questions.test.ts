@@ -235,13 +235,16 @@ describe('the clock', () => {
 
 describe('words that are no answer', () => {
   test('a digression is answered by the lead agent; the question stays open', async () => {
-    const { speak, say: utter, question, asked } = await untilAsked();
+    const { speak, say: utter, question, asked, settles } = await untilAsked();
     await speak('Economy or Premium?');
     await utter('what time is it?');
     expect(asked()).toBe('reply');
     await speak('It is noon.');
     expect(question()?.state).toBe('open');
+    // "It is noon." was said since: the lead agent settles the question.
     await utter('economy then');
+    expect(question()?.state).toBe('open');
+    await settles({ optionId: 'economy', quote: 'economy then' });
     expect(question()).toMatchObject({ state: 'answered', answer: 'Economy' });
   });
 
@@ -322,13 +325,15 @@ describe('words that are no answer', () => {
   test.each(['Order lunch.', 'Make me a sales report for last week.'])(
     'a wish of its own goes to the lead agent: %s',
     async (words) => {
-      const { speak, say: utter, question, asked, resultText } = await untilAsked();
+      const { speak, say: utter, question, asked, resultText, settles } = await untilAsked();
       await speak('Economy or Premium?');
       await utter(words);
       expect(asked()).toBe('reply');
       await speak('I will see to it.');
       expect(question()?.state).toBe('open');
       await utter('Economy, no wait, premium.');
+      expect(question()?.state).toBe('open');
+      await settles({ optionId: 'premium', quote: 'premium' });
       expect(resultText()).toContain('premium');
     },
   );

@@ -120,6 +120,10 @@ describe('WHO-1: a question that says who may answer it', () => {
     await type('yes');
     expect(said().at(-1)).toBe('You said: yes');
     expect([questionOf('pay')?.state, ran]).toEqual(['open', []]);
+    // The lead agent has spoken since: the action is read back.
+    await session.sendText('yes', { by: 'manager' });
+    await environment.settle();
+    expect([questionOf('pay')?.state, ran]).toEqual(['open', []]);
     await session.sendText('yes', { by: 'manager' });
     await environment.settle();
     expect(questionOf('pay')).toMatchObject({ state: 'answered', answeredBy: 'manager' });

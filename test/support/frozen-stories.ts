@@ -12,7 +12,7 @@ import { textLife, turns, voiceLife, world, type Inheritance, type World } from 
 import { FakeTransport } from './fake-transport.ts';
 import { orderMonitor } from './order-monitor.ts';
 import { calls, never, say, simpleTool } from './subagent-runs.ts';
-import { instructionsOf, type ScriptedSubagent, type TalkOptions } from './text-talk.ts';
+import { answering, instructionsOf, type ScriptedSubagent, type TalkOptions } from './text-talk.ts';
 import type { VoiceTalkOptions } from './voice-talk.ts';
 
 type TextLife = ReturnType<typeof textLife>;
@@ -107,7 +107,8 @@ export const textStories: readonly TextStory[] = [
     async continued(life) {
       await life.type('premium');
       await life.environment.advance(1000);
-      await life.type('yes');
+      // The reservation was told since the approval was put: the action is read back.
+      for (const _ of [1, 2]) await life.type('yes');
       return tellsAll(life);
     },
     end: /Reserved .*premium[^]*Mail: .*sent|Mail: .*sent[^]*Reserved .*premium/,
@@ -198,7 +199,8 @@ export const textStories: readonly TextStory[] = [
             ? never()
             : say(user.includes('"order":8') ? 'Order 8 was lost.' : 'Order 7 was shipped.'),
       });
-      return { subagents: { ride }, services: [monitor.service] };
+      // The news are told after the question was put.
+      return { subagents: { ride }, services: [monitor.service], lead: answering('premium') };
     },
     async told(life) {
       await life.type('use ride');

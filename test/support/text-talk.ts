@@ -84,6 +84,31 @@ export const leadScript: Script = ({ user, results, prompt }) => {
   return { calls };
 };
 
+/** A call of `settle_question`. */
+export const settle = (action: string, more: object = {}): LeadCall => [
+  'settle_question',
+  { action, ...more },
+];
+
+export type LeadCall = readonly [name: string, input: object];
+
+/** The lead model answers these words by these calls, as often as it is said, and all others as usual. */
+export function settling(words: string, ...made: readonly LeadCall[]): Script {
+  return (prompt) => {
+    if (prompt.prompt.at(-1)?.role !== 'user' || prompt.user !== words) return leadScript(prompt);
+    return { calls: made.map(([name, input]) => ({ name, input: JSON.stringify(input) })) };
+  };
+}
+
+/** The lead model takes each of these words for the answer to the question that has the floor, an option by its label. */
+export function answering(...words: readonly string[]): Script {
+  return (prompt) => {
+    const said = words.find((one) => one === prompt.user);
+    if (said === undefined || prompt.prompt.at(-1)?.role !== 'user') return leadScript(prompt);
+    return settling(said, settle('answer', { text: said, quote: said }))(prompt);
+  };
+}
+
 /** The scripted models of a session, by who is speaking. */
 export function castOf({
   subagents = {},

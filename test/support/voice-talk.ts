@@ -92,6 +92,13 @@ export function voiceTalk(options: VoiceTalkOptions = {}) {
       await environment.settle();
       if (model().openRequests.length > 0) await talk.speak('I am on it.');
     },
+    /** The lead agent settles the question that has the floor by a call. */
+    async settles(settled: { readonly quote: string; readonly [more: string]: unknown }) {
+      calls += 1;
+      const json = JSON.stringify({ action: 'answer', ...settled });
+      model().call({ callId: `call_${calls}`, name: 'settle_question', arguments: json });
+      await environment.settle();
+    },
     /** Nobody says anything for a moment. */
     pause: () => environment.advance(PAUSE_MS),
     /** What the lead agent is asked to say at the moment; null: nothing. */

@@ -81,7 +81,7 @@ export function leadReply(
   if (asked?.isOnlyKnownFromAsking && asked.open.length > 0 && wantsAgain(due.words))
     return say('Sure.');
   const settled = asked ? settleByOne(due.utterances, asked) : null;
-  if (isUnasked && settled?.named && asked?.isOnlyKnownFromAsking)
+  if (isUnasked && settled?.named && asked?.isOnlyKnownFromAsking && !asked.isFollowed)
     said.push(`${settled.named.label}. One moment.`);
   else if (settled) calls.push(settled.call);
   const words = settled ? settled.rest : due.words;
@@ -120,21 +120,27 @@ function askedIn(entries: readonly Entry[]): AskedNotice | null {
   if (found?.kind !== 'notice') return null;
   if (found.notice.type === 'asked') return found.notice;
   return found.notice.type === 'question'
-    ? askedByMe(found.notice, entries.slice(index + 1))
+    ? askedByMe(found.notice, entries.slice(0, index), entries.slice(index + 1))
     : null;
 }
 
 /** A voice model knows a question because it said it, and by its words alone. */
 function askedByMe(
   { subagent, options }: Extract<Notice, { type: 'question' }>,
+  before: readonly Entry[],
   since: readonly Entry[],
 ): AskedNotice | null {
-  const isOver = since.some(
-    (entry) =>
-      entry.kind === 'notice' &&
-      'toolName' in entry.notice &&
-      subagent.includes(entry.notice.toolName.split('_').at(-1) ?? ''),
-  );
+  const isIts = (toolName: string): boolean => subagent.includes(toolName.split('_').at(-1) ?? '');
+  const ended = (some: readonly Entry[]): number =>
+    some.filter(
+      (entry) =>
+        entry.kind === 'notice' && 'toolName' in entry.notice && isIts(entry.notice.toolName),
+    ).length;
+  // Another ride may end while this one asks.
+  const begun = before.filter(
+    (entry) => entry.kind === 'call' && !entry.isRestated && isIts(entry.toolName),
+  ).length;
+  const isOver = ended(since) > 0 && ended(since) >= begun - ended(before);
   if (isOver) return null;
   const question = {
     subagent,
@@ -149,10 +155,16 @@ function askedByMe(
   const isAnswered = [...said, ...quoted].some(
     (words) => settle(words, { type: 'asked', ...open })?.named,
   );
+  // The runtime takes words for the answer only if nothing else was said since the question.
+  const asking = since.findIndex(({ kind }) => kind === 'assistant');
+  const afterwards = since.slice(asking + 1);
+  const end = afterwards.findIndex(({ kind }) => kind !== 'assistant');
+  const isFollowed = end >= 0 && afterwards.slice(end).some(({ kind }) => kind === 'assistant');
   return {
     type: 'asked',
     ...(isAnswered ? { open: [], answered: [question] } : open),
     isOnlyKnownFromAsking: true,
+    isFollowed,
   };
 }
 

@@ -26,6 +26,8 @@ export interface AskedNotice {
   readonly answered: readonly AskedQuestion[];
   /** The runtime told of no open question, so that an answer reaches the subagent without a call. */
   readonly isOnlyKnownFromAsking?: boolean;
+  /** Something else was said since: the answer reaches the subagent by the call. */
+  readonly isFollowed?: boolean;
 }
 
 export type Notice =

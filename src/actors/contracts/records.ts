@@ -63,7 +63,7 @@ export interface QuestionRecord extends AskedQuestion {
    * Whether an approval was asked again in words; that happens once, afterwards only its buttons are left.
    */
   askedAgain: boolean;
-  /** Whether consent was given while other approvals wait too: the action of this one is read back first. */
+  /** Whether its action is read back: consent was given while other approvals wait, or something else was said since. */
   readBack: boolean;
   /** The last settlement by the lead agent. @defaultValue none */
   settledBy?: SettledBy;
@@ -90,6 +90,7 @@ export interface AnsweredQuestion extends AskedQuestion {
 export const SETTLE_ACTIONS = [
   'answer',
   'correct',
+  'decline',
   'cancel',
   'later',
   'repeat',
@@ -403,8 +404,16 @@ export interface ToldResult {
 
 /** The treatment of an utterance while a question is presented. */
 export type Reading =
-  /** Try it as the answer. `decisive`: unambiguous, so that it may interrupt the question. */
-  | { readonly to: 'question'; readonly answer: Answer; readonly decisive: boolean }
+  /**
+   * Try it as the answer. `decisive`: unambiguous, so that it may interrupt the question. `more`: a wish of its own
+   * follows, and the lead agent gets the words, too.
+   */
+  | {
+      readonly to: 'question';
+      readonly answer: Answer;
+      readonly decisive: boolean;
+      readonly more?: true;
+    }
   /** Ask again: it was addressed to the question but cannot be interpreted. */
   | { readonly to: 'again' }
   /** Repeat the question with its options, on the user's request. */
@@ -415,9 +424,10 @@ export type Reading =
   | { readonly to: 'hold'; readonly forMs: number }
   /**
    * For the lead agent. `about`: the question that had the floor, which the lead agent settles if the words were
-   * about it. Absent if there was none, or if an earlier version wrote the reading.
+   * about it. Absent if there was none, or if an earlier version wrote the reading. `readsBack`: something else was
+   * said since, so this yes or no may mean that: the question is read back after the reply.
    */
-  | { readonly to: 'lead'; readonly about?: string };
+  | { readonly to: 'lead'; readonly about?: string; readonly readsBack?: true };
 
 /**
  * Returns the id of the delivery of a notice about this: an event of a service, a question of a subagent, a

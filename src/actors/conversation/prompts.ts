@@ -96,7 +96,7 @@ export function approvalPrompt(
   { readBack, askedAgain }: { readonly readBack: boolean; readonly askedAgain: boolean },
 ): Note {
   const why = readBack
-    ? sentence`Several approvals wait. The user said yes: read back which one this is. `
+    ? sentence`It is not certain what the user's last words were about: read back what this is. `
     : askedAgain
       ? sentence`The answer was not clear. `
       : sentence``;
@@ -107,7 +107,7 @@ export function approvalPrompt(
 }
 
 export function readBackText(question: string): string {
-  return `To be sure, as more than one approval waits: ${question}`;
+  return `To be sure: ${question}`;
 }
 
 export function noticePrompt(label: string, text: string): Note {

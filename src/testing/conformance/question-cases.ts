@@ -111,31 +111,72 @@ const buttonBeforeVoice = (): ConformanceScene => {
   };
 };
 
+/** The lead model settles the question by these words: something else was said since it was put. */
+const settling = (option: string): ConformanceScene['calls'] => ({
+  [option]: [call('settle_question', { action: 'answer', optionId: option, quote: option })],
+});
+
 const forTheLead = (): ConformanceScene => {
   const asker = ride();
   return {
-    name: 'question by voice: what names no option is for the lead model, and answered by it',
-    calls,
+    name: 'question by voice: what names no option is for the lead model, and so are the words after its reply',
+    calls: { ...calls, ...settling('economy') },
     subagents: { ride: asker.subagent },
     plot: async (talk) => {
       await isAsked(talk);
       await talk.says('what time is it');
       await talk.until('that is answered', () => talk.playsOf('what time is it').length > 0);
       await isQuiet(talk);
-      await talk.says('economy', { to: 'subagent' });
+      await talk.says('economy');
       await talk.isTold(BOOKED);
     },
     outcome: (talk) => got(talk, asker, 'economy'),
   };
 };
 
-/** Two questions for one order; `onSecond` looks at the talk while the second one is open. */
-const breakfast = (name: string, onSecond: (talk: Talk) => Promise<void>): ConformanceScene => {
+/** The user says yes to a question of the lead model, while an approval waits. */
+const yesToTheLead = (): ConformanceScene => {
+  const asker = approving();
+  return {
+    name: 'approval by voice: a yes after words of the lead model runs nothing; the action is read back, and a yes to that counts',
+    calls,
+    subagents: { ride: asker.subagent },
+    plot: async (talk) => {
+      await talk.says(ASKED);
+      await isOpen(talk, APPROVAL);
+      await isQuiet(talk);
+      await talk.says('how is the weather');
+      await talk.until('that is answered', () => talk.playsOf('how is the weather').length > 0);
+      await isQuiet(talk);
+      const before = talk.playsOf(APPROVAL).length;
+      await talk.says('yes');
+      await talk.until('the action is read back', () => talk.playsOf(APPROVAL).length > before);
+      await isQuiet(talk);
+      got(talk, asker);
+      await talk.says('go ahead', { to: 'subagent' });
+      await talk.isTold(PAID);
+    },
+    outcome: (talk) => got(talk, asker, 'yes'),
+  };
+};
+
+/**
+ * Two questions for one order; `onSecond` looks at the talk while the second one is open. `isFollowed`: the first result
+ * is told meanwhile.
+ */
+const breakfast = (
+  name: string,
+  onSecond: (talk: Talk) => Promise<void>,
+  isFollowed = false,
+): ConformanceScene => {
   const first = asking('Tea or coffee', ['tea', 'coffee'], 'The drink is ordered');
   const second = asking('Cake or bread', ['cake', 'bread'], 'The food is ordered');
   return {
     name,
-    calls: { 'breakfast please': [call('drink'), call('food')] },
+    calls: {
+      'breakfast please': [call('drink'), call('food')],
+      ...(isFollowed && settling('bread')),
+    },
     subagents: { drink: first.subagent, food: second.subagent },
     plot: async (talk) => {
       await talk.says('breakfast please');
@@ -144,7 +185,7 @@ const breakfast = (name: string, onSecond: (talk: Talk) => Promise<void>): Confo
       await talk.says('coffee', { to: 'subagent' });
       await isOpen(talk, 'Cake or bread');
       await onSecond(talk);
-      await talk.says('bread', { to: 'subagent' });
+      await talk.says('bread', isFollowed ? {} : { to: 'subagent' });
       await talk.isTold('The drink is ordered');
       await talk.isTold('The food is ordered');
     },
@@ -395,10 +436,14 @@ function acknowledgementsIn(talk: Talk): number {
 
 /** The next question is asked as soon as this one is answered. */
 const askedOnce = (): ConformanceScene => ({
-  ...breakfast('answer by voice: the question that waited is asked once', async (talk) => {
-    await talk.pass(20_000);
-    isToldOnce(talk, 'Cake or bread');
-  }),
+  ...breakfast(
+    'answer by voice: the question that waited is asked once',
+    async (talk) => {
+      await talk.pass(20_000);
+      isToldOnce(talk, 'Cake or bread');
+    },
+    true,
+  ),
   voice: { nudgeAfterMs: null },
 });
 
@@ -431,6 +476,7 @@ export const questionScenes: readonly (() => ConformanceScene)[] = [
   byButton,
   buttonBeforeVoice,
   forTheLead,
+  yesToTheLead,
   inOrder,
   typed,
   brokenOff,

@@ -24,6 +24,8 @@ export class Attempt {
   readonly #played = new Map<string, number>();
   #heardSentence = false;
   #ended = false;
+  /** When the client last reported that more of it was played; null: it has reported nothing. */
+  #playedAt: number | null = null;
 
   constructor(offer: Offer, heardFraction: number) {
     this.offer = offer;
@@ -41,8 +43,11 @@ export class Attempt {
     return sum(this.#totals) > 0;
   }
 
-  played(itemId: string, playedMs: number): void {
-    this.#played.set(itemId, Math.max(playedMs, this.#played.get(itemId) ?? 0));
+  /** `at`: when the client reported it. Absent: it did not. */
+  played(itemId: string, playedMs: number, at?: number): void {
+    const before = this.#played.get(itemId) ?? 0;
+    if (playedMs > before && at !== undefined) this.#playedAt = at;
+    this.#played.set(itemId, Math.max(playedMs, before));
   }
 
   /** Records the words of an item that were heard before it was cut off; null if they are unknown. */
@@ -58,6 +63,12 @@ export class Attempt {
   get isHeard(): boolean {
     const total = sum(this.#totals);
     return this.#ended && total > 0 && sum(this.#played) >= this.#heardFraction * total;
+  }
+
+  /** When it had been heard, as its sound plays in real time; null: no report tells. */
+  get heardAt(): number | null {
+    const beyondMs = sum(this.#played) - this.#heardFraction * sum(this.#totals);
+    return this.#playedAt === null ? null : this.#playedAt - Math.max(0, beyondMs);
   }
 }
 

@@ -62,8 +62,8 @@ export interface HeldSpeechPorts {
   isUndecided(): boolean;
   /** Returns whether the user still has the floor. */
   hasFloor(): boolean;
-  /** Plays a released frame as if it had just arrived. */
-  play(frame: AudioFrame): void;
+  /** Plays a released frame as if it had just arrived. `acknowledges`: it was read as an acknowledgement. */
+  play(frame: AudioFrame, acknowledges: boolean): void;
   handle(event: TransportEvent): void;
   /** Silences a response. `isOver`: the model no longer generates it. `wasHeard`: a part of it was released. */
   silenced(responseId: string, isOver: boolean, wasHeard: boolean): void;
@@ -181,8 +181,8 @@ export class HeldSpeech {
     for (const held of this.#takeAll(({ reader }) => !reader)) this.#release(held);
   }
 
-  #release({ responseId, frames, events, isFull }: Held): void {
-    for (const frame of frames.drain()) this.#ports.play(frame);
+  #release({ responseId, frames, events, isFull, reader }: Held): void {
+    for (const frame of frames.drain()) this.#ports.play(frame, reader !== null);
     if (isFull) this.#cutOff.add(responseId);
     for (const event of events) this.#ports.handle(event);
   }
@@ -262,7 +262,7 @@ export class HeldSpeech {
     for (let [at] = cameAt; at !== undefined && at + FOLLOW_MS <= clock.now(); [at] = cameAt) {
       cameAt.shift();
       const frame = frames.shift();
-      if (frame) this.#ports.play(frame);
+      if (frame) this.#ports.play(frame, true);
     }
     const [next] = cameAt;
     held.follows =

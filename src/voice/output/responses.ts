@@ -122,7 +122,7 @@ export class Responses {
       {
         isUndecided: () => turn.isUndecided,
         hasFloor: () => turn.userHasFloor,
-        play: (frame) => this.#play(frame),
+        play: (frame, acknowledges) => this.#play(frame, acknowledges),
         handle: (event) => turn.handle(event),
         silenced: (responseId, isOver, wasHeard) => {
           this.#silenceOwn(responseId, isOver);
@@ -365,13 +365,13 @@ export class Responses {
     return attempt?.responseKey === key ? attempt : null;
   }
 
-  #play(frame: AudioFrame): void {
+  #play(frame: AudioFrame, acknowledges = false): void {
     if (this.#cancelled.has(frame.responseId ?? '')) return;
     this.#watchdog.touch();
     this.sign();
     this.#turn.beforeSpeech();
     if (this.isReply) this.#turn.replying(frame.responseId ?? '');
-    this.#speech.play(frame);
+    this.#speech.play(frame, acknowledges);
   }
 
   /** Handles the end that the wire reports. RESPONSES-9 */

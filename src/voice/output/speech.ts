@@ -30,7 +30,7 @@
 import { Subject, type Observable } from 'rxjs';
 import type { Environment } from '../../actors/ports/environment.ts';
 import { ConfigurationError } from '../../values/errors.ts';
-import { isHeardNow } from '../../actors/session/lead/lead-driver.ts';
+import { followQuestion, isHeardNow } from '../../actors/session/lead/lead-driver.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
 import { frameDurationMs, type AudioFrame } from '../audio/audio-frame.ts';
 import { EchoMeter } from '../audio/echo-meter.ts';
@@ -133,10 +133,11 @@ export class Speech {
     this.#core.receive('outbox', { type, generation, ...begun });
   }
 
-  /** Sends a frame of the model's speech to the client. */
-  play(frame: AudioFrame): void {
+  /** Sends a frame of the model's speech to the client. `acknowledges`: it says no more than "One moment.". */
+  play(frame: AudioFrame, acknowledges = false): void {
     const { itemId = '', responseId = '' } = frame;
     const durationMs = frameDurationMs(frame);
+    if (!acknowledges) this.#follow(responseId);
     this.#playout.sent(itemId, responseId, durationMs);
     this.#lastWordAt = this.#environment.clock.now();
     if (!this.#isPlaying) {
@@ -145,6 +146,16 @@ export class Speech {
       this.#core.receive('session', { type: 'playout.started' });
     }
     this.#loudspeaker.say(frame, durationMs);
+  }
+
+  /**
+   * Speech that is sent is what the user was told last, as it may be heard before the client reports that; a question
+   * reports its own.
+   */
+  #follow(responseId: string): void {
+    const attempt = this.#attempt;
+    const isQuestion = attempt?.offer.kind === 'question' && attempt.responseId === responseId;
+    if (!isQuestion) followQuestion(this.#core);
   }
 
   /** Plays background sound that is not speech: no report tells whether it was heard. */
@@ -285,7 +296,7 @@ export class Speech {
         attempt.hasBegun = true;
         this.#core.receive('outbox', isHeardNow(attempt.offer));
       }
-      attempt.played(itemId, playedMs);
+      attempt.played(itemId, playedMs, this.#lastWordAt);
     }
     this.#over(over);
   }
@@ -304,7 +315,13 @@ export class Speech {
     this.#attempt = null;
     if (!attempt.hasBegun) this.#core.receive('outbox', isHeardNow(attempt.offer));
     const { generation } = attempt.offer;
-    this.#core.receive('outbox', { type: 'delivery.heard', generation, grade: 'played' });
+    const { heardAt } = attempt;
+    this.#core.receive('outbox', {
+      type: 'delivery.heard',
+      generation,
+      grade: 'played',
+      ...(heardAt !== null && { heardAt }),
+    });
   }
 
   #watchStall(delayMs: number): void {

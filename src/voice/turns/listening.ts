@@ -75,6 +75,11 @@ const QUIET_MS = 3000;
 /** Utterances without a transcript are forgotten after this many others. */
 const MAX_BEGINNINGS = 50;
 
+interface Beginning {
+  readonly at: number;
+  readonly by: string | undefined;
+}
+
 type UtteranceEvent = Extract<TransportEvent, { type: `utterance.${string}` }>;
 
 export interface ListeningOptions {
@@ -111,8 +116,8 @@ export class Listening {
   readonly #known = new RecentIds();
   /** The utterances without the floor: the session ended them, or they never held it. */
   readonly #floorless = new RecentIds();
-  /** When each utterance began, on the session's clock. */
-  readonly #beginnings = new Map<string, number>();
+  /** When each utterance began, on the session's clock, and who had the voice. */
+  readonly #beginnings = new Map<string, Beginning>();
   /** The length of the user's audio that went to the transport on this connection. */
   #sentMs = 0;
   /** When the microphone last sent sound; null if never. */
@@ -148,7 +153,7 @@ export class Listening {
     const { unknown, newest } = this.#chart.context;
     const isSpeaking = this.#chart.snapshot.matches({ user: 'speaking' });
     const open = [...unknown, ...(isSpeaking ? [newest] : [])];
-    const begun = open.flatMap((id) => this.#beginnings.get(id) ?? []);
+    const begun = open.flatMap((id) => this.#beginnings.get(id)?.at ?? []);
     return begun.length === 0 ? 0 : this.#now - Math.min(...begun) + ONSET_MS;
   }
 
@@ -230,7 +235,7 @@ export class Listening {
     const isNoise = this.#isNoisy;
     // Audio is sent as it is recorded: the length sent since the start tells how long ago it was.
     const startedAt = this.#now - Math.max(0, this.#sentMs - audioStartMs);
-    this.#beginnings.set(id, startedAt);
+    this.#beginnings.set(id, { at: startedAt, by: this.#core.userInput.speaker });
     forgetOldest(this.#beginnings, MAX_BEGINNINGS);
     const before = isNoise ? null : this.#before;
     const isCut = before !== null && this.#now - before.endedAt <= CUT_MS;
@@ -267,7 +272,10 @@ export class Listening {
 
   #transcribed(event: Extract<UtteranceEvent, { type: 'utterance.transcribed' }>): void {
     const { utteranceId, final } = event;
-    const startedAt = this.#beginnings.get(utteranceId) ?? this.#now;
+    const { at: startedAt, by } = this.#beginnings.get(utteranceId) ?? {
+      at: this.#now,
+      by: this.#core.userInput.speaker,
+    };
     if (this.#known.has(utteranceId)) return;
     const text = final ? this.#bargeIn.ownWords(utteranceId, event.text) : event.text;
     if (final) this.#known.add(utteranceId);
@@ -285,6 +293,7 @@ export class Listening {
         text: text.trim(),
         channel: 'speech',
         startedAt,
+        ...(by !== undefined && { by }),
       });
   }
 

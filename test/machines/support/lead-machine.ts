@@ -9,8 +9,12 @@ export interface LeadContext {
   readonly generation: number;
 }
 
+/** What it says by itself. */
+export const REPLY = 'reply';
+
 type LeadEvent =
   | ({ readonly type: 'offer' } & LeadContext)
+  | { readonly type: 'reply' }
   | { readonly type: 'stop' }
   | { readonly type: 'begin' | 'finish' | 'fail' | 'lose' | 'return' };
 
@@ -28,7 +32,9 @@ export const leadMachine = setup({
   types: { context: {} as LeadContext, events: {} as LeadEvent },
   actions: {
     keep: assign(({ event }) =>
-      event.type === 'offer' ? { deliveryId: event.deliveryId, generation: event.generation } : {},
+      event.type === 'offer'
+        ? { deliveryId: event.deliveryId, generation: event.generation }
+        : { deliveryId: REPLY, generation: 0 },
     ),
     report: (_args, _params: LeadReport) => {},
   },
@@ -40,6 +46,7 @@ export const leadMachine = setup({
     silent: {
       on: {
         offer: { target: 'asked', actions: ['keep', report(['response.requested'])] },
+        reply: { target: 'asked', actions: ['keep', report(['response.requested'])] },
         lose: { target: 'lost', actions: report(['transport.lost']) },
       },
     },

@@ -14,37 +14,47 @@ import type {
 import { Stage } from './stage.ts';
 
 type TimedEvent = EventObject & { readonly at?: number; readonly [detail: string]: unknown };
-type Translate = (event: TimedEvent, live: never) => TimedEvent;
+type Translate = (event: TimedEvent, live: never, now: number) => TimedEvent;
 
 export interface LiveOptions {
   /** What in an event is relative to the moments of the check, in terms of the live snapshot. */
   readonly translate?: Translate;
+  /** Events whose `at` is no time of the clock but relative as well: they come at once, as translated. */
+  readonly relative?: readonly string[];
 }
 
 /** Real actors of the machine that was checked. */
 export function live(
   report: Pick<CheckReport, 'checked'>,
-  { translate = (event) => event }: LiveOptions = {},
+  { translate = (event) => event, relative = [] }: LiveOptions = {},
 ): ReplayHarness {
   const [definition] = Object.values(report.checked.system.actors);
   if (definition === undefined) throw new Error('The report has no machine');
   const { machine, input } = definition;
-  return { start: () => new LiveRun(new Stage(machine, input), translate) };
+  return { start: () => new LiveRun(new Stage(machine, input), translate, relative) };
 }
 
 class LiveRun implements ReplayRun {
   readonly #stage: Stage<AnyStateMachine>;
   readonly #translate: Translate;
+  readonly #relative: readonly string[];
   /** When the last event was, in the check. */
   #checkedAt = 0;
 
-  constructor(stage: Stage<AnyStateMachine>, translate: Translate) {
+  constructor(stage: Stage<AnyStateMachine>, translate: Translate, relative: readonly string[]) {
     this.#stage = stage;
     this.#translate = translate;
+    this.#relative = relative;
   }
 
   async take({ event }: Step): Promise<void | 'impossible'> {
     const { at = this.#checkedAt } = event as TimedEvent;
+    if (this.#relative.includes(event.type)) {
+      const { now, actor } = this.#stage;
+      const translated = this.#translate(event, actor.getSnapshot() as never, now);
+      this.#stage.send(translated as never, translated.at);
+      return;
+    }
     const elapsed = Math.max(0, at - this.#checkedAt);
     this.#checkedAt = at;
     return event.type.startsWith('deadline.')
@@ -77,6 +87,7 @@ class LiveRun implements ReplayRun {
     const { armed, now, actor } = this.#stage;
     if ([...armed].some(({ dueAt }) => dueAt <= now + elapsed)) return 'impossible';
     if (elapsed > 0) await this.#stage.wait(elapsed);
-    this.#stage.send(this.#translate(event, actor.getSnapshot() as never) as never);
+    const translated = this.#translate(event, actor.getSnapshot() as never, this.#stage.now);
+    this.#stage.send(translated as never);
   }
 }

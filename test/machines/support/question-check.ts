@@ -1,8 +1,9 @@
-// Every state of a question: what may come, and what shall hold in it (QUESTION-1 to QUESTION-9).
+// Every state of a question: what may come, and what shall hold in it (QUESTION-1 to QUESTION-10).
 //
 // Time: each presentation begins at 0, and each stretch in `open`; the key leaves moments out
 // and keeps what is left of the user's time (3, 2, 1 or 0). An utterance began before the
-// question played (-1) or when it did (0).
+// question played (-1), when it did (0), when it had been heard in full (1), or when something
+// else was said (2).
 
 import {
   questionMachine,
@@ -24,12 +25,23 @@ type Settlement = Extract<QuestionEvent, { type: 'question.settle' }>;
 interface Ghost {
   readonly shown: boolean;
   readonly played: boolean;
-  readonly heard: boolean;
+  /** When it had been heard in full; -1 if that is unknown, null if it was not. */
+  readonly heardAt: number | null;
+  /** Something else was said since, or its reading back is due. */
+  readonly followedAt: number | null;
+  /** It is read back after the lead agent's reply. */
+  readonly awaitsReply: boolean;
+  /** Its clock has started: a card alone is not said any more. */
+  readonly begun: boolean;
   /** Shown or played, also before it was read back: that is enough for a button. */
   readonly put: boolean;
   readonly accepted: Omit<Answer, 'at'> | null;
   /** What has become of it in all presentations, and whether words about it have settled it. */
-  readonly ever: { readonly shown: boolean; readonly played: boolean; readonly heard: boolean };
+  readonly ever: {
+    readonly shown: boolean;
+    readonly played: boolean;
+    readonly heardAt: number | null;
+  };
   readonly isSettled: boolean;
 }
 
@@ -37,12 +49,23 @@ interface Ghost {
 const RENEWS: ReadonlySet<string> = new Set([
   'question.repeat',
   'question.readBack',
+  'reply.ended',
   'deadline.reminder',
 ]);
 const isPutAnew = (before: S, after: S): boolean =>
   after.matches('presenting') && !before.matches('presenting');
 
-const unput = { shown: false, played: false, heard: false, put: false } as const;
+const unput = {
+  shown: false,
+  played: false,
+  heardAt: null,
+  followedAt: null,
+  awaitsReply: false,
+  begun: false,
+  put: false,
+} as const;
+export const HEARD_AT = 1;
+export const FOLLOWED_AT = 2;
 const isOpen = (snapshot: S): boolean => snapshot.matches('open');
 const isHeld = (snapshot: S): boolean => snapshot.matches('held');
 const remindAt = 2;
@@ -50,7 +73,7 @@ const nowOf = ({ context }: S): number => context.dueAt - context.remainingMs;
 
 const answers: readonly Omit<Answer, 'at'>[] = [
   ...[true, false].flatMap((decisive) =>
-    [-1, 0, null].map((utteranceStartedAt) => ({
+    [-1, 0, HEARD_AT, FOLLOWED_AT, null].map((utteranceStartedAt) => ({
       type: 'question.answer' as const,
       channel: 'speech' as const,
       utteranceStartedAt,
@@ -65,7 +88,9 @@ const answers: readonly Omit<Answer, 'at'>[] = [
   })),
 ];
 
-const settlements: readonly Omit<Settlement, 'at'>[] = [-1, 0].flatMap((saidAt) =>
+const button = answers.find(({ channel }) => channel === 'button') as Omit<Answer, 'at'>;
+
+const settlements: readonly Omit<Settlement, 'at'>[] = [-1, 0, HEARD_AT].flatMap((saidAt) =>
   [true, false].flatMap((decisive) =>
     (['speech', 'typing'] as const).map((channel) => ({
       type: 'question.settle' as const,
@@ -80,7 +105,22 @@ const settlements: readonly Omit<Settlement, 'at'>[] = [-1, 0].flatMap((saidAt) 
 function maySettle({ ever }: Ghost, { channel, saidAt, decisive }: Omit<Settlement, 'at'>) {
   if (saidAt < 0) return false;
   if (channel === 'typing') return ever.shown || ever.played;
-  return ever.played && (decisive || ever.heard);
+  return ever.played && (decisive || (ever.heardAt !== null && ever.heardAt <= saidAt));
+}
+
+/** QUESTION-1, QUESTION-2, QUESTION-3, QUESTION-10 */
+function wordsCount(
+  { shown, played, heardAt, followedAt, begun }: Ghost,
+  { channel, utteranceStartedAt: began, decisive }: Omit<Answer, 'at'>,
+): boolean {
+  if (channel === 'typing') return followedAt === null && (played || (shown && begun));
+  return (
+    played &&
+    began !== null &&
+    began >= 0 &&
+    began < (followedAt ?? Infinity) &&
+    (decisive || (heardAt !== null && heardAt <= began))
+  );
 }
 
 function questionEvents(snapshot: S): readonly QuestionEvent[] {
@@ -93,7 +133,11 @@ function questionEvents(snapshot: S): readonly QuestionEvent[] {
     { type: 'question.shown', at, startsClock: false },
     { type: 'question.playing', at },
     { type: 'question.heard', at },
+    { type: 'question.heard', at, heardAt: HEARD_AT },
+    { type: 'question.followed', at: FOLLOWED_AT },
     { type: 'question.readBack', at },
+    { type: 'question.readBack', at: FOLLOWED_AT, after: 'reply' },
+    { type: 'reply.ended', at },
     { type: 'question.hold', at, remindAt },
     { type: 'question.repeat', at },
     { type: 'question.nudge', at },
@@ -124,24 +168,50 @@ export function checkQuestion(
     input: questionInput,
     onViolation,
     key: ({ value, context }) => {
-      const { dueAt: _, shownAt, playingSince, ever, ...kept } = context;
-      const moments = [shownAt, playingSince, ever?.shownAt, ever?.playingSince];
-      return [value, kept, ever?.heard, ...moments.map((moment) => moment !== null)];
+      const { dueAt: _, shownAt, playingSince, heardAt, followedAt, ever, ...kept } = context;
+      const moments = [
+        shownAt,
+        playingSince,
+        heardAt,
+        followedAt,
+        ever?.shownAt,
+        ever?.playingSince,
+      ];
+      return [
+        value,
+        kept,
+        ever?.heard,
+        ...[...moments, ever?.heardAt]
+          .map((moment) => moment ?? null)
+          .map((moment) => moment !== null),
+      ];
     },
     events: questionEvents,
     ghost: {
       initial: {
         ...unput,
         accepted: null,
-        ever: { shown: false, played: false, heard: false },
+        ever: { shown: false, played: false, heardAt: null },
         isSettled: false,
       },
       next(ghost, { event, effects, outcome }, before, after) {
         if (outcome !== 'taken') return ghost;
+        if (event.type === 'question.followed')
+          return { ...ghost, followedAt: ghost.followedAt ?? FOLLOWED_AT };
         if (event.type === 'question.settle') return { ...ghost, isSettled: true };
         const isAnew = isHeld(before) && after.matches('presenting');
-        if (event.type === 'question.readBack' && !isAnew)
-          return { ...ghost, played: false, heard: false };
+        const begun = ghost.begun || isOpen(after);
+        if (event.type === 'question.readBack' && event.after === 'reply')
+          return { ...ghost, followedAt: ghost.followedAt ?? FOLLOWED_AT, awaitsReply: true };
+        if ((event.type === 'reply.ended' || event.type === 'question.readBack') && !isAnew)
+          return {
+            ...ghost,
+            begun,
+            played: false,
+            heardAt: null,
+            followedAt: ghost.followedAt ?? FOLLOWED_AT,
+            awaitsReply: false,
+          };
         // Said again as it is; any other presentation begins anew.
         if (event.type === 'question.nudge') return ghost;
         if (event.type === 'question.repeat' && after.matches(before.value)) return ghost;
@@ -149,17 +219,40 @@ export function checkQuestion(
         if (paramsOf(effects, 'present').length > 0) return { ...ghost, ...unput };
         switch (event.type) {
           case 'question.shown':
-            return { ...ghost, shown: true, put: true, ever: { ...ghost.ever, shown: true } };
+            return {
+              ...ghost,
+              begun,
+              shown: true,
+              put: true,
+              ever: { ...ghost.ever, shown: true },
+              ...(!isOpen(before) && isOpen(after) && { followedAt: null, awaitsReply: false }),
+              // The card is the last thing that was shown; what was heard last is something else.
+              ...(!isOpen(before) &&
+                isOpen(after) &&
+                ghost.followedAt !== null && { played: false, heardAt: null }),
+            };
           case 'question.playing':
-            return { ...ghost, played: true, put: true, ever: { ...ghost.ever, played: true } };
-          case 'question.heard':
             return {
               ...ghost,
               played: true,
-              heard: true,
               put: true,
-              ever: { ...ghost.ever, played: true, heard: true },
+              ever: { ...ghost.ever, played: true },
+              ...(ghost.followedAt !== null && { heardAt: null }),
+              followedAt: null,
+              awaitsReply: false,
             };
+          case 'question.heard': {
+            const { heardAt = -1 } = event as { readonly heardAt?: number };
+            return {
+              ...ghost,
+              begun,
+              played: true,
+              ...(!ghost.played && { followedAt: null, awaitsReply: false }),
+              heardAt: ghost.heardAt ?? heardAt,
+              put: true,
+              ever: { ...ghost.ever, played: true, heardAt: ghost.ever.heardAt ?? heardAt },
+            };
+          }
           case 'question.answer': {
             const { at: _, ...accepted } = event as unknown as Answer;
             return { ...ghost, accepted };
@@ -176,32 +269,35 @@ export function checkQuestion(
         if (ghost.accepted.channel === 'button') return ghost.put;
         return ghost.accepted.channel === 'speech' ? ghost.played : ghost.shown || ghost.played;
       },
-      'QUESTION-1: a button or typing counts once it was shown or plays': (snapshot, ghost) =>
+      'QUESTION-1: a button counts once it was shown or plays': (snapshot, ghost) =>
         !snapshot.hasTag('answerable') ||
         !(ghost.shown || ghost.played) ||
-        answers
-          .filter(({ channel }) => channel !== 'speech')
-          .every((answer) => snapshot.can({ ...answer, at: 0 })),
-      'QUESTION-1: speech counts from the moment it began to play': (snapshot, ghost) =>
-        !snapshot.hasTag('answerable') ||
-        !ghost.played ||
-        answers
-          .filter(({ utteranceStartedAt }) => utteranceStartedAt === 0)
-          .every((answer) => !answer.decisive || snapshot.can({ ...answer, at: 0 })),
+        snapshot.can({ ...button, at: 0 }),
       'QUESTION-1: that it plays or was heard is never missed': (snapshot, ghost) =>
         !snapshot.hasTag('answerable') ||
         ((ghost.played || snapshot.can({ type: 'question.playing', at: 0 })) &&
-          (ghost.heard || snapshot.can({ type: 'question.heard', at: 0 }))),
+          (ghost.heardAt !== null || snapshot.can({ type: 'question.heard', at: 0 }))),
       'QUESTION-2: what was said before it played does not answer it': (_snapshot, { accepted }) =>
-        accepted?.channel !== 'speech' || accepted.utteranceStartedAt === 0,
-      'QUESTION-3: speech that interrupts it is decisive': (_snapshot, { accepted, heard }) =>
-        accepted?.channel !== 'speech' || accepted.decisive || heard,
-      'QUESTION-3: once it was heard in full any words may answer it': (snapshot, ghost) =>
+        accepted?.channel !== 'speech' || (accepted.utteranceStartedAt ?? -1) >= 0,
+      'QUESTION-3: speech that begins before it was heard is decisive': (_snapshot, ghost) => {
+        const { accepted, heardAt } = ghost;
+        if (accepted?.channel !== 'speech' || accepted.decisive) return true;
+        return heardAt !== null && heardAt <= (accepted.utteranceStartedAt ?? -1);
+      },
+      'QUESTION-10: no words answer it once something else was said': (_snapshot, ghost) => {
+        const { accepted, followedAt } = ghost;
+        if (followedAt === null || accepted === null || accepted.channel === 'button') return true;
+        return accepted.channel === 'speech' && (accepted.utteranceStartedAt ?? 0) < followedAt;
+      },
+      'QUESTION-10: words to what was said last count': (snapshot, ghost) =>
         !snapshot.hasTag('answerable') ||
-        !ghost.heard ||
         answers
-          .filter(({ utteranceStartedAt }) => utteranceStartedAt === 0)
-          .every((answer) => snapshot.can({ ...answer, at: 0 })),
+          .filter(({ channel }) => channel !== 'button')
+          .every((answer) => !wordsCount(ghost, answer) || snapshot.can({ ...answer, at: 0 })),
+      'QUESTION-10: it can always be put again': (snapshot, ghost) =>
+        !isOpen(snapshot) ||
+        ghost.followedAt === null ||
+        snapshot.can({ type: 'question.playing', at: FOLLOWED_AT }),
       'QUESTION-9: words that began after it was first put settle it, and no others': (
         snapshot,
         ghost,
@@ -263,14 +359,16 @@ export function checkQuestion(
           : event.dueAt === before.context.dueAt && isOpen(before)),
       'QUESTION-4: nobody there, no clock; somebody comes, it is put again': (
         before,
-        { type },
+        event,
         after,
         effects,
       ) => {
+        const { type } = event;
         if (type === 'client.detached') return after.matches('parked');
         const put =
           (!before.hasTag('answerable') && after.hasTag('answerable')) ||
-          type === 'question.readBack' ||
+          (type === 'question.readBack' && event.after !== 'reply') ||
+          type === 'reply.ended' ||
           type === 'question.repeat' ||
           type === 'question.nudge' ||
           type === 'deadline.reminder';
@@ -292,16 +390,34 @@ export function checkQuestion(
         },
       'QUESTION-6: read back, it stays as it is but for what was heard of it': (
         before,
-        { type },
+        event,
         after,
+        effects,
       ) => {
-        if (type !== 'question.readBack' || isHeld(before)) return true;
-        const { playingSince, heard, nudges: _nudges, ...kept } = after.context;
-        const { playingSince: _, heard: __, nudges: ___, ...was } = before.context;
+        if (event.type !== 'question.readBack' || isHeld(before)) return true;
+        const isLater = event.after === 'reply';
+        const now = after.context;
+        const was = before.context;
+        const isForgotten = now.playingSince === null && !now.heard;
         return (
-          same(after.value, before.value) && same(kept, was) && playingSince === null && !heard
+          same(after.value, before.value) &&
+          (now.followedAt ?? null) !== null &&
+          now.readBack === (isLater ? 'after_reply' : 'due') &&
+          (isLater || isForgotten) &&
+          paramsOf(effects, 'present').length === (isLater ? 0 : 1) &&
+          same([now.dueAt, now.remainingMs, now.shownAt], [was.dueAt, was.remainingMs, was.shownAt])
         );
       },
+      'QUESTION-6: it waits for the end of the reply, and is read back then': (
+        before,
+        { type },
+        after,
+        effects,
+      ) =>
+        type !== 'reply.ended' ||
+        (before.context.readBack === 'after_reply' &&
+          after.context.readBack === (isPutAnew(before, after) ? null : 'due') &&
+          paramsOf(effects, 'present').length === 1),
       'QUESTION-7: held until then, and put again; its clock stands still': (
         before,
         { type },
@@ -331,10 +447,12 @@ export function checkQuestion(
         before,
         { type },
         after,
+        effects,
       ) => {
         const [was, is] = [before.context.nudges ?? 0, after.context.nudges ?? 0];
         if (type === 'question.nudge') return is === was + 1;
-        return is === (RENEWS.has(type) || isPutAnew(before, after) ? 0 : was);
+        const isRenewed = RENEWS.has(type) && paramsOf(effects, 'present').length > 0;
+        return is === (isRenewed || isPutAnew(before, after) ? 0 : was);
       },
       'QUESTION-5: it owns the floor from its grant on': (before, event, after) =>
         event.type === 'question.granted'
@@ -350,6 +468,11 @@ export function checkQuestion(
       'queued ends by the grant': {
         when: (snapshot) => snapshot.matches('queued'),
         exits: ['question.granted'],
+      },
+      'QUESTION-6: what waits for the end of a reply is read back': {
+        when: (snapshot) =>
+          snapshot.hasTag('answerable') && snapshot.context.readBack === 'after_reply',
+        exits: ['reply.ended'],
       },
       'what is put to the user can be answered': {
         when: isOpen,
@@ -372,8 +495,12 @@ export function checkQuestion(
     },
     reachable: {
       'QUESTION-8: it is asked again twice': ({ context }) => context.nudges === 2,
-      'it is answered by speech that interrupts it': (_snapshot, { accepted, heard }) =>
-        accepted?.channel === 'speech' && !heard,
+      'it is answered by speech that interrupts it': (_snapshot, { accepted, heardAt }) =>
+        accepted?.channel === 'speech' && heardAt === null,
+      'QUESTION-10: it is put again, and answered': (snapshot, { accepted, followedAt }) =>
+        accepted?.channel === 'speech' &&
+        followedAt === null &&
+        snapshot.context.followedAt === null,
       'it is answered on the screen alone': (_snapshot, { accepted, played }) =>
         accepted !== null && !played,
       'it is answered while it is held': (snapshot, { accepted }) =>

@@ -28,6 +28,19 @@ export const neverReleased = never('release');
 export const neverRetracted = never('retract');
 export const neverReplied = never('reply');
 
+/** Words count also after something else was said. */
+export const followedCounts: Machine = provide(questionMachine, 'guards', {
+  mayAnswerOpen: (
+    { context: { playingSince, heard, heardAt = -Infinity } }: Args,
+    { channel, utteranceStartedAt, decisive }: Answer,
+  ) =>
+    channel !== 'speech' ||
+    (playingSince !== null &&
+      utteranceStartedAt !== null &&
+      utteranceStartedAt >= playingSince &&
+      (decisive || (heard && heardAt <= utteranceStartedAt))),
+});
+
 export const questionFaults: readonly Fault<Machine>[] = [
   {
     fault: 'the release is forgotten',
@@ -100,7 +113,7 @@ export const questionFaults: readonly Fault<Machine>[] = [
           ? context.playingSince !== null && (utteranceStartedAt ?? -1) >= context.playingSince
           : context.playingSince !== null || context.shownAt !== null,
     }),
-    property: 'QUESTION-3: speech that interrupts it is decisive',
+    property: 'QUESTION-3: speech that begins before it was heard is decisive',
   },
   {
     fault: 'any words that interrupt a card that is read aloud count',
@@ -109,7 +122,7 @@ export const questionFaults: readonly Fault<Machine>[] = [
         channel !== 'speech' ||
         (context.playingSince !== null && (utteranceStartedAt ?? -1) >= context.playingSince),
     }),
-    property: 'QUESTION-3: speech that interrupts it is decisive',
+    property: 'QUESTION-3: speech that begins before it was heard is decisive',
   },
   {
     fault: 'put anew, words that are still read count no more',
@@ -129,6 +142,35 @@ export const questionFaults: readonly Fault<Machine>[] = [
       forget(stateOf(chart, 'parked'), 'question.settle'),
     ),
     property: 'QUESTION-9: words that began after it was first put settle it, and no others',
+  },
+  {
+    fault: 'a yes to the question of the lead agent counts',
+    machine: followedCounts,
+    property: 'QUESTION-10: no words answer it once something else was said',
+  },
+  {
+    fault: 'words that interrupt it count once all of it was played',
+    machine: provide(questionMachine, 'guards', {
+      mayAnswerOpen: ({ context }: Args, { channel, utteranceStartedAt, decisive }: Answer) =>
+        channel !== 'speech' ||
+        (context.playingSince !== null &&
+          (utteranceStartedAt ?? -1) >= context.playingSince &&
+          (utteranceStartedAt ?? -1) < (context.followedAt ?? Infinity) &&
+          (decisive || context.heard)),
+    }),
+    property: 'QUESTION-3: speech that begins before it was heard is decisive',
+  },
+  {
+    fault: 'put again, it stays followed',
+    machine: provide(questionMachine, 'guards', {
+      isSaidAnew: ({ context }: Args) => context.playingSince === null,
+    }),
+    property: 'QUESTION-10: it can always be put again',
+  },
+  {
+    fault: 'read back after the reply, it is never said',
+    machine: mutate(questionMachine, (chart) => forget(stateOf(chart, 'open'), 'reply.ended')),
+    property: 'QUESTION-6: what waits for the end of a reply is read back',
   },
   {
     fault: 'read back, what was heard before counts on',

@@ -5,7 +5,8 @@
 // With a batch between the calls and the outbox, or without.
 //
 // Each of these happens at most once: the user breaks in, the client leaves, the connection is
-// lost, something urgent comes, a response fails, a deadline passes while the lead agent speaks.
+// lost, something urgent comes, a response fails, a deadline passes while the lead agent speaks,
+// the lead agent says something of its own.
 
 import { initialTransition, transition, type AnyEventObject, type AnyStateMachine } from 'xstate';
 import {
@@ -23,7 +24,13 @@ import {
 } from '../../../src/machines/index.ts';
 import { checkSystem, type Delivery, type Machines } from '../../../src/testing/check/index.ts';
 import { paramsOf } from './effects.ts';
-import { leadMachine, mailboxMachine, type LeadReport, type Letter } from './lead-machine.ts';
+import {
+  leadMachine,
+  mailboxMachine,
+  REPLY,
+  type LeadReport,
+  type Letter,
+} from './lead-machine.ts';
 import { mutate } from './mutate.ts';
 import {
   at,
@@ -191,8 +198,10 @@ export function checkSpeech(options: SpeechOptions) {
     if (type === 'report') {
       const { deliveryId: about, generation } = leadOf(world).context;
       const { outbox: name, session: names } = params as unknown as LeadReport;
+      const follows = names.includes('playout.started') && about !== q;
       const letters: readonly Delivery[] = [
-        ...(name === undefined
+        ...(follows ? [{ to: 'question:q', event: { type: 'question.followed' } }] : []),
+        ...(name === undefined || about === REPLY
           ? []
           : [{ to: 'outbox', event: { type: name, generation, grade: 'played', about } }]),
         ...names.map((told) => ({
@@ -237,7 +246,12 @@ export function checkSpeech(options: SpeechOptions) {
         case 'outbox':
           return outboxEvents(outboxOf(world), may, isSaying(world));
         case 'question:q':
-          return asks ? questionEvents(questionOf(world), outboxOf(world)) : [];
+          return asks
+            ? questionEvents(questionOf(world), outboxOf(world)).filter(
+                // Words are taken in behind the reports that were there before them.
+                ({ type }) => type !== 'question.answer' || letters === 0,
+              )
+            : [];
         case 'mailbox':
           return [{ type: 'deliver' }];
         case 'lead':
@@ -252,15 +266,17 @@ export function checkSpeech(options: SpeechOptions) {
       }
     },
     ghost: {
-      initial: { told: 'open', happened: [], interrupted: false, over: [] },
+      initial: { told: 'open', happened: [], interrupted: false, over: [], last: null },
       next(ghost, step, before) {
-        let { told, happened, interrupted, over } = ghost;
+        let { told, happened, interrupted, over, last } = ghost;
         const { actor, event, effects, sent } = step;
         for (const { event: message } of sent) {
           if (message.type === 'gate.opened') told = 'open';
           if (message.type === 'gate.closed')
             told = message['interruptible'] === true ? 'interruptible' : 'closed';
         }
+        if (asks && actor === 'lead' && event.type === 'begin' && step.outcome === 'taken')
+          last = leadOf(before).context.deliveryId === q ? 'question' : 'other';
         const mishap = step.kind === 'environment' ? mishapOf(step, isSaying(before)) : null;
         if (mishap !== null) happened = [...happened, mishap].toSorted();
         if (actor === 'outbox') {
@@ -284,8 +300,9 @@ export function checkSpeech(options: SpeechOptions) {
           told !== ghost.told ||
           happened !== ghost.happened ||
           interrupted !== ghost.interrupted ||
-          over !== ghost.over;
-        return changed ? { told, happened, interrupted, over } : ghost;
+          over !== ghost.over ||
+          last !== ghost.last;
+        return changed ? { told, happened, interrupted, over, last } : ghost;
       },
     },
     invariants: {
@@ -337,6 +354,8 @@ export function checkSpeech(options: SpeechOptions) {
         !isUnit ||
         actor !== 'lead' ||
         event.type !== 'offer' ||
+        // The turn puts an offer behind a reply that has been asked for (TURN-1).
+        leadOf(before).context.deliveryId === REPLY ||
         ['silent', 'lost'].includes(leadOf(before).value),
       'OUTBOX-2: what ends as heard was said to the end, in this attempt': (
         before,
@@ -349,6 +368,14 @@ export function checkSpeech(options: SpeechOptions) {
             (event['about'] === deliveryId &&
               event['generation'] === outboxOf(before).context.generation),
         ),
+      'P3: words answer the question only if it was the last thing said to the user': (
+        before,
+        { actor, event, outcome },
+      ) =>
+        actor !== 'question:q' ||
+        event.type !== 'question.answer' ||
+        outcome !== 'taken' ||
+        before.ghost.last === 'question',
       'OUTBOX-3: an interruption loses nothing': (before, { actor, event }, world) => {
         const breaks = ['delivery.interrupted', 'delivery.failed', 'client.detached'];
         if (actor !== 'outbox' || !breaks.includes(event.type)) return true;
@@ -375,6 +402,10 @@ export function checkSpeech(options: SpeechOptions) {
         results.length < 2 ||
         (batchIn(world)?.context.parts.length === 2 && batchIn(world)?.matches('telling') === true),
       'the question is answered': (world) => !asks || questionOf(world).matches('answered'),
+      'the question is answered after something else was said': (world) =>
+        !asks ||
+        !possible.includes('reply') ||
+        (questionOf(world).matches('answered') && world.ghost.happened.includes('reply')),
     },
   });
 }

@@ -22,7 +22,15 @@ export const q = 'q';
 /** The batch, and what it tells. */
 export const batchId = 'b';
 
-export const mishaps = ['bargeIn', 'detach', 'loss', 'urgent', 'failure', 'timeout'] as const;
+export const mishaps = [
+  'bargeIn',
+  'detach',
+  'loss',
+  'urgent',
+  'failure',
+  'timeout',
+  'reply',
+] as const;
 export type Mishap = (typeof mishaps)[number];
 
 /** The history that no machine holds. */
@@ -34,6 +42,8 @@ export interface Ghost {
   readonly interrupted: boolean;
   /** What was heard, seen or waved away. */
   readonly over: readonly string[];
+  /** What the lead agent began to say last, if a question is asked. */
+  readonly last: 'question' | 'other' | null;
 }
 
 export type Situation = World<Machines, Ghost>;
@@ -89,6 +99,7 @@ export function mishapOf({ actor, event: { type } }: Step, says: boolean): Misha
     'session client.detached': 'detach',
     'lead lose': 'loss',
     'lead fail': 'failure',
+    'lead reply': 'reply',
     'outbox outbox.add': 'urgent',
   };
   return names[`${actor} ${type}`] ?? null;
@@ -101,6 +112,7 @@ export function leadEvents(may: (mishap: Mishap) => boolean) {
     { type: 'return' },
     ...(may('failure') ? [{ type: 'fail' }] : []),
     ...(may('loss') ? [{ type: 'lose' }] : []),
+    ...(may('reply') ? [{ type: 'reply' }] : []),
   ];
 }
 
@@ -168,7 +180,7 @@ export function batchEvents(batch: BatchSnapshot | undefined, { context }: Outbo
 }
 
 export function questionEvents(
-  { context: { dueAt } }: QuestionSnapshot,
+  { context: { dueAt, followedAt = null, readBack = null } }: QuestionSnapshot,
   { context }: OutboxSnapshot,
 ) {
   const isCard = context.pending.some(({ deliveryId, resting }) => deliveryId === q && resting);
@@ -177,6 +189,9 @@ export function questionEvents(
     { type: 'deadline.answer', at: dueAt, dueAt },
     ...(isCard ? [{ type: 'question.shown', at, startsClock: true }] : []),
     { type: 'question.answer', at, channel: 'speech', utteranceStartedAt: at, decisive: true },
+    ...(followedAt !== null && readBack === null
+      ? [{ type: 'question.readBack', at, after: 'reply' }]
+      : []),
     { type: 'question.withdraw', at, reason: 'cancelled' },
   ];
 }
@@ -217,8 +232,9 @@ export function keyOf(world: Situation, results: readonly string[]): string {
       ];
     }),
     textOf(question, () => {
-      const { playingSince, heard, shownAt } = question.context;
-      return [question.value, playingSince !== null, heard, shownAt !== null];
+      const { playingSince, heard, shownAt, followedAt = null, readBack } = question.context;
+      const said = [playingSince !== null, heard, followedAt !== null, readBack];
+      return [question.value, shownAt !== null, ...said];
     }),
     ...results.map((id) => callOf(world, id).value),
     `${lead.value}${said ? '' : '!'}`,

@@ -41,8 +41,8 @@ export class Stage<M extends AnyStateMachine> {
     return this.environment.clock.now();
   }
 
-  send(event: Unstamped<EventFromLogic<M>>): this {
-    this.actor.send({ ...event, at: this.now } as never);
+  send(event: Unstamped<EventFromLogic<M>>, at = this.now): this {
+    this.actor.send({ ...event, at } as never);
     return this;
   }
 

@@ -69,6 +69,7 @@ const STATUS = {
   answer: 'answered',
   // A correction of a question that was still open.
   correct: 'answered',
+  decline: 'declined',
   cancel: 'cancelled',
   later: 'put_off',
   repeat: 'asked_again',

@@ -4,6 +4,8 @@
 import type { Prompt } from '../../notes/note.ts';
 import type { DeliveryKind, DeliveryPriority, Failure } from '../../../machines/index.ts';
 import type { Utterance, WordsToQuestion } from '../../contracts/records.ts';
+import type { Receiver } from '../../contracts/session-protocol.ts';
+import type { SessionUnit } from '../unit/session-unit.ts';
 import type { Shown } from '../../runtime/hosting.ts';
 
 /** Duration in milliseconds after which a running tool no longer delays due deliveries. */
@@ -106,6 +108,15 @@ export interface LeadDriver {
    * to it. Unless they answer the subagent's question, it stays open.
    */
   overheard(utterance: Utterance, subagentName: string, were: WordsToQuestion): void;
+}
+
+/** Reports that the user is told something else than the question that has the floor (QUESTION-10). */
+export function followQuestion(session: Receiver & { readonly unit: SessionUnit }): void {
+  const { owner } = session.unit;
+  if (owner === null) return;
+  const event = { type: 'question.followed' } as const;
+  const isNews = session.unit.accepts(`question:${owner}`, { ...event, at: 0 });
+  if (isNews) session.receive(`question:${owner}`, event);
 }
 
 /** The event that an offer begins to be heard. */

@@ -57,6 +57,7 @@ const DESCRIPTION =
   'Settles the question of a subagent from what the user has just said about it. ' +
   'answer: they chose an option (optionId), or gave the words that were asked for (text). ' +
   'correct: they change an answer that they gave a moment ago. ' +
+  'decline: they want none of the options, or not the action as it was asked for; `text` is what they want instead. ' +
   'cancel: they do not want the thing any more that the subagent asks for. ' +
   'later: they will answer some other time. ' +
   'repeat: they want to hear the question again; the runtime says it, not you. ' +
@@ -263,7 +264,14 @@ const MAX_SHORT_CHARS = 120;
 export function settlementOf(
   { records, unit, host }: SettlingSession,
   requestId: string,
-  status: 'answered' | 'corrected' | 'cancelled' | 'put_off' | 'asked_again' | 'explain_now',
+  status:
+    | 'answered'
+    | 'corrected'
+    | 'declined'
+    | 'cancelled'
+    | 'put_off'
+    | 'asked_again'
+    | 'explain_now',
 ): Settlement {
   const by = speakerOf(records);
   const open = openQuestions(records, unit, by);
@@ -285,7 +293,7 @@ const TELL: Readonly<Record<SettleRefusal, string>> = {
   not_said:
     'The quote is not in what the user has said since your last reply. If they did not say it, the question stays open: ask them.',
   needs_consent:
-    'This is an approval. It counts only if the user says a plain yes or no to the question, or presses its button. Ask them for that.',
+    'This is an approval. It is given only if the user says a plain yes to the question, or presses its button. Ask them for that. To refuse it, or to pass on what they want instead, call again with `decline`.',
   unknown_option: 'The question has no such option. Ask the user which of its options they mean.',
   already_settled: 'The question was settled already. Nothing was changed.',
   too_late: 'It is too late to change the answer: the subagent has gone on with it. Tell the user.',

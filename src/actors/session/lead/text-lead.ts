@@ -50,6 +50,7 @@ import { promptText, type Prompt } from '../../notes/note.ts';
 import { callSafely } from '../../runtime/host.ts';
 import type { Shown } from '../../runtime/hosting.ts';
 import {
+  followQuestion,
   HOLDS_FLOOR_MS,
   isHeardNow,
   type LeadDriver,
@@ -329,6 +330,7 @@ export class TextLead implements LeadDriver {
       ? questionPart(question, view.text)
       : { type: 'delivery.card', deliveryId, label: view.label, text: view.text };
     const isDue = (): boolean => projection.delivery(deliveryId)?.state === 'pending';
+    if (!question) followQuestion(this.#core);
     this.#output.card(deliveryId, part, isDue, seen);
   }
 
@@ -574,6 +576,7 @@ export class TextLead implements LeadDriver {
           at = clock.now();
           saidAfter = after;
           core.records.saying(itemId, '', at, after);
+          followQuestion(core);
           if (offer) {
             this.#pushSaid(telling);
             core.receive('outbox', isHeardNow(offer));
@@ -607,6 +610,8 @@ export class TextLead implements LeadDriver {
         ...(saidAfter !== undefined && { after: saidAfter }),
         ...(echo && !isBroken && { echo }),
       });
+      // A question that was put meanwhile, on a screen, is not what was said last either.
+      followQuestion(core);
       show(true);
     }
     return { itemId, text, hasCalled, isBroken };

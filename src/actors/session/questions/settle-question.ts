@@ -9,8 +9,8 @@
 // Invariants
 //   SETTLE-1. A settlement rests on words of the user: it quotes one of the utterances that the lead agent answers, which are
 //       all since its last whole reply.
-//   SETTLE-2. An approval is neither given, denied nor changed by it (P3). It may only be cancelled, put off or said
-//       again.
+//   SETTLE-2. An approval is neither given nor changed by it (P3). It may be declined with the user's words, cancelled, put
+//       off or said again.
 //   SETTLE-3. An utterance settles a question at most once. The same call, repeated after a crash, settles nothing
 //       twice.
 //   SETTLE-4. An answer counts if the question was put before the words began, and the user may answer it
@@ -131,6 +131,15 @@ export function answerIn(
   return option ? givenAnswer(question, { optionId: option.id }) : null;
 }
 
+/** Returns the refusal of what a question offers, in the words of the user, or as the model sums them up. */
+function refusalIn(
+  { kind }: AskedQuestion,
+  { text, quote }: Pick<QuestionSettled, 'text' | 'quote'>,
+): Answer {
+  const userResponse = text?.trim() || quote;
+  return kind === 'approval' ? { userResponse, approved: false } : { userResponse };
+}
+
 /** Adds the verdict to a settlement, as its entry keeps it (SETTLE-5). */
 export function withVerdict(records: SessionRecords, unit: SessionUnit, settled: Settled): Settled {
   const refused = refusalOf(records, unit, settled);
@@ -174,6 +183,7 @@ function eventOf(records: SessionRecords, question: AskedQuestion, settled: Sett
   switch (settled.action) {
     case 'answer':
     case 'correct':
+    case 'decline':
       return answerEvent(records, question, settled);
     case 'later':
       return { type: 'question.hold', remindAt: settled.at + LATER_MS } as const;
@@ -189,14 +199,16 @@ function eventOf(records: SessionRecords, question: AskedQuestion, settled: Sett
 /** SETTLE-4 */
 function answerEvent(records: SessionRecords, question: AskedQuestion, settled: QuestionSettled) {
   const said = records.conversation.get(settled.utteranceId);
-  const answer = answerIn(question, settled);
+  const answer =
+    settled.action === 'decline' ? refusalIn(question, settled) : answerIn(question, settled);
   if (said?.role !== 'user' || !answer) return null;
   const { by } = said;
   return {
     type: 'question.settle',
     channel: records.utteranceIsTyped ? 'typing' : 'speech',
     saidAt: said.at,
-    decisive: answer.optionId !== undefined,
+    // A refusal does no harm.
+    decisive: answer.optionId !== undefined || answer.approved === false,
     answer: by === undefined ? answer : { ...answer, by },
   } as const;
 }

@@ -47,7 +47,8 @@ export class UserInput {
 
   /** The reason for which the session left this process; null: it has not, or was closed. */
   #left: Error | null = null;
-  #clients = 0;
+  /** The attached clients, and who uses each; the one that came last has the voice. */
+  readonly #clients: { readonly by: string | undefined }[] = [];
   #listeners = 0;
   #hasListeners = false;
 
@@ -58,12 +59,12 @@ export class UserInput {
   }
 
   get isAttached(): boolean {
-    return this.#clients > 0;
+    return this.#clients.length > 0;
   }
 
   /** Number of attached clients. */
   get clients(): number {
-    return this.#clients;
+    return this.#clients.length;
   }
 
   /** Number of clients that show deliveries to the user and acknowledge them. */
@@ -93,16 +94,21 @@ export class UserInput {
     };
   }
 
-  /** Attaches a client. Returns the function that detaches it. */
-  attach(): () => void {
-    let left = false;
-    this.#clients += 1;
-    if (this.#clients === 1) this.#session.receive('session', { type: 'client.attached' });
+  /** The identity of whoever has the voice; undefined: no other than the session's user. */
+  get speaker(): string | undefined {
+    return this.#clients.at(-1)?.by;
+  }
+
+  /** Attaches the client of this identity. Returns the function that detaches it. */
+  attach(by?: string): () => void {
+    const client = { by };
+    this.#clients.push(client);
+    if (this.#clients.length === 1) this.#session.receive('session', { type: 'client.attached' });
     return () => {
-      if (left) return;
-      left = true;
-      this.#clients -= 1;
-      if (this.#clients === 0) this.#session.receive('session', { type: 'client.detached' });
+      const index = this.#clients.indexOf(client);
+      if (index < 0) return;
+      this.#clients.splice(index, 1);
+      if (!this.isAttached) this.#session.receive('session', { type: 'client.detached' });
     };
   }
 

@@ -8,8 +8,10 @@
 // Invariants
 //   USER-WORDS-1. Words go to exactly one addressee: the question that has the floor, the lead agent, or (a
 //       plain "wait") none.
-//   USER-WORDS-2. Words that began before the question was put to the user are not about it. Words over an earlier
-//       presentation (the client has connected again meanwhile) go to the lead agent, which may settle it by them.
+//   USER-WORDS-2. Words count at once only for the question that was the last thing said to the user when they began
+//       (QUESTION-10). Words that began before it was put are not about it; those over an earlier presentation, or after
+//       something else was said, go to the lead agent, which may settle it by them. It can settle no approval: after
+//       its reply to a yes or a no, the exact action is read back.
 //   USER-WORDS-3. A yes approves nothing while more than one approval waits: the exact action is read back,
 //       and only a yes to that counts. A no needs no reading.
 //   USER-WORDS-4. The reading of words is in their entry: later versions of the tables change nothing in the
@@ -28,7 +30,7 @@ import { matchAnswer } from '../../../language/match-answer.ts';
 import { putsOff } from '../../../language/side-talk.ts';
 import type { AnswerableQuestion } from '../../../language/match.ts';
 import type { QuestionRecord, Reading, Utterance, Answer } from '../../contracts/records.ts';
-import type { Stamped } from '../../../machines/index.ts';
+import type { QuestionSnapshot, Stamped } from '../../../machines/index.ts';
 import type { EventFor, SessionMessage } from '../../contracts/session-protocol.ts';
 import type { SessionRecords } from '../state/session-records.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
@@ -57,6 +59,8 @@ export interface Heard {
   readonly approvals?: number;
   /** Whether the lead agent can settle the question by a tool. @defaultValue true */
   readonly leadSettles?: boolean;
+  /** Whether something else was said to the user since the question. @defaultValue false */
+  readonly isFollowed?: boolean;
 }
 
 /**
@@ -67,11 +71,17 @@ export interface Heard {
 export function readUtterance(
   question: QuestionRecord,
   text: string,
-  { typed, language = 'en', approvals = 1, leadSettles = true }: Heard,
+  { typed, language = 'en', approvals = 1, leadSettles = true, isFollowed = false }: Heard,
 ): Reading {
   const reading = readOnce(question, text, { typed, language, leadSettles });
   const toLead = { to: 'lead', about: question.requestId } as const;
   if (reading === 'digression') return toLead;
+  if (isFollowed) {
+    const decides = question.kind === 'approval' && reading.to === 'question';
+    // Without the tool the words can only be said again, to the question.
+    if (!leadSettles && question.kind !== 'approval') return { to: 'again' };
+    return decides ? { ...toLead, readsBack: true } : toLead;
+  }
   if (question.kind === 'approval') {
     const consents = reading.to === 'question' && reading.answer.approved === true;
     // What could not be said whole is read before it is allowed.
@@ -127,7 +137,10 @@ function readOnce(
         to: 'question',
         decisive: false,
         answer: { userResponse: text, approved: match.kind === 'approved' },
+        ...(match.more && { more: true }),
       };
+    case 'none':
+      return { to: 'question', decisive: false, answer: { userResponse: match.text } };
     case 'free_text':
       // Only a question for words is answered by words: "neither", "I don't mind" name no option.
       return asked.kind === 'free_text'
@@ -179,11 +192,12 @@ export function withReading(
   const told = toldWhenSaid(unit, said);
   if (told !== null && putsOff(said.text, said.language)) return { ...said, putsOff: told };
   const question = unit.owner === null ? undefined : records.questions.get(unit.owner);
-  const isFor =
-    question &&
-    mayAnswer(question, said.by) &&
-    (isToBeReadBack(unit, question) || isPutToUser(unit, question, said));
-  return isFor ? { ...said, reading: readingOf(records, unit, question, said, leadSettles) } : said;
+  if (!question || !mayAnswer(question, said.by)) return said;
+  const isFor = isToBeReadBack(unit, question) || isPutToUser(unit, question, said);
+  const isFollowed = !isFor && isFollowedFor(unit, question, said);
+  return isFor || isFollowed
+    ? { ...said, reading: readingOf(records, unit, question, said, { leadSettles, isFollowed }) }
+    : said;
 }
 
 function readingOf(
@@ -191,7 +205,7 @@ function readingOf(
   unit: SessionUnit,
   question: QuestionRecord,
   { text, channel, language }: Said,
-  leadSettles: boolean,
+  how: Pick<Heard, 'leadSettles' | 'isFollowed'>,
 ): Reading {
   // A question that is over stays in the records until its effects are carried out; a refold carries out none.
   const approvals = [...records.questions.values()].filter(
@@ -202,7 +216,7 @@ function readingOf(
     typed: channel === 'typing',
     language,
     approvals,
-    leadSettles,
+    ...how,
   });
 }
 
@@ -227,13 +241,22 @@ function wordsOf(
       ...toLead(),
     ];
   if (!question || !mayAnswer(question, said.by)) return toLead();
-  const awaitsReading = isToBeReadBack(unit, question);
-  if (!awaitsReading && !isPutToUser(unit, question, said))
-    return toLead(wasPutToUser(unit, question, said) ? question.requestId : undefined);
-  const { reading = readingOf(records, unit, question, said, false) } = said;
-  if (reading.to === 'lead') return toLead(reading.about);
   const { requestId, subagentName } = question;
   const actor = `question:${requestId}` as const;
+  const awaitsReading = isToBeReadBack(unit, question);
+  const isFollowed = said.reading !== undefined && isFollowedFor(unit, question, said);
+  if (!awaitsReading && !isFollowed && !isPutToUser(unit, question, said))
+    return toLead(wasPutToUser(unit, question, said) ? requestId : undefined);
+  const { reading = readingOf(records, unit, question, said, { leadSettles: false }) } = said;
+  if (reading.to === 'lead') {
+    if (reading.readsBack) readBack(records, question);
+    return [
+      ...toLead(reading.about),
+      ...(reading.readsBack
+        ? [{ actor, event: { type: 'question.readBack', after: 'reply' } } as const]
+        : []),
+    ];
+  }
   const answer = {
     type: 'question.answer',
     channel,
@@ -243,6 +266,9 @@ function wordsOf(
   } as const;
   const isAnswer =
     !awaitsReading && reading.to === 'question' && unit.accepts(actor, { ...answer, at: said.at });
+  // Its decision counts, and the lead agent owes the rest of the words a reply.
+  if (isAnswer && reading.to === 'question' && reading.more)
+    return [{ actor, event: answer }, ...toLead(requestId)];
   const isApproval = question.kind === 'approval';
   const choice =
     isApproval || reading.to !== 'question' || reading.answer.optionId === undefined
@@ -262,8 +288,7 @@ function wordsOf(
   if (awaitsReading) return [];
   if (reading.to === 'repeat') return [{ actor, event: { type: 'question.repeat' } }];
   if (reading.to === 'readBack') {
-    question.readBack = true;
-    records.deliveries.delete(requestId);
+    readBack(records, question);
     return [{ actor, event: { type: 'question.readBack' } }];
   }
   if (isAnswer) return [{ actor, event: answer }];
@@ -273,6 +298,12 @@ function wordsOf(
   // The words were meant for the question, but cannot be accepted (unclear, or they interrupted the
   // question).
   return [{ actor, event: { type: 'question.repeat' } }];
+}
+
+/** Has the question said as what will be done, from its next presentation on. */
+function readBack({ deliveries }: SessionRecords, question: QuestionRecord): void {
+  question.readBack = true;
+  deliveries.delete(question.requestId);
 }
 
 /** Hands words to the lead agent that the asker of a question gives back, once. */
@@ -354,24 +385,40 @@ function answerBy(answer: Answer, by: string | undefined): Answer {
   return by === undefined ? answer : { ...answer, by };
 }
 
-/** Tells whether its action has to be read back, and that has not begun. */
-function isToBeReadBack(unit: SessionUnit, { requestId, readBack }: QuestionRecord): boolean {
-  const context = unit.questions.stateOf(requestId)?.context as
-    | { readonly playingSince: number | null; readonly shownAt: number | null }
-    | undefined;
-  return readBack && context?.playingSince === null && context.shownAt === null;
+/** What the machine of a question knows of its presentation. */
+type Presentation = Pick<
+  QuestionSnapshot['context'],
+  'playingSince' | 'shownAt' | 'hasBegun' | 'followedAt' | 'readBack'
+>;
+
+function presentationOf(unit: SessionUnit, requestId: string): Presentation | null {
+  const life = unit.questions.stateOf(requestId);
+  return life && PUT.has(String(life.value)) ? (life.context as Presentation) : null;
 }
 
-/** Tells whether the question had been put to the user when these words began. */
-function isPutToUser(unit: SessionUnit, { requestId }: QuestionRecord, said: Said): boolean {
-  const life = unit.questions.stateOf(requestId);
-  if (!PUT.has(String(life?.value)) || !life) return false;
-  const { playingSince, shownAt } = life.context as {
-    readonly playingSince: number | null;
-    readonly shownAt: number | null;
-  };
-  if (said.channel === 'typing') return playingSince !== null || shownAt !== null;
-  return playingSince !== null && said.startedAt >= playingSince;
+/** Tells whether its action has to be read back, and that has not begun. */
+function isToBeReadBack(unit: SessionUnit, { requestId }: QuestionRecord): boolean {
+  return presentationOf(unit, requestId)?.readBack === 'due';
+}
+
+/** Tells whether it was the last thing that was said to the user when these words began. */
+function isPutToUser(unit: SessionUnit, question: QuestionRecord, said: Said): boolean {
+  return isHeardBy(unit, question, said) && !isFollowedFor(unit, question, said);
+}
+
+/** Tells whether it had been put to the user when these words began, and something else was said in between. */
+function isFollowedFor(unit: SessionUnit, question: QuestionRecord, said: Said): boolean {
+  const { followedAt = null } = presentationOf(unit, question.requestId) ?? {};
+  const isBefore = said.channel === 'speech' && said.startedAt < (followedAt ?? Infinity);
+  return followedAt !== null && !isBefore && isHeardBy(unit, question, said);
+}
+
+function isHeardBy(unit: SessionUnit, { requestId }: QuestionRecord, said: Said): boolean {
+  const put = presentationOf(unit, requestId);
+  if (!put) return false;
+  if (said.channel === 'typing')
+    return put.playingSince !== null || (put.shownAt !== null && put.hasBegun);
+  return put.playingSince !== null && said.startedAt >= put.playingSince;
 }
 
 /** Tells whether it had been put in some presentation when these words began. */

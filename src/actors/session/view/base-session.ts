@@ -288,12 +288,15 @@ export abstract class BaseSession {
   }
 
   /**
-   * Attaches a client. Returns the function that detaches it.
-   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal.
+   * Attaches a client. Returns the function that detaches it. `by`: who uses it, if the app vouches for that; words
+   * that are spoken while it is the last one that was attached are theirs. @defaultValue the session's `user`
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`, {CapacityError} `MAILBOX_FULL` while 10,000 events of the session
+   * wait for the journal.
    */
-  attach(): () => void {
+  attach(options: VouchedFor = {}): () => void {
+    const by = checkedBy('attach(options)', options);
     this.checkRoom();
-    return this.#core.userInput.attach();
+    return this.#core.userInput.attach(by);
   }
 
   /**

@@ -31,7 +31,7 @@ test('P3: an option is an answer, also before the question was heard to its end'
 
 const toLead = { to: 'lead', about: 'sub_1.q1' };
 
-test.each(['the cheaper one', 'neither', 'asdf', "I don't want it any more", 'economy or premium'])(
+test.each(['the cheaper one', 'asdf', "I don't want it any more", 'economy or premium'])(
   'USER-WORDS-7: words that name no option go to the lead agent with the question: %s',
   (words) => {
     for (const typed of [true, false]) {
@@ -41,7 +41,7 @@ test.each(['the cheaper one', 'neither', 'asdf', "I don't want it any more", 'ec
   },
 );
 
-test.each(['the cheaper one', 'neither', 'asdf'])(
+test.each(['the cheaper one', 'asdf'])(
   'USER-WORDS-7: a lead agent without tools gets them after the question was asked again: %s',
   (words) => {
     for (const typed of [true, false]) {
@@ -51,6 +51,15 @@ test.each(['the cheaper one', 'neither', 'asdf'])(
     }
   },
 );
+
+test('USER-WORDS-7: words that decline all options are the answer', () => {
+  for (const typed of [true, false])
+    expect(readUtterance(rides, 'neither', { typed })).toEqual({
+      to: 'question',
+      decisive: false,
+      answer: { userResponse: 'neither' },
+    });
+});
 
 test('USER-WORDS-7: a question for words is answered by words', () => {
   const name: QuestionRecord = { ...rides, options: [], question: 'What is your name?' };

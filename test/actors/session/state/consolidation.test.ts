@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { TextSession, type ConsolidationOptions } from '../../../../src/index.ts';
 import { endless, siblingTalk } from '../../../support/siblings.ts';
 import { calls, say, steps } from '../../../support/subagent-runs.ts';
-import { agentOf, castOf, configsOf, leadScript } from '../../../support/text-talk.ts';
+import { agentOf, answering, castOf, configsOf, leadScript } from '../../../support/text-talk.ts';
 
 const CEILING_MS = 300_000;
 
@@ -103,6 +103,7 @@ describe('siblings of one request [R34]', () => {
           config: { interactive: true },
         },
       },
+      lead: answering('Economy'),
     });
     await start();
     await type('use flight and ride');

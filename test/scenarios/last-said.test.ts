@@ -1,0 +1,239 @@
+// Words count at once only for the question that was the last thing said to the user (QUESTION-10). Whatever the lead
+// agent says in between, an approval is read back before a yes counts, and any other answer is settled by the lead.
+
+import { describe, expect, it, test } from 'vitest';
+import type { Script } from '../../src/testing/index.ts';
+import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
+import {
+  leadScript,
+  settle,
+  settling,
+  textTalk,
+  type ScriptedSubagent,
+  type TalkOptions,
+} from '../support/text-talk.ts';
+import { voiceTalk } from '../support/voice-talk.ts';
+
+/** A subagent that pays, with consent; and what it has paid. */
+function payer() {
+  const paid: unknown[] = [];
+  const subagent: ScriptedSubagent = {
+    script: steps(calls(['pay', { amount: 900 }]), say('It is over.')),
+    config: { tools: { pay: simpleTool((input) => paid.push(input), { needsApproval: true }) } },
+  };
+  return { paid, subagents: { bank: subagent } };
+}
+
+const READ_BACK = 'To be sure: May I run pay with {"amount":900}?';
+
+/** The lead agent offers something else in its reply to these words. */
+const offering =
+  (words: string): Script =>
+  (prompt) =>
+    prompt.user === words && prompt.prompt.at(-1)?.role === 'user'
+      ? { text: 'Rain. Shall I also tell you about Sunday?' }
+      : leadScript(prompt);
+
+async function text(lead: Script = offering('How is the weather?'), more: TalkOptions = {}) {
+  const { paid, subagents } = payer();
+  const talk = textTalk({ ...more, subagents: { ...subagents, ...more.subagents }, lead });
+  await talk.start();
+  await talk.type('use bank');
+  const put = () =>
+    talk.parts.flatMap((part) => (part.type === 'question.asked' ? [part.question] : []));
+  return { ...talk, paid, put };
+}
+
+describe('a yes to what the lead agent said after an approval, by text', () => {
+  it.each(['Yes.', 'yes please', 'Go ahead.', 'Approve'])(
+    'runs nothing until the action was read back: %s',
+    async (yes) => {
+      const { type, paid, put } = await text();
+      await type('How is the weather?');
+      await type(yes);
+      expect(paid).toEqual([]);
+      expect(put().at(-1)).toBe(READ_BACK);
+      await type(yes);
+      expect(paid).toHaveLength(1);
+    },
+  );
+
+  it('denies nothing until the action was read back: a no', async () => {
+    const { type, paid, put, state } = await text();
+    await type('How is the weather?');
+    await type('No.');
+    expect(state().questions.at(-1)?.state).toBe('open');
+    expect(put().at(-1)).toBe(READ_BACK);
+    await type('No.');
+    expect([paid, state().questions.at(-1)?.state]).toEqual([[], 'answered']);
+  });
+
+  it('counts once for the question that is put again after the reading', async () => {
+    const { type, paid, put } = await text();
+    await type('How is the weather?');
+    await type('Yes.');
+    await type('How is the weather?');
+    await type('Yes.');
+    expect(paid).toEqual([]);
+    expect(put().filter((question) => question === READ_BACK)).toHaveLength(2);
+  });
+
+  it('leaves the buttons: they count whatever was said', async () => {
+    const { type, paid, session, state, environment } = await text();
+    await type('How is the weather?');
+    const { requestId = '' } = state().questions.at(-1) ?? {};
+    void session.answer(requestId, { optionId: 'approve' });
+    await environment.settle();
+    expect(paid).toHaveLength(1);
+  });
+
+  it('is asked for again when a result was told in between', async () => {
+    const other: ScriptedSubagent = { script: [say('The report is there. Shall I read it?')] };
+    const { type, paid, put } = await text(leadScript, { subagents: { other } });
+    await type('use other');
+    await type('Yes.');
+    expect(paid).toEqual([]);
+    expect(put().at(-1)).toBe(READ_BACK);
+  });
+
+  it('counts at once for an action that the lead agent has said again', async () => {
+    const again = 'Say the question again.';
+    const { type, paid } = await text(settling(again, settle('repeat', { quote: again })));
+    await type('How is the weather?');
+    await type(again);
+    await type('Yes.');
+    expect(paid).toHaveLength(1);
+  });
+});
+
+describe('an answer after something else was said, by text', () => {
+  const asking = (question: string, options: readonly object[] = []): ScriptedSubagent => ({
+    script: steps(calls(['ask_user', { question, options }]), ({ results }) =>
+      say(JSON.stringify(results[0])),
+    ),
+    config: { interactive: true },
+  });
+  const rides = [
+    { id: 'economy', label: 'Economy' },
+    { id: 'premium', label: 'Premium' },
+  ];
+
+  test.each([
+    ['Berlin.', 'What is your address?', []],
+    ['the second one', 'Economy or Premium?', rides],
+    ['Premium', 'Economy or Premium?', rides],
+  ])('is left to the lead agent: %s', async (words, question, options) => {
+    const talk = textTalk({ subagents: { ride: asking(question, options) } });
+    await talk.start();
+    await talk.type('use ride');
+    await talk.type('How is the weather?');
+    await talk.type(words);
+    expect(talk.state().questions.at(-1)?.state).toBe('open');
+    expect(talk.said().at(-1)).toBe(`You said: ${words}`);
+  });
+
+  it('is settled by the lead agent', async () => {
+    const words = 'Premium';
+    const lead = settling(words, settle('answer', { optionId: 'premium', quote: words }));
+    const talk = textTalk({ subagents: { ride: asking('Economy or Premium?', rides) }, lead });
+    await talk.start();
+    await talk.type('use ride');
+    await talk.type('How is the weather?');
+    await talk.type(words);
+    expect(talk.state().subagents[0]?.outcome?.text).toContain('"optionId":"premium"');
+  });
+});
+
+describe('a yes to what the lead agent said after an approval, by voice', () => {
+  async function voice() {
+    const { paid, subagents } = payer();
+    const talk = voiceTalk({ subagents });
+    await talk.start();
+    await talk.use('bank');
+    await talk.pause();
+    await talk.speak('May I pay 900?');
+    return { ...talk, paid };
+  }
+
+  it('runs nothing until the action was read back', async () => {
+    const { say: utter, speak, pause, asked, paid } = await voice();
+    await utter('How is the weather?');
+    await speak('Rain. Shall I also tell you about Sunday?');
+    await utter('Yes.');
+    expect(paid).toEqual([]);
+    await speak('Sunday is fine.');
+    await pause();
+    expect(asked()).toContain('To be sure: May I run pay');
+    await speak('May I pay 900?');
+    await utter('Yes.');
+    expect(paid).toHaveLength(1);
+  });
+
+  it('counts at once if nothing was said in between', async () => {
+    const { say: utter, paid } = await voice();
+    await utter('Yes.');
+    expect(paid).toHaveLength(1);
+  });
+});
+
+describe('a decision with a wish behind it', () => {
+  it.each([
+    ['No, and book a table for two.', 0],
+    ['Forget it, make me the report instead.', 0],
+    ['Yes, and then book a table.', 1],
+  ])('decides, and the lead agent gets the words: %s', async (words, times) => {
+    const { type, paid, state, said } = await text();
+    await type(words);
+    expect(state().questions.at(-1)?.state).toBe('answered');
+    expect(paid).toHaveLength(times);
+    expect(said()).toContain(`You said: ${words}`);
+  });
+
+  it('declines with the words of the user, by the lead agent', async () => {
+    const words = 'Yes, but on Friday instead.';
+    const decline = settle('decline', { quote: words, text: 'on Friday instead' });
+    const { type, paid, state } = await text(settling(words, decline));
+    await type(words);
+    expect([paid, state().questions.at(-1)?.state]).toEqual([[], 'answered']);
+    expect(state().questions.at(-1)).toMatchObject({ answer: 'on Friday instead' });
+  });
+});
+
+describe('spoken words', () => {
+  async function voice(by?: string, answerableBy?: readonly string[]) {
+    const paid: unknown[] = [];
+    const tool = simpleTool((input) => paid.push(input), {
+      needsApproval: true,
+      ...(answerableBy && { answerableBy }),
+    });
+    const talk = voiceTalk({
+      user: 'ann',
+      subagents: {
+        bank: {
+          script: steps(calls(['pay', { amount: 900 }]), say('It is over.')),
+          config: { tools: { pay: tool } },
+        },
+      },
+    });
+    await talk.start();
+    if (by !== undefined) talk.session.attach({ by });
+    await talk.use('bank');
+    await talk.pause();
+    return { ...talk, paid };
+  }
+
+  it('are of the client that has the voice: a yes of bob is none of ann', async () => {
+    const { speak, say: utter, paid, question } = await voice('bob', ['ann']);
+    await speak('May I pay 900?');
+    await utter('Yes.');
+    expect([paid, question()?.state]).toEqual([[], 'open']);
+  });
+
+  it('name the client that has the voice as the one who consents', async () => {
+    const { speak, say: utter, paid, question } = await voice('bob');
+    await speak('May I pay 900?');
+    await utter('Yes.');
+    expect(paid).toHaveLength(1);
+    expect(question()).toMatchObject({ answeredBy: 'bob' });
+  });
+});
