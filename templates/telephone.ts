@@ -52,5 +52,6 @@ if (!authToken || !host) {
     onCall: async (call) => void (await onCall(call)),
   });
   http.on('upgrade', (request, socket, head) => void calls.upgrade(request, socket, head));
-  http.listen(Number(process.env['PORT'] ?? 3000));
+  // For the tunnel on this machine; HOST=0.0.0.0 where Twilio reaches it directly.
+  http.listen(Number(process.env['PORT'] ?? 3000), process.env['HOST'] ?? '127.0.0.1');
 }

@@ -18,15 +18,24 @@ import {
   type NoticeFrame,
   type ServerFrame,
 } from './protocol.ts';
+import { ConfigurationError } from '../values/errors.ts';
+import { shown } from '../values/plain-checks.ts';
 import type { Watchable } from './watchable.ts';
+
+export interface LineReason {
+  readonly code: string;
+  readonly message: string;
+}
 
 /** The callbacks of a line. */
 export interface LineEvents {
   /** The JSON value of a text frame. */
   frame(value: unknown): void;
   sound(bytes: Uint8Array): void;
-  /** `reason`: of a refusal before the first frame; null: the connection failed or was lost. */
-  closed(refusal: { readonly code: string; readonly message: string } | null): void;
+  /** Called before the first frame of a WebSocket leaves. */
+  opened?(): void;
+  /** `reason`: what the server said to a request, if anything. `isFinal`: another attempt would get the same answer. */
+  closed(reason: LineReason | null, isFinal?: boolean): void;
 }
 
 export interface Line {
@@ -80,6 +89,28 @@ const MAX_POST_CHARS = 16_000;
 const STATUS_UNAUTHORIZED = 401;
 const STATUS_FORBIDDEN = 403;
 
+/** Tells whether a client may go on to an address that the server names: nobody on the way reads its token. */
+export function isDetour({ protocol }: URL, from: URL): boolean {
+  const isSafe = protocol === 'https:' || protocol === 'wss:';
+  const wasSafe = from.protocol === 'https:' || from.protocol === 'wss:';
+  return isSafe || (!wasSafe && (protocol === 'http:' || protocol === 'ws:'));
+}
+
+/** @throws {ConfigurationError} `INVALID_URL` */
+export function addressOf(url: string | URL): URL {
+  const { location } = globalThis as { readonly location?: { readonly href: string } };
+  const address = URL.parse(String(url), location?.href);
+  if (address && /^(?:http|ws)s?:$/.test(address.protocol)) return address;
+  const hint =
+    address === null && location === undefined
+      ? ' (a path is one of a page; a server that renders the page connects to nothing: connect in the browser only)'
+      : '';
+  throw new ConfigurationError(
+    'INVALID_URL',
+    `connect(options): expected \`url\` to be an address of http:, https:, ws: or wss:, got ${shown(String(url))}${hint}`,
+  );
+}
+
 /** Opens a WebSocket. Throws what its constructor throws. */
 export function openSocketLine(
   Socket: SocketClass,
@@ -101,7 +132,11 @@ export function openSocketLine(
     if (socket.readyState !== OPEN) return;
     for (const frame of frames) socket.send(JSON.stringify(frame));
   };
-  socket.addEventListener('open', () => write([hello]));
+  socket.addEventListener('open', () => {
+    if (isOver) return;
+    events.opened?.();
+    write([hello]);
+  });
   socket.addEventListener('message', ({ data }: { readonly data: unknown }) => {
     if (isOver) return;
     if (typeof data === 'string') events.frame(valueOfJson(data));
@@ -150,11 +185,11 @@ export function openStreamLine(
   const authorization: Record<string, string> =
     token === null ? {} : { authorization: `Bearer ${token}` };
   let isOver = false;
-  const end: LineEvents['closed'] = (refusal) => {
+  const end: LineEvents['closed'] = (reason, isFinal) => {
     if (isOver) return;
     isOver = true;
     controller.abort();
-    events.closed(refusal);
+    events.closed(reason, isFinal);
   };
   const read = async (): Promise<void> => {
     const response = await fetch(down, {
@@ -164,12 +199,17 @@ export function openStreamLine(
       signal,
     });
     const { status, body } = response;
-    if (status === STATUS_UNAUTHORIZED || status === STATUS_FORBIDDEN)
+    if (!response.ok)
+      return end(
+        await reasonOf(response),
+        status === STATUS_UNAUTHORIZED || status === STATUS_FORBIDDEN,
+      );
+    const type = response.headers.get('content-type') ?? '';
+    if (!body || !type.startsWith('text/event-stream'))
       return end({
-        code: 'UNAUTHORIZED',
-        message: `The server refused the connection (${status})`,
+        code: 'CONNECT_FAILED',
+        message: `Expected a stream of events from ${address.origin}${address.pathname}, got ${type || 'nothing'}`,
       });
-    if (!response.ok || !body) return end(null);
     const reader = body.pipeThrough(new TextDecoderStream()).getReader();
     let rest = '';
     for (;;) {
@@ -198,14 +238,14 @@ export function openStreamLine(
         frames.push(frame);
       }
       waiting = waiting.slice(frames.length);
-      const { ok } = await fetch(address, {
+      const response = await fetch(address, {
         method: 'POST',
         headers: { ...authorization, 'content-type': 'application/json' },
         credentials: 'include',
         body: JSON.stringify({ client: hello.client, frames }),
         signal,
       });
-      if (!ok) end(null);
+      if (!response.ok) end(await reasonOf(response));
     }
     isPosting = false;
   };
@@ -220,6 +260,21 @@ export function openStreamLine(
       isOver = true;
       controller.abort();
     },
+  };
+}
+
+/** Returns what the server said in a refusal. What a proxy says is no JSON. */
+async function reasonOf(response: Response): Promise<LineReason> {
+  const { status } = response;
+  const isUnknown = status === STATUS_UNAUTHORIZED || status === STATUS_FORBIDDEN;
+  const { error } = Object(valueOfJson(await response.text())) as { readonly error?: unknown };
+  const { code, message } = Object(error) as {
+    readonly code?: unknown;
+    readonly message?: unknown;
+  };
+  return {
+    code: typeof code === 'string' ? code : isUnknown ? 'UNAUTHORIZED' : 'CONNECT_FAILED',
+    message: `The server refused ${isUnknown ? 'the connection' : 'a request'} (${status})${typeof message === 'string' ? `: ${message}` : ''}`,
   };
 }
 

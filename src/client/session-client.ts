@@ -12,6 +12,7 @@
 //   SESSION-CLIENT-3. Words and messages whose fate a restarted server does not know are not sent again
 //       (`FATE_UNKNOWN`); all other commands have the same effect twice as once, and are.
 //   SESSION-CLIENT-4. A server that is silent for longer than it promised is left.
+//   SESSION-CLIENT-6. Where a WebSocket has worked, a stream stands in for it only until one opens again: sound needs it.
 //   SESSION-CLIENT-5. A listener may call any method: a client that it closes stays closed, and no line is left open.
 
 import { nodeEnvironment } from '../adapters/node/environment.ts';
@@ -33,6 +34,8 @@ import {
 } from '../values/errors.ts';
 import { checkOptions, oneOf, optional, shown, type OptionChecks } from '../values/plain-checks.ts';
 import {
+  addressOf,
+  isDetour,
   openSocketLine,
   openStreamLine,
   type Line,
@@ -94,7 +97,7 @@ export interface ConnectOptions {
 export interface ClientStatus {
   readonly state: 'connecting' | 'open' | 'waiting' | 'closed';
   readonly transport: 'websocket' | 'stream' | null;
-  /** While `waiting`: the time of the next attempt, in milliseconds since 1970. */
+  /** While `waiting`: the time of the next attempt, in milliseconds since 1970; null: when the page is looked at. */
   readonly retryAt: number | null;
   /** The reason why the connection was lost or refused, if the server gave one. */
   readonly reason: { readonly code: string; readonly message: string } | null;
@@ -151,10 +154,18 @@ const optionChecks: OptionChecks<ConnectOptions> = {
 
 /** The globals of a page or a worker; Node.js has none of them. */
 const host = globalThis as {
-  readonly location?: { readonly href: string };
   addEventListener?(type: 'online', listener: () => void): void;
   removeEventListener?(type: 'online', listener: () => void): void;
+  readonly document?: {
+    readonly visibilityState: string;
+    addEventListener(type: 'visibilitychange', listener: () => void): void;
+    removeEventListener(type: 'visibilitychange', listener: () => void): void;
+  };
 };
+
+function isHidden(): boolean {
+  return host.document?.visibilityState === 'hidden';
+}
 
 function aFunction(value: unknown): string | null {
   return typeof value === 'function' ? null : 'expected a function';
@@ -162,6 +173,7 @@ function aFunction(value: unknown): string | null {
 
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 5_000;
+const LONGEST_PROBE_MS = 60_000;
 /** From the opening of a connection to the first frame. */
 const WELCOME_TIMEOUT_MS = 10_000;
 /** Frames may be late by this factor of what the server promised. */
@@ -236,6 +248,11 @@ export class SessionClient {
   #heardAt = 0;
   #clockOffsetMs = 0;
   #cancelTimer: () => void = () => undefined;
+  #openedAt = 0;
+  #hadSocket = false;
+  /** A WebSocket that may take the place of the stream. */
+  #probe: Line | null = null;
+  #cancelProbe: () => void = () => undefined;
   /** Counts attempts, so that a late one is not taken for the present one. */
   #attempt = 0;
 
@@ -243,7 +260,7 @@ export class SessionClient {
     const checked = checkOptions('connect(options)', optionChecks, options);
     this.#options = checked;
     this.#environment = checked.environment ?? nodeEnvironment();
-    this.#url = addressOf(checked);
+    this.#url = addressOf(checked.url);
     this.#client = this.#environment.ids.next('c') + this.#environment.ids.next('');
     this.#kind = checked.transport === 'stream' ? 'stream' : 'websocket';
     const threw = (error: unknown): void => this.#threw(error);
@@ -291,6 +308,8 @@ export class SessionClient {
     this.speaker = new Speaker(line, this.#environment, workletUrl);
     // A network that is back makes the wait unnecessary.
     host.addEventListener?.('online', this.#retryNow);
+    // Timers of a page in the background come late, or not at all.
+    host.document?.addEventListener('visibilitychange', this.#retryNow);
     this.#connect();
   }
 
@@ -418,7 +437,9 @@ export class SessionClient {
     this.#end({ code: 'CLIENT_CLOSED', message: 'The client was closed' });
   }
 
-  readonly #retryNow = (): void => this.reconnect();
+  readonly #retryNow = (): void => {
+    if (!isHidden()) this.reconnect();
+  };
 
   #command(command: Command): Promise<unknown> {
     const frame = { ...command, id: this.#lastId + 1 } as CommandFrame;
@@ -461,21 +482,7 @@ export class SessionClient {
     this.#show({ state: 'connecting', retryAt: null, hasVoice: false, ownsVoice: false });
     // SESSION-CLIENT-5
     if (attempt !== this.#attempt) return;
-    const events: LineEvents = {
-      frame: (value) => {
-        if (attempt === this.#attempt) this.#received(value);
-      },
-      sound: (bytes) => {
-        if (attempt !== this.#attempt) return;
-        this.#heardAt = this.#environment.clock.now();
-        this.#sound.emit(bytes);
-      },
-      closed: (refusal) => {
-        if (attempt !== this.#attempt) return;
-        if (refusal) this.#end(refusal);
-        else this.#lost();
-      },
-    };
+    const events = this.#eventsOf(() => attempt === this.#attempt);
     void this.#target().then(
       (target) => {
         if (attempt !== this.#attempt) return;
@@ -490,6 +497,61 @@ export class SessionClient {
         if (attempt === this.#attempt) this.#notConnected(error);
       },
     );
+  }
+
+  #eventsOf(isCurrent: () => boolean): LineEvents {
+    return {
+      frame: (value) => {
+        if (isCurrent()) this.#received(value);
+      },
+      sound: (bytes) => {
+        if (!isCurrent()) return;
+        this.#heardAt = this.#environment.clock.now();
+        this.#sound.emit(bytes);
+      },
+      closed: (reason, isFinal) => {
+        if (!isCurrent()) return;
+        if (reason && isFinal) this.#end(reason);
+        else this.#lost(reason ? { reason } : {});
+      },
+    };
+  }
+
+  /** Opens a WebSocket beside the stream, which it replaces when it is open (SESSION-CLIENT-6). */
+  #probeLater(delayMs: number): void {
+    const stream = this.#line;
+    const isWaiting = (): boolean => stream !== null && this.#line === stream;
+    const again = (): void => {
+      if (isWaiting()) this.#probeLater(Math.min(LONGEST_PROBE_MS, 2 * delayMs));
+    };
+    const probe = async (): Promise<void> => {
+      const target = await this.#target();
+      if (!isWaiting()) return;
+      let attempt: number | null = null;
+      const events = this.#eventsOf(() => attempt === this.#attempt);
+      const socket = this.#openSocket(target, {
+        ...events,
+        opened: () => {
+          this.#probe = null;
+          this.#drop();
+          attempt = this.#attempt;
+          this.#line = socket;
+          this.#kind = 'websocket';
+          this.#isWelcome = false;
+          this.#isBehind = false;
+          this.#wasAnswered = false;
+          this.#watch(WELCOME_TIMEOUT_MS);
+        },
+        closed: (reason, isFinal) => {
+          if (attempt === null) again();
+          else events.closed(reason, isFinal);
+        },
+      });
+      this.#probe = socket;
+    };
+    this.#probe?.close();
+    const { scheduler } = this.#environment;
+    this.#cancelProbe = scheduler.schedule(() => void probe().catch(again), delayMs);
   }
 
   async #target(): Promise<LineTarget> {
@@ -512,6 +574,10 @@ export class SessionClient {
         target,
         events,
       );
+    return this.#openSocket(target, events);
+  }
+
+  #openSocket(target: LineTarget, events: LineEvents): Line {
     const Socket = this.#options.WebSocket ?? (globalThis.WebSocket as SocketClass | undefined);
     if (!Socket) throw new ConfigurationError('NO_WEB_SOCKET', 'This host has no `WebSocket`');
     return openSocketLine(Socket, target, events);
@@ -637,7 +703,9 @@ export class SessionClient {
     }
     this.#isWelcome = true;
     this.#wasAnswered = true;
-    this.#failures = 0;
+    this.#openedAt = this.#environment.clock.now();
+    this.#hadSocket ||= this.#kind === 'websocket';
+    if (this.#hadSocket && this.#kind === 'stream') this.#probeLater(LONGEST_RETRY_MS);
     if (this.#isSilent) this.#ask();
     else this.#watch(this.#aliveMs * PATIENCE);
     this.#memory = memory;
@@ -721,20 +789,24 @@ export class SessionClient {
     // Where no WebSocket opens, a stream may, and the other way round.
     if (!this.#wasAnswered && (this.#options.transport ?? 'auto') === 'auto')
       this.#kind = this.#kind === 'websocket' ? 'stream' : 'websocket';
+    const { clock, random, scheduler } = this.#environment;
+    // A connection that is lost as soon as it is open has failed.
+    if (this.#isWelcome && clock.now() - this.#openedAt >= LONGEST_RETRY_MS) this.#failures = 0;
     if (this.#detour && !this.#isWelcome && ++this.#detour.failures > MAX_DETOUR_FAILURES)
       this.#detour = null;
     this.#isWelcome = false;
     this.#isBehind = false;
-    const { clock, random, scheduler } = this.#environment;
     const patienceMs = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#failures);
     const delayMs = atOnce ? 0 : patienceMs * (0.75 + random.next() / 2);
     this.#failures = Math.min(this.#failures + 1, 16);
-    this.#cancelTimer = scheduler.schedule(() => this.#connect(), delayMs);
+    // Pages that are looked at need the few streams of a user.
+    const isResting = reason?.code === 'TOO_MANY_STREAMS' && isHidden();
+    if (!isResting) this.#cancelTimer = scheduler.schedule(() => this.#connect(), delayMs);
     this.#show({
       ...(reason !== undefined && { reason }),
       state: 'waiting',
       transport: null,
-      retryAt: clock.now() + delayMs,
+      retryAt: isResting ? null : clock.now() + delayMs,
       hasVoice: false,
       ownsVoice: false,
     });
@@ -744,6 +816,9 @@ export class SessionClient {
   #drop(): void {
     this.#attempt += 1;
     this.#cancelTimer();
+    this.#cancelProbe();
+    this.#probe?.close();
+    this.#probe = null;
     this.#line?.close();
     this.#line = null;
   }
@@ -752,6 +827,7 @@ export class SessionClient {
     if (this.#status.get().state === 'closed') return;
     this.#drop();
     host.removeEventListener?.('online', this.#retryNow);
+    host.document?.removeEventListener('visibilitychange', this.#retryNow);
     this.#show({
       state: 'closed',
       transport: null,
@@ -795,26 +871,6 @@ function rethrow(error: unknown): never {
 
 function snapshotOf(context: SessionState): ClientSnapshot {
   return { status: 'active', context };
-}
-
-/** Tells whether a client may go on to an address that the server names: nobody on the way reads its token. */
-function isDetour({ protocol }: URL, from: URL): boolean {
-  const isSafe = protocol === 'https:' || protocol === 'wss:';
-  const wasSafe = from.protocol === 'https:' || from.protocol === 'wss:';
-  return isSafe || (!wasSafe && (protocol === 'http:' || protocol === 'ws:'));
-}
-
-function addressOf({ url }: ConnectOptions): URL {
-  const address = URL.parse(String(url), host.location?.href);
-  if (address && /^(?:http|ws)s?:$/.test(address.protocol)) return address;
-  const hint =
-    address === null && host.location === undefined
-      ? ' (a path is one of a page; a server that renders the page connects to nothing: connect in the browser only)'
-      : '';
-  throw new ConfigurationError(
-    'INVALID_URL',
-    `connect(options): expected \`url\` to be an address of http:, https:, ws: or wss:, got ${shown(String(url))}${hint}`,
-  );
 }
 
 function closedError(reason: ClientStatus['reason']): ConfigurationError {

@@ -33,6 +33,10 @@ export interface PageFiles {
   readonly modules?: Readonly<Record<string, string>>;
 }
 
+/** All that may stand before the content of `head`, whose tags a page may leave out. Source: HTML, "13.1.2.4 Optional tags". */
+const START_OF_HEAD =
+  /^\uFEFF?\s*(?:<!doctype[^<>]*>\s*|<!--[\s\S]*?-->\s*)*(?:<html(?:\s[^<>]*)?>\s*(?:<!--[\s\S]*?-->\s*)*)?(?:<head(?:\s[^<>]*)?>)?/i;
+
 export interface PageFile {
   readonly type: string;
   readonly body: string | Buffer;
@@ -107,7 +111,7 @@ export class PageReader {
     if (file.endsWith('.ts')) return { type, body: withoutTypes(text) };
     if (!file.endsWith('.html')) return { type, body: text };
     const map = `<script type="importmap">${this.#importMap}</script>`;
-    return { type, body: text.replace(/<head[^<>]*>/i, (head) => head + map) };
+    return { type, body: text.replace(START_OF_HEAD, (start) => start + map) };
   }
 
   #find(path: string): string | null {

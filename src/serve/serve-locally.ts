@@ -10,7 +10,7 @@
 //   LOCAL-1. Without the token a request gets the files of the page, and nothing else. The token is in the fragment of the
 //       link, which no browser sends: it reaches no log.
 //   LOCAL-2. Nothing is served under a foreign Host (DNS rebinding).
-//   LOCAL-3. The file of a token is readable by nobody else.
+//   LOCAL-3. The file of a token is readable by nobody else; a token that others could read or write is replaced.
 
 import { once } from 'node:events';
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -63,7 +63,10 @@ export interface ServeLocallyOptions<S extends ServedSession = ServedSession> ex
   readonly port?: number;
   /** The `by` of what is done with the link. @defaultValue 'user' */
   readonly user?: string;
-  /** The file that keeps the token, so that a link outlives the process. @defaultValue each start has another link */
+  /**
+   * The file that keeps the token, so that a link outlives the process. A token is replaced if others could read or write its
+   * file. @defaultValue each start has another link
+   */
   readonly tokenFile?: string;
   /**
    * Serves the page of `offstage/inspector` under `/inspect`, to whoever has the token: it shows the sessions of this journal
@@ -288,15 +291,14 @@ async function listen(http: Server, wanted: number): Promise<number> {
 }
 
 function keptToken(file: string, newToken: () => string): string {
+  const stats = statSync(file, { throwIfNoEntry: false });
   // Reading a pipe would not end, and a device is not ours.
-  if (statSync(file, { throwIfNoEntry: false })?.isFile() === false)
-    throw unkept(file, new Error('expected a regular file'));
+  if (stats?.isFile() === false) throw unkept(file, new Error('expected a regular file'));
+  // Windows has no such modes. Source: nodejs.org, "File modes" (2026).
+  const isOwn = stats && (process.platform === 'win32' || (stats.mode & 0o077) === 0);
   try {
     const token = readFileSync(file, 'utf8').trim();
-    if (/^[\w-]{32,200}$/.test(token)) {
-      chmodSync(file, 0o600);
-      return token;
-    }
+    if (isOwn && /^[\w-]{32,200}$/.test(token)) return token;
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw unkept(file, cause);
   }

@@ -41,7 +41,7 @@ function clientOfFakes(options: Partial<ConnectOptions> = {}) {
       this.emit('message', { data: JSON.stringify(frame) });
     }
     welcome(): void {
-      this.open();
+      if (this.readyState === 0) this.open();
       this.says({
         type: 'welcome',
         v: 1,
@@ -217,4 +217,68 @@ test('the answers of this client are remembered as long as their questions are s
   expect(ids).toHaveLength(50);
   expect(ids.at(0)).toBe('q11');
   expect(ids.at(-1)).toBe('q60');
+});
+
+/** A server that is reached by streams; each of them is welcomed. */
+function streamsOf() {
+  const opened: (AbortSignal | null | undefined)[] = [];
+  const welcome = {
+    type: 'welcome',
+    v: 1,
+    epoch: 'e2',
+    seq: 0,
+    now: 0,
+    memory: 'm1',
+    sessionId: 's1',
+    user: 'ann',
+    role: 'user',
+    aliveMs: 10_000_000,
+    hasVoice: false,
+    state: emptySessionState,
+  };
+  const fetch: typeof globalThis.fetch = (_url, init) => {
+    opened.push(init?.signal);
+    const body = new ReadableStream({
+      start: (controller) => controller.enqueue(`data: ${JSON.stringify(welcome)}\n\n`),
+    }).pipeThrough(new TextEncoderStream());
+    const headers = { 'content-type': 'text/event-stream' };
+    return Promise.resolve(new Response(body, { headers }));
+  };
+  return { opened, fetch };
+}
+
+test('SESSION-CLIENT-6: a stream that stands in for a WebSocket gives way to the next one that opens', async () => {
+  const { opened, fetch } = streamsOf();
+  const it = clientOfFakes({ transport: 'auto', fetch });
+  const { client, environment, sockets } = it;
+  const changed = (isWanted: (status: ClientStatus) => boolean) =>
+    new Promise<void>((resolve) => {
+      client.status.subscribe((now) => isWanted(now) && resolve());
+      if (isWanted(client.status.get())) resolve();
+    });
+  const standing = () => [client.status.get().state, client.status.get().transport];
+  const first = await it.socket();
+  first.welcome();
+  first.emit('close');
+  await environment.advance(1_000);
+  (await it.socket(2)).emit('close');
+  await environment.advance(2_000);
+  await changed(({ state }) => state === 'open');
+  expect(standing()).toEqual(['open', 'stream']);
+  // One that does not open changes nothing.
+  await environment.advance(5_000);
+  (await it.socket(3)).emit('close');
+  await environment.advance(9_000);
+  expect([sockets.length, ...standing()]).toEqual([3, 'open', 'stream']);
+  await environment.advance(1_000);
+  const last = await it.socket(4);
+  last.open();
+  expect(opened.map((signal) => signal?.aborted)).toEqual([true]);
+  const said = client.send('hello').catch((error: unknown) => error);
+  last.welcome();
+  expect(standing()).toEqual(['open', 'websocket']);
+  expect(last.sent.map(({ type }) => type)).toEqual(['hello', 'send']);
+  client.close();
+  expect(await said).toMatchObject({ code: 'CLIENT_CLOSED' });
+  expect(environment.pendingTimers).toBe(0);
 });

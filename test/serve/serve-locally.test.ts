@@ -2,7 +2,15 @@
 
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer, request as httpRequest } from 'node:http';
 import { connect as connectTcp } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -142,6 +150,17 @@ describe('the page', () => {
     expect(body).toContain('<head lang="en"><script type="importmap">{"imports":');
   });
 
+  test.each([
+    ['<!doctype html>\n<title>A page</title>', '<!doctype html>\n'],
+    ['<!-- <head> -->\n<html lang="en"><body>', '<!-- <head> -->\n<html lang="en">'],
+    ['<header>A page</header>', ''],
+    ['<!DOCTYPE html><HTML><HEAD class="a">', '<!DOCTYPE html><HTML><HEAD class="a">'],
+  ])('has its import map before its content: %j', async (html, before) => {
+    write({ 'page/index.html': html });
+    const { body } = await ask(await start(), '/');
+    expect(body.startsWith(`${before}<script type="importmap">`)).toBe(true);
+  });
+
   test('has its scripts without types, its pictures as they are, and packed text', async () => {
     const server = await start();
     const script = await ask(server, '/main.ts');
@@ -273,10 +292,13 @@ describe('the link', () => {
     const first = await start({ tokenFile });
     expect((await start({ tokenFile })).token).toBe(first.token);
     expect(statSync(tokenFile).mode & 0o077).toBe(0);
-    // One that others could read, or that is none, does not stay so.
-    chmodSync(tokenFile, 0o644);
-    expect((await start({ tokenFile })).token).toBe(first.token);
-    expect(statSync(tokenFile).mode & 0o077).toBe(0);
+    // One that others could read or write, or that is none, does not stay so.
+    for (const mode of [0o640, 0o604, 0o622, 0o666]) {
+      const before = readFileSync(tokenFile, 'utf8').trim();
+      chmodSync(tokenFile, mode);
+      expect((await start({ tokenFile })).token).not.toBe(before);
+      expect(statSync(tokenFile).mode & 0o077).toBe(0);
+    }
     writeFileSync(tokenFile, 'short');
     expect((await start({ tokenFile })).token).toMatch(/^[\w-]{32,}$/);
   });

@@ -1,10 +1,12 @@
 // Sessions over real sockets: what clients see and do, over a WebSocket and over a stream.
 
 import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import { text as textOf } from 'node:stream/consumers';
 import { isDeepStrictEqual } from 'node:util';
 import { connect as connectTcp, type Socket } from 'node:net';
 import fc from 'fast-check';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { tool } from 'ai';
 import { WebSocket } from 'ws';
 import { z } from 'zod';
@@ -13,6 +15,7 @@ import {
   createSessionPool,
   memoryJournal,
   type SessionState,
+  type TextSession,
 } from '../../src/index.ts';
 import { serve, type ServeOptions } from '../../src/serve/index.ts';
 import { connect, type SocketClass } from '../../src/client/index.ts';
@@ -773,4 +776,55 @@ test('a client that waits connects at once when it is told to', async () => {
   await ann.status(({ state }) => state === 'open');
   ann.it.reconnect();
   expect(ann.it.status.get().state).toBe('open');
+});
+
+describe('a client whose server is mounted in a wrong way', () => {
+  const mounted = (before: (request: IncomingMessage) => Promise<unknown>, path = '/offstage') =>
+    served(
+      { session: () => session },
+      {
+        mount: (web) =>
+          createServer((request, response) => {
+            void before(request).then(() => {
+              if (request.url?.startsWith(path)) return web.handle(request, response);
+              response.end('<!doctype html>');
+            });
+          }),
+      },
+    );
+  let session: TextSession;
+  beforeEach(() => {
+    session = rideSession({ sessionId: 's1' });
+    return () => session.close();
+  });
+
+  test('says that a body parser came first, and comes again later each time', async () => {
+    const it = await mounted((request) => textOf(request));
+    const ann = it.client({ transport: 'stream' });
+    ann.it.send('hello').catch(() => undefined);
+    const delays: number[] = [];
+    for (let count = 0; count < 4; count += 1) {
+      const { reason, retryAt } = await ann.status(({ state }) => state === 'waiting');
+      expect(reason).toMatchObject({
+        code: 'BODY_CONSUMED',
+        message: expect.stringContaining('put the handler before any body parser') as string,
+      });
+      delays.push((retryAt ?? 0) - ann.environment.clock.now());
+      ann.it.reconnect();
+    }
+    expect(delays.map((delayMs) => Math.round(Math.log2(delayMs / 500)))).toEqual([0, 1, 2, 3]);
+  });
+
+  test.each([
+    ['/', '404', `(404): Nothing is here`],
+    ['/elsewhere', 'a page', 'Expected a stream of events from http://127.0.0.1'],
+  ])('says that %s answers with %s', async (path, _what, message) => {
+    const it = await mounted(() => Promise.resolve(), path);
+    const ann = it.client({ transport: 'stream', url: it.url.replace('offstage', 'other') });
+    const { reason } = await ann.status(({ state }) => state === 'waiting');
+    expect(reason).toMatchObject({
+      code: 'CONNECT_FAILED',
+      message: expect.stringContaining(message) as string,
+    });
+  });
 });

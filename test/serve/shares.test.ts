@@ -1,7 +1,7 @@
 // SERVE-4: the share that one user has of a server, over all sessions and connections, and what a full server says.
 
 import { once } from 'node:events';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { createRuntime, createSessionPool, memoryJournal } from '../../src/index.ts';
 import type { ServeOptions } from '../../src/serve/index.ts';
@@ -79,6 +79,28 @@ describe('connections of one user', () => {
     expect(second.it.status.get().state).toBe('open');
     expect(it.web.size.clients).toBe(2);
   });
+});
+
+test('a page that nobody looks at leaves its stream to others, and comes back when it is looked at', async () => {
+  const page = Object.assign(new EventTarget(), { visibilityState: 'hidden' });
+  vi.stubGlobal('document', page);
+  onTestFinished(() => void vi.unstubAllGlobals());
+  const it = await served({
+    session: sessions(),
+    authorize: perSession,
+    limits: { streamsPerUser: 1 },
+  });
+  const hidden = it.client({ transport: 'stream' });
+  await hidden.status(({ state }) => state === 'open');
+  const other = it.client({ transport: 'stream' });
+  await other.status(({ state }) => state === 'open');
+  const { retryAt } = await hidden.status(({ state }) => state === 'waiting');
+  expect(retryAt).toBeNull();
+  await hidden.environment.advance(600_000);
+  expect(hidden.it.status.get().state).toBe('waiting');
+  page.visibilityState = 'visible';
+  page.dispatchEvent(new Event('visibilitychange'));
+  await hidden.status(({ state }) => state === 'open');
 });
 
 describe('rates of one user', () => {

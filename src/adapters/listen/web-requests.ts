@@ -160,7 +160,16 @@ export function webHandlers(options: WebHandlersOptions): WebHandlers {
       else await answerWith(response, nothingHere());
       return;
     }
-    const asked = await webRequest(name, request, response, { scheduler, maxBytes });
+    const asked = await webRequest(request, response, { scheduler, maxBytes });
+    if (asked === 'consumed') {
+      const error = new ConfigurationError(
+        'BODY_CONSUMED',
+        `${name}: expected a request with an unread body: put the handler before any body parser`,
+      );
+      onError(error, `${name}: handle`);
+      await answerWith(response, refusal(500, error.message, {}, error.code));
+      return;
+    }
     await answerWith(response, asked instanceof Response ? asked : await fetch(asked));
   };
 
@@ -203,26 +212,18 @@ export function urlOf(request: MountedRequest): URL {
   return URL.parse(`http://${host}${path}${search}`) ?? new URL(`http://localhost${path}${search}`);
 }
 
-/**
- * Returns a request of `node:http` as a web request, with its body; a response if it cannot be read.
- * @throws {ConfigurationError} `BODY_CONSUMED`
- */
+/** Returns a request of `node:http` as a web request, with its body; a response if it cannot be read. */
 async function webRequest(
-  name: string,
   request: MountedRequest,
   response: ServerResponse,
   { scheduler, maxBytes }: { readonly scheduler: Scheduler; readonly maxBytes: number },
-): Promise<Request | Response> {
+): Promise<Request | Response | 'consumed'> {
   const controller = new AbortController();
   response.once('close', () => controller.abort());
   let body: Buffer | undefined;
   if (request.method === 'POST') {
     const read = await readBody(request, { scheduler, maxBytes, timeoutMs: BODY_TIMEOUT_MS });
-    if (read === 'consumed')
-      throw new ConfigurationError(
-        'BODY_CONSUMED',
-        `${name}: expected a request with an unread body: put the handler before any body parser`,
-      );
+    if (read === 'consumed') return read;
     if (read === 'too_large') return refusal(413, `Expected at most ${maxBytes} bytes`);
     if (!Buffer.isBuffer(read)) return refusal(408, 'Expected a body');
     body = read;
