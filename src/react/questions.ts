@@ -53,6 +53,11 @@ export interface QuestionCardProps {
   readonly place?: number;
   /** The digits 1 to 9 are shown on its buttons. @defaultValue false */
   readonly shortcuts?: boolean;
+  /**
+   * Who looks at it, such as `status.user` of `useSession`: an answer of anybody else has the name of who gave it.
+   * @defaultValue no answer has a name
+   */
+  readonly user?: string | null;
   readonly labels?: QuestionLabels;
 }
 
@@ -97,7 +102,7 @@ function choicesOf({ kind, options }: QuestionView, labels: QuestionLabels): rea
 
 /** A question or an approval, with its buttons or a field. It tells the session that it is shown. */
 export function QuestionCard(props: QuestionCardProps): ReactElement {
-  const { question, client, place = 1, shortcuts = false, labels = {} } = props;
+  const { question, client, place = 1, shortcuts = false, user = null, labels = {} } = props;
   const { requestId, kind, state, subagentName, action } = question;
   const id = useId();
   const card = useRef<PageElement>(null);
@@ -221,7 +226,7 @@ export function QuestionCard(props: QuestionCardProps): ReactElement {
       'p',
       { role: 'status', 'data-part': 'status' },
       over
-        ? (labels.ended?.(question) ?? endOf(question))
+        ? (labels.ended?.(question) ?? endOf(question, user))
         : isPending
           ? (labels.pending ?? 'Sending …')
           : refusal,
@@ -242,8 +247,11 @@ function turnOf({ state }: QuestionView, place: number): string {
   return place > 1 ? `${ordinal(place)} in line` : 'comes next';
 }
 
-const endOf = ({ state, answer }: QuestionView): string =>
-  state === 'answered' && answer !== null ? `${ends.answered}: ${answer}` : (ends[state] ?? '');
+function endOf({ state, answer, answeredBy = null }: QuestionView, user: string | null): string {
+  if (state !== 'answered' || answer === null) return ends[state] ?? '';
+  const by = user === null || answeredBy === null || answeredBy === user ? '' : ` by ${answeredBy}`;
+  return `${ends.answered}${by}: ${answer}`;
+}
 
 /** The arguments of a call, a line each. */
 function Call({ input }: { readonly input: unknown }): ReactElement {
@@ -292,7 +300,10 @@ function Clock(props: {
 const LATE_MS = 15_000;
 const LINGER_MS = 5_000;
 
-export interface QuestionListProps extends Pick<QuestionCardProps, 'client' | 'shortcuts'> {
+export interface QuestionListProps extends Pick<
+  QuestionCardProps,
+  'client' | 'shortcuts' | 'user'
+> {
   readonly questions: readonly QuestionView[];
   /** The time for which a question that has ended stays, in milliseconds. @defaultValue 5000 */
   readonly lingerMs?: number;

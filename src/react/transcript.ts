@@ -72,6 +72,11 @@ function endOf({ name, state, outcome }: SubagentView): string {
 
 export interface TranscriptProps {
   readonly items: readonly TranscriptItem[];
+  /**
+   * Who looks at it, such as `status.user` of `useSession`: words of anybody else have their speaker's name.
+   * @defaultValue all words of users are those of `labels.user`
+   */
+  readonly user?: string | null;
   /** Lines between them. @defaultValue none */
   readonly notes?: readonly TranscriptNote[];
   /**
@@ -95,7 +100,7 @@ const NEAR_END_PX = 120;
 
 /** The conversation. A screen reader reads each line when it is complete. */
 export function Transcript(props: TranscriptProps): ReactElement {
-  const { items, notes = [], keepsWords = false, onRepeat, labels = {} } = props;
+  const { items, notes = [], keepsWords = false, onRepeat, labels = {}, user: me = null } = props;
   const box = useRef<PageElement>(null);
   const follows = useRef(true);
   const words = useRef(new Map<string, string>());
@@ -119,7 +124,9 @@ export function Transcript(props: TranscriptProps): ReactElement {
   const lines = [
     ...items.flatMap((item) => {
       const text = textOf(item);
-      const speaker = item.role === 'user' ? user : assistant;
+      const { role, by = me } = item;
+      const name = me === null || by === me ? user : (by ?? user);
+      const speaker = role === 'user' ? name : assistant;
       const again = onRepeat && item === cut ? { label: repeat, press: onRepeat } : null;
       return text.trim() === ''
         ? []

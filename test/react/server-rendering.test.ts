@@ -176,3 +176,45 @@ test.each([
     expect(html.includes('<kbd')).toBe(mayAnswer);
   },
 );
+
+test('names who else has said or answered something', () => {
+  const said = { role: 'user', final: true, at: 0 } as const;
+  const items = [
+    { ...said, id: '1', text: 'Refund me.', by: 'ann' },
+    { ...said, id: '2', text: 'I do it.', by: 'bob' },
+    { ...said, id: '3', text: 'Thanks.' },
+  ];
+  const speakers = (user?: string) =>
+    [
+      ...renderToString(h(Transcript, { items, ...(user && { user }) })).matchAll(
+        /(\w+):<\/strong>/g,
+      ),
+    ].map(([, name]) => name);
+  expect([speakers(), speakers('bob')]).toEqual([
+    ['You', 'You', 'You'],
+    ['ann', 'You', 'You'],
+  ]);
+  const answered = (user: string) =>
+    renderToString(
+      h(QuestionCard, {
+        client: {} as never,
+        user,
+        question: {
+          requestId: 'q',
+          subagentId: 's',
+          subagentName: 'payer',
+          kind: 'question',
+          question: 'Economy or Premium?',
+          options: [],
+          state: 'answered',
+          askedAt: 0,
+          dueAt: null,
+          timeoutMs: 1000,
+          answer: 'Premium',
+          answeredBy: 'bob',
+        },
+      }),
+    );
+  expect(answered('ann')).toContain('>Answered by bob: Premium<');
+  expect(answered('bob')).toContain('>Answered: Premium<');
+});

@@ -778,6 +778,24 @@ test('a client that waits connects at once when it is told to', async () => {
   expect(ann.it.status.get().state).toBe('open');
 });
 
+test('the transcript says whose words they are', async () => {
+  const session = rideSession({ sessionId: 's1' });
+  const it = await served({ session: () => session });
+  const ann = it.client();
+  await ann.it.send('hello');
+  await it.client({ token: 'bob' }).it.send('good morning');
+  await session.idle();
+  const { transcript } = await ann.until(
+    (state) => state.transcript.filter(({ role }) => role === 'user').length === 2,
+  );
+  const said = transcript.filter(({ role }) => role === 'user');
+  expect(said.map(({ by, text }) => [by, text])).toEqual([
+    ['ann', 'hello'],
+    ['bob', 'good morning'],
+  ]);
+  await session.close();
+});
+
 describe('a client whose server is mounted in a wrong way', () => {
   const mounted = (before: (request: IncomingMessage) => Promise<unknown>, path = '/offstage') =>
     served(

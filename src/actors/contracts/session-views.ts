@@ -20,6 +20,8 @@ import type { LeadUsage, Usage, UsageView } from './usage.ts';
 export interface TranscriptItem {
   readonly id: string;
   readonly role: 'user' | 'assistant';
+  /** Of words of a user: the identity that the app vouched for. @defaultValue none */
+  readonly by?: string;
   /**
    * Empty if there is nothing to show: it was interrupted before any of it was heard, or the words that were shown so
    * far were for nobody (an echo, "mm-hm").

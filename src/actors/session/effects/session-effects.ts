@@ -31,6 +31,7 @@ import {
 import { THE_LEAD } from '../../contracts/service-types.ts';
 import type { EffectHandlers, EffectParams } from '../../contracts/session-protocol.ts';
 import type { DeliveryView } from '../../contracts/session-views.ts';
+import type { ConversationItem } from '../../conversation/items.ts';
 import { returnedNote, silentNote } from '../../conversation/prompts.ts';
 import type { Prompt } from '../../notes/note.ts';
 import type { Posted } from '../../runtime/commit-unit.ts';
@@ -264,7 +265,7 @@ export class SessionEffects {
       const interrupted = item.interrupted === true ? { interrupted: true } : {};
       projection.emit({
         type: 'transcript.changed',
-        item: { id, role, text, final: true, at, ...interrupted },
+        item: { id, role, text, final: true, at, ...interrupted, ...speakerOf(item) },
       });
     }
   }
@@ -302,8 +303,9 @@ export class SessionEffects {
   }
 
   #showUtterance({ id, text, startedAt }: Utterance, to: 'lead' | 'question'): void {
-    const item = { id, role: 'user', text, final: true, at: startedAt } as const;
-    const { projection } = this.#session;
+    const { projection, records } = this.#session;
+    const by = speakerOf(records.item(id));
+    const item = { id, role: 'user', text, final: true, at: startedAt, ...by } as const;
     projection.emit({ type: 'transcript.changed', item });
     projection.emit({ type: 'utterance.routed', utteranceId: id, to, reason: null });
   }
@@ -666,4 +668,9 @@ export function servicesOf(
     },
     changed: (service) => session.projection.emit({ type: 'service.changed', service }),
   });
+}
+
+/** Whose words an item has. */
+function speakerOf(item: ConversationItem | undefined): { readonly by?: string } {
+  return item?.role === 'user' && item.by !== undefined ? { by: item.by } : {};
 }
