@@ -296,9 +296,10 @@ export function chatHandler(options: ChatHandlerOptions): (request: Request) => 
     const given = body && answerIn(body['answer']);
     if (body && !given) {
       const { text, id } = wordsOf(body);
-      const { promise: whenTaken, resolve: taken } = Promise.withResolvers<void>();
+      const { promise: whenTaken, resolve: taken, reject } = Promise.withResolvers<void>();
       const reply = feed.send(text, id, signal, { ...traced, taken });
-      await Promise.race([whenTaken, reply]);
+      void reply.then(() => taken(), reject);
+      await whenTaken;
       return { reply };
     }
     if (given) await feed.answer(given.requestId, given.answer);
