@@ -119,7 +119,7 @@ export function rockbotToolset(options: RockbotToolsetOptions) {
         ),
     }),
     list_subagents: spoken({
-      description: 'The subagents that are running.',
+      description: 'The subagents that are running, with their latest progress.',
       inputSchema: zodSchema(z.object({})),
       execute: (_, call: CallOptions) => say(call, (scope) => list(scope, clock)),
     }),
@@ -131,7 +131,7 @@ export function rockbotChildToolset() {
   return {
     ReportProgress: spoken({
       description:
-        'Tell the primary agent how far you are: after a significant step, not after every call.',
+        'Note how far you are: whoever asks about the task reads it. After a significant step, not after every call.',
       inputSchema: zodSchema(z.object({ message: required('message') })),
       execute: async ({ message }, call: CallOptions): Promise<Said> => {
         const caller = callerOf(call);
@@ -197,11 +197,13 @@ function configure(
 function list({ service, requester }: ToolScope, clock: Clock): string {
   const active = service.list(requester);
   if (active.length === 0) return 'No active subagents.';
-  const lines = active.map(({ id, startedAt, task }) => {
+  const lines = active.map(({ id, startedAt, task, progress }) => {
     const elapsed = Math.round((clock.now() - startedAt) / 1000);
     // One line per subagent, whatever the text of its task.
-    const description = clip(task.replace(/\s+/g, ' '), MAX_LISTED_CHARS);
-    return `- task_id=${id}, elapsed=${elapsed}s, description=${description}`;
+    const line = (text: string): string => clip(text.replace(/\s+/g, ' '), MAX_LISTED_CHARS);
+    const latest = progress.at(-1);
+    const how = latest ? `, progress=${line(latest.update)}` : '';
+    return `- task_id=${id}, elapsed=${elapsed}s, description=${line(task)}${how}`;
   });
   return [`Active subagents (${active.length}):`, ...lines].join('\n');
 }

@@ -139,7 +139,7 @@ export function modelClaimJudge(options: {
       calls,
     });
     const checked = await checkOutput(verdictSchema, answer);
-    if (!checked.ok) throw new Error(checked.retryMessage);
+    if (!checked.ok) throw new Error(checked.reason);
     return checked.value as z.infer<typeof verdictSchema>;
   };
 }

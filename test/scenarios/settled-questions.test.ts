@@ -1,6 +1,7 @@
 // A lead model that settles the question of a subagent by the tool of the runtime: what counts, what does not, and
 // what the model and the user get.
 
+import { jsonSchema } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { createRuntime, defineTool, memoryJournal } from '../../src/index.ts';
@@ -67,7 +68,13 @@ describe('a lead model', () => {
       settling(words, settle('answer', { optionId: 'economy', quote: words })),
     );
     await type(words);
-    expect(settled()).toEqual([{ status: 'answered', stillOpen: [] }]);
+    expect(settled()).toEqual([
+      {
+        status: 'answered',
+        tell: expect.stringContaining('nothing is done yet'),
+        stillOpen: [],
+      },
+    ]);
     expect(result()?.text).toBe('Got {"userResponse":"Economy","optionId":"economy"}');
     expect(said()).toContainEqual(expect.stringContaining('Tools said'));
   });
@@ -242,7 +249,6 @@ describe('the tool', () => {
           subagent: 'ride',
           question: 'Which ride?',
           options,
-          askedSecondsAgo: 0,
         },
       ],
       answered: [],
@@ -261,7 +267,7 @@ describe('the tool', () => {
           {
             name: 'settle_question',
             description: 'x',
-            parameters: z.object({}) as never,
+            parameters: jsonSchema<never>({ type: 'object' }),
             execute: () => null,
           },
         ],
@@ -464,7 +470,9 @@ describe('words that a subagent gives back', () => {
       const input = { action: 'answer', text: 'Friday', quote: 'Friday' };
       return { calls: [{ name: 'settle_question', input: JSON.stringify(input) }] };
     }
-    const isGivenBack = JSON.stringify(prompt.prompt).includes('gives them back');
+    const isGivenBack = JSON.stringify(prompt.prompt).includes(
+      'gives these words of the user back',
+    );
     return isGivenBack && isToUser ? { text: 'It is sunny.' } : leadScript(prompt);
   };
 
@@ -475,7 +483,7 @@ describe('words that a subagent gives back', () => {
     await type('use table');
     await type(words);
     const told = JSON.stringify(prompts.at(-1)?.prompt);
-    expect(told).toContain('gives them back');
+    expect(told).toContain('gives these words of the user back');
     expect(told).toContain('about the weather');
     expect(said().filter((text) => text === 'It is sunny.')).toHaveLength(1);
     expect(put()).toBe(2);
@@ -576,6 +584,6 @@ test('without a question the lead model is told what runs when it answers the us
   expect(told()).not.toContain('Work in the background');
   await made.type('use report');
   await made.type('How is the report going?');
-  expect(told()).toContain('Work in the background');
+  expect(told()).toContain('The work in the background');
   expect(told()).toMatch(/running\W+report/);
 });

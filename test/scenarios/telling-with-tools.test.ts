@@ -318,7 +318,7 @@ describe('TEXT-LEAD-7: while the model waits', () => {
     expect(question()).toMatchObject({ state: 'open', question: 'Which quarter?' });
     await type('The third quarter');
     await environment.advance(1000);
-    expect(said().join()).toMatch(/What you had called has answered|It says .*Q3 it is/);
+    expect(said().join()).toMatch(/A call has its result now|It says .*Q3 it is/);
   });
 
   test('for a slow tool, what is due is told, and its answer comes after it', async () => {
@@ -338,7 +338,7 @@ describe('TEXT-LEAD-7: while the model waits', () => {
     await environment.advance(5000);
     expect(said()).toEqual([expect.stringContaining('The order was sent')]);
     await environment.advance(20_000);
-    expect(said().at(-1)).toContain('What you had called has answered');
+    expect(said().at(-1)).toContain('A call has its result now');
     await type('and now?');
     expect(said().at(-1)).toBe('You said: and now?');
   });

@@ -158,7 +158,7 @@ describe('pattern 1: a task', () => {
     await type('we sell tea');
     await type('use report {"days":7}');
     expect(prompts[0]?.system).toMatch(
-      /^# Instructions\nYou are the subagent "report"\.\n\n# Task\nExecute tool: report\n\n# Notes\n.*\s*$/,
+      /^# Instructions\nYou are the subagent "report"\.\n\n# Task\nYou do the work of the tool report in the background, .*\n\n# Notes\n.*\s*$/,
     );
     expect(notesOf(prompts[0])).toEqual([
       {
@@ -387,7 +387,9 @@ describe('work that comes to nothing', () => {
     expect(state().deliveries).toEqual([]);
     expect(session.subagents.cancel(id)).toBe(false);
     await type('hello');
-    expect(histories.at(-1)).toContain(String.raw`was cancelled. It has no result.\n[data `);
+    expect(histories.at(-1)).toContain(
+      String.raw`was cancelled. It has no result; nothing else was cancelled.\n[data `,
+    );
     expect(histories.at(-1)).not.toContain('failed');
   });
 
@@ -569,7 +571,7 @@ describe('urgent deliveries', () => {
     expect(said()).toEqual([
       expect.stringContaining('on fire'),
       // The scripted model reads the last note; a real one reads the result of the tool, too.
-      expect.stringContaining('What you had called has answered'),
+      expect.stringContaining('A call has its result now'),
       expect.stringContaining('Your order was sent'),
     ]);
   });

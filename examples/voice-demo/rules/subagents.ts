@@ -19,7 +19,7 @@ export function readTask({
   entries,
   task,
 }: Pick<Conversation, 'instructions' | 'entries' | 'task'>): Task | null {
-  const toolName = /^# Task\nExecute tool: (\S+)$/m.exec(instructions)?.[1];
+  const toolName = /^# Task\nYou do the work of the tool (\S+) /m.exec(instructions)?.[1];
   if (toolName === undefined) return null;
   return {
     toolName,

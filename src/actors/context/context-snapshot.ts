@@ -5,7 +5,8 @@
 //   SUBPROMPT-1. The system prompt holds words of the app's author and of the runtime only. The task,
 //       its arguments and the known parts of the conversation are quoted in notes.
 //   SUBPROMPT-2. The notes come in this order: the conversation and memory, then the task. The name of
-//       the tool stands in the system prompt: programs and scripts go by it.
+//       the tool stands in the system prompt: programs and scripts go by it. What differs between two runs of one
+//       configuration, the key of the notes, stands last: they share the rest with a provider's cache.
 //   SUBPROMPT-3. The journal of a run that an earlier version began has a plain task and no notes: its
 //       system prompt quotes the known parts of the conversation, and it goes on without marks.
 
@@ -34,7 +35,7 @@ export interface SubagentTask {
   /** The lead agent's tool that was handed off. */
   readonly toolName: string;
   readonly args: Readonly<Record<string, unknown>>;
-  /** The task in words. @defaultValue `Execute tool: <toolName>` if the runtime builds it */
+  /** The task in words. @defaultValue `The work of the tool <toolName>` if the runtime builds it */
   readonly description: string;
 }
 
@@ -86,7 +87,7 @@ export function buildContextSnapshot(
   facts: readonly MemoryFact[] = [],
 ): SubagentContextSnapshot {
   return {
-    task: { ...task, description: task.description ?? `Execute tool: ${task.toolName}` },
+    task: { ...task, description: task.description ?? `The work of the tool ${task.toolName}` },
     conversationSummary: mode === 'snapshot' || mode === 'summary' ? conversation.summary : null,
     recentTurns:
       mode === 'snapshot' || mode === 'recent' ? conversation.recentTurns(recentTurns) : [],
@@ -138,21 +139,54 @@ interface AuthorsWords extends Pick<SubagentContextSnapshot, 'agentInstructions'
   readonly task: Pick<SubagentContextSnapshot['task'], 'toolName'>;
 }
 
+/** What a subagent is told of its work, beside its task. */
+export interface WorkTerms {
+  /** Absent: the agent has a stop condition of its own. */
+  readonly maxSteps?: number | undefined;
+  /** The tool that hands in the result. Absent: the last message is the result. */
+  readonly handsInBy?: string | undefined;
+  readonly asksUser: boolean;
+  /** Some of its tools ask the user for approval. */
+  readonly asksApproval: boolean;
+  /** Describes the result. Absent: text. */
+  readonly shape?: string | undefined;
+}
+
 /**
  * Returns the system prompt: its sections, separated by an empty line. `notes` is null for a run that an earlier version began:
  * then the prompt quotes `known`.
  */
 export function systemPrompt(
   { task: { toolName }, agentInstructions }: AuthorsWords,
+  terms: WorkTerms,
   notes: NoteMarks | null,
   known: Note | null = null,
 ): string {
   return [
     `# Instructions\n${agentInstructions}`,
-    `# Task\nExecute tool: ${plainOrQuoted(toolName)}`,
+    `# Task\n${workSection(plainOrQuoted(toolName), terms)}`,
+    ...(terms.shape === undefined ? [] : [terms.shape]),
     ...(notes ? [notes.recognition] : []),
     ...(known ? [unmarkedNotes.text(known, 'context')] : []),
   ].join('\n\n');
+}
+
+function workSection(
+  tool: string,
+  { maxSteps, handsInBy, asksUser, asksApproval, shape }: WorkTerms,
+): string {
+  const goes = handsInBy === undefined ? 'Your last message' : `What you hand in with ${handsInBy}`;
+  return [
+    `You do the work of the tool ${tool} in the background, for another agent.`,
+    shape === undefined
+      ? `${goes} goes to that agent: facts, and what is left open; no greeting, no offer.`
+      : `${goes} goes to that agent.`,
+    ...(asksUser ? ['Only ask_user reaches the user.'] : []),
+    ...(asksApproval
+      ? ['Tools marked (needs approval) ask the user by themselves: do not ask before.']
+      : []),
+    ...(maxSteps === undefined ? [] : [`You have ${maxSteps} steps; each answer of yours is one.`]),
+  ].join(' ');
 }
 
 /** Returns the note about the conversation that the subagent works for; null: nothing is known of it. */
@@ -172,20 +206,25 @@ export function contextNote({
   };
   if (Object.keys(quotes).length === 0) return null;
   return note(
-    sentence`What is known of the conversation that you work for is quoted here: its summary, its latest turns, and facts about the user. It is background, and asks nothing of you.`,
+    sentence`The conversation that you work for, as far as it is known. It is background, and asks nothing of you.`,
     quotes,
   );
 }
 
 /** Returns the note with the task: the last message before the first step. */
-function taskNote({ task }: SubagentContextSnapshot): Note {
+function taskNote({ task, conversation }: SubagentContextSnapshot): Note {
   const { description, args } = task;
-  if (Object.keys(args).length === 0) return note(sentence`${TASK_BEGINS}.`, { task: description });
-  return note(sentence`${TASK_BEGINS} with its arguments.`, {
+  const hasArguments = Object.keys(args).length > 0;
+  const what = hasArguments
+    ? sentence`${TASK_BEGINS} with its arguments.`
+    : sentence`${TASK_BEGINS}.`;
+  return note(conversation.length === 0 ? what : sentence`${what} ${FORKED}`, {
     task: description,
-    arguments: args as JSONValue,
+    ...(hasArguments && { arguments: args as JSONValue }),
   });
 }
+
+const FORKED = sentence`Only that: all above is the conversation of the agent that you work for, for your information. Its tasks and its subagents are not yours.`;
 
 /** Returns the messages at the start of a run: the forked conversation, if any, and the notes. */
 export function openingMessages(

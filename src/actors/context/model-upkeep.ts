@@ -202,7 +202,7 @@ export function modelDistiller(options: ModelDistillerOptions): MemoryDistiller 
         );
       messages.push(
         { role: 'assistant', content: text },
-        { role: 'user', content: checked.retryMessage },
+        { role: 'user', content: notes.text(checked.retry, `again ${attempt}`) },
       );
     }
   };

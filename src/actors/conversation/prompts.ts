@@ -33,11 +33,15 @@ export function pendingAnswer(message: string) {
   return {
     status: 'still_in_progress',
     message,
-    important:
-      'The work is NOT complete. Tell the user what the message says, in your own words. ' +
-      'Do NOT tell the user that it is ready: you will be told when it is.',
+    important: 'NOT complete. Do NOT tell the user that it is ready: its result comes as a note.',
   };
 }
+
+/** What a lead model is told once of its calls whose work continues in the background. */
+export const BACKGROUND_CALLS =
+  'A call with the result `still_in_progress` works on in the background. Tell the user so, in the words of its ' +
+  'message, unless you just did; then say nothing. Until its note comes you know nothing of the result: do not guess ' +
+  'it, and do not call again for the same wish.';
 
 /** The pending message of a background call without one, if the call cannot stay open. */
 export const DEFAULT_PENDING_MESSAGE = 'I am working on it and will tell you when it is done.';
@@ -53,7 +57,10 @@ export function silentNote(prompt: Prompt): Prompt {
 }
 
 export function cancelledNote(task: string, reason: string): Note {
-  return note(sentence`A background task was cancelled. It has no result.`, { task, reason });
+  return note(
+    sentence`This background task of yours was cancelled. It has no result; nothing else was cancelled.`,
+    { task, reason },
+  );
 }
 
 export function questionPrompt(
@@ -62,7 +69,7 @@ export function questionPrompt(
   options: readonly QuestionOption[],
 ): Note {
   return note(
-    sentence`SUBAGENT QUESTION: a subagent has a question for the user. Do not answer it yourself.`,
+    sentence`SUBAGENT QUESTION: a subagent asks the user this. Only they can answer it.`,
     { subagent, question, ...(options.length > 0 && { options: options.map(choiceOf) }) },
   );
 }
@@ -77,7 +84,7 @@ export function nudgePrompt(
   const choices = new Intl.ListFormat(language, { type: 'disjunction' });
   const labels = options.map(({ label }) => label);
   return note(
-    sentence`SUBAGENT QUESTION: the user has not answered this question of a subagent yet. Ask it again in a few words, and add nothing. Do not answer it yourself.`,
+    sentence`SUBAGENT QUESTION: the user has not answered this question of a subagent yet. Ask it again in a few words, and add nothing. Only they can answer it.`,
     { subagent, question, ...(labels.length > 0 && { short: `${choices.format(labels)}?` }) },
   );
 }
@@ -101,7 +108,7 @@ export function approvalPrompt(
       ? sentence`The answer was not clear. `
       : sentence``;
   return note(
-    sentence`SUBAGENT QUESTION: ${why}Say exactly what would be done, in the words of the question, and ask for a clear yes or no. You cannot give this approval, and nothing is approved before you are told so.`,
+    sentence`SUBAGENT QUESTION: ${why}Say exactly what would be done, in the words of the question. It needs the user's own plain yes or no; you cannot give it.`,
     { subagent, question: readBack ? readBackText(question) : question },
   );
 }
@@ -114,7 +121,7 @@ export function noticePrompt(label: string, text: string): Note {
   return note(sentence`There is news for the user. Pass it on.`, { label, text });
 }
 
-const STILL_OPEN = sentence`The user sees this question. It is open until you are told that it was answered. Respond to what the user says of other things; do not answer it in their place.`;
+const STILL_OPEN = sentence`They see it; help if they ask about it. It is open until a note or a result says otherwise.`;
 
 /**
  * Returns a note for a lead agent that does not say a question itself: the user sees it, and may talk about
@@ -133,24 +140,24 @@ export function openQuestionNote(prompt: Prompt): Prompt {
 export function questionsNote(state: {
   readonly open: readonly Quotes[];
   readonly answered: readonly Quotes[];
-  readonly running: readonly string[];
+  readonly running: readonly Quotes[string][];
   readonly waitsToBeTold: readonly string[];
   readonly beingTold: readonly string[];
 }): Note {
   return note(
-    sentence`Questions of subagents to the user. If the user's last words are about one of them, call settle_question with the words that say so, and do the rest of what they want beside it. Without that call a question stays open. Words about something else are yours alone: answer them, and leave the question open.`,
+    sentence`If the next message answers, changes, puts off or ends one of these questions of subagents, call settle_question with the user's exact words, then deal with the rest of the message. If it only asks about one, answer from what is quoted: it stays open. If it asks about the work, tell what is quoted, finished results included.`,
     { ...state },
   );
 }
 
 /** Returns what a lead model reads of the work before it answers the user, as `questionsNote`. */
 export function workNote(work: {
-  readonly running: readonly string[];
+  readonly running: readonly Quotes[string][];
   readonly waitsToBeTold: readonly string[];
   readonly beingTold: readonly string[];
 }): Note {
   return note(
-    sentence`Work in the background at this moment, in case the user's last words are about it. Mention it only if they are.`,
+    sentence`The work in the background, in case the next message asks about it: then tell what is quoted, finished results included. Mention it only then.`,
     { ...work },
   );
 }
@@ -162,8 +169,8 @@ export function workNote(work: {
 export function overheardNote(words: string, subagent: string, isAnswer = true): Note {
   return note(
     isAnswer
-      ? sentence`These words of the user answered a question of a subagent. They are dealt with; do not respond to them.`
-      : sentence`These words of the user were about a question of a subagent that is still open. They are dealt with; do not respond to them.`,
+      ? sentence`With these words the user answered a question of a subagent, which goes on with them. Do not respond to them.`
+      : sentence`These words of the user were about a question of a subagent, and did not settle it: it is open, and the runtime asks it again. Do not respond to them.`,
     { words, subagent },
   );
 }
@@ -171,7 +178,7 @@ export function overheardNote(words: string, subagent: string, isAnswer = true):
 /** Returns a note about words of the user that a subagent got as an answer, and gives back. */
 export function returnedNote(words: string, reason: string, subagent: string): Note {
   return note(
-    sentence`A subagent got these words of the user as the answer to its question, and gives them back: they are none. They are for you. Respond to them now. Its question is open again, and is put to the user: do not ask it yourself.`,
+    sentence`A subagent gives these words of the user back: they do not answer its question. They are for you: respond to them now. The runtime asks the question again; you do not.`,
     { words, reason, subagent },
   );
 }
@@ -196,13 +203,13 @@ export function directivesNote(
 }
 
 /** Shared, so that two results of one kind have the same words. */
-export const completedSentence = sentence`Background task completed successfully. Please inform the user about the result.`;
+export const completedSentence = sentence`Background task completed successfully. Tell the user the result.`;
 
-export const failedSentence = sentence`Background task failed. Tell the user the exact error details first, then ask how to proceed.`;
+export const failedSentence = sentence`Background task failed. Tell the user in plain words what did not work, without codes or internals, and offer a way on.`;
 
 /** Another delivery was told while a tool worked. */
 export const LATE_ANSWER_NOTE = note(
-  sentence`What you had called has answered; its result stands above, with the call. Go on with your answer to the user.`,
+  sentence`A call has its result now: it stands above, with the call. Go on with the answer to the user.`,
 );
 
 /** The process ended between two calls of one response: the journal has only the first ones. */

@@ -5,14 +5,15 @@ import type { JSONValue, LanguageModel, Schema } from 'ai';
 import { messageOf } from '../../values/errors.ts';
 import { asJson, isJson, isTooDeep, TOO_DEEP } from '../../values/json.ts';
 import { clip } from '../../values/clip.ts';
+import type { Note } from '../notes/note.ts';
 import { knownJsonSchema, validateWith, wrapSchema } from './schema.ts';
 import { structuredFor, type Structured } from './model.ts';
 import { refusedAnswer } from './refused-answer.ts';
 
 export type CheckedOutput =
   | { readonly ok: true; readonly value: JSONValue }
-  /** The problem, and a message that asks the model again. */
-  | { readonly ok: false; readonly reason: string; readonly retryMessage: string };
+  /** The problem, and a note that asks the model again. */
+  | { readonly ok: false; readonly reason: string; readonly retry: Note };
 
 const MAX_REASON_CHARACTERS = 4000;
 
@@ -105,6 +106,6 @@ function retry(reason: string): CheckedOutput {
   return {
     ok: false,
     reason: clipped,
-    retryMessage: refusedAnswer(clipped),
+    retry: refusedAnswer(clipped),
   };
 }

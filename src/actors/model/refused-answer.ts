@@ -1,14 +1,22 @@
-// The message that tells a model why its answer was not accepted: written where answers are checked, and read where a
+// The note that tells a model why its answer was not accepted: written where answers are checked, and read where a
 // run that ends without an accepted one says why. Without `ai` and `zod`, which the log of a subagent must not reach.
 
-const REFUSED = 'Your answer was not accepted: ';
+import { note, readNotes, sentence, type Note } from '../notes/note.ts';
 
-export function refusedAnswer(reason: string): string {
-  return `${REFUSED}${reason}\nAnswer again, with nothing but JSON of the agreed shape.`;
+const REFUSED = sentence`Your answer was not accepted, for the quoted reason. Answer again, with nothing but JSON of the agreed shape.`;
+
+/** The message of earlier versions: this, the reason, and another line. */
+const WAS_REFUSED = 'Your answer was not accepted: ';
+
+export function refusedAnswer(reason: string): Note {
+  return note(REFUSED, { reason });
 }
 
 /** Returns the reason in such a message; null for any other message. */
 export function refusalIn(message: unknown): string | null {
-  if (typeof message !== 'string' || !message.startsWith(REFUSED)) return null;
-  return message.slice(REFUSED.length, message.lastIndexOf('\n'));
+  if (typeof message !== 'string') return null;
+  if (message.startsWith(WAS_REFUSED))
+    return message.slice(WAS_REFUSED.length, message.lastIndexOf('\n'));
+  const refused = readNotes(message).find(({ says }) => says === REFUSED);
+  return refused === undefined ? null : String(refused.quotes['reason']);
 }

@@ -205,6 +205,12 @@ function modelTool(
   };
 }
 
+/** Tells whether some call of this tool is put to the user for approval. */
+export function mayNeedApproval(tool: unknown): boolean {
+  const { needsApproval } = (tool ?? {}) as { readonly needsApproval?: unknown };
+  return needsApproval === true || typeof needsApproval === 'function';
+}
+
 /** A model that does not know it asks the user itself, who is then asked twice. */
 function consentOf({ needsApproval = false }: SourceTool): string {
   if (needsApproval === false) return '';

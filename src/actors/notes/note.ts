@@ -151,7 +151,7 @@ export interface ReadNote {
   readonly turns: readonly string[];
 }
 
-const LINE = /^\[(note|data) ([^\]\s]+)\] (.*)$/;
+const LINE = /^\[(note|data)(?: ([^\]\s]+))?\] (.*)$/;
 const MARK_OF_TURN = /(?<=") \[data ([^\]\s]+)\]$/;
 
 /**

@@ -16,18 +16,14 @@ import { APPROVE_LASTING } from '../contracts/session-views.ts';
 export const ASK_USER = 'ask_user';
 
 const option = z.object({
-  id: z.string().min(1).describe('A short id of the option'),
-  label: z.string().min(1).describe('What the user says or clicks to choose it'),
+  id: z.string().min(1),
+  label: z.string().min(1).describe('What the user says or clicks'),
   description: z.string().optional(),
 });
 
 const input = z.object({
-  question: z.string().min(1).describe('The question, as it shall be said to the user'),
-  options: z
-    .array(option)
-    .max(20)
-    .optional()
-    .describe('The choices, if the question has any; they become buttons'),
+  question: z.string().min(1).describe('As it shall be said to the user'),
+  options: z.array(option).max(20).optional().describe('The choices, if any'),
 });
 
 const output = jsonSchema<{ userResponse: string; optionId?: string } | { error: string }>({
@@ -37,8 +33,8 @@ const output = jsonSchema<{ userResponse: string; optionId?: string } | { error:
 /** The AI SDK tool, without `execute`. */
 export const askUserTool: Tool = tool({
   description:
-    'Ask the user a question and wait for the answer. Returns { userResponse } with the words or ' +
-    'the label that the user chose (and optionId), or { error } if the user did not respond.',
+    'Ask the user a question, and wait. Returns { userResponse }, their words or the label that they chose (with its ' +
+    'optionId), or { error } if they did not answer.',
   inputSchema: zodSchema(input),
   outputSchema: output,
 });
@@ -60,7 +56,7 @@ export function askedQuestion(call: unknown): { question: string; options: Quest
 export const NOT_FOR_ME = 'not_for_me';
 
 const returnedInput = z.object({
-  reason: z.string().min(1).describe('What the words are about, or why they are no answer'),
+  reason: z.string().min(1).describe('What the words are about'),
 });
 
 /**
@@ -69,9 +65,8 @@ const returnedInput = z.object({
  */
 export const notForMeTool: Tool = tool({
   description:
-    'The words that you got as the answer to your last question are no answer to it: they are a wish ' +
-    'or a question about something else. Gives them back, and asks your question again. Only at once ' +
-    'after such an answer. Returns the answer as ask_user does.',
+    'Gives back words that came as the answer to your last question and are about something else; asks it again, and ' +
+    'returns as ask_user. Only at once after such words.',
   inputSchema: zodSchema(returnedInput),
   outputSchema: output,
   execute: () => {

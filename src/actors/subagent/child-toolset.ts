@@ -15,6 +15,7 @@ import { AT_ITS_SESSION, marked, ROLE, roleOf } from '../model/tool-flags.ts';
 import type { PreparedTools } from '../model/tools.ts';
 import type { SubagentDefinition } from '../contracts/config.ts';
 import { checkResult } from '../model/output.ts';
+import { note, sentence, type Note } from '../notes/note.ts';
 import type { ModelCall } from '../model/model-step.ts';
 import { toolFailure, type ToolFailure } from '../model/tool-results.ts';
 
@@ -100,7 +101,7 @@ export function createChildSubagentToolset(given: ChildToolsetOptions = {}): Too
     report_progress: marked(
       tool({
         description:
-          'Tell the agent that gave you the task how far you are. Use it after each significant step, not after every call.',
+          'Note how far you are: whoever asks about the task reads it. Use it after each significant step, not after every call.',
         inputSchema: zodSchema(progressInput),
         execute: ({ update, percentComplete }, options) => {
           const caller = callerOf(options);
@@ -189,18 +190,22 @@ export async function checkHandIn(call: ModelCall, outputSchema: unknown): Promi
   return { ...call, invalid: { message } };
 }
 
-/** Returns the message to a model that ends while its subagents are at work; it is given once. */
-export function leftAtWorkMessage(children: readonly string[]): string {
-  return (
-    `Your answer would end your subagents that are still at work: ${children.join(', ')}. ` +
-    'Await their results or cancel them, then answer again. If you answer now, they are cancelled.'
-  );
+const LEFT_AT_WORK = sentence`Your answer would end your subagents that are still at work. Await their results or cancel them, then answer again. If you answer now, they are cancelled.`;
+
+/** Returns the note to a model that ends while its subagents are at work; it is given once. */
+export function leftAtWorkNote(subagents: readonly string[]): Note {
+  return note(LEFT_AT_WORK, { subagents: [...subagents] });
 }
 
-/** Returns the message to a model that answers instead of handing in. */
-export function notHandedInMessage(toolName: string): string {
-  return (
-    `The task is not done before you call ${toolName} with its result. ` +
-    'Go on, or call it now; an answer without it is read by nobody.'
+/** Tells whether a message has such a note. */
+export function hasLeftAtWorkNote(message: unknown): boolean {
+  return JSON.stringify(message ?? null).includes(LEFT_AT_WORK);
+}
+
+/** Returns the note to a model that answers instead of handing in. */
+export function notHandedInNote(tool: string): Note {
+  return note(
+    sentence`The task is not done before you call the quoted tool with its result. Go on, or call it now: other answers reach no reader.`,
+    { tool },
   );
 }

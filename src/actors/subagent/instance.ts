@@ -7,7 +7,7 @@ import { isPromiseLike, type MaybePromise } from '../../values/maybe-promise.ts'
 import { ConfigurationError, OffstageError, TimeoutError } from '../../values/errors.ts';
 import type { ModelNames } from '../contracts/usage.ts';
 import { namesOf } from '../model/price.ts';
-import { prepareTools, type PreparedTools } from '../model/tools.ts';
+import { mayNeedApproval, prepareTools, type PreparedTools } from '../model/tools.ts';
 import { raceAbort, raceTime } from '../../values/race-abort.ts';
 import { type Host } from '../runtime/host.ts';
 import { outputInstructions } from '../model/output.ts';
@@ -85,17 +85,22 @@ export function briefing(
   const { outputSchema, completion, tools } = definition;
   const handsInBy =
     completion === 'tool' ? (completionToolOf(tools) ?? 'complete_task') : undefined;
-  const shape =
-    outputSchema === undefined ? '' : `\n\n${outputInstructions(outputSchema, handsInBy)}`;
+  const terms = {
+    handsInBy,
+    maxSteps: definition.agent ? undefined : definition.maxSteps,
+    asksUser: definition.interactive,
+    asksApproval: Object.values(tools).some(mayNeedApproval),
+    shape: outputSchema === undefined ? undefined : outputInstructions(outputSchema, handsInBy),
+  };
   if (!notes) {
-    const instructions = systemPrompt(snapshot, null, contextNote(snapshot)) + shape;
+    const instructions = systemPrompt(snapshot, terms, null, contextNote(snapshot));
     return { instructions: () => instructions, messages: [] };
   }
   const { task, agentInstructions } = snapshot;
   const { toolName } = task;
   return {
     instructions: (words = agentInstructions) =>
-      systemPrompt({ agentInstructions: words, task: { toolName } }, notes) + shape,
+      systemPrompt({ agentInstructions: words, task: { toolName } }, terms, notes),
     messages: openingMessages(snapshot, notes),
   };
 }

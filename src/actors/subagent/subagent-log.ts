@@ -242,10 +242,14 @@ export class SubagentLog {
     return call?.approval === 'given' ? { by: call.answeredBy } : null;
   }
 
+  /** Returns a note with the marks of this run. */
+  written(told: Note, id: string): string {
+    return (this.#notes ?? unmarkedNotes).text(told, id);
+  }
+
   /** The message that requests the last answer. */
   get handIn(): ModelMessage {
-    const content = (this.#notes ?? unmarkedNotes).text(HAND_IN_NOW, 'hand in');
-    return { role: 'user', content };
+    return { role: 'user', content: this.written(HAND_IN_NOW, 'hand in') };
   }
 
   /** Returns the prompt of a step. Only that of the last step says so: later prompts do not have its note. */

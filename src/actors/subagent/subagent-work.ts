@@ -50,10 +50,16 @@ import {
   withdrawnCall,
   type Judging,
 } from './call-judgement.ts';
-import { completionToolIn, leftAtWorkMessage, notHandedInMessage } from './child-toolset.ts';
+import {
+  completionToolIn,
+  hasLeftAtWorkNote,
+  leftAtWorkNote,
+  notHandedInNote,
+} from './child-toolset.ts';
 import { modelAsked, modelOf, releaseInstance, toolsOf, type Instance } from './instance.ts';
 import { permitFor, type Granted } from './permit.ts';
 import { RelayLoop } from './relay-loop.ts';
+import type { Note } from '../notes/note.ts';
 import { StepFailure, StepJobs } from './step-jobs.ts';
 import type { TracedWork } from '../ports/journal.ts';
 import type { SubagentUnitEvent } from './subagent-events.ts';
@@ -585,8 +591,10 @@ export class SubagentWork {
       const judged: ModelCall[] = [];
       this.#isJudgedElsewhere = false;
       for (const made of response.calls) {
-        const isEarly = left !== null && isHandIn(made);
-        const call = isEarly ? { ...made, invalid: { message: left } } : made;
+        const call =
+          left !== null && isHandIn(made)
+            ? { ...made, invalid: { message: this.#worker.log.written(left, `again ${step}`) } }
+            : made;
         const [kind, taken] = await judgedCall(this.#judging(activity, instance, messages), call);
         calls.push({ callId: call.callId, ...kind });
         judged.push(taken);
@@ -606,26 +614,27 @@ export class SubagentWork {
       report({ type: 'model.failed', step, error: unfit, response });
       return;
     }
-    const again = (retryMessage: string): void =>
+    const again = (why: Note): void => {
+      const retryMessage = this.#worker.log.written(why, `again ${step}`);
       report({ type, step, calls: [], again: true, response, retryMessage });
+    };
     const { outputSchema, completion } = instance.definition;
-    if (completion === 'tool') again(notHandedInMessage(completionToolIn(instance.tools)));
+    if (completion === 'tool') again(notHandedInNote(completionToolIn(instance.tools)));
     else if (left !== null) again(left);
     else if (outputSchema === undefined) report({ type, step, calls: [], response });
     else {
       const checked = await checkOutput(outputSchema, response.text);
       if (signal.aborted) return;
       if (checked.ok) report({ type, step, calls: [], response, result: checked.value });
-      else again(checked.retryMessage);
+      else again(checked.retry);
     }
   }
 
   /** Returns the words to a model that ends over its children, which end with it; null: it has none, or has read them. */
-  #leftAtWork({ activity, instance, messages }: Thinking): string | null {
+  #leftAtWork({ activity, instance, messages }: Thinking): Note | null {
     const children = this.#ports.atWork?.(this.#worker) ?? [];
     if (children.length === 0 || activity.step >= instance.definition.maxSteps) return null;
-    const left = leftAtWorkMessage(children);
-    return JSON.stringify(messages.at(-1)).includes(left) ? null : left;
+    return hasLeftAtWorkNote(messages.at(-1)) ? null : leftAtWorkNote(children);
   }
 
   /** Runs the calls of one step side by side: each is settled, whatever its tool does. */

@@ -125,7 +125,7 @@ export function requestMessage(
   { requestId, question, context }: PendingInput,
 ): Note {
   return note(
-    sentence`SUBAGENT REQUEST: a subagent asks you. To answer, send it a message with the quoted requestId as inResponseTo.`,
+    sentence`SUBAGENT REQUEST: a subagent asks you. Answer it by send_to_subagent, with the quoted requestId as inResponseTo.`,
     {
       subagent: name,
       subagentId: id,

@@ -24,8 +24,8 @@ function delegationPolicy(tools: readonly TransportTool[]): string {
     'Delegate when a request needs one of these, and when a correction changes what was asked ' +
       'for before. Delegate before you answer what depends on it. Do not guess a result while ' +
       'you wait for it, and call nothing done before you were told so.',
-    'Do not delegate what you can answer from the conversation, nor the answer of the user to ' +
-      'a question of the backend: it hears that by itself.',
+    'Delegate also what the user answers to a question of the backend. Do not delegate what you can answer from the ' +
+      'conversation.',
   ].join('\n');
 }
 

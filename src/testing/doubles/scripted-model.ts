@@ -54,7 +54,7 @@ export interface ScriptedModelOptions {
   }[];
   /**
    * By the name of the agent, where none of `scripts` answers. A subagent is known by the task in its prompt
-   * (`Execute tool: subagent__<name>`); any other agent by the name that stands first in the system prompt,
+   * (`You do the work of the tool <name>`); any other agent by the name that stands first in the system prompt,
    * as a word of its own.
    */
   readonly agents?: Readonly<Record<string, ScriptLike>>;
@@ -265,7 +265,9 @@ function nameIn(
   agents: Readonly<Record<string, ScriptLike>>,
 ): (prompt: Seen) => string | undefined {
   return ({ system }) => {
-    const task = /^Execute tool: (?:subagent__)?(\S+)$/m.exec(system)?.[1];
+    const task = /^(?:Execute tool:|You do the work of the tool) (?:subagent__)?(\S+)/m.exec(
+      system,
+    )?.[1];
     if (task !== undefined && Object.hasOwn(agents, task)) return task;
     let first: string | undefined;
     let earliest = Infinity;

@@ -83,7 +83,11 @@ export function subagentScript(seed: number, name: string): Script {
 
 /** Returns the name of the subagent whose prompt this is, by its task; null: a lead agent's. */
 export function subagentIn({ system }: ScriptedPrompt): string | null {
-  return /^# Task\nExecute tool: (?:subagent__)?(.*)$/m.exec(system)?.[1] ?? null;
+  return (
+    /^# Task\nYou do the work of the tool (?:subagent__)?(.*?) in the background/m.exec(
+      system,
+    )?.[1] ?? null
+  );
 }
 
 /** Returns the schema of its result, by its instructions; null: none. */

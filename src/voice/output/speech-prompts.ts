@@ -9,21 +9,19 @@ import type { Offer } from '../../actors/session/lead/lead-driver.ts';
  * What a model that answers by itself says to the answer: it is heard, and stands for the runtime's own
  * acknowledgement, if it says nothing more (`acknowledgementIn`).
  */
-const ACKNOWLEDGE =
-  ' When they answer it, say only their choice, if they made one, and "One moment.", in their language: the ' +
-  'answer reaches the subagent without you. If they ask for time, say only "Take your time."; if they want to hear it ' +
-  'again, say only "Sure.", as they will. ' +
-  'Respond to anything else that they say as always.';
+const acknowledge = (toolCalls: TransportCapabilities['toolCalls']): string =>
+  ` When they answer, ${toolCalls === 'delegation' ? 'delegate it' : 'call settle_question with their words'}, and ` +
+  'say only their choice, if they made one, and "One moment.", in their language: nothing is done yet. If they want time, say only "Take your time."; if they want ' +
+  'to hear it again, only "Sure.". Respond to anything else as always.';
 
 /**
  * Returns the instructions for the one response that says this offer: they name the note that it is about.
  * They do not repeat quoted content, since instructions have the role of the system.
- * @param responds the capability of the transport
  */
 export function offerInstructions(
   offer: Offer,
   mark: string,
-  responds: TransportCapabilities['responds'],
+  { responds, toolCalls }: Pick<TransportCapabilities, 'responds' | 'toolCalls'>,
 ): string {
   const { attempt, begunIn } = offer;
   const again =
@@ -33,8 +31,8 @@ export function offerInstructions(
   if (offer.kind === 'question')
     return (
       `Ask the user the question of ${which} now, in your own words, with its options; what must be ` +
-      `said exactly, say exactly. Do not answer it yourself and call no tool.${again}` +
-      (responds === 'by_itself' ? ACKNOWLEDGE : '')
+      `said exactly, say exactly. Do not answer it yourself; call no tool for this.${again}` +
+      (responds === 'by_itself' ? acknowledge(toolCalls) : '')
     );
   const what = typeof offer.prompt === 'string' ? which : `what ${which} is about`;
   if (begunIn !== undefined) {

@@ -338,11 +338,7 @@ export class Turns implements Turn {
     const { offer } = attempt;
     const { notes } = this.#core;
     this.memory.sendQueued();
-    const words = offerInstructions(
-      offer,
-      notes.markOf(noteId),
-      this.#options.capabilities.responds,
-    );
+    const words = offerInstructions(offer, notes.markOf(noteId), this.#options.capabilities);
     // If instructions have the role of the user, they are sent as a note.
     const instructions =
       notes.systemAs === 'user'

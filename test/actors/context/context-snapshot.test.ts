@@ -122,8 +122,13 @@ describe('prompts', () => {
       { task, instructions: '<subagent instructions>', conversation },
       facts,
     );
-    expect(systemPrompt(snapshot, notes)).toBe(
-      `# Instructions\n<subagent instructions>\n\n# Task\nExecute tool: ask_claude\n\n${notes.recognition}`,
+    const terms = { maxSteps: 5, asksUser: true, asksApproval: true };
+    expect(systemPrompt(snapshot, terms, notes)).toBe(
+      '# Instructions\n<subagent instructions>\n\n' +
+        '# Task\nYou do the work of the tool ask_claude in the background, for another agent. ' +
+        'Your last message goes to that agent: facts, and what is left open; no greeting, no offer. ' +
+        'Only ask_user reaches the user. Tools marked (needs approval) ask the user by themselves: do not ask before. ' +
+        `You have 5 steps; each answer of yours is one.\n\n${notes.recognition}`,
     );
   });
 
@@ -138,7 +143,7 @@ describe('prompts', () => {
         ],
         memory: ['User prefers TypeScript', 'Project uses PostgreSQL'],
       },
-      { task: 'Execute tool: ask_claude', arguments: { task: 'Fix the bug in auth.py' } },
+      { task: 'The work of the tool ask_claude', arguments: { task: 'Fix the bug in auth.py' } },
     ]);
   });
 
@@ -148,7 +153,7 @@ describe('prompts', () => {
       instructions: 'Refresh.',
       conversation: ConversationLog.empty(),
     });
-    expect(quotesIn(snapshot)).toEqual([{ task: 'Execute tool: refresh' }]);
+    expect(quotesIn(snapshot)).toEqual([{ task: 'The work of the tool refresh' }]);
   });
 
   test('SUBPROMPT-1 P8: no string of anybody stands outside a quotation', () => {
@@ -168,8 +173,9 @@ describe('prompts', () => {
       expect(read.map(unquoted)).toEqual(read.map(() => null));
       expect(read.join().split(SENTINEL).length).toBeGreaterThan(7);
       // The name of a tool is the author's, and one line.
-      const name = systemPrompt(snapshot, notes).split('\n')[4];
-      expect(name).toMatch(/^Execute tool: "/);
+      const terms = { asksUser: false, asksApproval: false };
+      const name = systemPrompt(snapshot, terms, notes).split('\n')[4];
+      expect(name).toMatch(/^You do the work of the tool "/);
     }
   });
 

@@ -39,8 +39,10 @@ describe('checkOutput', () => {
   ])('%s: the model is told what is wrong', async (_, text, message) => {
     const checked = await checkOutput(schema, text);
     expect(checked.ok).toBe(false);
-    expect(checked.ok ? '' : checked.retryMessage).toContain(message);
-    expect(checked.ok ? '' : checked.retryMessage).toContain('Answer again');
+    expect(checked.ok ? {} : checked.retry).toEqual({
+      says: expect.stringContaining('Answer again'),
+      quotes: { reason: expect.stringContaining(message) },
+    });
   });
 
   test('any schema that a tool may have, and refinements that are asynchronous or throw', async () => {
@@ -50,18 +52,18 @@ describe('checkOutput', () => {
     );
     expect(await checkOutput(never, '{}')).toMatchObject({
       ok: false,
-      retryMessage: expect.stringContaining('never right'),
+      reason: expect.stringContaining('never right'),
     });
     const refined = schema.refine(async ({ title }) => title !== 'taken', 'the title is taken');
     expect(await checkOutput(refined, '{"title":"free"}')).toMatchObject({ ok: true });
     expect(await checkOutput(refined, '{"title":"taken"}')).toMatchObject({
-      retryMessage: expect.stringContaining('the title is taken'),
+      reason: expect.stringContaining('the title is taken'),
     });
     const throwing = schema.refine(() => {
       throw new Error('database is down');
     });
     expect(await checkOutput(throwing, '{"title":"A"}')).toMatchObject({
-      retryMessage: expect.stringContaining('database is down'),
+      reason: expect.stringContaining('database is down'),
     });
   });
 

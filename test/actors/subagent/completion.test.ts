@@ -105,7 +105,8 @@ describe("[M20] with completion: 'tool'", () => {
     );
     expect(await run.result).toMatchObject({ output: 'now I am', steps: 2 });
     expect(run.prompts[0]?.toolNames).toEqual(['complete_task']);
-    expect(wordsIn(run.prompts[1]!)[1]).toContain('complete_task');
+    expect(run.prompts[1]?.user).toContain('before you call the quoted tool');
+    expect(run.prompts[1]?.user).toContain('{"tool":"complete_task"}');
   });
 
   test('a tool of another name with the role will do', async () => {
@@ -115,7 +116,7 @@ describe("[M20] with completion: 'tool'", () => {
     );
     expect(await run.result).toMatchObject({ output: 'done' });
     expect(run.prompts[0]?.toolNames).toEqual(['hand_in']);
-    expect(wordsIn(run.prompts[1]!)[1]).toContain('hand_in');
+    expect(run.prompts[1]?.user).toContain('{"tool":"hand_in"}');
   });
 
   test('a subagent that never hands in runs out of steps', async () => {
@@ -155,8 +156,8 @@ describe("[M20] with completion: 'tool'", () => {
       steps(say('twelve'), say('{"total": "12"}'), say('```json\n{"total": 12}\n```')),
     );
     expect(await run.result).toMatchObject({ output: { total: 12 }, steps: 3 });
-    expect(wordsIn(run.prompts[1]!).at(-1)).toContain('not JSON');
-    expect(wordsIn(run.prompts[2]!).at(-1)).toContain('total');
+    expect(run.prompts[1]?.user).toMatch(/^\[note .*not accepted.*\n\[data .*not JSON/s);
+    expect(run.prompts[2]?.user).toContain('total');
   });
 });
 

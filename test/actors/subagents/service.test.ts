@@ -413,7 +413,7 @@ describe('[M9 M14] a request to the parent', () => {
     await calls('p', ['report_progress', { update: 'x' }]);
     expect(noteIn(prompts)).toEqual({
       says:
-        'SUBAGENT REQUEST: a subagent asks you. To answer, send it a message with the quoted requestId ' +
+        'SUBAGENT REQUEST: a subagent asks you. Answer it by send_to_subagent, with the quoted requestId ' +
         'as inResponseTo.',
       quotes: {
         subagent: 'c',

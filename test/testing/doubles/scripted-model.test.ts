@@ -154,7 +154,7 @@ describe('[H19 HW8] scripts by agent', () => {
   test('the task of a subagent says who it is, whatever else its prompt names', async () => {
     const { call } = ask({ agents });
     const system =
-      '# Instructions\nHelp the planner.\n\n# Task\nExecute tool: subagent__summarizer';
+      '# Instructions\nHelp the planner.\n\n# Task\nYou do the work of the tool subagent__summarizer in the background.';
     expect((await call(system)).text).toBe('sum 1');
   });
 

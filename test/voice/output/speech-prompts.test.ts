@@ -8,14 +8,15 @@ const offer = (kind: Offer['kind']): Offer =>
   ({ kind, attempt: 1, prompt: note(sentence`It is asked.`) }) as unknown as Offer;
 
 test.each([
-  ['question', 'by_itself', true],
-  ['question', 'when_asked', false],
-  ['result', 'by_itself', false],
+  ['question', 'by_itself', 'named', 'When they answer, call settle_question with their words'],
+  ['question', 'by_itself', 'delegation', 'When they answer, delegate it'],
+  ['question', 'when_asked', 'named', null],
+  ['result', 'by_itself', 'named', null],
 ] as const)(
-  'a %s for a model that answers %s: what to say to the answer is told: %s',
-  (kind, responds, isTold) => {
-    const told = offerInstructions(offer(kind), 'k-1', responds);
-    expect(told.includes('When they answer it')).toBe(isTold);
+  'tells the %s to a model that answers %s and acts by %s, and how it responds to the answer: %s',
+  (kind, responds, toolCalls, answering) => {
+    const told = offerInstructions(offer(kind), 'k-1', { responds, toolCalls });
+    expect(/When they answer, [^,]+/.exec(told)?.[0] ?? null).toBe(answering);
   },
 );
 

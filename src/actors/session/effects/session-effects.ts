@@ -341,7 +341,9 @@ export class SessionEffects {
     const { callId, requestId, action, refused } = settled;
     const answer = (settlement: Settlement): void => userInput.settled(callId, settlement);
     if (refused !== undefined) {
-      answer(settlementRefused(refused));
+      answer(
+        settlementRefused(refused, { question: this.#session.records.questions.get(requestId) }),
+      );
       return;
     }
     const { records } = this.#session;
@@ -369,14 +371,15 @@ export class SessionEffects {
     if (!subagent) {
       const text = projection.subagent(subagentId)?.outcome?.text ?? '';
       const done = text === '' ? '' : ` Its result: ${clip(text, MAX_TOLD_CHARS)}`;
-      return settlementRefused('too_late', `It is too late: ${subagentName} has ended.${done}`);
+      return settlementRefused('too_late', {
+        tell: `It is too late: ${subagentName} has ended.${done}`,
+      });
     }
     const called = subagent.log.calledSince(answeredAt).find((name) => name !== ASK_USER);
     if (called !== undefined)
-      return settlementRefused(
-        'too_late',
-        `It is too late: ${subagentName} has gone on with the first answer (${called}). Ask the user whether to cancel it.`,
-      );
+      return settlementRefused('too_late', {
+        tell: `It is too late: ${subagentName} has gone on with the first answer (${called}). Ask the user whether to cancel it.`,
+      });
     const { userResponse, optionId } = answer;
     const chosen = optionId === undefined ? '' : ` (option ${JSON.stringify(optionId)})`;
     const content =

@@ -22,8 +22,12 @@ import { check } from '../../../values/checks.ts';
 import { ConfigurationError, OffstageError } from '../../../values/errors.ts';
 import type { Failure, Stamped } from '../../../machines/index.ts';
 import { leadInstructions, type SetDirective } from '../../contracts/directives.ts';
+import type { SubagentConfig } from '../../contracts/config.ts';
 import type { ToolDefinition } from '../../contracts/lead-tool.ts';
 import type { EventFor, Receiver, SessionMessage } from '../../contracts/session-protocol.ts';
+import type { ConversationLog } from '../../conversation/conversation.ts';
+import { BACKGROUND_CALLS } from '../../conversation/prompts.ts';
+import { mayNeedApproval } from '../../model/tools.ts';
 import { delegates, reconfigureOf, SOURCE_TOOL, subAgentOf } from '../../model/tool-flags.ts';
 import { note, wordsOfApp } from '../../notes/note.ts';
 import type { NoteMarks } from '../../notes/note-marks.ts';
@@ -107,6 +111,9 @@ export class LeadAgents {
   /** The tool by which a model settles a question; null before `prepare`. */
   #settleTool: LeadTool | null = null;
   readonly #mayAskUser: boolean;
+  readonly #hasBackground: boolean;
+  /** Its models read notes, or have read one: what they are told of notes never leaves their instructions again. */
+  #getsNotes: boolean;
   /** The last instructions of agents whose instructions are a function. */
   readonly #lastWords = new Map<string, string>();
   /** The transfers that the session machine carries out, by id. */
@@ -124,7 +131,7 @@ export class LeadAgents {
     session: AgentsSession,
     agents: readonly LeadAgent[],
     subagents: Readonly<Record<string, unknown>>,
-    hasServices: boolean,
+    { hasServices, hasVoice }: { readonly hasServices: boolean; readonly hasVoice: boolean },
   ) {
     this.#session = session;
     checkAgents(agents);
@@ -153,8 +160,12 @@ export class LeadAgents {
       }),
     );
     checkSubagentNames(agents, subagents);
-    const spawns = ({ tools = [] }: LeadAgent): boolean => tools.some(isSpawning);
-    this.#mayAskUser = hasServices || Object.keys(subagents).length > 0 || agents.some(spawns);
+    const tools = agents.flatMap((agent) => agent.tools ?? []);
+    this.#mayAskUser =
+      hasServices || Object.values(subagents).some(mayAsk) || tools.some(isSpawning);
+    this.#hasBackground = tools.some(({ execution }) => execution === 'background');
+    this.#getsNotes =
+      hasVoice || hasServices || this.#hasBackground || tools.some(isSpawning) || byName.size > 1;
   }
 
   /** The current lead agent. */
@@ -207,8 +218,8 @@ export class LeadAgents {
   }
 
   /**
-   * Builds the instructions of a leading agent: its language, its instructions, the directives in force, and
-   * how it recognizes a note of the runtime.
+   * Builds the instructions of a leading agent: its language, its instructions, the directives in force, and, where there
+   * may be any, how it recognizes a note of the runtime and what a call in the background means.
    */
   instructionsOf(agentName: string): string {
     const { agentName: leader, directives } = this.#session.records;
@@ -216,7 +227,11 @@ export class LeadAgents {
     const agent = this.#agents.get(agentName);
     const words = this.#wordsOf(agentName);
     const told = leadInstructions(words, agent?.language, inForce.inForce);
-    return `${told}\n\n${this.#session.notes.recognition}`.trim();
+    this.#getsNotes ||= hasNotes(this.#session.records.conversation);
+    if (!this.#getsNotes) return told;
+    const { recognition } = this.#session.notes;
+    const background = this.#hasBackground ? `\n${BACKGROUND_CALLS}` : '';
+    return `${told}\n\n${recognition}${background}`.trim();
   }
 
   readonly setDirective: SetDirective = (key, value, scope = 'session') => {
@@ -468,8 +483,26 @@ export class LeadAgents {
 
 /** Tells whether a tool begins subagents of its own. */
 function isSpawning(tool: ToolDefinition): boolean {
-  const source = SOURCE_TOOL in tool ? tool[SOURCE_TOOL] : undefined;
-  return reconfigureOf(source) !== null || delegates(source) || subAgentOf(source) !== null;
+  return spawns(SOURCE_TOOL in tool ? tool[SOURCE_TOOL] : undefined);
+}
+
+function spawns(tool: unknown): boolean {
+  return reconfigureOf(tool) !== null || delegates(tool) || subAgentOf(tool) !== null;
+}
+
+/** Tells whether a subagent of this configuration may put a question or an approval to the user. */
+function mayAsk(config: unknown): boolean {
+  const { interactive, relay, agent, createInstance, tools } = config as Partial<SubagentConfig>;
+  if (interactive === true || relay || agent || createInstance) return true;
+  return Object.values(tools ?? {}).some((tool) => mayNeedApproval(tool) || spawns(tool));
+}
+
+function hasNotes({ items, summary, evicted }: ConversationLog): boolean {
+  return (
+    summary !== null ||
+    evicted > 0 ||
+    items.some((item) => item.role === 'system' || item.role === 'transfer' || 'note' in item)
+  );
 }
 
 /** Tells whether the agent does something before its first response. */

@@ -54,16 +54,15 @@ interface ShownSession extends SettlingSession {
 }
 
 const DESCRIPTION =
-  'Settles the question of a subagent from what the user has just said about it. ' +
-  'answer: they chose an option (optionId), or gave the words that were asked for (text). ' +
-  'correct: they change an answer that they gave a moment ago. ' +
+  "Settles a subagent's question to the user from what they just said about it, never by guessing. " +
+  'answer: they chose an option (optionId), or said it in words (text). ' +
+  'correct: they change an answer of a moment ago. ' +
   'decline: they want none of the options, or not the action as it was asked for; `text` is what they want instead. ' +
-  'cancel: they do not want the thing any more that the subagent asks for. ' +
+  'cancel: they do not want the thing any more. ' +
   'later: they will answer some other time. ' +
-  'repeat: they want to hear the question again; the runtime says it, not you. ' +
-  'explain: they ask about the options; you get what is known, and answer. ' +
-  'Never for words about something else, and never by guessing: `quote` is what they said, word for word. ' +
-  'Consent cannot be given by this tool.';
+  'repeat: they want to hear it again; the runtime says it, not you. ' +
+  'explain: they ask about it; you get what is known. ' +
+  'It cannot give consent.';
 
 const WORDS_LIMIT_MS = 3000;
 
@@ -80,17 +79,11 @@ type Args = z.infer<typeof schema>;
 const parameters = {
   type: 'object',
   properties: {
-    questionId: { type: 'string', description: 'The question. Left out: the one that is open.' },
+    questionId: { type: 'string', description: 'Left out: the one that is open' },
     action: { type: 'string', enum: SETTLE_ACTIONS },
-    optionId: { type: 'string', description: 'answer, correct: the option that they chose' },
-    text: {
-      type: 'string',
-      description: 'answer, correct: the answer in words, if no option fits',
-    },
-    quote: {
-      type: 'string',
-      description: 'The words of the user that say so, word for word, since your last reply',
-    },
+    optionId: { type: 'string' },
+    text: { type: 'string' },
+    quote: { type: 'string', description: 'Their exact words that say so' },
   },
   required: ['action', 'quote'],
   additionalProperties: false,
@@ -146,11 +139,14 @@ function meantQuestion(
 
 /** The work that the lead agent may be asked about, by the names of its subagents and tools (`summed`). */
 export interface WorkNow {
-  readonly running: readonly string[];
+  /** With the latest progress of those that have told any. */
+  readonly running: readonly (string | { readonly task: string; readonly progress: string })[];
   /** Done, and not told yet. */
   readonly waitsToBeTold: readonly string[];
   /** The user hears it just now, or has heard a part of it. */
   readonly beingTold: readonly string[];
+  /** Results that wait for others of the same request. */
+  readonly finished?: readonly { readonly task: string; readonly result: string }[];
 }
 
 /**
@@ -158,28 +154,52 @@ export interface WorkNow {
  * answer until the user has heard the report. `asking`: subagents that are left out, as they wait for the user.
  */
 export function workNow(
-  { unit, tree, projection }: Pick<ShownSession, 'unit' | 'tree' | 'projection'>,
+  {
+    unit,
+    tree,
+    projection,
+    records,
+  }: Pick<ShownSession, 'unit' | 'tree' | 'projection' | 'records'>,
   asking: ReadonlySet<string> = new Set(),
 ): WorkNow {
   const { pending, current } = unit.outbox.snapshot.context;
-  const labelsOf = (items: readonly OutboxItem[]): readonly string[] =>
-    summed(
-      items.flatMap(({ deliveryId, kind }) =>
-        kind === 'question'
-          ? []
-          : [projection.delivery(deliveryId)?.label ?? subjectOf(deliveryId)],
-      ),
-    );
+  const items = new Set(
+    [...pending, ...(current ? [current] : [])].map(({ deliveryId }) => deliveryId),
+  );
+  const finished = unit.batches.ids
+    .flatMap((id) => (items.has(id) ? [] : (unit.batches.contextOf(id)?.parts ?? [])))
+    .slice(-MOST_NAMES)
+    .flatMap((id) => {
+      const delivery = records.delivery(id);
+      return delivery
+        ? [{ task: delivery.label, result: clip(delivery.text, MAX_FINISHED_CHARS) }]
+        : [];
+    });
+  const labelOf = (id: string): string => projection.delivery(id)?.label ?? subjectOf(id);
+  const labelsOf = (of: readonly OutboxItem[]): readonly string[] =>
+    of.flatMap(({ deliveryId, kind }) => (kind === 'question' ? [] : [labelOf(deliveryId)]));
+  const live = tree.live.filter(({ id }) => !asking.has(id));
+  const progressing = live.flatMap(({ id, definition }) => {
+    const progress = projection.subagent(id)?.progress;
+    return progress
+      ? [{ id, task: definition.name, progress: clip(progress, MAX_SHORT_CHARS) }]
+      : [];
+  });
+  const shown = new Map(progressing.slice(-MOST_NAMES).map(({ id, ...told }) => [id, told]));
   return {
-    running: summed(
-      tree.live.flatMap(({ id, definition }) => (asking.has(id) ? [] : [definition.name])),
-    ),
-    waitsToBeTold: labelsOf(pending),
-    beingTold: labelsOf(current ? [current] : []),
+    running: [
+      ...summed(live.flatMap(({ id, definition }) => (shown.has(id) ? [] : [definition.name]))),
+      ...shown.values(),
+    ],
+    waitsToBeTold: summed(labelsOf(pending)),
+    beingTold: summed(labelsOf(current ? [current] : [])),
+    ...(finished.length > 0 && { finished }),
   };
 }
 
 const MOST_NAMES = 20;
+const MAX_FINISHED_CHARS = 1000;
+const MAX_SHORT_CHARS = 120;
 
 /** Returns each name once, with its number, and how many are left out: a thousand subagents fill no prompt. */
 function summed(names: readonly string[]): readonly string[] {
@@ -207,13 +227,11 @@ export function settleNote(session: ShownSession): Note | null {
   return questionsNote({
     open: open.map((question) => ({
       ...described(question),
-      askedSecondsAgo: Math.round((now - question.askedAt) / 1000),
       ...(question.kind === 'approval' && { consent: 'only by a plain yes or no of the user' }),
     })),
     answered: answered.map((question) => ({
       ...described(question),
       answer: question.answer.userResponse,
-      secondsAgo: Math.round((now - question.answeredAt) / 1000),
     })),
     ...workNow(session, new Set(open.map(({ subagentId }) => subagentId))),
   });
@@ -258,8 +276,6 @@ function described({ requestId, subagentName, question, kind, options }: AskedQu
   };
 }
 
-const MAX_SHORT_CHARS = 120;
-
 /** Builds the answer to the model's call. */
 export function settlementOf(
   { records, unit, host }: SettlingSession,
@@ -278,32 +294,54 @@ export function settlementOf(
   const explained = [...open, ...answeredJustNow(records, host.environment.clock.now(), by)].find(
     (question) => question.requestId === requestId,
   );
+  const stillOpen = open.flatMap((question) =>
+    question.requestId === requestId && status !== 'explain_now'
+      ? []
+      : [{ questionId: question.requestId, short: clip(question.question, MAX_SHORT_CHARS) }],
+  );
   return {
     status,
+    ...(GOES_ON.has(status) && { tell: NOT_DONE }),
     ...(status === 'explain_now' && explained && { explain: described(explained) }),
-    stillOpen: open.flatMap((question) =>
-      question.requestId === requestId && status !== 'explain_now'
-        ? []
-        : [{ questionId: question.requestId, short: clip(question.question, MAX_SHORT_CHARS) }],
-    ),
+    stillOpen,
+    ...(stillOpen.length > 0 && status !== 'explain_now' && { next: RUNTIME_ASKS }),
   };
 }
 
+/** After these the subagent works on. */
+const GOES_ON: ReadonlySet<string> = new Set(['answered', 'corrected', 'declined']);
+const NOT_DONE =
+  'The subagent goes on with this; nothing is done yet. Say so in a few words, or nothing if you have.';
+const RUNTIME_ASKS = 'The runtime asks what is still open by itself; you do not.';
+
 const TELL: Readonly<Record<SettleRefusal, string>> = {
   not_said:
-    'The quote is not in what the user has said since your last reply. If they did not say it, the question stays open: ask them.',
+    'The user has not said this since your last reply. Quote their exact words, or leave the question open.',
   needs_consent:
-    'This is an approval. It is given only if the user says a plain yes to the question, or presses its button. Ask them for that. To refuse it, or to pass on what they want instead, call again with `decline`.',
-  unknown_option: 'The question has no such option. Ask the user which of its options they mean.',
-  already_settled: 'The question was settled already. Nothing was changed.',
+    "This is an approval: it needs the user's own plain yes to the question, or its button. Ask them for that. To refuse it, or to pass on what they want instead, call again with `decline`.",
+  unknown_option:
+    'No such option. If the user meant one of these, call again with its id; otherwise ask which one they mean.',
+  already_settled: 'The question was settled already. Nothing was changed; say nothing of it.',
   too_late: 'It is too late to change the answer: the subagent has gone on with it. Tell the user.',
   not_open:
-    'No such question is open for these words: it is over, or was put to the user after they spoke. If they mean a question that is open now, ask them again.',
+    'No such question was open when they spoke. Nothing was changed. The runtime asks what is still open by itself.',
 };
 
-/** Builds the answer to a call that does not count. `tell`: what the user should hear. */
-export function settlementRefused(reason: SettleRefusal, tell = TELL[reason]): Settlement {
-  return { status: 'refused', reason, tell };
+/** Builds the answer to a call that does not count. `tell`: in place of the usual words; `question`: the one that was meant. */
+export function settlementRefused(
+  reason: SettleRefusal,
+  {
+    tell = TELL[reason],
+    question,
+  }: { readonly tell?: string; readonly question?: AskedQuestion | undefined } = {},
+): Settlement {
+  const options = question?.options.map(({ id, label }) => ({ id, label }));
+  return {
+    status: 'refused',
+    reason,
+    tell,
+    ...(reason === 'unknown_option' && options && { options }),
+  };
 }
 
 /** Tells whether the model is not to speak to this result: the runtime says the question again. */

@@ -174,7 +174,10 @@ export class SessionCore<Lead extends LeadDriver = LeadDriver> implements Hosted
     );
     this.notes = new NoteMarks(runtime.environment.ids.next('mark'), options.systemAs);
     const { services = [], agents } = options;
-    this.agents = new LeadAgents(this, agents, configs, services.length > 0);
+    this.agents = new LeadAgents(this, agents, configs, {
+      hasServices: services.length > 0,
+      hasVoice: options.hasVoice,
+    });
     const calls = modelCallsOf(this);
     this.upkeep = new Upkeep(
       {

@@ -86,7 +86,7 @@ const sendInput = z.object({
   content: words.describe('The message, or the answer'),
   inResponseTo: anId
     .optional()
-    .describe('The messageId of its pending request, if this is the answer to it'),
+    .describe('The messageId (requestId) of its pending request, if this is the answer to it'),
   mode: z
     .enum(['queue', 'steer', 'interrupt'])
     .default('steer')
@@ -152,7 +152,7 @@ export function createParentSubagentToolset(
     spawn_subagent: marked(
       tool({
         description:
-          'Start a subagent that works on a task in the background. Returns { subagentId, status } at once; use await_subagent or check_subagent for its result.',
+          'Start a subagent that works on a task in the background. Returns { subagentId, status } at once, and no result: until await_subagent or check_subagent gives it, you know nothing of it. Do not guess it.',
         inputSchema: zodSchema(spawnInput),
         execute: (input, call: CallOptions) =>
           answer(call, (scope) => spawn(scope, input, call, options)),
@@ -169,7 +169,7 @@ export function createParentSubagentToolset(
     ),
     check_subagent: repeatable({
       description:
-        'How a subagent is: its status, progress, pending request, and its result once it has ended.',
+        'The status of a subagent, its progress, its pending request, and its result once it has ended.',
       inputSchema: zodSchema(checkInput),
       execute: ({ subagentId }, call: CallOptions) =>
         answer(call, ({ service, requester }) => {
@@ -203,7 +203,7 @@ export function createParentSubagentToolset(
     ),
     kill_subagent: repeatable({
       description:
-        'End a subagent and all that it spawned. { killed: false } if it has ended or is none of yours.',
+        'Like cancel_subagent, but answers { killed: false } where nothing was ended. Prefer cancel_subagent.',
       inputSchema: zodSchema(killInput),
       execute: ({ subagentId, reason }, call: CallOptions) =>
         answer(call, ({ service, requester }) => ({
@@ -211,7 +211,7 @@ export function createParentSubagentToolset(
         })),
     }),
     list_subagents: repeatable({
-      description: 'Your subagents, and those of your workstream.',
+      description: 'Your subagents, and those of your workstream: status and latest progress.',
       inputSchema: zodSchema(listInput),
       execute: (list, call: CallOptions) =>
         answer(call, ({ service, requester }) => ({

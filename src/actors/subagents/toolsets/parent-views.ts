@@ -12,6 +12,7 @@ import type {
   AwaitResult,
   MessageReceipt,
   PendingInput,
+  ProgressNote,
   Requester,
   SubagentReport,
   SubagentService,
@@ -107,6 +108,8 @@ export interface ListedView {
   readonly name: string;
   readonly task: string;
   readonly status: ChildStatus;
+  /** Its latest note. */
+  readonly progress?: string;
   readonly depth: number;
   readonly parentId: string | null;
   readonly workstreamId?: string;
@@ -143,14 +146,16 @@ export function checkView(service: SubagentService, report: SubagentReport): Che
   const refs = subAgentRefs(service, { subagentId: id });
   return {
     ...childView(service, report),
-    progress: progress.map(({ update, percent }) =>
-      percent === null ? update : `[${percent}%] ${update}`,
-    ),
+    progress: progress.map(progressText),
     percentComplete: progress.findLast(({ percent }) => percent !== null)?.percent ?? null,
     ...(state === 'spawning' ? {} : { childSessionId: `${service.id}/${id}` }),
     ...(state === 'waiting_for_input' && !pendingRequest ? { waitsForUser: true as const } : {}),
     ...(refs.length > 0 ? { subAgentRefs: refs } : {}),
   };
+}
+
+function progressText({ update, percent }: ProgressNote): string {
+  return percent === null ? update : `[${percent}%] ${update}`;
 }
 
 type Waited = Extract<AwaitResult, { readonly ok: true }>;
@@ -197,12 +202,14 @@ function asking(service: SubagentService, { alsoAsking }: Waited): AlsoAsking {
 }
 
 export function listedView(report: SubagentReport): ListedView {
-  const { id, name, task, depth, parentId, workstreamId } = report;
+  const { id, name, task, progress, depth, parentId, workstreamId } = report;
+  const latest = progress.at(-1);
   return {
     subagentId: id,
     name,
     task: clip(task, MAX_TASK_CHARS),
     status: statusOf(report),
+    ...(latest && { progress: progressText(latest) }),
     depth,
     parentId,
     ...(workstreamId === null ? {} : { workstreamId }),

@@ -26,13 +26,15 @@ const someNames = z.array(aName).max(200);
 /** Words of a model in the arguments of a tool. */
 export const words = z.string().trim().min(1).max(100_000);
 
+const OF_HOST = 'Only if your instructions name one';
+
 /** The arguments of `spawn_subagent`, as a model writes them. */
 export const spawnInput = z.object({
   task: words.describe('What the subagent shall do: everything that it has to know'),
-  adapterName: aName.optional().describe('The kind of subagent; default: the usual one'),
-  providerConfigId: aName.optional(),
-  harnessId: aName.optional(),
-  model: aName.optional().describe('The name of another model'),
+  adapterName: aName.optional().describe('The kind of subagent, if your instructions name kinds'),
+  providerConfigId: aName.optional().describe(OF_HOST),
+  harnessId: aName.optional().describe(OF_HOST),
+  model: aName.optional().describe('Another model, if your instructions name one'),
   contextMode: z
     .enum(['fork', 'fresh'])
     .default('fork')
@@ -45,7 +47,7 @@ export const spawnInput = z.object({
     .record(z.string(), z.unknown())
     .optional()
     .describe('JSON Schema of the result, if it shall be JSON'),
-  executionTargetId: aName.optional(),
+  executionTargetId: aName.optional().describe(OF_HOST),
   workstreamId: anId.optional().describe('Subagents of one workstream see each other'),
 });
 

@@ -11,12 +11,20 @@ const two = [
 ];
 
 /** The parts of a session that are looked at. */
-function sessionWith(pending: readonly object[], current: object | null, live = two) {
-  const delivery = (id: string) => (id === 'call_1' ? { label: 'sales' } : undefined);
+function sessionWith(
+  pending: readonly object[],
+  current: object | null,
+  live = two,
+  { parts = [], progress = {} }: { parts?: string[]; progress?: Record<string, string> } = {},
+) {
+  const delivery = (id: string) =>
+    id === 'call_1' ? { label: 'sales', text: 'Sales are up.' } : undefined;
+  const batches = { ids: parts.length > 0 ? ['batch_1'] : [], contextOf: () => ({ parts }) };
   return {
-    unit: { outbox: { snapshot: { context: { pending, current } } } },
+    unit: { batches, outbox: { snapshot: { context: { pending, current } } } },
     tree: { live },
-    projection: { delivery },
+    records: { delivery },
+    projection: { delivery, subagent: (id: string) => ({ progress: progress[id] ?? null }) },
   } as never;
 }
 
@@ -49,4 +57,20 @@ test('a thousand subagents fill no prompt: each name once, with its number, and 
   const { running } = workNow(sessionWith([], null, many(50)));
   expect(running).toHaveLength(21);
   expect(running.at(-1)).toBe('and 30 other kinds');
+});
+
+test('shows the latest progress of what runs', () =>
+  expect(workNow(sessionWith([], null, two, { progress: { sub_2: '40 %' } })).running).toEqual([
+    'report',
+    { task: 'ride', progress: '40 %' },
+  ]));
+
+test('shows a result that waits for the others of its request, until the outbox has them', () => {
+  const parts = ['call_1'];
+  expect(workNow(sessionWith([], null, two, { parts }))).toMatchObject({
+    finished: [{ task: 'sales', result: 'Sales are up.' }],
+  });
+  expect(workNow(sessionWith([item('batch_1')], null, two, { parts }))).not.toHaveProperty(
+    'finished',
+  );
 });

@@ -60,7 +60,7 @@ async function run(
   const notes = new NoteMarks('a secret');
   const result = await generateText({
     model: ruleModel({ environment }),
-    instructions: systemPrompt(snapshot, notes),
+    instructions: systemPrompt(snapshot, { asksUser: true, asksApproval: false }, notes),
     messages: openingMessages(snapshot, notes),
     tools: { ...config.tools, ask_user },
     stopWhen: isStepCount(config.maxSteps),
