@@ -9,8 +9,9 @@
 //       all. A subagent that the requester does not see is treated as nonexistent.
 //   SUBAGENT-REGISTRY-2. A record knows its ancestors as long as it exists: it does not need their records.
 //   RETENTION-1. A result is kept until it was delivered, whatever the time, and `stateRetentionMs` longer.
-//   RETENTION-2. At most the last `MAX_DELIVERED` delivered results are kept, and more than `MAX_UNDELIVERED`
-//       undelivered ones are refused: nothing grows without bound, and nothing is dropped unread.
+//   RETENTION-2. At most the last `MAX_DELIVERED` delivered results with `MAX_DELIVERED_CHARS` are kept, and new subagents
+//       are refused while `MAX_UNDELIVERED` results or `MAX_UNDELIVERED_CHARS` are undelivered: nothing grows without
+//       bound, and nothing is dropped unread.
 //   HEALTH-1. Only a subagent that prepares or runs can be hung: one that waits (for a slot, an answer, a
 //       child) is not silent, but waiting. Being hung is a mark beside the state; a sign of life clears it.
 //   TREE-SNAPSHOT-1. A snapshot holds every known subagent, in the order of their admission: a parent precedes
@@ -39,6 +40,9 @@ import type { ScopePorts } from './scope-ports.ts';
 
 export const MAX_DELIVERED = 1000;
 export const MAX_UNDELIVERED = 1000;
+/** In UTF-16 code units of JSON. All of it is a part of each snapshot, which has at most 256 MB. */
+export const MAX_DELIVERED_CHARS = 8_000_000;
+export const MAX_UNDELIVERED_CHARS = 32_000_000;
 
 /** The open request of a subagent to the agent that gave it the task. */
 export interface OpenRequest extends PendingInput {
@@ -144,6 +148,8 @@ export class SubagentRecord {
   isHung = false;
   outcome: Outcome | null = null;
   endedAt: number | null = null;
+  /** The length of its snapshot, once it has ended. */
+  keptChars: number | null = null;
   /** The model step during which it ended. */
   lastStep = 0;
   /** The part of its usage that is in the sum of its scope. */
@@ -197,6 +203,8 @@ export class SubagentRegistry {
   /** Ended and delivered subagents, in the order of the time since when they are both. */
   readonly #delivered = new Map<SubagentRecord, number>();
   readonly #undelivered = new Set<SubagentRecord>();
+  #deliveredChars = 0;
+  #undeliveredChars = 0;
   #liveCount = 0;
   #usage = NO_USAGE;
 
@@ -365,19 +373,22 @@ export class SubagentRegistry {
     if (record.deliveredAt !== null) return;
     record.deliveredAt = at;
     if (record.isLive) return;
-    this.#undelivered.delete(record);
+    if (this.#undelivered.delete(record)) this.#undeliveredChars -= charsOf(record);
     this.#retain(record, at);
   }
 
   /** Keeps the result of an ended subagent as long as it has to be kept. */
   keepResult(record: SubagentRecord, at: number): void {
-    if (record.deliveredAt === null) this.#undelivered.add(record);
-    else this.#retain(record, at);
+    if (record.deliveredAt !== null) return this.#retain(record, at);
+    if (!this.#undelivered.has(record)) this.#undeliveredChars += charsOf(record);
+    this.#undelivered.add(record);
   }
 
   /** True if so many results are unread that no subagent is admitted. */
   get isFull(): boolean {
-    return this.#undelivered.size >= MAX_UNDELIVERED;
+    return (
+      this.#undelivered.size >= MAX_UNDELIVERED || this.#undeliveredChars >= MAX_UNDELIVERED_CHARS
+    );
   }
 
   /** True while time alone can change something: a live subagent can become hung, or a result be forgotten. */
@@ -428,14 +439,20 @@ export class SubagentRegistry {
   }
 
   #retain(record: SubagentRecord, at: number): void {
+    if (!this.#delivered.has(record)) this.#deliveredChars += charsOf(record);
     this.#delivered.set(record, at);
-    const [oldest = record] = this.#delivered.keys();
-    if (this.#limits.stateRetentionMs === 0) this.#forget(record);
-    else if (this.#delivered.size > MAX_DELIVERED) this.#forget(oldest);
+    if (this.#limits.stateRetentionMs === 0) return this.#forget(record);
+    // The latest is kept, whatever its length: its reader may read it again.
+    for (const [oldest] of this.#delivered) {
+      const isRoom =
+        this.#delivered.size <= MAX_DELIVERED && this.#deliveredChars <= MAX_DELIVERED_CHARS;
+      if (isRoom || oldest === record) return;
+      this.#forget(oldest);
+    }
   }
 
   #forget(record: SubagentRecord): void {
-    this.#delivered.delete(record);
+    if (this.#delivered.delete(record)) this.#deliveredChars -= charsOf(record);
     const { id, parentId, admission, outcome, lastStep } = record;
     const { idempotencyKey } = admission;
     if (!this.#records.delete(id)) return;
@@ -562,6 +579,10 @@ function recordSnapshot(record: SubagentRecord): RecordSnapshot | null {
   }
   if (!outcome || endedAt === null) return null;
   return { id, bornAt, birth, rest: { outcome, endedAt, deliveredAt, step } };
+}
+
+function charsOf(record: SubagentRecord): number {
+  return (record.keptChars ??= JSON.stringify(recordSnapshot(record)).length);
 }
 
 function askedBy({ request }: SubagentRecord): RequestSnapshot | null {

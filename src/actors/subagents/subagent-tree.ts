@@ -57,12 +57,13 @@ import type { ScopePorts } from './scope-ports.ts';
 import { argument } from './service-arguments.ts';
 import { SubagentHost, type Bounds, type SubagentTreeOptions } from './subagent-host.ts';
 import {
-  MAX_UNDELIVERED,
   reportOf,
   SubagentRecord,
   viewOf,
   type Admission,
   type SubagentTreeSnapshot,
+  MAX_UNDELIVERED,
+  MAX_UNDELIVERED_CHARS,
 } from './subagent-registry.ts';
 import type { Waits } from './waits.ts';
 
@@ -216,7 +217,10 @@ export class SubagentTree implements SubagentService {
     );
     if (refused) return { status: 'rejected', error: refused.error };
     if (registry.isFull)
-      return rejected('SESSION_LIMIT', `${MAX_UNDELIVERED} results wait to be looked at`);
+      return rejected(
+        'SESSION_LIMIT',
+        `${MAX_UNDELIVERED} results, or ${MAX_UNDELIVERED_CHARS} characters of results, wait to be looked at`,
+      );
     const id = this.#idFor(request, works.host.environment.ids);
     const full = supervisor.admit(scope, id);
     if (full) return rejected(full.code, full.message);

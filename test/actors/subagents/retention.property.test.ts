@@ -2,6 +2,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
   MAX_DELIVERED,
+  MAX_DELIVERED_CHARS,
+  MAX_UNDELIVERED_CHARS,
   SubagentRegistry,
   SubagentRecord,
   type Admission,
@@ -91,6 +93,28 @@ test('RETENTION-2: of those delivered the last are kept; 0 keeps none', () => {
   forgetful.ended(last, { status: 'completed', usage: { totalTokens: 0 } } as never, 0);
   forgetful.keepResult(last, 0);
   expect(forgetful.get('last')).toBeUndefined();
+});
+
+test('RETENTION-2: long results are counted by their length', () => {
+  const registry = registryAt(() => 0, RETENTION_MS);
+  const long = 'x'.repeat(200_000);
+  const most = MAX_UNDELIVERED_CHARS / long.length;
+  const ended = Array.from({ length: most }, (_, number) => record(`s${number}`));
+  for (const one of ended) {
+    expect(registry.isFull).toBe(false);
+    registry.add(one);
+    const outcome = { status: 'completed', output: long, usage: { totalTokens: 0 } };
+    registry.ended(one, outcome as never, 0);
+    registry.keepResult(one, 0);
+  }
+  expect(registry.all).toHaveLength(most);
+  expect(registry.isFull).toBe(true);
+  for (const one of ended) registry.markDelivered(one, 0);
+  expect(registry.isFull).toBe(false);
+  const { length } = JSON.stringify(registry.toSnapshot());
+  expect(length).toBeGreaterThan(MAX_DELIVERED_CHARS / 2);
+  expect(length).toBeLessThan(MAX_DELIVERED_CHARS * 1.1);
+  expect(registry.get(ended.at(-1)?.id ?? '')).toBeDefined();
 });
 
 test('TREE-SNAPSHOT-2: the usage of a child that is forgotten after its parent counts for the agent above both', () => {
