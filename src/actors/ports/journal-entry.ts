@@ -92,8 +92,7 @@ export function checkEntry(entry: JournalEntry): void {
       entry,
       `\`definitionVersion\` to be a whole number, got ${String(definitionVersion)}`,
     );
-  if (typeof at !== 'number' || Number.isNaN(at))
-    throw invalid(entry, `\`at\` to be a time, got ${String(at)}`);
+  if (!Number.isFinite(at)) throw invalid(entry, `\`at\` to be a time, got ${String(at)}`);
   if (!eventSchema.safeParse(event).success)
     throw invalid(entry, 'its event to be an object with a `type`');
 }

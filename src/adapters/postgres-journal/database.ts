@@ -319,8 +319,12 @@ export function isAboutData(error: unknown): boolean {
   return ['22', '23', '54'].includes(stateOf(error).slice(0, 2));
 }
 
-/** Empty if the server sent no state. */
+/** Empty if the server sent no state. Codes of the operating system look like one (`EPIPE`), but have no severity. */
 function stateOf(error: unknown): string {
-  const code = (error as { readonly code?: unknown } | null)?.code;
-  return typeof code === 'string' && STATE.test(code) ? code : '';
+  const { code, severity } = (error ?? {}) as {
+    readonly code?: unknown;
+    readonly severity?: unknown;
+  };
+  const isOfServer = typeof severity === 'string';
+  return isOfServer && typeof code === 'string' && STATE.test(code) ? code : '';
 }

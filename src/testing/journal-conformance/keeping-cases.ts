@@ -162,6 +162,7 @@ export const keepingScenes: readonly JournalScene[] = [
         'a number below 1': bad({ seq: 0 }),
         'a number beyond all limits': bad({ seq: 2 ** 40 }),
         'no time': bad({ at: Number.NaN }),
+        'an endless time': bad({ at: Infinity }),
         'an actor with the character 0': bad({ actor: 'call:a\0b' }),
         'a unit with half a character': bad({ unit: 'sub_\uD800' }),
         'a unit whose name is too long': bad({ unit: 'x'.repeat(100_000) }),

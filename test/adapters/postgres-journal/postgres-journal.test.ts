@@ -3,7 +3,7 @@ import { Client } from 'pg';
 import { describe, expect, test } from 'vitest';
 import { forgetSession, type JournalEntry, type WakeTime } from '../../../src/entries/journal.ts';
 import { inOrder } from '../../../src/actors/ports/wake-times.ts';
-import { openPool } from '../../../src/adapters/postgres-journal/database.ts';
+import { explained, openPool } from '../../../src/adapters/postgres-journal/database.ts';
 import { postgresJournal } from '../../../src/adapters/postgres-journal/index.ts';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
@@ -39,6 +39,24 @@ async function untilWaiting(schema: string, count: number): Promise<void> {
   const waiting = `select 1 from pg_stat_activity where application_name = $1 and wait_event_type = 'Lock'`;
   while ((await ask(waiting, [schema])).length < count);
 }
+
+describe('errors', () => {
+  test.each(['EPIPE', 'EPERM', 'ECONNRESET'])(
+    'take %s of the socket for a server that is not reached',
+    (code) => {
+      const error = Object.assign(new Error(`write ${code}`), { code, syscall: 'write' });
+      expect(explained(error, 'pg')).toMatchObject({
+        code: 'JOURNAL_UNREACHABLE',
+        retryable: true,
+      });
+    },
+  );
+
+  test('take a state of the server for a failure of the server', () => {
+    const error = Object.assign(new Error('lost a page'), { code: 'XX001', severity: 'ERROR' });
+    expect(explained(error, 'pg')).toMatchObject({ code: 'JOURNAL_IO', retryable: true });
+  });
+});
 
 describe('appends', () => {
   test('APPEND-QUEUE-1 APPEND-QUEUE-2: those of one turn of the event loop are one statement, in their order', async () => {
