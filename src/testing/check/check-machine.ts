@@ -29,7 +29,8 @@ const machineSchema = z.strictObject({
  * ```
  *
  * @throws {ViolationError} at the first violation, with the shortest trace to it; see `onViolation`.
- * @throws {CapacityError} STATE_LIMIT: there are more states than `limit`.
+ * @throws {CapacityError} STATE_LIMIT: there are more states than `limit`, and no violation was collected; else the report
+ * has both.
  * @throws {ConfigurationError} the check itself is wrong.
  */
 export function checkMachine<M extends AnyStateMachine, G = undefined>(

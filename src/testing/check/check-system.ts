@@ -4,7 +4,7 @@
 import type { AnyStateMachine } from 'xstate';
 import { z } from 'zod';
 import { aFunction, check as isValid, type ChecksOf } from '../../values/checks.ts';
-import { ConfigurationError } from '../../values/errors.ts';
+import { CapacityError, ConfigurationError } from '../../values/errors.ts';
 import { Checks } from './checks.ts';
 import { explore, Graph } from './explore.ts';
 import { show } from './plain-data.ts';
@@ -81,7 +81,8 @@ const defaultLimit = 100_000;
  * started, their completions are events that `external` offers.
  *
  * @throws {ViolationError} at the first violation, with the shortest trace to it; see `onViolation`.
- * @throws {CapacityError} STATE_LIMIT, NEVER_SETTLES: the space is larger than `limit`, or endless.
+ * @throws {CapacityError} STATE_LIMIT, NEVER_SETTLES: the space is larger than `limit`, or endless, and no violation was
+ * collected; else the report has both.
  * @throws {ConfigurationError} the check itself is wrong: a state that is not plain data, a route to an
  * unknown actor, a property that answers neither yes nor no.
  */
@@ -96,9 +97,16 @@ export function checkSystem<M extends Machines, G = undefined>(
   const model = new SystemModel(system);
   const graph = new Graph();
   const checks = new Checks(system, model, graph, name);
-  explore(model, graph, checks, { limit, name });
-  if (graph.worlds.length > 0) checks.finish();
-  return new CheckReport<M, G>(name, system, model, graph, checks);
+  let reached: CapacityError | null = null;
+  try {
+    explore(model, graph, checks, { limit, name });
+  } catch (error) {
+    // What was found so far is returned with it.
+    if (!(error instanceof CapacityError) || checks.violations.length === 0) throw error;
+    reached = error;
+  }
+  if (graph.worlds.length > 0 && reached === null) checks.finish();
+  return new CheckReport<M, G>(name, system, model, graph, checks, reached);
 }
 
 function validate(system: AnySystem): void {

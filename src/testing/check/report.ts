@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { check } from '../../values/checks.ts';
+import type { CapacityError } from '../../values/errors.ts';
 import { number, type Edge, type Graph } from './explore.ts';
 import { retrace, type Trace } from './trace.ts';
 import type { AnySystem, SystemModel } from './system-model.ts';
@@ -34,11 +35,20 @@ export class CheckReport<M extends Machines = Machines, G = unknown> {
   readonly untaken: readonly Untaken[];
   /** The first violation of each property; empty unless `onViolation: 'collect'`. */
   readonly violations: readonly Violation[];
+  /** The limit that ended the check before it had looked at every state; null: it has looked at all. */
+  readonly limitReached: CapacityError | null;
   /** The checked system, for `replay`. @internal */
   readonly checked: { readonly system: AnySystem; readonly model: SystemModel };
   readonly #graph: Graph;
 
-  constructor(name: string, system: AnySystem, model: SystemModel, graph: Graph, checks: Checks) {
+  constructor(
+    name: string,
+    system: AnySystem,
+    model: SystemModel,
+    graph: Graph,
+    checks: Checks,
+    limitReached: CapacityError | null,
+  ) {
     this.name = name;
     this.states = graph.worlds.length;
     this.transitions = graph.edges.length;
@@ -53,6 +63,7 @@ export class CheckReport<M extends Machines = Machines, G = unknown> {
     this.untaken = checks.untaken;
     this.violations = checks.violations;
     this.ok = checks.violations.length === 0;
+    this.limitReached = limitReached;
     this.checked = { system, model };
     this.#graph = graph;
   }
@@ -104,6 +115,7 @@ export class CheckReport<M extends Machines = Machines, G = unknown> {
     for (const { actor, event, outcome, count } of this.untaken) {
       lines.push(`  not taken: ${actor} ← ${event} (${outcome}), ${number(count)} times`);
     }
+    if (this.limitReached) lines.push(`  not all states: ${this.limitReached.message}`);
     for (const violation of this.violations) lines.push(`✗ ${violation.toString()}`);
     return lines.join('\n');
   }

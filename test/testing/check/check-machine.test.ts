@@ -371,6 +371,18 @@ describe('exploration', () => {
     expect(checkMachine(job, { events: jobEvents, limit: 11 }).states).toBe(11);
     expect(() => checkMachine(job, { events: jobEvents, limit: 10 })).toThrow('at most 10 states');
   });
+
+  test('returns the collected violations with the limit that it reached', () => {
+    const report = checkMachine(job, {
+      events: jobEvents,
+      limit: 10,
+      onViolation: 'collect',
+      invariants: { 'one try': ({ context }) => context.tries < 2 },
+    });
+    expect(report.violations).toMatchObject([{ kind: 'invariant', property: 'one try' }]);
+    expect(report.limitReached).toMatchObject({ code: 'STATE_LIMIT' });
+    expect(report.toString()).toContain('not all states: Expected at most 10 states');
+  });
 });
 
 describe('findings', () => {
