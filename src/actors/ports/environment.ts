@@ -6,6 +6,16 @@
 export interface Clock {
   /** Milliseconds since 1970-01-01T00:00Z. Never goes back within one process. */
   now(): number;
+  /**
+   * The same by the wall clock, which may go back when it is corrected. For times that others have set: of a signature, of
+   * the end of a connection, of entries of other processes. @defaultValue now()
+   */
+  wall?(): number;
+}
+
+/** Reads the time that is compared with times of others: a clock that was once wrong is right again. */
+export function wallTime(clock: Clock): number {
+  return clock.wall?.() ?? clock.now();
 }
 
 /** Runs tasks later. */

@@ -9,7 +9,7 @@
 import { z } from 'zod';
 import { aFunction, anObject, check, scopeName, type ChecksOf } from '../../values/checks.ts';
 import { ConfigurationError, isError } from '../../values/errors.ts';
-import type { Clock } from '../ports/environment.ts';
+import { wallTime, type Clock } from '../ports/environment.ts';
 import type { Jobs } from '../ports/jobs.ts';
 import type { Journal, ScopeSummary } from '../ports/journal.ts';
 import type { MemoryStore } from '../ports/memory-store.ts';
@@ -151,7 +151,7 @@ export async function applyRetention(
       'INVALID_ARGUMENT',
       'applyRetention(stores, policy): expected `stores.journal` to have `scopes`',
     );
-  const oldest = clock.now() - maxAgeMs;
+  const oldest = wallTime(clock) - maxAgeMs;
   const forgotten: string[] = [];
   for (const [at, session] of sessions.toSorted((a, b) => b.lastAt - a.lastAt).entries()) {
     const isKept = at < maxSessions && session.lastAt >= oldest;

@@ -23,6 +23,7 @@ export function workersEnvironment(): Environment {
     clock: {
       // In deployed Workers the clock stands still while code runs; it goes on with I/O.
       now: () => (latest = Math.max(latest, Date.now())),
+      wall: () => Date.now(),
     },
     scheduler: {
       schedule(task, delayMs, { isBackground = false } = {}) {

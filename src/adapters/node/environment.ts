@@ -75,6 +75,7 @@ export function nodeEnvironment(): Environment {
         lastTicks = ticks;
         return Math.floor(latest);
       },
+      wall: () => Date.now(),
     },
     scheduler: {
       schedule(task, delayMs, { isBackground = false } = {}) {

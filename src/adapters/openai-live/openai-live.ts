@@ -8,6 +8,7 @@
 import { createHash } from 'node:crypto';
 import { Subject, type Observable } from 'rxjs';
 import { z } from 'zod';
+import { wallTime } from '../../actors/ports/environment.ts';
 import { unmarkedNotes, type NoteWriter } from '../../actors/notes/note-marks.ts';
 import { type AudioFrame, frameDurationMs } from '../../voice/audio/audio-frame.ts';
 import { createBoundedBuffer } from '../../voice/audio/bounded-buffer.ts';
@@ -287,7 +288,7 @@ class LiveWire implements Wire {
   #watchExpiry(expiresAt: number): void {
     const { clock, scheduler } = this.#connection.environment;
     const { expiryNoticeMs } = this.#options.settings;
-    const delayMs = expiresAt - expiryNoticeMs - clock.now();
+    const delayMs = expiresAt - expiryNoticeMs - wallTime(clock);
     // An earlier time means that the clocks of client and server differ.
     if (delayMs <= 0) return;
     this.#cancelExpiry = scheduler.schedule(

@@ -4,7 +4,7 @@
 // EXPIRY-1. The end is announced once per connection, `NOTICE_MS` before it or as soon as it is known.
 // EXPIRY-2. An implausible time (because clocks differ) is ignored: the session then counts by itself.
 
-import type { Environment } from '../../actors/ports/environment.ts';
+import { wallTime, type Environment } from '../../actors/ports/environment.ts';
 import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 import { encodePcm16Base64 } from '../../voice/audio/pcm16.ts';
 import type {
@@ -188,10 +188,10 @@ export class Expiry {
     if (this.#cancel || typeof expiresAt !== 'number') return;
     const { clock, scheduler } = this.#environment;
     const endsAt = expiresAt * 1000;
-    const leftMs = endsAt - clock.now();
+    const leftMs = endsAt - wallTime(clock);
     if (!(leftMs > 0) || leftMs > LONGEST_MS) return;
     this.#cancel = scheduler.schedule(
-      () => this.#expiring(Math.max(0, endsAt - clock.now())),
+      () => this.#expiring(Math.max(0, endsAt - wallTime(clock))),
       leftMs - NOTICE_MS,
     );
   }

@@ -19,7 +19,7 @@
 //   WEBHOOK-SOURCE-5. When it is stopped, requests under way are answered with 503, and the port is free.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Environment } from '../../actors/ports/environment.ts';
+import { wallTime, type Environment } from '../../actors/ports/environment.ts';
 import type {
   EmitEvent,
   EventSourceConfig,
@@ -220,7 +220,7 @@ class Webhook implements WebhookSource {
 
   #checkTime({ environment }: Attempt, { timestamp }: Claim): Answer | null {
     if (timestamp === null) return null;
-    const apartMs = Math.abs(environment.clock.now() - Number(timestamp) * 1000);
+    const apartMs = Math.abs(wallTime(environment.clock) - Number(timestamp) * 1000);
     return apartMs > this.#options.toleranceMs
       ? unauthorized('it was sent too long ago, or in the future')
       : null;

@@ -107,6 +107,14 @@ test.each([
   expect(left?.map(({ scope }) => scope)).toHaveLength(4 - expected.length);
 });
 
+test('judges the age of a session by the wall clock, although the clock of the actors does not go back', async () => {
+  const { clock } = simulatedEnvironment();
+  const journal = journalOf({ today: 0, old: 40 }, clock.now());
+  const glitched = { now: () => clock.now() + 40 * DAY_MS, wall: () => clock.now() };
+  const stores = { journal, clock: glitched };
+  expect(await applyRetention(stores, { maxAgeMs: 30 * DAY_MS })).toEqual(['old']);
+});
+
 test('FORGETTING-2: a session that another process has is left for the next time', async () => {
   const { clock } = simulatedEnvironment();
   const store = journalOf({ busy: 40, old: 40 }, clock.now());

@@ -152,6 +152,14 @@ describe('ENVIRONMENT-2: the clock', () => {
     expect(clock.now()).toBe(11 * hour);
   });
 
+  test('tells the time of the wall beside it, which goes back when it is corrected', () => {
+    const { wall, clock } = set();
+    wall.mockReturnValue(970 * hour);
+    expect(clock.now()).toBe(970 * hour);
+    wall.mockReturnValue(11 * hour);
+    expect([clock.now(), clock.wall?.()]).toEqual([970 * hour, 11 * hour]);
+  });
+
   test('goes back for no clock of the host', () => {
     const { wall, monotonic, clock } = set();
     clock.now();

@@ -212,6 +212,14 @@ describe('WEBHOOK-SOURCE-2: a message is taken once', () => {
     expect((await hook.sendSigned({}, { at: now - 59 })).status).toBe(202);
   });
 
+  test('judges a time by the wall clock, although the clock of the actors does not go back', async () => {
+    await start({ toleranceMs: 60_000 });
+    const now = hook.seconds();
+    Object.assign(hook.environment.clock, { wall: () => now * 1000 });
+    await hook.environment.advance(3_600_000);
+    expect((await hook.sendSigned({}, { at: now })).status).toBe(202);
+  });
+
   test('a repeated request is answered so that its sender stops, and not accepted', async () => {
     await start();
     await hook.sendSigned({ n: 1 });
