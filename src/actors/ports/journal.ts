@@ -49,6 +49,17 @@ export function standsForAll({ scope, unit, event }: JournalEntry): boolean {
   return unit === scope && SNAPSHOT_TYPES.has(event.type);
 }
 
+/**
+ * Returns whether nothing before the entry is needed: it is a snapshot, or a closed session with this id begins anew with
+ * it.
+ */
+export function canStandFirst(entry: JournalEntry): boolean {
+  const { scope, unit, seq, actor, event } = entry;
+  const beginsAnew =
+    unit === scope && seq > 1 && actor === 'opening' && event.type === 'session.opened';
+  return beginsAnew || standsForAll(entry);
+}
+
 /** A summary of the entries that are kept of one scope. */
 export interface ScopeSummary {
   readonly scope: string;

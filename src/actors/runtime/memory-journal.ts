@@ -6,7 +6,8 @@
 //       scope without kept entries.
 //   MEMORY-JOURNAL-2. A scope is read completely or not at all: from its first entry, or from the one that it
 //       was trimmed to.
-//   MEMORY-JOURNAL-3. A scope that loses its beginning is trimmed to its first kept snapshot, if there is one.
+//   MEMORY-JOURNAL-3. A scope that loses its beginning is trimmed to its first kept snapshot, or to the opening of a
+//       session after a closed one, if there is one.
 
 import { z } from 'zod';
 import { check, type ChecksOf } from '../../values/checks.ts';
@@ -14,7 +15,7 @@ import { checkEntry } from '../ports/journal-entry.ts';
 import { JournalError, journalConflict } from '../ports/journal-error.ts';
 import {
   isAskedFor,
-  standsForAll,
+  canStandFirst,
   type Journal,
   type JournalEntry,
   type JournalPosition,
@@ -26,8 +27,8 @@ import { memoryWakeTimes, type WakeTimes } from '../ports/wake-times.ts';
 export interface MemoryJournalOptions {
   /**
    * The number of latest entries that are kept, over all scopes. A scope that lost entries begins at its first kept
-   * snapshot; without one it cannot be recovered until it is trimmed. `Infinity` keeps all, and grows until scopes are
-   * trimmed or forgotten.
+   * snapshot, or at the first kept session after a closed one; without one it cannot be recovered until it is trimmed.
+   * `Infinity` keeps all, and grows until scopes are trimmed or forgotten.
    * @defaultValue 1000
    */
   readonly keep?: number;
@@ -83,7 +84,7 @@ export function memoryJournal(options: MemoryJournalOptions = {}): MemoryJournal
     const { scope, unit, seq } = entry;
     let of = known.get(scope);
     if (!of) {
-      const beginning = standsForAll(entry) ? 'trimmed' : 'there';
+      const beginning = canStandFirst(entry) ? 'trimmed' : 'there';
       known.set(scope, (of = { beginning, units: new Map() }));
     }
     const latest = of.units.get(unit) ?? 0;
@@ -104,7 +105,7 @@ export function memoryJournal(options: MemoryJournalOptions = {}): MemoryJournal
     for (const [scope, of] of known)
       of.beginning = lost.has(scope) ? 'cut' : (before.get(scope)?.beginning ?? 'cut');
     // MEMORY-JOURNAL-3
-    const snapshots = entries.filter((entry) => lost.has(entry.scope) && standsForAll(entry));
+    const snapshots = entries.filter((entry) => lost.has(entry.scope) && canStandFirst(entry));
     for (const entry of snapshots) if (lost.delete(entry.scope)) journal.trim(entry);
   };
 
@@ -116,7 +117,7 @@ export function memoryJournal(options: MemoryJournalOptions = {}): MemoryJournal
         return;
       }
       entries.push(entry);
-      if (standsForAll(entry) && known.get(entry.scope)?.beginning === 'cut') journal.trim(entry);
+      if (canStandFirst(entry) && known.get(entry.scope)?.beginning === 'cut') journal.trim(entry);
       // Cuts the oldest half, so that the average cost of an append does not depend on `keep`.
       if (entries.length > 2 * keep) cut();
     },

@@ -171,6 +171,9 @@ export function historyOf(
   const folded = entries.length - from;
   const units = byUnit(entries.slice(from));
   const earlier = byUnit(entries.slice(0, from));
+  // The entries of a closed session before it are not kept: its numbers go on.
+  const [first] = entries;
+  const isTrimmed = begins === 0 && first !== undefined && isOpening(first) && first.seq > 1;
   const awake = timeAwake(
     entries.slice(begins),
     ({ unit, event }) => unit === id && CONTINUES.has(event.type),
@@ -188,7 +191,10 @@ export function historyOf(
     units,
     unitIds: new Set([...earlier.keys(), ...units.keys()]),
     of: (unit) => units.get(unit) ?? [],
-    before: (unit) => earlier.get(unit)?.at(-1)?.seq ?? 0,
+    before: (unit) => {
+      const next = isTrimmed ? units.get(unit)?.[0]?.seq : undefined;
+      return earlier.get(unit)?.at(-1)?.seq ?? (next ?? 1) - 1;
+    },
   };
 }
 

@@ -86,6 +86,35 @@ describe('start', () => {
   });
 });
 
+describe('an id that is used for many sessions, one after another', () => {
+  test('is started anew, and recovered, although the journal has dropped the first of them', async () => {
+    const environment = simulatedEnvironment();
+    const journal = memoryJournal({ keep: 60 });
+    const open = async () => {
+      const runtime = createRuntime({ environment, journal });
+      const talk = textTalk({ environment, runtime, sessionId: 'ses' });
+      await talk.start();
+      return talk;
+    };
+    for (let life = 0; life < 30; life += 1) {
+      const talk = await open();
+      for (const word of ['one', 'two']) await talk.type(word);
+      await talk.close();
+    }
+    const last = await open();
+    await last.type('three');
+    await last.session.suspend();
+    const again = await open();
+    await again.type('four');
+    const said = again
+      .state()
+      .transcript.flatMap(({ role, text }) => (role === 'user' ? [text] : []));
+    expect(said).toEqual(['three', 'four']);
+    expect(again.errors).toEqual([]);
+    await again.close();
+  });
+});
+
 describe('SESSION-LIFE-5: start', () => {
   test('after close rejects, also while it is being closed', async () => {
     const talk = textTalk();
