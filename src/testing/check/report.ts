@@ -70,12 +70,12 @@ export class CheckReport<M extends Machines = Machines, G = unknown> {
 
   /** Every state that can be reached, nearest to the start first. */
   *worlds(): IterableIterator<World<M, G>> {
-    for (const world of this.#graph.worlds) yield world as unknown as World<M, G>;
+    yield* this.#graph.worlds as unknown as readonly World<M, G>[];
   }
 
   /** Returns a shortest trace to a state like this, if there is one. */
   traceTo(wanted: (world: World<M, G>) => boolean): Trace | undefined {
-    const index = this.#graph.worlds.findIndex((world) => wanted(world as unknown as World<M, G>));
+    const index = [...this.worlds()].findIndex((world) => wanted(world));
     return index < 0 ? undefined : retrace(this.checked.model, this.#graph.pathTo(index));
   }
 
