@@ -15,7 +15,8 @@
 //       `settleTimeoutMs`). Late words of one utterance do not end another one.
 //   LISTEN-1. The session ends an utterance that lasts longer than `maxUtteranceMs`, with the pieces that a
 //       transport has cut off in front of it, or whose microphone stops sending: the transport transcribes the sound
-//       so far if it can; otherwise the words known so far count as all of them. The floor is free then.
+//       so far if it can; otherwise the words known so far count as all of them. The floor is free then. A client
+//       that is back within `AWAY_GAP_MS` goes on with its sentence.
 //   LISTEN-2. Sound that directly follows an overlong utterance (a television) is background, as is speech
 //       reported without any sound: it neither takes the floor nor interrupts, until `QUIET_MS` of quiet have
 //       passed. Its words are handled like any others.
@@ -61,6 +62,8 @@ export const END_LAG_MS = 600;
 const MAX_PLAYED = 10;
 /** An open microphone that has sent nothing for this long counts as off. */
 const MICROPHONE_GAP_MS = 2000;
+/** One whose client has left, for this long: a client that comes back sends what was said meanwhile. */
+const AWAY_GAP_MS = 5000;
 /**
  * A transport with the same limit counts from the first sound, and ends an overlong utterance a little earlier: from this
  * fraction of the limit on, what follows it is background as well (LISTEN-2).
@@ -122,6 +125,8 @@ export class Listening {
   #sentMs = 0;
   /** When the microphone last sent sound; null if never. */
   #soundAt: number | null = null;
+  /** The client has left since. */
+  #isAway = false;
   /** LISTEN-2: when the background was last heard; null if there is none. */
   #noiseAt: number | null = null;
 
@@ -159,8 +164,9 @@ export class Listening {
 
   /** Records sound of the microphone. `isSent`: it went to the transport instead of being kept. */
   sound(frame: AudioFrame, isSent: boolean): void {
-    const isFirst = this.#soundAt === null;
+    const isFirst = this.#soundAt === null || this.#isAway;
     this.#soundAt = this.#now;
+    if (this.#isAway) this.#goesOn();
     if (isFirst) this.watchLimits();
     if (isSent) this.#sentMs += frameDurationMs(frame);
     this.#bargeIn.sound(frame);
@@ -210,11 +216,23 @@ export class Listening {
     this.#core.projection.emit({ type: 'utterance.routed', utteranceId, to, reason });
   }
 
-  /** Handles the loss of the client: the words so far count as all of them. */
+  /** Handles the loss of the client: unless it is back soon, the words so far count as all of them. */
   clientLeft(): void {
-    this.#soundAt = null;
-    this.#end();
+    this.#isAway = true;
+    this.#soundAt ??= this.#now;
+    if (this.#underWay) this.#core.receive('session', { type: 'utterance.ended' });
     this.#chart.send({ type: 'client.left' });
+    this.#core.receive('session', { type: 'utterance.settled' });
+    this.watchLimits();
+  }
+
+  /** Handles sound of a client that is back: the utterance that it has left has the floor again. */
+  #goesOn(): void {
+    this.#isAway = false;
+    const { id } = this.#underWay ?? {};
+    if (id === undefined || this.#floorless.has(id)) return;
+    this.#chart.send({ type: 'user.began', utteranceId: id });
+    this.#core.receive('session', { type: 'utterance.started' });
   }
 
   /** Handles a new connection: utterances on the previous one are no longer waited for. */
@@ -310,8 +328,7 @@ export class Listening {
     if (!this.#underWay) return;
     const { since } = this.#underWay;
     const tooLongAt = since + this.#options.maxUtteranceMs;
-    const offAt =
-      this.#soundAt === null ? Infinity : Math.max(this.#soundAt, since) + MICROPHONE_GAP_MS;
+    const offAt = this.#soundAt === null ? Infinity : Math.max(this.#soundAt, since) + this.#gapMs;
     this.#limit.watch(Math.max(0, Math.min(tooLongAt, offAt) - this.#now));
   }
 
@@ -320,11 +337,15 @@ export class Listening {
     const { since } = this.#underWay;
     const soundAt = this.#soundAt ?? this.#now;
     const isTooLong = this.#now - since >= this.#options.maxUtteranceMs;
-    const isOff = this.#now - Math.max(soundAt, since) >= MICROPHONE_GAP_MS;
+    const isOff = this.#now - Math.max(soundAt, since) >= this.#gapMs;
     // Speech reported without any sound of the microphone is not the user's either.
     if (isTooLong || (isOff && soundAt < since)) this.#noiseAt = this.#now;
     if (isTooLong || isOff) this.#end();
     else this.watchLimits();
+  }
+
+  get #gapMs(): number {
+    return this.#isAway ? AWAY_GAP_MS : MICROPHONE_GAP_MS;
   }
 
   unwatchLimits(): void {

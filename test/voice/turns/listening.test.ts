@@ -119,14 +119,34 @@ test('LISTEN-1: a microphone that is off ends what was being said', async () => 
   expect(state().floor).not.toBe('user');
 });
 
-test('LISTEN-1: a client that leaves ends what was being said', async () => {
-  const { model, hums, environment, said, leave } = await talkWith({ endsUtterances: true });
+test('LISTEN-1: a client that leaves, and is not back within 5 s, ends what was being said', async () => {
+  const { model, hums, environment, said, leave, state } = await talkWith({ endsUtterances: true });
   model().speechStarted('u1');
   await hums(1000);
   leave();
-  await environment.settle();
+  await environment.advance(4800);
+  expect(said()).toEqual([]);
+  await environment.advance(300);
   expect(model().of('utterance.end')).toHaveLength(1);
   expect(said()).toEqual(['so far']);
+  expect(state().floor).not.toBe('user');
+});
+
+test('LISTEN-1: hears a sentence whole whose client was away for 1.5 s', async () => {
+  const { model, hums, environment, said, leave, session, state } = await talkWith({
+    endsUtterances: true,
+  });
+  model().speechStarted('u1');
+  await hums(1000);
+  leave();
+  await environment.advance(1500);
+  session.attach();
+  await hums(3000);
+  expect(state().floor).toBe('user');
+  expect(model().of('utterance.end')).toEqual([]);
+  model().speechEnded('u1', 'Can you check me a report?');
+  await environment.settle();
+  expect(said()).toEqual(['Can you check me a report?']);
 });
 
 describe('LISTEN-2: a television', () => {
