@@ -507,7 +507,7 @@ export class TextLead implements LeadDriver {
     // A telling has read words that were written down late, or an earlier process did not ask for them.
     const wroteLast = !offer && endsWithAssistant(core);
     if (wroteLast) this.addNote(READ_WORDS_NOTE);
-    const maySayNothing = offer ? telling?.said != null : wroteLast || hasReplied(core);
+    const maySayNothing = offer ? Boolean(telling?.said) : wroteLast || hasReplied(core);
     const readTo = core.records.conversation.items.at(-1)?.id ?? null;
     const itemId = ids.next('item');
     let text = '';
