@@ -92,8 +92,8 @@ function saysOnly(message: Message, blank: '' | ' '): boolean {
 /** Returns the first assistant message with calls that the next `within` messages do not answer. */
 export function unanswered(prompt: RuledCall['prompt'], within = 1) {
   for (const [index, message] of prompt.entries()) {
-    const answered = prompt.slice(index + 1, index + 1 + within).flatMap(resultIdsIn);
-    const open = callsIn(message).filter(({ toolCallId }) => !answered.includes(toolCallId));
+    const answered = new Set(prompt.slice(index + 1, index + 1 + within).flatMap(resultIdsIn));
+    const open = callsIn(message).filter(({ toolCallId }) => !answered.has(toolCallId));
     if (open.length > 0)
       return {
         at: placeOf(prompt, index),
@@ -107,8 +107,8 @@ export function unanswered(prompt: RuledCall['prompt'], within = 1) {
 export function orphanResult(prompt: RuledCall['prompt'], within = 1) {
   for (const [index, message] of prompt.entries()) {
     const before = prompt.slice(Math.max(0, index - within), index);
-    const called = before.flatMap(callsIn).map(({ toolCallId }) => toolCallId);
-    const id = resultIdsIn(message).find((one) => !called.includes(one));
+    const called = new Set(before.flatMap(callsIn).map(({ toolCallId }) => toolCallId));
+    const id = resultIdsIn(message).find((one) => !called.has(one));
     if (id !== undefined) return { at: placeOf(prompt, index), id };
   }
   return null;
