@@ -7,6 +7,7 @@
 // Invariants
 //   MODEL-SERVER-1. `settle` resolves when nothing is on the wire: every exchange has ended, for the client
 //       and for the server, or waits for a mind that thinks.
+//   MODEL-SERVER-2. A strict server applies the rules of the API to the request that the package wrote.
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -14,7 +15,9 @@ import { LLMock, type ChatCompletionRequest, type FixtureResponse } from '@copil
 import type { LanguageModel } from 'ai';
 import type { ScriptedLanguageModel } from '../../src/testing/doubles/scripted-model.ts';
 import type { SimulatedEnvironment } from '../../src/testing/doubles/simulated-environment.ts';
+import { providerRefusals, refusalBody, type ProviderRefusal } from '../../src/testing/index.ts';
 import { answerOf } from './model-answers.ts';
+import { readRequest } from './wire-requests.ts';
 import type { Provider } from './providers.ts';
 
 /** One request, and what became of it. */
@@ -39,28 +42,52 @@ const SLICE_MS = 500;
 
 const REFUSED = 'this cannot be asked for';
 
+interface Reasoning {
+  readonly type: 'reasoning';
+  readonly text: string;
+}
+
 type When = (asked: ChatCompletionRequest) => boolean;
 const never: When = () => false;
 /** Past the beginning of an answer, and before the end of a long one, on every wire. */
 const LINES_BEFORE_END = 24;
+const FRAMES_BEFORE_END = 4;
 
-export async function modelServer(provider: Provider) {
+/** `isStrict`: it refuses what the API of this provider refuses (MODEL-SERVER-2). */
+export async function modelServer(provider: Provider, isStrict = false) {
   const { mend = (line) => line } = provider;
   const aimock = new LLMock({ port: 0, host: '127.0.0.1', strict: true, logLevel: 'silent' });
   const exchanges: Tracked[] = [];
+  const refusals: ProviderRefusal[] = [];
+  const earlier = new Map<string, Reasoning[]>();
   let mind: ScriptedLanguageModel | null = null;
   let breaksOff: When = never;
   let endsEarly: When = never;
   let refuses = (_body: string): boolean => false;
 
   const of = (number: unknown): Tracked => exchanges[Number(number)] as Tracked;
+  /** What it answered with a call must come back with it. */
+  const remember = (answer: FixtureResponse): void => {
+    if (!('toolCalls' in answer) || !('reasoning' in answer) || provider.reasons === false) return;
+    // This package gives the id of the reasoning back, which the API keeps.
+    const text = provider.api === 'openai-responses' ? '' : (answer.reasoning ?? '');
+    for (const { id } of answer.toolCalls ?? [])
+      if (id) earlier.set(id, [{ type: 'reasoning', text }]);
+  };
+  const refusalOf = (body: string): ProviderRefusal | undefined => {
+    const { api } = provider;
+    if (!isStrict || !api || body === '') return undefined;
+    return providerRefusals(readRequest(api, body), [api], earlier)[0];
+  };
   const respond = async (asked: ChatCompletionRequest): Promise<FixtureResponse> => {
     const exchange = of(asked._context);
     exchange.asked = asked;
     if (refuses(exchange.body)) return { status: 400, error: { message: REFUSED } };
     exchange.isThinking = true;
     try {
-      return await answerOf(mind as ScriptedLanguageModel, asked, provider);
+      const answer = await answerOf(mind as ScriptedLanguageModel, asked, provider);
+      remember(answer);
+      return answer;
     } finally {
       exchange.isThinking = false;
     }
@@ -103,11 +130,20 @@ export async function modelServer(provider: Provider) {
     const done = (): void => {
       exchange.isReadToEnd = true;
     };
+    const refusal = refusalOf(exchange.body);
+    if (refusal) {
+      refusals.push(refusal);
+      Object.assign(exchange, { end: 'answered', isReadToEnd: true });
+      return Response.json(refusalBody(refusal), { status: 400 });
+    }
     try {
       const response = await fetch(input, { ...init, headers });
       const isCut = exchange.asked !== null && endsEarly(exchange.asked);
-      const lines = byLine(mend, isCut ? LINES_BEFORE_END : Infinity, done);
-      return new Response(response.body?.pipeThrough(lines) ?? null, response);
+      const isBinary = response.headers.get('content-type')?.includes('eventstream') ?? false;
+      const bytes = isBinary
+        ? toEnd(isCut ? FRAMES_BEFORE_END : Infinity, done)
+        : byLine(mend, isCut ? LINES_BEFORE_END : Infinity, done);
+      return new Response(response.body?.pipeThrough(bytes) ?? null, response);
     } catch (error) {
       done();
       throw error;
@@ -119,6 +155,8 @@ export async function modelServer(provider: Provider) {
 
   return {
     exchanges: exchanges as readonly Exchange[],
+    /** What the rules of the API refused. */
+    refusals: refusals as readonly ProviderRefusal[],
     /** The provider's model, with this mind behind the wire. */
     serve(thinking: ScriptedLanguageModel): LanguageModel {
       mind = thinking;
@@ -160,6 +198,22 @@ export async function modelServer(provider: Provider) {
       await aimock.stop();
     },
   };
+}
+
+/** Bytes as they come; `done` when the reader has them all, or wants no more. */
+function toEnd(maxChunks: number, done: () => void) {
+  let count = 0;
+  return new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
+    transform(chunk, controller) {
+      controller.enqueue(chunk);
+      count += 1;
+      if (count < maxChunks) return;
+      controller.terminate();
+      done();
+    },
+    flush: done,
+    cancel: done,
+  });
 }
 
 /** Bytes with their lines mended; `done` when the reader has them all, or wants no more. */

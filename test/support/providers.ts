@@ -1,4 +1,4 @@
-// Five providers of language models, each through its official package, on a server of ours:
+// Six APIs of language models, each through its official package, on a server of ours:
 // what a suite that runs on all of them has to know of their differences, and nothing else.
 
 import { createAnthropic } from '@ai-sdk/anthropic';
@@ -7,6 +7,7 @@ import { createGoogle } from '@ai-sdk/google';
 import { createOpenAI } from '@ai-sdk/openai';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import type { LanguageModel } from 'ai';
+import type { ProviderApi } from '../../src/testing/index.ts';
 
 export interface Wire {
   /** Without a slash at the end. */
@@ -16,6 +17,8 @@ export interface Wire {
 
 export interface Provider {
   readonly name: string;
+  /** Whose rules the server applies to the requests. @defaultValue none */
+  readonly api?: ProviderApi;
   model(wire: Wire): LanguageModel;
   /** The path of the request that streams. */
   readonly path: string | RegExp;
@@ -43,6 +46,7 @@ function isError(json: unknown): json is { readonly error: unknown } {
 export const providers: readonly Provider[] = [
   {
     name: 'openai responses',
+    api: 'openai-responses',
     path: '/v1/responses',
     model: ({ url, fetch }) => createOpenAI({ baseURL: `${url}/v1`, apiKey, fetch })('gpt-5'),
     resultIn: withoutError,
@@ -57,6 +61,7 @@ export const providers: readonly Provider[] = [
   },
   {
     name: 'openai-compatible',
+    api: 'qwen',
     path: '/v1/chat/completions',
     model: ({ url, fetch }) =>
       createOpenAICompatible({
@@ -69,12 +74,14 @@ export const providers: readonly Provider[] = [
   },
   {
     name: 'anthropic',
+    api: 'anthropic',
     path: '/v1/messages',
     model: ({ url, fetch }) =>
       createAnthropic({ baseURL: `${url}/v1`, apiKey, fetch })('claude-sonnet-4-5'),
   },
   {
     name: 'google',
+    api: 'google',
     path: /^\/v1beta\/models\/gemini-2\.5-flash:/,
     model: ({ url, fetch }) =>
       createGoogle({ baseURL: `${url}/v1beta`, apiKey, fetch })('gemini-2.5-flash'),
@@ -93,6 +100,21 @@ export const providers: readonly Provider[] = [
         .replace('{"content":{"type":"text"}}', '{"content":{"type":"text","text":""}}')
         .replace(/^\{"error":(\{.*\})\}$/s, '$1'),
     // What it thinks is told as if it said it.
+    reasons: false,
+  },
+];
+
+/** More APIs, for the rules of each: for all else they are like one of the above. */
+export const ruledProviders: readonly Provider[] = [
+  ...providers,
+  {
+    name: 'openai chat',
+    api: 'openai-chat',
+    path: '/v1/chat/completions',
+    model: ({ url, fetch }) =>
+      createOpenAI({ baseURL: `${url}/v1`, apiKey, fetch }).chat('gpt-4.1'),
+    resultIn: withoutError,
+    // This API does not give the reasoning of its models.
     reasons: false,
   },
 ];

@@ -768,7 +768,7 @@ export function refusalBody({ rule: { api }, words: message }: ProviderRefusal):
   if (api === 'mistral') return { object: 'error', message, type, param: null, code: null };
   if (api === 'bedrock') return { message };
   if (api === 'qwen')
-    return { error: { message, type: 'BadRequestError', param: null, code: 400 } };
+    return { error: { message, type, param: null, code: 'invalid_parameter_error' } };
   return { error: { message, type, param: null, code: null } };
 }
 
