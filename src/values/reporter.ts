@@ -6,6 +6,7 @@
 //   REPORT-2. The terminal shows each line once, and none in production, in tests, or with `OFFSTAGE_LOG=off`.
 
 import { codeOf, messageOf, quietly } from './errors.ts';
+import { withoutHidden } from './visible.ts';
 
 /** A message of the channel `offstage:error`. */
 interface ReportedError {
@@ -62,5 +63,5 @@ export function inTerminal(error: unknown, where: string): void {
   if (shown.size >= MAX_SHOWN) shown.clear();
   shown.add(line);
   // oxlint-disable-next-line no-console -- the one place of the runtime that writes to the terminal (REPORT-2)
-  console.warn(line);
+  console.warn(withoutHidden(line));
 }

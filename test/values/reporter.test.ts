@@ -1,7 +1,7 @@
 // Errors that no caller waits for: who gets them, and that none of them does harm.
 
 import { channel } from 'node:diagnostics_channel';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, test, vi } from 'vitest';
 import { createRuntime, memoryJournal, runSubagent } from '../../src/index.ts';
 import { simulatedEnvironment } from '../../src/testing/index.ts';
 import { ProviderError } from '../../src/values/errors.ts';
@@ -72,6 +72,14 @@ describe('the terminal', () => {
     expect(lines).toEqual([
       'offstage: transport: CONNECTION_LOST: first',
       'offstage: transport: CONNECTION_LOST: second',
+    ]);
+  });
+
+  it('shows the codes of what would move its cursor', () => {
+    vi.stubEnv('NODE_ENV', 'development');
+    reporter(undefined)(lost('\u001b[2Jgone\u009b0m\rpaid'), 'transport');
+    expect(lines).toEqual([
+      'offstage: transport: CONNECTION_LOST: \\u001b[2Jgone\\u009b0m\\u000dpaid',
     ]);
   });
 

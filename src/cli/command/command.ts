@@ -1,5 +1,7 @@
 // The commands of `offstage`, and the choice of one by the first argument.
 
+import { withoutHidden } from '../../values/visible.ts';
+
 type Print = (text: string) => void;
 
 export interface Command {
@@ -20,8 +22,11 @@ export interface Command {
 export async function runCommand(
   commands: readonly Command[],
   args: readonly string[],
-  { print, complain, version }: { print: Print; complain: Print; version: string },
+  { version, ...terminal }: { print: Print; complain: Print; version: string },
 ): Promise<number> {
+  // A text of a user or a server would move the cursor, or change its colours.
+  const print = (text: string): void => terminal.print(withoutHidden(text));
+  const complain = (text: string): void => terminal.complain(withoutHidden(text));
   const [name, ...rest] = args;
   const wantsHelp = (text: string | undefined): boolean => text === '--help' || text === '-h';
   if (name === undefined) {

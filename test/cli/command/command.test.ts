@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { expect, test } from 'vitest';
+import { expect, it, test } from 'vitest';
 import { runCommand, type Command } from '../../../src/cli/command/command.ts';
 
 const greet: Command = {
@@ -27,6 +27,15 @@ async function call(...args: string[]) {
 
 test('the command that is named gets the rest', async () => {
   expect(await call('greet', 'Ada')).toEqual([0, 'hello Ada', '']);
+});
+
+it('writes the codes of what would move the cursor, also in JSON', async () => {
+  expect(await call('greet', '\u001b[2J', '"\u009b"', 'two\nlines')).toEqual([
+    0,
+    'hello \\u001b[2J "\\u009b" two\nlines',
+    '',
+  ]);
+  expect((await call('\u001b[2J'))[2]).not.toContain('\u001b');
 });
 
 test('help lists the commands; of one it says how it is called', async () => {
