@@ -569,7 +569,13 @@ export const layers: readonly Layer[] = [
   // Components of a page, over the client.
   {
     files: 'react',
-    sources: ['actors/contracts', 'adapters/node/environment.ts', 'client', 'values/errors.ts'],
+    sources: [
+      'actors/contracts',
+      'adapters/node/environment.ts',
+      'client',
+      'values/errors.ts',
+      'values/visible.ts',
+    ],
     packages: ['react'],
   },
   // The messages of the AI SDK's UI, over the client; of `ai` it needs the types.

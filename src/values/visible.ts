@@ -2,7 +2,7 @@
 
 /** Controls except line ends and tabs, format characters (zero-width, direction, tags), fillers, variation selectors. */
 const HIDDEN =
-  /\r(?!\n)|[\0-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}\p{Variation_Selector}\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0]/u;
+  /\r(?!\n)|(?![\n\r\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Variation_Selector}\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0]/u;
 
 /** Those that belong to a sign: of an emoji, and between letters of scripts that are written with joiners. */
 const JOINING =

@@ -165,10 +165,10 @@ function runtimeWords(toolName: string, args: unknown, about: string | undefined
         about === undefined ? `May I run ${toolName}` : `May I do this: ${about}, with ${toolName}`,
       details: argumentsText(args),
     };
-  const { title, kind, input = null } = args as Readonly<Record<string, unknown>>;
+  const { title, kind, input: given = null } = args as Readonly<Record<string, unknown>>;
   return {
     asks: `May the agent do this (${String(kind)}): ${JSON.stringify(String(title))}`,
-    details: input === null ? '' : argumentsText(input),
+    details: given === null ? '' : argumentsText(given),
   };
 }
 
