@@ -45,7 +45,7 @@ describe('runSubagent().result resolves', () => {
       'a tool with a time of its own',
       { tools: { work: simpleTool(never) }, toolTimeout: 1000 },
       [calls(['work']), say('done')],
-      { text: 'done', toolLedger: [{ status: 'error' }] },
+      { text: 'done', toolLedger: [{ status: 'in_flight' }] },
     ],
     [
       'toModelOutput',

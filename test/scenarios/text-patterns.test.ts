@@ -1,7 +1,7 @@
 // The patterns of use in a text session: work in the background, with and without a word at
 // once, with questions, with failures; and what the screens see of it.
 
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
 import {
   defineTool,
@@ -391,6 +391,27 @@ describe('work that comes to nothing', () => {
       String.raw`was cancelled. It has no result; nothing else was cancelled.\n[data `,
     );
     expect(histories.at(-1)).not.toContain('failed');
+  });
+
+  it('that was cancelled in a call tells the lead agent that its outcome is not known', async () => {
+    const histories: string[] = [];
+    const { start, type, session, environment } = textTalk({
+      subagents: {
+        report: {
+          script: () => calls(['charge']),
+          config: { tools: { charge: simpleTool(never) } },
+        },
+      },
+      onModelCall: (who, { prompt }) => {
+        if (who === 'lead') histories.push(JSON.stringify(prompt));
+      },
+    });
+    await start();
+    await type('use report');
+    session.subagents.cancel(session.subagents.list()[0]?.id ?? '', 'not needed');
+    await environment.settle();
+    await type('hello');
+    expect(histories.at(-1)).toContain('It was running charge: whether that was done is not known');
   });
 
   test('that was cancelled answers a call that was still open', async () => {

@@ -10,6 +10,7 @@ import {
   type Prompt,
   type Quotes,
 } from '../notes/note.ts';
+import type { LedgerEntry } from '../contracts/outcome.ts';
 import type { QuestionOption } from '../contracts/session-views.ts';
 
 /** Returns the note about the greeting that the model is to say; undefined if there is none. */
@@ -56,10 +57,22 @@ export function silentNote(prompt: Prompt): Prompt {
     : noteWith(prompt, ON_SCREEN);
 }
 
-export function cancelledNote(task: string, reason: string): Note {
+export function cancelledNote(
+  task: string,
+  reason: string,
+  ledger: readonly Pick<LedgerEntry, 'toolName' | 'status'>[] = [],
+): Note {
+  const cutOff = ledger.filter(({ status }) => status === 'in_flight');
+  const names = cutOff.map(({ toolName }) => toolName).join(', ');
   return note(
     sentence`This background task of yours was cancelled. It has no result; nothing else was cancelled.`,
-    { task, reason },
+    {
+      task,
+      reason,
+      ...(names !== '' && {
+        unknown: `It was running ${names}: whether that was done is not known`,
+      }),
+    },
   );
 }
 

@@ -224,8 +224,11 @@ export function progressIn(output: JSONValue): string | null {
 }
 
 /** Returns the message for a model about a call whose fate is unknown. */
-export function inDoubtMessage(toolName: string): string {
-  return `The process ended while "${toolName}" was being run: whether it was done is not known, and it was not run again. Find out before you repeat it.`;
+export function inDoubtMessage(
+  toolName: string,
+  why = `The process ended while "${toolName}" was being run`,
+): string {
+  return `${why}: whether it was done is not known, and it was not run again. Find out before you repeat it.`;
 }
 
 /** Returns the end of a call for those who follow the stream. */

@@ -337,7 +337,7 @@ export class RelayLoop {
       if (!entry) continue;
       this.#requests.delete(requestId);
       // A message came instead of the answer: it ends the turn.
-      if (entry.output === INTERRUPTED) this.#isInterrupted = true;
+      if (String(entry.output).startsWith(INTERRUPTED)) this.#isInterrupted = true;
       const answer = answerOf(entry);
       if (answer.type === 'denied') this.#denied = titleOf(entry.input);
       this.#openSession.answer(requestId, answer);

@@ -37,6 +37,9 @@ const BUDGET_USED_UP = 'not run: the budget is used up';
 /** The output of a call that was given up for a message. */
 export const INTERRUPTED = 'interrupted by a message';
 
+/** The output of a call that was running then. */
+const CUT_OFF = `${INTERRUPTED}: whether it was done is not known. Find out before you repeat it.`;
+
 /** The answer to a call that was given up for a message. */
 const UNREAD_FIRST = 'Not run: a message came first. Read it, then decide again.';
 const HAND_IN_NOW = note(
@@ -327,7 +330,8 @@ export class SubagentLog {
   #breakOff(before: SubagentSnapshot): void {
     const open = before.context.calls.filter(({ settled }) => !settled);
     const begun = open.filter(isUnderWay(before));
-    this.#giveUp(idsOf(begun), statusIn(before), INTERRUPTED);
+    const status = statusIn(before);
+    this.#giveUp(idsOf(begun), status, status === 'in_flight' ? CUT_OFF : INTERRUPTED);
     this.#giveUp(idsOf(open.filter((call) => !begun.includes(call))), 'not_run', INTERRUPTED);
   }
 
@@ -428,7 +432,7 @@ export class SubagentLog {
   /** Records that these calls were given up. A call that was begun may have had an effect. */
   #giveUp(
     callIds: readonly string[],
-    status: 'error' | 'unanswered' | 'not_run',
+    status: 'error' | 'unanswered' | 'not_run' | 'in_flight',
     error: string,
   ): void {
     for (const callId of callIds)
@@ -543,7 +547,8 @@ export class SubagentLog {
 }
 
 /** Returns the status of given-up calls: a question was not answered; anything else was broken off. */
-function statusIn(snapshot: SubagentSnapshot): 'error' | 'unanswered' {
+function statusIn(snapshot: SubagentSnapshot): 'in_flight' | 'error' | 'unanswered' {
+  if (snapshot.matches('running')) return 'in_flight';
   return snapshot.matches('waiting_for_input') ? 'unanswered' : 'error';
 }
 

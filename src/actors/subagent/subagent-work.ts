@@ -91,6 +91,8 @@ interface Activity {
   expected: number;
   /** Its jobs go on when it is stopped, for the process that takes the session up. */
   isLeft: boolean;
+  /** Report the calls that are under way, by their ids: one that is cut off may have been done. */
+  readonly underWay: Map<string, () => void>;
 }
 
 /** A model call, which may be attempted several times. */
@@ -184,7 +186,8 @@ export class SubagentWork {
     const { step = 0, callIds } = input as Partial<ToolCallsInput>;
     const { signal } = controller;
     const expected = callIds?.length ?? 1;
-    const activity: Activity = { controller, signal, step, expected, isLeft: false };
+    const underWay: Activity['underWay'] = new Map();
+    const activity: Activity = { controller, signal, step, expected, isLeft: false, underWay };
     this.#activity = activity;
     if (name === 'prepare') {
       this.#preparing = this.#prepare(activity);
@@ -217,6 +220,7 @@ export class SubagentWork {
     if (!activity || activity.expected === 0) return;
     activity.isLeft = why === 'suspended' && this.#host.jobs?.keepsResults === true;
     activity.controller.abort(reason());
+    if (why === 'ended') for (const report of activity.underWay.values()) report();
   }
 
   /** Lets the other agent's step end, so that it reads a message that has come. */
@@ -691,12 +695,18 @@ export class SubagentWork {
     stream?.({ type: 'tool_start', step, callId, toolName, input });
     const { clock } = this.#host.environment;
     const beganAt = clock.now();
+    const isOnce = mayHaveBegun(instance, call);
+    if (isOnce) activity.underWay.set(callId, () => this.#reportInDoubt(step, call));
     const outcome = await this.#inSpan(() => this.#outcomeOf(activity, instance, call), { callId });
+    activity.underWay.delete(callId);
     if (signal.aborted) return;
-    stream?.({ type: 'tool_end', step, callId, toolName, ...endOf(outcome) });
+    const isTimedOut = outcome.status === 'error' && outcome.error.code === 'TIMEOUT';
+    const known =
+      isTimedOut && isOnce ? this.#doubtful(step, call, outcome.error.message) : outcome;
+    stream?.({ type: 'tool_end', step, callId, toolName, ...endOf(known) });
     // A child's time is its own.
     const delegates = instance.tools.execution.get(toolName)?.delegates;
-    this.#settle(activity, callId, outcome, delegates ? undefined : clock.now() - beganAt);
+    this.#settle(activity, callId, known, delegates ? undefined : clock.now() - beganAt);
   }
 
   #outcomeOf(
@@ -713,11 +723,9 @@ export class SubagentWork {
     }
     if (call.consent === 'inherited_denial') return toolDenied(INHERITED_DENIAL);
     if (call.consent === 'author_denied') return toolDenied(call.reason ?? AUTHORS_DENIAL);
-    const ports = this.#ports;
     if (this.#relayLoop)
       return this.#relayLoop.run(call, this.#worker.log.ledger, signal, () => {
-        const idempotencyKey = this.#keyOf(step, callId);
-        ports.inDoubt?.(this.#worker, { callId, toolName, input, idempotencyKey });
+        this.#reportInDoubt(step, call);
       });
     const jobs = call.job === undefined ? null : this.#jobs();
     if (jobs) return this.#outcomeOfJob(jobs, activity, instance, call, entry);
@@ -755,10 +763,14 @@ export class SubagentWork {
   }
 
   /** Reports a call whose fate is unknown. Returns what the model reads of it. */
-  #doubtful(step: number, { callId, toolName, input }: ModelCall): ToolOutcome {
+  #doubtful(step: number, call: ModelCall, why?: string): ToolOutcome {
+    this.#reportInDoubt(step, call);
+    return toolError(inDoubtMessage(call.toolName, why), 'NEEDS_RECONCILE');
+  }
+
+  #reportInDoubt(step: number, { callId, toolName, input }: ModelCall): void {
     const idempotencyKey = this.#keyOf(step, callId);
     this.#ports.inDoubt?.(this.#worker, { callId, toolName, input, idempotencyKey });
-    return toolError(inDoubtMessage(toolName), 'NEEDS_RECONCILE');
   }
 
   #jobs(): StepJobs | null {

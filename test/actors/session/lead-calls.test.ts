@@ -144,21 +144,27 @@ describe('an inline tool', () => {
       signals.push(abortSignal);
       return never();
     };
+    const doubtful: string[] = [];
     const { start, type, said, environment } = textTalk({
-      tools: [inline('hang', hang), inline('brief', hang, { timeout: 100 })],
+      tools: [inline('hang', hang, { idempotent: true }), inline('brief', hang, { timeout: 100 })],
+      hooks: { onCallInDoubt: ({ toolName }) => void doubtful.push(toolName) },
     });
     await start();
     await type('use brief');
     await environment.advance(99);
     expect(said()).toEqual([]);
     await environment.advance(1);
-    expect(said()).toEqual(['Tools said: [{"error":"Tool \\"brief\\" timed out"}]']);
+    expect(said()).toEqual([
+      expect.stringContaining('"brief\\" timed out: whether it was done is not known'),
+    ]);
     await type('use hang');
     await environment.advance(29_999);
     expect(said()).toHaveLength(1);
     await environment.advance(1);
     expect(said()[1]).toContain('"hang\\" timed out');
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
+    // One that may be repeated needs nobody to look it up.
+    expect(doubtful).toEqual(['brief']);
     expect(environment.pendingTimers).toBe(0);
   });
 

@@ -1,7 +1,7 @@
 // The tool calls of a step, as the model and the ledger see them.
 
 import { jsonSchema, tool } from 'ai';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
 import {
   calls,
@@ -12,6 +12,67 @@ import {
   steps,
   subagentRuns,
 } from '../../support/subagent-runs.ts';
+
+describe('a call that is cut off when it may have had its effect', () => {
+  function charging(more: Record<string, unknown> = {}) {
+    const charged: string[] = [];
+    const doubtful: unknown[] = [];
+    const charge = simpleTool(({ idempotencyKey = '' }) => {
+      charged.push(idempotencyKey);
+      return never();
+    }, more);
+    const runs = subagentRuns(steps(calls(['charge', { sum: 7 }]), say('over')));
+    const { result, cancel } = runs.run(
+      { tools: { charge }, toolTimeout: 1000, timeout: 60_000 },
+      { onCallInDoubt: (call) => void doubtful.push(call) },
+    );
+    return { ...runs, charged, doubtful, result, cancel };
+  }
+  const inDoubt = (idempotencyKey: string) => ({
+    subagentId: 'sub_1',
+    subagentName: 'worker',
+    callId: expect.any(String),
+    toolName: 'charge',
+    input: { sum: 7 },
+    idempotencyKey,
+  });
+
+  it('is in doubt when its time is up: the model reads so, and the app gets its key', async () => {
+    const { charged, doubtful, environment, prompts, result } = charging();
+    await environment.advance(1000);
+    const { toolLedger } = await result;
+    expect(doubtful).toEqual(charged.map(inDoubt));
+    expect(doubtful).toHaveLength(1);
+    expect(resultsIn(prompts[1] as never)).toEqual([
+      [
+        'charge',
+        'error-text',
+        expect.stringMatching(/timed out after 1000 ms: whether it was done is not known/),
+      ],
+    ]);
+    expect(toolLedger).toMatchObject([{ status: 'in_flight' }]);
+  });
+
+  it('is in doubt when the run is cancelled', async () => {
+    const { cancel, charged, doubtful, environment, result } = charging();
+    await environment.settle();
+    cancel('Changed my mind');
+    expect(await result).toMatchObject({
+      status: 'cancelled',
+      toolLedger: [{ status: 'in_flight' }],
+    });
+    await environment.settle();
+    expect(doubtful).toEqual(charged.map(inDoubt));
+  });
+
+  it('is no doubt where the tool may be repeated', async () => {
+    const { doubtful, environment, prompts, result } = charging({ idempotent: true });
+    await environment.advance(1000);
+    expect(await result).toMatchObject({ toolLedger: [{ status: 'error' }] });
+    expect(JSON.stringify(prompts[1]?.prompt)).not.toContain('is not known');
+    expect(doubtful).toEqual([]);
+  });
+});
 
 describe('the calls of one step', () => {
   test('run side by side; their results are read in the order of the calls', async () => {

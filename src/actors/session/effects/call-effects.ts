@@ -138,9 +138,7 @@ export class CallEffects {
       this.execute(callId);
       return;
     }
-    const ofTheLead = { subagentId: null, subagentName: null };
-    const idempotencyKey = keyOf(session, callId);
-    reportInDoubt(session, { ...ofTheLead, callId, toolName: name, input, idempotencyKey });
+    this.#reportInDoubt(call);
     session.receive(`call:${callId}`, {
       type: 'call.executed',
       output: { error: inDoubtMessage(name), code: 'NEEDS_RECONCILE' },
@@ -295,12 +293,20 @@ export class CallEffects {
     if (!controller) return;
     this.#executing.delete(callId);
     const { unit, records } = this.#session;
-    const { name = '', cancelReason = 'the call was cancelled' } = records.calls.get(callId) ?? {};
+    const call = records.calls.get(callId);
+    const { name = '', cancelReason = 'the call was cancelled' } = call ?? {};
     // It did not end by itself: it was cancelled, or its time was up.
     const isCancelled = unit.calls.stateOf(callId)?.value !== 'answered';
     controller.abort(
       isCancelled ? new CancelledError(cancelReason) : new TimeoutError(`Tool "${name}" timed out`),
     );
+    if (call && this.#toolOf(call)?.definition.idempotent !== true) this.#reportInDoubt(call);
+  }
+
+  #reportInDoubt({ callId, name: toolName, input }: CallRecord): void {
+    const idempotencyKey = keyOf(this.#session, callId);
+    const ofTheLead = { subagentId: null, subagentName: null };
+    reportInDoubt(this.#session, { ...ofTheLead, callId, toolName, input, idempotencyKey });
   }
 
   answer(callId: string, answer: CallAnswer): void {
@@ -451,7 +457,7 @@ export class CallEffects {
   }
 }
 
-/** Reports a call whose process ended in the middle of it, once. Its runner writes the answer for the model. */
+/** Reports a call that ended in the middle of its work, once. Its runner writes the answer for the model. */
 export function reportInDoubt(
   { projection, host, hooks }: EffectsSession,
   call: DoubtfulCall,

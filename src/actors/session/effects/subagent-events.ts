@@ -130,7 +130,9 @@ export class SubagentEvents {
     }
     // The result of a cancelled call is not awaited; the model must learn that none will come.
     this.#session.receive(`call:${callId}`, { type: 'call.cancel' });
-    this.#session.lead.addNote(cancelledNote(view.toolName, outcome.error.message));
+    this.#session.lead.addNote(
+      cancelledNote(view.toolName, outcome.error.message, outcome.toolLedger),
+    );
   }
 
   #postProgress(view: SubagentView, text: string): void {

@@ -495,7 +495,9 @@ function applyToCall(call: CallRecord, event: EventFor<`call:${string}`> & Stamp
       break;
     case 'deadline.execution':
       call.failed = true;
-      call.output = { error: `Tool "${call.name}" timed out` };
+      call.output = {
+        error: `Tool "${call.name}" timed out: whether it was done is not known. Find out before you repeat it.`,
+      };
       break;
     case 'call.cancel':
       if (typeof event.reason === 'string') call.cancelReason = event.reason;
