@@ -103,7 +103,14 @@ export const layers: readonly Layer[] = [
   // The seam to the AI SDK.
   {
     files: 'actors/model',
-    sources: ['actors/contracts', 'actors/ports', 'actors/runtime', 'language', 'values'],
+    sources: [
+      'actors/contracts',
+      'actors/notes',
+      'actors/ports',
+      'actors/runtime',
+      'language',
+      'values',
+    ],
     packages: ['ai', 'zod'],
   },
   {

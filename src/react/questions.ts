@@ -247,9 +247,10 @@ function turnOf({ state }: QuestionView, place: number): string {
   return place > 1 ? `${ordinal(place)} in line` : 'comes next';
 }
 
-function endOf({ state, answer, answeredBy = null }: QuestionView, user: string | null): string {
+function endOf({ state, answer, answeredBy }: QuestionView, user: string | null): string {
   if (state !== 'answered' || answer === null) return ends[state] ?? '';
-  const by = user === null || answeredBy === null || answeredBy === user ? '' : ` by ${answeredBy}`;
+  const isOther = user !== null && answeredBy !== undefined && answeredBy !== user;
+  const by = isOther ? ` by ${answeredBy}` : '';
   return `${ends.answered}${by}: ${answer}`;
 }
 

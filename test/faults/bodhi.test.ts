@@ -69,7 +69,7 @@ describe('questions', () => {
   });
 
   test('[BW3] a second question queues behind the others, once, and none starves', async () => {
-    const { start, type, state } = textTalk({
+    const { start, type, state, session, environment } = textTalk({
       subagents: {
         twice: {
           script: steps(
@@ -87,8 +87,11 @@ describe('questions', () => {
     for (const answer of ['first', 'second', 'third']) {
       const open = state().questions.filter(({ state: now }) => now === 'open');
       expect(open).toHaveLength(1);
-      heard.push(open[0]?.question ?? '');
-      await type(answer);
+      const { question, requestId } = open[0] ?? { question: '', requestId: '' };
+      heard.push(question);
+      // Results were told since: the words alone would be for the lead agent.
+      void session.answer(requestId, { text: answer });
+      await environment.settle();
     }
     expect(heard).toEqual(['One?', 'Other?', 'Two?']);
     await type('hello');
@@ -512,7 +515,7 @@ describe('told results', () => {
     finish('too late');
     await environment.settle();
     expect(results.filter((line) => line.startsWith('slow'))).toEqual([
-      'slow {"error":"Tool \\"slow\\" timed out"}',
+      'slow {"error":"Tool \\"slow\\" timed out: whether it was done is not known. Find out before you repeat it."}',
     ]);
     await close();
   });

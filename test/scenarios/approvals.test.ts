@@ -87,7 +87,9 @@ describe('[B39] P3: one approval in text', () => {
     expect(ran).toEqual([]);
     await type('yes');
     expect(ran).toEqual([]);
-    expect(put().at(-1)).toBe('To be sure: May I run do_mail with {"to":"mail"}?');
+    expect(put().at(-1)).toBe(
+      'To be sure: May I do this: Does something, with do_mail (to: "mail")?',
+    );
     await type('yes');
     expect(ran).toEqual(['mail']);
   });

@@ -24,7 +24,7 @@ function payer() {
   return { paid, subagents: { bank: subagent } };
 }
 
-const READ_BACK = 'To be sure: May I run pay with {"amount":900}?';
+const READ_BACK = 'To be sure: May I do this: Does something, with pay (amount: 900)?';
 
 /** The lead agent offers something else in its reply to these words. */
 const offering =
@@ -88,7 +88,7 @@ describe('a yes to what the lead agent said after an approval, by text', () => {
   });
 
   it('is asked for again when a result was told in between', async () => {
-    const other: ScriptedSubagent = { script: [say('The report is there. Shall I read it?')] };
+    const other: ScriptedSubagent = { script: () => say('The report is there. Shall I read it?') };
     const { type, paid, put } = await text(leadScript, { subagents: { other } });
     await type('use other');
     await type('Yes.');
@@ -163,7 +163,7 @@ describe('a yes to what the lead agent said after an approval, by voice', () => 
     expect(paid).toEqual([]);
     await speak('Sunday is fine.');
     await pause();
-    expect(asked()).toContain('To be sure: May I run pay');
+    expect(asked()).toContain('To be sure: May I do this: Does something, with pay');
     await speak('May I pay 900?');
     await utter('Yes.');
     expect(paid).toHaveLength(1);

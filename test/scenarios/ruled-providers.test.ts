@@ -29,7 +29,7 @@ test.each(ruled)(
       ],
       tools: [{ type: 'function', name: 'look', inputSchema: { type: 'object', properties: {} } }],
     });
-    const error: unknown = await asked.catch((thrown: unknown) => thrown);
+    const error: unknown = await Promise.resolve(asked).catch((thrown: unknown) => thrown);
     const [refusal] = server.refusals;
     expect(refusal?.rule.name).toBe('result-for-call');
     expect(error).toSatisfy(APICallError.isInstance);

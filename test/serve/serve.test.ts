@@ -318,8 +318,8 @@ test('a client that is cut off while it is sent what it missed has left', async 
   first.terminate();
   const ann = it.client();
   await ann.status(({ state }) => state === 'open');
-  for (let notice = 0; notice < 20; notice += 1) {
-    const id = session.notifyBackground('x'.repeat(500_000));
+  for (let notice = 0; notice < 100; notice += 1) {
+    const id = session.notifyBackground('x'.repeat(100_000));
     await ann.until(({ deliveries }) => deliveries.some(({ deliveryId }) => deliveryId === id));
     session.dismiss(id);
   }

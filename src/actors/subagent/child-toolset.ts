@@ -106,8 +106,8 @@ export function createChildSubagentToolset(given: ChildToolsetOptions = {}): Too
         execute: ({ update, percentComplete }, options) => {
           const caller = callerOf(options);
           if (!caller || caller.subagentId === null) return notASubagent();
-          const note = { update, percent: percentComplete ?? null };
-          const reported = caller.service.report(caller.subagentId, note);
+          const progress = { update, percent: percentComplete ?? null };
+          const reported = caller.service.report(caller.subagentId, progress);
           return reported.ok
             ? { reported: true }
             : toolFailure(reported.error.code, reported.error.message);
@@ -192,20 +192,16 @@ export async function checkHandIn(call: ModelCall, outputSchema: unknown): Promi
 
 const LEFT_AT_WORK = sentence`Your answer would end your subagents that are still at work. Await their results or cancel them, then answer again. If you answer now, they are cancelled.`;
 
-/** Returns the note to a model that ends while its subagents are at work; it is given once. */
-export function leftAtWorkNote(subagents: readonly string[]): Note {
-  return note(LEFT_AT_WORK, { subagents: [...subagents] });
-}
-
-/** Tells whether a message has such a note. */
-export function hasLeftAtWorkNote(message: unknown): boolean {
-  return JSON.stringify(message ?? null).includes(LEFT_AT_WORK);
+/** Returns the note to a model that would end its `children`, which are at work; null: it has none, or the note is in what it has just read. */
+export function leftAtWork(children: readonly string[] = [], last: unknown = null): Note | null {
+  if (children.length === 0 || JSON.stringify(last).includes(LEFT_AT_WORK)) return null;
+  return note(LEFT_AT_WORK, { subagents: [...children] });
 }
 
 /** Returns the note to a model that answers instead of handing in. */
-export function notHandedInNote(tool: string): Note {
+export function notHandedInNote(toolName: string): Note {
   return note(
     sentence`The task is not done before you call the quoted tool with its result. Go on, or call it now: other answers reach no reader.`,
-    { tool },
+    { tool: toolName },
   );
 }

@@ -136,20 +136,20 @@ const UNAWAITED: ReadonlySet<string> = new Set<SubagentUnitEvent['type']>([
  */
 export function insteadOf(
   event: SubagentUnitEvent,
-  { code, message }: OffstageError,
+  { code, message: why }: OffstageError,
 ): SubagentUnitEvent | 'crash' | null {
-  const error = { code, message, retryable: false };
+  const error = { code, message: why, retryable: false };
   if (event.type === 'model.responded') return { type: 'model.failed', step: event.step, error };
   if (event.type === 'model.failed' && event.response !== undefined)
     return { type: event.type, step: event.step, error };
   if (event.type === 'tool.settled' && event.outcome?.status !== 'error') {
     const { type, step, callId } = event;
-    return { type, step, callId, outcome: toolError(message, 'FAILED') };
+    return { type, step, callId, outcome: toolError(why, 'FAILED') };
   }
   if (event.type === 'subagent.prepared') return { type: 'subagent.unprepared', error };
   if (event.type === 'question.answered') {
     const { requestId } = event;
-    return { type: 'question.withdrawn', requestId, reason: message };
+    return { type: 'question.withdrawn', requestId, reason: why };
   }
   return UNAWAITED.has(event.type) ? null : 'crash';
 }

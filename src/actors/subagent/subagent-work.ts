@@ -50,12 +50,7 @@ import {
   withdrawnCall,
   type Judging,
 } from './call-judgement.ts';
-import {
-  completionToolIn,
-  hasLeftAtWorkNote,
-  leftAtWorkNote,
-  notHandedInNote,
-} from './child-toolset.ts';
+import { completionToolIn, leftAtWork, notHandedInNote } from './child-toolset.ts';
 import { modelAsked, modelOf, releaseInstance, toolsOf, type Instance } from './instance.ts';
 import { permitFor, type Granted } from './permit.ts';
 import { RelayLoop } from './relay-loop.ts';
@@ -115,6 +110,9 @@ const COST_UNKNOWN = 'The budget is used up: the cost of a call is not known';
 const MAX_PROGRESS_CHARS = 200;
 /** A relay that takes longer to let its agent go is reported, and no longer waited for. */
 const RELEASE_TIMEOUT_MS = 30_000;
+
+/** Returns the idempotency key of a call: the same for every attempt, in this process and after it. */
+const keyOf = ({ id }: Worker, step: number, callId: string): string => `${id}:${step}:${callId}`;
 
 export class SubagentWork {
   /** The progress that its tools report while they work; null when none does. */
@@ -589,7 +587,8 @@ export class SubagentWork {
       report({ type: 'model.failed', step, error: NOT_STOPPED, response });
       return;
     }
-    const left = this.#leftAtWork(thinking);
+    const isLast = step >= instance.definition.maxSteps;
+    const left = isLast ? null : leftAtWork(this.#ports.atWork?.(this.#worker), messages.at(-1));
     if (response.calls.length > 0 && response.finish !== 'length') {
       const calls: StepCall[] = [];
       const judged: ModelCall[] = [];
@@ -603,9 +602,7 @@ export class SubagentWork {
         calls.push({ callId: call.callId, ...kind });
         judged.push(taken);
       }
-      const isSame = judged.every((call, at) => call === response.calls[at]);
-      const kept = isSame ? response : { ...response, calls: judged };
-      report({ type, step, calls, response: kept });
+      report({ type, step, calls, response: { ...response, calls: judged } });
       return;
     }
     // A relay whose turn goes on: a message is read first.
@@ -632,13 +629,6 @@ export class SubagentWork {
       if (checked.ok) report({ type, step, calls: [], response, result: checked.value });
       else again(checked.retry);
     }
-  }
-
-  /** Returns the words to a model that ends over its children, which end with it; null: it has none, or has read them. */
-  #leftAtWork({ activity, instance, messages }: Thinking): Note | null {
-    const children = this.#ports.atWork?.(this.#worker) ?? [];
-    if (children.length === 0 || activity.step >= instance.definition.maxSteps) return null;
-    return hasLeftAtWorkNote(messages.at(-1)) ? null : leftAtWorkNote(children);
   }
 
   /** Runs the calls of one step side by side: each is settled, whatever its tool does. */
@@ -684,11 +674,8 @@ export class SubagentWork {
     if (signal.aborted) return;
     if (typeof change === 'string') {
       this.#ports.lacks?.(this.#worker, `${toolName} for ${instance.definition.name}: ${change}`);
-      this.#settle(
-        activity,
-        callId,
-        wasBegun ? this.#doubtful(step, call) : withdrawnCall(call, change),
-      );
+      const fate = wasBegun ? this.#doubtful(step, call) : withdrawnCall(call, change);
+      this.#settle(activity, callId, fate);
       return;
     }
     const stream = this.#streamOf(activity, instance);
@@ -700,9 +687,8 @@ export class SubagentWork {
     const outcome = await this.#inSpan(() => this.#outcomeOf(activity, instance, call), { callId });
     activity.underWay.delete(callId);
     if (signal.aborted) return;
-    const isTimedOut = outcome.status === 'error' && outcome.error.code === 'TIMEOUT';
-    const known =
-      isTimedOut && isOnce ? this.#doubtful(step, call, outcome.error.message) : outcome;
+    const isLate = outcome.status === 'error' && outcome.error.code === 'TIMEOUT';
+    const known = isLate && isOnce ? this.#doubtful(step, call, outcome.error.message) : outcome;
     stream?.({ type: 'tool_end', step, callId, toolName, ...endOf(known) });
     // A child's time is its own.
     const delegates = instance.tools.execution.get(toolName)?.delegates;
@@ -738,7 +724,7 @@ export class SubagentWork {
       signal,
       // A child limits its own time.
       timeoutMs: entry.delegates ? undefined : instance.definition.toolTimeout,
-      idempotencyKey: this.#keyOf(step, callId),
+      idempotencyKey: keyOf(this.#worker, step, callId),
       context: this.#contextOf(step, instance.definition, toolName, callId),
       environment: this.#host.environment,
       keepLarge: this.#keeperOf(call),
@@ -769,7 +755,7 @@ export class SubagentWork {
   }
 
   #reportInDoubt(step: number, { callId, toolName, input }: ModelCall): void {
-    const idempotencyKey = this.#keyOf(step, callId);
+    const idempotencyKey = keyOf(this.#worker, step, callId);
     this.#ports.inDoubt?.(this.#worker, { callId, toolName, input, idempotencyKey });
   }
 
@@ -804,7 +790,7 @@ export class SubagentWork {
     const { callId, toolName, input, raw = false } = call;
     const { name, toolTimeout: timeoutMs } = instance.definition;
     const { log, id: subagentId } = this.#worker;
-    const idempotencyKey = this.#keyOf(step, callId);
+    const idempotencyKey = keyOf(this.#worker, step, callId);
     const { service: _, ...caller } = this.#ports.callerOf(this.#worker);
     try {
       const outcome = await jobs.act(
@@ -837,11 +823,6 @@ export class SubagentWork {
       if (signal.aborted) return toolError(messageOf(signal.reason), 'CANCELLED');
       return toolError(messageOf(error), 'FAILED');
     }
-  }
-
-  /** Returns the idempotency key of a call: the same for every attempt, in this process and after it. */
-  #keyOf(step: number, callId: string): string {
-    return `${this.#worker.id}:${step}:${callId}`;
   }
 
   #judging(
@@ -884,7 +865,7 @@ export class SubagentWork {
       ...this.#ports.callerOf(this.#worker),
       subagentId,
       approver: log.approverOf(callId),
-      idempotencyKey: this.#keyOf(step, callId),
+      idempotencyKey: keyOf(this.#worker, step, callId),
     });
   }
 
@@ -901,10 +882,7 @@ export class SubagentWork {
     };
   }
 
-  /**
-   * Reports progress once in a turn of the event loop, however often a tool reports it. The step in which it came may have ended by
-   * then: an agent reports its progress and asks in one breath.
-   */
+  /** Reports progress once in a turn of the event loop: an agent may report some and ask in one breath, which ends the step. */
   #progressed(words: string): void {
     this.progress = clip(words, MAX_PROGRESS_CHARS);
     this.#ports.activity(this.#worker);

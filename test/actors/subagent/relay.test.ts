@@ -855,8 +855,9 @@ describe('what the agent reads', () => {
     ['the conversation and facts that its configuration names', { context: 'snapshot' }, true],
   ] as const)('is the task, and %s', async (_, named, readsConversation) => {
     const relay = scriptedRelay({ script: () => [{ say: 'The bug is fixed.' }] });
+    const environment = simulatedEnvironment();
     const session = new TextSession({
-      environment: simulatedEnvironment(),
+      environment,
       model: scriptedModel([
         { text: 'Noted.' },
         { calls: [{ name: 'ask_coder', input: { task: 'fix it' } }] },
@@ -883,6 +884,8 @@ describe('what the agent reads', () => {
     });
     await session.start();
     await session.sendText('My pin is 1234.');
+    // A message that comes before the reply begins is answered with the first.
+    await environment.settle();
     await session.sendText('Fix it');
     await session.nextResult();
     const prompt = relay.told.find(({ type }) => type === 'prompt');
