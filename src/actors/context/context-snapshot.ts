@@ -13,6 +13,7 @@
 import type { JSONValue, ModelMessage } from 'ai';
 import { z } from 'zod';
 import { check } from '../../values/checks.ts';
+import { clip } from '../../values/clip.ts';
 import type { ConversationLog } from '../conversation/conversation.ts';
 import type { Reader } from '../conversation/model-messages.ts';
 import { unmarkedNotes, type NoteMarks, type NoteWriter } from '../notes/note-marks.ts';
@@ -124,13 +125,16 @@ const factsSchema = z.custom<readonly MemoryFact[]>(
   { error: 'expected an array of facts' },
 );
 
+/** The most characters of the user's last words in the query of a memory store. */
+const MAX_QUERY_CHARS = 2000;
+
 /** Returns the words of the task and the last words of the user. */
 function factQuery({ task, conversation }: ContextSnapshotInput): string {
   const said = conversation.recentTurns(2).filter(({ role }) => role === 'user');
   return [
     task.description ?? '',
     JSON.stringify(Object.values(task.args)),
-    ...said.map(({ content }) => content),
+    ...said.map(({ content }) => clip(content, MAX_QUERY_CHARS)),
   ].join(' ');
 }
 

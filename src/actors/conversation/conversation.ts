@@ -364,13 +364,11 @@ export class ConversationLog {
 
   /**
    * Returns the last `count` turns, oldest first: a turn is one party's stretch, of any number of items.
-   * Words only, without tool calls and results. Includes unfinished speech.
+   * Words only, without tool calls and results. Includes unfinished speech. A turn is cut at 2,000 characters, except the
+   * user's last one.
    */
-  recentTurns(
-    count: number,
-    { maxCharsPerTurn = 2_000 }: { readonly maxCharsPerTurn?: number } = {},
-  ): readonly ConversationTurn[] {
-    return count < 1 ? [] : turnsOf(this.items, maxCharsPerTurn).slice(-count);
+  recentTurns(count: number): readonly ConversationTurn[] {
+    return count < 1 ? [] : turnsOf(this.items).slice(-count);
   }
 
   /** Returns the conversation for a text model. */

@@ -321,11 +321,11 @@ export interface ConversationTurn {
   readonly at: number;
 }
 
-/** Returns the turns of `items`, oldest first, each cut at `maxCharsPerTurn`. Empty messages make no turn. */
-export function turnsOf(
-  items: readonly ConversationItem[],
-  maxCharsPerTurn: number,
-): readonly ConversationTurn[] {
+/** The most characters of a turn but the user's last one, which is whole: it may have caused the task. */
+const MAX_TURN_CHARS = 2000;
+
+/** Returns the turns of `items`, oldest first. Empty messages make no turn. */
+export function turnsOf(items: readonly ConversationItem[]): readonly ConversationTurn[] {
   const turns: { role: 'user' | 'assistant'; at: number; parts: string[] }[] = [];
   for (const item of items) {
     if (!isMessage(item) || item.role === 'system') continue;
@@ -335,9 +335,10 @@ export function turnsOf(
     if (open?.role === item.role) open.parts.push(text);
     else turns.push({ role: item.role, at: item.at, parts: [text] });
   }
-  return turns.map(({ role, at, parts }) => ({
-    role,
-    at,
-    content: clip(parts.join(' '), maxCharsPerTurn),
-  }));
+  const request = turns.findLast(({ role }) => role === 'user');
+  return turns.map((turn) => {
+    const { role, at, parts } = turn;
+    const text = parts.join(' ');
+    return { role, at, content: turn === request ? text : clip(text, MAX_TURN_CHARS) };
+  });
 }

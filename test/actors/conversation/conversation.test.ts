@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { ConfigurationError, ProtocolError } from '../../../src/values/errors.ts';
 import { ConversationLog } from '../../../src/actors/conversation/conversation.ts';
 import type { ConversationItem } from '../../../src/actors/conversation/items.ts';
@@ -317,11 +317,23 @@ describe('[BW21] recent turns', () => {
     expect(log.recentTurns(10)).toEqual([{ role: 'user', content: 'Book me a', at: 1 }]);
   });
 
-  test('a long turn is cut and says so', () => {
-    const log = ConversationLog.empty().add({ id: 'u', role: 'user', at: 1, text: 'x'.repeat(50) });
-    expect(log.recentTurns(1, { maxCharsPerTurn: 10 })[0]?.content).toBe(
-      `${'x'.repeat(10)} [… 40 more characters]`,
-    );
+  it('cuts a long turn, and says so', () => {
+    const log = ConversationLog.empty()
+      .add({ id: 'a', role: 'assistant', at: 1, text: 'x'.repeat(2050) })
+      .add({ id: 'u', role: 'user', at: 2, text: 'And?' });
+    expect(log.recentTurns(2)[0]?.content).toBe(`${'x'.repeat(2000)} [… 50 more characters]`);
+  });
+
+  it('has the last turn of the user whole, whatever came after it', () => {
+    const request = `${'Find a flat. '.repeat(400)}Only in Berlin, never in Paris.`;
+    const log = ConversationLog.empty()
+      .add({ id: 'u1', role: 'user', at: 1, text: 'y'.repeat(2050) })
+      .add({ id: 'a1', role: 'assistant', at: 2, text: 'Yes?' })
+      .add({ id: 'u2', role: 'user', at: 3, text: request })
+      .add({ id: 'a2', role: 'assistant', at: 4, text: 'I look for it.' });
+    const [before, , caused] = log.recentTurns(4);
+    expect(before?.content).toContain('50 more characters');
+    expect(caused?.content).toBe(request);
   });
 });
 
