@@ -44,6 +44,8 @@ export async function hostileStory(journal: Journal, seed: number) {
     };
     return textTalk({
       sessionId: 'hostile',
+      // Ids of calls that no API makes.
+      isNoApi: true,
       environment,
       runtime: createRuntime({ environment, journal }),
       lead: ({ user, prompt }) =>

@@ -46,6 +46,8 @@ export interface TalkOptions extends Partial<Omit<TextSessionOptions, 'agents' |
   readonly onModelCall?: (who: string, prompt: ScriptedPrompt) => void;
   /** What stands between the session and its scripted models. @defaultValue nothing */
   readonly wire?: (mind: ScriptedLanguageModel) => LanguageModel;
+  /** The calls are those of no API: the rules of APIs do not apply. @defaultValue false */
+  readonly isNoApi?: boolean;
 }
 
 export interface OtherAgent extends Omit<LeadAgent, 'instructions'> {
@@ -117,6 +119,7 @@ export function castOf({
   onModelCall,
   systemAs,
   wire,
+  isNoApi = false,
 }: TalkOptions) {
   const watched = (who: string, script: Script): Script => {
     return (prompt) => {
@@ -126,7 +129,8 @@ export function castOf({
   };
   return scriptedModel({
     // Behind a wire the server applies the rules to what the package sent. Notes as system messages are for OpenAI.
-    rules: systemAs === 'system' ? ['openai-chat', 'openai-responses'] : wire === undefined,
+    rules:
+      systemAs === 'system' ? ['openai-chat', 'openai-responses'] : wire === undefined && !isNoApi,
     scripts: [
       { when: LEAD, script: watched('lead', lead) },
       ...others.map(({ name, script = leadScript }) => ({
@@ -179,6 +183,7 @@ export function textTalk(options: TalkOptions = {}) {
     agent: ______,
     others: _______,
     wire = (mind) => mind,
+    isNoApi: ________,
     ...rest
   } = options;
   const environment =
