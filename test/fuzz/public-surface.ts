@@ -474,8 +474,8 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
   './machines': Object.fromEntries(
     [
       'activities', 'activity', 'askingFor', 'backoffMs', 'deadline', 'effect', 'floorOf', 'gateIsOpen', 'gateMessage', 'gateOf', 'hasRoom',
-      'isEffect', 'isInDoubt', 'modelIsBusy', 'ownerOf', 'priorityOf', 'questionItem', 'replyIsComing', 'replyIsExpected', 'replyIsWanted',
-      'requestIdOf', 'resultItem', 'shared', 'sourceMessages', 'stopActivity', 'userHasFloor', 'whyWaiting', 'wire',
+      'isEffect', 'isInDoubt', 'modelIsBusy', 'outageOf', 'ownerOf', 'priorityOf', 'questionItem', 'replyIsComing', 'replyIsExpected', 'replyIsWanted',
+      'requestIdOf', 'restMs', 'resultItem', 'shared', 'sourceMessages', 'stopActivity', 'userHasFloor', 'whyWaiting', 'wire',
     ].map((name) => [name, { args: () => ['a', 'b', 'c'], trusts: machineMade }]),
   ), // prettier-ignore
   './voice': {
@@ -522,6 +522,9 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     interpreter: { args: () => [checkMachine(door, doorCheck()), {}] },
     journalConformance: { args: () => [{ name: 'a', offers: ['trim'], open: () => ({}) }] },
     logInWords: { args: () => [[]], trusts: testTool },
+    providerRefusals: { args: () => [{ prompt: [] }, ['anthropic']], trusts: testTool },
+    refusalBody: { args: () => [{ rule: { api: 'anthropic' }, words: 'no' }], trusts: testTool },
+    refusalError: { args: () => [{ rule: { api: 'anthropic' }, words: 'no' }], trusts: testTool },
     parseScript: { args: () => ['{"seed":1,"session":"text","steps":[],"strikes":[]}'] },
     readNotes: { args: () => [[]], trusts: testTool },
     readTask: { args: () => [[]], trusts: testTool },
