@@ -74,6 +74,8 @@ test.each(ruled)(
     await talk.start();
     await talk.type('use report {"days":7}');
     await talk.type('how are you?');
+    // The approval is read back: the lead agent has said something since.
+    await talk.type('yes');
     await talk.type('yes');
     await talk.type('2026');
     await talk.type('thank you');

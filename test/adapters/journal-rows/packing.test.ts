@@ -40,7 +40,7 @@ test.each([
   expect(() => unpacked(bytes)).toThrow();
 });
 
-test('a session with a subagent that waits takes less than a tenth of what it consists of', async () => {
+test('a session with a subagent that waits takes less than an eighth of what it consists of', async () => {
   const environment = simulatedEnvironment();
   const journal = memoryJournal({ keep: Infinity });
   const talk = textTalk({
@@ -62,5 +62,5 @@ test('a session with a subagent that waits takes less than a tenth of what it co
   const [snapshot] = journal.read();
   expect(snapshot?.event.type).toBe('session.snapshot');
   const text = JSON.stringify(snapshot?.event);
-  expect(packed(text)?.length).toBeLessThan(text.length / 10);
+  expect(packed(text)?.length).toBeLessThan(text.length / 8);
 });
