@@ -12,9 +12,8 @@ addEventListener('hashchange', () => location.reload());
 export async function start(speaks: boolean): Promise<void> {
   sessionStorage.setItem('started', speaks ? 'voice' : 'text');
   if ((await client.speaker.start({ silent: !speaks })) === 'blocked' || !speaks) return;
-  await client.microphone.start({
-    mode: localStorage.getItem('talk-mode') === 'push' ? 'push' : 'open',
-  });
+  const mode = localStorage.getItem('talk-mode') === 'push' ? 'push' : 'open';
+  await client.microphone.start({ mode });
 }
 
 export async function say(text: string): Promise<void> {

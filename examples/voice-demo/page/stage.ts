@@ -19,8 +19,7 @@ import { Icon } from './welcome.ts';
 export function Stage() {
   const { floor } = useSession(client);
   const microphone = useMicrophone(client);
-  const speaker = useSpeaker(client).state;
-  const isSilent = speaker === 'silent' || speaker === 'insecure';
+  const isSilent = ['silent', 'insecure'].includes(useSpeaker(client).state);
   const items = useTranscript(client);
   const notes = useTranscriptNotes(client);
   const isOff = microphone.state !== 'on' || microphone.isMuted;
