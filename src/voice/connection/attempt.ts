@@ -68,9 +68,12 @@ export class Attempt {
   /** When it had been heard, as its sound plays in real time; null: no report tells. */
   get heardAt(): number | null {
     const beyondMs = sum(this.#played) - this.#heardFraction * sum(this.#totals);
-    return this.#playedAt === null ? null : this.#playedAt - Math.max(0, beyondMs);
+    return this.#playedAt === null ? null : this.#playedAt - Math.max(0, beyondMs) - ONSET_MS;
   }
 }
+
+/** The beginning of an utterance is known this exactly, since a transport detects speech with a lag. */
+const ONSET_MS = 300;
 
 const sentences = new Intl.Segmenter(undefined, { granularity: 'sentence' });
 
