@@ -513,26 +513,37 @@ function isFollowed({ followedAt = null }: QuestionContext): boolean {
   return followedAt !== null;
 }
 
-/** Tells whether words may answer it now: by their beginning, if they were spoken. */
-function wordsCount(
+/**
+ * Tells what words follow, by when they began (`null`: they were typed now): the question, something that the user was told
+ * after it, or neither, since it had not been put.
+ */
+export function wordsFollow(
   {
     playingSince,
     shownAt,
     hasBegun,
-    heard,
-    heardAt = -Infinity,
     followedAt = null,
-  }: QuestionContext,
+  }: Pick<QuestionContext, 'playingSince' | 'shownAt' | 'hasBegun' | 'followedAt'>,
+  startedAt: number | null,
+): 'question' | 'other' | null {
+  // Only shown, while the session has a voice: the lead agent may be speaking of something else.
+  const wasPut =
+    startedAt === null
+      ? playingSince !== null || (shownAt !== null && hasBegun)
+      : playingSince !== null && playingSince <= startedAt;
+  if (!wasPut) return null;
+  const isLast = followedAt === null || (startedAt !== null && startedAt < followedAt);
+  return isLast ? 'question' : 'other';
+}
+
+/** Tells whether words may answer it now. */
+function wordsCount(
+  context: QuestionContext,
   { utteranceStartedAt, channel, decisive }: AnswerEvent,
 ): boolean {
-  // Only shown, while the session has a voice: the lead agent may be speaking of something else.
-  if (channel === 'typing')
-    return followedAt === null && (playingSince !== null || (shownAt !== null && hasBegun));
-  return (
-    utteranceStartedAt !== null &&
-    playingSince !== null &&
-    playingSince <= utteranceStartedAt &&
-    utteranceStartedAt < (followedAt ?? Infinity) &&
-    (decisive || (heard && heardAt <= utteranceStartedAt))
-  );
+  if (channel === 'typing') return wordsFollow(context, null) === 'question';
+  if (utteranceStartedAt === null || wordsFollow(context, utteranceStartedAt) !== 'question')
+    return false;
+  const { heard, heardAt = -Infinity } = context;
+  return decisive || (heard && heardAt <= utteranceStartedAt);
 }

@@ -68,14 +68,19 @@ export class CheckReport<M extends Machines = Machines, G = unknown> {
     this.#graph = graph;
   }
 
+  /** The graph has them without the types of this system. */
+  get #worlds(): readonly World<M, G>[] {
+    return this.#graph.worlds as unknown as readonly World<M, G>[];
+  }
+
   /** Every state that can be reached, nearest to the start first. */
   *worlds(): IterableIterator<World<M, G>> {
-    yield* this.#graph.worlds as unknown as readonly World<M, G>[];
+    yield* this.#worlds;
   }
 
   /** Returns a shortest trace to a state like this, if there is one. */
   traceTo(wanted: (world: World<M, G>) => boolean): Trace | undefined {
-    const index = [...this.worlds()].findIndex((world) => wanted(world));
+    const index = this.#worlds.findIndex((world) => wanted(world));
     return index < 0 ? undefined : retrace(this.checked.model, this.#graph.pathTo(index));
   }
 

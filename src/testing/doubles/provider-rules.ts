@@ -71,6 +71,13 @@ export interface ProviderRefusal {
 const issues = 'https://github.com';
 const NONE: EarlierAnswers = new Map();
 
+/** The refusal of the APIs that took over the messages of OpenAI's chat. */
+const withoutCall: ProviderRule['refusal'] = ({ prompt }) =>
+  when(
+    orphanResult(joined(prompt)) !== null,
+    "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'",
+  );
+
 /** All rules. Read them for what each API refuses; `providerRefusals` applies them. */
 export const providerRules: readonly ProviderRule[] = [
   // --- order
@@ -281,11 +288,7 @@ export const providerRules: readonly ProviderRule[] = [
     name: 'call-for-result',
     api: 'openai-chat',
     source: `${issues}/FoundationAgents/OpenManus/issues/744`,
-    refusal: ({ prompt }) =>
-      when(
-        orphanResult(joined(prompt)) !== null,
-        "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'",
-      ),
+    refusal: withoutCall,
   },
   {
     name: 'call-for-result',
@@ -300,11 +303,7 @@ export const providerRules: readonly ProviderRule[] = [
     name: 'call-for-result',
     api: 'deepseek',
     source: `${issues}/FoundationAgents/OpenManus/issues/23`,
-    refusal: ({ prompt }) =>
-      when(
-        orphanResult(joined(prompt)) !== null,
-        "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'",
-      ),
+    refusal: withoutCall,
   },
   {
     name: 'call-for-result',

@@ -12,6 +12,7 @@
 
 import { endsSentence } from '../../values/sentences.ts';
 import type { Offer } from '../../actors/session/lead/lead-driver.ts';
+import { ONSET_MS } from './transport.ts';
 
 export class Attempt {
   readonly offer: Offer;
@@ -71,9 +72,6 @@ export class Attempt {
     return this.#playedAt === null ? null : this.#playedAt - Math.max(0, beyondMs) - ONSET_MS;
   }
 }
-
-/** The beginning of an utterance is known this exactly, since a transport detects speech with a lag. */
-const ONSET_MS = 300;
 
 const sentences = new Intl.Segmenter(undefined, { granularity: 'sentence' });
 

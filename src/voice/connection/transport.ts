@@ -16,6 +16,9 @@ import type { Environment } from '../../actors/ports/environment.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
 import type { Voice } from '../speech/voice.ts';
 
+/** The lag with which a transport detects speech, in milliseconds: so exactly is the beginning of an utterance known. */
+export const ONSET_MS = 300;
+
 /** The abilities of a transport. The session emulates the missing ones. */
 export interface TransportCapabilities {
   /** Rate of the user's sound that the wire accepts; the session resamples. */

@@ -44,7 +44,11 @@ import { forgetOldest } from '../../values/forget-oldest.ts';
 import { frameDurationMs, type AudioFrame } from '../audio/audio-frame.ts';
 import { RecentIds } from '../audio/recent-ids.ts';
 import { VoicedSound } from '../audio/voiced-sound.ts';
-import type { TransportCapabilities, TransportEvent } from '../connection/transport.ts';
+import {
+  ONSET_MS,
+  type TransportCapabilities,
+  type TransportEvent,
+} from '../connection/transport.ts';
 import type { ModelMemory } from '../output/model-memory.ts';
 import type { Responses } from '../output/responses.ts';
 import type { Speech } from '../output/speech.ts';
@@ -54,8 +58,6 @@ import type { VoiceTranscript } from '../output/voice-transcript.ts';
 
 /** A transport that begins an utterance so soon after the end of another one has cut a voice that goes on. */
 const CUT_MS = 100;
-/** Lag with which a transport detects speech. */
-const ONSET_MS = 300;
 /** A transport reports the end of an utterance this long after it happened. */
 export const END_LAG_MS = 600;
 /** An utterance may be reported when so many items of the speech are over. */

@@ -31,6 +31,7 @@ import { putsOff } from '../../../language/side-talk.ts';
 import type { AnswerableQuestion } from '../../../language/match.ts';
 import type { QuestionRecord, Reading, Utterance, Answer } from '../../contracts/records.ts';
 import type { QuestionSnapshot, Stamped } from '../../../machines/index.ts';
+import { wordsFollow } from '../../../machines/question-machine.ts';
 import type { EventFor, SessionMessage } from '../../contracts/session-protocol.ts';
 import type { SessionRecords } from '../state/session-records.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
@@ -193,8 +194,9 @@ export function withReading(
   if (told !== null && putsOff(said.text, said.language)) return { ...said, putsOff: told };
   const question = unit.owner === null ? undefined : records.questions.get(unit.owner);
   if (!question || !mayAnswer(question, said.by)) return said;
-  const isFor = isToBeReadBack(unit, question) || isPutToUser(unit, question, said);
-  const isFollowed = !isFor && isFollowedFor(unit, question, said);
+  const follows = followedBy(unit, question, said);
+  const isFor = isToBeReadBack(unit, question) || follows === 'question';
+  const isFollowed = !isFor && follows === 'other';
   return isFor || isFollowed
     ? { ...said, reading: readingOf(records, unit, question, said, { leadSettles, isFollowed }) }
     : said;
@@ -244,8 +246,9 @@ function wordsOf(
   const { requestId, subagentName } = question;
   const actor = `question:${requestId}` as const;
   const awaitsReading = isToBeReadBack(unit, question);
-  const isFollowed = said.reading !== undefined && isFollowedFor(unit, question, said);
-  if (!awaitsReading && !isFollowed && !isPutToUser(unit, question, said))
+  const follows = followedBy(unit, question, said);
+  const isFollowed = said.reading !== undefined && follows === 'other';
+  if (!awaitsReading && !isFollowed && follows !== 'question')
     return toLead(wasPutToUser(unit, question, said) ? requestId : undefined);
   const { reading = readingOf(records, unit, question, said, { leadSettles: false }) } = said;
   if (reading.to === 'lead') {
@@ -385,40 +388,24 @@ function answerBy(answer: Answer, by: string | undefined): Answer {
   return by === undefined ? answer : { ...answer, by };
 }
 
-/** What the machine of a question knows of its presentation. */
-type Presentation = Pick<
-  QuestionSnapshot['context'],
-  'playingSince' | 'shownAt' | 'hasBegun' | 'followedAt' | 'readBack'
->;
-
-function presentationOf(unit: SessionUnit, requestId: string): Presentation | null {
+/** What the machine of a question knows of its presentation; null: it is not put. */
+function presentationOf(
+  unit: SessionUnit,
+  { requestId }: QuestionRecord,
+): QuestionSnapshot['context'] | null {
   const life = unit.questions.stateOf(requestId);
-  return life && PUT.has(String(life.value)) ? (life.context as Presentation) : null;
+  return life && PUT.has(String(life.value)) ? (life.context as QuestionSnapshot['context']) : null;
 }
 
 /** Tells whether its action has to be read back, and that has not begun. */
-function isToBeReadBack(unit: SessionUnit, { requestId }: QuestionRecord): boolean {
-  return presentationOf(unit, requestId)?.readBack === 'due';
+function isToBeReadBack(unit: SessionUnit, question: QuestionRecord): boolean {
+  return presentationOf(unit, question)?.readBack === 'due';
 }
 
-/** Tells whether it was the last thing that was said to the user when these words began. */
-function isPutToUser(unit: SessionUnit, question: QuestionRecord, said: Said): boolean {
-  return isHeardBy(unit, question, said) && !isFollowedFor(unit, question, said);
-}
-
-/** Tells whether it had been put to the user when these words began, and something else was said in between. */
-function isFollowedFor(unit: SessionUnit, question: QuestionRecord, said: Said): boolean {
-  const { followedAt = null } = presentationOf(unit, question.requestId) ?? {};
-  const isBefore = said.channel === 'speech' && said.startedAt < (followedAt ?? Infinity);
-  return followedAt !== null && !isBefore && isHeardBy(unit, question, said);
-}
-
-function isHeardBy(unit: SessionUnit, { requestId }: QuestionRecord, said: Said): boolean {
-  const put = presentationOf(unit, requestId);
-  if (!put) return false;
-  if (said.channel === 'typing')
-    return put.playingSince !== null || (put.shownAt !== null && put.hasBegun);
-  return put.playingSince !== null && said.startedAt >= put.playingSince;
+/** Tells what these words follow: the question, something that was said after it, or neither (`wordsFollow`). */
+function followedBy(unit: SessionUnit, question: QuestionRecord, { channel, startedAt }: Said) {
+  const put = presentationOf(unit, question);
+  return put && wordsFollow(put, channel === 'typing' ? null : startedAt);
 }
 
 /** Tells whether it had been put in some presentation when these words began. */
