@@ -35,7 +35,7 @@ import {
   type SessionMessage,
 } from './chat-messages.ts';
 
-interface Sending {
+export interface Sending {
   /** The W3C trace context of the request. */
   readonly traceparent?: string;
   /** Called when the session has the words; its reply may take longer. */

@@ -31,7 +31,7 @@ import {
   type OptionCheck,
   type OptionChecks,
 } from '../values/plain-checks.ts';
-import { ChatFeed, type Screen } from './chat-feed.ts';
+import { ChatFeed, type Screen, type Sending } from './chat-feed.ts';
 import type { SessionChunk } from './chat-messages.ts';
 import { wordsOf } from './chat-words.ts';
 
@@ -59,15 +59,7 @@ interface By {
   readonly by: string;
 }
 
-interface Traced {
-  /** The W3C trace context of the request, as its header has it. */
-  readonly traceparent?: string;
-}
-
-interface Sending extends Traced {
-  /** Called when the session has the words. */
-  readonly taken?: () => void;
-}
+type Traced = Pick<Sending, 'traceparent'>;
 
 /** Whose request it is. */
 export type ChatIdentity = {

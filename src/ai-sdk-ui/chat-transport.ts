@@ -24,6 +24,7 @@ import {
 import { wordsOf } from './chat-words.ts';
 import { ChatFeed, type Screen, type UpdateMessages } from './chat-feed.ts';
 import type { SessionChunk, SessionMessage } from './chat-messages.ts';
+import { screen } from '../client/screen.ts';
 
 export interface ChatTransportOptions {
   /**
@@ -42,23 +43,6 @@ export type ChatClient = Pick<
 
 type SendOptions = Parameters<ChatTransport<SessionMessage>['sendMessages']>[0];
 type ReconnectOptions = Parameters<ChatTransport<SessionMessage>['reconnectToStream']>[0];
-
-/** The globals of a page; Node.js has none of them. */
-const page = globalThis as {
-  readonly document?: {
-    readonly visibilityState: string;
-    addEventListener(type: 'visibilitychange', listener: () => void): void;
-    removeEventListener(type: 'visibilitychange', listener: () => void): void;
-  };
-};
-
-const screen: Screen = {
-  isVisible: () => page.document?.visibilityState !== 'hidden',
-  onVisible(callback) {
-    page.document?.addEventListener('visibilitychange', callback);
-    return () => page.document?.removeEventListener('visibilitychange', callback);
-  },
-};
 
 const optionChecks: OptionChecks<ChatTransportOptions> = {
   shownBy: optional(oneOf('chat', 'page')),

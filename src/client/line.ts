@@ -89,11 +89,14 @@ const MAX_POST_CHARS = 16_000;
 const STATUS_UNAUTHORIZED = 401;
 const STATUS_FORBIDDEN = 403;
 
-/** Tells whether a client may go on to an address that the server names: nobody on the way reads its token. */
-export function isDetour({ protocol }: URL, from: URL): boolean {
-  const isSafe = protocol === 'https:' || protocol === 'wss:';
-  const wasSafe = from.protocol === 'https:' || from.protocol === 'wss:';
-  return isSafe || (!wasSafe && (protocol === 'http:' || protocol === 'ws:'));
+const isUnknown = (status: number): boolean =>
+  status === STATUS_UNAUTHORIZED || status === STATUS_FORBIDDEN;
+
+const isSafe = ({ protocol }: URL): boolean => protocol === 'https:' || protocol === 'wss:';
+
+/** Tells whether a client may go on to an address that the server names: its token is not read on the way. */
+export function mayDetour(to: URL, from: URL): boolean {
+  return isSafe(to) || (!isSafe(from) && (to.protocol === 'http:' || to.protocol === 'ws:'));
 }
 
 /** @throws {ConfigurationError} `INVALID_URL` */
@@ -118,7 +121,7 @@ export function openSocketLine(
   events: LineEvents,
 ): Line {
   const address = new URL(url);
-  address.protocol = url.protocol === 'https:' || url.protocol === 'wss:' ? 'wss:' : 'ws:';
+  address.protocol = isSafe(url) ? 'wss:' : 'ws:';
   const protocols = [SUBPROTOCOL, ...(token === null ? [] : [TOKEN_PREFIX + base64url(token)])];
   const socket = new Socket(address, protocols);
   socket.binaryType = 'arraybuffer';
@@ -172,7 +175,7 @@ export function openStreamLine(
   events: LineEvents,
 ): Line {
   const address = new URL(url);
-  address.protocol = url.protocol === 'https:' || url.protocol === 'wss:' ? 'https:' : 'http:';
+  address.protocol = isSafe(url) ? 'https:' : 'http:';
   const down = new URL(address);
   down.searchParams.set('v', String(PROTOCOL_VERSION));
   down.searchParams.set('client', hello.client);
@@ -199,11 +202,7 @@ export function openStreamLine(
       signal,
     });
     const { status, body } = response;
-    if (!response.ok)
-      return end(
-        await reasonOf(response),
-        status === STATUS_UNAUTHORIZED || status === STATUS_FORBIDDEN,
-      );
+    if (!response.ok) return end(await reasonOf(response), isUnknown(status));
     const type = response.headers.get('content-type') ?? '';
     if (!body || !type.startsWith('text/event-stream'))
       return end({
@@ -266,15 +265,14 @@ export function openStreamLine(
 /** Returns what the server said in a refusal. What a proxy says is no JSON. */
 async function reasonOf(response: Response): Promise<LineReason> {
   const { status } = response;
-  const isUnknown = status === STATUS_UNAUTHORIZED || status === STATUS_FORBIDDEN;
   const { error } = Object(valueOfJson(await response.text())) as { readonly error?: unknown };
   const { code, message } = Object(error) as {
     readonly code?: unknown;
     readonly message?: unknown;
   };
   return {
-    code: typeof code === 'string' ? code : isUnknown ? 'UNAUTHORIZED' : 'CONNECT_FAILED',
-    message: `The server refused ${isUnknown ? 'the connection' : 'a request'} (${status})${typeof message === 'string' ? `: ${message}` : ''}`,
+    code: typeof code === 'string' ? code : isUnknown(status) ? 'UNAUTHORIZED' : 'CONNECT_FAILED',
+    message: `The server refused ${isUnknown(status) ? 'the connection' : 'a request'} (${status})${typeof message === 'string' ? `: ${message}` : ''}`,
   };
 }
 

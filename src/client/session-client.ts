@@ -35,7 +35,7 @@ import {
 import { checkOptions, oneOf, optional, shown, type OptionChecks } from '../values/plain-checks.ts';
 import {
   addressOf,
-  isDetour,
+  mayDetour,
   openSocketLine,
   openStreamLine,
   type Line,
@@ -59,6 +59,7 @@ import {
 } from './protocol.ts';
 import { applySessionEvent, emptySessionState, eventOfPatch } from './session-state.ts';
 import { Microphone } from './microphone.ts';
+import { screen } from './screen.ts';
 import { Speaker } from './speaker.ts';
 import { defaultWorkletUrl } from './web-audio.ts';
 import { Emitter, selectionOf, Value, type Watchable, type WatchableValue } from './watchable.ts';
@@ -156,16 +157,7 @@ const optionChecks: OptionChecks<ConnectOptions> = {
 const host = globalThis as {
   addEventListener?(type: 'online', listener: () => void): void;
   removeEventListener?(type: 'online', listener: () => void): void;
-  readonly document?: {
-    readonly visibilityState: string;
-    addEventListener(type: 'visibilitychange', listener: () => void): void;
-    removeEventListener(type: 'visibilitychange', listener: () => void): void;
-  };
 };
-
-function isHidden(): boolean {
-  return host.document?.visibilityState === 'hidden';
-}
 
 function aFunction(value: unknown): string | null {
   return typeof value === 'function' ? null : 'expected a function';
@@ -253,6 +245,7 @@ export class SessionClient {
   /** A WebSocket that may take the place of the stream. */
   #probe: Line | null = null;
   #cancelProbe: () => void = () => undefined;
+  #unwatch: () => void = () => undefined;
   /** Counts attempts, so that a late one is not taken for the present one. */
   #attempt = 0;
 
@@ -309,7 +302,7 @@ export class SessionClient {
     // A network that is back makes the wait unnecessary.
     host.addEventListener?.('online', this.#retryNow);
     // Timers of a page in the background come late, or not at all.
-    host.document?.addEventListener('visibilitychange', this.#retryNow);
+    this.#unwatch = screen.onVisible(this.#retryNow);
     this.#connect();
   }
 
@@ -438,7 +431,7 @@ export class SessionClient {
   }
 
   readonly #retryNow = (): void => {
-    if (!isHidden()) this.reconnect();
+    if (screen.isVisible()) this.reconnect();
   };
 
   #command(command: Command): Promise<unknown> {
@@ -473,12 +466,18 @@ export class SessionClient {
     if (commands.length > 0) this.#line?.send(commands.map(({ frame }) => frame));
   }
 
-  #connect(): void {
+  /** Leaves the line that there was. Returns the number of the attempt that begins. */
+  #begin(): number {
     this.#drop();
-    const attempt = this.#attempt;
     this.#isWelcome = false;
+    this.#isBehind = false;
     this.#wasAnswered = false;
     this.#watch(WELCOME_TIMEOUT_MS);
+    return this.#attempt;
+  }
+
+  #connect(): void {
+    const attempt = this.#begin();
     this.#show({ state: 'connecting', retryAt: null, hasVoice: false, ownsVoice: false });
     // SESSION-CLIENT-5
     if (attempt !== this.#attempt) return;
@@ -533,14 +532,9 @@ export class SessionClient {
         ...events,
         opened: () => {
           this.#probe = null;
-          this.#drop();
-          attempt = this.#attempt;
+          attempt = this.#begin();
           this.#line = socket;
           this.#kind = 'websocket';
-          this.#isWelcome = false;
-          this.#isBehind = false;
-          this.#wasAnswered = false;
-          this.#watch(WELCOME_TIMEOUT_MS);
         },
         closed: (reason, isFinal) => {
           if (attempt === null) again();
@@ -549,7 +543,6 @@ export class SessionClient {
       });
       this.#probe = socket;
     };
-    this.#probe?.close();
     const { scheduler } = this.#environment;
     this.#cancelProbe = scheduler.schedule(() => void probe().catch(again), delayMs);
   }
@@ -765,7 +758,7 @@ export class SessionClient {
     const reason = { code, message };
     if (!retry) return this.#end(reason);
     const detour = url === undefined ? null : URL.parse(url, this.#url.href);
-    if (detour && !isDetour(detour, this.#url)) {
+    if (detour && !mayDetour(detour, this.#url)) {
       // The token is for a connection that is at least as safe as the one that the app has asked for.
       const told = `The server sends this client to ${detour.origin}, which is less safe than ${this.#url.origin}`;
       return this.#end({ code: 'DETOUR_REFUSED', message: told });
@@ -800,7 +793,7 @@ export class SessionClient {
     const delayMs = atOnce ? 0 : patienceMs * (0.75 + random.next() / 2);
     this.#failures = Math.min(this.#failures + 1, 16);
     // Pages that are looked at need the few streams of a user.
-    const isResting = reason?.code === 'TOO_MANY_STREAMS' && isHidden();
+    const isResting = reason?.code === 'TOO_MANY_STREAMS' && !screen.isVisible();
     if (!isResting) this.#cancelTimer = scheduler.schedule(() => this.#connect(), delayMs);
     this.#show({
       ...(reason !== undefined && { reason }),
@@ -827,7 +820,7 @@ export class SessionClient {
     if (this.#status.get().state === 'closed') return;
     this.#drop();
     host.removeEventListener?.('online', this.#retryNow);
-    host.document?.removeEventListener('visibilitychange', this.#retryNow);
+    this.#unwatch();
     this.#show({
       state: 'closed',
       transport: null,

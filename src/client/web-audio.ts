@@ -1,6 +1,8 @@
 // The part of the Web Audio and media APIs of a browser that a client uses, and what opens them. Declared here, because
 // the rest of the package does without the types of a browser.
 
+import { screen } from './screen.ts';
+
 interface Port {
   postMessage(message: unknown, transfer?: readonly ArrayBufferLike[]): void;
   addEventListener(type: 'message', listener: (event: { readonly data: never }) => void): void;
@@ -44,11 +46,6 @@ export interface MicrophoneDevice {
 interface BrowserAudio {
   /** False on a page from `http:` that is not this machine: its browser gives no microphone, and no audio thread. */
   readonly isSecureContext?: boolean;
-  readonly document?: {
-    readonly visibilityState: string;
-    addEventListener(type: 'visibilitychange', listener: () => void): void;
-    removeEventListener(type: 'visibilitychange', listener: () => void): void;
-  };
   readonly AudioContext?: new (options?: object) => AudioContextLike;
   readonly AudioWorkletNode?: new (
     context: AudioContextLike,
@@ -109,9 +106,6 @@ export function watchContext(
   const resume = (): void => {
     if (!runs && isWatched) context.resume().catch(() => undefined);
   };
-  const seen = (): void => {
-    if (browser.document?.visibilityState === 'visible') resume();
-  };
   context.addEventListener('statechange', () => {
     // `interrupted` in Safari, `suspended` elsewhere.
     const runsNow = context.state === 'running';
@@ -120,10 +114,12 @@ export function watchContext(
     changed(runs);
     resume();
   });
-  browser.document?.addEventListener('visibilitychange', seen);
+  const unwatch = screen.onVisible(() => {
+    if (screen.isVisible()) resume();
+  });
   return () => {
     isWatched = false;
-    browser.document?.removeEventListener('visibilitychange', seen);
+    unwatch();
   };
 }
 

@@ -3,11 +3,7 @@
 // `consent.yes` leaves out words that are also backchannels ("okay", "right", "mm-hm", "fine", "sounds good"):
 // such a word must never approve an action. It may stand beside a yes.
 
-import type { AnswerLanguage } from './language.ts';
-
-const lines = (text: string): string[] => text.trim().split(/(?<!\s)\s*\n\s*/);
-const list = (text: string): string[] => text.trim().split(/(?<!\s)\s*,\s*/);
-const words = (text: string): string[] => text.trim().split(/\s+/);
+import { list, lines, words, type AnswerLanguage } from './language.ts';
 
 export const english: AnswerLanguage = {
   code: 'en',

@@ -1,11 +1,7 @@
 // German: data only. Options match by their labels, their positions and their words, not by their
 // sound. See `language.ts` for what each table does.
 
-import { literal, type AnswerLanguage } from './language.ts';
-
-const list = (text: string): string[] => text.trim().split(/(?<!\s)\s*,\s*/);
-const words = (text: string): string[] => text.trim().split(/\s+/);
-const lines = (text: string): string[] => text.trim().split(/(?<!\s)\s*\n\s*/);
+import { list, lines, literal, words, type AnswerLanguage } from './language.ts';
 
 const units = words('null eins zwei drei vier fünf sechs sieben acht neun');
 const tens = words('zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig');

@@ -71,7 +71,7 @@ export interface MatchAnswerOptions {
 }
 
 /** The longest text that is matched, in UTF-16 code units: more than two minutes of speech. */
-export const LONGEST_ANSWER_CHARS = 2_000;
+const LONGEST_ANSWER_CHARS = 2_000;
 
 export function matchAnswer(
   question: AnswerableQuestion,

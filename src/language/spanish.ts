@@ -1,11 +1,7 @@
 // Spanish: data only. Options match by their labels, their positions and their words, not by their
 // sound. See `language.ts` for what each table does.
 
-import { literal, type AnswerLanguage } from './language.ts';
-
-const list = (text: string): string[] => text.trim().split(/(?<!\s)\s*,\s*/);
-const words = (text: string): string[] => text.trim().split(/\s+/);
-const lines = (text: string): string[] => text.trim().split(/(?<!\s)\s*\n\s*/);
+import { list, lines, literal, words, type AnswerLanguage } from './language.ts';
 
 /** As utterances are compared: without accents. */
 const folded = (word: string): string => word.normalize('NFD').replace(/[\u0300-\u036F]/g, '');

@@ -124,9 +124,9 @@ export function Transcript(props: TranscriptProps): ReactElement {
   const lines = [
     ...items.flatMap((item) => {
       const text = textOf(item);
-      const { role, by = me } = item;
-      const name = me === null || by === me ? user : (by ?? user);
-      const speaker = role === 'user' ? name : assistant;
+      const { role, by } = item;
+      const isOther = me !== null && by !== undefined && by !== me;
+      const speaker = role !== 'user' ? assistant : isOther ? by : user;
       const again = onRepeat && item === cut ? { label: repeat, press: onRepeat } : null;
       return text.trim() === ''
         ? []

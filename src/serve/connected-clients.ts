@@ -148,7 +148,7 @@ export class ConnectedClients implements ClientOwner {
   }
 
   #isFull({ user }: ServedIdentity): boolean {
-    return this.#userOf(user).clients.size >= this.limits.clientsPerUser;
+    return (this.#users.get(user)?.clients.size ?? 0) >= this.limits.clientsPerUser;
   }
 
   #tooMany(): { readonly code: string; readonly message: string } {
@@ -158,21 +158,25 @@ export class ConnectedClients implements ClientOwner {
 
   #userOf(name: string): User {
     const { environment, limits } = this;
-    const known = this.#users.get(name);
-    const user = known ?? {
+    const user = this.#users.get(name) ?? {
       clients: new Set(),
       messages: new TokenBucket(environment.clock, limits.messages),
       welcomes: new TokenBucket(environment.clock, limits.welcomes),
       stay: () => undefined,
     };
-    user.stay();
     this.#users.set(name, user);
+    return user;
+  }
+
+  /** SERVE-4. Forgets a user whose last client has left, once the rates are full again. */
+  #forgetLater(name: string, user: User): void {
+    user.stay();
+    if (user.clients.size > 0) return;
     const fullAfterMs = Math.max(user.messages.fillMs, user.welcomes.fillMs);
     const forget = (): void => {
       if (user.clients.size === 0) this.#users.delete(name);
     };
-    user.stay = environment.scheduler.schedule(forget, fullAfterMs, { isBackground: true });
-    return user;
+    user.stay = this.environment.scheduler.schedule(forget, fullAfterMs, { isBackground: true });
   }
 
   /** Sends everybody away, who may connect again. */
@@ -194,8 +198,11 @@ export class ConnectedClients implements ClientOwner {
 
   gone(client: ServedClient): void {
     this.clients.delete(client);
-    this.#userOf(client.identity.user).clients.delete(client);
     const { clientId } = client;
+    const { user: name } = client.identity;
+    const user = this.#userOf(name);
+    user.clients.delete(client);
+    this.#forgetLater(name, user);
     if (clientId === null) return;
     const key = streamKey(client.identity, clientId);
     if (this.#streams.get(key) === client) this.#streams.delete(key);
@@ -267,7 +274,7 @@ export class ConnectedClients implements ClientOwner {
 
   /** Makes room for one more stream of a user: a browser has few connections, and needs one for its page. */
   #endOldestStream({ user }: ServedIdentity): void {
-    const streams = [...this.#userOf(user).clients].filter(
+    const streams = [...(this.#users.get(user)?.clients ?? [])].filter(
       ({ channel }) => channel.kind === 'stream',
     );
     if (streams.length < this.limits.streamsPerUser) return;

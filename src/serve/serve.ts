@@ -138,7 +138,7 @@ class Server implements OffstageServer {
     const { host = '', origin = null } = request.headers;
     const admission =
       this.#connected.foreign(host, origin) ??
-      this.#connected.foreign(target.authority ?? host, origin) ??
+      (target.authority === null ? null : this.#connected.foreign(target.authority, origin)) ??
       (await this.#connected.admit(webHeaders(request.headers), urlOf(request)));
     if (admission.type === 'refuse') return { type: 'refuse', refusal: admission };
     if (admission.type === 'open')

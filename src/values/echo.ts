@@ -16,7 +16,7 @@ import type {
   ToolSet,
 } from 'ai';
 import { z } from 'zod';
-import { isJson } from './json.ts';
+import { isProviderOptions } from './json.ts';
 import { storable } from './storable.ts';
 
 type OwnPart = Extract<
@@ -76,9 +76,15 @@ export function providerOf(model: LanguageModel): string {
   return slash < 0 ? provider : `${provider}/${id.slice(0, slash)}`;
 }
 
+/** A conversation counts its characters at each change. */
+const lengths = new WeakMap<Echo, number>();
+
 /** Returns how many characters of a conversation an echo takes. */
 export function echoChars(echo: Echo | undefined): number {
-  return echo === undefined ? 0 : JSON.stringify(echo.parts).length;
+  if (echo === undefined) return 0;
+  const chars = lengths.get(echo) ?? JSON.stringify(echo.parts).length;
+  lengths.set(echo, chars);
+  return chars;
 }
 
 /** Reads the echo off the parts of one response. */
@@ -143,5 +149,5 @@ function holdsSomething({ text, providerOptions }: { text: string } & OfProvider
 }
 
 function optionsOf(metadata: ProviderMetadata | undefined): OfProvider {
-  return metadata === undefined || !isJson(metadata) ? {} : { providerOptions: metadata };
+  return isProviderOptions(metadata) ? { providerOptions: metadata } : {};
 }

@@ -1,6 +1,6 @@
 // Recognizes JSON, and measures its size.
 
-import type { JSONValue } from 'ai';
+import type { JSONValue, ProviderMetadata } from 'ai';
 import { isA, messageOf } from './errors.ts';
 import { shown } from './plain-checks.ts';
 
@@ -36,6 +36,15 @@ function isJsonWithin(value: unknown, depth: number): boolean {
   if (prototype !== Object.prototype && prototype !== null) return false;
   // A key that holds undefined is the same as no key.
   return Object.values(value).every((held) => held === undefined || isJsonWithin(held, depth + 1));
+}
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Tells whether these are metadata by provider that a journal can store, and that the SDK accepts in a prompt. */
+export function isProviderOptions(value: unknown): value is ProviderMetadata {
+  return isRecord(value) && Object.values(value).every(isRecord) && isJson(value);
 }
 
 /** Tells whether this JSON is nested deeper than 200 levels. */

@@ -42,7 +42,15 @@ import { notAnObject, shown } from '../../values/plain-checks.ts';
 import { ConfigurationError, ProviderError } from '../../values/errors.ts';
 import { forgetOldest } from '../../values/forget-oldest.ts';
 import type { Clock, Ids } from '../ports/environment.ts';
-import { asJson, isJson, isTooDeep, MAX_DEPTH, TOO_DEEP } from '../../values/json.ts';
+import {
+  asJson,
+  isJson,
+  isProviderOptions,
+  isRecord,
+  isTooDeep,
+  MAX_DEPTH,
+  TOO_DEEP,
+} from '../../values/json.ts';
 import { storable, storableId } from '../../values/storable.ts';
 import { tokenCount } from '../contracts/usage.ts';
 import { knownJsonSchema } from './schema.ts';
@@ -204,10 +212,6 @@ function lackOf(part: unknown): string | null {
   return type === 'tool-result' && !isJson(result) ? 'a tool-result with JSON as its result' : null;
 }
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function malformed(expected: string, got: unknown, name = ''): ProviderError {
   const instead = isRecord(got) ? `the keys ${Object.keys(got).join(', ')}` : shown(got);
   return new ProviderError(
@@ -222,11 +226,7 @@ function malformed(expected: string, got: unknown, name = ''): ProviderError {
  */
 function withJsonMetadata<T extends { readonly providerMetadata?: unknown }>(part: T): T {
   const { providerMetadata: given } = part;
-  if (
-    given === undefined ||
-    (isRecord(given) && Object.values(given).every(isRecord) && isJson(given))
-  )
-    return part;
+  if (given === undefined || isProviderOptions(given)) return part;
   const { providerMetadata: _, ...rest } = part;
   return rest as T;
 }

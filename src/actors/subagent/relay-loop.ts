@@ -442,12 +442,7 @@ export class RelayLoop {
     }
     const tool: RelayTool = { title, kind, input: input.value };
     this.#requests.set(requestId, callId);
-    const shown = clip(title, MAX_LABEL);
-    this.#works.set(callId, {
-      title: shown,
-      requestId,
-      ...(toolId === undefined ? {} : { toolId }),
-    });
+    this.#works.set(callId, workOf(event));
     const offer = lasting.trim() === '' ? {} : { lasting: lasting.trim() };
     return this.#respond([
       ...this.#notYetRun(toolId),
@@ -470,12 +465,10 @@ export class RelayLoop {
   }
 
   /** RELAY-LOOP-4 */
-  #denyUnseen(
-    { requestId, title: whole }: Extract<RelayEvent, { type: 'permission' }>,
-    why: string,
-  ): void {
+  #denyUnseen(event: Extract<RelayEvent, { type: 'permission' }>, why: string): void {
     const { relay, report } = this.#options;
-    const title = clip(whole, MAX_LABEL);
+    const { requestId } = event;
+    const title = titleOf(event);
     const message = `${relay.name} asked for ${quoted(title)} with arguments that cannot be shown: ${why}`;
     report(new ProtocolError('INVALID_EVENT', message));
     this.#denied = title;
@@ -629,9 +622,7 @@ export class RelayLoop {
       if (event.type !== 'permission' || event.requestId !== requestId) return null;
       this.#inbox.remove(event);
       this.#requests.set(requestId, callId);
-      const { toolId } = event;
-      const title = clip(event.title, MAX_LABEL);
-      const work: Work = { title, requestId, ...(toolId === undefined ? {} : { toolId }) };
+      const work = workOf(event);
       this.#works.set(callId, work);
       return work;
     }
@@ -848,6 +839,11 @@ function wordsOf(messages: readonly ModelMessage[]): readonly string[] {
 function asValue(value: unknown): JSONValue {
   const json = asJson(value ?? null);
   return json.ok ? json.value : null;
+}
+
+function workOf(event: Extract<RelayEvent, { readonly type: 'permission' }>): Work {
+  const { requestId, toolId } = event;
+  return { title: titleOf(event), requestId, ...(toolId === undefined ? {} : { toolId }) };
 }
 
 function titleOf(input: unknown): string {

@@ -9,6 +9,7 @@ import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
 import { openInTime, originFetch } from '../relays/remote-agent.ts';
 import { A2aSession } from './a2a-session.ts';
 import { loadSdk, type Sdk } from './load-sdk.ts';
+import { withoutEndSlashes } from '../../values/end-slashes.ts';
 
 export interface A2aRelayOptions {
   /** The address of the agent, below which its card is: `<url>/.well-known/agent-card.json`. */
@@ -109,7 +110,7 @@ async function connect(
     ],
   });
   const resolver = new sdk.DefaultAgentCardResolver({ fetchImpl });
-  const card = await resolver.resolve(url.replace(/(?<!\/)\/+$/, ''));
+  const card = await resolver.resolve(withoutEndSlashes(url));
   const client = await factory.createFromAgentCard(card);
   return { client, streams: card.capabilities?.streaming === true };
 }

@@ -7,6 +7,7 @@
 import { ConfigurationError } from '../../values/errors.ts';
 import { urlIn, WEB_SOCKET_PROTOCOLS, type Protocols } from '../socket/dial-options.ts';
 import type { Address } from '../socket/socket-connection.ts';
+import { withoutEndSlashes } from '../../values/end-slashes.ts';
 
 /**
  * The variables that may hold a key; the first one that is set wins. The AI SDK's own name comes first, since
@@ -81,7 +82,7 @@ function baseOf(option: string | undefined, protocols: Protocols): string {
   const source = option === undefined ? `\`${BASE_URL_VARIABLE}\`` : '`baseUrl`';
   const { href } = checked(address, source, protocols);
   // The AI SDK's base address ends with a version; the paths here contain their own.
-  return href.replace(/(?<!\/)\/+$/, '').replace(/\/v1(?:alpha|beta)?$/, '');
+  return withoutEndSlashes(href).replace(/\/v1(?:alpha|beta)?$/, '');
 }
 
 function checked(address: string, source: string, protocols: Protocols): URL {

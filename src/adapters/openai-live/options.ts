@@ -13,6 +13,7 @@ import {
 } from '../socket/dial-options.ts';
 import { loadWebSocketFactory } from '../socket/web-socket.ts';
 import type { SessionSettings } from './wire.ts';
+import { withoutEndSlashes } from '../../values/end-slashes.ts';
 
 export interface OpenaiLiveOptions extends DialOptions {
   /** @defaultValue the environment variable `OPENAI_API_KEY`, read at each connect */
@@ -167,7 +168,7 @@ function addressOf(option: string | undefined, forkOf: string | undefined): stri
     defaultUrl: DEFAULT_URL,
   });
   if (forkOf !== undefined) {
-    url.pathname = `${url.pathname.replace(/(?<!\/)\/+$/, '')}/${encodeURIComponent(forkOf)}/fork`;
+    url.pathname = `${withoutEndSlashes(url.pathname)}/${encodeURIComponent(forkOf)}/fork`;
   }
   return url.href;
 }

@@ -8,6 +8,7 @@ import { check } from '../../values/checks.ts';
 import { bearerAddress } from '../socket/dial-options.ts';
 import { resolveOptions, type OpenaiRealtimeOptions } from './options.ts';
 import { sessionStart } from './wire.ts';
+import { withoutEndSlashes } from '../../values/end-slashes.ts';
 
 export interface ClientSecretOptions {
   /** Key, address, model, voice and the like, as for `openaiRealtime`. */
@@ -70,7 +71,7 @@ export async function createClientSecret(options: ClientSecretOptions = {}): Pro
 /** Returns the HTTP address beside that of the WebSocket. */
 function secretsUrl(webSocketUrl: string): string {
   const url = new URL(webSocketUrl.replace(/^ws/, 'http'));
-  url.pathname = `${url.pathname.replace(/(?<!\/)\/+$/, '')}/client_secrets`;
+  url.pathname = `${withoutEndSlashes(url.pathname)}/client_secrets`;
   url.search = '';
   return url.href;
 }

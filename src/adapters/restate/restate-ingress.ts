@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { anObject } from '../../values/checks.ts';
 import { isA } from '../../values/errors.ts';
 import { JobError, readFrom, unreachable } from '../../actors/ports/jobs.ts';
+import { withoutEndSlashes } from '../../values/end-slashes.ts';
 
 export const ingressAddress = z.url({
   protocol: /^https?$/,
@@ -45,7 +46,7 @@ export class RestateIngress {
   readonly #headers: Readonly<Record<string, string>>;
 
   constructor(address: string, headers: Readonly<Record<string, string>> = {}) {
-    this.#address = address.replace(/(?<!\/)\/+$/, '');
+    this.#address = withoutEndSlashes(address);
     this.#headers = headers;
   }
 

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { ConfigurationError } from '../../values/errors.ts';
 import type { Address } from './socket-connection.ts';
 import type { WebSocketFactory } from './web-socket.ts';
+import { withoutEndSlashes } from '../../values/end-slashes.ts';
 
 export interface DialOptions {
   /** More headers for the upgrade request, such as `OpenAI-Project`. @defaultValue none */
@@ -71,7 +72,7 @@ export function endpointUrl(endpoint: {
 }): URL {
   const { option, baseUrlVariable, path, defaultUrl } = endpoint;
   const baseUrl = process.env[baseUrlVariable];
-  const fromBase = baseUrl ? `${baseUrl.replace(/(?<!\/)\/+$/, '')}${path}` : undefined;
+  const fromBase = baseUrl ? `${withoutEndSlashes(baseUrl)}${path}` : undefined;
   const source = option === undefined ? `\`${baseUrlVariable}\`` : '`url`';
   return webSocketUrl(option ?? fromBase ?? defaultUrl, source);
 }

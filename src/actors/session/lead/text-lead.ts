@@ -746,6 +746,12 @@ export class TextLead implements LeadDriver {
 
 /** Whether the model would read its own words last: providers refuse that, or go on with them. */
 function endsWithAssistant({ records }: LeadSession): boolean {
+  const last = records.conversation.items.findLast(
+    (item) => item.role !== 'tool_result' && !(isMessage(item) && item.partial),
+  );
+  // The usual cases, without building the messages.
+  if (last?.role === 'tool_call' || (last?.role === 'user' && last.text.trim() !== ''))
+    return false;
   return records.conversation.toModelMessages().at(-1)?.role === 'assistant';
 }
 
