@@ -73,13 +73,21 @@ export interface MatchAnswerOptions {
 /** The longest text that is matched, in UTF-16 code units: more than two minutes of speech. */
 const LONGEST_ANSWER_CHARS = 2_000;
 
+/** One sign, such as ﷺ, may be many letters as it is compared. */
+function isTooLong(utterance: string): boolean {
+  return (
+    utterance.length > LONGEST_ANSWER_CHARS ||
+    utterance.normalize('NFKC').length > LONGEST_ANSWER_CHARS
+  );
+}
+
 export function matchAnswer(
   question: AnswerableQuestion,
   utterance: string,
   { language = 'en' }: MatchAnswerOptions = {},
 ): Match {
   // MATCH-ANSWER-4
-  if (utterance.length > LONGEST_ANSWER_CHARS)
+  if (isTooLong(utterance))
     return question.kind === 'free_text'
       ? { kind: 'free_text', text: utterance.trim(), doubt: true }
       : digression;
