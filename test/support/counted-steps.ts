@@ -20,9 +20,14 @@ export async function withCountedSteps<Result>(
   };
   try {
     return await play(async (work) => {
-      await taken();
-      await work();
-      return taken();
+      const counts: number[] = [];
+      // A function that is compiled anew while it runs is counted twice: the lower count of two is the true one.
+      for (let time = 0; time < 2; time += 1) {
+        await taken();
+        await work();
+        counts.push(await taken());
+      }
+      return Math.min(...counts);
     });
   } finally {
     await session.post('Profiler.stopPreciseCoverage');

@@ -38,7 +38,8 @@ export interface Run {
   readonly personId: string;
   readonly callId: string;
   readonly tool: string;
-  state: 'begun' | 'returned' | 'threw';
+  /** `cut off`: its call was called off before it returned. */
+  state: 'begun' | 'returned' | 'cut off' | 'threw';
   /** What the ledger must say it returned. */
   output: unknown;
 }

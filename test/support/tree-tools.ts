@@ -14,7 +14,7 @@ import {
   subAgentTools,
   type SubagentConfig,
 } from '../../src/index.ts';
-import type { Asked, Person, Stage } from './tree-stage.ts';
+import type { Asked, Person, Run, Stage } from './tree-stage.ts';
 
 let current: Stage | null = null;
 
@@ -57,12 +57,12 @@ function watched(
       const id = callerOf(call)?.subagentId ?? '';
       const caller = stage.people.get(id);
       if (!caller) throw new Error(`${name} was called by ${id}, whom nobody has spawned`);
-      const run = {
+      const run: Run = {
         personId: id,
         callId: call.toolCallId,
         tool: name,
-        state: 'begun' as 'begun' | 'returned' | 'threw',
-        output: null as unknown,
+        state: 'begun',
+        output: null,
       };
       stage.runs.push(run);
       stage.expect(
@@ -77,7 +77,7 @@ function watched(
       );
       try {
         run.output = await does(stage, caller, input, () => execute(input, call), call.abortSignal);
-        run.state = 'returned';
+        run.state = call.abortSignal?.aborted ? 'cut off' : 'returned';
         return run.output;
       } catch (error) {
         run.state = 'threw';
