@@ -96,7 +96,7 @@ export function homeConformanceAgents(tell: Tell): HomeConformanceAgents {
       const made = of('assistant');
       const last = prompt.at(-1);
       // Results that are told now, and those that a telling which broke off has left.
-      const read = [...whole.matchAll(/Finished ([\w-]+): ([^:]*), having read (\d+)/gu)];
+      const read = [...whole.matchAll(/Finished ([\w-]+): (.*?), having read (\d+)/gu)];
       const isLast = (finished: string): boolean =>
         last?.role !== 'assistant' && JSON.stringify(last?.content ?? '').includes(finished);
       const untold = new Map(
