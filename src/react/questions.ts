@@ -16,6 +16,7 @@ import {
   APPROVE_LASTING,
   withoutArguments,
   type AnswerReceipt,
+  type QuestionPut,
   type QuestionView,
 } from '../actors/contracts/session-views.ts';
 import type { ClientAnswer } from '../client/protocol.ts';
@@ -43,6 +44,8 @@ export interface QuestionLabels {
   /** In place of the time that is left, while it does not run. */
   readonly clockWaits?: string;
   readonly refused?: (reason: string) => string;
+  /** Of a question that was put to the user more than once; `times` is 2 or more. */
+  readonly again?: (times: number) => string;
   readonly ended?: (question: QuestionView) => string;
 }
 
@@ -103,7 +106,7 @@ function choicesOf({ kind, options }: QuestionView, labels: QuestionLabels): rea
 /** A question or an approval, with its buttons or a field. It tells the session that it is shown. */
 export function QuestionCard(props: QuestionCardProps): ReactElement {
   const { question, client, place = 1, shortcuts = false, user = null, labels = {} } = props;
-  const { requestId, kind, state, subagentName, action } = question;
+  const { requestId, kind, state, subagentName, action, putAgain } = question;
   const id = useId();
   const card = useRef<PageElement>(null);
   const hadFocus = useRef(false);
@@ -213,7 +216,14 @@ export function QuestionCard(props: QuestionCardProps): ReactElement {
     },
     h('p', { id: `${id}-name`, 'data-part': 'from' }, humanName(subagentName)),
     !over && h('p', { 'data-part': 'turn' }, turnIn(labels, question, place)),
-    h('p', { id: `${id}-question`, 'data-part': 'question' }, withoutArguments(question)),
+    !over &&
+      putAgain &&
+      h('p', { key: putAgain.times, 'data-part': 'again' }, againIn(labels, putAgain)),
+    h(
+      'p',
+      { id: `${id}-question`, 'data-part': 'question' },
+      withoutArguments({ ...question, ...(putAgain && { question: putAgain.text }) }),
+    ),
     !over &&
       kind === 'approval' &&
       h('p', { 'data-part': 'note' }, labels.approval ?? 'It does this only if you allow it.'),
@@ -238,6 +248,10 @@ export function QuestionCard(props: QuestionCardProps): ReactElement {
 function turnIn(labels: QuestionLabels, question: QuestionView, place: number): string {
   if (isForOthers(question)) return labels.others ?? 'Somebody else has to answer this.';
   return labels.turn?.(question, place) ?? turnOf(question, place);
+}
+
+function againIn({ again }: QuestionLabels, { times }: QuestionPut): string {
+  return again?.(times) ?? (times > 2 ? `Asked for the ${ordinal(times)} time.` : 'Asked again.');
 }
 
 function turnOf({ state }: QuestionView, place: number): string {

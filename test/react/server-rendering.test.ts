@@ -218,3 +218,29 @@ test('names who else has said or answered something', () => {
   expect(answered('ann')).toContain('>Answered by bob: Premium<');
   expect(answered('bob')).toContain('>Answered: Premium<');
 });
+
+test('a question that is put again says so, in the words of that time', () => {
+  const card = (times: number) =>
+    renderToString(
+      h(QuestionCard, {
+        client: {} as never,
+        question: {
+          requestId: 'q',
+          subagentId: 's',
+          subagentName: 'payer',
+          kind: 'question',
+          question: 'Pay 900?',
+          options: [],
+          state: 'open',
+          askedAt: 0,
+          dueAt: null,
+          timeoutMs: 1000,
+          answer: null,
+          putAgain: { times, text: 'To be sure: Pay 900?' },
+        },
+      }),
+    );
+  expect(card(2)).toContain('data-part="again">Asked again.<');
+  expect(card(3)).toContain('>Asked for the 3rd time.<');
+  expect(card(2)).toContain('data-part="question">To be sure: Pay 900?<');
+});

@@ -59,6 +59,23 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     expect(ann.it.status.get().reason?.code).toBe('SESSION_ENDED');
   });
 
+  test('a page shows that a question was put again, each time', async () => {
+    const session = rideSession();
+    const { client } = await served({ session: () => session });
+    const ann = client({ transport });
+    await ann.it.send('use book_ride');
+    const { question, putAgain } = await ann.question();
+    expect(putAgain).toBeUndefined();
+    for (const times of [2, 3]) {
+      await ann.it.send('What were the options?');
+      const { questions } = await ann.until(
+        (state) => state.questions[0]?.putAgain?.times === times,
+      );
+      expect(questions[0]).toMatchObject({ question, state: 'open', putAgain: { text: question } });
+    }
+    await session.close();
+  });
+
   test('the ledger of a subagent stays on the server', async () => {
     const session = rideSession();
     const { client } = await served({ session: () => session });

@@ -10,7 +10,7 @@ import type {
 } from '../../machines/index.ts';
 import type { Echo } from '../../values/echo.ts';
 import type { Note, Prompt } from '../notes/note.ts';
-import type { QuestionOption } from './session-views.ts';
+import type { QuestionOption, QuestionPut } from './session-views.ts';
 import type { Outcome } from './outcome.ts';
 import type { DirectiveScope } from './directives.ts';
 import type { BudgetLimits } from './config.ts';
@@ -71,6 +71,8 @@ export interface QuestionRecord extends AskedQuestion {
   nudged?: string;
   /** Why it was withdrawn. */
   reason?: string;
+  /** How it was last put to the user; absent: not yet, or by an earlier version. */
+  put?: QuestionPut;
 }
 
 /** The call by which the lead agent settled a question, and the words of the user that it rests on. */

@@ -129,6 +129,15 @@ export interface QuestionView {
   readonly mayAnswer?: boolean;
   /** The identity that answered, if the app vouched for one. */
   readonly answeredBy?: string;
+  /** What was last said of it, if it was put to the user more than once: a screen shows that it is asked again. */
+  readonly putAgain?: QuestionPut;
+}
+
+export interface QuestionPut {
+  /** How often the question has been put to the user by now, from 1. */
+  readonly times: number;
+  /** The words of the last time, such as those that read an approval back. */
+  readonly text: string;
 }
 
 /** Returns the words of a question for a client that shows nothing else of it. */

@@ -280,7 +280,7 @@ export function questionView(
   { value, context }: QuestionState,
 ): QuestionView {
   const { requestId, subagentId, subagentName, kind, question, options } = record;
-  const { askedAt, timeoutMs, answer, action, answerableBy, byButton, reason } = record;
+  const { askedAt, timeoutMs, answer, action, answerableBy, byButton, reason, put } = record;
   return {
     // The record's own id: the id at hand may be a piece of an actor's name, which V8 would keep in memory.
     requestId,
@@ -300,6 +300,7 @@ export function questionView(
     ...(byButton && { byButton }),
     ...(answerableBy ? { answerableBy } : {}),
     ...(answer?.by === undefined ? {} : { answeredBy: answer.by }),
+    ...(put && put.times > 1 && { putAgain: put }),
   };
 }
 

@@ -328,9 +328,15 @@ export class SessionRecords {
       case 'budget':
         this.raised = { ...this.raised, ...withoutUndefined(event.limits) };
         return [];
+      case 'outbox': {
+        const question =
+          event.type === 'outbox.add' ? this.questions.get(event.item.deliveryId) : undefined;
+        if (question)
+          question.put = { times: (question.put?.times ?? 0) + 1, text: wordsOfQuestion(question) };
+        return [];
+      }
       // These change machines only, or are words that `userSaid` and its like take in.
       case 'interaction':
-      case 'outbox':
       case 'batch':
       case 'member':
       case 'delivery':
@@ -532,13 +538,17 @@ function promptOfQuestion(question: QuestionRecord): DeliveryRecord['prompt'] {
     : nudgePrompt(subagentName, asked, options, nudged);
 }
 
+function wordsOfQuestion({ question, readBack }: QuestionRecord): string {
+  return readBack ? readBackText(question) : question;
+}
+
 function deliveryOfQuestion(question: QuestionRecord): DeliveryRecord {
   return {
     deliveryId: question.requestId,
     kind: 'question',
     priority: 'high',
     label: 'SUBAGENT QUESTION',
-    text: question.readBack ? readBackText(question.question) : question.question,
+    text: wordsOfQuestion(question),
     prompt: promptOfQuestion(question),
     subagentId: question.subagentId,
     callId: null,
