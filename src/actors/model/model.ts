@@ -157,14 +157,15 @@ export function carefulModel(model: Model, options: CarefulOptions): Model {
           : model.doGenerate(asked);
       const answer = structured ? await askStructured(ask, call, structured) : await ask(call);
       checkAnswer(answer, model);
-      if (structured && ignoresFormat(answer)) structured.ignored();
+      const warnings = warningsOf(answer);
+      if (structured && warnings.some(isOfFormat)) structured.ignored();
       const content = storable(repairCalls(answer.content.map(withJsonMetadata), options));
       options.answered(content);
       const { clock } = options;
       const timestamp = answer.response?.timestamp ?? (clock && new Date(clock.now()));
       const usage = countedUsage(answer.usage);
       const response = { ...answer.response, timestamp };
-      return { ...withJsonMetadata(answer), content, usage, response };
+      return { ...withJsonMetadata(answer), content, usage, response, warnings };
     },
     doStream: (call) => model.doStream(call),
   };
@@ -430,12 +431,19 @@ function sumOf<T extends object>(one: T, other: T): T {
   return Object.fromEntries(entries) as T;
 }
 
-/** Returns whether the provider reported that it ignored the format. */
-function ignoresFormat({ warnings }: Answer): boolean {
-  // External data, also from models of an older specification.
-  return ((warnings ?? []) as readonly Readonly<Record<string, unknown>>[]).some(
-    (warning) => warning['feature'] === 'responseFormat' || warning['setting'] === 'responseFormat',
-  );
+type Warnings = Answer['warnings'];
+
+const MOST_WARNINGS = 20;
+
+/** Returns what the SDK may write to the console: it writes each warning, and each character of a text. */
+function warningsOf({ warnings }: { readonly warnings?: unknown }): Warnings {
+  const given: unknown[] = Array.isArray(warnings) ? warnings : [];
+  return given.filter((each) => isRecord(each) && isJson(each)).slice(0, MOST_WARNINGS) as Warnings;
+}
+
+/** Returns whether the provider reported that it ignored the format, also in the words of an older specification. */
+function isOfFormat(warning: Readonly<Record<string, unknown>>): boolean {
+  return warning['feature'] === 'responseFormat' || warning['setting'] === 'responseFormat';
 }
 
 function refusedOf(model: LanguageModel): Refused {

@@ -377,8 +377,8 @@ const hello: Asked = {
   settings: undefined,
 };
 
-test('DIRECT-1, DIRECT-2: a step is the same whether `generateText` makes it or not', async () => {
-  // DIRECT-3
+test('DIRECT-1: a step is the same whether `generateText` makes it or not', async () => {
+  // DIRECT-2
   await seenOf(hello, () => answer([text('Hi')]), 'plain');
   let direct = 0;
   let left = 0;
@@ -398,10 +398,11 @@ test('DIRECT-1, DIRECT-2: a step is the same whether `generateText` makes it or 
     }),
     { numRuns: 3000 },
   );
-  expect(Math.min(direct, left)).toBeGreaterThan(300);
+  expect(direct).toBeGreaterThan(2000);
+  expect(left).toBeGreaterThan(100);
 });
 
-describe('DIRECT-3: the first call of a process', () => {
+describe('DIRECT-2: the first call of a process', () => {
   /** Makes so many steps in a process of its own, and returns how many of them the SDK made. */
   async function madeBySdk(steps: number, others: object): Promise<number> {
     vi.resetModules();

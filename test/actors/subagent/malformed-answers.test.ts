@@ -2,7 +2,7 @@
 // as far as it goes.
 
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { SubagentConfig } from '../../../src/index.ts';
 import { hostileValues } from '../../support/hostile-values.ts';
 import { loneSubagent } from '../../support/lone-subagent.ts';
@@ -184,6 +184,22 @@ describe('a malformed answer of a model', () => {
   ])('fails the step at once, in a stream: %s', async (_, stream) => {
     const end = await endOf(answering({ stream }), true);
     expect(end).toMatchObject({ status: 'failed', code: 'MALFORMED_RESPONSE', tookMs: 0 });
+  });
+
+  it.each<[string, unknown]>([
+    ['a long text', 'x'.repeat(100_000)],
+    ['a long list', Array.from({ length: 100_000 }, () => ({ type: 'other', message: 'm' }))],
+    ['texts', ['one', 'two']],
+    ['an object', { length: 100_000 }],
+  ])('writes no more than 20 warnings to the console: %s', async (_, warnings) => {
+    const warned: unknown[] = [];
+    globalThis.AI_SDK_LOG_WARNINGS = (options) => void warned.push(...options.warnings);
+    onTestFinished(() => {
+      globalThis.AI_SDK_LOG_WARNINGS = undefined;
+    });
+    await endOf(answering({ answer: { ...answered, warnings } }));
+    await endOf(answering({ stream: [{ type: 'stream-start', warnings }, ...parts] }), true);
+    expect(warned.length).toBeLessThanOrEqual(2 * 20);
   });
 
   it('never becomes an event that the journal refuses, whatever one value of it is', async () => {
