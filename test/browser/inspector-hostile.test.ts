@@ -28,6 +28,8 @@ const markup = [
 ].join(' ');
 const RTL = '\u202Egnp.exe\u2066';
 const hostile = `${markup} ${RTL} \uD800 ${'x'.repeat(1_000_000)}`;
+/** Words of a user are not as long. */
+const said = hostile.slice(0, 100_000);
 /** A name is not as long, and has no lone halves. */
 const named = `${markup} ${RTL}`.slice(0, 200);
 const inputTo = (to: string): object =>
@@ -93,7 +95,7 @@ test('hostile names, words, questions, inputs, results, ids and event types are 
   });
   await session.start();
   const leave = session.attach();
-  await session.sendText(hostile, { by: named.slice(0, 100) });
+  await session.sendText(said, { by: named.slice(0, 100) });
   await session.sendText('use pay and ask and tell');
   await expect
     .poll(() =>
@@ -103,7 +105,7 @@ test('hostile names, words, questions, inputs, results, ids and event types are 
         .toSorted(),
     )
     .toEqual(['approval', 'question']);
-  session.notifyBackground(hostile);
+  session.notifyBackground(said);
   await session.idle();
 
   // As in a file of somebody else.
