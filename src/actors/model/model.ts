@@ -162,9 +162,11 @@ export function carefulModel(model: Model, options: CarefulOptions): Model {
       const content = storable(repairCalls(answer.content.map(withJsonMetadata), options));
       options.answered(content);
       const { clock } = options;
-      const timestamp = answer.response?.timestamp ?? (clock && new Date(clock.now()));
+      // External data: a text would be spread into its characters.
+      const given: Answer['response'] = isRecord(answer.response) ? answer.response : {};
+      const timestamp = given.timestamp ?? (clock && new Date(clock.now()));
       const usage = countedUsage(answer.usage);
-      const response = { ...answer.response, timestamp };
+      const response = { ...given, timestamp };
       return { ...withJsonMetadata(answer), content, usage, response, warnings };
     },
     doStream: (call) => model.doStream(call),
@@ -176,7 +178,7 @@ function checkAnswer(answer: unknown, { provider, modelId }: Model): asserts ans
   const missing = Array.isArray(content)
     ? typeof finishReason?.unified !== 'string'
       ? 'finishReason {unified, raw}'
-      : !usage?.inputTokens || !usage.outputTokens
+      : !isRecord(usage?.inputTokens) || !isRecord(usage.outputTokens)
         ? 'usage {inputTokens, outputTokens}'
         : null
     : 'content [parts]';

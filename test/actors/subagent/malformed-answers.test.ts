@@ -202,6 +202,19 @@ describe('a malformed answer of a model', () => {
     expect(warned.length).toBeLessThanOrEqual(2 * 20);
   });
 
+  const withCounts = (inputTokens: unknown) => ({
+    ...answered,
+    usage: { ...usage, inputTokens: inputTokens as typeof usage.inputTokens },
+  });
+  it.each<[string, unknown]>([
+    ['a text', 'x'.repeat(100_000)],
+    ['a list', [1, 2]],
+    ['a number', 7],
+  ])('fails the step at once where token counts are %s', async (_, counts) => {
+    const end = await endOf(answering({ answer: withCounts(counts) }));
+    expect(end).toMatchObject({ status: 'failed', code: 'MALFORMED_RESPONSE', tookMs: 0 });
+  });
+
   it('never becomes an event that the journal refuses, whatever one value of it is', async () => {
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...pathsIn(answered)), others, async (path, other) => {
