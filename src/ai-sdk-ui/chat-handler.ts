@@ -65,6 +65,11 @@ type Traced = Pick<Sending, 'traceparent'>;
 export type ChatIdentity = {
   /** The `by` of words and answers. */
   readonly user: string;
+  /**
+   * Whether what it was sent counts as shown to the user of the session, who is there while it reads; false for a supervisor
+   * who reads along. @defaultValue true
+   */
+  readonly hears?: boolean;
 } & (
   | { readonly session: ChatSession; readonly sessionId?: never }
   /** The id of a session of `pool`. */
@@ -155,6 +160,7 @@ class Refusal extends Error {
 interface ChatTurn {
   readonly session: ChatSession;
   readonly user: string;
+  readonly hears: boolean;
   readonly chatId: string;
   /** Null: the page asks for what it has not yet. */
   readonly body: Readonly<Record<string, unknown>> | null;
@@ -200,7 +206,7 @@ export function chatHandler(options: ChatHandlerOptions): (request: Request) => 
     if (method !== 'POST' && method !== 'GET') throw new Refusal(405, 'Expected POST or GET');
     const who = identityOf(await authorize(request), pool);
     if (who === null) throw new Refusal(403, 'This chat is refused');
-    const { user, sessionId } = who;
+    const { user, sessionId, hears = true } = who;
     const { cut, leave } = placeOf(user, method === 'GET');
     const signal = AbortSignal.any([request.signal, cut]);
     try {
@@ -211,7 +217,7 @@ export function chatHandler(options: ChatHandlerOptions): (request: Request) => 
       if (typeof chatId !== 'string' || chatId.length > 200)
         throw new Refusal(400, `Expected the id of a chat, got ${shown(chatId)}`);
       const respond = (session: ChatSession, whenOver: () => void): Promise<Response> =>
-        responseOf({ session, user, chatId, body, signal, traced }, whenOver);
+        responseOf({ session, user, hears, chatId, body, signal, traced }, whenOver);
       if (sessionId === undefined) return await respond(who.session, leave);
       return await new Promise((resolve, reject) => {
         // The pool keeps the session awake until the response is over.
@@ -253,12 +259,12 @@ export function chatHandler(options: ChatHandlerOptions): (request: Request) => 
   }
 
   async function responseOf(
-    { session, user, chatId, body, signal, traced }: ChatTurn,
+    { session, user, hears, chatId, body, signal, traced }: ChatTurn,
     whenOver: () => void,
   ): Promise<Response> {
     await session.start();
-    const chat = chatOf(session, user, chatId);
-    const leave = attachTo(session);
+    const chat = chatOf({ session, user, hears, chatId });
+    const leave = hears ? attachTo(session) : () => undefined;
     chat.open += 1;
     const over = (): void => {
       leave();
@@ -302,23 +308,32 @@ export function chatHandler(options: ChatHandlerOptions): (request: Request) => 
     return { reply: held ?? (hold.signal.aborted && !signal.aborted ? nothing() : null) };
   }
 
-  function chatOf(session: ChatSession, user: string, chatId: string) {
+  function chatOf({
+    session,
+    user,
+    hears,
+    chatId,
+  }: Pick<ChatTurn, 'session' | 'user' | 'hears' | 'chatId'>) {
     const chats: Chats = chatsOf.get(session) ?? new Map();
     chatsOf.set(session, chats);
-    const key = JSON.stringify([user, chatId]);
+    const key = JSON.stringify([user, chatId, hears]);
     const from = { by: user };
     const chat = chats.get(key) ?? {
       open: 0,
-      leave: session.listen(),
+      leave: hears ? session.listen() : () => undefined,
       feed: new ChatFeed(
         {
           store: session.store,
           send: (text, sending) => sent(session, text, { ...from, ...sending }),
-          answer: (requestId, given) => session.answer(requestId, given, from),
+          answer: (requestId, given) => {
+            // Whoever presses a button sees it.
+            if (!hears) session.questionShown(requestId, from);
+            return session.answer(requestId, given, from);
+          },
           shown: (id) => session.shown(id, from),
           questionShown: (id) => session.questionShown(id, from),
         },
-        screen,
+        hears ? screen : null,
         user,
       ),
     };
@@ -350,16 +365,18 @@ export function chatHandler(options: ChatHandlerOptions): (request: Request) => 
 /** @throws {TypeError} for anything else than the identity of a user, and a session or, with a pool, its id. */
 function identityOf(given: unknown, pool: ChatPool | undefined): ChatIdentity | null {
   if (given === null) return null;
-  const { session, sessionId, user } = Object(given) as Partial<ChatIdentity>;
+  const { session, sessionId, user, hears } = Object(given) as Partial<ChatIdentity>;
   const problem = pool
     ? typeof sessionId === 'string'
       ? null
       : `\`sessionId\` is ${shown(sessionId)}`
     : isSession(session, true);
   if (problem === null && typeof user === 'string' && user !== '')
-    return pool
-      ? { sessionId: sessionId as string, user }
-      : { session: session as ChatSession, user };
+    return {
+      user,
+      ...(typeof hears === 'boolean' && { hears }),
+      ...(pool ? { sessionId: sessionId as string } : { session: session as ChatSession }),
+    };
   throw new TypeError(
     `chatHandler: expected \`authorize\` to return ${pool ? 'the id of a session' : 'a session'} and a user, or null: ${problem ?? '`user` is no name'}`,
   );

@@ -42,6 +42,11 @@ export interface ServedIdentity {
   readonly user: string;
   /** A watcher sees the session, and does nothing in it; an operator is a user who may also raise budgets. */
   readonly role: ClientRole;
+  /**
+   * Whether it hears for the user of the session: what it shows or plays counts as shown or heard, the session listens to its
+   * microphone, and while it is connected the user is there. Of a watcher never. @defaultValue true for the role `user` only
+   */
+  readonly hears?: boolean;
 }
 
 /** A request of a client. */
@@ -299,6 +304,7 @@ export const identitySchema = z.strictObject({
   sessionId: z.string().min(1).max(200),
   user: identity,
   role: z.enum(['user', 'watcher', 'operator']),
+  hears: z.boolean().optional(),
 });
 
 /** @throws {ConfigurationError} `INVALID_IDENTITY` */

@@ -128,6 +128,12 @@ export class ServedClient {
     return this.identity.role === 'watcher';
   }
 
+  /** SESSION-HUB-7 */
+  get hears(): boolean {
+    const { role, hears = role === 'user' } = this.identity;
+    return hears && !this.isWatcher;
+  }
+
   /** Whether it has been greeted, and waits for its session. */
   get isWaiting(): boolean {
     return this.clientId !== null && this.#hub === null && !this.#isGone;

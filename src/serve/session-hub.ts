@@ -12,6 +12,8 @@
 //       time, the frames that it missed.
 //   SESSION-HUB-2. A frame is made once for all clients that may answer the same questions, and holds what changed.
 //   SESSION-HUB-6. A client is told whether it may answer a question, and only an operator who else may.
+//   SESSION-HUB-7. What a client shows or plays counts as shown to the user of the session only if it hears for them. Of any
+//       other, a question counts as shown that only certain identities may answer, if it is one of them, or that it answers.
 //   SESSION-HUB-3. A command with the id of an earlier one of the same client is not executed again: it gets the
 //       receipt of the earlier one. The commands of a watcher are not executed.
 //   SESSION-HUB-4. What a client that does not own the voice hears or says does not reach the session. When the
@@ -160,7 +162,7 @@ export class SessionHub implements ClientHub {
     this.#clients.add(client);
     const { after } = hello;
     if (after?.epoch !== this.#epoch || !this.#resume(client, after.seq)) this.#welcome(client);
-    if (!client.isWatcher && !client.isGone) this.#listening.set(client, this.#listen());
+    if (client.hears && !client.isGone) this.#listening.set(client, this.#listen());
     client.joined(this);
     // It did not read what it had missed, and was cut off before the hub was told of it.
     if (client.isGone) this.left(client);
@@ -272,7 +274,13 @@ export class SessionHub implements ClientHub {
     }
     try {
       await this.#start();
-      const value = await carryOut(this.#session, frame, { by: client.identity.user });
+      const by = { by: client.identity.user };
+      if (!client.hears && !this.#counts(frame))
+        return { type: 'receipt', id, ok: true, value: null };
+      // Whoever presses a button sees it.
+      if (!client.hears && frame.type === 'answer')
+        this.#session.questionShown(frame.requestId, by);
+      const value = await carryOut(this.#session, frame, by);
       return { type: 'receipt', id, ok: true, value };
     } catch (error) {
       if (isA(error, OffstageError))
@@ -281,6 +289,16 @@ export class SessionHub implements ClientHub {
       this.#options.onError(error, `serve: ${frame.type} of ${client.identity.user}`);
       return { type: 'receipt', id, ok: false, code: 'INTERNAL', message: 'The server failed' };
     }
+  }
+
+  /** Whether a command counts of a client that does not hear for the user (SESSION-HUB-7). */
+  #counts(frame: CommandFrame): boolean {
+    if (frame.type !== 'question.shown') return frame.type !== 'shown';
+    const { questions } = this.#session.store.getSnapshot().context;
+    // Of those who may not answer it, the session counts none.
+    return questions.some(
+      ({ requestId, answerableBy }) => requestId === frame.requestId && answerableBy !== undefined,
+    );
   }
 
   /** Starts the session once; another attempt follows a failure. */
@@ -309,7 +327,7 @@ export class SessionHub implements ClientHub {
   }
 
   #takeVoice(client: ServedClient): void {
-    if (client.isWatcher || !this.hasVoice || !client.channel.sound)
+    if (!client.hears || !this.hasVoice || !client.channel.sound)
       return client.send({ type: 'voice', own: false });
     this.#withdraw(client);
     this.#speakers.push(client);

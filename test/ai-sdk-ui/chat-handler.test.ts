@@ -180,6 +180,23 @@ test('what was said before is no reply, and comes by itself', async () => {
   ]);
 });
 
+test('what a supervisor was sent, who reads along, counts as shown to nobody', async () => {
+  const session = closing(rideSession());
+  const along = talkTo(chatHandler({ authorize: () => ({ session, user: 'root', hears: false }) }));
+  await along.chat.sendMessage({ text: 'use book_ride' });
+  const [question] = questionsOf(await along.until((now) => questionsOf(now).length > 0));
+  expect(session.store.getSnapshot().context.questions[0]?.state).toBe('presenting');
+  await along.chat.sendMessage(
+    { text: 'Premium' },
+    { body: { answer: { requestId: question?.requestId, optionId: 'premium' } } },
+  );
+  await along.until((now) => wordsOf(now).some((text) => text.includes('premium')));
+  const { deliveries } = session.store.getSnapshot().context;
+  expect(
+    deliveries.filter(({ kind }) => kind === 'result').map(({ state }) => state),
+  ).not.toContain('delivered');
+});
+
 test('while no response is open, nothing counts as shown', async () => {
   const session = closing(rideSession());
   const { chat } = talkTo(handlerOf(session), { isHeld: false });

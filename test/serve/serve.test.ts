@@ -23,6 +23,10 @@ import { scopeInUse } from '../../src/actors/ports/journal-error.ts';
 import { calls, say, steps } from '../support/subagent-runs.ts';
 import { rideSession, served, testClient, type Served, type TestClient } from './support/served.ts';
 
+function fail(): never {
+  throw new Error('Expected it to be there');
+}
+
 /** Breaks all connections, as a network does. */
 function breakable({ http }: Served): () => void {
   const sockets = new Set<Socket>();
@@ -57,6 +61,45 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     await session.close();
     await ann.status(({ state }) => state === 'closed');
     expect(ann.it.status.get().reason?.code).toBe('SESSION_ENDED');
+  });
+
+  test('SESSION-HUB-7: the screen of an operator counts as the user of the session only if the app says so', async () => {
+    const session = rideSession();
+    const { client } = await served({
+      session: () => session,
+      authorize: ({ token }) => ({
+        sessionId: 's1',
+        user: token ?? '',
+        role: token === 'ann' ? 'user' : 'operator',
+        ...(token === 'stand-in' && { hears: true }),
+      }),
+    });
+    const [root, standIn] = [
+      client({ transport, token: 'root' }),
+      client({ transport, token: 'stand-in' }),
+    ];
+    await root.it.send('use book_ride');
+    await root.until(({ questions }) => questions.length > 0);
+    const { requestId } = root.state().questions[0] ?? fail();
+    await root.it.questionShown(requestId);
+    expect(session.store.getSnapshot().context.questions[0]?.state).toBe('presenting');
+    // Whoever presses a button sees it.
+    expect(await root.it.answer(requestId, { optionId: 'premium' })).toEqual({
+      accepted: true,
+      by: 'root',
+    });
+    await root.until(({ deliveries }) => deliveries.some(({ kind }) => kind === 'result'));
+    const { deliveryId } = root.state().deliveries.find(({ kind }) => kind === 'result') ?? fail();
+    await root.it.shown(deliveryId);
+    const state = () =>
+      session.store.getSnapshot().context.deliveries.find((each) => each.deliveryId === deliveryId)
+        ?.state;
+    expect(state()).not.toBe('delivered');
+    await standIn.it.shown(deliveryId);
+    await standIn.until(({ deliveries }) =>
+      deliveries.some((each) => each.deliveryId === deliveryId && each.state === 'delivered'),
+    );
+    await session.close();
   });
 
   test('a page shows that a question was put again, each time', async () => {

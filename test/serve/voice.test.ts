@@ -87,6 +87,19 @@ test('the voice moves to the client that asks last, and back when it leaves', as
   await until(() => !talk.session.isAttached);
 });
 
+test('SESSION-HUB-7: an operator does not get the voice', async () => {
+  const { client, talk } = await spoken();
+  const ann = client();
+  await speaking(ann);
+  const root = client({ token: 'root' });
+  await root.status(({ state }) => state === 'open');
+  void root.it.speaker.start();
+  await root.it.shown('nothing');
+  expect(root.it.status.get().ownsVoice).toBe(false);
+  expect(ann.it.status.get().ownsVoice).toBe(true);
+  await talk.close();
+});
+
 test('the session hears the owner of the voice, at the rate of its microphone, and no one else', async () => {
   const { client, heard, url, errors } = await spoken();
   const ann = client();

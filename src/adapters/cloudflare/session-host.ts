@@ -347,7 +347,7 @@ class Host<S extends HostedSession> implements SessionHost<S> {
     this.#hub = hub;
     this.#restore();
     // A result that is told while the session wakes has a listener, if a client is there.
-    const isHeard = [...this.#clients.values()].some(({ isWatcher }) => !isWatcher);
+    const isHeard = [...this.#clients.values()].some(({ hears }) => hears);
     const leave = isHeard ? session.listen() : (): void => undefined;
     // The pool starts it as soon as it has it.
     this.#joined = Promise.resolve()
