@@ -338,7 +338,9 @@ export const layers: readonly Layer[] = [
     files: 'actors/pool',
     sources: [
       'actors/admission',
+      'actors/contracts',
       'actors/ports',
+      'actors/replay',
       'actors/runtime',
       'actors/session/view',
       'values',

@@ -34,6 +34,8 @@ import {
 } from '../../values/errors.ts';
 import type { Runtime } from '../admission/runtime.ts';
 import { AT_ONCE, memoryWakeTimes, type WakeTimes } from '../ports/wake-times.ts';
+import type { QuestionView } from '../contracts/session-views.ts';
+import { waitingQuestions } from '../replay/resting-session.ts';
 import type { BaseSession } from '../session/view/base-session.ts';
 import { WakeScheduler } from './wake-scheduler.ts';
 import { reporter } from '../../values/reporter.ts';
@@ -95,6 +97,32 @@ function checkedPool<S extends PooledSession>(
   };
 }
 
+/** Which questions of the sessions of a pool are wanted. */
+export interface QuestionsQuery {
+  /** @defaultValue both */
+  readonly kind?: QuestionView['kind'];
+  /** The `next` of the page before. @defaultValue from the first session */
+  readonly after?: string;
+  /** The sessions that one page looks into, at most 10,000. @defaultValue 100 */
+  readonly sessions?: number;
+}
+
+/** A page of questions that wait for an answer. */
+export interface QuestionsPage {
+  /** By session, in the order of their ids; of one session in the order in which they were asked. */
+  readonly questions: readonly (QuestionView & { readonly sessionId: string })[];
+  /** The sessions whose entries cannot be read, and the error of each. */
+  readonly unread: readonly { readonly sessionId: string; readonly error: unknown }[];
+  /** Gets the next page, as `after`; null: this was the last one. */
+  readonly next: string | null;
+}
+
+const querySchema = z.strictObject({
+  kind: z.enum(['question', 'approval']).optional(),
+  after: z.string().max(200).optional(),
+  sessions: z.int().min(1).max(10_000).optional(),
+} satisfies ChecksOf<QuestionsQuery>);
+
 /** The part of a session that a pool needs; `TextSession` and `VoiceSession` implement it. */
 export type PooledSession = Pick<
   BaseSession,
@@ -115,6 +143,13 @@ export interface SessionPool<S extends PooledSession> {
    * @throws {OffstageError} `POOL_CLOSED`; `POOL_DRAINING` unless the session is awake here; the errors of `open`, of the start of the session, or of `use`.
    */
   use<T>(sessionId: string, use: (session: S, draining: AbortSignal) => T | Promise<T>): Promise<T>;
+  /**
+   * Returns the questions and approvals that wait for an answer, over all sessions of the journal: asleep, awake, and in other
+   * processes. Wakes none: it reads their entries, one session after another. A page may be empty and have a `next`.
+   * It says everything of each question: the app decides who may ask.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`; `INVALID_OPTION` if the journal lists no scopes. {JournalError} from the journal.
+   */
+  questions(query?: QuestionsQuery): Promise<QuestionsPage>;
   /**
    * Wakes the sessions that an earlier process left awake, and those that are due; call it first. From then
    * on the pool looks at intervals (`lookMs`).
@@ -206,6 +241,37 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     } finally {
       this.#leave(entry);
     }
+  }
+
+  async questions(query: QuestionsQuery = {}): Promise<QuestionsPage> {
+    check('questions(query)', querySchema, query, 'INVALID_ARGUMENT');
+    const { kind, after = '', sessions = 100 } = query;
+    const { journal, environment } = this.#options.runtime;
+    if (!journal.scopes)
+      throw new ConfigurationError(
+        'INVALID_OPTION',
+        'questions(query): expected a journal that lists its scopes (`scopes`)',
+      );
+    const later = (await journal.scopes())
+      .map(({ scope }) => scope)
+      .filter((scope) => scope > after)
+      .toSorted((one, other) => (one < other ? -1 : 1));
+    const questions: QuestionsPage['questions'][number][] = [];
+    const unread: QuestionsPage['unread'][number][] = [];
+    for (const sessionId of later.slice(0, sessions)) {
+      try {
+        const waiting = waitingQuestions(await journal.read({ scope: sessionId }), sessionId);
+        for (const question of waiting)
+          if (kind === undefined || question.kind === kind)
+            questions.push({ ...question, sessionId });
+      } catch (error) {
+        unread.push({ sessionId, error });
+      }
+      // Folding a long session takes a while: others have their turn in between.
+      await new Promise<void>((resolve) => environment.scheduler.yieldThen(resolve));
+    }
+    const last = later.length > sessions ? later[sessions - 1] : undefined;
+    return { questions, unread, next: last ?? null };
   }
 
   async start(): Promise<void> {

@@ -17,7 +17,7 @@ import { ConfigurationError } from '../../values/errors.ts';
 import { storable } from '../../values/storable.ts';
 import type { BudgetLimits } from '../contracts/config.ts';
 import { checkedBy, type VouchedFor } from '../contracts/identity.ts';
-import type { AnswerReceipt } from '../contracts/session-views.ts';
+import type { AnswerReceipt, QuestionView } from '../contracts/session-views.ts';
 import { usageBelow } from '../contracts/usage.ts';
 import type { MessageMode, WaitingState } from '../../machines/index.ts';
 import type { Environment } from '../ports/environment.ts';
@@ -278,6 +278,26 @@ export class RestingSession {
     if (this.#wasAsleep) await this.#journal.wakeTimes?.set(this.#sessionId, event.at);
     return true;
   }
+}
+
+const WAITING: ReadonlySet<QuestionView['state']> = new Set([
+  'queued',
+  'presenting',
+  'open',
+  'parked',
+] as const);
+
+/**
+ * Returns the questions of a session that wait for an answer, as its entries say; none if it has ended, or is no session.
+ * @throws {JournalError} `JOURNAL_CUT`, `JOURNAL_GAP`, `JOURNAL_VERSION`
+ */
+export function waitingQuestions(
+  entries: readonly JournalEntry[],
+  sessionId: string,
+): readonly QuestionView[] {
+  if (entries.length === 0 || !canContinue(entries, sessionId)) return [];
+  const [, { view }] = folded(entries);
+  return view.questions.filter(({ state }) => WAITING.has(state));
 }
 
 function folded(entries: readonly JournalEntry[]): [replay: Replay, last: ReplayStep] {

@@ -138,6 +138,61 @@ describe('a session of a pool', () => {
     expect(pool.awakeCount).toBe(0);
   });
 
+  test('is found by its open question, asleep, awake or closed, page by page, and is not woken for that', async () => {
+    const world = worldOf();
+    const { pool, type, idle, opened } = poolOf(world);
+    for (const id of ['c', 'a', 'd', 'b', 'e']) await type(id, id === 'd' ? 'hello' : 'use paint');
+    await idle();
+    await pool.use('e', (session) => session.close());
+    await world.environment.advance(10);
+    expect(pool.awakeCount).toBe(0);
+    // One that is awake is found, too.
+    await pool.use('c', () => undefined);
+    expect(pool.awakeCount).toBe(1);
+    const wakes = opened.length;
+    const found = async (query?: Parameters<typeof pool.questions>[0]) => {
+      const asking = pool.questions(query);
+      await world.environment.advance(0);
+      const { questions, unread, next } = await asking;
+      expect(unread).toEqual([]);
+      return [questions.map(({ sessionId, question }) => `${sessionId}: ${question}`), next];
+    };
+    const all = ['a: Which colour?', 'b: Which colour?', 'c: Which colour?'];
+    expect(await found()).toEqual([all, null]);
+    expect(await found({ kind: 'question' })).toEqual([all, null]);
+    expect(await found({ kind: 'approval' })).toEqual([[], null]);
+    expect(await found({ sessions: 2 })).toEqual([all.slice(0, 2), 'b']);
+    expect(await found({ sessions: 2, after: 'b' })).toEqual([all.slice(2), 'd']);
+    expect(await found({ sessions: 2, after: 'd' })).toEqual([[], null]);
+    expect(opened).toHaveLength(wakes);
+  });
+
+  test('whose entries cannot be read is named beside the questions of the others', async () => {
+    const world = worldOf();
+    const { journal } = world;
+    const { pool, type, idle } = poolOf(world, {
+      journal: {
+        ...journal,
+        read: (query) => {
+          if (query?.scope === 'a' && isBroken) throw new Error('the disk is broken');
+          return journal.read(query);
+        },
+      },
+    });
+    let isBroken = false;
+    for (const id of ['a', 'b']) await type(id, 'use paint');
+    await idle();
+    isBroken = true;
+    const asking = pool.questions();
+    await world.environment.advance(0);
+    const { questions, unread } = await asking;
+    expect(questions.map(({ sessionId }) => sessionId)).toEqual(['b']);
+    expect(unread).toEqual([{ sessionId: 'a', error: new Error('the disk is broken') }]);
+    await expect(pool.questions({ sessions: 0 })).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+    });
+  });
+
   test('SESSION-POOL-2: stays as long as somebody uses it', async () => {
     const world = worldOf();
     const { pool, idle } = poolOf(world);
