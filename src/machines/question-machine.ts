@@ -12,8 +12,8 @@
 //   QUESTION-1. Nothing answers it before it was put to the user: a button counts from shown,
 //       speech from the moment it began to play; nothing counts once it is over.
 //   QUESTION-2. An utterance that began before the question played never answers it.
-//   QUESTION-3. Speech that interrupts the question counts only if it is `decisive` (it names an option);
-//       consent and free text count only if they began when the question had been heard in full.
+//   QUESTION-3. Speech that interrupts the question counts only if it is `decisive` (it names an option, or is the words
+//       that were asked for); consent counts only if it began when the question had been heard in full.
 //   QUESTION-4. The clock runs in `open` only. It starts when heard, or when shown if no voice is attached;
 //       it stands still while no client is attached, and while the question is held.
 //   QUESTION-5. It ends once, and every end releases the floor, takes the question back from
@@ -106,7 +106,7 @@ type QuestionFact =
       readonly channel: AnswerChannel;
       /** For speech: when the utterance began. */
       readonly utteranceStartedAt: number | null;
-      /** The answer names an option beyond doubt: it may interrupt the question. */
+      /** The answer is beyond doubt, and no consent: it may interrupt the question. */
       readonly decisive: boolean;
     }
   /** The lead agent has found the answer in words that began at `saidAt` (QUESTION-9). */
@@ -114,7 +114,7 @@ type QuestionFact =
       readonly type: 'question.settle';
       readonly channel: 'speech' | 'typing';
       readonly saidAt: number;
-      /** The answer is one of the options. */
+      /** The answer is no consent. */
       readonly decisive: boolean;
     }
   /**

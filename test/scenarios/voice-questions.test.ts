@@ -114,33 +114,48 @@ describe('speech counts', () => {
     expect(resultText()).toContain('premium');
   });
 
-  test('not for a free answer that interrupts: the question is put again', async () => {
-    const {
-      model,
-      environment,
-      play,
-      question,
-      pause,
-      asked,
-      speak,
-      say: utter,
-    } = await untilAsked({
-      subagents: { ride: asking('What is your name?') },
+  describe.each([
+    ['What name is it under?', 'Miller.'],
+    ['For when shall I book it?', 'Friday night.'],
+  ])('into a question for words: %s', (question, words) => {
+    /** The user says this into the question, and it stops. */
+    async function interrupted(said: string) {
+      const talk = await untilAsked({ subagents: { ride: asking(question) } });
+      const putting = talk.model().begin(question, 2000);
+      await talk.play(putting.itemId, 700);
+      await talk.environment.advance(10);
+      talk.model().speechStarted('barge');
+      await talk.environment.settle();
+      await talk.play(putting.itemId, 750);
+      putting.end('cancelled');
+      talk.model().speechEnded('barge', said);
+      await talk.environment.settle();
+      return talk;
+    }
+
+    test('QUESTION-3: the words are the answer, and the question is not put again', async () => {
+      const talk = await interrupted(words);
+      expect(talk.question()).toMatchObject({ state: 'answered', answer: words });
+      expect(talk.resultText()).toContain(words);
+      await talk.pause();
+      expect(talk.asked()).not.toContain('Ask the user');
     });
-    const putting = model().begin('What is your', 2000);
-    await play(putting.itemId, 700);
-    await environment.advance(10);
-    model().speechStarted('barge');
-    await environment.settle();
-    putting.end('cancelled');
-    model().speechEnded('barge', 'Ada');
-    await play(putting.itemId, 750);
-    expect(question()?.state).toBe('presenting');
-    await pause();
-    expect(asked()).toContain('What is your name?');
-    await speak('What is your name?');
-    await utter('Ada');
-    expect(question()).toMatchObject({ state: 'answered', answer: 'Ada' });
+
+    test('the lead agent settles it by words that may ask for something, too', async () => {
+      const talk = await interrupted(`${words.slice(0, -1)}, and what is the weather like?`);
+      expect(talk.asked()).toBe('reply');
+      await talk.settles({ text: words, quote: words });
+      expect(talk.question()).toMatchObject({ state: 'answered', answer: words });
+    });
+
+    test('a request for something else is the lead agent’s, and the question is put again', async () => {
+      const talk = await interrupted('Call my mother.');
+      expect(talk.asked()).toBe('reply');
+      await talk.speak('I am calling her.');
+      expect(talk.question()?.state).toBe('presenting');
+      await talk.pause();
+      expect(talk.asked()).toContain(question);
+    });
   });
 
   test('no more once it is over: a button was quicker', async () => {

@@ -407,7 +407,7 @@ export interface ToldResult {
 /** The treatment of an utterance while a question is presented. */
 export type Reading =
   /**
-   * Try it as the answer. `decisive`: unambiguous, so that it may interrupt the question. `more`: a wish of its own
+   * Try it as the answer. `decisive`: unambiguous and no consent, so that it may interrupt the question. `more`: a wish of its own
    * follows, and the lead agent gets the words, too.
    */
   | {

@@ -70,6 +70,28 @@ const lateWords = (): ConformanceScene => {
   };
 };
 
+const NAME_QUESTION =
+  'What name shall the booking be under, and who will be there to open the door';
+
+const intoQuestion = (): ConformanceScene => {
+  const asker = asking(NAME_QUESTION, [], BOOKED);
+  return {
+    name: 'question for words: words that begin while it is said are the answer, and it is not put again',
+    calls,
+    subagents: { ride: asker.subagent },
+    plot: async (talk) => {
+      await talk.says(ASKED);
+      await talk.hears(NAME_QUESTION.slice(0, 10));
+      await talk.pass(1000);
+      await talk.says('Miller', { to: 'subagent', durationMs: 600 });
+      await talk.isTold(BOOKED);
+      await isQuiet(talk);
+      talk.check('the question is put once', talk.playsOf(NAME_QUESTION).length <= 1);
+    },
+    outcome: (talk) => got(talk, asker, 'Miller'),
+  };
+};
+
 const byButton = (): ConformanceScene => {
   const asker = ride();
   return {
@@ -473,6 +495,7 @@ const nudged = (): ConformanceScene => {
 export const questionScenes: readonly (() => ConformanceScene)[] = [
   byVoice,
   lateWords,
+  intoQuestion,
   byButton,
   buttonBeforeVoice,
   forTheLead,

@@ -27,6 +27,8 @@ export class Attempt {
   #ended = false;
   /** When the client last reported that more of it was played; null: it has reported nothing. */
   #playedAt: number | null = null;
+  /** When it began to play. */
+  #beganAt = Number.NEGATIVE_INFINITY;
 
   constructor(offer: Offer, heardFraction: number) {
     this.offer = offer;
@@ -47,7 +49,10 @@ export class Attempt {
   /** `at`: when the client reported it. Absent: it did not. */
   played(itemId: string, playedMs: number, at?: number): void {
     const before = this.#played.get(itemId) ?? 0;
-    if (playedMs > before && at !== undefined) this.#playedAt = at;
+    if (playedMs > before && at !== undefined) {
+      if (this.#playedAt === null) this.#beganAt = at - playedMs;
+      this.#playedAt = at;
+    }
     this.#played.set(itemId, Math.max(playedMs, before));
   }
 
@@ -66,10 +71,12 @@ export class Attempt {
     return this.#ended && total > 0 && sum(this.#played) >= this.#heardFraction * total;
   }
 
-  /** When it had been heard, as its sound plays in real time; null: no report tells. */
+  /** When it had been heard, as its sound plays in real time, whatever a client reports; null: no report tells. */
   get heardAt(): number | null {
-    const beyondMs = sum(this.#played) - this.#heardFraction * sum(this.#totals);
-    return this.#playedAt === null ? null : this.#playedAt - Math.max(0, beyondMs) - ONSET_MS;
+    if (this.#playedAt === null) return null;
+    const neededMs = this.#heardFraction * sum(this.#totals);
+    const beyondMs = sum(this.#played) - neededMs;
+    return Math.max(this.#playedAt - Math.max(0, beyondMs), this.#beganAt + neededMs) - ONSET_MS;
   }
 }
 

@@ -207,8 +207,7 @@ function answerEvent(records: SessionRecords, question: AskedQuestion, settled: 
     type: 'question.settle',
     channel: records.utteranceIsTyped ? 'typing' : 'speech',
     saidAt: said.at,
-    // A refusal does no harm.
-    decisive: answer.optionId !== undefined || answer.approved === false,
+    decisive: answer.approved !== true,
     answer: by === undefined ? answer : { ...answer, by },
   } as const;
 }

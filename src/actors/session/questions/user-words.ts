@@ -145,7 +145,7 @@ function readOnce(
     case 'free_text':
       // Only a question for words is answered by words: "neither", "I don't mind" name no option.
       return asked.kind === 'free_text'
-        ? { to: 'question', decisive: false, answer: { userResponse: match.text } }
+        ? { to: 'question', decisive: !match.doubt, answer: { userResponse: match.text } }
         : { to: 'again' };
     case 'hold':
       return { to: 'hold', forMs: typed ? HOLD_MS : SPOKEN_HOLD_MS };

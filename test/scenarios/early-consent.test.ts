@@ -1,0 +1,91 @@
+// Consent that begins while its question is said, on each wire: a client that reports more than it has played, or reports
+// it late, makes no consent of it.
+
+import { expect, test } from 'vitest';
+import { geminiLive } from '../../src/adapters/gemini-live/index.ts';
+import { openaiLive } from '../../src/adapters/openai-live/index.ts';
+import { openaiRealtime } from '../../src/adapters/openai-realtime/index.ts';
+import {
+  APPROVAL,
+  approving,
+  call,
+  isOpen,
+  isQuiet,
+} from '../../src/testing/conformance/shared-cases.ts';
+import { Talk } from '../../src/testing/conformance/talk.ts';
+import type { ConformanceSetup } from '../../src/testing/index.ts';
+import { voiceServerStage } from '../../src/testing/voice-server/index.ts';
+import { localStage } from '../testing/conformance/support/local-stage.ts';
+
+const common = { apiKey: 'some-key', keepAliveMs: null };
+
+const wires: readonly (readonly [string, () => ConformanceSetup])[] = [
+  [
+    'OpenAI Realtime',
+    () =>
+      voiceServerStage({
+        wire: 'openai-realtime',
+        transport: (webSocket) => openaiRealtime({ ...common, webSocket }),
+      }),
+  ],
+  [
+    'OpenAI Live',
+    () =>
+      voiceServerStage({
+        wire: 'openai-live',
+        transport: (webSocket) => openaiLive({ ...common, webSocket }),
+      }),
+  ],
+  [
+    'Gemini Live',
+    () =>
+      voiceServerStage({
+        wire: 'gemini-live',
+        transport: (webSocket) => geminiLive({ ...common, webSocket }),
+      }),
+  ],
+  ['a local voice', localStage],
+];
+
+/** The beginning of the question. */
+const BEGINNING = APPROVAL.slice(0, 8);
+
+/** A conversation in which the user is hearing the beginning of a question for consent. */
+async function asked(setup: ConformanceSetup) {
+  const { subagent, got } = approving();
+  const ride = 'a ride please';
+  const talk = await Talk.begin(setup, {
+    calls: { [ride]: [call('ride')] },
+    subagents: { ride: subagent },
+  });
+  await talk.says(ride);
+  await talk.hears(BEGINNING);
+  return { talk, got };
+}
+
+test.each(wires)(
+  'QUESTION-3: on %s a yes into the question counts by its beginning, whatever the client says was played by then',
+  async (_, setup) => {
+    const { talk, got } = await asked(setup());
+    const ended = talk.beginsToSay('yes', { to: 'nobody', durationMs: 600 });
+    await talk.pass(100);
+    for (const { itemId } of talk.playsOf(BEGINNING))
+      talk.session.playout.next({ itemId, playedMs: 60_000 });
+    await talk.pass(500);
+    await ended;
+    await talk.pass(10_000);
+    expect(got).toEqual([]);
+    expect(talk.state.questions.at(-1)?.answer).toBeNull();
+    await talk.end();
+  },
+);
+
+test.each(wires)('on %s a yes right behind the question counts', async (_, setup) => {
+  const { talk, got } = await asked(setup());
+  await isOpen(talk, APPROVAL);
+  await talk.says('yes', { to: 'subagent', durationMs: 600 });
+  await isQuiet(talk);
+  await talk.pass(3000);
+  expect(got).toEqual(['yes']);
+  await talk.end();
+});
