@@ -40,6 +40,22 @@ test('every dialogue that is named is there', () => {
   expect(named.toSorted()).toEqual([...ofAnyRoom].toSorted());
 });
 
+test('television: before the user has spoken it is answered once at most, and no silence of eight seconds follows', async () => {
+  const stage = await stages.open({
+    name: 'a television is on',
+    kind: 'room',
+    background: 'television',
+    lines: [],
+    work: [],
+  });
+  await stage.pass(30_000);
+  const { said, sounds, errors } = await stage.finish();
+  await stage.close();
+  const gaps = sounds.slice(1).map(({ from }, index) => from - (sounds[index]?.to ?? from));
+  const isRight = said.length <= 3 && gaps.length > 0 && gaps.every((gap) => gap <= 8000);
+  expect({ errors, story: isRight ? [] : stage.story }).toEqual({ errors: [], story: [] });
+});
+
 describe('a dialogue in a room', () => {
   test.each(cases)('$room: $name', async ({ room, dialogue }) => {
     const stage = await stages.open({ ...dialogue, ...(room && { background: room }) });

@@ -86,7 +86,7 @@ export function leadReply(
   else if (settled) calls.push(settled.call);
   const words = settled ? settled.rest : due.words;
   if (words !== '') {
-    for (const request of understand(words, slotOf(entries))) {
+    for (const request of withoutAsides(understand(words, slotOf(entries)))) {
       const reply = answer(request, entries, turn);
       const known = reply.calls.every(({ toolName }) => tools.has(toolName));
       said.push(known ? reply.text : cannotDo('do that now', turn));
@@ -94,8 +94,7 @@ export function leadReply(
     }
   }
   // Whoever said something gets an answer; news are told when the runtime asks for it.
-  if (due.words !== '' && said.length + calls.length > 0)
-    return { text: said.filter((part) => part !== '').join(' '), calls };
+  if (due.words !== '' && said.length + calls.length > 0) return { text: inOneBreath(said), calls };
   // A question comes last, so that it is what the user answers.
   const isQuestion = (notice: Notice): boolean => notice.type === 'question';
   const notices = [
@@ -106,6 +105,22 @@ export function leadReply(
 
   const text = said.filter((part) => part !== '').join(' ');
   return { text: text === '' && calls.length === 0 ? sayAgain(entries) : text, calls };
+}
+
+/** Nothing but agreement, or the lack of it. */
+const ASIDES: ReadonlySet<string> = new Set(['okay', 'yes', 'no', 'quiet']);
+
+/** Leaves out what is no request beside one that is, and all of it but the last: "okay, no, a table for two". */
+function withoutAsides(requests: readonly Request[]): readonly Request[] {
+  const isAside = (request: Request): boolean =>
+    request.type === 'chat' && ASIDES.has(request.topic);
+  const wishes = requests.filter((request) => !isAside(request));
+  return wishes.length > 0 ? wishes : requests.slice(-1);
+}
+
+/** Joins the parts of a reply, and says no sentence twice. */
+function inOneBreath(parts: readonly string[]): string {
+  return [...new Set(parts.flatMap(sentencesOf))].join(' ');
 }
 
 /** The questions that the words may be about. */

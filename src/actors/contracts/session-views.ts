@@ -378,9 +378,14 @@ export type SessionEvent =
 
 /**
  * Why an utterance is addressed to nobody: it has no words; it is a backchannel ("mm-hm"); it is what the
- * lead agent says, heard by the microphone; or the wire could not transcribe it.
+ * lead agent says, heard by the microphone; the wire could not transcribe it; or it is a voice far away that talks on.
  */
-export type UnaddressedReason = 'no_words' | 'backchannel' | 'echo' | 'not_transcribed';
+export type UnaddressedReason =
+  | 'no_words'
+  | 'backchannel'
+  | 'echo'
+  | 'not_transcribed'
+  | 'background';
 
 /**
  * Why an utterance gets no answer, or not yet. `words_late`: its words are not known in time; they count when they

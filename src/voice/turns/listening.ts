@@ -16,10 +16,11 @@
 //   LISTEN-1. The session ends an utterance that lasts longer than `maxUtteranceMs`, with the pieces that a
 //       transport has cut off in front of it, or whose microphone stops sending: the transport transcribes the sound
 //       so far if it can; otherwise the words known so far count as all of them. The floor is free then. A client
-//       that is back within `AWAY_GAP_MS` goes on with its sentence.
+//       that is back within `AWAY_GAP_MS` goes on with its sentence. A voice that is too quiet to be measured is far
+//       away: its utterance is overlong after `FAR_MS`.
 //   LISTEN-2. Sound that directly follows an overlong utterance (a television) is background, as is speech
 //       reported without any sound: it neither takes the floor nor interrupts, until `QUIET_MS` of quiet have
-//       passed. Its words are handled like any others.
+//       passed. Its words are handled like any others; those of a voice that is far away are for nobody.
 //   BARGE-IN-5. Interrupting the voice cancels no subagent, unless the subagent requests that (`onBargeIn`).
 //   INTERRUPTIONS-1. The user's voice stops the model's speech at once, in doubt as well (MODEL-VOICE-3). While the
 //       session hears the microphone, speech in doubt is first lowered, and stops when the voice goes on for
@@ -62,6 +63,8 @@ const CUT_MS = 100;
 export const END_LAG_MS = 600;
 /** An utterance may be reported when so many items of the speech are over. */
 const MAX_PLAYED = 10;
+/** A voice that never comes above the level of a quiet room holds the floor for this long. */
+const FAR_MS = 5000;
 /** An open microphone that has sent nothing for this long counts as off. */
 const MICROPHONE_GAP_MS = 2000;
 /** One whose client has left, for this long: a client that comes back sends what was said meanwhile. */
@@ -121,6 +124,8 @@ export class Listening {
   readonly #known = new RecentIds();
   /** The utterances without the floor: the session ended them, or they never held it. */
   readonly #floorless = new RecentIds();
+  /** LISTEN-2: the utterances of a voice far away. */
+  readonly #background = new RecentIds();
   /** When each utterance began, on the session's clock, and who had the voice. */
   readonly #beginnings = new Map<string, Beginning>();
   /** The length of the user's audio that went to the transport on this connection. */
@@ -241,6 +246,7 @@ export class Listening {
   reset(): void {
     this.#known.clear();
     this.#floorless.clear();
+    this.#background.clear();
     this.#underWay = null;
     this.#before = null;
     this.#noiseAt = null;
@@ -283,6 +289,7 @@ export class Listening {
   #isOver(): void {
     const since = this.#underWay?.since ?? this.#now;
     const lengthMs = this.#now - since;
+    this.#noteBackground();
     this.#before = { since, endedAt: this.#now };
     this.#underWay = null;
     this.#limit.stop();
@@ -299,7 +306,10 @@ export class Listening {
     if (this.#known.has(utteranceId)) return;
     const text = final ? this.#bargeIn.ownWords(utteranceId, event.text) : event.text;
     if (final) this.#known.add(utteranceId);
-    const reason = this.#bargeIn.read(utteranceId, text, final);
+    if (this.#underWay?.id === utteranceId) this.#noteBackground();
+    const reason = this.#background.has(utteranceId)
+      ? 'background'
+      : this.#bargeIn.read(utteranceId, text, final);
     if (!final) this.#transcript.userPartial(utteranceId, text, startedAt);
     else if (text.trim() === '' || reason) {
       this.#memory.forget(utteranceId);
@@ -317,6 +327,12 @@ export class Listening {
       });
   }
 
+  #noteBackground(): void {
+    if (!this.#underWay) return;
+    const { id, since } = this.#underWay;
+    if (this.#floorless.has(id) && this.#isFar(since)) this.#background.add(id);
+  }
+
   /** LISTEN-2 */
   get #isNoisy(): boolean {
     if (this.#noiseAt === null) return false;
@@ -331,19 +347,27 @@ export class Listening {
     const { since } = this.#underWay;
     const tooLongAt = since + this.#options.maxUtteranceMs;
     const offAt = this.#soundAt === null ? Infinity : Math.max(this.#soundAt, since) + this.#gapMs;
-    this.#limit.watch(Math.max(0, Math.min(tooLongAt, offAt) - this.#now));
+    const farAt = this.#isFar(since) ? since + FAR_MS : Infinity;
+    this.#limit.watch(Math.max(0, Math.min(tooLongAt, offAt, farAt) - this.#now));
   }
 
   #checkLimits(): void {
     if (!this.#underWay) return;
     const { since } = this.#underWay;
     const soundAt = this.#soundAt ?? this.#now;
-    const isTooLong = this.#now - since >= this.#options.maxUtteranceMs;
+    const lengthMs = this.#now - since;
+    const isTooLong =
+      lengthMs >= this.#options.maxUtteranceMs || (this.#isFar(since) && lengthMs >= FAR_MS);
     const isOff = this.#now - Math.max(soundAt, since) >= this.#gapMs;
     // Speech reported without any sound of the microphone is not the user's either.
     if (isTooLong || (isOff && soundAt < since)) this.#noiseAt = this.#now;
     if (isTooLong || isOff) this.#end();
     else this.watchLimits();
+  }
+
+  /** Whether the microphone has sent sound, and no voice that can be measured, since then. */
+  #isFar(since: number): boolean {
+    return this.#soundAt !== null && this.#bargeIn.quietMs >= this.#now - since;
   }
 
   get #gapMs(): number {
@@ -410,6 +434,11 @@ export class BargeIn {
     this.#responses = responses;
     this.#speech = speech;
     this.#chart = chart;
+  }
+
+  /** The length of the sound since the last voice that can be measured, in milliseconds; infinite if there was none. */
+  get quietMs(): number {
+    return this.#voice.quietMs;
   }
 
   /** Handles the start of an utterance. `startedAt` is in milliseconds since 1970. */

@@ -6,6 +6,8 @@ import { BY_ITSELF, FakeTransport } from '../../support/fake-transport.ts';
 import { voiceTalk } from '../../support/voice-talk.ts';
 
 const FRAME = { samples: new Int16Array(2400).fill(4000), sampleRateHz: 24_000 };
+/** A television in the next room: -48 dB of full scale. */
+const FAR_FRAME = { samples: new Int16Array(2400).fill(130), sampleRateHz: 24_000 };
 
 async function talkWith(capabilities: Partial<TransportCapabilities> = {}) {
   const talk = voiceTalk({
@@ -16,9 +18,9 @@ async function talkWith(capabilities: Partial<TransportCapabilities> = {}) {
   return {
     ...talk,
     /** The microphone is open for so long. */
-    async hums(ms: number) {
+    async hums(ms: number, frame = FRAME) {
       for (let passed = 0; passed < ms; passed += 100) {
-        talk.session.audioIn.next(FRAME);
+        talk.session.audioIn.next(frame);
         await talk.environment.advance(100);
       }
     },
@@ -198,6 +200,45 @@ describe('LISTEN-2: a television', () => {
     await hums(500);
     expect(model().of('utterance.end')).toEqual([]);
     expect(state().floor).not.toBe('user');
+  });
+
+  test('holds the floor for five seconds if it is far away, and is background then', async () => {
+    const { model, hums, state, session, asked } = await talkWith({ endsUtterances: true });
+    model().saidSoFar = '';
+    model().speechStarted('tv1');
+    session.notifyBackground('The report is done.');
+    await hums(4500, FAR_FRAME);
+    expect(state().floor).toBe('user');
+    await hums(1500, FAR_FRAME);
+    expect(asked()).toContain('The report is done.');
+  });
+
+  test('is answered once if it is far away, and is for nobody then, but not the user over it', async () => {
+    const { model, hums, said, events } = await talkWith({ endsUtterances: true });
+    const reasons = () =>
+      events.flatMap((event) => (event.type === 'utterance.routed' ? [event.reason] : []));
+    model().saidSoFar = 'good evening';
+    model().speechStarted('tv1');
+    await hums(6000, FAR_FRAME);
+    model().speechStarted('tv2');
+    await hums(4000, FAR_FRAME);
+    model().speechEnded('tv2', 'and here is the news');
+    await hums(100, FAR_FRAME);
+    model().speechStarted('u1');
+    await hums(1000);
+    model().speechEnded('u1', 'a ride to the airport');
+    await hums(100, FAR_FRAME);
+    expect(said()).toEqual(['good evening', 'a ride to the airport']);
+    expect(reasons()).toEqual([null, 'background', null]);
+  });
+
+  test('a user who speaks up is none', async () => {
+    const { model, hums, state } = await talkWith({ endsUtterances: true });
+    model().speechStarted('u1');
+    await hums(1000, FAR_FRAME);
+    await hums(500);
+    await hums(5000, FAR_FRAME);
+    expect(state().floor).toBe('user');
   });
 
   test('words of the user over it are accepted', async () => {

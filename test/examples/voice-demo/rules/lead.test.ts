@@ -156,6 +156,20 @@ describe('requests', () => {
     expect(text).toMatch(/can't check the weather.*I can book you a ride/);
   });
 
+  test('says no sentence twice, whatever the words ask for', async () => {
+    const news = 'and now the weather, and here is the news, and the weather, and the news';
+    const { text } = await new Talk().user(news);
+    const sentences = text.split(/(?<=[.?!]) /);
+    expect(new Set(sentences).size).toBe(sentences.length);
+  });
+
+  test('says one word of agreement, and none beside a request', async () => {
+    expect((await new Talk().user('No. Okay. No.')).text.split('. ')).toHaveLength(1);
+    const { text, calls } = await new Talk().user('No, okay, a table for two.');
+    expect(text).toBe('');
+    expect(calls).toHaveLength(1);
+  });
+
   test('goes on chatting while work is under way', async () => {
     const talk = new Talk();
     await talk.user('Book me a ride to the airport');
