@@ -34,10 +34,10 @@ const mailer = defineSubagent({
     send_mail: tool({
       description: 'Send a mail',
       inputSchema: z.object({ to: z.string(), text: z.string() }),
-      needsApproval: true,
       execute: ({ to }) => `sent to ${to}`,
     }),
   },
+  toolApproval: { send_mail: 'user-approval' },
 });
 
 /** Serves on the journal of the example; returns the address, and the end. */

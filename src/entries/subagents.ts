@@ -12,6 +12,7 @@ export type {
   BudgetUse,
   HungSubagent,
   RetryOptions,
+  ToolApproval,
 } from '../actors/contracts/config.ts';
 export { PARENT_TOOLSET, toolsetAnnotations } from '../actors/subagents/toolsets/parent-toolset.ts';
 export type { ParentToolsetOptions } from '../actors/subagents/toolsets/parent-toolset.ts';

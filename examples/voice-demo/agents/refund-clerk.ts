@@ -31,8 +31,6 @@ export function refundClerk({ world, work }: Workshop) {
         ...tool({
           description: 'Gives the money of an order back.',
           inputSchema: z.object({ order: z.string(), dollars: z.number() }),
-          // The user is shown the arguments, and allows this call, once.
-          needsApproval: true,
           async *execute({ order }, { abortSignal }) {
             yield { progress: 'Giving the money back' };
             await work(1200, abortSignal);
@@ -43,6 +41,8 @@ export function refundClerk({ world, work }: Workshop) {
           `May I refund ${dollars} dollars for order ${order}?`,
       },
     },
+    // The user is shown the arguments, and allows this call, once.
+    toolApproval: { refund: 'user-approval' },
     maxSteps: 5,
     timeout: 300_000,
   });

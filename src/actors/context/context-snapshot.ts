@@ -187,7 +187,9 @@ function workSection(
       : `${goes} goes to that agent.`,
     ...(asksUser ? ['Only ask_user reaches the user.'] : []),
     ...(asksApproval
-      ? ['Tools marked (needs approval) ask the user by themselves: do not ask before.']
+      ? [
+          'Tools marked (needs approval) or (may need approval) ask the user themselves when you call them: do not ask before.',
+        ]
       : []),
     ...(maxSteps === undefined ? [] : [`You have ${maxSteps} steps; each answer of yours is one.`]),
   ].join(' ');

@@ -56,7 +56,7 @@ export type CallSettings = LanguageModelCallOptions &
 
 /**
  * The loop of a `ToolLoopAgent`: `defineSubagent({ agent: settings })` makes it of the settings, beside `model`, `tools`,
- * `instructions` and `toolsContext`, which a configuration has itself.
+ * `instructions`, `toolApproval` and `toolsContext`, which a configuration has itself.
  */
 export interface AgentLoop {
   /** The settings of every call; a step may have others. */
@@ -69,9 +69,4 @@ export interface AgentLoop {
   /** Asked after each step that called tools. */
   readonly stopWhen: readonly ((options: object) => unknown)[];
   readonly prepareStep: ((options: object) => unknown) | undefined;
-  /** A function for all tools, or a status or function for each. */
-  readonly toolApproval:
-    | ((options: object) => unknown)
-    | Readonly<Record<string, unknown>>
-    | undefined;
 }

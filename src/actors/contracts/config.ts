@@ -1,6 +1,13 @@
 // The configuration of a subagent as its author writes it, and its checked form.
 
-import type { LanguageModel } from 'ai';
+import type {
+  InferToolInput,
+  LanguageModel,
+  SingleToolApprovalFunction,
+  ToolApprovalConfiguration,
+  ToolApprovalStatus,
+  ToolSet,
+} from 'ai';
 import { type DeliveryMode } from '../../machines/index.ts';
 import type { Relay } from '../ports/relay.ts';
 import type { AgentLoop } from './agent-loop.ts';
@@ -18,6 +25,23 @@ export type RunsWhere = (typeof RUNS_WHERE)[number];
 
 export const RUNS_WHERE = ['here', 'jobs'] as const;
 
+type Context = Record<string, unknown>;
+
+/**
+ * Which tool calls the user is asked about, as `toolApproval` of the AI SDK has it: for each tool `user-approval`,
+ * `approved`, `denied`, `not-applicable`, `{ type, reason }` or a function of its input that returns one of these; or one
+ * function for the calls of all tools.
+ */
+export type ToolApproval =
+  | Extract<ToolApprovalConfiguration<ToolSet, Context>, (...given: never[]) => unknown>
+  | Readonly<
+      Record<
+        string,
+        | ToolApprovalStatus
+        | SingleToolApprovalFunction<InferToolInput<ToolSet[string]>, Context | undefined, Context>
+      >
+    >;
+
 /** The configuration of one kind of subagent. One configuration serves many runs. */
 export interface SubagentConfig {
   /** The name in events, in the inspector and in texts for the user. */
@@ -33,6 +57,12 @@ export interface SubagentConfig {
   readonly title?: (args: Readonly<Record<string, unknown>>) => string;
   /** AI SDK `tool()`s by name. `ask_user` is added if `interactive` is true. */
   readonly tools?: Readonly<Record<string, unknown>>;
+  /**
+   * The tool calls that need approval. It decides before `needsApproval` of a tool, which counts for the tools that are not
+   * named here. `approved` and `denied` are decisions of the author: `pre_authorised` and `author_denied` in the ledger. A
+   * function that throws, or returns something else, is reported, and the user is asked. @defaultValue none
+   */
+  readonly toolApproval?: ToolApproval;
   /** The limit of model steps. @defaultValue 5; 1000 with `relay`, where each tool and question is a step */
   readonly maxSteps?: number;
   /**
@@ -49,7 +79,7 @@ export interface SubagentConfig {
    */
   readonly relay?: Relay;
   /**
-   * The loop of an agent of the AI SDK: `prepareStep`, `stopWhen`, `toolApproval` and the settings of its calls. Only
+   * The loop of an agent of the AI SDK: `prepareStep`, `stopWhen` and the settings of its calls. Only
    * `defineSubagent({ agent: settings })` makes it. @defaultValue none
    */
   readonly agent?: AgentLoop;

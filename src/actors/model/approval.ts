@@ -10,17 +10,20 @@
 //   APPROVAL-2. An approval covers one call: this tool with exactly these arguments, once.
 //   APPROVAL-3. A call that was denied to a subagent is denied to all below it, at once and without asking;
 //       no pre-approval and no milder tool of the same name bypasses that.
-//   APPROVAL-4. In doubt the user is asked: a condition that throws approves nothing.
+//   APPROVAL-4. In doubt the user is asked: a condition that throws, or returns something else than the AI SDK documents,
+//       approves nothing.
 //   APPROVAL-5. Approval is needed unless it is certain that none is.
 
-import type { ModelMessage } from 'ai';
+import type { ModelMessage, ToolSet } from 'ai';
+import { z } from 'zod';
+import { aFunction } from '../../values/checks.ts';
 import { asJson } from '../../values/json.ts';
 import { handleRejection } from '../../values/errors.ts';
 import { clip } from '../../values/clip.ts';
 import { shown } from '../../values/plain-checks.ts';
-import type { PreApproval } from '../contracts/config.ts';
+import type { PreApproval, ToolApproval } from '../contracts/config.ts';
 import { raceAbort } from '../../values/race-abort.ts';
-import type { ToolEntry } from './tools.ts';
+import type { ApprovalOptions, ToolEntry } from './tools.ts';
 
 /** A call, as the author's code judges it and puts it into words. */
 interface JudgedCall {
@@ -38,14 +41,21 @@ async function judgement<T>(
   tool: ToolEntry,
   input: unknown,
   { callId: toolCallId, messages, raw, context, signal, report }: JudgedCall,
-  name: 'needsApproval' | 'approvalQuestion',
-  { judge, otherwise }: { judge(said: unknown): T; readonly otherwise: T },
+  name: string,
+  {
+    author,
+    judge,
+    otherwise,
+  }: {
+    readonly author: (input: unknown, options: ApprovalOptions) => unknown;
+    judge(said: unknown): T;
+    readonly otherwise: T;
+  },
 ): Promise<T> {
   const ask = async (): Promise<T> => {
     const validated =
       raw === true ? await tool.validate(input) : { ok: true as const, value: input };
-    const author = tool[name];
-    if (!validated.ok || typeof author !== 'function') return otherwise;
+    if (!validated.ok) return otherwise;
     return judge(await author(validated.value, { toolCallId, messages, context }));
   };
   try {
@@ -67,7 +77,80 @@ export function approvalNeeded(
 ): Promise<boolean> {
   const { needsApproval } = tool;
   if (typeof needsApproval === 'boolean') return Promise.resolve(needsApproval);
-  return judgement(tool, input, call, 'needsApproval', { judge: Boolean, otherwise: true });
+  return judgement(tool, input, call, 'needsApproval', {
+    author: needsApproval,
+    judge: Boolean,
+    otherwise: true,
+  });
+}
+
+const STATUSES = ['not-applicable', 'approved', 'denied', 'user-approval'] as const;
+const approvalStatus = z.union(
+  [z.enum(STATUSES), z.strictObject({ type: z.enum(STATUSES), reason: z.string().optional() })],
+  { error: `expected one of ${STATUSES.join(', ')}, or { type, reason }` },
+);
+/** `toolApproval` of a configuration. */
+export const aToolApproval = z.union(
+  [aFunction, z.record(z.string(), z.union([aFunction, approvalStatus, z.undefined()]))],
+  { error: `expected a function, or for each tool a function or one of ${STATUSES.join(', ')}` },
+);
+
+/** The decision of the author about a call. */
+interface Decision {
+  readonly needed: Needed;
+  readonly reason?: string | undefined;
+}
+
+const NEEDED = {
+  'not-applicable': false,
+  approved: 'approved',
+  denied: 'denied',
+  'user-approval': true,
+} as const satisfies Readonly<Record<(typeof STATUSES)[number], Needed>>;
+
+/** What a function of `toolApproval` gets beside the call. */
+interface ApprovalContexts {
+  readonly tools: Readonly<Record<string, unknown>>;
+  readonly toolsContext: Readonly<Record<string, Record<string, unknown>>>;
+  readonly runtimeContext: Readonly<Record<string, unknown>>;
+}
+
+/** Returns what `toolApproval` says of a call; null: nothing, and the tool decides. Always resolves, as `approvalNeeded`. */
+export async function authorsDecision(
+  toolApproval: ToolApproval | undefined,
+  tool: ToolEntry,
+  input: unknown,
+  call: JudgedCall,
+  { tools, toolsContext, runtimeContext }: ApprovalContexts,
+): Promise<Decision | null> {
+  const { name: toolName } = tool;
+  const isForAll = typeof toolApproval === 'function';
+  const own =
+    isForAll || !Object.hasOwn(toolApproval ?? {}, toolName) ? undefined : toolApproval?.[toolName];
+  if (!isForAll && typeof own !== 'function') return own === undefined ? null : decisionOf(own);
+  return judgement<Decision>(tool, input, call, 'toolApproval', {
+    author: (value, { toolCallId, messages }) => {
+      const common = { messages: [...messages], runtimeContext: { ...runtimeContext } };
+      if (typeof own === 'function')
+        return own(value, { ...common, toolCallId, toolContext: toolsContext[toolName] });
+      if (!isForAll) return undefined;
+      return toolApproval({
+        ...common,
+        toolCall: { type: 'tool-call', toolCallId, toolName, input: value },
+        tools: tools as ToolSet,
+        toolsContext,
+      });
+    },
+    judge: decisionOf,
+    otherwise: { needed: true },
+  });
+}
+
+/** @throws {ZodError} for something else than the AI SDK documents. */
+function decisionOf(said: unknown = 'not-applicable'): Decision {
+  const status = approvalStatus.parse(said);
+  if (typeof status === 'string') return { needed: NEEDED[status] };
+  return { needed: NEEDED[status.type], reason: status.reason };
 }
 
 const MAX_QUESTION_CHARS = 2_000;
@@ -81,12 +164,14 @@ export function approvalWords(
   input: unknown,
   call: JudgedCall,
 ): Promise<string | undefined> {
-  if (!tool.approvalQuestion) return Promise.resolve(undefined);
+  const author = tool.approvalQuestion;
+  if (!author) return Promise.resolve(undefined);
   const judge = (said: unknown): string => {
     if (typeof said === 'string' && said.trim() !== '') return clip(said, MAX_QUESTION_CHARS);
     throw new TypeError(`expected the words of a question, got ${shown(said)}`);
   };
   return judgement<string | undefined>(tool, input, call, 'approvalQuestion', {
+    author,
     judge,
     otherwise: undefined,
   });

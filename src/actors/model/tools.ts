@@ -10,7 +10,12 @@
 import type { ModelMessage, Schema, ToolSet } from 'ai';
 import { z } from 'zod';
 import { ConfigurationError, messageOf } from '../../values/errors.ts';
-import { RUNS_WHERE, type RunsWhere } from '../contracts/config.ts';
+import {
+  RUNS_WHERE,
+  type RunsWhere,
+  type SubagentConfig,
+  type ToolApproval,
+} from '../contracts/config.ts';
 import { identities } from '../contracts/identity.ts';
 import { delegates, roleOf, type ToolRole } from './tool-flags.ts';
 import { invalidInputMessage, knownJsonSchema, objectSchema, validateWith } from './schema.ts';
@@ -29,7 +34,7 @@ export interface ToolExecuteOptions {
   readonly idempotencyKey: string;
 }
 
-interface ApprovalOptions {
+export interface ApprovalOptions {
   readonly toolCallId: string;
   readonly messages: readonly ModelMessage[];
   readonly context: unknown;
@@ -87,6 +92,8 @@ export interface PrepareToolsOptions {
   readonly reserved?: readonly string[];
   /** The runtime's own tools; their names are reserved. */
   readonly builtIn?: Readonly<Record<string, unknown>>;
+  /** Decides before `needsApproval` of the tools. @defaultValue none */
+  readonly toolApproval?: ToolApproval | undefined;
 }
 
 /** The tool names that every provider accepts. */
@@ -138,7 +145,7 @@ type SourceTool = z.infer<typeof shape> & Readonly<Record<string, unknown>>;
 export function prepareTools(
   tools: Readonly<Record<string, unknown>>,
   path: string,
-  { reserved = [], builtIn = {} }: PrepareToolsOptions = {},
+  { reserved = [], builtIn = {}, toolApproval }: PrepareToolsOptions = {},
 ): PreparedTools {
   for (const name of Object.keys(tools))
     if (reserved.includes(name) || Object.hasOwn(builtIn, name))
@@ -153,7 +160,10 @@ export function prepareTools(
     const source = checkTool(name, tool, where);
     const description = resolveDescription(source, where);
     if (source.type === 'provider') offered.push([name, providerTool(source)]);
-    else offered.push([name, modelTool(source, schemaOf(source, where), description)]);
+    else {
+      const marked = description && `${description}${approvalMark(name, tool, toolApproval)}`;
+      offered.push([name, modelTool(source, schemaOf(source, where), marked)]);
+    }
     if (source.type !== 'provider' || source['isProviderExecuted'] !== true)
       execution.set(name, toolEntry(name, source, schemaOf(source, where), description));
   }
@@ -199,23 +209,39 @@ function modelTool(
 ): unknown {
   return {
     ...(tool.type === 'dynamic' ? { type: 'dynamic' } : {}),
-    ...(description === undefined ? {} : { description: `${description}${consentOf(tool)}` }),
+    ...(description === undefined ? {} : { description }),
     ...pick(tool, offeredProperties),
     inputSchema,
   };
 }
 
-/** Tells whether some call of this tool is put to the user for approval. */
-export function mayNeedApproval(tool: unknown): boolean {
-  const { needsApproval } = (tool ?? {}) as { readonly needsApproval?: unknown };
-  return needsApproval === true || typeof needsApproval === 'function';
+/** Tells whether some call of these tools is put to the user for approval. */
+export function mayNeedApproval({
+  tools = {},
+  toolApproval,
+}: Pick<SubagentConfig, 'tools' | 'toolApproval'>): boolean {
+  return Object.entries(tools).some(
+    ([name, tool]) => approvalMark(name, tool, toolApproval) !== '',
+  );
 }
 
-/** A model that does not know it asks the user itself, who is then asked twice. */
-function consentOf({ needsApproval = false }: SourceTool): string {
-  if (needsApproval === false) return '';
-  const when = needsApproval === true ? 'needs' : 'may need';
-  return ` (${when} approval: it asks the user for it by itself)`;
+/**
+ * Returns what the description of a tool says of approval: the context of a subagent explains it. A model that does not
+ * know of it asks the user itself, who is then asked twice.
+ */
+function approvalMark(name: string, tool: unknown, toolApproval: ToolApproval | undefined): string {
+  const { needsApproval } = (tool ?? {}) as { readonly needsApproval?: unknown };
+  const named =
+    typeof toolApproval === 'object' && Object.hasOwn(toolApproval, name)
+      ? toolApproval[name]
+      : undefined;
+  const decides: unknown =
+    typeof toolApproval === 'function' ? toolApproval : (named ?? needsApproval);
+  if (roleOf(tool) !== null) return '';
+  if (typeof decides === 'function') return ' (may need approval)';
+  const isAsked =
+    decides === true || (typeof named === 'object' ? named.type : decides) === 'user-approval';
+  return isAsked ? ' (needs approval)' : '';
 }
 
 const providerProperties = [

@@ -1,4 +1,4 @@
-// The loop of an agent of the AI SDK, in a subagent: `prepareStep`, `stopWhen` and `toolApproval` of its settings.
+// The loop of an agent of the AI SDK, in a subagent: `prepareStep` and `stopWhen` of its settings.
 //
 // Owns:     what the agent's functions get and return; what they change for later steps, in memory.
 // Does not: call a model or a tool, or ask the user (the subagent does).
@@ -8,8 +8,7 @@
 //       process has made. The sum of their usage is exact; after a restart the first step has that of all before it.
 //   AGENT-LOOP-2. Once a stop condition was met, no step has tools, except those that hand in the result: the next
 //       answer is the result. The loop of the SDK ends without this answer, and nobody would have words to say.
-//   AGENT-LOOP-3. A function that throws, or returns something else than the SDK documents, fails the run. A
-//       `toolApproval` that does so means that the user is asked.
+//   AGENT-LOOP-3. A function that throws, or returns something else than the SDK documents, fails the run.
 
 import type { JSONValue, LanguageModel, ModelMessage, ToolSet } from 'ai';
 import { z } from 'zod';
@@ -20,12 +19,11 @@ import type { AgentLoop, CallSettings } from '../contracts/agent-loop.ts';
 import type { LedgerEntry } from '../contracts/outcome.ts';
 import { addUsage, NO_USAGE, usageSince, type ModelNames, type Usage } from '../contracts/usage.ts';
 import { aModel } from '../model/model.ts';
-import type { Needed } from '../model/approval.ts';
-import type { ModelCall, ModelResponse, ModelSettings } from '../model/model-step.ts';
+import type { ModelResponse, ModelSettings } from '../model/model-step.ts';
 import { namesOf } from '../model/price.ts';
 import type { PreparedTools } from '../model/tools.ts';
 import { raceAbort } from '../../values/race-abort.ts';
-import { approvalStatus, callChecks, checkNames, loopChecks } from './agent-settings.ts';
+import { callChecks, checkNames, loopChecks } from './agent-settings.ts';
 import { completionToolIn } from './child-toolset.ts';
 import type { Instance } from './instance.ts';
 import type { SubagentLog } from './subagent-log.ts';
@@ -38,19 +36,6 @@ export interface PreparedStep {
   /** A stop condition was met: only a result is expected. */
   readonly isStopped: boolean;
 }
-
-/** The decision of the agent's author about a call. */
-interface Decision {
-  readonly needed: Needed;
-  readonly reason?: string | undefined;
-}
-
-const NEEDED = {
-  'not-applicable': false,
-  approved: 'approved',
-  denied: 'denied',
-  'user-approval': true,
-} as const satisfies Readonly<Record<string, Needed>>;
 
 /** The error of a model that calls tools where only a result is expected. */
 export const NOT_STOPPED = {
@@ -102,6 +87,11 @@ export class AgentRun {
     this.#loop = loop;
     this.#id = id;
     this.#runtimeContext = loop.runtimeContext;
+  }
+
+  /** As the last step has it. */
+  get runtimeContext(): Context {
+    return this.#runtimeContext;
   }
 
   /** Returns the contexts of the agent's tools; those of `prepareStep` take the place of the others. */
@@ -162,58 +152,6 @@ export class AgentRun {
   responded({ usage, finish, providerMetadata }: ModelResponse): void {
     const model = this.#model;
     this.#known[this.#step] = { usage, finishReason: finish, model, providerMetadata };
-  }
-
-  /** Returns the author's decision about a call; null: there is none, and its tool decides (AGENT-LOOP-3). */
-  async decide(
-    call: ModelCall,
-    instance: Pick<Instance, 'definition' | 'tools'>,
-    messages: readonly ModelMessage[],
-    signal: AbortSignal,
-    report: (error: unknown, where: string) => void,
-  ): Promise<Decision | null> {
-    try {
-      const answer = await this.#approval(call, instance, messages, signal);
-      if (answer === null) return null;
-      const status = checkedAs('toolApproval', approvalStatus, answer) ?? 'not-applicable';
-      if (typeof status === 'string') return { needed: NEEDED[status] };
-      return { needed: NEEDED[status.type], reason: status.reason };
-    } catch (error) {
-      if (!signal.aborted) report(error, `toolApproval of ${call.toolName}`);
-      return { needed: true };
-    }
-  }
-
-  /** Returns what `toolApproval` says of a call; null: nothing. */
-  async #approval(
-    { callId: toolCallId, toolName, input }: ModelCall,
-    { definition, tools }: Pick<Instance, 'definition' | 'tools'>,
-    messages: readonly ModelMessage[],
-    signal: AbortSignal,
-  ): Promise<unknown> {
-    const { toolApproval } = this.#loop;
-    if (toolApproval === undefined) return null;
-    const { validate } = tools.execution.get(toolName) ?? {};
-    const validated = await validate?.(input);
-    const value = validated?.ok === true ? validated.value : input;
-    const runtimeContext = this.#runtimeContext;
-    const toolsContext = this.toolsContext(definition.toolsContext) ?? {};
-    const ask = async (): Promise<unknown> => {
-      if (isHook(toolApproval))
-        return toolApproval({
-          toolCall: { type: 'tool-call', toolCallId, toolName, input: value },
-          tools: definition.tools,
-          toolsContext,
-          messages: [...messages],
-          runtimeContext,
-        });
-      const own = Object.hasOwn(toolApproval, toolName) ? toolApproval[toolName] : undefined;
-      if (typeof own !== 'function') return own ?? null;
-      const toolContext = toolsContext[toolName];
-      const options = { toolCallId, messages: [...messages], toolContext, runtimeContext };
-      return (own as (...given: unknown[]) => unknown)(value, options);
-    };
-    return this.#hook('toolApproval', signal, ask);
   }
 
   /** AGENT-LOOP-2 */
@@ -393,10 +331,6 @@ function sdkUsage(usage: Usage): object {
 
 function nameOf(model: LanguageModel | null): ModelNames {
   return model === null ? { provider: 'unknown', modelId: 'unknown' } : namesOf(model);
-}
-
-function isHook(value: AgentLoop['toolApproval']): value is (options: object) => unknown {
-  return typeof value === 'function';
 }
 
 type ProviderOptions = CallSettings['providerOptions'];

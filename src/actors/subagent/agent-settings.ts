@@ -13,11 +13,13 @@ import { checkIsObject, notAnObject, readable, shown } from '../../values/plain-
 import { withoutUndefined } from '../../values/without-undefined.ts';
 import { NOT_KEPT, type AgentLoop, type AgentSettings } from '../contracts/agent-loop.ts';
 import type { SubagentConfig } from '../contracts/config.ts';
+import { aToolApproval } from '../model/approval.ts';
 import { aModel } from '../model/model.ts';
 import { roleOf } from '../model/tool-flags.ts';
 
 /** Options of a subagent for which the settings of an agent stand. */
-type FromAgent = 'instructions' | 'tools' | 'model' | 'toolsContext';
+const FROM_AGENT = ['instructions', 'tools', 'model', 'toolApproval', 'toolsContext'] as const;
+type FromAgent = (typeof FROM_AGENT)[number];
 
 /** A configuration whose model, tools and loop are those of an agent of the AI SDK. */
 export type AgentSubagentConfig<
@@ -39,16 +41,6 @@ type Hook = (options: object) => unknown;
 const aHook = z.custom<Hook>((value) => typeof value === 'function', {
   error: 'expected a function',
 });
-const STATUSES = ['not-applicable', 'approved', 'denied', 'user-approval'] as const;
-/** The decision of the author about one call. */
-export const approvalStatus = z.union(
-  [
-    z.enum(STATUSES),
-    z.strictObject({ type: z.enum(STATUSES), reason: z.string().optional() }),
-    z.undefined(),
-  ],
-  { error: `expected one of ${STATUSES.join(', ')}, or { type, reason }` },
-);
 /** Settings of a call, which a step may change. */
 export const callChecks = {
   maxOutputTokens: z.number().int().min(1).optional(),
@@ -111,11 +103,7 @@ const schema = z.strictObject({
     .union([aHook, z.array(aHook)], { error: 'expected a function, or several' })
     .optional(),
   prepareStep: aHook.optional(),
-  toolApproval: z
-    .union([aHook, z.record(z.string(), z.union([aHook, approvalStatus]))], {
-      error: `expected a function, or for each tool a function or one of ${STATUSES.join(', ')}`,
-    })
-    .optional(),
+  toolApproval: aToolApproval.optional(),
   repairToolCall: repair.optional(),
   experimental_repairToolCall: repair.optional(),
 });
@@ -140,7 +128,7 @@ export function configOfAgent(
   const given = withoutUndefined(readable(where, agent) as Readonly<Record<string, unknown>>);
   for (const [name, why] of Object.entries(NOT_KEPT))
     if (Object.hasOwn(given, name)) throw refused(`${where}.${name}`, why, given[name]);
-  for (const name of ['instructions', 'tools', 'model', 'toolsContext', 'relay', 'runs'] as const)
+  for (const name of [...FROM_AGENT, 'relay', 'runs'] as const)
     if (config[name] !== undefined && (name !== 'runs' || config[name] !== 'here'))
       throw refused(`${path}.${name}`, 'the agent has its own', config[name]);
   const settings = check(where, schema, given);
@@ -167,13 +155,13 @@ export function configOfAgent(
     toolOrder,
     stopWhen: Array.isArray(stopWhen) ? stopWhen : [stopWhen as Hook],
     prepareStep,
-    toolApproval,
   };
   made.add(loop);
   return {
     ...withoutUndefined({
       name: id,
       model: model as SubagentConfig['model'],
+      toolApproval: toolApproval as SubagentConfig['toolApproval'],
       toolsContext,
       retry: maxRetries === undefined ? undefined : { maxAttempts: maxRetries + 1 },
       timeout,

@@ -18,6 +18,7 @@ import { mayAnswer } from '../contracts/session-views.ts';
 import {
   approvalNeeded,
   approvalWords,
+  authorsDecision,
   callKey,
   consentFor,
   type Consent,
@@ -38,7 +39,7 @@ export interface Judging {
   readonly host: Host;
   readonly ports: SubagentPorts;
   readonly worker: SubagentHandle & { readonly log: SubagentLog };
-  /** The loop of an agent of the AI SDK, whose `toolApproval` decides first. */
+  /** The loop of an agent of the AI SDK, whose contexts `toolApproval` gets. */
   readonly loop: AgentRun | null;
   readonly definition: SubagentDefinition;
   /** Null: they are known once its instance is made. */
@@ -101,22 +102,26 @@ async function consentOf(
   entry: ToolEntry,
   call: ModelCall,
 ): Promise<{ readonly consent: Consent; readonly reason: string | undefined }> {
-  const { definition, host, loop, messages, ports, signal, tools, worker } = judging;
+  const { definition, host, loop, ports, worker } = judging;
   const { toolName, input } = call;
+  const { runtimeContext = {} } = loop ?? {};
+  const { toolApproval, tools } = definition;
+  const toolsContext = loop?.toolsContext(definition.toolsContext) ?? definition.toolsContext ?? {};
   const report = (error: unknown, where: string): void => host.report(error, where);
   let reason: string | undefined;
   const decided = async () => {
-    const decision = await (tools &&
-      loop?.decide(call, { definition, tools }, messages, signal, report));
+    const asked = circumstances(judging, call);
+    const contexts = { tools, toolsContext, runtimeContext };
+    const decision = await authorsDecision(toolApproval, entry, input, asked, contexts);
     reason = decision?.reason;
-    return decision?.needed ?? approvalNeeded(entry, input, circumstances(judging, call));
+    return decision?.needed ?? approvalNeeded(entry, input, asked);
   };
   const consent = await consentFor({
     toolName,
     input,
     preApproved: definition.preApproved,
     deniedAbove: () => ports.deniedAbove(worker, toolName, input),
-    needed: () => (loop || entry.needsApproval !== false ? decided() : false),
+    needed: () => (toolApproval || entry.needsApproval !== false ? decided() : false),
     report,
   });
   return { consent, reason };

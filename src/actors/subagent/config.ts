@@ -13,6 +13,7 @@ import {
   type SubagentDefinition,
 } from '../contracts/config.ts';
 import { identities } from '../contracts/identity.ts';
+import { aToolApproval } from '../model/approval.ts';
 import { aModel } from '../model/model.ts';
 import type { Price } from '../contracts/usage.ts';
 import type { Relay, RelayCapabilities } from '../ports/relay.ts';
@@ -53,6 +54,7 @@ const NOT_WITH_RELAY = [
   'createInstance',
   'lifetime',
   'maxHistory',
+  'toolApproval',
   'toolTimeout',
   'toolsContext',
   'runs',
@@ -85,6 +87,7 @@ const checks = {
   tools: z.record(z.string(), z.unknown(), {
     error: 'expected AI SDK tools by name, such as { weather: tool({ … }) }',
   }),
+  toolApproval: aToolApproval.optional(),
   maxSteps: count,
   timeout: milliseconds,
   model: aModel.optional(),

@@ -90,11 +90,19 @@ export function checkNeeds(
  */
 export function checkToolNames(
   path: string,
-  { preApproved = [], toolsContext = {}, tools = {}, relay, createInstance }: SubagentConfig,
+  {
+    preApproved = [],
+    toolApproval = {},
+    toolsContext = {},
+    tools = {},
+    relay,
+    createInstance,
+  }: SubagentConfig,
 ): void {
   if (relay || createInstance) return;
   const named = {
     preApproved: preApproved.map(({ tool }) => tool),
+    toolApproval: typeof toolApproval === 'object' ? Object.keys(toolApproval) : [],
     toolsContext: Object.keys(toolsContext),
   };
   for (const [option, names] of Object.entries(named))

@@ -89,7 +89,7 @@ export function briefing(
     handsInBy,
     maxSteps: definition.agent ? undefined : definition.maxSteps,
     asksUser: definition.interactive,
-    asksApproval: Object.values(tools).some(mayNeedApproval),
+    asksApproval: mayNeedApproval(definition),
     shape: outputSchema === undefined ? undefined : outputInstructions(outputSchema, handsInBy),
   };
   if (!notes) {
@@ -169,6 +169,7 @@ export function toolsOf(definition: SubagentDefinition): PreparedTools {
   const known = toolsets.get(definition.source);
   if (known) return known;
   const prepared = prepareTools(definition.tools, `${definition.name}.tools`, {
+    toolApproval: definition.toolApproval,
     reserved: [ASK_USER, NOT_FOR_ME],
     builtIn: {
       ...(definition.interactive ? { [ASK_USER]: askUserTool, [NOT_FOR_ME]: notForMeTool } : {}),

@@ -127,7 +127,8 @@ describe('prompts', () => {
       '# Instructions\n<subagent instructions>\n\n' +
         '# Task\nYou do the work of the tool ask_claude in the background, for another agent. ' +
         'Your last message goes to that agent: facts, and what is left open; no greeting, no offer. ' +
-        'Only ask_user reaches the user. Tools marked (needs approval) ask the user by themselves: do not ask before. ' +
+        'Only ask_user reaches the user. Tools marked (needs approval) or (may need approval) ask the user themselves when you call them: ' +
+        'do not ask before. ' +
         `You have 5 steps; each answer of yours is one.\n\n${notes.recognition}`,
     );
   });

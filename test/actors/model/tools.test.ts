@@ -157,7 +157,7 @@ describe('TOOLS-3: the tools that the model is offered', () => {
     ]);
     expect(await offered({ weather: full })).toMatchObject([
       {
-        description: 'Weather (needs approval: it asks the user for it by itself)',
+        description: 'Weather (needs approval)',
         strict: true,
         inputExamples: [{ input: { city: 'Rome' } }],
         providerOptions: { test: { cache: true } },

@@ -335,7 +335,17 @@ describe('a subagent with the settings of a ToolLoopAgent', () => {
   });
 });
 
-describe('approvals of the settings', () => {
+describe.each(['the settings of an agent', 'a subagent'])('toolApproval of %s', (kind) => {
+  const mailer = (
+    model: MockLanguageModelV4,
+    tools: ToolSet,
+    toolApproval: SubagentConfig['toolApproval'],
+  ) => {
+    const approval = toolApproval && { toolApproval };
+    return kind === 'a subagent'
+      ? defineSubagent({ name: 'mailer', instructions: 'You mail.', model, tools, ...approval })
+      : defineSubagent({ name: 'mailer', agent: { model, tools, ...approval } });
+  };
   const answered = { approved: true };
   test.each([
     ['a status', { send: 'user-approval' as const }, answered, 'given', 'May I run send'],
@@ -392,11 +402,7 @@ describe('approvals of the settings', () => {
     ],
   ])('%s', async (_, toolApproval, answer, approval, question) => {
     const { model, calls } = saying([call('send', { to: 'Ann' })], [text('Done.')]);
-    const config = defineSubagent({
-      name: 'mailer',
-      agent: { model, tools: { send }, toolApproval },
-    });
-    const { result, asked } = run(config, answer);
+    const { result, asked } = run(mailer(model, { send }, toolApproval), answer);
     const { toolLedger } = await result;
     const isRun = !['denied', 'author_denied'].includes(approval ?? '');
     expect(toolLedger[0]).toMatchObject({ status: isRun ? 'ok' : 'denied' });
@@ -407,13 +413,50 @@ describe('approvals of the settings', () => {
     if (!isRun) expect(JSON.stringify(calls[1]?.prompt)).toContain('execution-denied');
   });
 
-  test('the settings count before needsApproval of the tool, as in the SDK', async () => {
+  test('a function of one tool gets the input as its schema makes it, the context of the tool and the messages', async () => {
+    const given: unknown[] = [];
+    const keyed = tool({
+      inputSchema: z.object({ to: z.string().transform((name) => `${name}!`) }),
+      contextSchema: z.object({ key: z.string() }),
+      execute: () => 'sent',
+    });
+    const { model } = saying([call('keyed', { to: 'Ann' })], [text('Done.')]);
+    const config = {
+      ...mailer(
+        model,
+        { keyed },
+        {
+          keyed: (input, { toolCallId, toolContext, messages }) => {
+            given.push(input, toolCallId, toolContext, messages.length > 0);
+            return 'approved';
+          },
+        },
+      ),
+      toolsContext: { keyed: { key: 'k' } },
+    };
+    expect((await run(config).result).status).toBe('completed');
+    expect(given).toEqual([{ to: 'Ann!' }, expect.any(String), { key: 'k' }, true]);
+  });
+
+  test.each([
+    ['user-approval', 'Sends (needs approval)', true],
+    [() => undefined, 'Sends (may need approval)', true],
+    ['denied', 'Sends', false],
+    [undefined, 'Sends', false],
+  ] as const)('the model reads which tools ask the user: %s', async (own, description, isTold) => {
+    const described = tool({ description: 'Sends', inputSchema: to, execute: () => 'sent' });
+    const { model, calls } = saying([text('Done.')]);
+    await run(mailer(model, { send: described }, own && { send: own })).result;
+    expect(calls[0]?.tools).toMatchObject([{ name: 'send', description }]);
+    expect(JSON.stringify(calls[0]?.prompt).includes('do not ask before')).toBe(isTold);
+  });
+
+  test('it counts before needsApproval of the tool, as in the SDK', async () => {
     const guarded = tool({ ...send, needsApproval: true });
     const outcomes = [];
     for (const toolApproval of [() => undefined, undefined]) {
       const { model } = saying([call('guarded', { to: 'Ann' })], [text('Done.')]);
-      const agent = { model, tools: { guarded }, ...(toolApproval && { toolApproval }) };
-      const { result, asked } = run(defineSubagent({ name: 'mailer', agent }));
+      const { result, asked } = run(mailer(model, { guarded }, toolApproval));
       await result;
       outcomes.push(asked.length);
     }
@@ -519,10 +562,21 @@ describe('what a subagent cannot keep', () => {
     ['model', model],
     ['instructions', 'You mail.'],
     ['runs', 'jobs'],
+    ['toolApproval', { look: 'denied' }],
     ['relay', {}],
   ])('%s beside `agent` is refused', (name, value) => {
     const config = { name: 'mailer', agent: settings, [name]: value } as never;
     expect(() => defineSubagent(config)).toThrow(`mailer.${name}`);
+  });
+
+  test.each([
+    [{ look: 'maybe' }, 'user-approval'],
+    ['user-approval', 'expected a function'],
+    [{ lok: 'denied' }, 'expected one of its tools (look)'],
+  ])('toolApproval of a subagent is refused: %j', (toolApproval, hint) => {
+    const config = { name: 'mailer', instructions: '', model, tools: { look }, toolApproval };
+    const runtime = createRuntime({ environment: simulatedEnvironment() });
+    expect(() => runSubagent(config as never, 'Mail Ann', { runtime })).toThrow(hint);
   });
 
   test('settings that did not pass defineSubagent are refused', () => {

@@ -491,10 +491,11 @@ function spawns(tool: unknown): boolean {
 }
 
 /** Tells whether a subagent of this configuration may put a question or an approval to the user. */
-function mayAsk(config: unknown): boolean {
-  const { interactive, relay, agent, createInstance, tools } = config as Partial<SubagentConfig>;
-  if (interactive === true || relay || agent || createInstance) return true;
-  return Object.values(tools ?? {}).some((tool) => mayNeedApproval(tool) || spawns(tool));
+function mayAsk(given: unknown): boolean {
+  const config = given as Partial<SubagentConfig>;
+  const { interactive, relay, createInstance, tools = {} } = config;
+  if (interactive === true || relay || createInstance) return true;
+  return mayNeedApproval(config) || Object.values(tools).some(spawns);
 }
 
 function hasNotes({ items, summary, evicted }: ConversationLog): boolean {
