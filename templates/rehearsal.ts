@@ -1,4 +1,5 @@
-// A telephone without a telephone: plays what it is sent, in real time, and the caller types.
+// A telephone without a telephone: plays what it is sent, in real time, and the caller types. What the lead agent says is
+// printed when it was heard: only then do typed words answer it.
 
 import { createInterface } from 'node:readline/promises';
 import type { Environment, VoiceSession } from 'offstage';
@@ -77,8 +78,14 @@ export async function rehearse(
   });
   const packets = setInterval(() => telephone.tick(), PACKET_MS);
   const session = await onCall(await accepted);
-  session.transcript.subscribe(({ role, text, final }) => {
-    if (role === 'assistant' && final && text !== '') console.log(`${role}: ${text}`);
+  const unheard = new Map<string, string>();
+  session.transcript.subscribe(({ id, role, text, final }) => {
+    if (role === 'assistant' && final && text !== '') unheard.set(id, text);
+  });
+  session.events.subscribe((event) => {
+    if (event.type !== 'floor.changed' || event.floor === 'model') return;
+    for (const text of unheard.values()) console.log(`assistant: ${text}`);
+    unheard.clear();
   });
   for await (const line of createInterface({ input: process.stdin }))
     if (line.trim() !== '') await session.sendText(line);

@@ -18,6 +18,7 @@ export function sayWhatGoesOn(session: VoiceSession, log: (line: string) => void
     log(`Goes on after ${seconds} s, from ${event.entries} entries. ${work}.`);
     for (const { subagentId, reason } of event.lost) log(`${subagentId} is lost: ${reason}`);
     const gone = `I was gone for ${seconds} ${seconds === 1 ? 'second' : 'seconds'}. ${work}.`;
-    session.notifyBackground(gone, { label: 'Back again' });
+    // Before the question that waits is put again.
+    session.notifyBackground(gone, { label: 'Back again', priority: 'urgent' });
   });
 }

@@ -74,7 +74,7 @@ export function leadReply(
   const said: string[] = [];
   const calls: ToolCall[] = [];
 
-  for (const result of due.results) said.push(sayResult(result, turn));
+  for (const result of due.results) said.push(sayResult(result, entries, turn));
   const asked = tools.has('settle_question') ? askedIn(entries) : null;
   if (asked?.isOnlyKnownFromAsking && asked.open.length > 0 && asksForTime(due.words))
     return say('Take your time.');
@@ -326,7 +326,7 @@ function isPending({ output }: ToolResultEntry): boolean {
   return asRecord(output)['status'] === 'still_in_progress';
 }
 
-function sayResult(result: ToolResultEntry, turn: number): string {
+function sayResult(result: ToolResultEntry, entries: readonly Entry[], turn: number): string {
   if (result.error !== null)
     return `That did not work: ${sentence(speakable(result.error))} ${retryQuestion}`;
   const output = asRecord(result.output);
@@ -354,8 +354,10 @@ function sayResult(result: ToolResultEntry, turn: number): string {
         ),
       ].join(' ');
     }
-    case 'settle_question':
-      return saySettled(result.output);
+    case 'settle_question': {
+      const made = entries.find((entry) => entry.kind === 'call' && entry.callId === result.callId);
+      return saySettled(result.output, made?.kind === 'call' ? textOf(made.input['quote']) : '');
+    }
     case 'cancel_work':
       return sayStopped(namesIn(output['stopped']), namesIn(output['stillRunning']));
     default: {

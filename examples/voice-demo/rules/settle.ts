@@ -242,9 +242,9 @@ function bestIn(plain: string, options: readonly SpokenOption[]): SpokenOption |
   return /\b(?:quick|fast|soon)(?:er|est)?\b/.test(plain) ? by(/min/, 1) : null;
 }
 
-/** What the lead agent says to the result of the tool. */
-export function saySettled(output: unknown): string {
-  const { status, tell, explain } = asRecord(output);
+/** What the lead agent says to the result of the tool. `quote`: the user's words that it was called for. */
+export function saySettled(output: unknown, quote = ''): string {
+  const { status, reason, tell, explain } = asRecord(output);
   switch (status) {
     case 'answered':
       return 'All right. One moment.';
@@ -256,10 +256,18 @@ export function saySettled(output: unknown): string {
       return 'Okay, whenever you like.';
     case 'explain_now': {
       const { options } = asRecord(explain);
-      const all = Array.isArray(options) ? options.map(asRecord) : [];
-      return `There is ${listed(all.map(({ label, description }) => `${textOf(label)}, ${textOf(description ?? '')}`))}. Which one?`;
+      const all = (Array.isArray(options) ? options : []).map((option) => {
+        const { label, description } = asRecord(option);
+        return { label: textOf(label), detail: textOf(description ?? '') };
+      });
+      const said = ({ label, detail }: SpokenOption): string => `${label}, ${detail}`;
+      const best = bestIn(normalise(quote), all);
+      if (best) return `That is ${said(best)}. Which one would you like?`;
+      return `There is ${listed(all.map(said))}. Which one?`;
     }
     case 'refused':
+      // By a button, while they said it.
+      if (reason === 'already_settled') return 'That is settled already.';
       return textOf(tell).includes('too late')
         ? 'I am sorry, it is too late to change that.'
         : 'Sorry, I did not get that. What would you like?';

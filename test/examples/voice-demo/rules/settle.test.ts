@@ -82,6 +82,23 @@ test.each([
   expect(settled && settled.named?.label).toBe(label);
 });
 
+test.each([
+  ['Which one is cheaper?', 'That is Economy, $12, 15 min. Which one would you like?'],
+  ['Which is the fastest?', 'That is Premium, $24, 8 min. Which one would you like?'],
+  ['What is the difference?', 'There is Economy, $12, 15 min and Premium, $24, 8 min. Which one?'],
+])('a question about the options is answered with what it asks for: %s', (quote, expected) => {
+  const options = [
+    { label: 'Economy', description: '$12, 15 min' },
+    { label: 'Premium', description: '$24, 8 min' },
+  ];
+  expect(saySettled({ status: 'explain_now', explain: { options } }, quote)).toBe(expected);
+});
+
+test('words for what a button has settled meanwhile are told so', () => {
+  const refused = { status: 'refused', reason: 'already_settled', tell: '…' };
+  expect(saySettled(refused, 'premium')).toBe('That is settled already.');
+});
+
 test('an answer of a moment ago is corrected', () => {
   const asked = { type: 'asked', open: [], answered: [ride] } as const;
   expect(settle('sorry, I meant premium', asked)?.call.input).toMatchObject({
