@@ -225,7 +225,8 @@ describe('P5: where the session hears the microphone', () => {
     const talk = await heardStory();
     const { begins, ends, sounds, levels, play, itemId, eventsOf } = talk;
     await begins();
-    await talk.hears(LOUD, 340);
+    // "Right, I see."
+    await talk.hears(LOUD, 580);
     expect(eventsOf('playout.clear')).toHaveLength(1);
     await talk.hears(LOUD, 20);
     expect(eventsOf('playout.clear')).toHaveLength(2);
@@ -240,7 +241,7 @@ describe('P5: where the session hears the microphone', () => {
     const talk = await heardStory();
     const { begins, ends, play, itemId, model, eventsOf } = talk;
     await begins();
-    await talk.hears(LOUD, 400);
+    await talk.hears(LOUD, 650);
     await play(`${itemId}~2`, 200);
     await ends('Wait, who was that?');
     expect(model().of('playout.truncate')).toEqual([

@@ -9,8 +9,11 @@
 //     pause, unless that is empty.
 // INPUT-AUDIO-5. Sound is judged in its own order: while the words of a pause are awaited, later sound waits, for
 //     `WORDS_TIMEOUT_MS` at most.
+// INPUT-AUDIO-6. Words that stop what is being said ("stop", "not now") are reported as soon as they are known, in their
+//     first pause.
 
 import type { Environment } from '../../actors/ports/environment.ts';
+import { putsOff } from '../../language/side-talk.ts';
 import { messageOf } from '../../values/errors.ts';
 import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 import { type EndOfTurn, judgeTurn, type OpenQuestion, type TurnEnd } from './end-of-turn.ts';
@@ -70,6 +73,8 @@ export interface InputBuffer {
 export interface InputAudioEvents {
   newItemId(): string;
   speechStarted(itemId: string, startMs: number): void;
+  /** INPUT-AUDIO-6 */
+  stopWords(itemId: string, text: string): void;
   speechStopped(itemId: string, endMs: number): void;
   /** Reports an utterance that the end of speech committed. */
   committed(utterance: Utterance): void;
@@ -285,7 +290,14 @@ export class InputAudio implements InputBuffer {
     const sound = { samples, sampleRateHz: INPUT_SAMPLE_RATE_HZ };
     const isPast = (): boolean => this.#pause !== pause;
     const text = this.#lastText.then(() => (isPast() ? '' : this.#hear(sound, speech)));
-    this.#lastText = text.catch(() => undefined);
+    const itemId = this.#itemId;
+    this.#lastText = text.then(
+      (words) => {
+        if (itemId !== null && !isPast() && putsOff(words, this.#language))
+          this.#events.stopWords(itemId, words);
+      },
+      () => undefined,
+    );
     const pause: SpeechPause = { sound, text, end: null };
     return pause;
   }

@@ -74,6 +74,8 @@ export class RealtimeSession {
   #config: SessionConfig;
   /** Whether sound was made: then the voice is fixed. */
   #spoken = false;
+  /** The newest utterance whose words were reported before it was over. */
+  #stoppedBy: string | null = null;
   #closed = false;
 
   constructor(options: RealtimeSessionOptions) {
@@ -97,6 +99,7 @@ export class RealtimeSession {
           item_id: itemId,
           audio_end_ms: endMs,
         }),
+      stopWords: (itemId, words) => this.#reportStop(itemId, words),
       committed: (utterance) => this.#onUtterance(utterance),
       detectionFailed: (message) =>
         this.#emitError('server_error', 'speech_detection_failed', message),
@@ -247,6 +250,13 @@ export class RealtimeSession {
     this.#reportTranscription(item, heard, sound);
   }
 
+  #reportStop(itemId: string, words: string): void {
+    if (this.#config.audio.input.transcription === null) return;
+    this.#stoppedBy = itemId;
+    const type = 'conversation.item.input_audio_transcription.delta';
+    this.#emit({ type, item_id: itemId, content_index: 0, delta: words });
+  }
+
   /** Reports the transcription when it is known, if the client requested it. */
   #reportTranscription(item: ConversationItem, heard: Promise<string>, sound: AudioFrame): void {
     if (this.#config.audio.input.transcription === null) return;
@@ -261,7 +271,9 @@ export class RealtimeSession {
           role: 'user',
           content: [{ type: 'input_audio', transcript }],
         };
-        if (transcript !== '') this.#emit({ type: `${type}.delta`, ...place, delta: transcript });
+        // Deltas are parts of one text; the whole comes with the next event.
+        if (transcript !== '' && item.id !== this.#stoppedBy)
+          this.#emit({ type: `${type}.delta`, ...place, delta: transcript });
         const seconds = sound.samples.length / sound.sampleRateHz;
         const usage = { type: 'duration' as const, seconds };
         this.#emit({ type: `${type}.completed`, ...place, transcript, usage });

@@ -74,8 +74,8 @@ const AWAY_GAP_MS = 5000;
  * fraction of the limit on, what follows it is background as well (LISTEN-2).
  */
 const WIRE_LIMIT = 0.95;
-/** A voice that lasts this much longer, when the transport has noticed it, stops the speech: about 450 ms in all, as long as a hum. */
-const VOICE_MS = 350;
+/** A voice that lasts this much longer, when the transport has noticed it, stops the speech: longer than "right, I see". */
+const VOICE_MS = 600;
 /** The voice that a transport has just noticed is at most this old. */
 const VOICED_WITHIN_MS = 700;
 /** After this long a pause new sound no longer belongs to the earlier noise. */

@@ -267,6 +267,19 @@ describe('transcription in a pause', () => {
     expect(transcribed).toEqual([250 + 600 + 200]);
   });
 
+  test('INPUT-AUDIO-6: words that stop the speech are reported before the utterance is over, and once', async () => {
+    const DELTA = 'conversation.item.input_audio_transcription.delta';
+    const { client, speech } = await start();
+    speech.nextTranscriptions.push(() => Promise.resolve('Stop.'));
+    client.speak(tone(WHOLE, 400));
+    client.speak(tone(0, 220));
+    expect((await client.next(DELTA))['delta']).toBe('Stop.');
+    expect(client.count('input_audio_buffer.speech_stopped')).toBe(0);
+    client.speak(tone(0, 2_000));
+    expect((await client.next(COMPLETED))['transcript']).toBe('Stop.');
+    expect(client.count(DELTA)).toBe(1);
+  });
+
   test('INPUT-AUDIO-4: again if the pause gave no words, with all of the silence', async () => {
     const { client, speech, transcribed } = await start();
     for (let count = 0; count < 2; count += 1)
