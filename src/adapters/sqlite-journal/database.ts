@@ -17,6 +17,7 @@
 //       zeros for the missing part of its last page, and entries would be missing without an error.
 //   SQLITE-JOURNAL-DATABASE-6. Deleted entries leave no bytes: SQLite overwrites them, and the log is emptied
 //       when a scope is forgotten.
+//   SQLITE-JOURNAL-DATABASE-7. Damaged pages are refused, not skipped: SQLite checks the cells of each page that it reads.
 //   LAYOUT-1. Entries of an older file are verified by its own checksums before they are rewritten. A damaged
 //       file keeps its old version, unchanged.
 
@@ -85,6 +86,8 @@ export function openDatabase(path: string, synchronous: Synchronous): DatabaseSy
     database.exec('pragma locking_mode = exclusive');
     const isOurs = checkIdentity(database, path) > 0;
     if (isKept && isOurs) narrow(path);
+    // SQLITE-JOURNAL-DATABASE-7
+    database.exec('pragma cell_size_check = on');
     // Pages of the log may not be in the file yet.
     if (isKept && log === 0) checkWhole(database, path);
     // Forgetting a scope makes the file smaller. Applies only to a new file, before it has content.

@@ -21,7 +21,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import type { Environment, Scheduler } from '../../actors/ports/environment.ts';
-import { JournalError, journalConflict } from '../../actors/ports/journal-error.ts';
+import { JournalError, journalConflict, journalCorrupt } from '../../actors/ports/journal-error.ts';
 import type {
   Journal,
   JournalEntry,
@@ -355,13 +355,29 @@ class JournalReader {
     const rows = this.#statement(
       `select * from entries where id in (select id from entries ${where}) order by id`,
     );
-    return rows.all(...values).map((row) => entryOf(row, this.#path));
+    const entries = rows.all(...values).map((row) => entryOf(row, this.#path));
+    // A damaged index ends a search too early: its end is looked for from behind as well.
+    const end = this.#statement(
+      `select (select count(*) from entries ${where}) as count, scope, unit, seq from entries ${where}
+        order by scope desc, unit desc, seq desc limit 1`,
+    ).get(...values, ...values);
+    const hasEnd = entries.some(
+      ({ scope, unit, seq }) =>
+        scope === end?.['scope'] && unit === end['unit'] && seq === end['seq'],
+    );
+    if (end ? end['count'] !== entries.length || !hasEnd : entries.length > 0)
+      throw journalCorrupt(this.#path, 'its index and its entries differ');
+    return withoutGap(entries, this.#path);
   }
 
   /** @throws {JournalError} `JOURNAL_CORRUPT` */
   after({ scope, unit, seq }: JournalPosition): readonly JournalEntry[] | null {
     const rows = this.#statement(AFTER).all(scope, scope, unit, seq);
-    return rows.length === 0 ? null : rows.slice(1).map((row) => entryOf(row, this.#path));
+    if (rows.length === 0) return null;
+    return withoutGap(
+      rows.map((row) => entryOf(row, this.#path)),
+      this.#path,
+    ).slice(1);
   }
 
   #statement(sql: string): StatementSync {
@@ -372,6 +388,22 @@ class JournalReader {
     }
     return statement;
   }
+}
+
+/**
+ * Returns the entries. Those of a unit are numbered without gaps, also after `trim`: a damaged index hides some.
+ * @throws {JournalError} `JOURNAL_CORRUPT`
+ */
+function withoutGap(entries: readonly JournalEntry[], path: string): readonly JournalEntry[] {
+  const last = new Map<string, number>();
+  for (const { scope, unit, seq } of entries) {
+    const name = JSON.stringify([scope, unit]);
+    const before = last.get(name);
+    if (before !== undefined && seq !== before + 1)
+      throw journalCorrupt(path, `entry ${before + 1} of ${unit} in ${scope} is missing`);
+    last.set(name, seq);
+  }
+  return entries;
 }
 
 /** The entry itself is the first row, so that one that is not kept gives none. */
