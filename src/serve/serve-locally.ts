@@ -127,7 +127,9 @@ const optionsSchema = z.strictObject({
   path: z.unknown().optional(),
   share: z.unknown().optional(),
   limits: z.unknown().optional(),
-  environment: z.unknown().optional(),
+  environment: z
+    .looseObject({ clock: z.unknown(), scheduler: z.unknown(), ids: z.unknown() })
+    .optional(),
   onError: z.unknown().optional(),
 } satisfies ChecksOf<ServeLocallyOptions>);
 

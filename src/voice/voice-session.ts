@@ -13,6 +13,7 @@ import { SessionCore } from '../actors/session/lifecycle/session-core.ts';
 import {
   checkSessionOptions,
   sessionChecks,
+  someObject,
   type SessionOptions,
 } from '../actors/session/lifecycle/session-options.ts';
 import { aModel } from '../actors/model/model.ts';
@@ -174,8 +175,8 @@ const sessionSchema = z.strictObject({
   transport: z.unknown().optional(),
   runtime: anObject('a runtime: createRuntime(…)'),
   // Checked by the components that use them.
-  voice: z.unknown().optional(),
-  thinkingSound: z.unknown().optional(),
+  voice: someObject,
+  thinkingSound: someObject,
   filler: z.unknown().optional(),
   acknowledgement: z.unknown().optional(),
   delegationModel: aModel.optional(),

@@ -108,6 +108,20 @@ describe('refused', () => {
       'INVALID_OPTION',
       'onHung: expected `inactivityTimeoutMs` beside it, got "cancel"',
     ],
+    ...['conversation', 'consolidation'].map((option): [string, () => unknown, string, string] => [
+      `null as ${option}`,
+      text({}, { [option]: null }),
+      'INVALID_OPTION',
+      option,
+    ]),
+    ...['conversation', 'voice', 'thinkingSound'].map(
+      (option): [string, () => unknown, string, string] => [
+        `null as ${option} of a voice session`,
+        voice({ model }, { [option]: null }),
+        'INVALID_OPTION',
+        option,
+      ],
+    ),
     ['a result of no shape', define({ outputSchema: {} }), 'INVALID_SCHEMA', 'outputSchema'],
     ['a task of no shape', run({ inputSchema: 5 }), 'INVALID_SCHEMA', 'got 5'],
     [

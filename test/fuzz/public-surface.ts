@@ -114,6 +114,8 @@ const sessionOptions = (world: World): Record<string, unknown> => ({
   journal: memoryJournal(),
   limits: {},
   hooks: {},
+  conversation: {},
+  consolidation: 'off',
   runtime: undefined,
 });
 const door = createMachine({
@@ -156,7 +158,12 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     TimeoutError: { args: () => ['late'], trusts: ofErrors },
     VoiceSession: {
       args: (world) => [
-        { ...sessionOptions(world), transport: new FakeTransport(), voice: { quietMs: 100 } },
+        {
+          ...sessionOptions(world),
+          transport: new FakeTransport(),
+          voice: { quietMs: 100 },
+          thinkingSound: undefined,
+        },
       ],
       walks: true,
     },

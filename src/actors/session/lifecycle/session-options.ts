@@ -90,6 +90,8 @@ const durationMs = z.number().nonnegative().optional();
 const name = z.string().min(1).max(200).optional();
 /** For options with a check of their own, where they are read. */
 const elsewhere = z.unknown().optional();
+/** The same for an object. */
+export const someObject = z.looseObject({}).optional();
 
 export const sessionChecks = {
   ...outcomeChecks,
@@ -99,11 +101,11 @@ export const sessionChecks = {
   model: aModel.optional(),
   memory: anObject('a memory such as memoryStore()', 'facts', 'remember', 'forget').optional(),
   memoryScope: name,
-  conversation: elsewhere,
+  conversation: someObject,
   limits: elsewhere,
   budget: elsewhere,
   hooks: z.strictObject(hookChecks).optional(),
-  consolidation: elsewhere,
+  consolidation: z.union([z.enum(['off', 'batch']), someObject]).optional(),
   speakProgress: z.enum(SPEAK_PROGRESS).optional(),
   systemAs: z.enum(['system', 'user']).optional(),
   traceparent: z.string().optional(),
