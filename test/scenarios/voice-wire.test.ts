@@ -340,6 +340,11 @@ describe('a response that is refused', () => {
     });
     await environment.settle();
     expect(errors).toEqual([expect.objectContaining({ where: 'transport' })]);
+    // Whoever shows an error shows its code beside it.
+    expect(errors[0]?.error).toMatchObject({
+      code: 'conversation_already_has_active_response',
+      message: 'busy',
+    });
     expect(result()).toMatchObject({ state: 'pending', attempts: 1 });
     await pause();
     // The refused request stays refused; the new one is the second.
@@ -413,7 +418,7 @@ describe('an error of the wire', () => {
     await environment.settle();
     expect(errors).toEqual([
       {
-        error: expect.objectContaining({ message: 'invalid_value: bad item' }),
+        error: expect.objectContaining({ message: 'bad item', code: 'invalid_value' }),
         where: 'transport',
       },
     ]);

@@ -283,10 +283,7 @@ export class Turns implements Turn {
         this.#delegations?.created(event.delegationId);
         break;
       case 'transport.error':
-        this.#core.reportError(
-          new ProviderError(event.code, `${event.code}: ${event.message}`),
-          'transport',
-        );
+        this.#core.reportError(new ProviderError(event.code, event.message), 'transport');
         if (event.responseKey !== null) this.responses.refused(event.responseKey, event.code);
         break;
       // `responses` has already handled these events.
