@@ -19,8 +19,11 @@ let placing = null;
 function placer() {
   placing ??= new Promise((done, failed) => {
     const script = el('script', { src: base + '/elk-api.js' });
-    script.addEventListener('load', () => done(new ELK({ workerUrl: base + '/elk-worker.js', algorithms: ['layered'] })));
-    script.addEventListener('error', () => failed(new Error('npm install elkjs')));
+    const missing = () => failed(new Error('npm install elkjs'));
+    script.addEventListener('load', () => typeof ELK === 'undefined'
+      ? missing()
+      : done(new ELK({ workerUrl: base + '/elk-worker.js', algorithms: ['layered'] })));
+    script.addEventListener('error', missing);
     document.head.append(script);
   });
   return placing;

@@ -1,0 +1,20 @@
+// The inspector's page where elkjs is not installed.
+
+import { expect, test, vi } from 'vitest';
+import { mounted } from './support.ts';
+
+vi.mock('node:module', () => ({
+  createRequire: () => ({
+    resolve: () => {
+      throw new Error('Cannot find module');
+    },
+  }),
+}));
+
+test('gets a script that says so: one that is refused would be an error in its console', async () => {
+  const { url } = await mounted({});
+  const script = await fetch(`${url.slice(0, url.indexOf('#'))}/elk-api.js`);
+  expect(script.status).toBe(200);
+  expect(script.headers.get('content-type')).toContain('text/javascript');
+  expect(await script.text()).toBe('// elkjs is not installed: npm install elkjs\n');
+});
