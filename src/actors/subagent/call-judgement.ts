@@ -191,9 +191,14 @@ function listed(identities: readonly string[] | undefined): string {
 }
 
 /** Tells whether the schema of the tool makes of the arguments what another process had made of them. */
-async function yieldsTheSame(
+export async function yieldsTheSame(
   entry: ToolEntry,
-  { given, input, raw, toolName }: ModelCall,
+  {
+    given,
+    input,
+    raw,
+    toolName,
+  }: Pick<ModelCall, 'given' | 'input' | 'toolName'> & { readonly raw?: boolean },
 ): Promise<boolean> {
   const again = await entry.validate(input);
   const isSame = (value: unknown): boolean => callKey(toolName, value) === callKey(toolName, input);

@@ -7,6 +7,8 @@
 //   JOB-WORKER-1. A job uses the tools that it names and that the worker knows, and no other one.
 //   JOB-WORKER-2. The worker refuses a job whose configuration, tool or form it does not know, without a call: a worker of
 //       another version may take it (JOBS-8).
+//   JOB-WORKER-4. A tool gets what its schema at this worker takes, and makes of the model's arguments what the session has
+//       made of them; a call of any other input is refused as in JOB-WORKER-2.
 //   JOB-WORKER-3. `do` resolves, whatever the model or the tool does, unless its signal aborts.
 
 import type { LanguageModel, ToolSet } from 'ai';
@@ -26,6 +28,7 @@ import type { PreparedTools, ToolEntry } from '../model/tools.ts';
 import type { Environment } from '../ports/environment.ts';
 import type { Job, JobEnd, JobHandler, JobRefusal } from '../ports/jobs.ts';
 import { raceAbort } from '../../values/race-abort.ts';
+import { yieldsTheSame } from './call-judgement.ts';
 import { checkSubagentConfig } from './config.ts';
 import { toolsOf } from './instance.ts';
 import {
@@ -111,9 +114,16 @@ class JobWorker implements JobHandler {
       if (step.kind === 'model') work = () => this.#think(step, known, signal, tell);
       else {
         const called = calledIn(known, step.toolName);
+        // JOB-WORKER-4
+        if (!(await raceAbort(yieldsTheSame(called, step), signal)))
+          throw new OffstageError(
+            'NOT_RECOVERABLE',
+            `The input of "${step.toolName}" is not as the tool of this worker takes it`,
+          );
         work = () => this.#act(step, known.definition, called, signal, tell);
       }
     } catch (error) {
+      signal.throwIfAborted();
       this.#report(error, job.name);
       return { refused: { code: codeOf(error, 'NOT_RECOVERABLE'), message: messageOf(error) } };
     }

@@ -51,6 +51,8 @@ export interface ToolJob extends StepBase {
   readonly callId: string;
   readonly input: unknown;
   readonly raw: boolean;
+  /** The model's arguments, where the schema of the session made others of them. */
+  readonly given?: unknown;
   readonly timeoutMs?: number | undefined;
   readonly caller: JobCaller;
   readonly messages: readonly ModelMessage[];
@@ -85,6 +87,7 @@ const stepJob = z.discriminatedUnion('kind', [
     callId: z.string(),
     input: z.unknown(),
     raw: z.boolean(),
+    given: z.unknown().optional(),
     timeoutMs: z.number().positive().optional(),
     messages,
     caller: z.strictObject({

@@ -802,6 +802,7 @@ export class SubagentWork {
           callId,
           input,
           raw,
+          ...(call.given !== undefined && { given: call.given }),
           timeoutMs,
           caller: { ...caller, subagentId, approver: log.approverOf(callId), idempotencyKey },
           messages: log.messagesBeforeCalls,

@@ -312,6 +312,52 @@ describe('a worker', () => {
       ).toMatchObject({ refused: { code: 'JOB_UNREADABLE' } });
   });
 
+  test.each<[string, z.ZodObject, object]>([
+    ['that it does not take', z.object({ dollars: z.number().max(100) }), { dollars: 900 }],
+    [
+      'that says too little',
+      z.object({ dollars: z.number(), currency: z.string() }),
+      { dollars: 9 },
+    ],
+    [
+      'of which it makes something else',
+      z.object({ dollars: z.number().transform((dollars) => dollars * 2) }),
+      { dollars: 9 },
+    ],
+  ])('JOB-WORKER-4: a worker of another version refuses an input %s', async (_, schema, input) => {
+    const charged: unknown[] = [];
+    const charge = tool({
+      description: 'Charges',
+      inputSchema: schema,
+      execute: (given) => charged.push(given),
+    });
+    const handler = jobWorker({
+      environment: simulatedEnvironment(),
+      configs: { rides: config({ tools: { charge } }) },
+    });
+    const end = await once(handler, toolStep({ input }));
+    expect(end).toMatchObject({ refused: { code: 'NOT_RECOVERABLE' } });
+    expect(charged).toEqual([]);
+  });
+
+  test('a tool whose schema makes something else of its input runs at the worker as it would here', async () => {
+    const got: unknown[] = [];
+    const double = tool({
+      description: 'Doubles',
+      inputSchema: z.object({ n: z.string().transform(Number) }),
+      execute: ({ n }) => got.push(n),
+    });
+    const subagent = config({ tools: { double: { ...double } } });
+    const { jobs, environment } = engine(
+      turns(calls(['double', { n: '7' }]), say('Done.')),
+      subagent,
+    );
+    const runtime = createRuntime({ environment, jobs });
+    const { result } = runSubagent(subagent, 'Double', { runtime });
+    expect((await result).status).toBe('completed');
+    expect(got).toEqual([7]);
+  });
+
   test('a tool sees its caller, and is refused the service of the session', async () => {
     const seen: unknown[] = [];
     const look = tool({
