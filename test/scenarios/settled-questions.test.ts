@@ -133,6 +133,20 @@ describe('a lead model', () => {
     expect(result()?.text).toContain('economy');
   });
 
+  test('SETTLE-TOOL-2: reads the same context in all calls of a turn, before the words that it answers', async () => {
+    const words = 'the cheaper one';
+    const { type, prompts } = await begun(
+      settling(words, settle('answer', { optionId: 'economy', quote: words })),
+    );
+    await type(words);
+    const [first, second] = prompts.filter(({ prompt }) => JSON.stringify(prompt).includes(words));
+    const messages = first?.prompt ?? [];
+    expect(second?.prompt.slice(0, messages.length)).toEqual(messages);
+    const texts = messages.map((message) => JSON.stringify(message));
+    const at = (text: string) => texts.findIndex((one) => one.includes(text));
+    expect(at("About the user's next words")).toBe(at(words) - 1);
+  });
+
   test('has the question said again, and says nothing itself', async () => {
     const words = 'You lost me there.';
     const { type, settled, put, said } = await begun(
@@ -342,6 +356,39 @@ describe('a settlement that does not count', () => {
     expect(ran).toEqual([]);
     expect(question()?.state).toBe('open');
   });
+
+  test.each(['answer', 'correct'])(
+    'P3 SETTLE-2: %s by a yes has the approval read back, so that the next yes counts',
+    async (action) => {
+      const ran: string[] = [];
+      const words = 'Sounds like a plan, mate.';
+      const { type, settled, parts, question } = await begun(
+        settling(words, settle(action, { text: 'yes', quote: words })),
+        {
+          subagents: {
+            ride: {
+              script: steps(calls(['pay', { sum: 7 }]), say('Paid.')),
+              config: {
+                tools: { pay: simpleTool(() => ran.push('paid')) },
+                toolApproval: { pay: 'user-approval' },
+              },
+            },
+          },
+        },
+      );
+      await type(words);
+      expect(settled()).toMatchObject([
+        { tell: expect.stringContaining('reads the approval back') },
+      ]);
+      expect(parts.findLast(({ type: kind }) => kind === 'question.asked')).toMatchObject({
+        question: expect.stringContaining('To be sure: May I'),
+      });
+      expect(ran).toEqual([]);
+      await type('Yes.');
+      expect(ran).toEqual(['paid']);
+      expect(question()?.state).toBe('answered');
+    },
+  );
 
   test('the tool of an earlier response, when no question is open', async () => {
     const words = 'Premium, please.';

@@ -321,6 +321,8 @@ export type SessionInputEvent =
       readonly quote: string;
       /** Absent: it counts. */
       readonly refused?: SettleRefusal;
+      /** The action of the approval is read back after the reply. */
+      readonly readsBack?: true;
     } & SettledBy)
   /** The lead agent's model has used this since its last report. */
   | {

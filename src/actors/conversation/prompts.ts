@@ -116,12 +116,12 @@ export function approvalPrompt(
   { readBack, askedAgain }: { readonly readBack: boolean; readonly askedAgain: boolean },
 ): Note {
   const why = readBack
-    ? sentence`It is not certain what the user's last words were about: read back what this is. `
+    ? sentence`It is not certain what the user's last words were about, so this is read back to them. `
     : askedAgain
       ? sentence`The answer was not clear. `
       : sentence``;
   return note(
-    sentence`SUBAGENT QUESTION: ${why}Say exactly what would be done, in the words of the question. It needs the user's own plain yes or no; you cannot give it.`,
+    sentence`SUBAGENT QUESTION: ${why}A subagent asks the user to approve this. Only their own plain yes or no decides; you cannot give it. When you are told to ask it, ask it word for word.`,
     { subagent, question: readBack ? readBackText(question) : question },
   );
 }
@@ -158,7 +158,7 @@ export function questionsNote(state: {
   readonly beingTold: readonly string[];
 }): Note {
   return note(
-    sentence`If the next message answers, changes, puts off or ends one of these questions of subagents, call settle_question with the user's exact words, then deal with the rest of the message. If it only asks about one, answer from what is quoted: it stays open. If it asks about the work, tell what is quoted, finished results included.`,
+    sentence`About the user's next words. If they answer, change, put off or end one of these questions of subagents, call settle_question with their exact words, then deal with the rest. If they only ask about a question, answer from what is quoted, without a call; it stays open. If they ask about the work, tell what is quoted, finished results included.`,
     { ...state },
   );
 }
@@ -170,7 +170,7 @@ export function workNote(work: {
   readonly beingTold: readonly string[];
 }): Note {
   return note(
-    sentence`The work in the background, in case the next message asks about it: then tell what is quoted, finished results included. Mention it only then.`,
+    sentence`The work in the background. Speak of it only if the user's next words ask about it: then tell what is quoted, finished results included.`,
     { ...work },
   );
 }
@@ -216,9 +216,9 @@ export function directivesNote(
 }
 
 /** Shared, so that two results of one kind have the same words. */
-export const completedSentence = sentence`Background task completed successfully. Tell the user the result.`;
+export const completedSentence = sentence`A background task has ended. Tell the user what its result says.`;
 
-export const failedSentence = sentence`Background task failed. Tell the user in plain words what did not work, without codes or internals, and offer a way on.`;
+export const failedSentence = sentence`A background task failed. Tell the user in plain words what did not work, without codes or internals, and offer a way on.`;
 
 /** Another delivery was told while a tool worked. */
 export const LATE_ANSWER_NOTE = note(

@@ -29,7 +29,7 @@ import { note, sentence } from '../../actors/notes/note.ts';
 import type { LeadAgent } from '../../actors/session/lead/lead-agent.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
 import { modelToolsOf } from '../../actors/session/lead/lead-tools.ts';
-import { settleNote, withStepNote } from '../../actors/session/lead/settle-tool.ts';
+import { turnContext, withTurnContext } from '../../actors/session/lead/settle-tool.ts';
 import { Watchdog } from '../../actors/session/lead/watchdog.ts';
 import { CancelledError, ConfigurationError, ProviderError } from '../../values/errors.ts';
 import { RecentIds } from '../audio/recent-ids.ts';
@@ -222,10 +222,9 @@ export function withModel(core: LeadSession, model: LanguageModel): WorkOut {
     const notes = core.notes.writtenAs('user');
     const { agentName } = records;
     const { ids, clock } = host.environment;
-    const context = settleNote(core);
     const told = records.conversation.toModelMessages({ notes });
     const messages: ModelMessage[] = [
-      ...(context ? withStepNote(told, context, notes) : told),
+      ...withTurnContext(told, turnContext(core), notes),
       ...(unfinished === '' ? [] : [{ role: 'user' as const, content: notes.guard(unfinished) }]),
       { role: 'user', content: notes.text(REQUEST, 'delegation request') },
     ];

@@ -5,6 +5,7 @@ import {
   createParentSubagentToolset,
   leadTools,
 } from '../../../src/index.ts';
+import { scriptedModel } from '../../../src/testing/index.ts';
 import type { Conversation, Crew } from '../play.ts';
 import { ASSISTANT, background, work } from './assistant.ts';
 
@@ -13,6 +14,17 @@ const FINDINGS: Readonly<Record<string, string>> = {
   heat: 'A heat pump costs 14,000 euros after the subsidy.',
   window: 'Triple glazing costs 9,500 euros for the whole house.',
 };
+
+/** Each is owned by the next one. */
+const OWNERS = [
+  'Mill Lane Books',
+  'Paper and Pen',
+  'Northgate Holding',
+  'Alster Invest',
+  'Boreas Capital',
+  'Quay Partners',
+  'Harbour Trust',
+];
 
 function researching({ model, takes, did }: Crew, searchMs: (topic: string) => number) {
   return {
@@ -82,31 +94,64 @@ export const tasks: readonly Conversation[] = [
     cast: (crew) => {
       const { agents, subagentConfigs } = researching(crew, () => 2000);
       const { research } = subagentConfigs;
-      const search = work('Searches the web', ['query'], async () => {
-        await crew.takes(2000, null);
-        throw new Error('HTTP 503 upstream_unavailable (req_8812)');
+      const model = scriptedModel({
+        environment: crew.environment,
+        otherwise: () => {
+          throw new Error('HTTP 503 upstream_unavailable (req_8812)');
+        },
       });
-      return { agents, subagentConfigs: { research: { ...research, tools: { search } } } };
+      return { agents, subagentConfigs: { research: { ...research, model } } };
     },
     async play(person) {
       await person.says('What does a heat pump cost?');
       await person.waits(40_000);
       person.expect('the user hears no code', !/503|upstream|req_8812/.test(person.said()));
+      person.expect(
+        'the work has failed',
+        person.state.subagents.some(({ state }) => state === 'failed'),
+      );
       await person.says('Then leave it.');
       await person.waits(8000);
     },
   },
   {
     name: 'step-limit',
-    about: 'More to search than there are steps: the last step hands in what is there',
-    cast: (crew) => researching(crew, () => 1500),
+    about: 'Each search names the next one, and there are more than steps: the last step hands in',
+    cast: ({ model, takes, did }) => ({
+      agents: [
+        {
+          name: 'lead',
+          instructions: ASSISTANT,
+          tools: [background('find_owner', 'Finds who is behind a company', 'company', 'I ask.')],
+        },
+      ],
+      subagentConfigs: {
+        find_owner: {
+          name: 'clerk',
+          instructions: 'You find out who owns a company, up to the person at the top.',
+          model: model('clerk'),
+          maxSteps: 4,
+          tools: {
+            look_up: work(
+              'Names the owner of one company',
+              ['company'],
+              async ({ company = '' }) => {
+                did(company);
+                await takes(1500, null);
+                const at = OWNERS.findIndex((name) => name.toLowerCase() === company.toLowerCase());
+                return { company, owner: OWNERS[at + 1] ?? 'not known' };
+              },
+            ),
+          },
+        },
+      },
+    }),
     async play(person) {
-      await person.says(
-        'Compare the cost of solar panels, a heat pump, triple windows, a new boiler, and a wood stove for me, in one go.',
-      );
+      await person.says('Who is behind Mill Lane Books?');
       await person.waits(45_000);
-      person.expect('something that was found is told', /7[,.]?000|14[,.]?000/.test(person.said()));
-      person.expect('no internals are said', !/maxSteps|step limit/i.test(person.said()));
+      person.expect('all steps were used', person.done.length === 3);
+      person.expect('what was found is told', /Alster/.test(person.said()));
+      person.expect('no internals are said', !/maxSteps|step limit|steps/i.test(person.said()));
     },
   },
   {

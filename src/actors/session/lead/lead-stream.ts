@@ -29,7 +29,7 @@ import { pause } from '../../runtime/pause.ts';
 import type { LeadSession } from './lead-session.ts';
 import { modelToolsOf } from './lead-tools.ts';
 import { reportUsage } from './lead-usage.ts';
-import { settleNote, withStepNote } from './settle-tool.ts';
+import { turnContext, withTurnContext, type TurnContext } from './settle-tool.ts';
 
 /** Calls of the model for one response. */
 const MAX_ATTEMPTS = 3;
@@ -61,8 +61,16 @@ type ResponsePart =
   | { readonly type: 'end'; readonly echo?: Echo | undefined }
   | { readonly type: 'other' };
 
+/** The calls of the lead model for one reply, or for one telling. */
+export interface LeadTurn {
+  rounds: number;
+  /** Null: there is none. Absent: the first call makes it. */
+  context?: TurnContext | null;
+}
+
 export interface LeadQuestion {
   readonly model: LanguageModel;
+  readonly turn: LeadTurn;
   readonly mayCall: boolean;
   /** A response without a word and a call is no failure. */
   readonly maySayNothing: boolean;
@@ -78,7 +86,7 @@ export async function* askLead(
 ): AsyncGenerator<ResponsePart> {
   const { signal, touch, maySayNothing } = question;
   const { clock, random, scheduler } = core.host.environment;
-  const prompt = promptOf(core, question.model);
+  const prompt = promptOf(core, question);
   let silences = 0;
   for (let attempt = 1; ; attempt += 1) {
     const beganAt = clock.now();
@@ -140,10 +148,10 @@ export async function* askLead(
 }
 
 /** LEAD-STREAM-2 */
-function promptOf(core: LeadSession, model: LanguageModel) {
+function promptOf(core: LeadSession, { model, turn }: LeadQuestion) {
   const { agents, host, notes, records } = core;
   const { name, providerOptions } = agents.current;
-  const context = settleNote(core);
+  if (turn.context === undefined) turn.context = turnContext(core);
   const conversation = records.conversation.toModelMessages({
     notes,
     reader: { provider: providerOf(model), now: host.environment.clock.now() },
@@ -152,7 +160,7 @@ function promptOf(core: LeadSession, model: LanguageModel) {
     name,
     providerOptions,
     instructions: agents.instructionsOf(name),
-    messages: context ? withStepNote(conversation, context, notes) : conversation,
+    messages: turn.context ? withTurnContext(conversation, turn.context, notes) : conversation,
     tools: modelToolsOf(agents.standingToolsOf(name)),
   };
 }

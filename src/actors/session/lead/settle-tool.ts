@@ -8,7 +8,8 @@
 // Invariants
 //   SETTLE-TOOL-1. A lead model has it all the time where a subagent may ask, in the same words: other tools in the next
 //       request are a request that no provider has cached. What it can name is in the context.
-//   SETTLE-TOOL-2. Its context is not in the conversation: it holds for one response.
+//   SETTLE-TOOL-2. Its context is not in the conversation: it holds for the reply to one request, and stands before the
+//       words that the reply answers. All calls of a turn read the same one, so that each begins as the one before.
 
 import { jsonSchema, type ModelMessage } from 'ai';
 import { z } from 'zod';
@@ -22,6 +23,7 @@ import {
 } from '../../contracts/records.ts';
 import type { OutboxItem } from '../../../machines/index.ts';
 import type { ToolDefinition } from '../../contracts/lead-tool.ts';
+import { isMessage, messageText } from '../../conversation/items.ts';
 import { questionsNote, workNote } from '../../conversation/prompts.ts';
 import type { NoteWriter } from '../../notes/note-marks.ts';
 import type { Note, Quotes } from '../../notes/note.ts';
@@ -55,14 +57,13 @@ interface ShownSession extends SettlingSession {
 
 const DESCRIPTION =
   "Settles a subagent's question to the user from what they just said about it, never by guessing. " +
-  'answer: they chose an option (optionId), or said it in words (text). ' +
+  'answer: they chose an option (optionId), said it in words (text), or said yes to an approval, which the runtime then reads back to them. ' +
   'correct: they change an answer of a moment ago. ' +
   'decline: they want none of the options, or not the action as it was asked for; `text` is what they want instead. ' +
   'cancel: they do not want the thing any more. ' +
   'later: they will answer some other time. ' +
   'repeat: they want to hear it again; the runtime says it, not you. ' +
-  'explain: they ask about it; you get what is known. ' +
-  'It cannot give consent.';
+  'explain: they ask about it, and you do not know it yet.';
 
 const WORDS_LIMIT_MS = 3000;
 
@@ -216,7 +217,7 @@ function summed(names: readonly string[]): readonly string[] {
  * Returns the context of the next response. Without a question that is open or was answered just now there is one only
  * if the response is to the user's words and there is work; null: none.
  */
-export function settleNote(session: ShownSession): Note | null {
+function settleNote(session: ShownSession): Note | null {
   const { records, unit, host } = session;
   const now = host.environment.clock.now();
   const by = speakerOf(records);
@@ -227,7 +228,7 @@ export function settleNote(session: ShownSession): Note | null {
   return questionsNote({
     open: open.map((question) => ({
       ...described(question),
-      ...(question.kind === 'approval' && { consent: 'only by a plain yes or no of the user' }),
+      ...(question.kind === 'approval' && { approval: IF_YES }),
     })),
     answered: answered.map((question) => ({
       ...described(question),
@@ -236,6 +237,10 @@ export function settleNote(session: ShownSession): Note | null {
     ...workNow(session, new Set(open.map(({ subagentId }) => subagentId))),
   });
 }
+
+/** A yes that counted did not reach the lead model. */
+const IF_YES =
+  'If the next words are a yes, it has not counted yet: call answer, and do not ask for a yes yourself.';
 
 /** "How is the report going?" has an answer without a tool of the app. */
 function workNoteOf(session: ShownSession): Note | null {
@@ -247,13 +252,36 @@ function workNoteOf(session: ShownSession): Note | null {
 
 const STEP_NOTE = 'questions';
 
-/** Puts the context of a response before the user's last words, after all that the model has read before. */
-export function withStepNote(
+/** What the calls of one turn read beside the conversation (SETTLE-TOOL-2). */
+export interface TurnContext {
+  readonly note: Note | null;
+  /** The words that it stands before; null: the last ones. */
+  readonly before: string | null;
+}
+
+/** Returns the context of a turn that begins now. */
+export function turnContext(session: ShownSession): TurnContext {
+  const { items } = session.records.conversation;
+  const replied = items.findLastIndex(
+    (item) => item.role === 'assistant' && item.repliesTo !== null && item.interrupted !== true,
+  );
+  const first = items
+    .slice(replied + 1)
+    .filter(isMessage)
+    .find(({ role, note }) => role === 'user' && !note);
+  return { note: settleNote(session), before: first ? messageText(first) : null };
+}
+
+/** Puts the context of a turn before the words of the user that it answers, after all that the model has read before. */
+export function withTurnContext(
   messages: readonly ModelMessage[],
-  note: Note,
+  { note, before }: TurnContext,
   notes: NoteWriter,
 ): ModelMessage[] {
-  const at = messages.findLastIndex(({ role }) => role === 'user');
+  if (!note) return [...messages];
+  const words = before === null ? null : notes.guard(before);
+  const first = messages.findLastIndex(({ role, content }) => role === 'user' && content === words);
+  const at = first < 0 ? messages.findLastIndex(({ role }) => role === 'user') : first;
   const told = notes
     .messages(note, STEP_NOTE)
     .map(({ role, text }): ModelMessage => ({ role, content: text }));
@@ -318,7 +346,7 @@ const TELL: Readonly<Record<SettleRefusal, string>> = {
   not_said:
     'The user has not said this since your last reply. Quote their exact words, or leave the question open.',
   needs_consent:
-    "This is an approval: it needs the user's own plain yes to the question, or its button. Ask them for that. To refuse it, or to pass on what they want instead, call again with `decline`.",
+    'You cannot give consent. The runtime reads the approval back to the user after your reply, and a yes to that counts. Do not ask for it: say no more of it than "One moment.", and deal with the rest of their message. If they refuse it, or want something else instead, call again with `decline`.',
   unknown_option:
     'No such option. If the user meant one of these, call again with its id; otherwise ask which one they mean.',
   already_settled: 'The question was settled already. Nothing was changed; say nothing of it.',

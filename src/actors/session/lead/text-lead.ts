@@ -78,7 +78,7 @@ import {
   type TurnResponse,
 } from '../../../machines/index.ts';
 import type { LeadSession } from './lead-session.ts';
-import { askLead, type LeadCall } from './lead-stream.ts';
+import { askLead, type LeadCall, type LeadQuestion, type LeadTurn } from './lead-stream.ts';
 import type { TextOutput, TextPart } from './text-output.ts';
 import { TurnChart } from './turn-chart.ts';
 import { Watchdog } from './watchdog.ts';
@@ -116,8 +116,7 @@ const ANSWERED_AT_ONCE: ReadonlySet<string> = new Set(['received', 'executing'])
 type Said = Extract<TextPart, { type: 'text.done' }>;
 
 /** The telling of an offer, over all its responses. */
-interface Telling {
-  rounds: number;
+interface Telling extends LeadTurn {
   /** The words of the last response, if calls followed them. */
   said: Said | null;
 }
@@ -162,7 +161,7 @@ export class TextLead implements LeadDriver {
   #wasCutOff = false;
   /** Ends the stream of the response under way. */
   #response: AbortController | null = null;
-  #rounds = 0;
+  #replying: LeadTurn = { rounds: 0 };
   #idle: (() => void)[] = [];
   /** Cancels the running times to acknowledge. */
   readonly #acknowledging = new Set<() => void>();
@@ -294,7 +293,7 @@ export class TextLead implements LeadDriver {
   }
 
   replyTo(prompt: Prompt): void {
-    this.#rounds = 0;
+    this.#replying = { rounds: 0 };
     this.addNote(prompt);
     this.#turn.send({ type: 'reply.wanted' });
     this.#next();
@@ -307,7 +306,7 @@ export class TextLead implements LeadDriver {
   }
 
   heardUser(): void {
-    this.#rounds = 0;
+    this.#replying = { rounds: 0 };
     this.#unasked = 0;
     // The lead agent may be about to begin such a wait, too (TEXT-LEAD-7).
     this.#core.tree.waits.userWaits(true);
@@ -476,12 +475,10 @@ export class TextLead implements LeadDriver {
     // Words of the user meanwhile belong to the next reply, and so do the calls made for it.
     const { utteranceId: requestId } = core.records;
     const telling = offer ? (this.#telling ??= this.#begin(offer)) : null;
-    if (telling) telling.rounds += 1;
-    else this.#rounds += 1;
-    const mayCall = telling
-      ? telling.rounds <= MAX_ROUNDS && this.#unasked < MAX_UNASKED
-      : this.#rounds <= MAX_ROUNDS;
-    const response = await this.#say(signal, offer, mayCall, requestId);
+    const turn = telling ?? this.#replying;
+    turn.rounds += 1;
+    const mayCall = turn.rounds <= MAX_ROUNDS && (!telling || this.#unasked < MAX_UNASKED);
+    const response = await this.#say(signal, offer, { turn, mayCall, requestId });
     if (telling && response.hasCalled) this.#unasked += 1;
     this.#settle(response, offer);
     this.#responded();
@@ -498,8 +495,11 @@ export class TextLead implements LeadDriver {
   async #say(
     signal: AbortSignal,
     offer: Offer | null,
-    mayCall: boolean,
-    requestId: string | null,
+    {
+      turn,
+      mayCall,
+      requestId,
+    }: Pick<LeadQuestion, 'turn' | 'mayCall'> & { readonly requestId: string | null },
   ): Promise<Response> {
     const core = this.#core;
     const { clock, ids } = core.host.environment;
@@ -558,6 +558,7 @@ export class TextLead implements LeadDriver {
     try {
       const parts = askLead(core, {
         model: this.#model,
+        turn,
         mayCall,
         maySayNothing,
         signal,
@@ -634,7 +635,7 @@ export class TextLead implements LeadDriver {
       last.id.startsWith(tellingsOf(deliveryId)) &&
       promptText(last.note ?? last.text) === promptText(prompt);
     if (!isThere) this.#note(id, prompt, role);
-    return { rounds: 0, said: null };
+    return { rounds: 0, context: null, said: null };
   }
 
   #awaits(callId: string, of: AwaitedCall['of']): void {

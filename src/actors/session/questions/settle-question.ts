@@ -10,7 +10,8 @@
 //   SETTLE-1. A settlement rests on words of the user: it quotes one of the utterances that the lead agent answers, which are
 //       all since its last whole reply.
 //   SETTLE-2. An approval is neither given nor changed by it (P3). It may be declined with the user's words, cancelled, put
-//       off or said again.
+//       off or said again. What the lead agent takes for a yes has the action read back after its reply, so that the
+//       user's next yes counts.
 //   SETTLE-3. An utterance settles a question at most once. The same call, repeated after a crash, settles nothing
 //       twice.
 //   SETTLE-4. An answer counts if the question was put before the words began, and the user may answer it
@@ -143,8 +144,14 @@ function refusalIn(
 /** Adds the verdict to a settlement, as its entry keeps it (SETTLE-5). */
 export function withVerdict(records: SessionRecords, unit: SessionUnit, settled: Settled): Settled {
   const refused = refusalOf(records, unit, settled);
-  return refused === null ? settled : { ...settled, refused };
+  if (refused === null) return settled;
+  const readsBack =
+    refused === 'needs_consent' &&
+    unit.accepts(`question:${settled.requestId}`, { ...READ_BACK, at: settled.at });
+  return { ...settled, refused, ...(readsBack && { readsBack }) };
 }
+
+const READ_BACK = { type: 'question.readBack', after: 'reply' } as const;
 
 function refusalOf(
   records: SessionRecords,
@@ -164,7 +171,10 @@ function refusalOf(
   if (action === 'explain') return null;
   if (settledBy?.utteranceId === utteranceId) return 'already_settled';
   if (changesAnswer(action)) {
-    if (question.kind === 'approval') return 'needs_consent';
+    if (question.kind === 'approval') {
+      if (open) return 'needs_consent';
+      return action === 'correct' ? 'too_late' : 'already_settled';
+    }
     if (answerIn(question, settled) === null) return 'unknown_option';
   }
   if (!open) return action === 'correct' ? null : 'already_settled';
@@ -220,7 +230,12 @@ export function questionSettled(
 ): readonly SessionMessage[] {
   const { type: _, ...params } = settled;
   unit.post('answers.settled', params);
-  const { requestId, action, callId, utteranceId, refused } = settled;
+  const { requestId, action, callId, utteranceId, refused, readsBack } = settled;
+  const read = records.questions.get(requestId);
+  if (readsBack && read) {
+    readBack(records, read);
+    return [{ actor: `question:${requestId}`, event: READ_BACK }];
+  }
   if (refused !== undefined || action === 'explain') return [];
   const settledBy = { callId, utteranceId };
   const question = records.questions.get(requestId);
@@ -238,6 +253,12 @@ export function questionSettled(
   question.settledBy = settledBy;
   const event = eventOf(records, question, settled);
   return event ? [{ actor: `question:${requestId}`, event }] : [];
+}
+
+/** Has a question said as what will be done, from its next presentation on. */
+export function readBack({ deliveries }: SessionRecords, question: QuestionRecord): void {
+  question.readBack = true;
+  deliveries.delete(question.requestId);
 }
 
 /** Tells whether the words contain the quotation, nearly (SETTLE-1). */

@@ -203,7 +203,9 @@ export class UserInput {
    * Puts the lead agent's settlement of a question into the mailbox. Resolves with its fate.
    * @throws {CapacityError} `MAILBOX_FULL`, {JournalError} `UNFOLDABLE_ENTRY` (rejects).
    */
-  async settle(settled: Omit<QuestionSettled, 'type' | 'refused'>): Promise<Settlement> {
+  async settle(
+    settled: Omit<QuestionSettled, 'type' | 'refused' | 'readsBack'>,
+  ): Promise<Settlement> {
     const { unit } = this.#session;
     unit.unit.checkRoom();
     const settlement = Promise.withResolvers<Settlement>();

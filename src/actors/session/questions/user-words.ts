@@ -38,6 +38,7 @@ import type { SessionUnit } from '../unit/session-unit.ts';
 import { mayAnswer, withoutArguments } from '../../contracts/session-views.ts';
 import { givenAnswer } from '../../subagent/ask-user.ts';
 import type { AnswerReceipt } from '../../contracts/session-views.ts';
+import { readBack } from './settle-question.ts';
 
 /**
  * Confidence from which a match by sound is decisive: below it a recognition error is possible, and the words
@@ -301,12 +302,6 @@ function wordsOf(
   // The words were meant for the question, but cannot be accepted (unclear, or they interrupted the
   // question).
   return [{ actor, event: { type: 'question.repeat' } }];
-}
-
-/** Has the question said as what will be done, from its next presentation on. */
-function readBack({ deliveries }: SessionRecords, question: QuestionRecord): void {
-  question.readBack = true;
-  deliveries.delete(question.requestId);
 }
 
 /** Hands words to the lead agent that the asker of a question gives back, once. */

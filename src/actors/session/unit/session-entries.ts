@@ -358,6 +358,7 @@ export const SESSION_SHAPES: EventShapes = {
     text: maybe(text),
     quote: text,
     refused: maybe(text),
+    readsBack: maybe(flag),
   }),
   'question.asked': asked,
   'question.answer': z.looseObject({

@@ -47,9 +47,7 @@ describe('siblings of one request [R34]', () => {
     await finish('flight');
     expect(told()[0]).toMatchObject({ deliveryId: 'call_1' });
     expect(told()[0]).not.toHaveProperty('deliveryIds');
-    expect(prompts.at(-1)).toMatch(
-      /^\[note \S+\] Background task completed successfully.*"task":"flight"/s,
-    );
+    expect(prompts.at(-1)).toMatch(/^\[note \S+\] A background task has ended.*"task":"flight"/s);
   });
 
   test('two requests are two batches', async () => {

@@ -50,14 +50,14 @@ describe('as notices of the runtime', () => {
   test('[B16] a success', () => {
     expect(role).toBe('system');
     expect(one(result())).toEqual({
-      says: 'Background task completed successfully. Tell the user the result.',
+      says: 'A background task has ended. Tell the user what its result says.',
       quotes: { task: 'report', result: 'Sales are up.' },
     });
   });
 
   test('[B17] a failure, its exact details first', () =>
     expect(one(result({ error: failure }))).toEqual({
-      says: 'Background task failed. Tell the user in plain words what did not work, without codes or internals, and offer a way on.',
+      says: 'A background task failed. Tell the user in plain words what did not work, without codes or internals, and offer a way on.',
       quotes: { task: 'report', error: 'no driver is free' },
     }));
 

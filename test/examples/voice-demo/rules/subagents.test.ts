@@ -17,6 +17,7 @@ import {
 } from '../../../../src/actors/context/context-snapshot.ts';
 import { ConversationLog } from '../../../../src/actors/conversation/conversation.ts';
 import { NoteMarks } from '../../../../src/actors/notes/note-marks.ts';
+import type { SubagentConfig } from '../../../../src/index.ts';
 import { hastyEnvironment } from '../support.ts';
 
 const environment = hastyEnvironment();
@@ -28,7 +29,10 @@ interface Asked {
 }
 
 async function run(
-  config: { readonly instructions: string; readonly tools: ToolSet; readonly maxSteps: number },
+  config: Pick<SubagentConfig, 'instructions' | 'toolApproval'> & {
+    readonly tools: ToolSet;
+    readonly maxSteps: number;
+  },
   task: string,
   args: Readonly<Record<string, unknown>>,
   answers: readonly Readonly<Record<string, unknown>>[] = [],
@@ -62,6 +66,7 @@ async function run(
     model: ruleModel({ environment }),
     instructions: systemPrompt(snapshot, { asksUser: true, asksApproval: false }, notes),
     messages: openingMessages(snapshot, notes),
+    ...(config.toolApproval && { toolApproval: config.toolApproval }),
     tools: { ...config.tools, ask_user },
     stopWhen: isStepCount(config.maxSteps),
   });
