@@ -11,7 +11,7 @@ import {
 } from '../../values/checks.ts';
 import { ConfigurationError } from '../../values/errors.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
-import type { Environment } from '../ports/environment.ts';
+import { wallTime, type Clock, type Environment } from '../ports/environment.ts';
 import type { Price } from '../contracts/usage.ts';
 import type { Jobs } from '../ports/jobs.ts';
 import type { Journal } from '../ports/journal.ts';
@@ -97,6 +97,24 @@ export function journalOfPassing({ journal }: Runtime): Journal {
   return stays && !isMemoryJournal(journal) ? memoryJournal() : journal;
 }
 
+/** Returns the environment with the clock that the processes of the journal share; it never goes back either. */
+function withSharedClock(environment: Environment, journal: Journal): Environment {
+  if (!journal.clockOffsetMs) return environment;
+  const { clock, scheduler, ids, random } = environment;
+  const offsetMs = (): number => journal.clockOffsetMs?.() ?? 0;
+  let last = clock.now();
+  let latest = last + offsetMs();
+  const now = (): number => {
+    const own = clock.now();
+    // Where the offset falls, time goes on from where it was.
+    latest = Math.max(own + offsetMs(), latest + (own - last));
+    last = own;
+    return latest;
+  };
+  const shared: Clock = { now, wall: () => wallTime(clock) + offsetMs() };
+  return { clock: shared, scheduler, ids, random };
+}
+
 /** Tells whether a number is whole and above 0, or Infinity. */
 const isLimit = (value: number): boolean =>
   value >= 1 && (Number.isInteger(value) || value === Infinity);
@@ -143,7 +161,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     { onUnfoldable },
   );
   return {
-    environment: options.environment,
+    environment: withSharedClock(options.environment, journal),
     journal,
     jobs: options.jobs,
     price: options.price,

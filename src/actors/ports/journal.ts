@@ -126,6 +126,12 @@ export interface Journal {
    */
   readonly wakeTimes?: WakeTimes;
   /**
+   * Returns how far the clock that the processes of this journal share is ahead of the clock of this one, in milliseconds:
+   * times of entries, deadlines and wake times go by it, since one process sets and another reads them. Absent: there is
+   * one process, or one clock.
+   */
+  clockOffsetMs?(): number;
+  /**
    * Returns whether it writes OpenTelemetry spans of the model calls of its scopes now. Integrations of the AI SDK that
    * do the same are then left out of these calls. Absent: it does not.
    */

@@ -85,6 +85,7 @@ export function redactingJournal(journal: Journal, options: RedactionOptions = {
     scopes: journal.scopes?.bind(journal),
     forget: journal.forget?.bind(journal),
     wakeTimes: journal.wakeTimes,
+    clockOffsetMs: journal.clockOffsetMs?.bind(journal),
     tracesModelCalls: journal.tracesModelCalls?.bind(journal),
     traceContextOf: journal.traceContextOf?.bind(journal),
     inSpanOf: journal.inSpanOf?.bind(journal),

@@ -36,6 +36,7 @@ export function keptEntries(journal: Journal): KeptEntries {
       ...(journal.scopes && { scopes: journal.scopes.bind(journal) }),
       ...(journal.forget && { forget: journal.forget.bind(journal) }),
       ...(wakeTimes && { wakeTimes }),
+      ...(journal.clockOffsetMs && { clockOffsetMs: journal.clockOffsetMs.bind(journal) }),
     },
     begin() {
       const seen: JournalEntry[] = [];

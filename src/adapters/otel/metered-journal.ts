@@ -648,6 +648,7 @@ export function meteredJournal(journal: Journal, options: MeteredJournalOptions 
         return journal.forget?.(scope);
       }),
     wakeTimes: journal.wakeTimes,
+    clockOffsetMs: journal.clockOffsetMs?.bind(journal),
     tracesModelCalls: journal.tracesModelCalls?.bind(journal),
     traceContextOf: journal.traceContextOf?.bind(journal),
     inSpanOf: journal.inSpanOf?.bind(journal),

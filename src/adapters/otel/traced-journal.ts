@@ -169,6 +169,7 @@ export function tracedJournal(journal: Journal, options: TracedJournalOptions = 
         return journal.forget?.(scope);
       }),
     wakeTimes: journal.wakeTimes,
+    clockOffsetMs: journal.clockOffsetMs?.bind(journal),
     tracesModelCalls: () => !sdkSpans && (isOn ||= isListening()),
     // The scopes of those who do not listen are empty.
     traceContextOf: ({ scope, ...work }) => {

@@ -17,6 +17,8 @@
 //   LEASES-6. A scope whose last entry is of a later release is not claimed: this process may be unable to read it.
 //   LEASES-7. A lease of this node that nobody here knows of, because the answer to a claim or a release was lost,
 //        is released by a later heartbeat: nothing else would end it as long as the node lives.
+//   LEASES-8. The clock of the database is compared with that of this process when the journal is opened, and with each
+//        heartbeat; a difference within the time of the comparison is none.
 
 import { hostname } from 'node:os';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -26,6 +28,9 @@ import { LAYOUT_VERSION, checkKnown, queried, type Database } from './database.t
 
 /** A bigint as the database writes it. */
 export type Token = string;
+
+/** Clocks that differ by less are the same: the way to the database takes as long. */
+const LEAST_OFFSET_MS = 100;
 
 /** The heartbeats in the lifetime of a node: two may be lost. */
 const BEATS = 3;
@@ -39,6 +44,13 @@ export function fenced({ name }: Database, scope: string): JournalError {
   );
 }
 
+/** The time of the database, in milliseconds since 1970. */
+const TIME = `extract(epoch from clock_timestamp())::float8 * 1000 as now`;
+
+interface Time {
+  readonly now: number;
+}
+
 /** LEASES-3. Parameters: node, holder, address, milliseconds. Exported for the test that bounds what it writes. */
 export const heartbeat = (schema: string): string => `
   with before as materialized (
@@ -49,7 +61,7 @@ export const heartbeat = (schema: string): string => `
     on conflict (id) do update set expires_at = excluded.expires_at
     returning id
   )
-  select coalesce((select was_alive from before), false) as was_alive from beat`;
+  select coalesce((select was_alive from before), false) as was_alive, ${TIME} from beat`;
 
 /** Nodes that are over and own nothing any more. */
 const sweep = (schema: string): string => `
@@ -125,12 +137,37 @@ export class Leases {
   /** LEASES-7 */
   #isInDoubt = false;
   #stopBeat: (() => void) | null = null;
+  #clockOffsetMs = 0;
 
   constructor(database: Database, environment: Environment, options: LeaseOptions) {
     this.#database = database;
     this.#environment = environment;
     this.#options = options;
     this.#holder = `${environment.ids.next('process')} on ${hostname()}, process ${process.pid}`;
+  }
+
+  /** How far the clock of the database is ahead of that of this process, in milliseconds. */
+  get clockOffsetMs(): number {
+    return this.#clockOffsetMs;
+  }
+
+  /** LEASES-8 */
+  async compareClocks(): Promise<void> {
+    await this.#timed<Time>(`select ${TIME}`, []);
+  }
+
+  /** Runs a query that returns the time of the database (LEASES-8). */
+  async #timed<Found extends Time>(text: string, values: unknown[]): Promise<Found | undefined> {
+    const { clock } = this.#environment;
+    const sentAt = clock.now();
+    const [found] = await this.#query<Found>(text, values);
+    const roundTripMs = clock.now() - sentAt;
+    // A clock without the time of the wall is no clock of this world.
+    if (!found || !clock.wall) return found;
+    const offsetMs = Math.round(found.now - (sentAt + roundTripMs / 2));
+    if (Math.abs(offsetMs - this.#clockOffsetMs) > Math.max(roundTripMs, LEAST_OFFSET_MS))
+      this.#clockOffsetMs = offsetMs;
+    return found;
   }
 
   /** Returns the token of a scope that this process writes, as far as it knows. */
@@ -295,7 +332,7 @@ export class Leases {
     const { address, leaseMs } = this.#options;
     const leases = [...this.#held];
     const values = [node, this.#holder, address, leaseMs];
-    const [beat] = await this.#query<{ was_alive: boolean }>(heartbeat(schema), values);
+    const beat = await this.#timed<Time & { was_alive: boolean }>(heartbeat(schema), values);
     const isSure = beat?.was_alive === true || leases.length === 0;
     if (isSure && !this.#isInDoubt) return;
     const claiming = new Set(this.#claiming.values());

@@ -156,13 +156,14 @@ export async function postgresJournal(options: PostgresJournalOptions): Promise<
     release,
   };
   const { pool, name } = database;
+  const leases = new Leases(database, environment, { leaseMs, address });
   try {
     await prepareTables(database);
+    await leases.compareClocks();
   } catch (error) {
     await pool.end();
     throw error;
   }
-  const leases = new Leases(database, environment, { leaseMs, address });
   const queue = new AppendQueue(database, leases, environment.scheduler);
   const times = new NodeWakeTimes(database, leases, environment.scheduler);
   let closing: Promise<void> | null = null;
@@ -236,6 +237,7 @@ export async function postgresJournal(options: PostgresJournalOptions): Promise<
         if (!isOurs) await leases.release(scope);
       }
     },
+    clockOffsetMs: () => leases.clockOffsetMs,
     wakeTimes: {
       async set(scope, at) {
         checkOpen();

@@ -263,3 +263,16 @@ describe('two releases side by side', () => {
     expect(await other.read({ scope: 'scope' })).toEqual([entry(1), entry(2)]);
   });
 });
+
+test('LEASES-8: the clock of the database is that of a node whose own is 90 minutes ahead', async () => {
+  const { clock, ...others } = nodeEnvironment();
+  const ahead = (now: () => number) => () => now() + 90 * 60_000;
+  const now = ahead(() => clock.now());
+  const environment = { ...others, clock: { now, wall: now } };
+  const schema = newSchema();
+  const journal = await open({ schema, environment });
+  const offsetMs = journal.clockOffsetMs?.() ?? 0;
+  expect(Math.abs(offsetMs + 90 * 60_000)).toBeLessThan(60_000);
+  // The server of the tests has the clock of this machine.
+  expect((await open({ schema })).clockOffsetMs?.()).toBe(0);
+});
