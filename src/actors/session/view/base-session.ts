@@ -282,9 +282,9 @@ export abstract class BaseSession {
     return nextDueAt(this.#core);
   }
 
-  /** True while a client is attached. */
+  /** True while a client is attached; the program that embeds a text session is none. */
   get isAttached(): boolean {
-    return this.#core.userInput.isAttached;
+    return this.#core.userInput.clients > this.ownClients;
   }
 
   /**

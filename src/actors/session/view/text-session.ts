@@ -102,7 +102,7 @@ export class TextSession extends BaseSession {
    */
   override async start(options?: StartOptions): Promise<void> {
     await super.start(options);
-    if (this.isAttached) return;
+    if (this.isAttached || this.#isOwnClient) return;
     this.attach();
     this.#isOwnClient = true;
   }

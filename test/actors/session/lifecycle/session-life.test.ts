@@ -52,7 +52,12 @@ describe('start', () => {
     await Promise.all([session.start(), session.start()]);
     await environment.settle();
     expect(state().connection).toBe('active');
+    // The program that embeds it is no client.
+    expect(session.isAttached).toBe(false);
+    const detach = session.attach();
     expect(session.isAttached).toBe(true);
+    detach();
+    expect(session.isAttached).toBe(false);
     expect(log).toEqual([session.id]);
   });
 
