@@ -16,6 +16,8 @@ import { Talk } from '../../src/testing/conformance/talk.ts';
 import type { ConformanceSetup } from '../../src/testing/index.ts';
 import { voiceServerStage } from '../../src/testing/voice-server/index.ts';
 import { localStage } from '../testing/conformance/support/local-stage.ts';
+import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
+import { voiceTalk } from '../support/voice-talk.ts';
 
 const common = { apiKey: 'some-key', keepAliveMs: null };
 
@@ -88,4 +90,19 @@ test.each(wires)('on %s a yes right behind the question counts', async (_, setup
   await talk.pass(3000);
   expect(got).toEqual(['yes']);
   await talk.end();
+});
+
+test('a client that plays everything at once has heard the question then: a yes after it counts', async () => {
+  const ran: string[] = [];
+  const tools = { pay: simpleTool(() => ran.push('paid'), { needsApproval: true }) };
+  const pay = { script: steps(calls(['pay', {}]), say('Well.')), config: { tools } };
+  const talk = voiceTalk({ subagents: { pay } });
+  await talk.start();
+  await talk.use('pay');
+  await talk.pause();
+  const putting = talk.model().begin('May I pay?', 3000);
+  putting.end();
+  for (const playedMs of [100, 1500, 3000]) await talk.play(putting.itemId, playedMs);
+  await talk.say('yes');
+  expect(ran).toEqual(['paid']);
 });

@@ -71,12 +71,17 @@ export class Attempt {
     return this.#ended && total > 0 && sum(this.#played) >= this.#heardFraction * total;
   }
 
-  /** When it had been heard, as its sound plays in real time, whatever a client reports; null: no report tells. */
-  get heardAt(): number | null {
+  /**
+   * When it had been heard, as its sound plays in real time, and not after `now`, by when it was reported; null: no
+   * report tells.
+   */
+  heardAt(now: number): number | null {
     if (this.#playedAt === null) return null;
     const neededMs = this.#heardFraction * sum(this.#totals);
     const beyondMs = sum(this.#played) - neededMs;
-    return Math.max(this.#playedAt - Math.max(0, beyondMs), this.#beganAt + neededMs) - ONSET_MS;
+    const at = Math.max(this.#playedAt - Math.max(0, beyondMs), this.#beganAt + neededMs);
+    // A client may play everything at once.
+    return Math.min(at - ONSET_MS, now);
   }
 }
 

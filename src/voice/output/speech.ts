@@ -315,7 +315,7 @@ export class Speech {
     this.#attempt = null;
     if (!attempt.hasBegun) this.#core.receive('outbox', isHeardNow(attempt.offer));
     const { generation } = attempt.offer;
-    const { heardAt } = attempt;
+    const heardAt = attempt.heardAt(this.#environment.clock.now());
     this.#core.receive('outbox', {
       type: 'delivery.heard',
       generation,
