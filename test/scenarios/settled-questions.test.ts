@@ -265,10 +265,6 @@ describe('the tool', () => {
           options,
         },
       ],
-      answered: [],
-      running: [],
-      waitsToBeTold: [],
-      beingTold: [],
     });
     expect(texts.at(-1)).toBe('what time is it?');
     expect(JSON.stringify(session.store.getSnapshot().context)).not.toContain('waitsToBeTold');

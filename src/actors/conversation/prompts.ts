@@ -159,8 +159,13 @@ export function questionsNote(state: {
 }): Note {
   return note(
     sentence`About the user's next words. If they answer, change, put off or end one of these questions of subagents, call settle_question with their exact words, then deal with the rest. If they only ask about a question, answer from what is quoted, without a call; it stays open. If they ask about the work, tell what is quoted, finished results included.`,
-    { ...state },
+    withoutEmpty(state),
   );
+}
+
+/** A list that is left out is empty. */
+function withoutEmpty(lists: Readonly<Record<string, readonly Quotes[string][]>>): Quotes {
+  return Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0));
 }
 
 /** Returns what a lead model reads of the work before it answers the user, as `questionsNote`. */
@@ -171,7 +176,7 @@ export function workNote(work: {
 }): Note {
   return note(
     sentence`The work in the background. Speak of it only if the user's next words ask about it: then tell what is quoted, finished results included.`,
-    { ...work },
+    withoutEmpty(work),
   );
 }
 
