@@ -7,6 +7,7 @@ export {
   createRuntime,
   rockbotToolset,
   runSubagent,
+  subagentLogic,
   TextSession,
   VoiceSession,
   workingMemory,
@@ -60,7 +61,6 @@ export type { SubagentTask } from './actors/contracts/task.ts';
 export type { SubagentRun } from './actors/subagents/run-subagent.ts';
 export type { Artifact, LedgerEntry, Outcome } from './actors/contracts/outcome.ts';
 export type { Price, Usage, UsageView } from './actors/contracts/usage.ts';
-export { subtreeUsage } from './actors/subagents/subtree-usage.ts';
 
 // Parents and children, agents that call agents
 

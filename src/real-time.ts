@@ -35,6 +35,11 @@ import {
   type SubagentRun,
 } from './actors/subagents/run-subagent.ts';
 import {
+  subagentLogic as subagentLogicWith,
+  type SubagentLogic,
+  type SubagentLogicOptions,
+} from './actors/subagents/subagent-logic.ts';
+import {
   VoiceSession as CoreVoiceSession,
   type VoiceSessionOptions as CoreVoiceSessionOptions,
 } from './voice/voice-session.ts';
@@ -164,6 +169,23 @@ export function runSubagent(
   options: RunSubagentOptions = {},
 ): SubagentRun {
   return runSubagentWith(config, task, withRuntime('runSubagent(…, options)', options));
+}
+
+/**
+ * Returns a subagent as actor logic of XState, for `createActor`, `invoke` and `spawn`. Its actor has the states of the
+ * subagent (`running`, `waiting_for_input`, `completed`, `failed`, `cancelled`, …), takes the events `answer`, `message` and
+ * `cancel`, and is done with the outcome as its output.
+ * @throws {ConfigurationError} for a configuration or an option that is wrong.
+ */
+export function subagentLogic<Config extends SubagentConfig>(
+  config: Config,
+  options?: Omit<SubagentLogicOptions, 'runtime'> & RuntimeChoice,
+): SubagentLogic<OutputOf<Config>>;
+export function subagentLogic(
+  config: SubagentConfig,
+  options: Omit<SubagentLogicOptions, 'runtime'> & RuntimeChoice = {},
+): SubagentLogic {
+  return subagentLogicWith(config, withRuntime('subagentLogic(…, options)', options));
 }
 
 /**

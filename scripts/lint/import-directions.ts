@@ -237,7 +237,7 @@ export const layers: readonly Layer[] = [
       'results',
       'values',
     ],
-    packages: ['ai', 'rxjs', 'zod'],
+    packages: ['ai', 'rxjs', 'xstate', 'zod'],
   },
   {
     files: 'actors/session/lead',

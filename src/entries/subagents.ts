@@ -5,6 +5,16 @@ export type {
   RunMessageReceipt,
   RunTask,
 } from '../actors/subagents/run-subagent.ts';
+export type {
+  SubagentActorContext,
+  SubagentActorEvent,
+  SubagentActorInput,
+  SubagentActorRefusal,
+  SubagentActorSnapshot,
+  SubagentLogic,
+  SubagentLogicOptions,
+} from '../actors/subagents/subagent-logic.ts';
+export { subtreeUsage } from '../actors/subagents/subtree-usage.ts';
 export type { HostedActor } from '../actors/runtime/actor-view.ts';
 export type { TransferAnswer } from '../actors/session/lead/lead-agents.ts';
 export type {

@@ -121,6 +121,11 @@ const expected: Readonly<Record<string, Expected>> = {
     covers: '',
     shows: /^CLAUDE IS NOT ASKED ANYTHING\. This program lacks\n- a key of Anthropic/,
   },
+  '24': {
+    covers: '',
+    shows:
+      /^(?=[^]*first process: trip-1\/flight asks: Window or aisle\?\n)(?=[^]*first process: booked: The hotel is booked\n)[^]*— SIGKILL —\nsecond process: trip-1\/flight asks: Window or aisle\?\nsecond process: booked: A seat at the window\ncharged: a deposit, a deposit,\n$/,
+  },
 };
 
 const cases = programs.map((name) => ({ name, ...expected[name.slice(0, 2)] }));

@@ -171,12 +171,6 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     companions: { args: () => [[{ agent: config() }], { model: model() }] },
     createChildSubagentToolset: { args: () => [{ structured: true }] },
     createParentSubagentToolset: { args: () => [{}] },
-    subtreeUsage: {
-      args: () => [
-        [{ id: 'a', parentId: null, usage: { inputTokens: 0, outputTokens: 0, totalTokens: 0 } }],
-        'a',
-      ],
-    },
     createRuntime: { args: ({ environment }) => [{ environment, journal: memoryJournal() }] },
     createSessionPool: {
       args: ({ environment }) => {
@@ -228,6 +222,10 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     runSubagent: {
       args: ({ environment }) => [config(), 'Find out.', { environment, model: model() }],
       walks: true,
+    },
+    subagentLogic: {
+      args: ({ environment }) => [config(), { environment, model: model() }],
+      walks: 'trusts',
     },
     subAgentTools: { args: () => [], trusts: recordMade },
     withVoice: {
@@ -464,6 +462,12 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     TaskQueueTimeoutError: { args: () => ['lock', 1, 0], trusts: recordMade },
   },
   './subagents': {
+    subtreeUsage: {
+      args: () => [
+        [{ id: 'a', parentId: null, usage: { inputTokens: 0, outputTokens: 0, totalTokens: 0 } }],
+        'a',
+      ],
+    },
     agentRelay: { args: () => [{ id: 'agent', stream: () => undefined }, {}] },
     isToolFailure: { args: () => [{}] },
   },

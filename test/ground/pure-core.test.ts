@@ -19,7 +19,11 @@ describe('nothing but these packages is reached as a value', () => {
     ['the life of a subagent', 'src/actors/subagent/subagent-life.ts', ['xstate']],
     ['the outcome of a subagent', 'src/actors/subagent/outcome-of.ts', []],
     // `setImmediate` is asked for before it is used.
-    ['offstage', 'src/index.ts', ['@xstate/store', 'ai', 'rxjs', 'setImmediate', 'xstate', 'zod']],
+    [
+      'offstage',
+      'src/index.ts',
+      ['@xstate/store', 'ai', 'ai/internal', 'rxjs', 'setImmediate', 'xstate', 'zod'],
+    ],
   ])('%s', (_what, entry, packages) => {
     const reached = outside(entry);
     const known = new Set<string>(packages);

@@ -2,7 +2,8 @@
 // learns when it is used up.
 
 import { expect, test } from 'vitest';
-import { ConfigurationError, subtreeUsage } from '../../src/index.ts';
+import { subtreeUsage } from '../../src/entries/subagents.ts';
+import { ConfigurationError } from '../../src/index.ts';
 import { calls, say, simpleTool } from '../support/subagent-runs.ts';
 import { textTalk } from '../support/text-talk.ts';
 

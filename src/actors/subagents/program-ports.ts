@@ -96,6 +96,8 @@ export interface ProgramPortsOptions {
   readonly stepsAreJobs?: ScopePorts['stepsAreJobs'];
   readonly denied?: ScopePorts['denied'];
   readonly lacks?: ScopePorts['lacks'];
+  /** Gets the view of each subagent as it changes. */
+  changed?(view: SubagentView): void;
   ended?(view: SubagentView, outcome: Outcome, disposed: Promise<void>): void;
 }
 
@@ -271,7 +273,9 @@ export class ProgramPorts implements ScopePorts {
   }
 
   /** The view alone has the progress of a tool, or of an agent behind a relay. */
-  changed({ id, progress: update }: SubagentView): void {
+  changed(view: SubagentView): void {
+    this.#options.changed?.(view);
+    const { id, progress: update } = view;
     if (update === null || update === this.#progress.get(id)) return;
     this.progressed({ id }, { update, percent: null, at: this.host.environment.clock.now() });
   }

@@ -42,6 +42,7 @@ import { journalOfPassing, type Runtime } from '../admission/runtime.ts';
 import { defaultSessionLimits } from '../admission/limits.ts';
 import type { SubagentConfig } from '../contracts/config.ts';
 import type { Outcome } from '../contracts/outcome.ts';
+import type { SubagentView } from '../contracts/session-views.ts';
 import type { SubagentTask } from '../contracts/task.ts';
 import { ownedService } from './subagent-service.ts';
 import type { RunEngine } from '../ports/run-engine.ts';
@@ -131,11 +132,18 @@ export function runSubagent(
   task: RunTask | string,
   options: RunSubagentOptions,
 ): SubagentRun {
-  checkRun(config, task, options);
+  checkRun('runSubagent', config, options);
+  check('runSubagent(…, task)', taskSchema, task);
   const { abortSignal, ...others } = options;
-  const run = begun(config, task, others);
+  const { leave: _, ...run } = startRun(config, task, others);
   if (abortSignal) cancelWith(abortSignal, run);
   return run;
+}
+
+/** A run, as its host has it. */
+export interface StartedRun extends SubagentRun {
+  /** Leaves it to its journal: it is continued under its id. Returns false where it has none, and nothing was done. */
+  leave(): boolean;
 }
 
 function cancelWith(signal: AbortSignal, run: SubagentRun): void {
@@ -145,11 +153,16 @@ function cancelWith(signal: AbortSignal, run: SubagentRun): void {
   void run.result.then(() => signal.removeEventListener('abort', cancel));
 }
 
-function begun(
+/**
+ * Starts a run of arguments that were checked. `changed` gets the views of its subagents as they change.
+ * @throws as `runSubagent`.
+ */
+export function startRun(
   config: SubagentConfig,
   task: RunTask | string,
   options: RunSubagentOptions,
-): SubagentRun {
+  changed?: (view: SubagentView) => void,
+): StartedRun {
   const { runtime, model, onError, id: keptAs, by, engine, traceparent, ...rest } = options;
   const own: SubagentConfig =
     config.lifetime === 'session' ? { ...config, lifetime: 'ephemeral' } : config;
@@ -158,8 +171,9 @@ function begun(
     args: {},
     ...(typeof task === 'string' ? { description: task } : task),
   };
-  if (engine) return onEngine(engine, own, wanted, options);
-  if (keptAs !== undefined) return keptRun(keptAs, own, wanted, options);
+  const leave = (): boolean => false;
+  if (engine) return { ...onEngine(engine, own, wanted, options), leave };
+  if (keptAs !== undefined) return keptRun(keptAs, own, wanted, options, changed);
   const { jobs, price } = runtime;
   checkNeeds(own.name, own, { model, jobs, price });
   checkToolNames(own.name, own);
@@ -173,6 +187,7 @@ function begun(
     outcomes,
     answersBySend: false,
     tree: () => tree,
+    ...(changed ? { changed } : {}),
     ended({ id, parentId }, outcome, disposed) {
       if (parentId !== null) return;
       tree.delivered(id);
@@ -203,6 +218,7 @@ function begun(
     cancel(reason = 'cancelled') {
       tree.cancel(id, THE_LEAD, reason);
     },
+    leave,
   };
 }
 
@@ -228,7 +244,7 @@ const optionsSchema = z.strictObject({
   traceparent: z.string().optional(),
 } satisfies ChecksOf<RunSubagentOptions>);
 
-const taskSchema = z.union(
+export const taskSchema = z.union(
   [
     z.string(),
     z.strictObject({
@@ -246,16 +262,11 @@ const taskSchema = z.union(
 );
 
 /** @throws {ConfigurationError} for an option that is unknown or wrong. */
-function checkRun(
-  config: SubagentConfig,
-  task: RunTask | string,
-  options: RunSubagentOptions,
-): void {
-  checkIsObject('runSubagent(config)', config, EXAMPLE);
-  readable('runSubagent(config)', config);
-  check('runSubagent(…, task)', taskSchema, task);
-  checkIsObject('runSubagent(…, options)', options, EXAMPLE);
-  check('runSubagent(…, options)', optionsSchema, options);
+export function checkRun(where: string, config: SubagentConfig, options: RunSubagentOptions): void {
+  checkIsObject(`${where}(config)`, config, EXAMPLE);
+  readable(`${where}(config)`, config);
+  checkIsObject(`${where}(…, options)`, options, EXAMPLE);
+  check(`${where}(…, options)`, optionsSchema, options);
 }
 
 const MAX_MESSAGE_CHARS = 100_000;
@@ -267,7 +278,7 @@ const messageOptions = z.strictObject({
 } satisfies ChecksOf<RunMessageOptions>);
 
 /** @throws {ConfigurationError} */
-function checkMessage(content: string, options: RunMessageOptions): void {
+export function checkMessage(content: string, options: RunMessageOptions): void {
   check('run.send(content)', z.string().min(1).max(MAX_MESSAGE_CHARS), content);
   check('run.send(content, options)', messageOptions, options);
   checkedBy('run.send(content, options)', { by: options.by });
@@ -385,7 +396,12 @@ function onEngine(
   };
 }
 
-const running = new WeakMap<Runtime, Map<string, SubagentRun>>();
+const running = new WeakMap<Runtime, Map<string, StartedRun>>();
+
+/** Returns the run under this id in this process; null: there is none. */
+export function runUnder(runtime: Runtime, id: string): SubagentRun | null {
+  return running.get(runtime)?.get(id) ?? null;
+}
 
 /**
  * @throws {ConfigurationError} for a configuration that cannot work, or an id that another scope has taken.
@@ -395,27 +411,31 @@ function keptRun(
   config: SubagentConfig,
   task: SubagentTask,
   options: RunSubagentOptions,
-): SubagentRun {
+  changed: ((view: SubagentView) => void) | undefined,
+): StartedRun {
   const { runtime } = options;
-  const runs = running.get(runtime) ?? new Map<string, SubagentRun>();
+  const runs = running.get(runtime) ?? new Map<string, StartedRun>();
   running.set(runtime, runs);
   const known = runs.get(id);
   if (known) return known;
   checkSubagentConfig(config, config.name);
   const { onInput = () => null, onError, by, traceparent, ...serviceOptions } = options;
   const { promise: settled, resolve: settle } = Promise.withResolvers<Outcome>();
-  const service = ownedService({
-    ...serviceOptions,
-    id,
-    configs: { [config.name]: config },
-    // Without this handler there is no answerer.
-    onInput,
-    onError: (error, where) => {
-      // It continues in another process, or nowhere. Before the handler, which may throw.
-      if (isA(error, JournalError) && isForGood(error)) settle(lostBy(error));
-      (onError ?? inTerminal)(error, where);
+  const service = ownedService(
+    {
+      ...serviceOptions,
+      id,
+      configs: { [config.name]: config },
+      // Without this handler there is no answerer.
+      onInput,
+      onError: (error, where) => {
+        // It continues in another process, or nowhere. Before the handler, which may throw.
+        if (isA(error, JournalError) && isForGood(error)) settle(lostBy(error));
+        (onError ?? inTerminal)(error, where);
+      },
     },
-  });
+    changed ? { changed } : {},
+  );
   const ended = new Promise<Outcome>((resolve) => {
     service.events.subscribe((chunk) => {
       if (chunk.type === 'ended' && chunk.parentId === null) resolve(chunk.outcome);
@@ -443,6 +463,8 @@ function keptRun(
       const { code, message } = receipt.error;
       throw new OffstageError(code, message);
     }
+    // Those that the journal knew are where they were.
+    if (changed) for (const view of service.views) changed(view);
     cancel();
     spawned.resolve(receipt.subagentId);
     const all = service.list(THE_LEAD, { includeEnded: true });
@@ -464,7 +486,7 @@ function keptRun(
     runs.delete(id);
     return outcome;
   });
-  const own: SubagentRun = {
+  const own: StartedRun = {
     id,
     result,
     async send(content, sent = {}) {
@@ -476,6 +498,10 @@ function keptRun(
     cancel(reason = 'cancelled') {
       cancelled ??= reason;
       cancel();
+    },
+    leave() {
+      settle(lostBy(new OffstageError('SUSPENDED', 'The process has left the run to its journal')));
+      return true;
     },
   };
   runs.set(id, own);

@@ -157,7 +157,10 @@ export function createSubagentService(options: SubagentServiceOptions): OwnedSub
 /** Creates the service with the methods that only the runtime needs. `own`: as in `ProgramPortsOptions`. */
 export function ownedService(
   options: SubagentServiceOptions,
-  own: Pick<ProgramPortsOptions, 'askedAt' | 'standIn' | 'stepsAreJobs' | 'denied' | 'lacks'> = {},
+  own: Pick<
+    ProgramPortsOptions,
+    'askedAt' | 'changed' | 'standIn' | 'stepsAreJobs' | 'denied' | 'lacks'
+  > = {},
 ): OwnedSubagentTree {
   const {
     runtime,

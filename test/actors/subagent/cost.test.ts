@@ -1,7 +1,8 @@
 // What model calls cost: the app has the prices, the outcome has the sum, and a budget can limit it.
 
 import { describe, expect, test } from 'vitest';
-import { ConfigurationError, subtreeUsage, type Price } from '../../../src/index.ts';
+import { subtreeUsage } from '../../../src/entries/subagents.ts';
+import { ConfigurationError, type Price } from '../../../src/index.ts';
 import { calls, say, simpleTool, steps, subagentRuns } from '../../support/subagent-runs.ts';
 
 type PricedCall = Parameters<Price>[0];

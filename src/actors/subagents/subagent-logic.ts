@@ -1,0 +1,362 @@
+// A subagent as XState actor logic: `createActor`, `invoke`, `spawn`, `sendTo`, `waitFor`, `useSelector`, `inspect`,
+// `getPersistedSnapshot` and `actor.send` work as with any other logic.
+//
+// Owns:     the snapshot of the actor, and what an event that was sent to it asks of its run.
+// Does not: run anything: the run does (run-subagent.ts). An event goes to its mailbox and its journal, and the snapshot
+//           changes once it has happened.
+//
+// Invariants
+//   SUBAGENT-LOGIC-1. Outsiders move it by an answer, a message or a cancellation only. Any other event, and one that has no
+//       effect, is emitted as `refused` and changes nothing.
+//   SUBAGENT-LOGIC-2. The snapshot is plain JSON beside its methods. With an `id`, an actor that is made of it in another
+//       process continues the same run from its journal, however old the snapshot is.
+//   SUBAGENT-LOGIC-3. An actor that is stopped cancels its run, unless `leave` has aborted: then the run is left to its
+//       journal.
+
+import type { ActorLogic, ActorScope, AnyActorRef, Snapshot } from 'xstate';
+import { z } from 'zod';
+import { check, scopeName, type ChecksOf } from '../../values/checks.ts';
+import { ConfigurationError, isA, OffstageError } from '../../values/errors.ts';
+import { isRecord } from '../../values/json.ts';
+import { shown } from '../../values/plain-checks.ts';
+import type { SubagentConfig } from '../contracts/config.ts';
+import type { Outcome } from '../contracts/outcome.ts';
+import type { AskedQuestion } from '../contracts/records.ts';
+import type { SubagentState, SubagentView } from '../contracts/session-views.ts';
+import { checkSubagentConfig } from '../subagent/config.ts';
+import { answerOf, type ProgramAnswer } from './program-ports.ts';
+import {
+  checkMessage,
+  checkRun,
+  runUnder,
+  startRun,
+  taskSchema,
+  type RunMessageOptions,
+  type RunSubagentOptions,
+  type RunTask,
+  type StartedRun,
+} from './run-subagent.ts';
+
+/** What the subagent of an actor works on. Plain JSON: it is part of the snapshot. */
+export interface SubagentActorInput extends Pick<RunSubagentOptions, 'id' | 'by' | 'traceparent'> {
+  /** The task, in words or with the inputs that the subagent declares. */
+  readonly task: RunTask | string;
+}
+
+/** The events that may be sent to the actor of a subagent. */
+export type SubagentActorEvent =
+  /** Answers the question of this `requestId`: by a text, the id of an option, or consent. */
+  | ({ readonly type: 'answer'; readonly requestId: string } & ProgramAnswer)
+  /** Words of the program, which the next model call reads. */
+  | ({ readonly type: 'message'; readonly content: string } & RunMessageOptions)
+  /** Cancels the run. @defaultValue the reason `cancelled` */
+  | { readonly type: 'cancel'; readonly reason?: string };
+
+/** Emitted for an event that has changed nothing. */
+export interface SubagentActorRefusal {
+  readonly type: 'refused';
+  readonly event: { readonly type: string };
+  /** The reason, with a code. */
+  readonly error: OffstageError;
+}
+
+export interface SubagentActorContext {
+  /** The id of the run; null: it ends with the process. */
+  readonly id: string | null;
+  readonly name: string;
+  /** Its work in a few words. */
+  readonly title: string;
+  /** The current model step, from 1; 0 before the first. */
+  readonly step: number;
+  readonly maxSteps: number;
+  /** The latest progress. */
+  readonly progress: string | null;
+  /** The questions and approvals that wait for an answer, in the order in which they were asked: its own, and those of its subagents. */
+  readonly questions: readonly AskedQuestion[];
+}
+
+/** The snapshot of the actor of a subagent. */
+export type SubagentActorSnapshot<Output = unknown> = Snapshot<Outcome<Output>> & {
+  readonly value: SubagentState;
+  readonly context: SubagentActorContext;
+  readonly input: SubagentActorInput;
+  /** Tells whether this is the state. */
+  matches(value: SubagentState): boolean;
+  /** Tells whether this event would be taken now. */
+  can(event: SubagentActorEvent): boolean;
+};
+
+/** Options of `runSubagent` that an actor has no use for. */
+const OF_RUNS = ['id', 'by', 'traceparent', 'engine', 'abortSignal', 'onQuestion'] as const;
+
+export interface SubagentLogicOptions extends Omit<RunSubagentOptions, (typeof OF_RUNS)[number]> {
+  /**
+   * Aborts when the process leaves: runs with an `id` are left to their journal, from which an actor with the same `id`
+   * continues them, and stopping their actors cancels nothing. @defaultValue none: an actor that is stopped cancels its run
+   */
+  readonly leave?: AbortSignal;
+}
+
+export type SubagentLogic<Output = unknown> = ActorLogic<
+  SubagentActorSnapshot<Output>,
+  SubagentActorEvent,
+  SubagentActorInput,
+  AnyActorRef['system'],
+  SubagentActorRefusal
+>;
+
+type Shot = SubagentActorSnapshot;
+type Scope = ActorScope<Shot, SubagentActorEvent, AnyActorRef['system'], SubagentActorRefusal>;
+/** The data of a snapshot. */
+type Kept = Snapshot<Outcome> & Pick<Shot, 'value' | 'context' | 'input'>;
+
+/** A question that is open. */
+interface Asked {
+  readonly question: AskedQuestion;
+  settle(answer: ProgramAnswer): void;
+}
+
+/** What is under way for an actor. */
+interface Live {
+  /** Null until it begins: an earlier run with its id is still leaving. */
+  run: StartedRun | null;
+  readonly asked: Map<string, Asked>;
+  /** The actor was stopped, or the process leaves: nothing is shown any more. */
+  isOver: boolean;
+}
+
+const inputSchema = z.strictObject({
+  task: taskSchema,
+  id: scopeName.optional(),
+  // Checked where they are used.
+  by: z.unknown().optional(),
+  traceparent: z.string().optional(),
+} satisfies ChecksOf<SubagentActorInput>);
+
+/**
+ * Returns a subagent as actor logic of XState. Its actor has the states of the subagent: `running`, `waiting_for_input`,
+ * `completed`, `failed` and `cancelled`, and `spawning`, `ready` and `waiting_for_children` on the way. In the three ends
+ * it is done, and the outcome is its output.
+ * @throws {ConfigurationError} for a configuration or an option that is wrong.
+ */
+export function subagentLogic(
+  config: SubagentConfig,
+  { leave, ...options }: SubagentLogicOptions,
+): SubagentLogic {
+  const where = 'subagentLogic(config, options)';
+  check(`${where}.leave`, z.instanceof(AbortSignal).optional(), leave);
+  checkRun(where, config, options);
+  const other = OF_RUNS.find((option) => Object.hasOwn(options, option));
+  if (other !== undefined)
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `${where}.${other}: expected none: an actor has an input, events and a snapshot instead`,
+    );
+  const { name, maxSteps } = checkSubagentConfig(config, config.name);
+  const lives = new WeakMap<object, Live>();
+  /** What an event of the run leads to. No event of an outsider is one of these. */
+  const moves = new WeakMap<object, Partial<Kept>>();
+
+  function begin({ self }: Scope, input: SubagentActorInput): void {
+    const live: Live = { run: null, asked: new Map(), isOver: false };
+    lives.set(self, live);
+    const move = (type: string, change: Partial<Kept>): void => {
+      if (live.isOver) return;
+      const event = { type } as { readonly type: string } as SubagentActorEvent;
+      moves.set(event, change);
+      self.send(event);
+    };
+    const showQuestions = (type: string): void => {
+      const { context } = self.getSnapshot();
+      move(type, { context: { ...context, questions: questionsOf(live.asked) } });
+    };
+    const onQuestion = async (
+      question: AskedQuestion,
+      signal: AbortSignal,
+    ): Promise<ProgramAnswer> => {
+      const { promise, resolve, reject } = Promise.withResolvers<ProgramAnswer>();
+      live.asked.set(question.requestId, { question, settle: resolve });
+      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+      showQuestions('question.asked');
+      try {
+        return await promise;
+      } finally {
+        if (live.asked.delete(question.requestId)) showQuestions('question.over');
+      }
+    };
+    const changed = ({ parentId, state, title, step, progress }: SubagentView): void => {
+      // Its end comes with the outcome.
+      if (parentId !== null || isEnd(state)) return;
+      const { context } = self.getSnapshot();
+      const value = state;
+      move(`subagent.${state}`, { value, context: { ...context, title, step, progress } });
+    };
+    const { task, ...own } = input;
+    const start = (): void => {
+      if (live.isOver) return;
+      live.run = startRun(config, task, { ...options, ...own, onQuestion }, changed);
+      void live.run.result.then((output) => {
+        const { status, steps: step } = output;
+        const value = status === 'completed' || status === 'cancelled' ? status : 'failed';
+        const context = { ...self.getSnapshot().context, step, questions: [] };
+        move(`subagent.${value}`, { status: 'done', output, value, context });
+      });
+      leave?.addEventListener('abort', depart, { once: true });
+    };
+    const depart = (): void => {
+      live.isOver = live.run?.leave() ?? false;
+    };
+    const earlier = input.id === undefined ? null : runUnder(options.runtime, input.id);
+    if (earlier) void earlier.result.then(start);
+    else start();
+  }
+
+  /** Returns why an event would have no effect now; null: it has one. */
+  function refusalOf(kept: Kept, event: unknown): OffstageError | null {
+    const given: unknown = isRecord(event) ? event['type'] : event;
+    if (kept.status !== 'active')
+      return new ConfigurationError(
+        'INVALID_STATE',
+        `${name}: expected no event, its run has ended`,
+      );
+    switch (given) {
+      case 'answer': {
+        const { type: _, requestId, ...answer } = event as SubagentActorEvent & { type: 'answer' };
+        const question = kept.context.questions.find((asked) => asked.requestId === requestId);
+        if (!question)
+          return new ConfigurationError(
+            'NOT_FOUND',
+            `${name}: expected the \`requestId\` of an open question, got ${shown(requestId)}`,
+          );
+        return errorOf(() => answerOf(question, answer));
+      }
+      case 'message': {
+        const { type: _, content, ...sent } = event as SubagentActorEvent & { type: 'message' };
+        return errorOf(() => checkMessage(content, sent));
+      }
+      case 'cancel': {
+        const { reason } = event as SubagentActorEvent & { type: 'cancel' };
+        return errorOf(() => check(`${name}: cancel.reason`, z.string().optional(), reason));
+      }
+      default:
+        return new ConfigurationError(
+          'INVALID_EVENT',
+          `${name}: expected an event \`answer\`, \`message\` or \`cancel\`, got ${shown(given)}`,
+        );
+    }
+  }
+
+  /** Carries an event out. Returns what changes at once, or a promise of the reason for which it has no effect. */
+  function carryOut(
+    kept: Kept,
+    { run, asked }: Live,
+    event: SubagentActorEvent,
+  ): Partial<Kept> | Promise<string | null> {
+    switch (event.type) {
+      case 'answer': {
+        const { type: _, requestId, ...answer } = event;
+        asked.get(requestId)?.settle(answer);
+        asked.delete(requestId);
+        // At once: a question takes one answer.
+        return { context: { ...kept.context, questions: questionsOf(asked) } };
+      }
+      case 'message': {
+        const { type: _, content, ...sent } = event;
+        if (!run) return Promise.resolve('the run has not begun');
+        return run.send(content, sent).then((receipt) => (receipt.applied ? null : receipt.reason));
+      }
+      case 'cancel':
+        run?.cancel(event.reason);
+        return {};
+    }
+  }
+
+  const shot = (kept: Kept): Shot => ({
+    ...kept,
+    matches: (value) => value === kept.value,
+    can: (event) => refusalOf(kept, event) === null,
+  });
+
+  return {
+    getInitialSnapshot(_scope, given) {
+      const input = check('subagentLogic: input', inputSchema, given) as SubagentActorInput;
+      const { id = null, task } = input;
+      const title = typeof task === 'string' ? task : task.description;
+      const context = { id, name, title, step: 0, maxSteps, progress: null, questions: [] };
+      return shot({
+        status: 'active',
+        output: undefined,
+        error: undefined,
+        value: 'spawning',
+        context,
+        input,
+      });
+    },
+
+    getPersistedSnapshot: ({ matches: _matches, can: _can, ...kept }) => kept,
+
+    restoreSnapshot(persisted) {
+      const kept = persisted as Kept;
+      const input = check(
+        'subagentLogic: snapshot.input',
+        inputSchema,
+        kept.input,
+      ) as SubagentActorInput;
+      if (kept.status === 'active' && input.id === undefined)
+        throw new ConfigurationError(
+          'INVALID_STATE',
+          `${name}: expected the snapshot of an actor whose input has an \`id\`, since only such a run outlives its process`,
+        );
+      // Its questions are asked again, under their ids.
+      return shot({ ...kept, context: { ...kept.context, questions: [] } });
+    },
+
+    start(snapshot, scope) {
+      if (snapshot.status === 'active') begin(scope, snapshot.input);
+    },
+
+    transition(before, event, { self, emit }) {
+      const change = moves.get(event);
+      if (change) return shot({ ...before, ...change } as Kept);
+      const live = lives.get(self);
+      if ((event as { readonly type: string }).type === 'xstate.stop') {
+        if (live && !live.isOver) {
+          live.isOver = true;
+          live.run?.cancel('its actor was stopped');
+        }
+        return shot({ ...before, status: 'stopped', output: undefined, error: undefined });
+      }
+      const refuse = (error: OffstageError): void => emit({ type: 'refused', event, error });
+      const refusal = refusalOf(before, event);
+      if (refusal || !live) {
+        if (refusal) refuse(refusal);
+        return before;
+      }
+      const carried = carryOut(before, live, event);
+      if (!(carried instanceof Promise)) return shot({ ...before, ...carried } as Kept);
+      void carried.then((reason) => {
+        if (reason !== null && !live.isOver)
+          refuse(new ConfigurationError('INVALID_STATE', `${name}: ${reason}`));
+      });
+      return before;
+    },
+  };
+}
+
+function questionsOf(asked: Live['asked']): readonly AskedQuestion[] {
+  return [...asked.values()].map(({ question }) => question);
+}
+
+function isEnd(state: SubagentState): boolean {
+  return state === 'completed' || state === 'failed' || state === 'cancelled';
+}
+
+function errorOf(look: () => unknown): OffstageError | null {
+  try {
+    look();
+    return null;
+  } catch (error) {
+    if (isA(error, OffstageError)) return error;
+    throw error;
+  }
+}
