@@ -121,6 +121,8 @@ interface Live {
   /** Null until it begins: an earlier run with its id is still leaving. */
   run: StartedRun | null;
   readonly asked: Map<string, Asked>;
+  /** The reason for which a run that has not begun is cancelled; null: it is not. */
+  cancelled: string | null;
   /** The actor was stopped, or the process leaves: nothing is shown any more. */
   isOver: boolean;
 }
@@ -155,21 +157,21 @@ export function subagentLogic(
   const { name, maxSteps } = checkSubagentConfig(config, config.name);
   const lives = new WeakMap<object, Live>();
   /** What an event of the run leads to. No event of an outsider is one of these. */
-  const moves = new WeakMap<object, Partial<Kept>>();
+  const moves = new WeakMap<object, (before: Kept) => Partial<Kept>>();
 
   function begin({ self }: Scope, input: SubagentActorInput): void {
-    const live: Live = { run: null, asked: new Map(), isOver: false };
+    const live: Live = { run: null, asked: new Map(), cancelled: null, isOver: false };
     lives.set(self, live);
-    const move = (type: string, change: Partial<Kept>): void => {
+    const move = (type: string, change: (before: Kept) => Partial<Kept>): void => {
       if (live.isOver) return;
       const event = { type } as { readonly type: string } as SubagentActorEvent;
       moves.set(event, change);
       self.send(event);
     };
-    const showQuestions = (type: string): void => {
-      const { context } = self.getSnapshot();
-      move(type, { context: { ...context, questions: questionsOf(live.asked) } });
-    };
+    const showQuestions = (type: string): void =>
+      move(type, ({ context }) => ({
+        context: { ...context, questions: questionsOf(live.asked) },
+      }));
     const onQuestion = async (
       question: AskedQuestion,
       signal: AbortSignal,
@@ -187,28 +189,40 @@ export function subagentLogic(
     const changed = ({ parentId, state, title, step, progress }: SubagentView): void => {
       // Its end comes with the outcome.
       if (parentId !== null || isEnd(state)) return;
-      const { context } = self.getSnapshot();
-      const value = state;
-      move(`subagent.${state}`, { value, context: { ...context, title, step, progress } });
+      move(`subagent.${state}`, ({ context }) => ({
+        value: state,
+        context: { ...context, title, step, progress },
+      }));
+    };
+    const end = (output: Outcome): void => {
+      leave?.removeEventListener('abort', depart);
+      const { status, steps: step } = output;
+      const value = status === 'completed' || status === 'cancelled' ? status : 'failed';
+      move(`subagent.${value}`, ({ context }) => ({
+        status: 'done',
+        output,
+        value,
+        context: { ...context, step, questions: [] },
+      }));
+    };
+    const depart = (): void => {
+      live.isOver = live.run === null || live.run.leave();
     };
     const { task, ...own } = input;
     const start = (): void => {
+      if (leave?.aborted) live.isOver = true;
       if (live.isOver) return;
-      live.run = startRun(config, task, { ...options, ...own, onQuestion }, changed);
-      void live.run.result.then((output) => {
-        const { status, steps: step } = output;
-        const value = status === 'completed' || status === 'cancelled' ? status : 'failed';
-        const context = { ...self.getSnapshot().context, step, questions: [] };
-        move(`subagent.${value}`, { status: 'done', output, value, context });
-      });
       leave?.addEventListener('abort', depart, { once: true });
-    };
-    const depart = (): void => {
-      live.isOver = live.run?.leave() ?? false;
+      live.run = startRun(config, task, { ...options, ...own, onQuestion }, changed);
+      if (live.cancelled !== null) live.run.cancel(live.cancelled);
+      void live.run.result.then(end);
     };
     const earlier = input.id === undefined ? null : runUnder(options.runtime, input.id);
-    if (earlier) void earlier.result.then(start);
-    else start();
+    if (!earlier) return start();
+    // It is ending, or leaving.
+    void earlier.result.then(start).catch((error: unknown) => {
+      move('subagent.unstarted', () => ({ status: 'error', error }));
+    });
   }
 
   /** Returns why an event would have no effect now; null: it has one. */
@@ -249,9 +263,10 @@ export function subagentLogic(
   /** Carries an event out. Returns what changes at once, or a promise of the reason for which it has no effect. */
   function carryOut(
     kept: Kept,
-    { run, asked }: Live,
+    live: Live,
     event: SubagentActorEvent,
   ): Partial<Kept> | Promise<string | null> {
+    const { run, asked } = live;
     switch (event.type) {
       case 'answer': {
         const { type: _, requestId, ...answer } = event;
@@ -266,7 +281,8 @@ export function subagentLogic(
         return run.send(content, sent).then((receipt) => (receipt.applied ? null : receipt.reason));
       }
       case 'cancel':
-        run?.cancel(event.reason);
+        if (run) run.cancel(event.reason);
+        else live.cancelled = event.reason ?? 'cancelled';
         return {};
     }
   }
@@ -317,7 +333,7 @@ export function subagentLogic(
 
     transition(before, event, { self, emit }) {
       const change = moves.get(event);
-      if (change) return shot({ ...before, ...change } as Kept);
+      if (change) return shot({ ...before, ...change(before) } as Kept);
       const live = lives.get(self);
       if ((event as { readonly type: string }).type === 'xstate.stop') {
         if (live && !live.isOver) {

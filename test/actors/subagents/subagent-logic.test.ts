@@ -49,6 +49,7 @@ function place(script: Script, journal: Journal = memoryJournal()) {
     environment,
     prompts,
     errors,
+    signal: leaving.signal,
     leave: async () => {
       leaving.abort();
       await environment.settle();
@@ -426,6 +427,46 @@ describe('SUBAGENT-LOGIC-3: a process that leaves', () => {
     const again = createActor(two.logic(), { input: { task: 'Buy one', id: 'trip' } }).start();
     await two.environment.settle();
     expect(again.getSnapshot().value).toBe('waiting_for_input');
+  });
+
+  it('begins nothing once it leaves, and keeps no listener of a run that has ended', async () => {
+    const { environment, logic, leave, prompts, signal } = place(asks);
+    let listeners = 0;
+    const { addEventListener: add, removeEventListener: remove } = signal;
+    signal.addEventListener = (...given: Parameters<typeof add>) => {
+      listeners += 1;
+      add.apply(signal, given);
+    };
+    signal.removeEventListener = (...given: Parameters<typeof remove>) => {
+      listeners -= 1;
+      remove.apply(signal, given);
+    };
+    const actor = createActor(logic(), { input: { task: 'Buy one' } }).start();
+    await environment.settle();
+    expect(listeners).toBe(1);
+    actor.send({ type: 'cancel' });
+    await environment.settle();
+    expect(listeners).toBe(0);
+    const before = prompts.length;
+    await leave();
+    createActor(logic(), { input: { task: 'Buy one', id: 'late' } }).start();
+    await environment.settle();
+    expect(prompts.length).toBe(before);
+  });
+
+  it('cancels a run that waits for an earlier one with its id', async () => {
+    const { environment, logic } = place(asks);
+    const input = { task: 'Buy one', id: 'trip' };
+    const first = createActor(logic(), { input }).start();
+    await environment.settle();
+    const second = createActor(logic(), { input }).start();
+    second.send({ type: 'cancel', reason: 'no need' });
+    await environment.settle();
+    expect(first.getSnapshot().value).toBe('waiting_for_input');
+    first.send({ type: 'answer', requestId: requestIn(first.getSnapshot()), text: 'Blue' });
+    await environment.settle();
+    // One id is one run: it has ended.
+    expect(second.getSnapshot()).toMatchObject({ status: 'done', value: 'completed' });
   });
 
   it('gives an actor the outcome of a run that its process is ending under the same id', async () => {
