@@ -67,6 +67,7 @@ declare global {
   // An app
   const model: ai.LanguageModel;
   const session: offstage.TextSession;
+  const pool: offstage.SessionPool<offstage.TextSession>;
   const chat: offstage.TextSession;
   const agents: offstage.TextSessionOptions['agents'];
   const subagentConfigs: Record<string, offstage.SubagentConfig>;
