@@ -4,6 +4,7 @@ import type {
   InferToolInput,
   LanguageModel,
   SingleToolApprovalFunction,
+  Tool,
   ToolApprovalConfiguration,
   ToolApprovalStatus,
   ToolSet,
@@ -38,7 +39,7 @@ export type ToolApproval =
       Record<
         string,
         | ToolApprovalStatus
-        | SingleToolApprovalFunction<InferToolInput<ToolSet[string]>, Context | undefined, Context>
+        | SingleToolApprovalFunction<InferToolInput<Tool>, Context | undefined, Context>
       >
     >;
 
