@@ -1,5 +1,5 @@
-// The shape of src, counted from the code itself: `npm run shape` prints it, `npm run check` holds the
-// limits. Sizes that only inform have no limit.
+// The shape of src, counted from the code itself: `npm run shape` prints it, `npm run check` holds the limits. A limit is
+// the value of the day on which it was set, or lower: each only goes down, to its goal.
 
 import { readFileSync, globSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
@@ -198,7 +198,23 @@ const codeLines = (text: string): number =>
     .replaceAll(/\/\*.*?\*\//gs, '')
     .split('\n')
     .filter((line) => line.trim() !== '' && !line.trim().startsWith('//')).length;
+const linesOf = (some: Iterable<string>): number =>
+  [...some].reduce((sum, file) => sum + codeLines(texts.get(file) ?? ''), 0);
 const core = files.filter((file) => !/^src\/(?:adapters|testing|cli)\//.test(file));
+
+/** What `import 'offstage'` loads of src. */
+const loaded = new Set([normalize('src/index.ts')]);
+for (const file of loaded)
+  for (const { from, to, isType } of imports) if (from === file && !isType) loaded.add(to);
+
+/** The members of the widest internal port. */
+const ports = [...all.matchAll(/\binterface (\w+(?:Ports|Driver)) [^{]*\{\n(.*?)\n\}/gs)].map(
+  ([, name = '', body = '']) => ({
+    name,
+    members: [...body.matchAll(/^  (?:readonly )?\w+[?(:<]/gm)].length,
+  }),
+);
+const widest = ports.toSorted((one, other) => other.members - one.members)[0];
 const longest = files.toSorted(
   (a, b) => (texts.get(b)?.split('\n').length ?? 0) - (texts.get(a)?.split('\n').length ?? 0),
 )[0];
@@ -207,7 +223,9 @@ interface Row {
   readonly what: string;
   readonly value: number;
   /** `npm run check` fails above it. */
-  readonly limit?: number;
+  readonly limit: number;
+  /** Where it is to end. @defaultValue the limit */
+  readonly goal?: number;
   readonly which?: readonly string[];
 }
 
@@ -254,24 +272,50 @@ const rows: readonly Row[] = [
     value: texts.get(longest ?? '')?.split('\n').length ?? 0,
     limit: 900,
   },
-  { what: 'files', value: files.length },
-  { what: 'files with one importer, %', value: percent(singles, files.length) },
-  { what: 'classes made at one place', value: madeOnce },
-  { what: 'interfaces `…Ports`', value: count(/\binterface \w+Ports\b/g) },
+  { what: 'files', value: files.length, limit: 704 },
+  {
+    what: 'files with one importer, %',
+    value: percent(singles, files.length),
+    limit: 27.3,
+    goal: 18,
+  },
+  { what: 'classes made at one place', value: madeOnce, limit: 203, goal: 90 },
+  { what: 'interfaces `…Ports`', value: count(/\binterface \w+Ports\b/g), limit: 14 },
+  {
+    what: `members of the widest port (${widest?.name ?? ''})`,
+    value: widest?.members ?? 0,
+    limit: 32,
+    goal: 10,
+  },
+  { what: 'casts (`as`)', value: count(/\bas (?!const\b)[A-Z{[(]/g), limit: 666, goal: 250 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 117_828, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
-    value: core.reduce((sum, file) => sum + codeLines(texts.get(file) ?? ''), 0),
+    value: linesOf(core),
+    limit: 67_510,
+  },
+  {
+    what: "files that `import 'offstage'` loads",
+    value: loaded.size,
+    limit: 259,
+    goal: 110,
+  },
+  {
+    what: "lines of code that `import 'offstage'` loads",
+    value: linesOf(loaded),
+    limit: 52_618,
+    goal: 24_000,
   },
 ];
 
 const isCheck = argv.includes('--check');
 let failed = false;
-for (const { what, value, limit, which = [] } of rows) {
-  const isOver = limit !== undefined && value > limit;
+for (const { what, value, limit, goal, which = [] } of rows) {
+  const isOver = value > limit;
   failed ||= isOver;
   if (isCheck && !isOver) continue;
   stdout.write(
-    `${String(value).padStart(8)}  ${what}${limit === undefined ? '' : ` (limit ${limit})`}\n`,
+    `${String(value).padStart(8)}  ${what} (limit ${limit}${goal === undefined ? '' : `, goal ${goal}`})\n`,
   );
   if (isOver) for (const one of which.slice(0, 20)) stdout.write(`          ${one}\n`);
 }
