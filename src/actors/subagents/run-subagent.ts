@@ -135,13 +135,14 @@ export function runSubagent(
   checkRun('runSubagent', config, options);
   check('runSubagent(…, task)', taskSchema, task);
   const { abortSignal, ...others } = options;
-  const { leave: _, ...run } = startRun(config, task, others);
+  const { run } = startRun(config, task, others);
   if (abortSignal) cancelWith(abortSignal, run);
   return run;
 }
 
 /** A run, as its host has it. */
-export interface StartedRun extends SubagentRun {
+export interface StartedRun {
+  readonly run: SubagentRun;
   /** Leaves it to its journal: it is continued under its id. Returns false where it has none, and nothing was done. */
   leave(): boolean;
 }
@@ -172,7 +173,7 @@ export function startRun(
     ...(typeof task === 'string' ? { description: task } : task),
   };
   const leave = (): boolean => false;
-  if (engine) return { ...onEngine(engine, own, wanted, options), leave };
+  if (engine) return { run: onEngine(engine, own, wanted, options), leave };
   if (keptAs !== undefined) return keptRun(keptAs, own, wanted, options, changed);
   const { jobs, price } = runtime;
   checkNeeds(own.name, own, { model, jobs, price });
@@ -208,7 +209,7 @@ export function startRun(
       : new CapacityError(code, message);
   }
   const id = receipt.subagentId;
-  return {
+  const run: SubagentRun = {
     id,
     result,
     async send(content, sent = {}) {
@@ -218,8 +219,8 @@ export function startRun(
     cancel(reason = 'cancelled') {
       tree.cancel(id, THE_LEAD, reason);
     },
-    leave,
   };
+  return { run, leave };
 }
 
 const EXAMPLE = "runSubagent({ name, instructions }, 'Do it', { model: openai('gpt-5.1') })";
@@ -400,7 +401,7 @@ const running = new WeakMap<Runtime, Map<string, StartedRun>>();
 
 /** Returns the run under this id in this process; null: there is none. */
 export function runUnder(runtime: Runtime, id: string): SubagentRun | null {
-  return running.get(runtime)?.get(id) ?? null;
+  return running.get(runtime)?.get(id)?.run ?? null;
 }
 
 /**
@@ -449,7 +450,7 @@ function keptRun(
     for (const { id: subagentId, parentId } of service.list(THE_LEAD))
       if (parentId === null) service.cancel(subagentId, THE_LEAD, cancelled);
   };
-  const run = async (): Promise<Outcome> => {
+  const lived = async (): Promise<Outcome> => {
     await service.recover();
     const receipt = service.spawn({
       config,
@@ -474,7 +475,7 @@ function keptRun(
     await new Promise<void>((resolve) => service.whenEnded(resolve));
     return outcome;
   };
-  void run()
+  void lived()
     .catch(lostBy)
     .then((outcome) => {
       settle(outcome);
@@ -486,7 +487,7 @@ function keptRun(
     runs.delete(id);
     return outcome;
   });
-  const own: StartedRun = {
+  const run: SubagentRun = {
     id,
     result,
     async send(content, sent = {}) {
@@ -499,11 +500,12 @@ function keptRun(
       cancelled ??= reason;
       cancel();
     },
-    leave() {
-      settle(lostBy(new OffstageError('SUSPENDED', 'The process has left the run to its journal')));
-      return true;
-    },
   };
-  runs.set(id, own);
-  return own;
+  const leave = (): boolean => {
+    settle(lostBy(new OffstageError('SUSPENDED', 'The process has left the run to its journal')));
+    return true;
+  };
+  const started = { run, leave };
+  runs.set(id, started);
+  return started;
 }

@@ -119,7 +119,7 @@ interface Asked {
 /** What is under way for an actor. */
 interface Live {
   /** Null until it begins: an earlier run with its id is still leaving. */
-  run: StartedRun | null;
+  started: StartedRun | null;
   readonly asked: Map<string, Asked>;
   /** The reason for which a run that has not begun is cancelled; null: it is not. */
   cancelled: string | null;
@@ -160,7 +160,7 @@ export function subagentLogic(
   const moves = new WeakMap<object, (before: Kept) => Partial<Kept>>();
 
   function begin({ self }: Scope, input: SubagentActorInput): void {
-    const live: Live = { run: null, asked: new Map(), cancelled: null, isOver: false };
+    const live: Live = { started: null, asked: new Map(), cancelled: null, isOver: false };
     lives.set(self, live);
     const move = (type: string, change: (before: Kept) => Partial<Kept>): void => {
       if (live.isOver) return;
@@ -186,9 +186,9 @@ export function subagentLogic(
         if (live.asked.delete(question.requestId)) showQuestions('question.over');
       }
     };
-    const changed = ({ parentId, state, title, step, progress }: SubagentView): void => {
+    const changed = ({ parentId, state, endedAt, title, step, progress }: SubagentView): void => {
       // Its end comes with the outcome.
-      if (parentId !== null || isEnd(state)) return;
+      if (parentId !== null || endedAt !== null) return;
       move(`subagent.${state}`, ({ context }) => ({
         value: state,
         context: { ...context, title, step, progress },
@@ -206,16 +206,17 @@ export function subagentLogic(
       }));
     };
     const depart = (): void => {
-      live.isOver = live.run === null || live.run.leave();
+      live.isOver = live.started === null || live.started.leave();
     };
     const { task, ...own } = input;
     const start = (): void => {
       if (leave?.aborted) live.isOver = true;
       if (live.isOver) return;
       leave?.addEventListener('abort', depart, { once: true });
-      live.run = startRun(config, task, { ...options, ...own, onQuestion }, changed);
-      if (live.cancelled !== null) live.run.cancel(live.cancelled);
-      void live.run.result.then(end);
+      live.started = startRun(config, task, { ...options, ...own, onQuestion }, changed);
+      const { run } = live.started;
+      if (live.cancelled !== null) run.cancel(live.cancelled);
+      void run.result.then(end);
     };
     const earlier = input.id === undefined ? null : runUnder(options.runtime, input.id);
     if (!earlier) return start();
@@ -266,7 +267,7 @@ export function subagentLogic(
     live: Live,
     event: SubagentActorEvent,
   ): Partial<Kept> | Promise<string | null> {
-    const { run, asked } = live;
+    const { started, asked } = live;
     switch (event.type) {
       case 'answer': {
         const { type: _, requestId, ...answer } = event;
@@ -277,11 +278,13 @@ export function subagentLogic(
       }
       case 'message': {
         const { type: _, content, ...sent } = event;
-        if (!run) return Promise.resolve('the run has not begun');
-        return run.send(content, sent).then((receipt) => (receipt.applied ? null : receipt.reason));
+        if (!started) return Promise.resolve('the run has not begun');
+        return started.run
+          .send(content, sent)
+          .then((receipt) => (receipt.applied ? null : receipt.reason));
       }
       case 'cancel':
-        if (run) run.cancel(event.reason);
+        if (started) started.run.cancel(event.reason);
         else live.cancelled = event.reason ?? 'cancelled';
         return {};
     }
@@ -338,16 +341,14 @@ export function subagentLogic(
       if ((event as { readonly type: string }).type === 'xstate.stop') {
         if (live && !live.isOver) {
           live.isOver = true;
-          live.run?.cancel('its actor was stopped');
+          live.started?.run.cancel('its actor was stopped');
         }
         return shot({ ...before, status: 'stopped', output: undefined, error: undefined });
       }
       const refuse = (error: OffstageError): void => emit({ type: 'refused', event, error });
       const refusal = refusalOf(before, event);
-      if (refusal || !live) {
-        if (refusal) refuse(refusal);
-        return before;
-      }
+      if (refusal) refuse(refusal);
+      if (refusal || !live) return before;
       const carried = carryOut(before, live, event);
       if (!(carried instanceof Promise)) return shot({ ...before, ...carried } as Kept);
       void carried.then((reason) => {
@@ -361,10 +362,6 @@ export function subagentLogic(
 
 function questionsOf(asked: Live['asked']): readonly AskedQuestion[] {
   return [...asked.values()].map(({ question }) => question);
-}
-
-function isEnd(state: SubagentState): boolean {
-  return state === 'completed' || state === 'failed' || state === 'cancelled';
 }
 
 function errorOf(look: () => unknown): OffstageError | null {
