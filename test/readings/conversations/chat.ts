@@ -1,4 +1,4 @@
-// A chat of 24 turns: small talk, work in the background, a question, an approval, a failure, a correction.
+// A chat of 25 turns: small talk, work in the background, a question, an approval, a failure, a correction.
 
 import { z } from 'zod';
 import { defineTool } from '../../../src/index.ts';
@@ -24,6 +24,7 @@ export const LINES: readonly (readonly [text: string, waitsMs: number])[] = [
   ['Then order two bottles of it.', 12_000],
   ['What will that come to?', 5000],
   ['Yes, go ahead.', 14_000],
+  ['Yes.', 5000],
   ['Remind me: what time is dinner?', 5000],
   ['And the ride?', 5000],
   ['Can you recommend a film for tonight?', 5000],
@@ -120,7 +121,7 @@ export function chatCast({ model, takes, did }: Crew) {
 export const chat: readonly Conversation[] = [
   {
     name: 'chat',
-    about: 'A chat of 24 turns',
+    about: 'A chat of 25 turns',
     cast: chatCast,
     async play(person) {
       for (const [text, waitsMs] of LINES) {
