@@ -62,7 +62,7 @@ async function firstStep(model: Model, asked: Asked, bySdk: BySdk): Promise<Step
     ...model,
     async doGenerate(made) {
       const answer = await model.doGenerate(made);
-      Object.assign(seen, { call: made, answer: structuredClone(answer) });
+      Object.assign(seen, { call: made, answer });
       return answer;
     },
   });

@@ -429,6 +429,22 @@ describe('DIRECT-2: the first call of a process', () => {
     expect(await madeBySdk(3, {})).toBe(1);
   });
 
+  test('is answered although a part of the answer cannot be copied', async () => {
+    vi.resetModules();
+    const { runModelStep: step } = await import('../../../src/actors/model/model-step.ts');
+    const body = { read: () => 'a function' };
+    const response = await step({
+      caller: { name: 'tester' },
+      instructions: hello.instructions,
+      messages: hello.messages,
+      tools: hello.tools,
+      model: model({ ...answer([text('Hi')]), response: { body } }),
+      signal: new AbortController().signal,
+      ids: idsByPrefix(),
+    });
+    expect(response.text).toBe('Hi');
+  });
+
   test('leaves all calls to an SDK that makes other options', async () => {
     expect(await madeBySdk(3, { seed: 7 })).toBe(3);
   });
