@@ -464,7 +464,7 @@ function keptRun(
       const { code, message } = receipt.error;
       throw new OffstageError(code, message);
     }
-    // Those that the journal knew are where they were.
+    // A recovery reports no change: subagents that the journal knew are where they were.
     if (changed) for (const view of service.views) changed(view);
     cancel();
     spawned.resolve(receipt.subagentId);

@@ -37,7 +37,7 @@ import {
   type StartedRun,
 } from './run-subagent.ts';
 
-/** What the subagent of an actor works on. Plain JSON: it is part of the snapshot. */
+/** The task of the subagent of an actor. Plain JSON: it is part of the snapshot. */
 export interface SubagentActorInput extends Pick<RunSubagentOptions, 'id' | 'by' | 'traceparent'> {
   /** The task, in words or with the inputs that the subagent declares. */
   readonly task: RunTask | string;
@@ -116,7 +116,7 @@ interface Asked {
   settle(answer: ProgramAnswer): void;
 }
 
-/** What is under way for an actor. */
+/** The run and the open questions of an actor that was started. */
 interface Live {
   /** Null until it begins: an earlier run with its id is still leaving. */
   started: StartedRun | null;
@@ -145,9 +145,9 @@ export function subagentLogic(
   config: SubagentConfig,
   { leave, ...options }: SubagentLogicOptions,
 ): SubagentLogic {
-  const where = 'subagentLogic(config, options)';
+  const where = 'subagentLogic(…, options)';
   check(`${where}.leave`, z.instanceof(AbortSignal).optional(), leave);
-  checkRun(where, config, options);
+  checkRun('subagentLogic', config, options);
   const other = OF_RUNS.find((option) => Object.hasOwn(options, option));
   if (other !== undefined)
     throw new ConfigurationError(

@@ -384,7 +384,7 @@ describe('SUBAGENT-LOGIC-2: a snapshot', () => {
     expect(done).toEqual(['paid']);
   });
 
-  it('of an actor that was done has its output, and begins nothing', async () => {
+  it('keeps the output of an actor that was done, and begins nothing', async () => {
     const one = place(asks);
     const first = createActor(one.logic(), { input: { task: 'Buy one', id: 'trip' } }).start();
     await one.environment.settle();
@@ -401,7 +401,7 @@ describe('SUBAGENT-LOGIC-2: a snapshot', () => {
     expect(two.prompts).toEqual([]);
   });
 
-  it('of a run without an id is refused, since nothing was kept of it', async () => {
+  it('is refused where its run has no id, since nothing was kept of it', async () => {
     const { environment, logic } = place(asks);
     const actor = createActor(logic(), { input: { task: 'Buy one' } }).start();
     await environment.settle();
