@@ -4,7 +4,7 @@
 // a warm cache nor a busy minute of the machine is to the advantage of one. A figure is
 // the median over the repetitions.
 //
-//   npm run bench                        all of it, some forty minutes
+//   npm run bench                        all of it, some fifty minutes
 //   npm run bench -- --only run_cpu      one measurement (may be given more than once)
 //   npm run bench -- --repetitions 1     a quick look
 //   npm run bench -- --markdown          rows for the table in README.md, in place of JSON

@@ -15,6 +15,7 @@ import { hibernation } from './hibernation.ts';
 import { inspected } from './inspected.ts';
 import { inspectorPage } from './inspector-page.ts';
 import { journalFull, journalNormal } from './journal.ts';
+import { modelInputOfChat } from './model-input.ts';
 import { parkedHeap } from './parked-heap.ts';
 import { recovery } from './recovery.ts';
 import { runCpu } from './run-cpu.ts';
@@ -43,6 +44,7 @@ export const measurements: Readonly<Record<string, Measurement>> = {
   inspected,
   inspector_page: inspectorPage,
   clients,
+  model_input: modelInputOfChat,
   voice,
   voice_small_young: voiceSmall,
 };

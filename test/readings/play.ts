@@ -175,7 +175,8 @@ export async function play(
     stopped();
     await new Promise<never>(() => {});
   };
-  const person = personOf(stage, { checkWaiting, done, failed, transcript });
+  const note = noting(stage, transcript, wire === undefined);
+  const person = personOf(stage, { checkWaiting, done, failed, transcript, note });
   const ended = await Promise.race([
     checkWaiting()
       .then(() => script(person))
@@ -183,16 +184,37 @@ export async function play(
     stop,
   ]);
   if (ended === 'ended') {
-    const { errors, said } = await stage.finish();
+    const { errors } = await stage.finish();
     failed.push(...errors.map((error) => `no error, but ${error}`));
-    transcript.push(...said.slice(heardOf(transcript)).map((text) => `assistant: ${text}`));
+    note();
     await stage.close();
   }
   return { calls: readers.answered, waiting: readers.waiting, failed, transcript };
 }
 
-function heardOf(transcript: readonly string[]): number {
-  return transcript.filter((line) => line.startsWith('assistant: ')).length;
+/** Returns what writes down what was said since it was last called. On a wire the voice says the questions. */
+function noting(stage: DialogueStage, transcript: string[], showsQuestions: boolean): () => void {
+  const noted = new Set<string>();
+  return () => {
+    const { transcript: items, questions } = stage.state;
+    const lines = items
+      .filter(({ role, text }) => role === 'assistant' && text !== '')
+      .map(({ id, text, at }) => ({ id, at, line: `assistant: ${text}` }));
+    if (showsQuestions)
+      for (const { requestId: id, askedAt: at, state, question, putAgain } of questions) {
+        if (state !== 'queued') lines.push({ id, at, line: `asks: ${question}` });
+        if (putAgain)
+          lines.push({
+            id: `${id} ${putAgain.times}`,
+            at: Infinity,
+            line: `asks: ${putAgain.text}`,
+          });
+      }
+    for (const { id, line } of lines.toSorted((a, b) => a.at - b.at)) {
+      if (!noted.has(id)) transcript.push(line);
+      noted.add(id);
+    }
+  };
 }
 
 function personOf(
@@ -202,24 +224,19 @@ function personOf(
     done,
     failed,
     transcript,
+    note,
   }: {
     readonly checkWaiting: () => Promise<void>;
     readonly done: readonly string[];
     readonly failed: string[];
     readonly transcript: string[];
+    readonly note: () => void;
   },
 ): Person {
   const heard = (): readonly string[] =>
     stage.state.transcript
       .filter(({ role, text }) => role === 'assistant' && text !== '')
       .map(({ text }) => text);
-  const note = (): void => {
-    transcript.push(
-      ...heard()
-        .slice(heardOf(transcript))
-        .map((text) => `assistant: ${text}`),
-    );
-  };
   const waits = async (ms: number): Promise<void> => {
     for (let left = ms; left > 0; left -= TICK_MS) {
       await stage.pass(Math.min(TICK_MS, left));

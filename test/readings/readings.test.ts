@@ -27,4 +27,24 @@ describe('a conversation that was read', () => {
     expect(calls).toEqual([]);
     expect(waiting).toMatchObject([{ after: null, keeps: 0, isStale: false }]);
   });
+
+  it.each(recorded.filter(({ wire }) => wire === undefined))(
+    'begins each call of "$name" that goes on with a turn as the call before it',
+    ({ recording: { calls } }) => {
+      const broken = calls.filter(({ after, keeps, reads }) => {
+        const roles = rolesIn(reads).join('');
+        if (!roles.endsWith('<<tool>>')) return false;
+        const before = calls[after ?? -1];
+        // What it adds is that answer, and the results of its calls.
+        const isNext = before && /^<<assistant>>(<<tool>>)+$/.test(roles);
+        return !isNext || keeps !== before.keeps + rolesIn(before.reads).length;
+      });
+      expect(broken).toEqual([]);
+    },
+  );
 });
+
+/** A provider has cached what the calls of one turn have in common: the next one only adds to it. */
+function rolesIn(lines: readonly string[]): readonly string[] {
+  return lines.filter((line) => /^<<.+>>$/.test(line));
+}
