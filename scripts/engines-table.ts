@@ -6,8 +6,9 @@ import { pathToFileURL } from 'node:url';
 import { restateJobs } from '../src/adapters/restate/index.ts';
 import { temporalJobs } from '../src/adapters/temporal/index.ts';
 import { localJobs, type Jobs } from '../src/entries/jobs.ts';
-import { jobsConformance, runsConformance } from '../src/testing/index.ts';
-import { jobsScenes } from '../src/testing/jobs-conformance/cases.ts';
+import { jobsConformance } from '../test/suites/jobs/index.ts';
+import { runsConformance } from '../test/suites/runs/index.ts';
+import { jobsScenes } from '../test/suites/jobs/cases.ts';
 
 const DOCUMENT = new URL('../docs/engines.md', import.meta.url);
 const RESULTS = new URL('../test/engines/results.json', import.meta.url);

@@ -1,7 +1,7 @@
 // `npm run docs:homes` ends with it: writes the table of homes in docs/engines.md from what their tests have just played.
 
 import { readFileSync, writeFileSync } from 'node:fs';
-import { homeConformance } from '../src/testing/index.ts';
+import { homeConformance } from '../test/suites/homes/index.ts';
 
 const DOCUMENT = new URL('../docs/engines.md', import.meta.url);
 const RESULTS = new URL('../test/support/homes/results.json', import.meta.url);

@@ -272,14 +272,14 @@ const rows: readonly Row[] = [
     value: texts.get(longest ?? '')?.split('\n').length ?? 0,
     limit: 900,
   },
-  { what: 'files', value: files.length, limit: 704 },
+  { what: 'files', value: files.length, limit: 683 },
   {
     what: 'files with one importer, %',
     value: percent(singles, files.length),
-    limit: 27.3,
+    limit: 26.6,
     goal: 18,
   },
-  { what: 'classes made at one place', value: madeOnce, limit: 203, goal: 90 },
+  { what: 'classes made at one place', value: madeOnce, limit: 198, goal: 90 },
   { what: 'interfaces `…Ports`', value: count(/\binterface \w+Ports\b/g), limit: 14 },
   {
     what: `members of the widest port (${widest?.name ?? ''})`,
@@ -287,8 +287,8 @@ const rows: readonly Row[] = [
     limit: 32,
     goal: 10,
   },
-  { what: 'casts (`as`)', value: count(/\bas (?!const\b)[A-Z{[(]/g), limit: 666, goal: 250 },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 117_828, goal: 85_000 },
+  { what: 'casts (`as`)', value: count(/\bas (?!const\b)[A-Z{[(]/g), limit: 656, goal: 250 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 114_021, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),

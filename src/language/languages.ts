@@ -55,7 +55,7 @@ export interface AnswerLanguageTables extends Partial<Omit<AnswerLanguage, 'code
 
 /**
  * Adds a language in which answers are understood, in this program; it replaces one with the same code. Call it
- * before sessions begin, and hold `answerLanguageConformance` (`offstage/testing`) against it.
+ * before sessions begin, and hold a corpus against it (docs/conversation.md).
  *
  * ```ts
  * addAnswerLanguage({ code: 'it', holds: ['aspetta'], consent: { yes: ['sì'], no: ['no'] } });

@@ -1,6 +1,5 @@
 // Helpers for the tests of programs built on Offstage; Offstage itself is tested with them.
 
-export * from './answer-language/index.ts';
 export * from './check/index.ts';
 export * from './conformance/index.ts';
 export * from './simulate/index.ts';
@@ -22,11 +21,18 @@ export {
   type ScriptedRelay,
   type ScriptedRelayOptions,
   type ToldRelay,
-} from './relay-conformance/scripted-relay.ts';
-export * from './relay-conformance/index.ts';
-export * from './jobs-conformance/index.ts';
-export * from './runs-conformance/index.ts';
-export * from './home-conformance/index.ts';
+} from './doubles/scripted-relay.ts';
+export { actsPrompt, type RelayAct } from './doubles/relay-acts.ts';
+export {
+  simulatedJobs,
+  type SimulatedJobs,
+  type SimulatedJobsOptions,
+} from './doubles/simulated-jobs.ts';
+export {
+  simulatedRuns,
+  type SimulatedRuns,
+  type SimulatedRunsOptions,
+} from './doubles/simulated-runs.ts';
 export {
   providerRefusals,
   providerRules,

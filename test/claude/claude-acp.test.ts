@@ -10,7 +10,8 @@ import type { AcpRelayOptions } from '../../src/adapters/acp/index.ts';
 import { nodeEnvironment } from '../../src/adapters/node/index.ts';
 import type { AskedQuestion } from '../../src/actors/contracts/records.ts';
 import { createRuntime, runSubagent } from '../../src/index.ts';
-import { actsPrompt, relayConformance } from '../../src/testing/index.ts';
+import { actsPrompt } from '../../src/testing/index.ts';
+import { relayConformance } from '../suites/relays/index.ts';
 import {
   KILL_TIMEOUT_MS,
   killProcessesIn,

@@ -2,7 +2,7 @@
 // API of the model.
 
 import { describe, test } from 'vitest';
-import { relayConformance } from '../../src/testing/index.ts';
+import { relayConformance } from '../suites/relays/index.ts';
 import { claudeStage } from './support/claude-stage.ts';
 import { query } from './support/sdk.js';
 

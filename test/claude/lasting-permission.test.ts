@@ -4,7 +4,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { nodeEnvironment } from '../../src/adapters/node/index.ts';
 import type { RelayEvent } from '../../src/entries/subagents.ts';
-import { actsPrompt } from '../../src/testing/relay-conformance/acts.ts';
+import { actsPrompt } from '../../src/testing/doubles/relay-acts.ts';
 import { claudeStage } from './support/claude-stage.ts';
 import { query } from './support/sdk.js';
 

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { homeConformance, type HomeConformanceSetup } from '../../src/testing/index.ts';
+import { homeConformance, type HomeConformanceSetup } from '../suites/homes/index.ts';
 import { moment, tellServer } from '../support/homes/stage.ts';
 import { bundle, start } from './support/workerd.js';
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import type { JobEnd } from '../../src/entries/jobs.ts';
 import { nodeEnvironment } from '../../src/adapters/node/index.ts';
 import { createRuntime, runSubagent } from '../../src/index.ts';
-import { runsConformanceAgents } from '../../src/testing/index.ts';
+import { runsConformanceAgents } from '../suites/runs/index.ts';
 import { historyOf } from './support/temporal-client.js';
 import { moment } from './support/processes.ts';
 import { openTemporal } from './support/temporal.ts';

@@ -2,7 +2,7 @@
 // killed.
 
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { gate } from '../../src/testing/jobs-conformance/bench.ts';
+import { gate } from '../suites/jobs/bench.ts';
 import { exampleOnAnEngine } from './support/example-on-an-engine.ts';
 import { helixOnAnEngine } from './support/helix-on-an-engine.ts';
 import { jobsOnAnEngine } from './support/jobs-on-an-engine.ts';

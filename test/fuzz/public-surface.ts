@@ -22,7 +22,6 @@ import {
 } from '../../src/testing/index.ts';
 import { Trace } from '../../src/testing/check/trace.ts';
 import { simulatedJobs } from '../../src/testing/index.ts';
-import { corpora as answerCorpora } from '../testing/answer-language/corpora.ts';
 import { FakeTransport } from '../support/fake-transport.ts';
 
 /** `ctx` of a Durable Object that keeps nothing. */
@@ -526,7 +525,6 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
         },
       ],
     },
-    answerLanguageConformance: { args: () => ['en', answerCorpora['en']] },
     crashEverywhere: { args: () => ['no options'], trusts: testTool, isCostly: true },
     defaultApp: { args: () => [{}], trusts: testTool },
     eventsOf: { args: () => [[], 'floor.changed'], trusts: testTool },
@@ -545,22 +543,12 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     scriptInWords: {
       args: () => [{ seed: 1, session: 'text', steps: [{ at: 0, do: 'leave' }], strikes: [] }],
     },
-    actsIn: { args: () => ['acts'], trusts: testTool },
     actsPrompt: { args: () => [{ say: 'Hello.' }], trusts: testTool },
-    perform: { args: () => [[], {}], trusts: testTool },
-    jobsConformance: { args: () => [{ name: 'a', shows: [], open: () => ({}) }] },
-    runsConformance: { args: () => [{ name: 'a', shows: [], isEngine: true, open: () => ({}) }] },
-    homeConformance: {
-      args: () => [{ name: 'a', shows: [], moment: () => null, open: () => ({}) }],
-    },
-    homeConformanceAgents: { args: () => [() => Promise.resolve()] },
-    runsConformanceAgents: { args: () => [() => Promise.resolve()] },
     simulatedRuns: {
       args: ({ environment }) => [{ environment, handler: { turn: () => ({}) } }],
       walks: 'trusts',
     },
     simulatedJobs: { args: () => [{ handler: { do: () => ({ done: '' }) } }], walks: 'trusts' },
-    relayConformance: { args: () => [{ name: 'a', shows: [], graceMs: 1, open: () => ({}) }] },
     scriptedModel: { args: () => [[]], trusts: testTool },
     scriptedRelay: { args: () => [{ graceMs: 1 }], trusts: testTool },
     scriptedVoice: { args: ({ environment }) => [{ environment }], trusts: testTool },

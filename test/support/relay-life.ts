@@ -8,7 +8,7 @@ import { nodeEnvironment } from '../../src/adapters/node/index.ts';
 import { sqliteJournal } from '../../src/adapters/sqlite-journal/index.ts';
 import type { Relay } from '../../src/entries/subagents.ts';
 import { createRuntime } from '../../src/index.ts';
-import { actsPrompt, type RelayAct } from '../../src/testing/relay-conformance/acts.ts';
+import { actsPrompt, type RelayAct } from '../../src/testing/doubles/relay-acts.ts';
 
 export interface RelayLife {
   /** The folder of its journal and of its log. */

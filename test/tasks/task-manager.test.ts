@@ -6,15 +6,15 @@ import { runSubagent } from '../../src/actors/subagents/run-subagent.ts';
 import { memoryJournal } from '../../src/actors/runtime/memory-journal.ts';
 import type { RelayEvent, RelayStart } from '../../src/entries/subagents.ts';
 import { taskManager, type TaskManagerOptions } from '../../src/tasks/index.ts';
+import { actsIn } from '../../src/testing/doubles/relay-acts.ts';
 import {
-  actsIn,
   actsPrompt,
-  relayConformance,
   scriptedRelay,
   simulatedEnvironment,
   type RelayAct,
   type ScriptedRelayOptions,
 } from '../../src/testing/index.ts';
+import { relayConformance } from '../suites/relays/index.ts';
 
 describe('a managed relay is a relay', () => {
   describe.each([

@@ -1,5 +1,5 @@
 // Jobs: steps of subagents (a model call, a tool call) that are done wherever their code and keys are, in another
-// process or on an engine such as Restate or Temporal. `jobsConformance` of `offstage/testing` tests an implementation.
+// process or on an engine such as Restate or Temporal. `test/suites/jobs` tests an implementation.
 //
 // A job has a key, a name for the engine's pages, and a body: a text that only the two ends read. The asking end is the
 // session; the other one is `JobHandler`, such as those of `jobWorker`. Consent, budgets, retries and checks of outputs are

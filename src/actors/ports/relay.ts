@@ -1,5 +1,5 @@
 // A relay: an agent of somebody else (a coding agent behind ACP, a hosted agent) that does the work of a subagent
-// in place of a model. An adapter implements `Relay`; `relayConformance` of `offstage/testing` tests one.
+// in place of a model. An adapter implements `Relay`; `test/suites/relays` tests one.
 //
 // A session has one turn at a time. `prompt` begins it, and the event `turn_ended` ends it. Within a turn the other
 // agent speaks, reports its tools, and asks: each `permission` and `question` is answered once, by `answer`, or taken

@@ -1,5 +1,5 @@
 // Runs on an engine: the engine keeps a run (`runSubagent(…, { id, engine })`), wherever its turns are done, and wakes it.
-// `runsConformance` of `offstage/testing` tests an implementation together with its worker (`RunHandler`).
+// `test/suites/runs` tests an implementation together with its worker (`RunHandler`).
 //
 // Invariants
 //   RUN-ENGINE-1. One id is one run, in however many processes: begun if there is none, and its view with the outcome once

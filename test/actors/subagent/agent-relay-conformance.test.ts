@@ -7,7 +7,9 @@ import { MockLanguageModelV4 } from 'ai/test';
 import { describe, test } from 'vitest';
 import { z } from 'zod';
 import { agentRelay } from '../../../src/entries/subagents.ts';
-import { actsIn, relayConformance, type RelayAct } from '../../../src/testing/index.ts';
+import { actsIn } from '../../../src/testing/doubles/relay-acts.ts';
+import { relayConformance } from '../../suites/relays/index.ts';
+import type { RelayAct } from '../../../src/testing/index.ts';
 
 type Options = Parameters<MockLanguageModelV4['doStream']>[0];
 type Part = LanguageModelV4StreamPart;

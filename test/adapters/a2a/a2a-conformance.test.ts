@@ -2,7 +2,7 @@
 
 import { describe, test } from 'vitest';
 import { a2aRelay } from '../../../src/adapters/a2a/index.ts';
-import { relayConformance, type RelayConformanceSetup } from '../../../src/testing/index.ts';
+import { relayConformance, type RelayConformanceSetup } from '../../suites/relays/index.ts';
 import { agentServer } from './support/agent-server.ts';
 
 const setup: RelayConformanceSetup = {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { acpRelay } from '../../../src/adapters/acp/index.ts';
-import { relayConformance, type RelayConformanceSetup } from '../../../src/testing/index.ts';
+import { relayConformance, type RelayConformanceSetup } from '../../suites/relays/index.ts';
 import { AGENT } from './support/agent-path.ts';
 
 const setupOf = (env: Record<string, string> = {}): RelayConformanceSetup => ({

@@ -19,7 +19,7 @@ import {
   type SubagentConfig,
 } from '../../../src/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
-import { actsPrompt } from '../../../src/testing/relay-conformance/index.ts';
+import { actsPrompt } from '../../../src/testing/index.ts';
 import { AGENT } from './support/agent-path.ts';
 
 function temporary(): string {

@@ -2,7 +2,7 @@
 
 import { describe, test } from 'vitest';
 import { mcpRelay } from '../../../src/adapters/mcp/index.ts';
-import { relayConformance, type RelayConformanceSetup } from '../../../src/testing/index.ts';
+import { relayConformance, type RelayConformanceSetup } from '../../suites/relays/index.ts';
 import { actingServer } from './support/acting-server.ts';
 
 const setupOf = (

@@ -1,7 +1,7 @@
 // The suite of homes on two processes that share one database: each is killed, stopped, and drained.
 
 import { describe, expect, test } from 'vitest';
-import { homeConformance, type HomeConformanceSetup } from '../../../src/testing/index.ts';
+import { homeConformance, type HomeConformanceSetup } from '../../suites/homes/index.ts';
 import { moment, nodeStage, type PlantedFault } from '../../support/homes/stage.ts';
 import { connection, newSchema } from './support.ts';
 

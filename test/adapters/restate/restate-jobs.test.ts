@@ -12,7 +12,8 @@ import {
   type RestateSdk,
 } from '../../../src/adapters/restate/index.ts';
 import type { Job, JobHandler } from '../../../src/entries/jobs.ts';
-import { jobsConformance, simulatedEnvironment } from '../../../src/testing/index.ts';
+import { jobsConformance } from '../../suites/jobs/index.ts';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { realMoment } from '../../support/job-packing.ts';
 
 interface Service {

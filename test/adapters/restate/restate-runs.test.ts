@@ -13,11 +13,8 @@ import {
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { jobWorker, runWorker, type RunHandler } from '../../../src/entries/jobs.ts';
 import { createRuntime } from '../../../src/index.ts';
-import {
-  runsConformance,
-  runsConformanceAgents,
-  simulatedJobs,
-} from '../../../src/testing/index.ts';
+import { runsConformance, runsConformanceAgents } from '../../suites/runs/index.ts';
+import { simulatedJobs } from '../../../src/testing/index.ts';
 import { askedAgain } from '../../support/asked-again.ts';
 
 interface Workflow {

@@ -10,7 +10,7 @@ import {
 } from '../../../src/adapters/temporal/index.ts';
 import { jobWorkflow } from '../../../src/adapters/temporal/workflow.ts';
 import type { Job, JobHandler } from '../../../src/entries/jobs.ts';
-import { jobsConformance } from '../../../src/testing/index.ts';
+import { jobsConformance } from '../../suites/jobs/index.ts';
 
 const moment = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

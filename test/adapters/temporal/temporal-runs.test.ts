@@ -20,11 +20,8 @@ import {
 } from '../../../src/entries/jobs.ts';
 import { firstTurn } from '../../../src/actors/ports/run-flow.ts';
 import { createRuntime, runSubagent, type SubagentConfig } from '../../../src/index.ts';
-import {
-  runsConformance,
-  runsConformanceAgents,
-  simulatedJobs,
-} from '../../../src/testing/index.ts';
+import { runsConformance, runsConformanceAgents } from '../../suites/runs/index.ts';
+import { simulatedJobs } from '../../../src/testing/index.ts';
 import { askedAgain } from '../../support/asked-again.ts';
 
 const named = (name: string, message = name): Error => Object.assign(new Error(message), { name });

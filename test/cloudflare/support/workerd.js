@@ -30,7 +30,7 @@ export async function bundle(worker, outfile) {
     external: ['cloudflare:*', 'node:*'],
     alias: {
       'journal-conformance': at('../../../src/testing/journal-conformance/index.ts'),
-      'offstage/testing/homes': at('../../../src/testing/home-conformance/errands.ts'),
+      'suite-of-homes': at('../../suites/homes/errands.ts'),
       'offstage/cloudflare': at('../../../src/adapters/cloudflare/index.ts'),
       offstage: at('../../../src/index.ts'),
     },

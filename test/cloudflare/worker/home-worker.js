@@ -3,7 +3,7 @@
 import { DurableObject } from 'cloudflare:workers';
 import { TextSession } from 'offstage';
 import { hostSession } from 'offstage/cloudflare';
-import { homeConformanceAgents } from 'offstage/testing/homes';
+import { homeConformanceAgents } from 'suite-of-homes';
 
 export class Chat extends DurableObject {
   #host;

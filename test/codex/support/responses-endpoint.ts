@@ -4,7 +4,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { actsIn, type RelayAct } from '../../../src/testing/relay-conformance/acts.ts';
+import { actsIn, type RelayAct } from '../../../src/testing/doubles/relay-acts.ts';
 
 export interface ResponsesEndpoint {
   readonly url: string;

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { JobEnd } from '../../../src/entries/jobs.ts';
-import { jobsConformance, type JobsFault } from '../../../src/testing/index.ts';
+import { jobsConformance, type JobsFault } from '../../suites/jobs/index.ts';
 import { chanceOf } from '../../../src/testing/doubles/chance.ts';
 import {
   onLiveEngine,

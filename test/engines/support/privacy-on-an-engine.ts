@@ -8,7 +8,7 @@ import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { forgetRun, type JobError } from '../../../src/entries/jobs.ts';
 import { forgetSession } from '../../../src/entries/journal.ts';
 import { createRuntime, memoryJournal, runSubagent } from '../../../src/index.ts';
-import { runsConformanceAgents } from '../../../src/testing/index.ts';
+import { runsConformanceAgents } from '../../suites/runs/index.ts';
 import { unzipped } from '../../../src/adapters/temporal/zipped-text.ts';
 import type { EngineOptions, LiveEngine, WorkersDo } from './live-engine.ts';
 import { moment } from './processes.ts';

@@ -17,7 +17,7 @@ import {
   moment,
   openBalancer,
 } from './processes.ts';
-import type { AgentsVersion } from '../../../src/testing/index.ts';
+import type { AgentsVersion } from '../../suites/runs/index.ts';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const platform = `${process.platform}-${process.arch}`;

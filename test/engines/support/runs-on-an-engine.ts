@@ -10,7 +10,7 @@ import {
   type RunsFault,
   type RunsStage,
   type Tell,
-} from '../../../src/testing/index.ts';
+} from '../../suites/runs/index.ts';
 import { chanceOf } from '../../../src/testing/doubles/chance.ts';
 import type { LiveAbilities, LiveEngine, WorkersDo } from './live-engine.ts';
 import { moment } from './processes.ts';

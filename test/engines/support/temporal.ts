@@ -13,7 +13,7 @@ import { openBridge } from './bridge.ts';
 import type { EngineOptions, LiveAbilities, LiveEngine, WorkersDo } from './live-engine.ts';
 import { jobsPackedIf, runsPackedIf } from './packing.ts';
 import { freePort, listens, living, livingVersions } from './processes.ts';
-import type { AgentsVersion } from '../../../src/testing/index.ts';
+import type { AgentsVersion } from '../../suites/runs/index.ts';
 import { bundle, connect, serves } from './temporal-client.js';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));

@@ -11,7 +11,7 @@ import {
   type RunHandler,
 } from '../../../src/entries/jobs.ts';
 import { jobsPackedIf, PACKING } from './packing.ts';
-import { runsConformanceAgents } from '../../../src/testing/index.ts';
+import { runsConformanceAgents } from '../../suites/runs/index.ts';
 import { helixModel, parent } from './helix.ts';
 import { rides, ridesModel } from './rides.ts';
 

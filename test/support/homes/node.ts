@@ -14,7 +14,7 @@ import {
   type Journal,
 } from '../../../src/index.ts';
 import { serve } from '../../../src/serve/index.ts';
-import { homeConformanceAgents } from '../../../src/testing/index.ts';
+import { homeConformanceAgents } from '../../suites/homes/index.ts';
 import type { HomeNode } from './stage.ts';
 
 const { store, tellUrl, port, fault } = JSON.parse(process.argv[2] ?? '') as HomeNode;

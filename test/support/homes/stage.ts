@@ -11,7 +11,7 @@ import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
-import type { HomeStage } from '../../../src/testing/index.ts';
+import type { HomeStage } from '../../suites/homes/index.ts';
 
 /** A fault that is planted in a node, to see that the suite bites. */
 export type PlantedFault =

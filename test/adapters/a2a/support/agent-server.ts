@@ -16,7 +16,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import type { RelayAnswer } from '../../../../src/entries/subagents.ts';
-import { actsIn, perform } from '../../../../src/testing/relay-conformance/acts.ts';
+import { actsIn, perform } from '../../../../src/testing/doubles/relay-acts.ts';
 
 export interface AgentServer {
   readonly url: string;

@@ -11,7 +11,7 @@ import {
 import { appendFileSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
-import { actsIn, perform } from '../../../../src/testing/relay-conformance/acts.ts';
+import { actsIn, perform } from '../../../../src/testing/doubles/relay-acts.ts';
 
 const STATE = process.env['STATE'] ?? process.cwd();
 const fileOf = (id: string): string => join(STATE, `${id.replaceAll(/[^\w-]/g, '_')}.json`);

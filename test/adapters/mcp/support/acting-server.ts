@@ -12,8 +12,8 @@ import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { ElicitResultSchema } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
-import type { RelayActor } from '../../../../src/testing/relay-conformance/acts.ts';
-import { actsIn, perform } from '../../../../src/testing/relay-conformance/acts.ts';
+import type { RelayActor } from '../../../../src/testing/doubles/relay-acts.ts';
+import { actsIn, perform } from '../../../../src/testing/doubles/relay-acts.ts';
 
 export interface ActingServer {
   readonly url: string;

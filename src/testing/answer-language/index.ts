@@ -1,8 +1,0 @@
-// The conformance suite for the tables of a language.
-
-export {
-  answerLanguageConformance,
-  type AnswerCorpus,
-  type CorpusApproval,
-  type CorpusChoice,
-} from './answer-language-conformance.ts';

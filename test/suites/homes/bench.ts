@@ -1,0 +1,252 @@
+// One case of the suite of homes: its users, who are clients of `offstage/client`, and what its agents have done.
+
+import { connect, type SessionClient } from '../../../src/client/index.ts';
+import type { QuestionView, SessionState } from '../../../src/actors/contracts/session-views.ts';
+import { ConformanceError } from '../../../src/testing/conformance/conformance-error.ts';
+import { CountingBench } from '../../../src/testing/conformance/counting-bench.ts';
+import type { Tell } from '../runs/travel-agent.ts';
+
+/** An ability of a home that a case needs. */
+export type HomeFault =
+  /** There are two nodes: processes that share the sessions. */
+  | 'nodes'
+  /** The process of a node stands still, and goes on later as if nothing had been. */
+  | 'stops'
+  /** A node is asked to leave before a deploy. */
+  | 'drains'
+  /** The platform takes a home out of memory while its clients stay connected. */
+  | 'evicts';
+
+/** A home, with the agents of `homeConformanceAgents`. Its users' tokens are their names; `session` names the session. */
+export interface HomeStage {
+  /** The address of its server at node 0 or 1, the same in each of its lives. */
+  url(node: number): string;
+  /** Kills a node, without a signal. Resolves when it is gone. */
+  kill(node: number): Promise<void>;
+  /** Resolves when the node is up again, on what it has stored. */
+  start(node: number): Promise<void>;
+  /** Whether a node has this session in memory. */
+  isAwake(sessionId: string): Promise<boolean>;
+  /** `stops` */
+  stop?(node: number): void;
+  go?(node: number): void;
+  /** `drains`. Resolves when its process has ended. */
+  drain?(node: number): Promise<void>;
+  /** `evicts`. Resolves when the session's memory is gone. */
+  evict?(sessionId: string): Promise<void>;
+  close?(): void | Promise<void>;
+}
+
+export interface HomeConformanceSetup {
+  /** The name of the home, for messages. */
+  readonly name: string;
+  readonly shows: readonly HomeFault[];
+  /** The number of cases with kills at random. @defaultValue 5 */
+  readonly seeds?: number;
+  /** Looks at what happens, until it has. @defaultValue 6,000 */
+  readonly patience?: number;
+  /** Lets a moment pass between two looks. */
+  readonly moment: () => Promise<void>;
+  /** Opens a stage for one case, whose nodes are up. Its agents tell what they do by `tell`. */
+  open(tell: Tell): HomeStage | Promise<HomeStage>;
+}
+
+export interface HomeScene {
+  readonly name: string;
+  readonly needs?: readonly HomeFault[];
+  readonly play: (bench: HomeBench) => Promise<void>;
+}
+
+const PATIENCE = 6_000;
+const NODES = 2;
+let sessions = 0;
+
+/** A user at a page: what it shows counts as shown. */
+export class HomeUser {
+  readonly client: SessionClient;
+  readonly #bench: HomeBench;
+  readonly #shown = new Set<string>();
+
+  constructor(bench: HomeBench, client: SessionClient) {
+    this.#bench = bench;
+    this.client = client;
+  }
+
+  get state(): SessionState {
+    return this.client.store.getSnapshot().context;
+  }
+
+  /** The texts of the user and of the lead agent, in order. */
+  get said(): readonly string[] {
+    return this.state.transcript.map(({ text }) => text);
+  }
+
+  /** Looks at the page once: it connects again at once, and shows what is there. */
+  look(): void {
+    this.client.reconnect();
+    const { questions, transcript } = this.state;
+    for (const { requestId, state } of questions)
+      if (state === 'presenting' || state === 'open') this.#show(requestId);
+    // A delivery is seen in the words that tell it.
+    for (const { final, deliveryId, deliveryIds = [] } of transcript)
+      if (final && deliveryId !== undefined)
+        for (const id of [deliveryId, ...deliveryIds]) this.#show(id);
+  }
+
+  #show(id: string): void {
+    if (this.#shown.has(id)) return;
+    this.#shown.add(id);
+    // It is shown again if that was lost.
+    this.client.shown(id).catch(() => this.#shown.delete(id));
+  }
+
+  /** Says it, and again where a dead server does not say whether it has heard it, unless the transcript has it. */
+  async say(text: string): Promise<void> {
+    for (;;)
+      try {
+        await this.#bench.settled(`"${text}" to be heard`, this.client.send(text));
+        return;
+      } catch (error) {
+        if ((error as { code?: string }).code !== 'FATE_UNKNOWN') throw error;
+        if (this.said.includes(text)) return;
+      }
+  }
+
+  /** Waits for an open question about this errand. */
+  question(errand: string): Promise<QuestionView> {
+    return this.#bench.until(`a question of ${errand}`, () =>
+      this.state.questions.find(
+        ({ state, question }) => state === 'open' && question.includes(`${errand}?`),
+      ),
+    );
+  }
+
+  async answer(requestId: string, text: string): Promise<boolean> {
+    const receipt = await this.#bench.settled('a receipt', this.client.answer(requestId, { text }));
+    return receipt.accepted || receipt.reason === 'over';
+  }
+
+  /** Waits for the report of this errand. */
+  told(errand: string): Promise<string> {
+    return this.#bench.until(`${errand} to be told`, () =>
+      this.said.find((text) => text.includes(`Told ${errand} `)),
+    );
+  }
+}
+
+export class HomeBench extends CountingBench {
+  readonly #setup: HomeConformanceSetup;
+  readonly #users: HomeUser[] = [];
+  /** The session of this case. */
+  readonly session: string;
+  #stage: HomeStage | null = null;
+
+  constructor(setup: HomeConformanceSetup) {
+    super(setup.name);
+    this.#setup = setup;
+    sessions += 1;
+    this.session = `case-${sessions}`;
+  }
+
+  async open(): Promise<void> {
+    this.#stage = await this.#setup.open(this.tell);
+  }
+
+  async close(): Promise<void> {
+    for (const { client } of this.#users) client.close();
+    this.releaseAll();
+    await this.#stage?.close?.();
+  }
+
+  get stage(): HomeStage {
+    if (this.#stage) return this.#stage;
+    throw new ConformanceError(`${this.#setup.name}: the stage is not open`);
+  }
+
+  get nodes(): number {
+    return this.#setup.shows.includes('nodes') ? NODES : 1;
+  }
+
+  /** A user who has opened a page at this node. */
+  user(name = 'ann', node = 0): HomeUser {
+    const client = connect({
+      url: this.stage.url(node),
+      session: this.session,
+      token: name,
+      transport: 'websocket',
+      onError: (error) => this.note(String(error)),
+    });
+    const user = new HomeUser(this, client);
+    this.#users.push(user);
+    return user;
+  }
+
+  async connected(name = 'ann', node = 0): Promise<HomeUser> {
+    const user = this.user(name, node);
+    await this.until(`${name} to be connected`, () =>
+      user.client.status.get().state === 'open' ? true : undefined,
+    );
+    return user;
+  }
+
+  /** All nodes die at once, and `start` them again. */
+  async killAll(): Promise<void> {
+    await Promise.all(Array.from({ length: this.nodes }, (_, node) => this.stage.kill(node)));
+  }
+
+  async startAll(): Promise<void> {
+    await Promise.all(Array.from({ length: this.nodes }, (_, node) => this.stage.start(node)));
+  }
+
+  /** Waits until no node has the session in memory. */
+  async asleep(): Promise<void> {
+    let isAwake = true;
+    for (let look = 0; isAwake; look += 1) {
+      this.#checkPatience(look, 'the session to leave memory');
+      isAwake = await this.stage.isAwake(this.session);
+      if (isAwake) await this.moment();
+    }
+  }
+
+  async until<T>(what: string, seen: () => T | undefined): Promise<T> {
+    for (let look = 0; ; look += 1) {
+      for (const user of this.#users) user.look();
+      const found = seen();
+      if (found !== undefined) return found;
+      this.#checkPatience(look, what);
+      await this.moment();
+    }
+  }
+
+  /** Waits for a promise as long as for anything else. */
+  async settled<T>(what: string, promise: Promise<T>): Promise<T> {
+    let end: (() => T) | undefined;
+    promise.then(
+      (value) => (end = () => value),
+      (error: unknown) =>
+        (end = () => {
+          throw error;
+        }),
+    );
+    return (await this.until(what, () => end))();
+  }
+
+  moment(): Promise<void> {
+    return this.#setup.moment();
+  }
+
+  #checkPatience(look: number, what: string): void {
+    this.expect(look < (this.#setup.patience ?? PATIENCE), what);
+  }
+
+  protected get besides(): string {
+    const users = this.#users.map(({ client, said, state }) => ({
+      ...client.status.get(),
+      said,
+      subagents: state.subagents.map((each) => [each.id, each.state]),
+      questions: state.questions.map((each) => [each.requestId, each.state]),
+      deliveries: state.deliveries.map((each) => [each.deliveryId, each.state]),
+    }));
+    return `users: ${JSON.stringify(users).slice(-2_500)}`;
+  }
+}

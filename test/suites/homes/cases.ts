@@ -1,0 +1,271 @@
+// The cases of the suite: what users rely on, wherever their session lives.
+//
+// Invariants
+//   HOME-1. A session is in one place at a time: what several users say at once, at whatever node, is one conversation.
+//   HOME-2. What was accepted outlives every process: questions keep their ids, what was done is not done again, and a
+//       call that must not be repeated is begun once.
+//   HOME-3. A session comes back by itself: to go on with its work, and when something is due.
+//   HOME-4. A node that has lost a session, or leaves, changes nothing in it any more.
+
+import { chanceOf } from '../../../src/testing/doubles/chance.ts';
+import type { HomeBench, HomeScene, HomeUser } from './bench.ts';
+import { FILL_CHARS } from './errands.ts';
+
+const AT_ONCE = 20;
+/** More than 2 MB in all. */
+const FILLS = 10;
+const STOPPED_LOOKS = 300;
+
+/** Asks for an errand that asks, and returns the id of its question. */
+async function asked(user: HomeUser, errand: string, steps = 'ask, charge'): Promise<string> {
+  await user.say(`Do [errand ${errand}: ${steps}]`);
+  return (await user.question(errand)).requestId;
+}
+
+/** The question waits, under its id; its answer is taken, and the result told. */
+async function goesOn(bench: HomeBench, user: HomeUser, errand: string, id: string): Promise<void> {
+  const { requestId } = await user.question(errand);
+  bench.expect(requestId === id, `the question to have its id ${id}, got ${requestId}`);
+  bench.expect(await user.answer(id, 'The cheap one'), 'the answer to be taken');
+  await user.told(errand);
+  bench.expectCounts(errand, { charge: 1, 'model-1': 1 });
+}
+
+export const homeScenes: readonly HomeScene[] = [
+  {
+    name: 'a session asks, takes an answer, tells, and sleeps when nobody is there',
+    async play(bench) {
+      const ann = await bench.connected();
+      const id = await asked(ann, 'a', 'look_up, ask, charge');
+      await goesOn(bench, ann, 'a', id);
+      bench.expectCounts('a', { look_up: 1, 'model-2': 1, 'model-3': 1, 'model-4': 1 });
+      ann.client.close();
+      await bench.asleep();
+      const again = await bench.connected();
+      await again.told('a');
+    },
+  },
+  {
+    name: `HOME-1: ${AT_ONCE} users at once, at every node, are in one conversation`,
+    async play(bench) {
+      const users = Array.from({ length: AT_ONCE }, (_, at) =>
+        bench.user(`user-${at}`, at % bench.nodes),
+      );
+      const words = users.map((_, at) => `note ${at} of ${AT_ONCE}`);
+      await Promise.all(users.map((user, at) => user.say(words[at] ?? '')));
+      const isWhole = ({ said }: HomeUser): boolean => words.every((each) => said.includes(each));
+      await bench.until('all to have read all', () => (users.every(isWhole) ? true : undefined));
+      const notes = ({ said }: HomeUser): string =>
+        said.filter((text) => text.startsWith('note ')).join();
+      const [first] = users.map(notes);
+      for (const user of users)
+        bench.expect(notes(user) === first, `one order, got ${first} and ${notes(user)}`);
+      bench.expect(first?.split(',').length === AT_ONCE, `each note once, got ${first}`);
+    },
+  },
+  {
+    name: 'HOME-1: a message at a node that has not the session arrives',
+    needs: ['nodes'],
+    async play(bench) {
+      const ann = await bench.connected('ann', 0);
+      await ann.say('I have it');
+      const bob = await bench.connected('bob', 1);
+      await bob.say('I am here as well');
+      await bench.until('Ann to read it', () =>
+        ann.said.includes('I am here as well') ? true : undefined,
+      );
+      const id = await asked(ann, 'a');
+      await goesOn(bench, bob, 'a', id);
+      await ann.told('a');
+    },
+  },
+  {
+    name: 'HOME-2: asleep, everything is killed: the same question is answered',
+    async play(bench) {
+      const ann = await bench.connected();
+      const id = await asked(ann, 'a');
+      ann.client.close();
+      await bench.asleep();
+      await bench.killAll();
+      await bench.startAll();
+      await goesOn(bench, await bench.connected(), 'a', id);
+    },
+  },
+  {
+    name: 'HOME-2: in memory, everything is killed: the client connects again, and the same question is answered',
+    async play(bench) {
+      const ann = await bench.connected();
+      const id = await asked(ann, 'a');
+      await bench.killAll();
+      await bench.startAll();
+      await goesOn(bench, ann, 'a', id);
+    },
+  },
+  {
+    name: 'HOME-3: in a model call, everything is killed: it is made again, though nobody comes',
+    async play(bench) {
+      const release = bench.hold('a/model-2');
+      const ann = await bench.connected();
+      await ann.say('Do [errand a: look_up, ask, charge]');
+      await bench.begun('a/model-2');
+      ann.client.close();
+      await bench.killAll();
+      release();
+      await bench.startAll();
+      await bench.begun('a/model-2', 2);
+      const again = await bench.connected();
+      await goesOn(bench, again, 'a', (await again.question('a')).requestId);
+      bench.expectCounts('a', { look_up: 1 });
+    },
+  },
+  {
+    name: 'HOME-2: in a charge, everything is killed: it is not begun again',
+    async play(bench) {
+      const release = bench.hold('a/charge');
+      const ann = await bench.connected();
+      await ann.say('Do [errand a: charge]');
+      await bench.begun('a/charge');
+      await bench.killAll();
+      release();
+      await bench.startAll();
+      await ann.told('a');
+      bench.expectCounts('a', { charge: 1 });
+    },
+  },
+  {
+    name: 'HOME-3: a deadline passes while it sleeps: it wakes, though nobody comes',
+    async play(bench) {
+      const ann = await bench.connected();
+      await ann.say('Do in a hurry [errand a: ask]');
+      await ann.question('a');
+      ann.client.close();
+      await bench.begun('a/model-2');
+      bench.expectCounts('a', { 'model-1': 1 });
+    },
+  },
+  {
+    name: 'HOME-3: a deadline passes while all is dead: it is met afterwards, though nobody comes',
+    async play(bench) {
+      const ann = await bench.connected();
+      await ann.say('Do in a hurry [errand a: ask]');
+      await ann.question('a');
+      ann.client.close();
+      await bench.asleep();
+      await bench.killAll();
+      await bench.startAll();
+      await bench.begun('a/model-2');
+      bench.expectCounts('a', { 'model-1': 1 });
+    },
+  },
+  {
+    name: 'HOME-2: a session of more than 2 MB sleeps, and is there after a kill',
+    async play(bench) {
+      const ann = await bench.connected();
+      const id = await asked(ann, 'a', `fill ${FILLS}, ask, charge`);
+      ann.client.close();
+      await bench.asleep();
+      await bench.killAll();
+      await bench.startAll();
+      const again = await bench.connected();
+      await goesOn(bench, again, 'a', id);
+      const [, read = '0'] = /(?<!\d)(\d+)$/u.exec(await again.told('a')) ?? [];
+      bench.expect(Number(read) >= FILLS * FILL_CHARS, `all to be read, got ${read} characters`);
+    },
+  },
+  {
+    name: 'HOME-3: evicted under an open tab, which stays connected, answers and is told',
+    needs: ['evicts'],
+    async play(bench) {
+      const ann = await bench.connected();
+      const id = await asked(ann, 'a');
+      const states: string[] = [];
+      ann.client.status.subscribe(({ state }) => states.push(state));
+      await bench.asleep();
+      await bench.stage.evict?.(bench.session);
+      await goesOn(bench, ann, 'a', id);
+      bench.expect(!states.includes('waiting'), 'the connection to stay');
+    },
+  },
+  {
+    name: 'HOME-4: a node leaves before a deploy: what waits and what works goes on',
+    needs: ['drains'],
+    async play(bench) {
+      const ann = await bench.connected();
+      const release = bench.hold('b/model-2');
+      await ann.say('Do [errand b: look_up, ask, charge]');
+      await bench.begun('b/model-2');
+      const id = await asked(ann, 'a');
+      const drained = bench.stage.drain?.(0);
+      release();
+      await bench.settled('the node to leave', Promise.resolve(drained));
+      await bench.stage.start(0);
+      await goesOn(bench, ann, 'a', id);
+      await goesOn(bench, ann, 'b', (await ann.question('b')).requestId);
+      bench.expectCounts('b', { look_up: 1 });
+    },
+  },
+  {
+    name: 'HOME-4: a node stands still, another one has the session: nothing of the first counts when it goes on',
+    needs: ['nodes', 'stops'],
+    async play(bench) {
+      const ann = await bench.connected('ann', 0);
+      const id = await asked(ann, 'a');
+      bench.stage.stop?.(0);
+      let isHeard = false;
+      ann.client.send('Said to nobody').then(
+        () => (isHeard = true),
+        () => undefined,
+      );
+      // Its time is over before these looks are.
+      for (let look = 0; look < STOPPED_LOOKS; look += 1) await bench.moment();
+      const bob = await bench.connected('bob', 1);
+      await goesOn(bench, bob, 'a', id);
+      bench.stage.go?.(0);
+      await ann.told('a');
+      await bob.say('Both are here');
+      await bench.until('Ann to read it', () =>
+        ann.said.includes('Both are here') ? true : undefined,
+      );
+      const heard = bob.said.filter((text) => text === 'Said to nobody').length;
+      bench.expect(heard === Number(isHeard), `words with a receipt to be there, got ${heard}`);
+      bench.expectCounts('a', { charge: 1 });
+    },
+  },
+];
+
+/** Errands are asked for and answered while processes die at instants that the seed gives. */
+export function randomKills(seed: number): HomeScene {
+  return {
+    name: `seed ${seed}: errands, while processes are killed`,
+    async play(bench) {
+      const chance = chanceOf(seed, 'homes');
+      const ann = await bench.connected();
+      const errands = Array.from({ length: 4 }, (_, at) => `e${seed}-${at}`);
+      let isDone = false;
+      const killing = (async () => {
+        for (let kill = 0; kill < 3 && !isDone; kill += 1) {
+          for (let moments = chance.within(5, 80); moments > 0 && !isDone; moments -= 1)
+            await bench.moment();
+          const node = chance.below(bench.nodes);
+          await bench.stage.kill(node);
+          await bench.stage.start(node);
+        }
+      })();
+      for (const errand of errands) {
+        await ann.say(`Do [errand ${errand}: look_up, ask, charge]`);
+        await ann.answer((await ann.question(errand)).requestId, 'Any');
+      }
+      for (const errand of errands) await ann.told(errand);
+      isDone = true;
+      await killing;
+      for (const errand of errands) {
+        bench.expect(bench.count(`${errand}/charge`) <= 1, `${errand} to be charged once at most`);
+        bench.expect(
+          ann.said.filter((text) => text === `Do [errand ${errand}: look_up, ask, charge]`)
+            .length === 1,
+          `${errand} to be asked for once`,
+        );
+      }
+    },
+  };
+}

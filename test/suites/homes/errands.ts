@@ -1,0 +1,136 @@
+// The agents of the suite of homes. A user asks for an errand, as `[errand a1: look_up, ask, charge]`, and a subagent runs it step
+// by step; each model call and each tool call of it is told to the suite, which counts it and may let it wait.
+
+import { tool } from 'ai';
+import { z } from 'zod';
+import type { SubagentConfig } from '../../../src/actors/contracts/config.ts';
+import { defineTool } from '../../../src/actors/session/lead/lead-tools.ts';
+import type { LeadAgent } from '../../../src/actors/session/lead/lead-agent.ts';
+import {
+  scriptedModel,
+  type ScriptedLanguageModel,
+} from '../../../src/testing/doubles/scripted-model.ts';
+import type { Tell } from '../runs/travel-agent.ts';
+
+/** The options of the `TextSession` of a home. */
+export interface HomeConformanceAgents {
+  readonly model: ScriptedLanguageModel;
+  readonly agents: readonly [LeadAgent];
+  readonly subagentConfigs: Readonly<Record<string, SubagentConfig>>;
+}
+
+/** The characters of a result of `fill`; a tool may return somewhat more. */
+export const FILL_CHARS = 240_000;
+/** The time of a question of `hurry`. */
+const HURRY_MS = 3_000;
+
+const ERRAND = /\[errand ([\w-]+): ([^[\]]*)\]/gu;
+
+/** @param tell Reaches the suite from the process of the home. */
+export function homeConformanceAgents(tell: Tell): HomeConformanceAgents {
+  const input = z.object({ errand: z.string() });
+  const does = (what: string) => async (given: { readonly errand: string }) => {
+    await tell(`${given.errand}/${what}`);
+    return { did: what };
+  };
+  const runner = {
+    name: 'runner',
+    instructions: 'You run errands.',
+    context: 'none',
+    interactive: true,
+    maxSteps: 20,
+    tools: {
+      look_up: {
+        ...tool({ description: 'Looks up', inputSchema: input, execute: does('look_up') }),
+        idempotent: true,
+      },
+      charge: tool({
+        description: 'Charges the card',
+        inputSchema: input,
+        execute: does('charge'),
+      }),
+      fill: {
+        ...tool({
+          description: 'Reads a long text',
+          inputSchema: input,
+          execute: async () => 'x'.repeat(FILL_CHARS),
+        }),
+        idempotent: true,
+      },
+    },
+  } as const;
+  const parameters = z.object({ task: z.string() });
+  const errandTool = (name: string) =>
+    defineTool({
+      name,
+      description: 'Runs an errand for the user',
+      parameters,
+      execution: 'background',
+      pendingMessage: 'On it.',
+    });
+  const model = scriptedModel({
+    async otherwise({ prompt, results, system }) {
+      const whole = JSON.stringify(prompt);
+      if (system.includes('You run errands')) {
+        const [, errand = '', script = ''] = [...whole.matchAll(ERRAND)][0] ?? [];
+        const turn = prompt.filter(({ role }) => role === 'assistant').length;
+        await tell(`${errand}/model-${turn + 1}`);
+        const step = script.split(', ')[turn];
+        if (step === undefined || step === '') {
+          const read = whole.replaceAll(/[^x]/gu, '').length;
+          const what = JSON.stringify(results[0] ?? null)
+            .replaceAll('"', '')
+            .slice(0, 100);
+          return { text: `Finished ${errand}: ${what}, having read ${read}` };
+        }
+        if (step === 'ask')
+          return { calls: [{ name: 'ask_user', input: { question: `Which one, ${errand}?` } }] };
+        const [name = '', times = '1'] = step.split(' ');
+        return {
+          calls: Array.from({ length: Number(times) }, (_, at) => ({
+            id: `call_${turn}_${at}`,
+            name,
+            input: { errand },
+          })),
+        };
+      }
+      const of = (role: string) =>
+        JSON.stringify(prompt.filter((message) => message.role === role));
+      const made = of('assistant');
+      const last = prompt.at(-1);
+      // Results that are told now, and those that a telling which broke off has left.
+      const read = [...whole.matchAll(/Finished ([\w-]+): (.*?), having read (\d+)/gu)];
+      const isLast = (finished: string): boolean =>
+        last?.role !== 'assistant' && JSON.stringify(last?.content ?? '').includes(finished);
+      const untold = new Map(
+        read
+          .filter(([finished, id]) => isLast(finished) || !made.includes(`Told ${id} `))
+          .map(([, id, what, length]) => [id, `Told ${id} ${what} ${length}`]),
+      );
+      const wishes = prompt.flatMap(({ role, content }) => {
+        const words = role === 'user' ? JSON.stringify(content) : '';
+        const name = words.includes('in a hurry') ? 'hurry' : 'run';
+        return [...words.matchAll(ERRAND)].map(([task]) => ({ name, input: { task } }));
+      });
+      const wish = wishes.find(({ input: { task } }) => !made.includes(task));
+      if (untold.size > 0 || wish)
+        return { text: [...untold.values()].join('; '), calls: wish ? [wish] : [] };
+      if (last?.role === 'tool') return { text: 'On it.' };
+      return { text: 'All right.' };
+    },
+  });
+  return {
+    model,
+    agents: [
+      {
+        name: 'lead',
+        instructions: 'You talk to the user.',
+        tools: [errandTool('run'), errandTool('hurry')],
+      },
+    ],
+    subagentConfigs: {
+      run: { ...runner, inputTimeout: 3_600_000 },
+      hurry: { ...runner, inputTimeout: HURRY_MS },
+    },
+  };
+}

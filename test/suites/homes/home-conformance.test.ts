@@ -1,0 +1,48 @@
+// The suite of homes on a process with a journal in a file, whose process is killed; and faults that are planted in that
+// process show that the cases bite.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { homeConformance, type HomeConformanceSetup } from './index.ts';
+import { moment, nodeStage, type PlantedFault } from '../../support/homes/stage.ts';
+
+// 50 is the long form.
+const SEEDS = Number(process.env['HOME_SEEDS'] ?? 5);
+
+function setupOf(fault: PlantedFault | null = null): HomeConformanceSetup {
+  return {
+    name: 'SQLite',
+    shows: ['drains'],
+    seeds: SEEDS,
+    moment,
+    ...(fault && { patience: 400, seeds: 0 }),
+    open(tell) {
+      const folder = mkdtempSync(join(tmpdir(), 'offstage-home-'));
+      onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+      return nodeStage(tell, { nodes: 1, store: { path: join(folder, 'journal') }, fault });
+    },
+  };
+}
+
+describe('sqlite: home', () => {
+  const cases = homeConformance(setupOf());
+  test.each(cases.filter(({ skipped }) => skipped === null))('$name', ({ run }) => run(), 180_000);
+});
+
+describe('planted faults', () => {
+  test.each<[PlantedFault, string]>([
+    ['keeps nothing', 'asleep,'],
+    ['keeps nothing', 'in memory,'],
+    ['keeps nothing', 'more than 2 MB'],
+    ['never looks', 'in a model call'],
+    ['stores no time', 'while it sleeps'],
+    ['never looks', 'while all is dead'],
+    ['cuts what is long', 'more than 2 MB'],
+    ['closes sessions', 'before a deploy'],
+  ])('%s: "%s" finds it', async (fault, name) => {
+    const found = homeConformance(setupOf(fault)).find((each) => each.name.includes(name));
+    await expect(found?.run()).rejects.toMatchObject({ code: 'NOT_CONFORMANT' });
+  });
+});

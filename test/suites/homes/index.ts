@@ -1,0 +1,51 @@
+// The conformance suite for homes: the places where sessions live, with their journal, their clock and their clients. A
+// process with a journal in a file is one, so are several processes on one database, and so is a Durable Object.
+
+import { z } from 'zod';
+import { aFunction, check, type ChecksOf } from '../../../src/values/checks.ts';
+import {
+  skippedFor,
+  type ConformanceCase,
+} from '../../../src/testing/conformance/transport-conformance.ts';
+import { HomeBench, type HomeConformanceSetup } from './bench.ts';
+import { homeScenes, randomKills } from './cases.ts';
+
+export type { HomeConformanceSetup, HomeStage } from './bench.ts';
+export { homeConformanceAgents } from './errands.ts';
+
+const setupSchema = z.strictObject({
+  name: z.string(),
+  shows: z.array(z.enum(['nodes', 'stops', 'drains', 'evicts'])),
+  seeds: z.number().int().min(0).optional(),
+  patience: z.number().int().min(1).optional(),
+  moment: aFunction,
+  open: aFunction,
+} satisfies ChecksOf<HomeConformanceSetup>);
+
+/**
+ * The cases that every home of sessions must pass, as clients of `offstage/client` see it. Processes are killed without a
+ * signal, at chosen instants, and at random ones, by seeds.
+ *
+ * ```ts
+ * for (const { name, run, skipped } of homeConformance(setup)) test.skipIf(skipped !== null)(name, run);
+ * ```
+ * @throws {ConfigurationError} `INVALID_OPTION` for a setup that is none.
+ */
+export function homeConformance(setup: HomeConformanceSetup): readonly ConformanceCase[] {
+  check('homeConformance(setup)', setupSchema, setup);
+  const { seeds = 5 } = setup;
+  const random = Array.from({ length: seeds }, (_, at) => randomKills(at + 1));
+  return [...homeScenes, ...random].map(({ name, needs = [], play }) => ({
+    name,
+    skipped: skippedFor(setup.name, setup.shows, needs),
+    async run() {
+      const bench = new HomeBench(setup);
+      await bench.open();
+      try {
+        await play(bench);
+      } finally {
+        await bench.close();
+      }
+    },
+  }));
+}

@@ -1,0 +1,213 @@
+// One case of the suite of jobs: what its workers were told to do, and what they have begun.
+
+import type { Job, JobEnd, JobHandler, JobRefusal, Jobs } from '../../../src/actors/ports/jobs.ts';
+import { isA, messageOf } from '../../../src/values/errors.ts';
+import { JobError } from '../../../src/actors/ports/jobs.ts';
+import { raceAbort } from '../../../src/values/race-abort.ts';
+import { ConformanceError } from '../../../src/testing/conformance/conformance-error.ts';
+import { simulatedEnvironment } from '../../../src/testing/doubles/simulated-environment.ts';
+import type { JobsConformanceSetup, JobsFault, JobsStage } from './stage.ts';
+
+export interface JobsScene {
+  readonly name: string;
+  readonly needs?: readonly (JobsFault | 'keepsResults' | 'forgets')[];
+  readonly play: (bench: JobsBench) => Promise<void>;
+}
+
+type Asked = Partial<Job> & { readonly signal?: AbortSignal; readonly jobs?: Jobs };
+
+/** One time that a worker has begun a job. */
+export interface Execution {
+  readonly job: Job;
+  readonly signal: AbortSignal;
+  readonly say: (text: string) => void;
+}
+
+type Ends = JobEnd | JobRefusal;
+
+/** The work of a worker on a job. `nth`: how often it was given to one, from 1. */
+export type Act = (execution: Execution, nth: number) => Ends | Promise<Ends>;
+
+const PATIENCE = 20_000;
+const neverAborted = new AbortController().signal;
+
+/** The helpers of all cases. */
+export class JobsBench implements JobHandler {
+  readonly #setup: JobsConformanceSetup;
+  readonly #environment = simulatedEnvironment();
+  readonly #acts = new Map<string, Act>();
+  /** The jobs that go on when they are told to stop. */
+  readonly #deaf = new Set<string>();
+  readonly #begun: Execution[] = [];
+  #stage: JobsStage | null = null;
+
+  constructor(setup: JobsConformanceSetup) {
+    this.#setup = setup;
+  }
+
+  async open(): Promise<void> {
+    this.#stage = await this.#setup.open(this);
+  }
+
+  get stage(): JobsStage {
+    if (this.#stage) return this.#stage;
+    throw new ConformanceError(`${this.#setup.name}: the stage is not open`);
+  }
+
+  async do(job: Job, signal: AbortSignal, said?: (text: string) => void): Promise<Ends> {
+    const execution = { job, signal, say: said ?? ((): void => {}) };
+    this.#begun.push(execution);
+    const act = this.#acts.get(job.key) ?? (() => ({ done: job.body }));
+    const nth = this.executions(job.key).length;
+    const work = (async () => act(execution, nth))();
+    return this.#deaf.has(job.key) ? work : raceAbort(work, signal);
+  }
+
+  /** Tells the workers what to do with the job of this key. By default its end is its body. */
+  act(key: string, act: Act): void {
+    this.#acts.set(key, act);
+  }
+
+  /** Lets the job of this key go on when it is told to stop. */
+  deafen(key: string): void {
+    this.#deaf.add(key);
+  }
+
+  /** The engine for jobs that may not take long. */
+  hasty(): Jobs {
+    const { hasty } = this.stage;
+    if (hasty) return hasty();
+    throw new ConformanceError(`${this.#setup.name}: expected hasty() of the stage`);
+  }
+
+  executions(key: string): readonly Execution[] {
+    return this.#begun.filter(({ job }) => job.key === key);
+  }
+
+  /** The keys of all jobs that were begun, in order. */
+  get keysBegun(): readonly string[] {
+    return this.#begun.map(({ job }) => job.key);
+  }
+
+  /** Asks as a session does: again while the engine says that it may be asked again. */
+  ask(key: string, more: Asked = {}, said?: (text: string) => void): Promise<JobEnd> {
+    const asked = this.#inTime(`an end of ${key}`, this.#ask(key, more, said));
+    // A case may fail before it waits for it.
+    asked.catch(() => {});
+    return asked;
+  }
+
+  async #ask(key: string, more: Asked, said?: (text: string) => void): Promise<JobEnd> {
+    const { signal = neverAborted, jobs = this.stage.jobs(), ...fields } = more;
+    const job: Job = { key, name: 'step of a test', once: false, body: '{}', ...fields };
+    const { patience = PATIENCE } = this.#setup;
+    for (let look = 0; ; look += 1) {
+      try {
+        return await jobs.run(job, { signal, said });
+      } catch (error) {
+        const mayAgain = isA(error, JobError) && error.retryable && look < patience;
+        if (signal.aborted || !mayAgain) throw error;
+        await this.moment();
+      }
+    }
+  }
+
+  /** Deletes jobs as an app does: again while the engine says that it may be asked again. */
+  async forget(prefix: string): Promise<void> {
+    const jobs = this.stage.jobs();
+    const { patience = PATIENCE } = this.#setup;
+    for (let look = 0; ; look += 1) {
+      try {
+        return await jobs.forget?.(prefix);
+      } catch (error) {
+        if (!isA(error, JobError) || !error.retryable || look >= patience) throw error;
+        await this.moment();
+      }
+    }
+  }
+
+  /** Waits until a worker has begun the job that many times. */
+  async begun(key: string, times = 1): Promise<Execution> {
+    await this.until(`${key} to be begun ${times} times`, () =>
+      this.executions(key).length >= times ? true : undefined,
+    );
+    return this.executions(key)[times - 1] as Execution;
+  }
+
+  /** An engine that never answers fails the case. */
+  async #inTime<T>(what: string, work: Promise<T>): Promise<T> {
+    let isSettled = false;
+    const settled = (): void => {
+      isSettled = true;
+    };
+    work.then(settled, settled);
+    await this.until(what, () => isSettled || undefined);
+    return work;
+  }
+
+  async until<T>(what: string, seen: () => T | undefined): Promise<T> {
+    const { patience = PATIENCE } = this.#setup;
+    for (let look = 0; look < patience; look += 1) {
+      const found = seen();
+      if (found !== undefined) return found;
+      await this.moment();
+    }
+    throw new ConformanceError(`${this.#setup.name}: expected ${what}; ${this.#story()}`);
+  }
+
+  moment(): Promise<void> {
+    return this.#setup.moment?.() ?? this.#environment.settle();
+  }
+
+  /** Lets what may still happen happen. */
+  async quiet(): Promise<void> {
+    for (let look = 0; look < 20; look += 1) await this.moment();
+  }
+
+  expect(isSo: boolean, what: string): void {
+    if (!isSo)
+      throw new ConformanceError(`${this.#setup.name}: expected ${what}; ${this.#story()}`);
+  }
+
+  expectEnd(end: JobEnd, expected: JobEnd, what: string): void {
+    const isSame = JSON.stringify(end) === JSON.stringify(expected);
+    this.expect(isSame, `${what}: ${clipped(expected)}, got ${clipped(end)}`);
+  }
+
+  async killWorkers(): Promise<void> {
+    await this.stage.killWorkers?.();
+  }
+
+  async killEngine(): Promise<void> {
+    await this.stage.killEngine?.();
+  }
+
+  async rejection(asked: Promise<unknown>): Promise<unknown> {
+    try {
+      await asked;
+    } catch (error) {
+      return error;
+    }
+    throw new ConformanceError(`${this.#setup.name}: expected a rejection; ${this.#story()}`);
+  }
+
+  #story(): string {
+    const begun = this.#begun.slice(-20).map(({ job }) => job.key.slice(0, 80));
+    return `begun: ${JSON.stringify(begun)}`;
+  }
+}
+
+function clipped(end: JobEnd): string {
+  return JSON.stringify(end).slice(0, 300);
+}
+
+/** A gate that a job waits at. */
+export function gate(): { readonly passed: Promise<void>; readonly open: () => void } {
+  const { promise: passed, resolve: open } = Promise.withResolvers<void>();
+  return { passed, open };
+}
+
+/** Returns the code of a `JobError`, for messages. */
+export function codeIn(error: unknown): string {
+  return isA(error, JobError) ? error.code : messageOf(error);
+}

@@ -1,0 +1,60 @@
+// The conformance suite for relays: what a subagent relies on, whatever protocol its agent speaks.
+
+import { z } from 'zod';
+import { aFunction, check, type ChecksOf } from '../../../src/values/checks.ts';
+import {
+  skippedFor,
+  type ConformanceCase,
+} from '../../../src/testing/conformance/transport-conformance.ts';
+import type { RelayCapabilities } from '../../../src/actors/ports/relay.ts';
+import { relayScenes } from './cases.ts';
+import { RelayBench, type RelayScene } from './scene.ts';
+import type { RelayConformanceSetup } from './stage.ts';
+
+export type { RelayConformanceSetup } from './stage.ts';
+
+const setupSchema = z.strictObject({
+  name: z.string(),
+  shows: z.array(z.enum(['die', 'deaf', 'garbage'])),
+  graceMs: z.number().min(0),
+  patience: z.number().int().min(1).optional(),
+  pollMs: z.number().min(1).optional(),
+  open: aFunction,
+} satisfies ChecksOf<RelayConformanceSetup>);
+
+/**
+ * The cases that a relay must pass. Each has a stage of its own, whose agent performs the acts of its prompts;
+ * time is simulated.
+ *
+ * ```ts
+ * for (const { name, run } of relayConformance(setup)) test(name, run);
+ * ```
+ * @throws {ConfigurationError} `INVALID_OPTION` for a setup that is none.
+ */
+export function relayConformance(setup: RelayConformanceSetup): readonly ConformanceCase[] {
+  check('relayConformance(setup)', setupSchema, setup);
+  return relayScenes.map((scene) => ({
+    name: scene.name,
+    skipped: skippedFor(setup.name, setup.shows, (scene.needs ?? []).filter(isFault)),
+    run: () => play(setup, scene),
+  }));
+}
+
+function isFault(need: string): need is RelayConformanceSetup['shows'][number] {
+  return need === 'die' || need === 'deaf' || need === 'garbage';
+}
+
+/** A case for an ability that the relay does not declare has nothing to check. */
+async function play(setup: RelayConformanceSetup, { needs = [], play: plot }: RelayScene) {
+  const stage = await setup.open();
+  try {
+    const { capabilities } = stage.relay;
+    const abilities = needs.filter((need) => !isFault(need)) as (keyof RelayCapabilities)[];
+    if (!abilities.every((ability) => capabilities[ability])) return;
+    const bench = new RelayBench(setup, stage);
+    await plot(bench);
+    await bench.end();
+  } finally {
+    await stage.close?.();
+  }
+}

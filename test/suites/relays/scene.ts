@@ -1,0 +1,175 @@
+// One case: a session with the agent of a stage, and what came of it.
+
+import type {
+  RelayAnswer,
+  RelayCapabilities,
+  RelayEvent,
+  RelaySession,
+} from '../../../src/actors/ports/relay.ts';
+import { messageOf } from '../../../src/values/errors.ts';
+import { ConformanceError } from '../../../src/testing/conformance/conformance-error.ts';
+import { simulatedEnvironment } from '../../../src/testing/doubles/simulated-environment.ts';
+import { actsPrompt, type RelayAct } from '../../../src/testing/doubles/relay-acts.ts';
+import type { RelayConformanceSetup, RelayFault, RelayStage } from './stage.ts';
+
+export interface RelayScene {
+  readonly name: string;
+  readonly needs?: readonly (RelayFault | keyof RelayCapabilities)[];
+  readonly play: (bench: RelayBench) => Promise<void>;
+}
+
+type EventOf<Type extends RelayEvent['type']> = Extract<RelayEvent, { readonly type: Type }>;
+
+/** Turns of the event loop that something may take to be seen on a wire. */
+const PATIENCE = 20_000;
+/** Turns in which an answer comes, before a relay asks its agent once more. */
+const TURNS_PER_POLL = 16;
+
+/** The helpers of all cases. */
+export class RelayBench {
+  readonly setup: RelayConformanceSetup;
+  readonly stage: RelayStage;
+  readonly environment = simulatedEnvironment();
+  readonly events: RelayEvent[] = [];
+  readonly errors: unknown[] = [];
+  #sessions: RelaySession[] = [];
+  #turns = 0;
+  /** Turns of the event loop. */
+  #waited = 0;
+  /** Positions of the events that `next` has returned. */
+  readonly #taken = new Set<number>();
+
+  constructor(setup: RelayConformanceSetup, stage: RelayStage) {
+    this.setup = setup;
+    this.stage = stage;
+  }
+
+  get capabilities(): RelayCapabilities {
+    return this.stage.relay.capabilities;
+  }
+
+  /** Starts a session, or takes one up. */
+  async start(
+    resume?: string,
+    signal: AbortSignal = new AbortController().signal,
+  ): Promise<RelaySession> {
+    const session = await this.stage.relay.start({
+      subagentId: 'sub_1',
+      ...(resume === undefined ? {} : { resume }),
+      signal,
+      scheduler: this.environment.scheduler,
+      ids: this.environment.ids,
+      receive: (event) => {
+        this.events.push(event);
+      },
+      report: (error) => this.errors.push(error),
+    });
+    this.#sessions.push(session);
+    return session;
+  }
+
+  perform(session: RelaySession, ...acts: readonly RelayAct[]): void {
+    this.#turns += 1;
+    session.prompt({ key: `turn-${this.#turns}`, text: actsPrompt(...acts) });
+  }
+
+  /** Waits for an event of this type that no call has returned before. */
+  async next<Type extends RelayEvent['type']>(type: Type, more?: () => unknown) {
+    const given = await this.until(`an event \`${type}\``, () => this.#take(type), more);
+    return given as EventOf<Type>;
+  }
+
+  /** Waits for a sign of work: an agent that speaks only at the end of its turn reports progress. */
+  atWork(): Promise<unknown> {
+    return this.until('words or progress', () => this.#take('words') ?? this.#take('progress'));
+  }
+
+  #take(type: RelayEvent['type']): RelayEvent | undefined {
+    const at = this.events.findIndex((one, index) => one.type === type && !this.#taken.has(index));
+    if (at >= 0) this.#taken.add(at);
+    return this.events[at];
+  }
+
+  /** Waits until `seen` returns something. Takes no simulated time, unless the relay polls. */
+  async until<T>(
+    what: string,
+    seen: () => T | undefined | Promise<T | undefined>,
+    more?: () => unknown,
+  ): Promise<T> {
+    for (let turn = 0; turn < (this.setup.patience ?? PATIENCE); turn += 1) {
+      const found = await seen();
+      if (found !== undefined) return found;
+      await this.#turn();
+    }
+    throw new ConformanceError(
+      `${this.setup.name}: expected ${what}; ${JSON.stringify(more?.() ?? this.#story())}`,
+    );
+  }
+
+  /** Lets the grace of the agent pass. */
+  async passGrace(): Promise<void> {
+    await this.environment.advance(this.setup.graceMs + 1);
+  }
+
+  /** Waits for the end of a turn, and returns it with the words that came in it. */
+  async ended(): Promise<{ readonly reason: string; readonly words: string }> {
+    const from = this.events.findLastIndex(
+      ({ type }, at) => type === 'turn_ended' && this.#taken.has(at),
+    );
+    const { reason } = await this.next('turn_ended');
+    const words = this.events
+      .slice(from + 1)
+      .flatMap((event) => (event.type === 'words' ? [event.text] : []))
+      .join('');
+    return { reason, words };
+  }
+
+  async release(session: RelaySession, why: 'ended' | 'suspended' = 'ended'): Promise<string> {
+    this.#sessions = this.#sessions.filter((one) => one !== session);
+    let how: string | null = null;
+    const released = session.release(why).then((given) => {
+      how = given;
+    });
+    const { patience = PATIENCE } = this.setup;
+    for (let turn = 0; turn < patience / 100 && how === null; turn += 1) await this.#turn();
+    if (how === null) await this.passGrace();
+    await released;
+    return how ?? '';
+  }
+
+  answer(session: RelaySession, requestId: string, answer: RelayAnswer): void {
+    session.answer(requestId, answer);
+  }
+
+  expect(isSo: boolean, what: string): void {
+    if (!isSo)
+      throw new ConformanceError(
+        `${this.setup.name}: expected ${what}; ${JSON.stringify(this.#story())}`,
+      );
+  }
+
+  /** Ends what is left, and checks that nothing runs. */
+  async end(): Promise<void> {
+    for (const session of this.#sessions) await this.release(session);
+    await this.until('no agent to be left running', async () =>
+      (await this.stage.running()) === 0 ? true : undefined,
+    );
+    const before = this.events.length;
+    await this.environment.advance(this.setup.graceMs + 1);
+    this.expect(this.events.length === before, 'no event after a release');
+    const { pendingTimers } = this.environment;
+    this.expect(pendingTimers === 0, `no timer to be left, there are ${pendingTimers}`);
+  }
+
+  #story(): unknown {
+    return { events: this.events.slice(-20), errors: this.errors.slice(-5).map(messageOf) };
+  }
+
+  async #turn(): Promise<void> {
+    const { pollMs } = this.setup;
+    this.#waited += 1;
+    if (pollMs === undefined || this.#waited % TURNS_PER_POLL !== 0)
+      await this.environment.settle();
+    else await this.environment.advance(pollMs);
+  }
+}

@@ -1,0 +1,848 @@
+// The conformance suite of runs: in process on a journal, and on the engine in memory; each planted fault fails it.
+
+import { chanceOf } from '../../../src/testing/doubles/chance.ts';
+import { doStep, refusedEnd } from '../../../src/actors/ports/jobs.ts';
+import type { Tool } from 'ai';
+import { describe, expect, test } from 'vitest';
+import {
+  forgetRun,
+  jobWorker,
+  packedHandler,
+  packedJobs,
+  packedRunHandler,
+  packedRuns,
+  runWorker,
+  type ForgetRunStores,
+  type JobPacking,
+  type JobEnd,
+  type JobHandler,
+  type Jobs,
+  type RunChild,
+  type RunEngine,
+  type RunHandler,
+  type RunMessage,
+  type RunTurn,
+  type RunTurnEnd,
+  type RunWorkerOptions,
+} from '../../../src/entries/jobs.ts';
+import type { Journal } from '../../../src/actors/ports/journal.ts';
+import { createRuntime, memoryJournal } from '../../../src/index.ts';
+import { memoryClaims, realMoment, testCodec } from '../../support/job-packing.ts';
+import {
+  runsConformance,
+  runsConformanceAgents,
+  type AgentsVersion,
+  type RunsConformanceSetup,
+} from './index.ts';
+import {
+  simulatedEnvironment,
+  simulatedJobs,
+  simulatedRuns,
+  type ConformanceCase,
+  type SimulatedEnvironment,
+} from '../../../src/testing/index.ts';
+
+/** What a process that was killed leaves: its journal gets no entry any more, and no timer of it fires. */
+function mortal(environment: SimulatedEnvironment, journal: Journal) {
+  let isDead = false;
+  const alive = (task: () => void) => () => {
+    if (!isDead) task();
+  };
+  return {
+    kill() {
+      isDead = true;
+    },
+    runtime: createRuntime({
+      environment: {
+        ...environment,
+        scheduler: {
+          schedule: (task, ms, options) => environment.scheduler.schedule(alive(task), ms, options),
+          yieldThen: (task) => environment.scheduler.yieldThen(alive(task)),
+        },
+      },
+      journal: {
+        append: (entry) => (isDead ? new Promise<void>(() => {}) : journal.append(entry)),
+        read: (query) => journal.read(query),
+      },
+    }),
+  };
+}
+
+function inProcess(): RunsConformanceSetup {
+  const environment = simulatedEnvironment();
+  return {
+    name: 'in process',
+    shows: ['program_dies'],
+    isEngine: false,
+    asksAtOnce: true,
+    patience: 300,
+    moment: () => environment.settle(),
+    pass: (ms) => environment.advance(ms),
+    open(tell) {
+      const { model } = runsConformanceAgents(tell);
+      const journal = memoryJournal({ keep: Infinity });
+      return {
+        program() {
+          const { kill, runtime } = mortal(environment, journal);
+          return { options: { runtime, model }, kill };
+        },
+      };
+    },
+  };
+}
+
+let salt = 0;
+
+interface Faults {
+  /** The steps that a turn does itself. @defaultValue all, as jobs */
+  readonly steps?: 'one' | 'none';
+  /** No process keeps a run between two turns. */
+  readonly forgetful?: boolean;
+  readonly packing?: () => JobPacking;
+  readonly forgets?: (stores: ForgetRunStores) => ForgetRunStores;
+  readonly engine?: (engine: RunEngine) => RunEngine;
+  readonly handler?: (handler: RunHandler) => RunHandler;
+  readonly jobs?: (jobs: Jobs) => Jobs;
+  /** With `steps`, in place of `jobs`. */
+  readonly own?: (steps: JobHandler) => JobHandler;
+  readonly worker?: (options: RunWorkerOptions) => RunWorkerOptions;
+}
+
+const simulated = (): RunsConformanceSetup => simulatedWith({});
+
+function simulatedWith({
+  engine: change,
+  handler: other,
+  jobs: odd,
+  own: oddSteps,
+  worker: changedWorker = (options) => options,
+  packing,
+  steps,
+  forgetful = false,
+  forgets: storesOf = (stores) => stores,
+}: Faults): RunsConformanceSetup {
+  const environment = simulatedEnvironment();
+  return {
+    name: 'simulated',
+    shows: ['program_dies', 'worker_dies'],
+    isEngine: true,
+    deletes: true,
+    deploys: true,
+    asksAtOnce: steps !== undefined,
+    patience: 300,
+    moment: () => environment.settle(),
+    pass: (ms) => environment.advance(ms),
+    open(tell) {
+      const own = packing?.();
+      const agents = {
+        earlier: runsConformanceAgents(tell, 'earlier'),
+        later: runsConformanceAgents(tell),
+      };
+      const stepsOf = (version: AgentsVersion): JobHandler =>
+        jobWorker({ environment, ...agents[version] });
+      const worker = stepsOf('later');
+      const bare = simulatedJobs({ handler: own ? packedHandler(worker, own) : worker });
+      const jobs = own ? packedJobs(bare, own) : bare;
+      const start = (version: AgentsVersion): RunHandler => {
+        const { configs } = agents[version];
+        const bareSteps = stepsOf(version);
+        const does = steps
+          ? { steps: oddSteps?.(bareSteps) ?? bareSteps }
+          : { jobs: odd?.(jobs) ?? jobs };
+        const turns = runWorker(
+          changedWorker({ environment, configs, ...does, onError: () => {} }),
+        );
+        return own ? packedRunHandler(turns, own) : turns;
+      };
+      let versions: readonly AgentsVersion[] = ['later'];
+      let living = versions.map(start);
+      const chance = chanceOf(0, 'workers');
+      /** Each turn and step is given to any worker. */
+      const taken = (): RunHandler => {
+        const next = chance.within(0, living.length - 1);
+        return forgetful ? start(versions[next]!) : living[next]!;
+      };
+      const handler: RunHandler = {
+        turn: (turn, signal) => taken().turn(turn, signal),
+        ...(steps ? { step: (job, signal) => taken().step!(job, signal) } : {}),
+      };
+      const kept = simulatedRuns({
+        environment,
+        handler: other?.(handler) ?? handler,
+        ...(steps ? { steps } : {}),
+      });
+      const engine = own ? packedRuns(kept, own) : kept;
+      return {
+        forget: (id) => forgetRun(id, storesOf({ engine, jobs })),
+        program() {
+          const end = new AbortController();
+          const changed = change?.(engine) ?? engine;
+          const own: RunEngine = {
+            ...changed,
+            view: (id, after, signal) =>
+              changed.view(id, after, AbortSignal.any([signal, end.signal])),
+          };
+          return {
+            options: { runtime: createRuntime({ environment }), engine: own },
+            kill() {
+              end.abort(new Error('the program was killed'));
+            },
+          };
+        },
+        deploy(deployed) {
+          versions = deployed;
+          living = versions.map(start);
+          kept.killWorkers();
+        },
+        killWorkers() {
+          living = versions.map(start);
+          kept.killWorkers();
+          bare.killWorkers();
+        },
+      };
+    },
+  };
+}
+
+const recorded = (steps: 'one' | 'none', forgetful = false): RunsConformanceSetup => ({
+  ...simulatedWith({ steps, forgetful }),
+  name: `simulated, ${steps} of the steps in a turn${forgetful ? ', played from the journal each time' : ''}`,
+});
+
+function packed(faults: Faults = {}): RunsConformanceSetup {
+  const setup = simulatedWith({
+    ...faults,
+    packing: () => ({
+      codec: testCodec('a key'),
+      claims: memoryClaims(),
+      claimAboveBytes: 1_000,
+      redact: {},
+    }),
+  });
+  // References of claims have a digest, which Node makes on another thread.
+  return {
+    ...setup,
+    name: 'simulated, packed',
+    patience: 100_000,
+    moment: realMoment(setup.moment),
+  };
+}
+
+const packedSteps = (steps: 'one' | 'none', forgetful = false): RunsConformanceSetup => ({
+  ...packed({ steps, forgetful }),
+  name: `${recorded(steps, forgetful).name}, packed`,
+});
+
+describe.each([
+  inProcess(),
+  simulated(),
+  packed(),
+  recorded('one'),
+  recorded('none'),
+  recorded('one', true),
+  recorded('none', true),
+  packedSteps('one'),
+  packedSteps('none', true),
+])('[H7] $name', (setup) => {
+  // A worker that lives for one turn refuses it for the first time, each time.
+  const hasTime = ({ name }: ConformanceCase): boolean =>
+    !setup.name.includes('from the journal') || !name.startsWith('a configuration that no worker');
+  const cases = runsConformance(setup).filter((one) => one.skipped === null && hasTime(one));
+  test.each(cases)('$name', ({ run }) => run());
+});
+
+test('the cases for engines and their faults are skipped with a reason', () => {
+  const skipped = runsConformance(inProcess()).flatMap(({ skipped: why }) => why ?? []);
+  expect(skipped.length).toBeGreaterThan(4);
+  expect(skipped[0]).toContain('in process');
+});
+
+const salted = (jobs: Jobs): Jobs => ({
+  ...jobs,
+  run: (job, options) => jobs.run({ ...job, key: `${job.key}~${(salt += 1)}` }, options),
+});
+
+/** Both ways of play; faults in `jobs` are played with them alone, and those in `own` with `steps`. */
+function inBothWays(faults: Faults): readonly Faults[] {
+  if (faults.jobs || faults.forgets) return [faults];
+  if (faults.own) return [{ ...faults, steps: 'one' }];
+  return [faults, { ...faults, steps: 'one' }];
+}
+
+const wayOf = ({ steps }: Faults): string => (steps ? 'with `steps`' : 'with `jobs`');
+
+/** No process keeps the run, and what the last turn has added to its journal is lost. */
+const losesTheLastTurn: Faults = {
+  steps: 'one',
+  forgetful: true,
+  handler: (handler) => ({
+    ...handler,
+    turn: ({ since = [], ...turn }, signal) =>
+      handler.turn({ ...turn, since: since.slice(0, -1) }, signal),
+  }),
+};
+
+/** Any process that has the turn begins the step that must not be repeated. */
+const beginsTwice: Faults = {
+  steps: 'one',
+  handler: (handler) => ({
+    ...handler,
+    turn(turn, signal) {
+      const { news } = turn;
+      const [lost] = news.type === 'ended' ? news.ends : [];
+      if (!lost || !('lost' in lost.end)) return handler.turn(turn, signal);
+      const step = { key: lost.key, name: '', once: true };
+      return handler.turn({ ...turn, news: { type: 'next', step } }, signal);
+    },
+  }),
+};
+
+const withPolicy = (
+  end: RunTurnEnd,
+  policyOf: (child: RunChild, at: number) => RunChild | null,
+): RunTurnEnd => {
+  const { children } = end;
+  return children
+    ? { ...end, children: children.flatMap((one, at) => policyOf(one, at) ?? []) }
+    : end;
+};
+
+const withPolicies = (onParentClose: RunChild['onParentClose']): Faults => ({
+  handler: (handler) => ({
+    ...handler,
+    turn: async (turn, signal) =>
+      withPolicy(await handler.turn(turn, signal), (child) => ({ ...child, onParentClose })),
+  }),
+});
+
+/** As if a cancel broke off the beginning after the first one. */
+const beginsFewer: Faults = {
+  handler: (handler) => ({
+    ...handler,
+    turn: async (turn, signal) =>
+      withPolicy(await handler.turn(turn, signal), (child, at) => (at === 0 ? child : null)),
+  }),
+};
+
+const withEngine = (changed: (engine: RunEngine) => Partial<RunEngine>): Faults => ({
+  engine: (engine) => ({ ...engine, ...changed(engine) }),
+});
+
+/** Faults on the way of messages, with the beginning of the name of the case that finds each. */
+function faultsOfMessages(): readonly [string, Faults, string][] {
+  const sentAs = (changed: (message: RunMessage) => RunMessage): Faults =>
+    withEngine((engine) => ({
+      message: async (id, message) =>
+        (await engine.message?.(id, changed(message))) ?? { refused: 'over' },
+    }));
+  const withTurns = (changed: (turn: RunTurn) => RunTurn, steps?: 'one'): Faults => ({
+    ...(steps ? { steps } : {}),
+    handler: (handler) => ({
+      ...handler,
+      turn: (turn, signal) => handler.turn(changed(turn), signal),
+    }),
+  });
+  const withEnds = (read: (turn: RunTurn) => readonly number[]): Faults => ({
+    handler: (handler) => ({
+      ...handler,
+      turn: async (turn, signal) => ({ ...(await handler.turn(turn, signal)), read: read(turn) }),
+    }),
+  });
+  const lost = withEngine(() => ({ message: async () => ({ nth: 1 }) }));
+  const separate = sentAs((message) => ({ ...message, id: `m${(salt += 1)}` }));
+  const steered = {
+    ...sentAs((message) => ({ ...message, mode: 'steer' })),
+    steps: 'one',
+  } as const;
+  const turned = withTurns((turn) =>
+    turn.messages ? { ...turn, messages: turn.messages.toReversed() } : turn,
+  );
+  const isUnread = ({ messages = [] }: RunTurn): readonly number[] =>
+    messages.map(({ nth }) => nth);
+  const alwaysRead = withEngine((engine) => ({
+    async view(...given) {
+      const view = await engine.view(...given);
+      return view.outcome ? { ...view, messages: { last: 1_000, unread: [] } } : view;
+    },
+  }));
+  const deafSteps = withTurns(
+    ({ messages, ...turn }) =>
+      messages && turn.news.type !== 'next' ? { ...turn, messages } : turn,
+    'one',
+  );
+  return [
+    ['a message does nothing', lost, 'a message while a question waits'],
+    ['a message does nothing', { ...lost, steps: 'one' }, 'a message in the last model call'],
+    ['a message that is sent again is another one', separate, 'a message is sent again'],
+    ['messages come in another order', turned, 'messages are read in the order'],
+    ['no turn tells what was read', withEnds(() => []), 'a message while a question waits'],
+    ['a turn tells of what waits', withEnds(isUnread), 'a message to a run that was cancelled'],
+    ['whoever asks is told that it was read', alwaysRead, 'a message to a run that was cancelled'],
+    ['a turn that begins with a step gets no messages', deafSteps, 'a message in a tool call'],
+    ['a message for the end comes at once', steered, 'a message for the end'],
+    ['an interrupting message waits', steered, 'an interrupt in a look-up'],
+    ['an interrupting message waits', steered, 'an interrupt while it asks'],
+  ];
+}
+
+describe('a planted fault fails a case', () => {
+  const planted: readonly [string, Faults][] = [
+    [
+      'answers are lost on the way to the worker',
+      {
+        handler: (handler) => ({
+          ...handler,
+          turn(turn, signal) {
+            const news = turn.news.type === 'answered' ? ({ type: 'due' } as const) : turn.news;
+            return handler.turn({ ...turn, news }, signal);
+          },
+        }),
+      },
+    ],
+    [
+      'the journal is lost, and so are the ends of jobs',
+      {
+        handler: (handler) => ({
+          ...handler,
+          turn: (turn, signal) => handler.turn({ ...turn, journal: [] }, signal),
+        }),
+        jobs: salted,
+      },
+    ],
+    ['a job that is asked for again is another job', { jobs: salted }],
+    ['what the last turn has added is lost', losesTheLastTurn],
+    ['a step is begun by whatever process has its turn', beginsTwice],
+    [
+      'the end of a step is another one',
+      { own: () => ({ do: async () => ({ done: JSON.stringify({ text: 'Done' }) }) }) },
+    ],
+    [
+      'the time of a question begins anew in each turn',
+      {
+        handler: (handler) => ({
+          ...handler,
+          turn: (turn, signal) => {
+            const { clock } = simulatedEnvironment({ startAt: 4_000_000_000_000 });
+            const waiting = turn.waiting.map((wait) => ({ ...wait, askedAt: clock.now() }));
+            return handler.turn({ ...turn, waiting }, signal);
+          },
+        }),
+      },
+    ],
+    ['the steps of a run that was deleted stay', { forgets: ({ engine }) => ({ engine }) }],
+    [
+      'a deleted run stays',
+      {
+        forgets: ({ engine, ...rest }) => ({
+          ...rest,
+          engine: { ...engine, forget: async (id) => [id] },
+        }),
+      },
+    ],
+    ['a cancel does nothing', { engine: (engine) => ({ ...engine, cancel: async () => {} }) }],
+    [
+      'a second answer counts',
+      {
+        engine: (engine) => ({
+          ...engine,
+          answer: async (...given) => {
+            await engine.answer(...given);
+            return true;
+          },
+        }),
+      },
+    ],
+    ['an answer does nothing', { engine: (engine) => ({ ...engine, answer: async () => true }) }],
+    [
+      'each start is another run',
+      {
+        engine: (engine) => {
+          const id = `run-${(salt += 1)}`;
+          return {
+            ...engine,
+            start: (order) => engine.start({ ...order, id }),
+            view: (_, after, signal) => engine.view(id, after, signal),
+            answer: (_, answer) => engine.answer(id, answer),
+          };
+        },
+      },
+    ],
+    [
+      'views come without their questions',
+      {
+        engine: (engine) => ({
+          ...engine,
+          view: async (...given) => ({ ...(await engine.view(...given)), waiting: [] }),
+        }),
+      },
+    ],
+    [
+      'children are not shown',
+      {
+        engine: (engine) => ({
+          ...engine,
+          view: async (...given) => ({ ...(await engine.view(...given)), children: [] }),
+        }),
+      },
+    ],
+    [
+      'the outcome of a child is lost',
+      {
+        handler: (handler) => ({
+          ...handler,
+          turn(turn, signal) {
+            const { news } = turn;
+            const lost = news.type === 'child' ? { ...news, outcome: null } : news;
+            return handler.turn({ ...turn, news: lost }, signal);
+          },
+        }),
+      },
+    ],
+    [
+      'a child gets another outcome',
+      {
+        handler: (handler) => ({
+          ...handler,
+          async turn(turn, signal) {
+            const end = await handler.turn(turn, signal);
+            if (!turn.order.above || end.outcome === null) return end;
+            return { ...end, outcome: { ...end.outcome, output: { text: 'Nothing' } } };
+          },
+        }),
+      },
+    ],
+    ['a child is not cancelled with its run', withPolicies('abandon')],
+    ['every child is cancelled with its run', withPolicies('cancel')],
+  ];
+  const all = planted.flatMap(([name, faults]) =>
+    (faults.steps ? [faults] : inBothWays(faults)).map((way) => [name, wayOf(way), way] as const),
+  );
+  test.each(all)('%s, %s', async (_name, _way, faults) => {
+    const cases = runsConformance(simulatedWith(faults)).filter(({ skipped }) => skipped === null);
+    for (const { run } of cases) {
+      const isPassed = await run().then(
+        () => true,
+        () => false,
+      );
+      if (!isPassed) return;
+    }
+    expect.unreachable('no case failed');
+  });
+});
+
+/**
+ * In each step of a turn its worker dies, once; at the end of the turn as well, before that is recorded. A step that is done again has
+ * the same end. With `steps`, the engine gives no worker a second attempt at one that must not be repeated.
+ */
+function dyingInEachStep(steps?: 'one'): Faults {
+  /** The step after whose end the worker of a run's turn dies. */
+  const dying = new Map<
+    string,
+    { ends: number; readonly after: number; readonly die: () => void }
+  >();
+  const ended = (key: string): void => {
+    const [runId = ''] = /^.*(?=\/[^/]*$)/u.exec(key) ?? [];
+    const death = dying.get(runId);
+    if (death && (death.ends += 1) === death.after) death.die();
+  };
+  const known = new Map<string, JobEnd>();
+  return {
+    ...(steps ? { steps } : {}),
+    jobs: (jobs) => ({
+      ...jobs,
+      async run(job, options) {
+        const end = await jobs.run(job, options);
+        ended(job.key);
+        return end;
+      },
+    }),
+    own: (handler) => ({
+      async do(job, signal) {
+        const end = known.get(job.key) ?? (await doStep(handler, job, signal));
+        if (!signal.aborted) known.set(job.key, end);
+        ended(job.key);
+        return end;
+      },
+    }),
+    handler: (handler) => ({
+      ...handler,
+      async turn(turn, signal) {
+        const { id } = turn.order;
+        const { news } = turn;
+        if (news.type === 'next' && news.step.once) return handler.turn(turn, signal);
+        const ends: RunTurnEnd[] = [];
+        for (let after = 1; ; after += 1) {
+          const worker = new AbortController();
+          const death = { ends: 0, after, die: () => worker.abort(new Error('the worker died')) };
+          dying.set(id, death);
+          try {
+            ends.push(await handler.turn(turn, AbortSignal.any([signal, worker.signal])));
+          } catch (error) {
+            if (!worker.signal.aborted) throw error;
+          } finally {
+            dying.delete(id);
+          }
+          if (ends.length === 0) continue;
+          // The worker died before its end was recorded: the next one comes to the same state.
+          if (ends.length === 1 && !signal.aborted) continue;
+          const [first, second = first] = ends.map(stateOf);
+          if (!signal.aborted && news.type !== 'cancelled') expect(second).toEqual(first);
+          for (const key of known.keys()) if (key.startsWith(`${id}/`)) known.delete(key);
+          return ends.at(-1) as RunTurnEnd;
+        }
+      },
+    }),
+  };
+}
+
+/** The end of a turn without what depends on its attempt: marks, and whether the run was played from the journal. */
+function stateOf({ waiting, children, wakeAt, outcome, journal, steps }: RunTurnEnd): unknown {
+  const kept = steps ? { steps: steps.map(({ key }) => key) } : { entries: journal.length };
+  return { waiting, children, wakeAt, outcome, ...kept };
+}
+
+describe.each([undefined, 'one'] as const)(
+  'a worker that dies in each step of each turn, and after it (steps: %s)',
+  (steps) => {
+    const setup = { ...simulatedWith(dyingInEachStep(steps)), name: 'dying', deploys: false };
+    // A step that was broken off by time is a cancelled one in the next attempt: the run has failed instead of timed out.
+    const isExact = (name: string): boolean => !name.startsWith('the time of a run expires');
+    const cases = runsConformance(setup).filter(
+      ({ name, skipped }) => skipped === null && isExact(name),
+    );
+    test.each(cases)('$name', ({ run }) => run());
+  },
+);
+
+describe('RUN-FLOW-4: the cancel comes in the call that begins the first subagent', () => {
+  const atOnce = (faults: Faults): Faults => {
+    let known: RunEngine | null = null;
+    return {
+      ...faults,
+      engine: (engine) => (known = engine),
+      handler: (handler) => ({
+        ...handler,
+        turn(turn, signal) {
+          const [runId] = turn.order.id.split('/');
+          if (turn.order.above && turn.number === 1) void known?.cancel(runId ?? '', 'at once');
+          return handler.turn(turn, signal);
+        },
+      }),
+    };
+  };
+  const cases = inBothWays({}).flatMap((way) =>
+    runsConformance(simulatedWith(atOnce(way)))
+      .filter(({ name }) => /^a (guide|courier) begins first/u.test(name))
+      .map((one) => ({ ...one, way: wayOf(way) })),
+  );
+  test.each(cases)('$name, $way', ({ run }) => run());
+});
+
+describe('a planted fault is found by its case', () => {
+  /** Each attempt at a turn asks for other jobs. */
+  const forgetful = (): Faults => {
+    let attempt = 0;
+    return {
+      handler: (handler) => ({
+        ...handler,
+        turn(turn, signal) {
+          attempt += 1;
+          return handler.turn(turn, signal);
+        },
+      }),
+      jobs: (jobs) => ({
+        ...jobs,
+        run: (job, options) => jobs.run({ ...job, key: `${job.key}~${attempt}` }, options),
+        cancel: () => {},
+      }),
+    };
+  };
+  const anotherRun: Faults = {
+    engine: (engine) => {
+      const mine = (salt += 1);
+      // Ids of children begin with that of their run.
+      const own = (id: string): string => (id.includes('/') ? id : `${id}~${mine}`);
+      return {
+        ...engine,
+        start: (order) => engine.start({ ...order, id: own(order.id) }),
+        view: (id, after, signal) => engine.view(own(id), after, signal),
+        answer: (id, answer) => engine.answer(own(id), answer),
+      };
+    },
+  };
+  const deafToCancel: Faults = { engine: (engine) => ({ ...engine, cancel: async () => {} }) };
+  let isCancelled = false;
+  const cancelledLate: Faults = {
+    engine: (engine) => {
+      return {
+        ...engine,
+        async cancel(...given) {
+          isCancelled = true;
+          await engine.cancel(...given);
+        },
+        async view(...given) {
+          const view = await engine.view(...given);
+          const outcome = view.outcome && { ...view.outcome, status: 'cancelled' };
+          return isCancelled ? { ...view, outcome } : view;
+        },
+      };
+    },
+  };
+  const timeStands: Faults = {
+    worker: (options) => {
+      const { scheduler } = options.environment;
+      return {
+        ...options,
+        environment: {
+          ...options.environment,
+          scheduler: {
+            yieldThen: (task) => scheduler.yieldThen(task),
+            schedule: () => () => {},
+          },
+        },
+      };
+    },
+  };
+  const expiryStands: Faults = {
+    handler: (handler) => ({
+      ...handler,
+      async turn(turn, signal) {
+        const end = await handler.turn(turn, signal);
+        return { ...end, wakeAt: null };
+      },
+    }),
+  };
+  /** What is said at once is read at the next step. */
+  const patient: Faults = {
+    worker: (options) => ({
+      ...options,
+      configs: Object.fromEntries(
+        Object.entries(options.configs).map(([name, config]) => {
+          const { send_to_subagent: send, ...tools } = config.tools ?? {};
+          const { execute, ...rest } = send as Tool & { execute: NonNullable<Tool['execute']> };
+          const steered = {
+            ...rest,
+            execute: (input: object, call: Parameters<typeof execute>[1]) =>
+              execute({ ...input, mode: 'steer' }, call),
+          };
+          return [name, { ...config, tools: { ...tools, send_to_subagent: steered } }];
+        }),
+      ),
+    }),
+  };
+  /** A step that was broken off has ended in another way. */
+  const otherwiseEnded: Faults = {
+    jobs: (jobs) => ({
+      ...jobs,
+      async run(job, options) {
+        const end = await jobs.run(job, options);
+        const isCancelled = 'failed' in end && end.failed.code === 'CANCELLED';
+        return isCancelled ? { failed: { ...end.failed, code: 'STOPPED' } } : end;
+      },
+    }),
+  };
+  /** An engine, or a worker, that gives up a turn where a worker lacks something. */
+  const hasty: Faults = { worker: (options) => ({ ...options, offerMs: 0 }) };
+  const takesForBegun: Faults = {
+    steps: 'one',
+    handler: (handler) => ({
+      ...handler,
+      async turn(turn, signal) {
+        const end = await handler.turn(turn, signal);
+        if (end.missing !== 'another worker' || turn.news.type !== 'next') return end;
+        const ends = [{ key: turn.news.step.key, end: { lost: true } as const }];
+        return handler.turn({ ...turn, news: { type: 'ended', ends } }, signal);
+      },
+    }),
+  };
+  /** As if its end said that it had failed. */
+  const refusedIsFailed: Faults = {
+    steps: 'none',
+    handler: (handler) => ({
+      ...handler,
+      async step(job, signal) {
+        const end = (await handler.step?.(job, signal)) ?? { lost: true };
+        return 'refused' in end ? refusedEnd(end) : end;
+      },
+    }),
+  };
+  const losesTheQuestion: Faults = {
+    steps: 'one',
+    handler: (handler) => ({
+      ...handler,
+      turn: (turn, signal) =>
+        handler.turn(
+          turn.news.type === 'answered' ? { ...turn, news: { type: 'due' } } : turn,
+          signal,
+        ),
+    }),
+  };
+  const deploys = 'workers of two versions are there';
+  /** As if a turn did not end while a step is under way. */
+  const showsLate: Faults = {
+    steps: 'one',
+    handler: (handler) => ({
+      ...handler,
+      async turn(turn, signal) {
+        const end = await handler.turn(turn, signal);
+        const isWorking = (end.steps ?? []).length > 0;
+        return isWorking ? { ...end, waiting: [] } : end;
+      },
+    }),
+  };
+  const planted: readonly [string, Faults, string][] = [
+    ...faultsOfMessages(),
+    ['a question is shown when nothing works', showsLate, 'a subagent inside the run asks while'],
+    ['nothing is left to other workers', hasty, `${deploys}: runs of a configuration`],
+    ['nothing is left to other workers', hasty, 'workers are rolled back'],
+    ['a step that was refused is taken for begun', takesForBegun, `${deploys}: what one of them`],
+    ['a step that was refused has failed', refusedIsFailed, `${deploys}: what one of them lacks`],
+    ['an answer is lost in a deploy', losesTheQuestion, 'the workers of a run whose question'],
+    ['each attempt at a turn asks for other jobs', forgetful(), 'the workers die in any step'],
+    ['each program has a run of its own', anotherRun, 'the program dies in any step'],
+    ['no time is waited for', expiryStands, 'the workers are dead when the time of a question'],
+    ['no clock goes on', timeStands, 'the time of a run expires'],
+    ['a cancel does nothing', deafToCancel, 'a run is cancelled at once'],
+    ['a cancel does nothing', deafToCancel, 'a run is cancelled while a consent'],
+    ['a cancel does nothing', deafToCancel, 'a run is cancelled while a request'],
+    ['a cancel does nothing', deafToCancel, 'a run is cancelled in a look-up'],
+    ['a cancel does nothing', deafToCancel, 'a run is cancelled before a model call'],
+    ['a cancel does nothing', deafToCancel, 'a run is cancelled while it waits for a subagent'],
+    ['a late cancel counts', cancelledLate, 'a run that has ended is cancelled'],
+    ['words wait for the next step', patient, 'words reach a subagent in a model call'],
+    ['words wait for the next step', patient, 'words reach a subagent in a look-up'],
+    ['words wait for the next step', patient, 'words reach a subagent in a charge'],
+    ['words wait for the next step', patient, 'words reach a subagent while it asks'],
+    ['words wait for the next step', patient, 'words reach a subagent while it waits'],
+    [
+      'a step that was broken off has failed',
+      otherwiseEnded,
+      'the workers die when words have reached',
+    ],
+    ['words wait for the next step', patient, 'the workers die when words have reached'],
+    ['what the last turn has added is lost', losesTheLastTurn, 'the workers die in any step'],
+    ['a step is begun by whatever process', beginsTwice, 'the workers die in a charge'],
+    [
+      'a run that is cancelled begins no subagent any more',
+      beginsFewer,
+      'a guide begins first when its run is cancelled',
+    ],
+    ...(['guide', 'courier'] as const).flatMap((first): [string, Faults, string][] => {
+      const begins = `a ${first} begins first when its run is cancelled`;
+      return [
+        ['a cancel does nothing', deafToCancel, begins],
+        ['no subagent is cancelled with its run', withPolicies('abandon'), begins],
+        ['every subagent is cancelled with its run', withPolicies('cancel'), begins],
+      ];
+    }),
+  ];
+  const all = planted.flatMap(([fault, faults, name]) =>
+    (faults.steps ? [faults] : inBothWays(faults)).map(
+      (way) => [fault, name, wayOf(way), way] as const,
+    ),
+  );
+  test.each(all)('%s: %s, %s', async (_fault, name, _way, faults) => {
+    const one = runsConformance(simulatedWith(faults)).find((each) => each.name.startsWith(name));
+    await expect(one?.run()).rejects.toMatchObject({ code: 'NOT_CONFORMANT' });
+  });
+});
