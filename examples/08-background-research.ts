@@ -2,7 +2,7 @@
 //
 // Research in the background. The primary agent spawns a subagent with a description and goes
 import { createWorkingMemoryToolset } from 'offstage/memory';
-import { rockbotLimits, topic } from 'offstage/compat';
+import { rockbotLimits, rockbotToolset, topic } from 'offstage/compat';
 
 // on talking; progress reaches the screen as it is, without a model. The findings are too long
 // to say: the subagent saves them in working memory, in a namespace of its own, and its result
@@ -10,7 +10,7 @@ import { rockbotLimits, topic } from 'offstage/compat';
 
 import { tool } from 'ai';
 import { z } from 'zod';
-import { leadTools, rockbotToolset, TextSession, workingMemory } from 'offstage';
+import { leadTools, TextSession, workingMemory } from 'offstage';
 import { scriptedModel, type Script, type ScriptedCall } from 'offstage/testing';
 import { scriptedLead } from './scripted-lead.ts';
 

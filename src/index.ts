@@ -5,7 +5,6 @@
 
 export {
   createRuntime,
-  rockbotToolset,
   runSubagent,
   subagentLogic,
   TextSession,
@@ -67,7 +66,6 @@ export type { Price, Usage, UsageView } from './actors/contracts/usage.ts';
 export { createParentSubagentToolset } from './actors/subagents/toolsets/parent-toolset.ts';
 export { createChildSubagentToolset } from './actors/subagent/child-toolset.ts';
 export { createSubAgentTool, subAgentTools } from './actors/subagents/toolsets/sub-agent-tool.ts';
-export { companions } from './compat/companions.ts';
 export { leadSubagents, leadTools } from './actors/subagents/toolsets/lead-toolset.ts';
 export { callerOf, type Caller } from './actors/model/caller.ts';
 export { createSubagentService } from './actors/subagents/subagent-service.ts';

@@ -10,10 +10,6 @@ import { withoutUndefined } from './values/without-undefined.ts';
 import { nodeEnvironment } from './adapters/node/environment.ts';
 import { z } from 'zod';
 import {
-  rockbotToolset as rockbotToolsetWith,
-  type RockbotToolsetOptions,
-} from './compat/rockbot-toolset.ts';
-import {
   createRuntime as createRuntimeWith,
   type Runtime,
   type RuntimeOptions,
@@ -186,17 +182,6 @@ export function subagentLogic(
   options: Omit<SubagentLogicOptions, 'runtime'> & RuntimeChoice = {},
 ): SubagentLogic {
   return subagentLogicWith(config, withRuntime('subagentLogic(…, options)', options));
-}
-
-/**
- * Creates the tools of RockBot's primary agent: `spawn_subagent`, `cancel_subagent` and `list_subagents`,
- * with its arguments and texts; in real time, unless the options say otherwise.
- */
-export function rockbotToolset(
-  options: Partial<RockbotToolsetOptions> = {},
-): ReturnType<typeof rockbotToolsetWith> {
-  const { clock = nodeEnvironment().clock, ...rest } = readable('rockbotToolset', options);
-  return rockbotToolsetWith({ clock, ...rest });
 }
 
 /**

@@ -668,16 +668,7 @@ export const layers: readonly Layer[] = [
   // The one place that chooses for the app: real time, unless it is given another.
   {
     files: 'real-time.ts',
-    sources: [
-      'compat',
-      'language',
-      'results',
-      'memory',
-      'values',
-      'voice',
-      'actors',
-      'adapters/node',
-    ],
+    sources: ['language', 'results', 'memory', 'values', 'voice', 'actors', 'adapters/node'],
     packages: ['zod'],
   },
   // The public names by theme; they only pass on.
@@ -686,17 +677,26 @@ export const layers: readonly Layer[] = [
     sources: ['actors', 'language', 'memory', 'results', 'machines', 'values', 'voice'],
     packages: [],
   },
-  // The dialects of the superseded systems: the root re-exports some of them, and the core imports none.
+  // The dialects of the superseded systems; the core imports none. RockBot's tools say how long a subagent runs, in real time.
   {
     files: 'compat',
-    sources: ['actors', 'language', 'machines', 'memory', 'results', 'tasks', 'values', 'voice'],
+    sources: [
+      'actors',
+      'adapters/node/environment.ts',
+      'language',
+      'machines',
+      'memory',
+      'results',
+      'tasks',
+      'values',
+      'voice',
+    ],
     packages: runtimePackages,
   },
   {
     files: 'index.ts',
     sources: [
       'real-time.ts',
-      'compat',
       'voice',
       'actors',
       'machines',

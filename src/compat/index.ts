@@ -16,13 +16,13 @@ export type {
   SubagentTopics,
   TopicSession,
 } from './topics.ts';
-export { rockbotChildToolset, rockbotLimits } from './rockbot-toolset.ts';
+export { rockbotChildToolset, rockbotLimits, rockbotToolset } from './rockbot-toolset.ts';
 export type { RockbotToolsetOptions } from './rockbot-toolset.ts';
 export { isSubAgentTool, planStepProcessing } from './plan-step.ts';
 export type { PlannableCall, StepPlan } from './plan-step.ts';
 export { SUBAGENT_TOOL_PREFIX } from '../actors/subagents/toolsets/sub-agent-tool.ts';
 export type { SubAgentConfig } from '../actors/subagents/toolsets/sub-agent-tool.ts';
-export type { CompanionAgent } from './companions.ts';
+export { companions, type CompanionAgent } from './companions.ts';
 export { subAgentRefs } from '../actors/subagents/toolsets/parent-views.ts';
 export type { SubAgentRef } from '../actors/subagents/toolsets/parent-views.ts';
 export { subAgentStream } from './sub-agent-stream.ts';

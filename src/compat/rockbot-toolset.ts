@@ -7,6 +7,7 @@ import { tool, zodSchema, type Schema, type Tool } from 'ai';
 import { z } from 'zod';
 import { anObject, check, type ChecksOf } from '../values/checks.ts';
 import { clip } from '../values/clip.ts';
+import { nodeEnvironment } from '../adapters/node/environment.ts';
 import type { Clock } from '../actors/ports/environment.ts';
 import { callerOf } from '../actors/model/caller.ts';
 import { AT_ITS_SESSION, marked, recipeOf, reconfigures } from '../actors/model/tool-flags.ts';
@@ -21,8 +22,8 @@ import { inScope, type ToolScope } from '../actors/subagents/toolsets/toolset-sc
 import { isToolFailure, toolFailure, type ToolFailure } from '../actors/model/tool-results.ts';
 
 export interface RockbotToolsetOptions {
-  /** The clock for the running time of subagents. */
-  readonly clock: Clock;
+  /** The clock for the running time of subagents. @defaultValue real time */
+  readonly clock?: Clock;
   /** The service for calls by a program; a session provides its own. */
   readonly service?: SubagentService;
   /**
@@ -83,18 +84,19 @@ interface CallOptions {
 type Said = string | ToolFailure;
 
 const optionsSchema = z.strictObject({
-  clock: anObject('a clock', 'now'),
+  clock: anObject('a clock', 'now').optional(),
   service: anObject('a service: createSubagentService(…)', 'spawn').optional(),
   agent: z.unknown().optional(),
 } satisfies ChecksOf<RockbotToolsetOptions>);
 
 /**
- * Creates `spawn_subagent`, `cancel_subagent` and `list_subagents`, for the primary agent.
+ * Creates the tools of RockBot's primary agent: `spawn_subagent`, `cancel_subagent` and `list_subagents`, with its
+ * arguments and texts.
  * @throws {ConfigurationError} for an unknown or invalid option, or one of `agent`.
  */
-export function rockbotToolset(options: RockbotToolsetOptions) {
+export function rockbotToolset(options: RockbotToolsetOptions = {}) {
   check('rockbotToolset(options)', optionsSchema, options);
-  const { clock, service: given, agent = {} } = options;
+  const { clock = nodeEnvironment().clock, service: given, agent = {} } = options;
   checkSpawnBase('rockbotToolset({ agent })', agent);
   const say = (call: CallOptions, work: (scope: ToolScope) => Said) => inScope(call, given, work);
   return {

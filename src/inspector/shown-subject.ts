@@ -16,7 +16,7 @@ import type { JournalEntry } from '../actors/ports/journal.ts';
 import type { Replay, ReplayStep } from '../actors/replay/replay-session.ts';
 import type { ReplayView } from '../actors/replay/replay-view.ts';
 import { redactNothing, shownValue, type Redact } from '../adapters/inspect/shown-value.ts';
-import { whyWaiting, type Wait, type WaitingState } from '../machines/index.ts';
+import { whyWaiting, type Wait, type WaitingState } from '../machines/why-waiting.ts';
 import type { ChartName } from './charts.ts';
 
 /** A thing of the session at an entry. */

@@ -145,11 +145,4 @@ export type {
   TurnNow,
   TurnResponse,
 } from './turn-setup.ts';
-export {
-  whyWaiting,
-  type ServiceWork,
-  type Wait,
-  type WaitCause,
-  type WaitingState,
-  type WorkOf,
-} from './why-waiting.ts';
+export type { ServiceWork, Wait, WaitCause, WaitingState, WorkOf } from './why-waiting.ts';

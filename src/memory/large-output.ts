@@ -1,7 +1,7 @@
 // Stores an output that is too large to be read at once in working memory, and replaces it by an excerpt that
 // states its size and how to read it. Plain JSON; nothing is ever cut silently.
 //
-// Owns:     the form of the replacement.
+// Owns:     the form of the replacement, and the mark of the tool that reads the whole.
 // Does not: decide which outputs are large for which reader (its callers do).
 //
 // Invariants
@@ -33,6 +33,9 @@ export interface LargeOutputOptions {
   /** Receives the errors of a memory that failed. */
   readonly report?: ((error: unknown, where: string) => void) | undefined;
 }
+
+/** Marks the tool that reads entries, whatever its name: the runtime can name it in a hint. */
+export const READS_MEMORY: unique symbol = Symbol.for('offstage.readsMemory');
 
 /** The size of the excerpt of an output that is kept: enough to recognize it. */
 const EXCERPT_BYTES = 4096;
@@ -130,4 +133,14 @@ function excerptOf(text: string, maxBytes: number): string {
   while (excerpt !== '' && byteLength(JSON.stringify(excerpt)) - 2 > maxBytes)
     excerpt = head(excerpt, Math.floor(excerpt.length * 0.75));
   return excerpt;
+}
+
+/** Returns the name under which a toolset has the tool that reads entries; null if it has none. */
+export function memoryReaderIn(tools: Readonly<Record<string, unknown>>): string | null {
+  const found = Object.entries(tools).find(
+    ([name, held]) =>
+      name === 'get_from_working_memory' ||
+      (typeof held === 'object' && held !== null && READS_MEMORY in held),
+  );
+  return found?.[0] ?? null;
 }

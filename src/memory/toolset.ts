@@ -23,6 +23,7 @@ import { ConfigurationError } from '../values/errors.ts';
 import { callerOf, type Caller } from '../actors/model/caller.ts';
 import { THE_LEAD } from '../actors/contracts/service-types.ts';
 import { head } from '../values/clip.ts';
+import { READS_MEMORY } from './large-output.ts';
 import { byteLength } from '../values/json.ts';
 
 /** The names of its tools. */
@@ -45,9 +46,6 @@ export interface WorkingMemoryToolsetOptions {
 
 /** Name and version for a registry of toolsets. */
 export const WORKING_MEMORY_TOOLSET = { name: 'working-memory', version: '0.1.0' } as const;
-
-/** Marks the tool that reads entries, whatever its name: the runtime can name it in a hint. */
-export const READS_MEMORY: unique symbol = Symbol.for('offstage.readsMemory');
 
 const DEFAULT_PAGE_BYTES = 16_384;
 const MINUTE_MS = 60_000;
@@ -202,16 +200,6 @@ export function createWorkingMemoryToolset(
       { ...AT_ITS_SESSION, effects: [] as string[], idempotent: true },
     ),
   };
-}
-
-/** Returns the name under which a toolset has the tool that reads entries; null if it has none. */
-export function memoryReaderIn(tools: Readonly<Record<string, unknown>>): string | null {
-  const found = Object.entries(tools).find(
-    ([name, held]) =>
-      name === 'get_from_working_memory' ||
-      (typeof held === 'object' && held !== null && READS_MEMORY in held),
-  );
-  return found?.[0] ?? null;
 }
 
 function errorOf({ error }: MemoryRefusal) {

@@ -39,10 +39,10 @@ import {
   keepLargeOutput,
   largeOutput,
   type LargeOutputOptions,
+  memoryReaderIn,
 } from '../memory/large-output.ts';
 import { memoryTime } from '../memory/memory-time.ts';
 import { speakable } from '../memory/speakable.ts';
-import { memoryReaderIn } from '../memory/toolset.ts';
 import { aFunction, anObject, type ChecksOf } from '../values/checks.ts';
 import { clip } from '../values/clip.ts';
 import { ConfigurationError } from '../values/errors.ts';

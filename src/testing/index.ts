@@ -1,9 +1,28 @@
 // Helpers for the tests of programs built on Offstage; Offstage itself is tested with them.
 
 export * from './check/index.ts';
-export * from './conformance/index.ts';
+export { ConformanceError } from './conformance/conformance-error.ts';
+export { transportConformance, type ConformanceCase } from './conformance/transport-conformance.ts';
+export type {
+  ConformanceFault,
+  ConformanceMemory,
+  ConformanceResponder,
+  ConformanceModel,
+  ConformanceReply,
+  ConformanceSetup,
+  ConformanceStage,
+  ConformanceStep,
+  ConformanceTranscript,
+  ConformanceTurn,
+  ConformanceWorld,
+} from './conformance/stage.ts';
 export * from './simulate/index.ts';
-export * from './journal-conformance/index.ts';
+export { journalConformance } from './journal-conformance/journal-conformance.ts';
+export type {
+  JournalConformanceSetup,
+  JournalFeature,
+  JournalStage,
+} from './journal-conformance/stage.ts';
 export * from './recording/index.ts';
 export {
   simulatedEnvironment,

@@ -167,7 +167,6 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       walks: true,
     },
     callerOf: { args: () => [{}], trusts: recordMade },
-    companions: { args: () => [[{ agent: config() }], { model: model() }] },
     createChildSubagentToolset: { args: () => [{ structured: true }] },
     createParentSubagentToolset: { args: () => [{}] },
     createRuntime: { args: ({ environment }) => [{ environment, journal: memoryJournal() }] },
@@ -217,7 +216,6 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     leadTools: { args: () => [{}, {}] },
     memoryJournal: { args: () => [{ keep: 10 }], walks: 'trusts' },
     memoryStore: { args: () => [{}], walks: 'trusts' },
-    rockbotToolset: { args: () => [{}] },
     runSubagent: {
       args: ({ environment }) => [config(), 'Find out.', { environment, model: model() }],
       walks: true,
@@ -429,6 +427,8 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     answerLanguageFor: { args: () => ['en-GB'] },
   },
   './compat': {
+    companions: { args: () => [[{ agent: config() }], { model: model() }] },
+    rockbotToolset: { args: () => [{}] },
     clientMessages: { args: (world) => [new TextSession(sessionOptions(world) as never)] },
     isSubAgentTool: { args: () => ['subagent__a'] },
     planStepProcessing: { args: () => [[], {}], trusts: recordMade },

@@ -30,7 +30,7 @@ function runWith(globals: object, code: string): unknown {
 
 describe('on a platform about which nothing is known, with nothing left out', () => {
   test('offstage/machines: a machine knows its states with nothing but the language', async () => {
-    const { code, builtIns } = await bundle('src/machines/index.ts');
+    const { code, builtIns } = await bundle('src/entries/machines.ts');
     expect(builtIns).toEqual([]);
     const states = 'Object.keys(bundled.subagentMachine.states).join()';
     expect(runWith({}, `${code}; ${states}`)).toContain('waiting_for_input');

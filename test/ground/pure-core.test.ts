@@ -14,7 +14,7 @@ const outside = (...entries: readonly string[]): Readonly<Record<string, string>
 
 describe('nothing but these packages is reached as a value', () => {
   test.each([
-    ['offstage/machines', 'src/machines/index.ts', ['xstate']],
+    ['offstage/machines', 'src/entries/machines.ts', ['xstate']],
     ['offstage/voice', 'src/voice/index.ts', ['rxjs']],
     ['the life of a subagent', 'src/actors/subagent/subagent-life.ts', ['xstate']],
     ['the outcome of a subagent', 'src/actors/subagent/outcome-of.ts', []],

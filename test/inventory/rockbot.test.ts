@@ -1,8 +1,8 @@
 // Claims of `docs/coming-from.md` about RockBot that no other test covers.
 
 import { expect, test } from 'vitest';
-import { type SubagentResultMessage, topic } from '../../src/compat/index.ts';
-import { leadTools, rockbotToolset } from '../../src/index.ts';
+import { rockbotToolset, topic, type SubagentResultMessage } from '../../src/compat/index.ts';
+import { leadTools } from '../../src/index.ts';
 import { calls, never, say, simpleTool } from '../support/subagent-runs.ts';
 import { instructionsOf, textTalk } from '../support/text-talk.ts';
 

@@ -6,7 +6,7 @@ import {
   type Wait,
   type WaitCause,
   type WaitingState,
-} from '../../src/machines/index.ts';
+} from '../../src/entries/machines.ts';
 import { allStates, checkWaiting, type WaitingOptions } from './support/waiting-system.ts';
 
 const patience = { timeout: 120_000 };

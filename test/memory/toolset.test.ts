@@ -3,9 +3,9 @@ import type { Caller } from '../../src/actors/model/caller.ts';
 import type { MemoryOwner } from '../../src/actors/ports/working-memory.ts';
 import {
   createWorkingMemoryToolset,
-  memoryReaderIn,
   type WorkingMemoryToolsetOptions,
 } from '../../src/memory/toolset.ts';
+import { memoryReaderIn } from '../../src/memory/large-output.ts';
 import { workingMemory } from '../../src/memory/working-memory.ts';
 import { simulatedEnvironment } from '../../src/testing/index.ts';
 

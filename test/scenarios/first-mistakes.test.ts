@@ -21,12 +21,12 @@ import {
   defineTool,
   leadTools,
   memoryJournal,
-  rockbotToolset,
   runSubagent,
   TextSession,
   VoiceSession,
   workingMemory,
 } from '../../src/index.ts';
+import { rockbotToolset } from '../../src/compat/index.ts';
 import { scriptedModel } from '../../src/testing/index.ts';
 import { FakeTransport } from '../support/fake-transport.ts';
 

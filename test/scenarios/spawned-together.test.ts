@@ -1,14 +1,9 @@
 // The results of subagents that the lead model spawned by a tool for one request, told in one reply
 // in text, for both toolsets; and when one of them is told by itself.
 
-import { topic } from '../../src/compat/index.ts';
+import { rockbotToolset, topic } from '../../src/compat/index.ts';
 import { describe, expect, test } from 'vitest';
-import {
-  createParentSubagentToolset,
-  leadTools,
-  rockbotToolset,
-  type TextPart,
-} from '../../src/index.ts';
+import { createParentSubagentToolset, leadTools, type TextPart } from '../../src/index.ts';
 import type { Script } from '../../src/testing/index.ts';
 import { textLife, turns, world } from '../support/crashes.ts';
 import { calls, say } from '../support/subagent-runs.ts';

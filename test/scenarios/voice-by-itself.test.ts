@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { replaySession } from '../../src/entries/replay.ts';
 import { createRuntime, defineTool, memoryJournal } from '../../src/index.ts';
-import { whyWaiting } from '../../src/machines/index.ts';
+import { whyWaiting } from '../../src/entries/machines.ts';
 import { simulatedEnvironment } from '../../src/testing/index.ts';
 import type { TransportCapabilities } from '../../src/voice/connection/transport.ts';
 import { BY_ITSELF, FakeTransport } from '../support/fake-transport.ts';

@@ -6,7 +6,8 @@ import { type JournalEntry } from '../../src/entries/journal.ts';
 // A story never changes once a journal of it is frozen: a later version plays `options`, then
 // `continued`, on entries that it did not write.
 
-import { companions, createParentSubagentToolset, defineTool, leadTools } from '../../src/index.ts';
+import { createParentSubagentToolset, defineTool, leadTools } from '../../src/index.ts';
+import { companions } from '../../src/compat/index.ts';
 import { z } from 'zod';
 import { textLife, turns, voiceLife, world, type Inheritance, type World } from './crashes.ts';
 import { FakeTransport } from './fake-transport.ts';

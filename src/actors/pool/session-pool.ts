@@ -35,7 +35,6 @@ import {
 import type { Runtime } from '../admission/runtime.ts';
 import { AT_ONCE, memoryWakeTimes, type WakeTimes } from '../ports/wake-times.ts';
 import type { QuestionView } from '../contracts/session-views.ts';
-import { waitingQuestions } from '../replay/resting-session.ts';
 import type { BaseSession } from '../session/view/base-session.ts';
 import { WakeScheduler } from './wake-scheduler.ts';
 import { reporter } from '../../values/reporter.ts';
@@ -252,6 +251,8 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
         'INVALID_OPTION',
         'questions(query): expected a journal that lists its scopes (`scopes`)',
       );
+    // Folding entries is the work of replay, which a pool without this query never loads.
+    const { waitingQuestions } = await import('../replay/resting-session.ts');
     const later = (await journal.scopes())
       .map(({ scope }) => scope)
       .filter((scope) => scope > after)

@@ -1,5 +1,10 @@
 // `offstage inspect`: serves the inspector's page of a journal on this machine. A journal that another process writes
-// is followed as it grows.
+// is followed as it grows; several are shown as one.
+//
+// Invariants
+// SEVERAL-JOURNALS-1. A session has its own id; where two journals have a session of the same id, the later one has the
+//      name of its journal behind it.
+// SEVERAL-JOURNALS-2. A journal that fails later does not hide the others: its sessions are left out of the list.
 
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
@@ -7,11 +12,11 @@ import { createGuard } from '../../adapters/listen/guard.ts';
 import { loopbackHosts } from '../../adapters/listen/access.ts';
 import { nodeEnvironment } from '../../adapters/node/index.ts';
 import { inspector } from '../../inspector/index.ts';
-import { messageOf, OffstageError } from '../../values/errors.ts';
+import type { ScopeSummary } from '../../entries/journal.ts';
+import { ConfigurationError, messageOf, OffstageError } from '../../values/errors.ts';
 import type { Command } from '../command/command.ts';
 import type { Journal } from '../../index.ts';
 import { isWrongCall, openSource, type Source } from '../journal/source.ts';
-import { severalJournals } from './several-journals.ts';
 
 const usage = `offstage inspect --journal <file or address> [options]
 
@@ -124,4 +129,60 @@ async function serve(
   opened(`http://${HOST}:${port}/inspect#token=${encodeURIComponent(token)}`);
   await untilEnd();
   await guard.close({ graceMs: CLOSE_GRACE_MS });
+}
+
+/** Where a listed session is kept. */
+interface Place {
+  readonly source: Source;
+  readonly scope: string;
+}
+
+/**
+ * Several journals as one, to look at: the sessions of all of them.
+ * @param sources Open journals, the first one first.
+ * @param onError Is told of a journal that cannot be listed.
+ */
+export function severalJournals(
+  sources: readonly Source[],
+  onError: (error: unknown, name: string) => void,
+): Journal & Required<Pick<Journal, 'scopes'>> {
+  const places = new Map<string, Place>();
+  const listed = async (source: Source): Promise<readonly ScopeSummary[]> => {
+    try {
+      return await source.journal.scopes();
+    } catch (error) {
+      onError(error, source.name);
+      return [];
+    }
+  };
+  const scopes = async (): Promise<readonly ScopeSummary[]> => {
+    const all: ScopeSummary[] = [];
+    const taken = new Set<string>();
+    for (const source of sources)
+      for (const summary of await listed(source)) {
+        const { scope } = summary;
+        const name = taken.has(scope) ? `${scope} (${source.name})` : scope;
+        taken.add(name);
+        places.set(name, { source, scope });
+        all.push({ ...summary, scope: name });
+      }
+    return all;
+  };
+  return {
+    scopes,
+    async read({ scope: name, ...query } = {}) {
+      if (name === undefined)
+        return (await Promise.all(sources.map(async ({ journal }) => journal.read(query)))).flat();
+      if (!places.has(name)) await scopes();
+      const place = places.get(name);
+      return place ? place.source.journal.read({ ...query, scope: place.scope }) : [];
+    },
+    async readAfter(entry) {
+      const place = places.get(entry.scope);
+      return (await place?.source.journal.readAfter?.({ ...entry, scope: place.scope })) ?? null;
+    },
+    append() {
+      throw new ConfigurationError('READ_ONLY', 'Several journals are only looked at');
+    },
+  };
 }

@@ -10,7 +10,7 @@ import {
   replaySession,
   type Recording,
 } from '../../entries/replay.ts';
-import { whyWaiting } from '../../machines/index.ts';
+import { whyWaiting } from '../../machines/why-waiting.ts';
 import type { JournalEntry, ScopeSummary } from '../../entries/journal.ts';
 import { ConfigurationError, messageOf, OffstageError } from '../../values/errors.ts';
 import type { Command } from '../command/command.ts';

@@ -11,7 +11,7 @@ import { RestingSession } from '../../actors/replay/resting-session.ts';
 import { nodeEnvironment } from '../../adapters/node/index.ts';
 import type { GivenAnswer } from '../../actors/subagent/ask-user.ts';
 import { replaySession } from '../../entries/replay.ts';
-import { whyWaiting } from '../../machines/index.ts';
+import { whyWaiting } from '../../machines/why-waiting.ts';
 import { codeOf, messageOf, OffstageError } from '../../values/errors.ts';
 import type { Command } from '../command/command.ts';
 import { isWrongCall, notInSource, openSource, type Source } from '../journal/source.ts';

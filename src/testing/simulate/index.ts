@@ -7,7 +7,6 @@ export type {
   SimulatedAppLike,
   SimulatedProgram,
 } from './log/app.ts';
-export { crashEverywhere, type CrashEverywhereOptions } from './crash-everywhere.ts';
 export { defaultApp } from './default-app.ts';
 export {
   defaultFaults,
@@ -28,9 +27,11 @@ export {
   type Step as SimulationStep,
 } from './log/script.ts';
 export {
+  crashEverywhere,
   replayScript,
   simulate,
   simulateOnce,
+  type CrashEverywhereOptions,
   type SimulateOptions,
   type SimulationOptions,
   type SimulationReport,

@@ -18,7 +18,6 @@ import type { Script, Step } from './log/script.ts';
 import { play } from './player.ts';
 import type { Broken, PromiseCheck } from './promises/broken.ts';
 import { brokenPromises } from './promises/check.ts';
-import { shrink } from './shrink.ts';
 import { SimulationError } from './simulation-error.ts';
 import { simulatedVoice } from './voice-stage.ts';
 import { WorkDone, workIn, type Work } from './work.ts';
@@ -162,6 +161,37 @@ function tooLittle(record: RunRecord, { atLeast, steps }: SimulationOptions): re
   );
 }
 
+export interface CrashEverywhereOptions extends SimulationOptions {
+  /** @defaultValue 1 */
+  readonly seed?: number;
+  /** The faults beside the crash. @defaultValue nothing */
+  readonly faults?: FaultPlan;
+}
+
+/**
+ * Crashes one conversation at every possible place, for short scenarios. Plays the scenario once, counts its appends, and plays it again
+ * twice for each of them: with a crash just before the entry is kept, and with one just after.
+ * @throws {SimulationError} for the first place at which a promise is broken.
+ */
+export async function crashEverywhere({
+  seed = 1,
+  faults = {},
+  ...options
+}: CrashEverywhereOptions): Promise<SimulationReport & { readonly appends: number }> {
+  const scenario = { ...options, generate: { disasters: false, ...options.generate } };
+  const { record } = await simulateOnce(seed, { ...scenario, faults });
+  let runs = 0;
+  let report: SimulationReport | null = null;
+  for (let nth = 1; nth <= record.appends; nth += 1)
+    for (const point of ['crash.beforeAppend', 'crash.afterAppend'] as const) {
+      const plan = { ...faults, [point]: { at: [nth] } };
+      report = await simulate({ ...scenario, seed, faults: plan });
+      runs += report.runs;
+    }
+  const { work } = report ?? (await simulate({ ...scenario, seed, faults }));
+  return { runs, work, appends: record.appends };
+}
+
 type Part =
   | { readonly kind: 'step'; readonly step: Step }
   | { readonly kind: 'strike'; readonly strike: Strike };
@@ -201,6 +231,40 @@ async function smallest(
     ),
     log: best.log,
   };
+}
+
+/**
+ * Makes a failing case smaller: removes more and more of it, as long as it fails in the same way (delta debugging: Zeller and
+ * Hildebrandt, 2002). Returns the smallest failing part of `items` that was found within `maxTries` tries. Each of its
+ * items is needed, if there were enough tries.
+ */
+export async function shrink<T>(
+  items: readonly T[],
+  stillFails: (items: readonly T[]) => Promise<boolean>,
+  maxTries: number,
+): Promise<readonly T[]> {
+  let left = items;
+  let tries = 0;
+  if (items.length > 0) {
+    tries += 1;
+    if (await stillFails([])) return [];
+  }
+  for (let size = Math.ceil(left.length / 2); size >= 1;) {
+    let hasShrunk = false;
+    for (let at = 0; at < left.length && tries < maxTries;) {
+      const rest = [...left.slice(0, at), ...left.slice(at + size)];
+      tries += 1;
+      if (rest.length < left.length && (await stillFails(rest))) {
+        left = rest;
+        hasShrunk = true;
+      } else at += size;
+    }
+    if (tries >= maxTries) break;
+    // An item that was needed before may no longer be.
+    if (size > 1) size = Math.ceil(size / 2);
+    else if (!hasShrunk) break;
+  }
+  return left;
 }
 
 function* seedsOf({ seed, seeds }: SimulateOptions): Iterable<number> {

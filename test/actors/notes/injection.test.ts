@@ -12,11 +12,11 @@ import {
   createParentSubagentToolset,
   leadTools,
   memoryStore,
-  rockbotToolset,
   VoiceSession,
   workingMemory,
   type SubagentConfig,
 } from '../../../src/index.ts';
+import { rockbotToolset } from '../../../src/compat/index.ts';
 import { THE_LEAD } from '../../../src/actors/contracts/service-types.ts';
 import { geminiLive } from '../../../src/adapters/gemini-live/index.ts';
 import { openaiLive } from '../../../src/adapters/openai-live/index.ts';

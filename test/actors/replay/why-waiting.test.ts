@@ -14,7 +14,7 @@ import {
   runSubagent,
   TextSession,
 } from '../../../src/index.ts';
-import { whyWaiting, type Wait } from '../../../src/machines/index.ts';
+import { whyWaiting, type Wait } from '../../../src/entries/machines.ts';
 import {
   actsPrompt,
   scriptedModel,

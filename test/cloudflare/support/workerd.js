@@ -29,7 +29,7 @@ export async function bundle(worker, outfile) {
     conditions: ['workerd', 'worker', 'import', 'default'],
     external: ['cloudflare:*', 'node:*'],
     alias: {
-      'journal-conformance': at('../../../src/testing/journal-conformance/index.ts'),
+      'journal-conformance': at('../../../src/testing/journal-conformance/journal-conformance.ts'),
       'suite-of-homes': at('../../suites/homes/errands.ts'),
       'offstage/cloudflare': at('../../../src/adapters/cloudflare/index.ts'),
       offstage: at('../../../src/index.ts'),

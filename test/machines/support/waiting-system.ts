@@ -49,7 +49,7 @@ import {
   type WaitCause,
   type WaitingState,
   type WorkOf,
-} from '../../../src/machines/index.ts';
+} from '../../../src/entries/machines.ts';
 import { explore, Graph, type Edge } from '../../../src/testing/check/explore.ts';
 import type { Delivery, Machines, SystemCheck, World } from '../../../src/testing/check/index.ts';
 import { SystemModel, type AnySystem } from '../../../src/testing/check/system-model.ts';

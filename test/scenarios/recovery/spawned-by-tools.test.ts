@@ -2,12 +2,8 @@
 // tool makes it again.
 
 import { describe, expect, test } from 'vitest';
-import {
-  companions,
-  createParentSubagentToolset,
-  leadTools,
-  rockbotToolset,
-} from '../../../src/index.ts';
+import { createParentSubagentToolset, leadTools } from '../../../src/index.ts';
+import { companions, rockbotToolset } from '../../../src/compat/index.ts';
 import { readTask, type Script } from '../../../src/testing/index.ts';
 import { textLife, turns, world, type World } from '../../support/crashes.ts';
 import { calls, never, say, simpleTool } from '../../support/subagent-runs.ts';

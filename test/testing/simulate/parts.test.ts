@@ -11,7 +11,7 @@ import {
   scriptInWords,
   type Script,
 } from '../../../src/testing/simulate/log/script.ts';
-import { shrink } from '../../../src/testing/simulate/shrink.ts';
+import { shrink } from '../../../src/testing/simulate/simulate.ts';
 import { SimulatedProcess } from '../../../src/testing/simulate/simulated-process.ts';
 import { WorldJournal } from '../../../src/testing/simulate/world-journal.ts';
 import { Effects } from '../../../src/testing/simulate/effects.ts';
