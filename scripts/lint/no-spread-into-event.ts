@@ -1,6 +1,7 @@
 // Rule: an event is made field by field. A spread takes over whatever an object has, also what a
 // caller put into it: `{ type: 'answer.given', requestId, ...answer }` let an answer name another
-// question. An optional field is written `...(by === undefined ? {} : { by })`.
+// question. An optional field is written `...(by === undefined ? {} : { by })`, several
+// `...withoutUndefined({ by, text })`.
 
 import { stringValue, type Rule, type SyntaxNode } from './rule.ts';
 
@@ -31,7 +32,7 @@ function isEventType(property: SyntaxNode): boolean {
   return stringValue(literal)?.includes('.') === true;
 }
 
-/** Its fields are written here, too: `{ x }`, `cond ? {} : { x }`, `cond && { x }`. */
+/** Its fields are written here, too: `{ x }`, `cond ? {} : { x }`, `cond && { x }`, `withoutUndefined({ x })`. */
 function isInline(node: SyntaxNode): boolean {
   const field = (name: string): SyntaxNode => node[name] as SyntaxNode;
   switch (node.type) {
@@ -44,6 +45,11 @@ function isInline(node: SyntaxNode): boolean {
       return isInline(field('expression'));
     case 'ConditionalExpression':
       return isInline(field('consequent')) && isInline(field('alternate'));
+    case 'CallExpression':
+      return (
+        field('callee')['name'] === 'withoutUndefined' &&
+        (field('arguments') as unknown as readonly SyntaxNode[]).every(isInline)
+      );
     case 'LogicalExpression':
       return node['operator'] === '&&' && isInline(field('right'));
     default:

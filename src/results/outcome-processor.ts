@@ -90,14 +90,7 @@ export function splitOutcomeOptions<T extends OutcomeOptions>(
   options: T,
 ): [OutcomeOptions, Omit<T, keyof OutcomeOptions>] {
   const { workingMemory, maxInlineBytes, claimJudge, ...others } = options;
-  return [
-    {
-      ...(workingMemory ? { workingMemory } : {}),
-      ...(maxInlineBytes === undefined ? {} : { maxInlineBytes }),
-      ...(claimJudge ? { claimJudge } : {}),
-    },
-    others,
-  ];
+  return [{ workingMemory, maxInlineBytes, claimJudge }, others];
 }
 
 const DEFAULT_MAX_INLINE_BYTES = 32_768;

@@ -125,3 +125,14 @@ export function hashOf(text: string): string {
     hash = BigInt.asUintN(64, (hash ^ BigInt(text.charCodeAt(at))) * 0x1_00_00_00_01_b3n);
   return hash.toString(16).padStart(16, '0');
 }
+
+/** Returns 14 letters and digits: two FNV-1a of 32 bits, from either end. Much faster than `hashOf`. */
+export function shortHashOf(text: string): string {
+  let one = 0x811c9dc5;
+  let other = 0x811c9dc5 ^ text.length;
+  for (let at = 0; at < text.length; at += 1) {
+    one = Math.imul(one ^ text.charCodeAt(at), 0x01000193);
+    other = Math.imul(other ^ text.charCodeAt(text.length - 1 - at), 0x01000193);
+  }
+  return (one >>> 0).toString(36).padStart(7, '0') + (other >>> 0).toString(36).padStart(7, '0');
+}

@@ -291,13 +291,8 @@ export class VoiceSession extends BaseSession {
         transport.capabilities.toolCalls !== 'delegation' ||
         (options.delegationModel ?? options.model) !== undefined,
       makeLead: (made) => {
-        const workOut = workOutOf(made, options);
-        const extras = {
-          ...(workOut && { workOut }),
-          ...(thinkingSound && { thinkingSound }),
-          ...(filler && { filler }),
-          ...(acknowledgement && { acknowledgement }),
-        };
+        const workOut = workOutOf(made, options) ?? undefined;
+        const extras = withoutUndefined({ workOut, thinkingSound, filler, acknowledgement });
         return new VoiceLead(made, { ...voice, transport, ...extras });
       },
     });

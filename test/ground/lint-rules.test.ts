@@ -187,6 +187,20 @@ const planted: readonly Planted[] = [
     'src/actors/runtime/a.ts',
     "export const a = (b?: string) => ({ type: 'user.said', ...(b && { b }) });",
   ],
+  [
+    'src/actors/runtime/a.ts',
+    "export const a = (b?: 1) => ({ type: 'user.said', ...withoutUndefined({ b, c: 2 }) });",
+  ],
+  [
+    'src/actors/runtime/a.ts',
+    "export const a = (b: object) => ({ type: 'user.said', ...withoutUndefined(b) });",
+    'offstage(no-spread-into-event)',
+  ],
+  [
+    'src/actors/runtime/a.ts',
+    "export const a = (b: object) => ({ type: 'user.said', ...withoutUndefined({ ...b }) });",
+    'offstage(no-spread-into-event)',
+  ],
   ['src/actors/runtime/a.ts', "export const a = (b: object) => ({ type: 'object', ...b });"],
 
   // promises

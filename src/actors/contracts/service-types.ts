@@ -53,6 +53,8 @@ export type DelegationErrorCode =
   | 'BUDGET_EXCEEDED'
   /** A duplicate is under way, and its configuration says `duplicates: 'reject'`. */
   | 'DUPLICATE'
+  /** The `idempotencyKey` belongs to another request. */
+  | 'ID_REUSED'
   /** The signal of the request aborted. */
   | 'CANCELLED'
   /** The scope is closed. */
@@ -92,7 +94,10 @@ export interface SpawnRequest {
   readonly workstreamId?: string;
   /** The maximum depth of its subtree; a lower limit of the scope wins. */
   readonly maxDepth?: number;
-  /** A second request with this key returns the subagent of the first. */
+  /**
+   * A second request with this key returns the subagent of the first; one with another `config.name` or `task` is refused
+   * (`ID_REUSED`).
+   */
   readonly idempotencyKey?: string;
   /** With `context: 'fork'`: the requester's conversation, which the subagent continues. */
   readonly messages?: readonly ModelMessage[];

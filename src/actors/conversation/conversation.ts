@@ -20,6 +20,7 @@
 // Inapplicable operations are no errors: words for an unknown or finished item, or a result for an unknown
 // call, leave the log unchanged.
 
+import { withoutUndefined } from '../../values/without-undefined.ts';
 import { z } from 'zod';
 import type { ModelMessage } from 'ai';
 import { ProtocolError } from '../../values/errors.ts';
@@ -274,11 +275,8 @@ export class ConversationLog {
       callId,
       toolName,
       args: tooLong ? { truncated: clip(text, this.limits.maxItemChars) } : value,
-      ...(pendingText === undefined ? {} : { pendingText }),
       ...(isFollowed && { isFollowed }),
-      ...(repliesTo === undefined ? {} : { repliesTo }),
-      ...(responseId === undefined ? {} : { responseId }),
-      ...(echo === undefined ? {} : { echo }),
+      ...withoutUndefined({ pendingText, repliesTo, responseId, echo }),
       chars: Math.min(text.length, this.limits.maxItemChars),
     }));
   }

@@ -3,7 +3,7 @@
 //
 // Invariants
 //   RUN-ENGINE-1. One id is one run, in however many processes: begun if there is none, and its view with the outcome once
-//       it has ended, for as long as the engine keeps it.
+//       it has ended, for as long as the engine keeps it. Its views have the digest of the order that began it.
 //   RUN-ENGINE-2. Of the answers to one request, the first counts; another one is refused.
 //   RUN-ENGINE-3. Views of one run have ascending turns.
 //   RUN-ENGINE-4. Every method rejects with a `JobError` or the reason of the signal, and with nothing else.
@@ -124,6 +124,7 @@ const waitSchema: z.ZodType<RunWait> = z.object({
 /** Reads a view as an engine gives it back. */
 export const runViewSchema: z.ZodType<RunView> = z.object({
   turn: z.number().int().min(0),
+  digest: z.string().optional(),
   waiting: z.array(waitSchema),
   children: z.array(z.string()).optional(),
   messages: z.object({ last: z.number(), unread: z.array(z.number()) }).optional(),

@@ -33,6 +33,8 @@ export interface RunOrder {
     readonly toolName: string;
     readonly args: Readonly<Record<string, unknown>>;
   };
+  /** A digest of `config` and `task`, by which a program finds that its id stands for another run. @defaultValue it cannot tell */
+  readonly digest?: string;
   /** The user that it works for, as the program vouches. @defaultValue none */
   readonly by?: string;
   /** The span of the program that asks for it, which its jobs and steps are below. @defaultValue none */
@@ -184,6 +186,8 @@ export interface RunTurnEnd {
 export interface RunView {
   /** Grows with each view of the run. */
   readonly turn: number;
+  /** That of its order. @defaultValue the order had none */
+  readonly digest?: string;
   readonly waiting: readonly RunWait[];
   /** The ids of the children that it waits for: their questions are in their own views. @defaultValue none */
   readonly children?: readonly string[];
@@ -282,6 +286,7 @@ export async function playRun(
       turn: !driver.steps ? turn.number : isShown ? before + 1 : before,
       waiting,
       outcome,
+      ...(order.digest && { digest: order.digest }),
       ...(childIds.length > 0 ? { children: childIds } : {}),
       ...(last > 0 ? { messages } : {}),
     };

@@ -13,6 +13,7 @@
 //   RESTING-SESSION-3. An entry that the machines do not accept, or that cannot be folded, is not written.
 //   RESTING-SESSION-4. A session that a pool has put away is due at once after an entry, so that some process loads it.
 
+import { withoutUndefined } from '../../values/without-undefined.ts';
 import { ConfigurationError } from '../../values/errors.ts';
 import { storable } from '../../values/storable.ts';
 import type { BudgetLimits } from '../contracts/config.ts';
@@ -128,10 +129,7 @@ export class RestingSession {
       type: 'answer.given',
       ticket: this.#environment.ids.next('ans'),
       requestId,
-      ...(optionId === undefined ? {} : { optionId }),
-      ...(text === undefined ? {} : { text }),
-      ...(approved === undefined ? {} : { approved }),
-      ...(by === undefined ? {} : { by }),
+      ...withoutUndefined({ optionId, text, approved, by }),
       at,
     } as const;
     const before = this.#replay.receiptOf(event);

@@ -5,9 +5,11 @@
 //   REDACTING-JOURNAL-2. The same entry is always redacted the same way, so that a retried entry equals the
 //       first attempt.
 //   REDACTING-JOURNAL-3. The names and types in an event stay; only texts and numbers are replaced.
+//   REDACTING-JOURNAL-4. The digest of a request whose secrets were removed is removed, too: it would confirm a guess.
 
 import { check, checkUnshown } from '../../values/checks.ts';
 import { z } from 'zod';
+import { journalSchema } from '../ports/journal-entry.ts';
 import type { Journal, JournalEntry } from '../ports/journal.ts';
 import {
   isSecretName,
@@ -53,18 +55,6 @@ const optionsSchema = z.strictObject({
     )
     .optional(),
   replace: z.string().optional(),
-});
-
-const method = z.custom((value) => typeof value === 'function', 'expected a method');
-const journalSchema = z.looseObject({
-  append: method,
-  read: method,
-  readAfter: method.optional(),
-  claim: method.optional(),
-  trim: method.optional(),
-  release: method.optional(),
-  scopes: method.optional(),
-  forget: method.optional(),
 });
 
 /**
@@ -167,7 +157,10 @@ function cleanObject(object: object, redaction: Redaction, isSecret: boolean): o
     return [as, to] as const;
   });
   // `fromEntries` instead of assignment: a property may be named `__proto__`.
-  return isChanged ? Object.fromEntries(cleaned) : object;
+  if (!isChanged) return object;
+  const kept = (name: string, value: unknown) =>
+    [name, name === 'requestDigest' ? redaction.replace : value] as const;
+  return Object.fromEntries(cleaned.map(([name, value]) => kept(name, value)));
 }
 
 /** Returns the name that an object states beside its value, as fields of forms and lists of headers do. */

@@ -6,6 +6,7 @@
 //           role, under any name, and settles them itself. Their `execute` is reached only outside a
 //           subagent, and reports that.
 
+import { withoutUndefined } from '../../values/without-undefined.ts';
 import { tool, zodSchema } from 'ai';
 import { z } from 'zod';
 import type { Toolset } from '../contracts/task.ts';
@@ -71,11 +72,7 @@ const artifacts = z
   .optional()
   .describe('What was made beside the result');
 
-const textResult = z.object({
-  result: words.describe('The result, in full'),
-  summary,
-  artifacts,
-});
+const textResult = z.object({ result: words.describe('The result, in full'), summary, artifacts });
 
 const structuredResult = z.object({
   result: z
@@ -147,12 +144,7 @@ export function requestedInput(call: ModelCall | undefined): {
   context?: string;
   timeoutMs?: number;
 } {
-  const { question, context, timeoutMs } = requestRead.parse(call?.input ?? {});
-  return {
-    question,
-    ...(context === undefined ? {} : { context }),
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
-  };
+  return withoutUndefined(requestRead.parse(call?.input ?? {}));
 }
 
 /** Finds the name of the tool that hands in a result; null if these tools have none. */

@@ -51,6 +51,8 @@ export interface SpawnedEvent {
   readonly callId: string | null;
   readonly workstreamId: string | null;
   readonly idempotencyKey: string | null;
+  /** A digest of the request that has the key (`requestDigest`). Absent in journals of earlier versions. */
+  readonly requestDigest?: string;
   /** The words of the user that led to it. */
   readonly request: string | null;
   /** The user who said them, if the app vouched for the identity. @defaultValue null */
@@ -202,6 +204,7 @@ export const spawnedShape = z.looseObject({
   callId: maybe(text),
   workstreamId: maybe(text),
   idempotencyKey: maybe(text),
+  requestDigest: maybe(text),
   request: maybe(text),
   maxDepth: maybe(amount),
   grant: maybe(
@@ -266,12 +269,7 @@ export const SUBAGENT_SHAPES: EventShapes = {
 };
 
 const rest = z.union([
-  z.looseObject({
-    outcome,
-    endedAt: amount,
-    deliveredAt: maybe(amount),
-    step: amount,
-  }),
+  z.looseObject({ outcome, endedAt: amount, deliveredAt: maybe(amount), step: amount }),
   z.looseObject({
     seq: z.int().nonnegative(),
     life: z.looseObject({

@@ -416,10 +416,7 @@ export class SubagentLog {
   /** Records the answer of the agent that gave the task, or that there is none. */
   #inputAnswered(callId: string, event: Answered): void {
     if (event.type !== 'question.answered') {
-      const output: InputResult = {
-        responded: false,
-        timedOut: event.type === 'question.expired',
-      };
+      const output: InputResult = { responded: false, timedOut: event.type === 'question.expired' };
       this.#settle(callId, { callId, output }, 'unanswered', output);
       return;
     }

@@ -32,7 +32,7 @@ import {
   type RunView,
   type RunWait,
 } from '../ports/run-engine.ts';
-import { lostBy } from './refusal.ts';
+import { idReused, isOther, lostBy } from './refusal.ts';
 import { answerOf, type ProgramHandlers, type ProgramRequest } from './program-ports.ts';
 
 export interface EngineRunOptions extends Pick<ProgramHandlers, 'onQuestion' | 'onInput'> {
@@ -178,6 +178,7 @@ class Asking {
         const seen = after;
         const view = await this.#again(() => engine.view(id, seen, signal), signal);
         if (id === this.#order.id) {
+          if (isOther(view.digest, this.#order.digest ?? '')) throw idReused(id);
           this.#view = view;
           this.#tell();
         }

@@ -70,6 +70,7 @@ const packedSchema = z.strictObject({ packed: z.string() });
 /** The places of a run's texts (PACKING-5). */
 const PLACES = {
   order: (id: string) => `${id}/run:order`,
+  digest: (id: string) => `${id}/run:digest`,
   answer: (id: string, requestId: string) => `${id}/run:answer:${requestId}`,
   message: (id: string, messageId: string) => `${id}/run:message:${messageId}`,
   asked: (id: string, requestId: string) => `${id}/run:asked:${requestId}`,
@@ -94,7 +95,8 @@ export function packedRuns(engine: RunEngine, packing: JobPacking): RunEngine {
     async view(id, after, signal) {
       const view = await engine.view(id, after, signal);
       // It has nothing new.
-      if (view.turn <= after && view.outcome === null) return { ...view, waiting: [] };
+      if (view.turn <= after && view.outcome === null)
+        return { ...view, waiting: [], digest: undefined };
       return raceAbort(texts.unpackView(id, view), signal);
     },
     answer: async (id, answer) => engine.answer(id, await texts.packAnswer(id, answer)),
@@ -161,10 +163,11 @@ class RunTexts {
   }
 
   /** PACKED-RUNS-1 */
-  async packOrder({ id, config, task, by, above, trace }: RunOrder): Promise<RunOrder> {
+  async packOrder({ id, config, task, by, above, trace, digest }: RunOrder): Promise<RunOrder> {
     const packed = await this.#packer.packJson(PLACES.order(id), { task, by, above });
     const hidden = { description: '', toolName: config, args: {} };
-    return { id, config, task: hidden, packed, ...(trace && { trace }) };
+    const own = digest && { digest: await this.#packer.packJson(PLACES.digest(id), digest) };
+    return { id, config, task: hidden, packed, ...(trace && { trace }), ...own };
   }
 
   async packAnswer(id: string, { requestId, given, content }: RunAnswer): Promise<RunAnswer> {
@@ -186,7 +189,9 @@ class RunTexts {
   async unpackView(id: string, view: RunView): Promise<RunView> {
     const waiting = await Promise.all(view.waiting.map((wait) => this.#unpackWait(id, wait)));
     const outcome = view.outcome && (await this.#unpackObject(view.outcome, PLACES.outcome(id)));
-    return { ...view, waiting, outcome };
+    const digest =
+      view.digest && (await this.#unpackJson(view.digest, PLACES.digest(id), z.string()));
+    return { ...view, waiting, outcome, digest };
   }
 
   /** `isHeld`: the handler has the journal. */

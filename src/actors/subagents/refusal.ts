@@ -1,11 +1,19 @@
 // The refusals of the service as errors, and the outcome of a run that could not be played.
+//
+// Invariants
+//   REFUSAL-1. An id stands for one request: the name of the subagent and its task. With another request it is refused
+//       (`ID_REUSED`). A request of a journal without its digest counts as the same: an earlier version wrote it, or secrets
+//       were removed from it.
 
 import type {
   DelegationErrorCode,
   DelegationFailure,
   Refused,
 } from '../contracts/service-types.ts';
-import { codeOf, messageOf } from '../../values/errors.ts';
+import { codeOf, messageOf, OffstageError } from '../../values/errors.ts';
+import { shortHashOf } from '../../values/storable.ts';
+import type { SubagentTask } from '../contracts/task.ts';
+import { callKey } from '../model/approval.ts';
 import type { Outcome } from '../contracts/outcome.ts';
 import { outcomeOf } from '../subagent/outcome-of.ts';
 import { SubagentLog } from '../subagent/subagent-log.ts';
@@ -29,6 +37,31 @@ export function refusal(code: DelegationErrorCode, message: string): Refused {
 /** Returns the outcome of a run that could not be played. */
 export function lostBy(error: unknown): Outcome {
   const code = codeOf(error);
-  const lost = { code, message: messageOf(error), retryable: true };
+  const lost = { code, message: messageOf(error), retryable: code !== 'ID_REUSED' };
   return outcomeOf({ status: 'lost', steps: 0, error: lost }, new SubagentLog());
+}
+
+export function wholeTask(
+  toolName: string,
+  task: string | (Pick<SubagentTask, 'description'> & Partial<SubagentTask>),
+): SubagentTask {
+  return { toolName, args: {}, ...(typeof task === 'string' ? { description: task } : task) };
+}
+
+/** Returns a digest of what a caller asked for: of no default, and not of the user that it is for. */
+export function requestDigest(name: string, task: Parameters<typeof wholeTask>[1]): string {
+  const { toolName, args, description } = wholeTask(name, task);
+  return shortHashOf(callKey(JSON.stringify([name, toolName, description]), args));
+}
+
+/** Tells whether an id with the digest `known` stands for another request (REFUSAL-1). */
+export function isOther(known: string | undefined, digest: string): boolean {
+  return known !== digest && known?.length === digest.length;
+}
+
+export function idReused(id: string): OffstageError {
+  return new OffstageError(
+    'ID_REUSED',
+    `"${id}" is the id of another request: expected the same subagent and task, or a new id`,
+  );
 }

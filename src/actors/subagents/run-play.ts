@@ -8,9 +8,11 @@
 // Owns:     the runtime of the run, the steps that it waits for, and the one that it does itself.
 // Does not: decide which process plays (run-worker.ts, whose invariants it keeps), or keep anything.
 
+import { withoutUndefined } from '../../values/without-undefined.ts';
 import { z } from 'zod';
 import { codeOf, isA, OffstageError } from '../../values/errors.ts';
 import { raceAbort } from '../../values/race-abort.ts';
+import { shortHashOf } from '../../values/storable.ts';
 import { defaultSessionLimits } from '../admission/limits.ts';
 import { createRuntime } from '../admission/runtime.ts';
 import type { SubagentConfig } from '../contracts/config.ts';
@@ -569,14 +571,7 @@ export class RunPlay {
     if (!bounds) throw new OffstageError('INTERNAL', `there is no subagent ${subagentId}`);
     const above = { ...bounds, depth: bounds.depth + (order.above?.depth ?? 0) };
     const { by, trace } = order;
-    const own: RunOrder = {
-      id,
-      config: definition.name,
-      task,
-      ...(by === undefined ? {} : { by }),
-      ...(trace && { trace }),
-      above,
-    };
+    const own: RunOrder = withoutUndefined({ id, config: definition.name, task, by, trace, above });
     return this.#endIn(this.#children, subagentId, signal, (settle) => ({
       child: { order: own, onParentClose },
       settle,
@@ -694,7 +689,7 @@ function isCancelled(end: JobEnd): boolean {
 function childIdOf(runId: string, subagentId: string): string {
   const id = `${runId}/${subagentId}`;
   if (encodeURIComponent(id).length <= MAX_CHILD_ID_CHARS) return id;
-  return `${hashed(runId)}${hashed(`above ${runId}`)}/${subagentId}`;
+  return `${shortHashOf(runId)}${shortHashOf(`above ${runId}`)}/${subagentId}`;
 }
 
 /** The journal of a run at a worker: the entries that the engine has, and those since. */
@@ -759,18 +754,7 @@ function withNamedIds(environment: Environment, runId: string): Environment {
   const { clock, scheduler, ids, random } = environment;
   const named = {
     next: (prefix: string) => ids.next(prefix),
-    of: (prefix: string, key: string) => `${prefix}_${hashed(`${runId}\n${key}`)}`,
+    of: (prefix: string, key: string) => `${prefix}_${shortHashOf(`${runId}\n${key}`)}`,
   };
   return { clock, scheduler, ids: named, random };
-}
-
-/** Two FNV-1a of 32 bits, from either end: enough for the subagents of one run. */
-function hashed(text: string): string {
-  let one = 0x811c9dc5;
-  let other = 0x811c9dc5 ^ text.length;
-  for (let at = 0; at < text.length; at += 1) {
-    one = Math.imul(one ^ text.charCodeAt(at), 0x01000193);
-    other = Math.imul(other ^ text.charCodeAt(text.length - 1 - at), 0x01000193);
-  }
-  return (one >>> 0).toString(36).padStart(7, '0') + (other >>> 0).toString(36).padStart(7, '0');
 }

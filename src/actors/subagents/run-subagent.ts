@@ -12,10 +12,11 @@
 //   RUN-SUBAGENT-N-1. `result` resolves once, with the outcome, after its instance was disposed. It never
 //       rejects.
 //   RUN-SUBAGENT-KR-1. One id is one run, in however many processes: its outcome is kept under its id, for
-//       good.
+//       good. With another request it is `lost` (`ID_REUSED`), and the run is left as it is.
 //   RUN-SUBAGENT-2. If the journal cannot be reached, a run with an id resolves as `lost`, and nothing of
 //       that is kept.
 
+import { withoutUndefined } from '../../values/without-undefined.ts';
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
 import { aFunction, anObject, check, scopeName, type ChecksOf } from '../../values/checks.ts';
@@ -51,7 +52,7 @@ import { checkedBy } from '../contracts/identity.ts';
 import { isForGood, JournalError } from '../ports/journal-error.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
 import { checkNeeds, checkToolNames } from '../subagent/define-subagent.ts';
-import { lostBy } from './refusal.ts';
+import { idReused, lostBy, requestDigest, wholeTask } from './refusal.ts';
 import { inTerminal, reporter } from '../../values/reporter.ts';
 import { readTraceparent } from '../../values/traceparent.ts';
 
@@ -62,8 +63,8 @@ export interface RunSubagentOptions extends ProgramHandlers, OutcomeOptions {
   readonly runtime: Runtime;
   /**
    * Id of the run in the journal, unique in it. The same id in another process or after a crash is the same
-   * run, whatever its task: it continues from its last step, or has ended with the outcome that was kept.
-   * `journal.forget(id)` forgets it. @defaultValue none: the run ends with the process
+   * run: it continues from its last step, or has ended with the outcome that was kept. With another subagent or
+   * task the result is `lost` (`ID_REUSED`), and that run is left as it is. `journal.forget(id)` forgets it. @defaultValue none: the run ends with the process
    */
   readonly id?: string;
   /**
@@ -145,6 +146,8 @@ export interface StartedRun {
   readonly run: SubagentRun;
   /** Leaves it to its journal: it is continued under its id. Returns false where it has none, and nothing was done. */
   leave(): boolean;
+  /** Of the request that its id stands for. @defaultValue it has no id, or an engine keeps it */
+  readonly digest?: string;
 }
 
 function cancelWith(signal: AbortSignal, run: SubagentRun): void {
@@ -167,11 +170,7 @@ export function startRun(
   const { runtime, model, onError, id: keptAs, by, engine, traceparent, ...rest } = options;
   const own: SubagentConfig =
     config.lifetime === 'session' ? { ...config, lifetime: 'ephemeral' } : config;
-  const wanted: SubagentTask = {
-    toolName: config.name,
-    args: {},
-    ...(typeof task === 'string' ? { description: task } : task),
-  };
+  const wanted = wholeTask(config.name, task);
   const leave = (): boolean => false;
   if (engine) return { run: onEngine(engine, own, wanted, options), leave };
   if (keptAs !== undefined) return keptRun(keptAs, own, wanted, options, changed);
@@ -188,20 +187,15 @@ export function startRun(
     outcomes,
     answersBySend: false,
     tree: () => tree,
-    ...(changed ? { changed } : {}),
+    changed,
     ended({ id, parentId }, outcome, disposed) {
       if (parentId !== null) return;
       tree.delivered(id);
       void disposed.then(() => resolve(outcome));
     },
   });
-  const receipt = tree.spawnFor(ports, {
-    config: own,
-    task: wanted,
-    caller: THE_LEAD,
-    ...(by === undefined ? {} : { by }),
-    ...(traceparent === undefined ? {} : { traceparent }),
-  });
+  const request = { config: own, task: wanted, caller: THE_LEAD, by, traceparent };
+  const receipt = tree.spawnFor(ports, request);
   if (receipt.status === 'rejected') {
     const { code, message } = receipt.error;
     throw code === 'INVALID_INPUT'
@@ -370,22 +364,21 @@ function onEngine(
   const who = checkedBy(where, { by });
   const { name } = checkSubagentConfig(config, config.name);
   const { environment } = runtime;
-  const run = engineRun(
-    {
-      id: runId,
-      config: name,
-      task: { description, toolName, args },
-      ...(who === undefined ? {} : { by: who }),
-      ...(traceparent === undefined ? {} : { trace: { traceparent } }),
-    },
-    {
-      engine,
-      environment,
-      onError,
-      ...(onQuestion ? { onQuestion } : {}),
-      ...(onInput ? { onInput } : {}),
-    },
-  );
+  const order = {
+    id: runId,
+    config: name,
+    task: { description, toolName, args },
+    digest: requestDigest(name, { description, toolName, args }),
+    by: who,
+    trace: traceparent === undefined ? undefined : { traceparent },
+  };
+  const run = engineRun(withoutUndefined(order), {
+    engine,
+    environment,
+    onError,
+    onQuestion,
+    onInput,
+  });
   return {
     ...run,
     async send(content, sent = {}) {
@@ -397,11 +390,14 @@ function onEngine(
   };
 }
 
+const UNBEGUN = { applied: false, reason: 'The run did not begin' } as const;
+
 const running = new WeakMap<Runtime, Map<string, StartedRun>>();
 
-/** Returns the run under this id in this process; null: there is none. */
-export function runUnder(runtime: Runtime, id: string): SubagentRun | null {
-  return running.get(runtime)?.get(id)?.run ?? null;
+/** Returns the run under this id in this process; null: there is none, or its request has another digest. */
+export function runUnder(runtime: Runtime, id: string, digest: string): SubagentRun | null {
+  const known = running.get(runtime)?.get(id);
+  return known?.digest === digest ? known.run : null;
 }
 
 /**
@@ -418,7 +414,13 @@ function keptRun(
   const runs = running.get(runtime) ?? new Map<string, StartedRun>();
   running.set(runtime, runs);
   const known = runs.get(id);
-  if (known) return known;
+  const digest = requestDigest(config.name, task);
+  if (known?.digest === digest) return known;
+  if (known) {
+    const result = Promise.resolve(lostBy(idReused(id)));
+    const run = { id, result, send: () => Promise.resolve(UNBEGUN), cancel: () => {} };
+    return { run, leave: () => true };
+  }
   checkSubagentConfig(config, config.name);
   const { onInput = () => null, onError, by, traceparent, ...serviceOptions } = options;
   const { promise: settled, resolve: settle } = Promise.withResolvers<Outcome>();
@@ -435,7 +437,8 @@ function keptRun(
         (onError ?? inTerminal)(error, where);
       },
     },
-    changed ? { changed } : {},
+    { changed },
+    digest,
   );
   const ended = new Promise<Outcome>((resolve) => {
     service.events.subscribe((chunk) => {
@@ -452,14 +455,8 @@ function keptRun(
   };
   const lived = async (): Promise<Outcome> => {
     await service.recover();
-    const receipt = service.spawn({
-      config,
-      task,
-      caller: THE_LEAD,
-      idempotencyKey: id,
-      ...(by === undefined ? {} : { by }),
-      ...(traceparent === undefined ? {} : { traceparent }),
-    });
+    const request = { config, task, caller: THE_LEAD, idempotencyKey: id, by, traceparent };
+    const receipt = service.spawn(request);
     if (receipt.status === 'rejected') {
       const { code, message } = receipt.error;
       throw new OffstageError(code, message);
@@ -494,7 +491,7 @@ function keptRun(
       checkMessage(content, sent);
       const subagentId = await spawned.promise;
       if (subagentId !== null) return sendTo(service, subagentId, content, sent);
-      return { applied: false, reason: 'The run did not begin' };
+      return UNBEGUN;
     },
     cancel(reason = 'cancelled') {
       cancelled ??= reason;
@@ -505,7 +502,7 @@ function keptRun(
     settle(lostBy(new OffstageError('SUSPENDED', 'The process has left the run to its journal')));
     return true;
   };
-  const started = { run, leave };
+  const started = { run, leave, digest };
   runs.set(id, started);
   return started;
 }

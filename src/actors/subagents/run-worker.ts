@@ -167,6 +167,7 @@ const turnSchema = z.strictObject({
       toolName: z.string(),
       args: z.record(z.string(), z.unknown()),
     }),
+    digest: z.string().exactOptional(),
     by: z.string().exactOptional(),
     above: boundsSchema.exactOptional(),
     packed: z.string().exactOptional(),

@@ -25,6 +25,7 @@ import type { AskedQuestion } from '../contracts/records.ts';
 import type { SubagentState, SubagentView } from '../contracts/session-views.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
 import { answerOf, type ProgramAnswer } from './program-ports.ts';
+import { requestDigest } from './refusal.ts';
 import {
   checkMessage,
   checkRun,
@@ -218,7 +219,10 @@ export function subagentLogic(
       if (live.cancelled !== null) run.cancel(live.cancelled);
       void run.result.then(end);
     };
-    const earlier = input.id === undefined ? null : runUnder(options.runtime, input.id);
+    const earlier =
+      input.id === undefined
+        ? null
+        : runUnder(options.runtime, input.id, requestDigest(name, task));
     if (!earlier) return start();
     // It is ending, or leaving.
     void earlier.result.then(start).catch((error: unknown) => {

@@ -19,6 +19,7 @@
 //   TREE-SNAPSHOT-2. A snapshot holds the usage of forgotten subagents, by the nearest agent above them that is known:
 //       no crash widens a limit.
 
+import { withoutUndefined } from '../../values/without-undefined.ts';
 import type { ModelMessage } from 'ai';
 import type { SubagentDefinition } from '../contracts/config.ts';
 import { type Outcome } from '../contracts/outcome.ts';
@@ -502,9 +503,7 @@ export function reportOf(record: SubagentRecord): SubagentReport {
     lastActiveAt: record.lastActiveAt,
     endedAt: record.endedAt,
     ...(outcome?.status === 'completed' ? { result: outcome.output } : {}),
-    ...(summary === undefined ? {} : { summary }),
-    ...(error === undefined ? {} : { error }),
-    ...(partial === undefined ? {} : { partial }),
+    ...withoutUndefined({ summary, error, partial }),
     outcome,
   };
 }

@@ -41,7 +41,7 @@ import {
   type ProgramHandlers,
   type ProgramPortsOptions,
 } from './program-ports.ts';
-import { failure } from './refusal.ts';
+import { failure, idReused, isOther } from './refusal.ts';
 import { restoredUnits } from './restoration.ts';
 import { argument } from './service-arguments.ts';
 import {
@@ -154,13 +154,17 @@ export function createSubagentService(options: SubagentServiceOptions): OwnedSub
   return ownedService(given);
 }
 
-/** Creates the service with the methods that only the runtime needs. `own`: as in `ProgramPortsOptions`. */
+/**
+ * Creates the service with the methods that only the runtime needs. `own`: as in `ProgramPortsOptions`. `digest`: of the one
+ * request that its id stands for.
+ */
 export function ownedService(
   options: SubagentServiceOptions,
   own: Pick<
     ProgramPortsOptions,
     'askedAt' | 'changed' | 'standIn' | 'stepsAreJobs' | 'denied' | 'lacks'
   > = {},
+  digest?: string,
 ): OwnedSubagentTree {
   const {
     runtime,
@@ -211,15 +215,15 @@ export function ownedService(
     model,
     handlers,
     outcomes,
-    ...(tools ? { tools } : {}),
-    ...(configs ? { configs } : {}),
-    ...(ledger ? { ledger } : {}),
+    tools,
+    configs,
+    ledger: ledger ?? undefined,
     ...own,
     answersBySend: true,
     tree: () => service,
   });
   const service = new OwnedSubagentTree(
-    { id, supervisor, limits, budget, ports, ...(graceMs === undefined ? {} : { graceMs }) },
+    { id, supervisor, limits, budget, ports, graceMs, digest },
     ports,
     ledger,
   );
@@ -227,8 +231,10 @@ export function ownedService(
   return service;
 }
 
+type OwnedTreeOptions = SubagentTreeOptions & { readonly digest: string | undefined };
+
 export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentService {
-  readonly #options: SubagentTreeOptions;
+  readonly #options: OwnedTreeOptions;
   readonly #ports: ProgramPorts;
   /** Null for a service without an id: no process continues it. */
   readonly #ledger: ServiceLedger | null;
@@ -237,7 +243,7 @@ export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentServ
   /** The promise of the first `close` or `suspend`. */
   #leaving: Promise<void> | null = null;
 
-  constructor(options: SubagentTreeOptions, ports: ProgramPorts, ledger: ServiceLedger | null) {
+  constructor(options: OwnedTreeOptions, ports: ProgramPorts, ledger: ServiceLedger | null) {
     super({ ...options, ports });
     this.#options = options;
     this.#ports = ports;
@@ -287,6 +293,11 @@ export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentServ
   /** Synchronous: no `close` or `suspend` can intervene. */
   #continue(history: ServiceHistory, ledger: ServiceLedger): ServiceRecovery {
     const { isNew, folded, awakeMs, units, hasUnreadable } = history;
+    const { digest = '' } = this.#options;
+    // Nothing of another request goes on.
+    for (const { birth } of restoredUnits(units, history.known?.subagents).values())
+      if (birth.idempotencyKey === this.id && isOther(birth.requestDigest, digest))
+        throw idReused(this.id);
     ledger.refold(history);
     if (hasUnreadable) ledger.snapshots.keepAll();
     const known = history.known && ledger.complete(history.known);

@@ -51,7 +51,7 @@ import { SPAWNED, type SpawnedEvent } from '../subagent/subagent-events.ts';
 import { Subagent } from '../subagent/subagent.ts';
 import { constraintOn, granterOf, grantTools, sourceOf } from './grants.ts';
 import { peerMessage } from './messages.ts';
-import { failure, refusal } from './refusal.ts';
+import { failure, idReused, isOther, refusal, requestDigest } from './refusal.ts';
 import { restoreSubagents, type Restored, type RestoredUnits } from './restoration.ts';
 import type { ScopePorts } from './scope-ports.ts';
 import { argument } from './service-arguments.ts';
@@ -187,7 +187,12 @@ export class SubagentTree implements SubagentService {
     const { path: scope, registry, limits, supervisor, budgets, instances } = this.#host;
     if (this.#isStopping) return rejected('SESSION_CLOSED', 'The session is being closed');
     const known = registry.withKey(request.idempotencyKey);
-    if (known) return { status: 'accepted', subagentId: known.id, isRepeat: true };
+    if (known) {
+      const { requestDigest: digest } = known.spawned;
+      return isOther(digest, requestDigest(request.config.name, request.task))
+        ? rejected('ID_REUSED', idReused(known.admission.idempotencyKey ?? '').message)
+        : { status: 'accepted', subagentId: known.id, isRepeat: true };
+    }
     const { subagentId: parentId } = request.caller;
     const parent = parentId === null ? null : registry.get(parentId);
     if (parent === undefined || parent?.isLive === false)
@@ -475,11 +480,7 @@ export class SubagentTree implements SubagentService {
   toSnapshot(): SubagentTreeSnapshot | null {
     if (!this.live.every(({ isSettled }) => isSettled)) return null;
     const { registry, instances, budgets } = this.#host;
-    return {
-      ...registry.toSnapshot(),
-      histories: instances.histories,
-      awakeMs: budgets.awakeMs,
-    };
+    return { ...registry.toSnapshot(), histories: instances.histories, awakeMs: budgets.awakeMs };
   }
 
   /** Continues the restored subagents, and reports those that ended. */
@@ -667,6 +668,9 @@ function spawnedEvent(
     callId,
     workstreamId,
     idempotencyKey,
+    // The present code may describe the task of a model's call in other words.
+    ...(idempotencyKey !== null &&
+      callId === null && { requestDigest: requestDigest(request.config.name, task) }),
     request: admission.request,
     requestedBy: admission.requestedBy,
     maxDepth: Number.isFinite(admission.maxDepth) ? admission.maxDepth : null,

@@ -3,6 +3,7 @@
 //
 // Does not: receive webhooks, send files, or get credentials for the agent.
 
+import { withoutUndefined } from '../../values/without-undefined.ts';
 import { z } from 'zod';
 import type { Relay, RelaySession, RelayStart } from '../../actors/ports/relay.ts';
 import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
@@ -94,13 +95,7 @@ async function connect(
 ) {
   const { url, origins, headers, fetch } = options;
   const fetchImpl = originFetch(
-    {
-      url,
-      ...(origins && { origins }),
-      ...(headers && { headers }),
-      ...(fetch && { fetch }),
-      ...(traceparent && { traceparent }),
-    },
+    withoutUndefined({ url, origins, headers, fetch, traceparent }),
     over,
   );
   const factory = new sdk.ClientFactory({

@@ -26,6 +26,7 @@
 //       offer.
 //   MODEL-WORK-2. After `responseTimeoutMs` without a sign of life such a model counts as idle.
 
+import { withoutUndefined } from '../../values/without-undefined.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
 import type { TurnChart } from '../../actors/session/lead/turn-chart.ts';
 import { Watchdog } from '../../actors/session/lead/watchdog.ts';
@@ -301,9 +302,7 @@ export class Responses {
     this.#turn.send({
       type: 'response.request',
       responseKey,
-      ...(instructions === undefined ? {} : { instructions }),
-      ...(about === undefined ? {} : { about }),
-      ...(subject === undefined ? {} : { subject }),
+      ...withoutUndefined({ instructions, about, subject }),
     });
   }
 

@@ -199,6 +199,39 @@ describe('a run on an engine', () => {
     });
   });
 
+  test.each([['plain'], ['packed']])(
+    'RUN-ENGINE-1: a run whose id stands for another request is lost, and that one goes on (%s)',
+    async (texts) => {
+      const { environment, runtime, traveller, configs, jobs } = setUp();
+      const packing = { codec: testCodec('a key') };
+      const turns = runWorker({ environment, configs, jobs });
+      const isPacked = texts === 'packed';
+      const kept = simulatedRuns({
+        environment,
+        handler: isPacked ? packedRunHandler(turns, packing) : turns,
+      });
+      const engine = isPacked ? packedRuns(kept, packing) : kept;
+      const asked: ((answer: { text: string }) => void)[] = [];
+      const begin = (task: string, name = 'traveller') =>
+        runSubagent({ ...traveller, name }, task, {
+          runtime,
+          engine,
+          id: 'r',
+          onQuestion: () => new Promise((resolve) => asked.push(resolve)),
+        });
+      const first = begin('Go [trip t: ask]');
+      while (asked.length === 0) await environment.advance(1_000);
+      for (const other of [begin('Go [trip u: ask]'), begin('Go [trip t: ask]', 'guide')])
+        expect(await other.result).toMatchObject({ status: 'lost', error: { code: 'ID_REUSED' } });
+      expect(asked.length).toBe(1);
+      asked[0]?.({ text: 'The cheap one' });
+      await environment.advance(1_000);
+      expect(await first.result).toMatchObject({ status: 'completed' });
+      expect(await begin('Go [trip t: ask]').result).toMatchObject({ status: 'completed' });
+      expect(await begin('Go [trip u: ask]').result).toMatchObject({ status: 'lost' });
+    },
+  );
+
   test('ENGINE-RUN-4: with a packing at one end only, the run is lost, and the error says why', async () => {
     const packing = { codec: testCodec('a key') };
     const other = { codec: testCodec('another key') };

@@ -480,4 +480,26 @@ describe('SUBAGENT-LOGIC-3: a process that leaves', () => {
     await environment.settle();
     expect(again.getSnapshot()).toMatchObject({ status: 'done', value: 'cancelled' });
   });
+
+  it('fails with another task under the id of a run, and leaves that as it is', async () => {
+    const { environment, logic } = place(asks);
+    const first = createActor(logic(), { input: { task: 'Buy one', id: 'trip' } }).start();
+    await environment.settle();
+    const second = createActor(logic(), { input: { task: 'Buy two', id: 'trip' } }).start();
+    await environment.settle();
+    expect(second.getSnapshot()).toMatchObject({
+      status: 'done',
+      value: 'failed',
+      output: { status: 'lost', error: { code: 'ID_REUSED' } },
+    });
+    first.send({ type: 'answer', requestId: requestIn(first.getSnapshot()), text: 'Blue' });
+    await environment.settle();
+    expect(first.getSnapshot()).toMatchObject({ status: 'done', value: 'completed' });
+    // A snapshot whose task was changed.
+    const { input, ...kept } = first.getPersistedSnapshot() as SubagentActorSnapshot;
+    const snapshot = { ...kept, status: 'active', input: { ...input, task: 'Buy two' } } as never;
+    const third = createActor(logic(), { snapshot, input }).start();
+    await environment.settle();
+    expect(third.getSnapshot()).toMatchObject({ output: { error: { code: 'ID_REUSED' } } });
+  });
 });

@@ -28,7 +28,7 @@ interface Seen {
   modelCalls: number;
 }
 
-function run(of: World, seen: Seen, { id = 'order-17', description = 'Order it' } = {}) {
+function run(of: World, seen: Seen, { id = 'order-17' } = {}) {
   const { process, runtime } = of.begin();
   const config = configOf('order', {
     interactive: true,
@@ -43,7 +43,7 @@ function run(of: World, seen: Seen, { id = 'order-17', description = 'Order it' 
   });
   const errors: unknown[] = [];
   const begin = () =>
-    runSubagent(config, description, {
+    runSubagent(config, 'Order it', {
       id,
       runtime,
       model: castOf({
@@ -78,10 +78,10 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
     expect(first.run.id).toBe('order-17');
     expect(await outcome(of, first.run.result)).toMatchObject(booked);
     const { modelCalls } = seen;
-    // In this process, and in later ones, whatever the task is said to be.
+    // In this process, and in later ones.
     expect(await outcome(of, first.begin().result)).toMatchObject(booked);
     for (let process = 2; process <= 3; process += 1) {
-      const later = run(of, seen, { description: 'Something else' });
+      const later = run(of, seen);
       expect(await outcome(of, later.run.result)).toMatchObject(booked);
       expect(later.errors).toEqual([]);
     }

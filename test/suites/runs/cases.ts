@@ -30,12 +30,14 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'RUN-ENGINE-1: the outcome is kept for a process that asks later, whatever its task',
+    name: 'RUN-ENGINE-1: the outcome is kept for a process that asks later; another task under its id is refused',
     async play(bench) {
       const trip = bench.trip();
       const first = await bench.outcome(bench.start(trip, 'charge'));
-      const later = await bench.outcome(bench.start(trip, 'look_up, look_up'));
+      const later = await bench.outcome(bench.start(trip, 'charge'));
       bench.expect(later.text === first.text, 'the same outcome');
+      const { error } = await bench.outcome(bench.start(trip, 'look_up, look_up'));
+      bench.expect(error?.code === 'ID_REUSED', 'another task to be refused');
       bench.expectCounts(trip, { charge: 1, look_up: 0, 'model-2': 1 });
     },
   },
@@ -454,7 +456,8 @@ export const runsScenes: readonly RunsScene[] = [
       const again = bench.start(trip, 'guide ask then charge, look_up');
       (await bench.asked(again)).answer({ text: 'The right one' });
       bench.expectOutcome(await bench.outcome(again), 'completed', 'look_up');
-      bench.expectOutcome(await bench.outcome(bench.start(other, 'look_up')), 'completed');
+      const kept = bench.start(other, 'guide ask then charge, look_up');
+      bench.expectOutcome(await bench.outcome(kept), 'completed');
       bench.expectCounts(trip, { 'model-1': 2, look_up: 2 });
       bench.expectCounts(`${trip}-guide`, { 'model-1': 2, charge: 2 });
       bench.expectCounts(other, { 'model-1': 1, look_up: 1 });

@@ -184,7 +184,7 @@ export const messageScenes: readonly RunsScene[] = [
       if (fault === 'program_dies') watched.kill();
       else if (fault === 'worker_dies') await bench.killWorkers();
       else await Promise.all([bench.killWorkers(), bench.killEngine()]);
-      const next = fault === 'program_dies' ? bench.start(trip, 'look_up') : watched;
+      const next = fault === 'program_dies' ? bench.start(trip, 'charge, ask, look_up') : watched;
       const again = fault === 'program_dies' ? await bench.asked(next) : question;
       const sent = bench.send(next, 'left', { idempotencyKey: 'words' });
       await bench.taken(sent);

@@ -19,6 +19,7 @@
 import type { JSONValue } from 'ai';
 import { CancelledError, isError, messageOf, TimeoutError } from '../../../values/errors.ts';
 import { forgetOldest } from '../../../values/forget-oldest.ts';
+import { shortHashOf } from '../../../values/storable.ts';
 import type { CallAnswer, Failure } from '../../../machines/index.ts';
 import { THE_LEAD } from '../../contracts/service-types.ts';
 import { raceAbort, raceTime } from '../../../values/race-abort.ts';
@@ -78,7 +79,7 @@ export class CallEffects {
   readonly #session: EffectsSession;
   readonly #executing = new Map<string, AbortController>();
   /** The subagent that was last begun for a work, by the hash of the work. */
-  readonly #works = new Map<number, string>();
+  readonly #works = new Map<string, string>();
   /** The words of the user to which a work was last held back, by the work. */
   readonly #heldBack = new Map<string, string | null>();
 
@@ -107,7 +108,7 @@ export class CallEffects {
       else if (state.value === 'acknowledged') this.delegate(callId);
       else if (state.value === 'delegated') {
         const subagent = workedOn.get(callId);
-        if (subagent) this.#works.set(hashOf(workOf(subagent.task)), subagent.id);
+        if (subagent) this.#works.set(shortHashOf(workOf(subagent.task)), subagent.id);
         else this.#lost(callId);
       }
     }
@@ -441,14 +442,14 @@ export class CallEffects {
   #workBegan({ duplicates }: SubagentDefinition, task: SubagentTask, subagentId: string): void {
     const work = workOf(task);
     if (duplicates === 'replace') this.#twinOf(work)?.cancel('the same work was asked for anew');
-    this.#works.set(hashOf(work), subagentId);
+    this.#works.set(shortHashOf(work), subagentId);
     if (this.#works.size % MAX_WORKS !== 0) return;
     for (const [hash, id] of this.#works) if (!this.#session.tree.get(id)) this.#works.delete(hash);
   }
 
   /** Returns the subagent that works on exactly this. */
   #twinOf(work: string): Subagent | undefined {
-    const twin = this.#session.tree.get(this.#works.get(hashOf(work)) ?? '');
+    const twin = this.#session.tree.get(this.#works.get(shortHashOf(work)) ?? '');
     return twin && workOf(twin.task) === work ? twin : undefined;
   }
 
@@ -553,12 +554,4 @@ function duplicate(message: string, output?: Refusal['output']): Refusal {
 /** Identifies a work: the same tool with the same arguments, in whatever order they were written. */
 function workOf({ toolName, args }: SubagentTask): string {
   return callKey(toolName, args);
-}
-
-/** FNV-1a: short, because one is kept for each subagent; works with the same hash are compared. */
-function hashOf(text: string): number {
-  let hash = 0x811c9dc5;
-  for (let index = 0; index < text.length; index += 1)
-    hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
-  return hash >> 1;
 }

@@ -9,6 +9,7 @@
 //       interrupts them, it is told as a delivery (P4). Until that is known it is neither.
 //   ONCE-2. A result that waits to be told is taken back when the lead agent reads it (`check_subagent`).
 
+import { withoutUndefined } from '../../../values/without-undefined.ts';
 import type { LanguageModel } from 'ai';
 import { requestMessage } from '../../subagents/messages.ts';
 import type { EndFacts, ScopePorts } from '../../subagents/scope-ports.ts';
@@ -184,10 +185,8 @@ export class SessionScope implements ScopePorts {
       question: question.question,
       options,
       timeoutMs,
-      ...(action === undefined ? {} : { action }),
-      ...(answerableBy === undefined ? {} : { answerableBy }),
       ...(byButton && { byButton }),
-      ...(returned === undefined ? {} : { returned }),
+      ...withoutUndefined({ action, answerableBy, returned }),
     });
   }
 

@@ -11,6 +11,7 @@
 //       that kept them out. So does an answer, unless its question is over, or the session was closed: a question of
 //       a suspended session waits for the next process.
 
+import { withoutUndefined } from '../../../values/without-undefined.ts';
 import { CancelledError, ConfigurationError } from '../../../values/errors.ts';
 import type { SaidBy } from '../../contracts/identity.ts';
 import type { UnitEvent } from '../../runtime/commit-unit.ts';
@@ -159,10 +160,7 @@ export class UserInput {
       type: 'answer.given',
       ticket,
       requestId,
-      ...(optionId === undefined ? {} : { optionId }),
-      ...(text === undefined ? {} : { text }),
-      ...(approved === undefined ? {} : { approved }),
-      ...(by === undefined ? {} : { by }),
+      ...withoutUndefined({ optionId, text, approved, by }),
     });
     return receipt.promise;
   }
@@ -193,8 +191,7 @@ export class UserInput {
       text,
       channel: 'typing',
       startedAt: clock.now(),
-      ...(by === undefined ? {} : { by }),
-      ...(traceparent === undefined ? {} : { traceparent }),
+      ...withoutUndefined({ by, traceparent }),
     });
     return taken.promise;
   }
@@ -217,8 +214,7 @@ export class UserInput {
       utteranceId,
       requestId,
       action,
-      ...(optionId === undefined ? {} : { optionId }),
-      ...(text === undefined ? {} : { text }),
+      ...withoutUndefined({ optionId, text }),
       quote,
     });
     return settlement.promise;

@@ -172,20 +172,13 @@ async function run(
 ): Promise<unknown> {
   abortSignal?.throwIfAborted();
   const toolName = `${SUBAGENT_TOOL_PREFIX}${config.name}`;
-  const wanted = {
-    config,
-    task: { toolName, args: argsOf(input), description },
-    caller: requester,
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-  };
+  const task = { toolName, args: argsOf(input), description };
+  const wanted = { config, task, caller: requester, idempotencyKey };
   // Only these have inputs to look up: any other call is accepted or refused at once.
   const missing = config.lineage === true ? await service.checkInputs(wanted) : null;
   abortSignal?.throwIfAborted();
   if (missing) return flat(missing.error);
-  const receipt = service.spawn({
-    ...wanted,
-    callId: toolCallId,
-  });
+  const receipt = service.spawn({ ...wanted, callId: toolCallId });
   if (receipt.status === 'rejected') return flat(receipt.error);
   const { subagentId } = receipt;
   const ended = await awaitEnd(service, subagentId, requester, { questions, signal: abortSignal });
