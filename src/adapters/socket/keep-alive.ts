@@ -25,15 +25,24 @@ export function createKeepAlive(options: KeepAliveOptions): KeepAlive {
   let stop = (): void => {};
 
   const scheduleNext = (delayMs: number): void => {
-    stop = scheduler.schedule(() => {
-      if (!wasHeard) {
-        onSilence();
-        return;
-      }
-      wasHeard = false;
-      ping();
-      scheduleNext(delayMs);
-    }, delayMs);
+    stop = scheduler.schedule(() => (wasHeard ? next(delayMs) : look(delayMs)), delayMs);
+  };
+  const next = (delayMs: number): void => {
+    wasHeard = false;
+    ping();
+    scheduleNext(delayMs);
+  };
+  /** An event loop that was blocked serves its timers first: an answer may be in the socket. */
+  const look = (delayMs: number): void => {
+    let isStopped = false;
+    stop = () => {
+      isStopped = true;
+    };
+    scheduler.yieldThen(() => {
+      if (isStopped) return;
+      if (wasHeard) next(delayMs);
+      else onSilence();
+    });
   };
 
   return {

@@ -1,0 +1,57 @@
+// A keep-alive whose event loop the test turns: timers first, then what came in the socket, then the tasks that waited for it.
+
+import { describe, expect, it } from 'vitest';
+import { createKeepAlive } from '../../../src/adapters/socket/keep-alive.ts';
+
+function begun() {
+  const seen: string[] = [];
+  let timer: (() => void) | null = null;
+  const turns: (() => void)[] = [];
+  const keepAlive = createKeepAlive({
+    scheduler: {
+      schedule(task) {
+        timer = task;
+        return () => {
+          timer = null;
+        };
+      },
+      yieldThen: (task) => void turns.push(task),
+    },
+    intervalMs: 100,
+    ping: () => seen.push('ping'),
+    onSilence: () => seen.push('silence'),
+  });
+  keepAlive.start();
+  const turn = (inTheSocket = () => {}): void => {
+    const due = timer;
+    timer = null;
+    due?.();
+    inTheSocket();
+    for (const task of turns.splice(0)) task();
+  };
+  return { keepAlive, seen, turn };
+}
+
+describe('createKeepAlive', () => {
+  it('tells once that nothing came from one ping to the next', () => {
+    const { seen, turn } = begun();
+    for (let each = 0; each < 5; each += 1) turn();
+    expect(seen).toEqual(['ping', 'silence']);
+  });
+
+  it('hears an answer that a blocked event loop reads after its timers', () => {
+    const { keepAlive, seen, turn } = begun();
+    turn();
+    turn(() => keepAlive.heard());
+    turn(() => keepAlive.heard());
+    expect(seen).toEqual(['ping', 'ping', 'ping']);
+  });
+
+  it('does nothing once it is stopped, in the middle of a turn too', () => {
+    const { keepAlive, seen, turn } = begun();
+    turn();
+    turn(() => keepAlive.stop());
+    turn();
+    expect(seen).toEqual(['ping']);
+  });
+});
