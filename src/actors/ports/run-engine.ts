@@ -11,7 +11,8 @@
 //       whatever has become of the run that it works for.
 //   RUN-ENGINE-6. After `forget`, the engine gives nothing of the run and of its child runs to anybody.
 //   RUN-ENGINE-7. Messages reach the run in the order in which they were taken; one that is sent again while it is unread has the
-//       number of the first. A view after that number says whether it is unread; the last one, whether it was taken at all.
+//       number of the first. A view after that number says whether it is unread; the last one, whether it was taken at all. An
+//       order with a digest has the ids of the messages that were read last in its views.
 
 import { z } from 'zod';
 import { isLongerThan } from '../../values/json.ts';
@@ -127,7 +128,13 @@ export const runViewSchema: z.ZodType<RunView> = z.object({
   digest: z.string().optional(),
   waiting: z.array(waitSchema),
   children: z.array(z.string()).optional(),
-  messages: z.object({ last: z.number(), unread: z.array(z.number()) }).optional(),
+  messages: z
+    .object({
+      last: z.number(),
+      unread: z.array(z.number()),
+      read: z.array(z.string()).optional(),
+    })
+    .optional(),
   outcome: anyObject.nullable(),
 });
 

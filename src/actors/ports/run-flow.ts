@@ -191,8 +191,15 @@ export interface RunView {
   readonly waiting: readonly RunWait[];
   /** The ids of the children that it waits for: their questions are in their own views. @defaultValue none */
   readonly children?: readonly string[];
-  /** The messages that the run was given: the number of the last one, and of those that it has not read. @defaultValue none */
-  readonly messages?: { readonly last: number; readonly unread: readonly number[] };
+  /**
+   * The messages that the run was given: the number of the last one, of those that it has not read, and the ids of the last 25
+   * that it has read. @defaultValue none
+   */
+  readonly messages?: {
+    readonly last: number;
+    readonly unread: readonly number[];
+    readonly read?: readonly string[];
+  };
   readonly outcome: object | null;
 }
 
@@ -236,6 +243,8 @@ export interface RunStart {
   readonly view: RunView | null;
 }
 
+/** Messages whose ids are kept once they are read, for programs whose sending was cut off. */
+const MAX_READ = 25;
 const STOPPED = 'the run that it worked for no longer waits for it';
 
 /** Returns the first turn of a run. */
@@ -274,10 +283,14 @@ export async function playRun(
       continue;
     }
     const { at, waiting, read = [], steps = [], wakeAt, outcome } = end;
+    const wasRead = unread.filter(({ nth }) => read.includes(nth)).map(({ id }) => id);
+    const readIds = [...(view?.messages?.read ?? []), ...wasRead].slice(-MAX_READ);
     unread = unread.filter(({ nth }) => !read.includes(nth));
     await followChildren(driver, end, begun);
     const childIds = [...begun.keys()];
-    const messages = { last, unread: unread.map(({ nth }) => nth) };
+    // The view of a run of an earlier version is replayed as it was.
+    const known = order.digest === undefined || readIds.length === 0 ? {} : { read: readIds };
+    const messages = { last, unread: unread.map(({ nth }) => nth), ...known };
     const hasRead: boolean = last > 0 && !isSame(messages, view?.messages);
     // A driver whose turns do all steps shows each turn.
     const isShown: boolean = !driver.steps || hasRead || isNews(end, childIds, view, turn.news);

@@ -865,11 +865,7 @@ function answerOf({ toolName, status, output, lasting }: LedgerEntry): RelayAnsw
     readonly userResponse?: string;
     readonly optionId?: string;
   };
-  return {
-    type: 'answered',
-    text: userResponse,
-    ...(optionId === undefined ? {} : { optionId }),
-  };
+  return { type: 'answered', text: userResponse, ...(optionId === undefined ? {} : { optionId }) };
 }
 
 function done(output: JSONValue): ToolOutcome {

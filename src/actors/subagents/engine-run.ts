@@ -88,6 +88,8 @@ const FULL: RunMessageReceipt = {
 };
 
 interface Sent {
+  readonly id: string;
+  /** `Infinity`: its sending was cut off, or came after the end. The ids in the view say whether it was read. */
   readonly nth: number;
   settle(receipt: RunMessageReceipt): void;
 }
@@ -137,24 +139,25 @@ class Asking {
     try {
       taken = await posted;
     } catch (error) {
-      return signal.aborted ? OVER : { applied: false, reason: messageOf(error) };
+      if (!signal.aborted) return { applied: false, reason: messageOf(error) };
+      taken = { refused: 'over' };
     }
     if (taken === null)
       return { applied: false, reason: `The engine "${engine.name}" takes no messages for runs` };
-    if ('refused' in taken) return taken.refused === 'over' ? OVER : FULL;
-    const { nth } = taken;
+    if ('refused' in taken && taken.refused === 'full') return FULL;
+    const nth = 'nth' in taken ? taken.nth : Infinity;
     return new Promise((settle) => {
-      this.#sent.add({ nth, settle });
+      this.#sent.add({ id: message.id, nth, settle });
       this.#tell();
     });
   }
 
   /** Settles the receipts of messages of which the newest view tells. */
   #tell(): void {
-    const { last = 0, unread = [] } = this.#view?.messages ?? {};
+    const { last = 0, unread = [], read = [] } = this.#view?.messages ?? {};
     const isOver = this.#over.signal.aborted;
     for (const sent of this.#sent) {
-      const isRead = sent.nth <= last && !unread.includes(sent.nth);
+      const isRead = read.includes(sent.id) || (sent.nth <= last && !unread.includes(sent.nth));
       if (!isRead && !isOver) continue;
       this.#sent.delete(sent);
       sent.settle(isRead ? { applied: true } : OVER);

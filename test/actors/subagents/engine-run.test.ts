@@ -164,6 +164,57 @@ describe('a run on an engine', () => {
     ]);
   });
 
+  test.each([['plain'], ['packed']])(
+    'ENGINE-RUN-5: a message was read though its sending was cut off by the end of the run (%s)',
+    async (texts) => {
+      const { environment, runtime, traveller, configs, jobs } = setUp();
+      const packing = { codec: testCodec('a key') };
+      const turns = runWorker({ environment, configs, jobs });
+      const isPacked = texts === 'packed';
+      const kept = simulatedRuns({
+        environment,
+        handler: isPacked ? packedRunHandler(turns, packing) : turns,
+      });
+      // The engine takes each message, and dies before it says so.
+      const dying: RunEngine = {
+        ...kept,
+        async message(id, message) {
+          await kept.message?.(id, message);
+          throw new JobError('JOBS_UNREACHABLE', 'away', { retryable: true });
+        },
+      };
+      const answered = Promise.withResolvers<{ text: string }>();
+      const begin = (engine: RunEngine) =>
+        runSubagent(traveller, 'Go [trip t: ask]', {
+          runtime,
+          engine: isPacked ? packedRuns(engine, packing) : engine,
+          id: 'r',
+          onQuestion: () => answered.promise,
+          onError: () => {},
+        });
+      const run = begin(dying);
+      const cut = run.send('hear left', { idempotencyKey: 'words' });
+      await environment.settle();
+      answered.resolve({ text: 'The cheap one' });
+      let isOver = false;
+      void run.result.then(() => {
+        isOver = true;
+      });
+      while (!isOver) await environment.advance(50);
+      expect(await run.result).toMatchObject({ text: expect.stringContaining('heard left') });
+      await environment.advance(60_000);
+      expect(await cut).toEqual({ applied: true });
+      // Another process sends it again, and one that nobody has read.
+      const later = begin(kept);
+      const again = [later.send('hear left', { idempotencyKey: 'words' }), later.send('hear more')];
+      await environment.advance(60_000);
+      expect(await Promise.all(again)).toEqual([
+        { applied: true },
+        { applied: false, reason: 'The run ended before it read it' },
+      ]);
+    },
+  );
+
   test('a message that is none is refused, and nothing is sent', async () => {
     const { engine, runtime, traveller } = setUp();
     const run = runSubagent(traveller, 'Go [trip t: input]', { runtime, engine, id: 'r' });
