@@ -18,6 +18,7 @@ import {
   type TextSession,
 } from '../../src/index.ts';
 import { serve, type ServeOptions } from '../../src/serve/index.ts';
+import { nodeEnvironment } from '../../src/adapters/node/index.ts';
 import { connect, type SocketClass } from '../../src/client/index.ts';
 import { scopeInUse } from '../../src/actors/ports/journal-error.ts';
 import { calls, say, steps } from '../support/subagent-runs.ts';
@@ -267,7 +268,25 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
 
 test('a frame that is lost brings the whole state', async () => {
   const session = rideSession();
-  const { client } = await served({ session: () => session, limits: { aliveMs: 100 } });
+  const node = nodeEnvironment();
+  const aliveMs = 60_000;
+  let beat = fail as () => void;
+  const { client } = await served({
+    session: () => session,
+    limits: { aliveMs },
+    environment: {
+      ...node,
+      scheduler: {
+        ...node.scheduler,
+        schedule(task, delayMs, options) {
+          if (delayMs !== aliveMs || options?.isBackground !== true)
+            return node.scheduler.schedule(task, delayMs, options);
+          beat = task;
+          return () => {};
+        },
+      },
+    },
+  });
   let lost = 0;
   let welcomes = 0;
   class Lossy extends WebSocket {
@@ -275,7 +294,11 @@ test('a frame that is lost brings the whole state', async () => {
       if (name === 'message') {
         const text = String(args[0]);
         if (text.includes('"type":"welcome"')) welcomes += 1;
-        if (text.startsWith('{"type":"events"') && lost++ === 2) return false;
+        if (text.startsWith('{"type":"events"') && lost++ === 2) {
+          // The server may have nothing to say until this client has spoken.
+          setImmediate(beat);
+          return false;
+        }
       }
       return super.emit(name, ...args);
     }
