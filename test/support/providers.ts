@@ -1,9 +1,13 @@
-// Six APIs of language models, each through its official package, on a server of ours:
+// Ten APIs of language models, each through its official package, on a server of ours:
 // what a suite that runs on all of them has to know of their differences, and nothing else.
 
+import { createAlibaba } from '@ai-sdk/alibaba';
+import { createAmazonBedrock } from '@ai-sdk/amazon-bedrock';
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { createCohere } from '@ai-sdk/cohere';
+import { createDeepSeek } from '@ai-sdk/deepseek';
 import { createGoogle } from '@ai-sdk/google';
+import { createMistral } from '@ai-sdk/mistral';
 import { createOpenAI } from '@ai-sdk/openai';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import type { LanguageModel } from 'ai';
@@ -115,6 +119,44 @@ export const ruledProviders: readonly Provider[] = [
       createOpenAI({ baseURL: `${url}/v1`, apiKey, fetch }).chat('gpt-4.1'),
     resultIn: withoutError,
     // This API does not give the reasoning of its models.
+    reasons: false,
+  },
+  {
+    name: 'mistral',
+    api: 'mistral',
+    path: '/v1/chat/completions',
+    model: ({ url, fetch }) =>
+      createMistral({ baseURL: `${url}/v1`, apiKey, fetch })('mistral-large-latest'),
+    reasons: false,
+    // The API has its error messages at the top.
+    mend: (line) =>
+      line.replace(
+        /^\{"error":\{(.*)\}\}$/s,
+        '{"object":"error","param":null,"code":null,"type":"invalid_request_error",$1}',
+      ),
+  },
+  {
+    name: 'deepseek',
+    api: 'deepseek',
+    path: '/v1/chat/completions',
+    model: ({ url, fetch }) =>
+      createDeepSeek({ baseURL: `${url}/v1`, apiKey, fetch })('deepseek-v4-pro'),
+  },
+  {
+    name: 'qwen',
+    api: 'qwen',
+    path: '/v1/chat/completions',
+    model: ({ url, fetch }) => createAlibaba({ baseURL: `${url}/v1`, apiKey, fetch })('qwen3-max'),
+  },
+  {
+    name: 'bedrock',
+    api: 'bedrock',
+    path: /^\/model\/.*\/converse/,
+    model: ({ url, fetch }) =>
+      createAmazonBedrock({ baseURL: url, apiKey, region: 'us-east-1', fetch })(
+        'anthropic.claude-sonnet-4-6',
+      ),
+    mend: (line) => line.replace(/^\{"error":(\{.*\})\}$/s, '$1'),
     reasons: false,
   },
 ];
