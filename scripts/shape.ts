@@ -272,11 +272,11 @@ const rows: readonly Row[] = [
     value: texts.get(longest ?? '')?.split('\n').length ?? 0,
     limit: 900,
   },
-  { what: 'files', value: files.length, limit: 678 },
+  { what: 'files', value: files.length, limit: 677 },
   {
     what: 'files with one importer, %',
     value: percent(singles, files.length),
-    limit: 26.5,
+    limit: 26.4,
     goal: 18,
   },
   { what: 'classes made at one place', value: madeOnce, limit: 198, goal: 90 },
@@ -288,7 +288,7 @@ const rows: readonly Row[] = [
     goal: 10,
   },
   { what: 'casts (`as`)', value: count(/\bas (?!const\b)[A-Z{[(]/g), limit: 656, goal: 250 },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 114_002, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 113_986, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),

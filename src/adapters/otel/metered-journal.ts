@@ -7,15 +7,12 @@
 // Invariants
 //   METERED-JOURNAL-1. An event is measured once, after it is kept, by the process that appends it. What was kept
 //       before is only read, so that times are right across a crash.
-//   METERED-JOURNAL-2. A fault of the SDK never reaches the session.
 //   METERED-JOURNAL-3. Without a registered provider nothing is read or measured.
-//   METERED-JOURNAL-5. A reader that does not continue a scope, such as an inspector, counts nothing of it.
 //   METERED-JOURNAL-4. What an operator is woken for is a log record, without words: docs/tracing.md lists them.
 
 import {
   type Attributes,
   createNoopMeter,
-  diag,
   type MeterProvider,
   metrics,
   type SpanContext,
@@ -36,7 +33,8 @@ import {
 } from './instruments.ts';
 import * as names from './names.ts';
 import { contextOf } from './scope-trace.ts';
-import { contexts, modelNames, readAs } from './traced-events.ts';
+import { contexts, modelNames, noted, playing, readAs } from './traced-events.ts';
+import { quietly, watchedJournal } from './watched-journal.ts';
 
 export interface MeteredJournalOptions {
   /** The provider of the meters. @defaultValue the one that the app has registered when the first event comes */
@@ -115,9 +113,7 @@ const executed = z.object({
 const aside = z.object({ event: text });
 const asked = z.object({ requestId: text, kind: text });
 const closed = z.object({ requestId: text });
-const noted = z.object({ itemId: text });
 const validated = z.object({ execution: text });
-const playing = z.object({ attempt: z.number(), deliveryIds: z.array(text) });
 const withCode = z.object({ code: text.optional() }).nullish().catch(null);
 const settled = z.object({
   callId: text,
@@ -539,14 +535,6 @@ export function meteredJournal(journal: Journal, options: MeteredJournalOptions 
   check('meteredJournal(journal, options)', journalSchema, journal);
   check('meteredJournal', optionsSchema, options);
   const scopes = new Map<string, ScopeMeasures>();
-  const claimed = new Set<string>();
-  const leave = (scope: string): void => {
-    scopes.delete(scope);
-    claimed.delete(scope);
-  };
-  /** METERED-JOURNAL-5. Without claims it is whoever appends first. */
-  const isToContinue = (scope: string): boolean =>
-    journal.claim ? claimed.has(scope) : scopes.get(scope)?.isLive !== true;
   const clock = options.environment?.clock;
   let instruments: Measured | null = null;
 
@@ -569,8 +557,17 @@ export function meteredJournal(journal: Journal, options: MeteredJournalOptions 
     scopes.set(scope, known);
     return known;
   };
+  const { rest, leave } = watchedJournal(journal, {
+    scopes,
+    isOn: () => measured() !== null,
+    restore(scope, kept) {
+      const measures = measuresOf(scope);
+      for (const entry of kept) measures.take(entry, null);
+    },
+  });
 
   return {
+    ...rest,
     append(entry) {
       const began = clock?.now() ?? 0;
       const kept = (): void =>
@@ -613,53 +610,5 @@ export function meteredJournal(journal: Journal, options: MeteredJournalOptions 
         throw error;
       });
     },
-    read(query) {
-      const entries = journal.read(query);
-      const scope = query?.scope;
-      if (scope === undefined || query?.unit !== undefined || !isToContinue(scope)) return entries;
-      const fold = (kept: readonly JournalEntry[]): readonly JournalEntry[] => {
-        quietly(() => {
-          if (kept.length === 0 || scopes.get(scope)?.isLive === true || !measured()) return;
-          scopes.delete(scope);
-          const measures = measuresOf(scope);
-          for (const entry of kept) measures.take(entry, null);
-        });
-        return kept;
-      };
-      return 'then' in entries ? entries.then(fold) : fold(entries);
-    },
-    readAfter: journal.readAfter?.bind(journal),
-    claim:
-      journal.claim &&
-      (async (scope) => {
-        await journal.claim?.(scope);
-        claimed.add(scope);
-      }),
-    trim: journal.trim?.bind(journal),
-    release(scope) {
-      leave(scope);
-      return journal.release?.(scope);
-    },
-    scopes: journal.scopes?.bind(journal),
-    forget:
-      journal.forget &&
-      ((scope) => {
-        leave(scope);
-        return journal.forget?.(scope);
-      }),
-    wakeTimes: journal.wakeTimes,
-    clockOffsetMs: journal.clockOffsetMs?.bind(journal),
-    tracesModelCalls: journal.tracesModelCalls?.bind(journal),
-    traceContextOf: journal.traceContextOf?.bind(journal),
-    inSpanOf: journal.inSpanOf?.bind(journal),
   };
-}
-
-/** METERED-JOURNAL-2. */
-function quietly(work: () => void): void {
-  try {
-    work();
-  } catch (error) {
-    diag.error('offstage/otel', error);
-  }
 }

@@ -24,7 +24,7 @@ import { readTraceContext } from '../../values/traceparent.ts';
 import { OFFSTAGE_VERSION } from '../../values/version.ts';
 import * as names from './names.ts';
 import { contextOf } from './scope-trace.ts';
-import { quietly } from './traced-journal.ts';
+import { quietly } from './watched-journal.ts';
 
 export interface TracedHandlerOptions {
   /** The provider of the spans. @defaultValue the one that the app registered with `@opentelemetry/api` */

@@ -9,7 +9,6 @@
 //   TRACED-JOURNAL-2. A span is work, never waiting: the span of a subagent ends when it waits for an answer, and the
 //       next one links to it.
 //   TRACED-JOURNAL-3. A span ends after its last event is kept. A retried event begins no second span.
-//   TRACED-JOURNAL-4. A fault of the SDK never reaches the session.
 //   TRACED-JOURNAL-5. Without a registered provider an event is passed on unchanged, and no span is begun for it. A provider
 //       that is registered later counts from then on.
 //   TRACED-JOURNAL-7. An agent behind a relay is told the span of its subagent's work beside each request, after a crash one
@@ -19,14 +18,12 @@
 //   TRACED-JOURNAL-9. Tools, models and approvals of the app run with the span of their work active, in whichever context
 //       the session was: spans that they begin, and requests that an instrumentation sees, are below it. Jobs of other
 //       processes are told that span.
-//   TRACED-JOURNAL-10. A snapshot holds what the trace needs of the entries that it stands for: they may be trimmed. A reader
-//       that does not continue a scope, such as an inspector, leaves its trace alone.
+//   TRACED-JOURNAL-10. A snapshot holds what the trace needs of the entries that it stands for: they may be trimmed.
 //   TRACED-JOURNAL-6. A model call has a span here, or spans of an integration of the AI SDK, not both, unless the app
 //       says so.
 
 import {
   context,
-  diag,
   isSpanContextValid,
   ROOT_CONTEXT,
   type SpanContext,
@@ -35,12 +32,13 @@ import {
 } from '@opentelemetry/api';
 import { z } from 'zod';
 import { journalSchema } from '../../actors/ports/journal-entry.ts';
-import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
+import type { Journal } from '../../actors/ports/journal.ts';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
 import { codeOf } from '../../values/errors.ts';
 import type { TraceContext } from '../../values/traceparent.ts';
 import { OFFSTAGE_VERSION } from '../../values/version.ts';
 import { ScopeTrace, traceparentOf, type Observed } from './scope-trace.ts';
+import { quietly, watchedJournal } from './watched-journal.ts';
 
 export interface TracedJournalOptions {
   /** The provider of the spans. @defaultValue the one that the app registered with `@opentelemetry/api` */
@@ -75,7 +73,6 @@ export function tracedJournal(journal: Journal, options: TracedJournalOptions = 
   const { tracerProvider = trace, sdkSpans = false, propagates = true } = options;
   const tracer = tracerProvider.getTracer('offstage', OFFSTAGE_VERSION);
   const scopes = new Map<string, ScopeTrace>();
-  const claimed = new Set<string>();
 
   let isOn = false;
   let deaf: TracerProvider | null = null;
@@ -100,17 +97,15 @@ export function tracedJournal(journal: Journal, options: TracedJournalOptions = 
     }
     return found;
   };
-  const leave = (scope: string): void => {
-    const left = scopes.get(scope);
-    scopes.delete(scope);
-    claimed.delete(scope);
-    if (left) quietly(() => left.leave());
-  };
-  /** TRACED-JOURNAL-10. Without claims it is whoever appends first. */
-  const isToContinue = (scope: string): boolean =>
-    journal.claim ? claimed.has(scope) : scopes.get(scope)?.isLive !== true;
+  const { rest, leave } = watchedJournal(journal, {
+    scopes,
+    // TRACED-JOURNAL-5. A provider is registered once, and stays.
+    isOn: () => (isOn ||= isListening()),
+    restore: (scope, kept) => traceOf(scope).restore(kept),
+  });
 
   return {
+    ...rest,
     append(entry) {
       // TRACED-JOURNAL-5. A provider is registered once, and stays.
       isOn ||= isListening();
@@ -133,43 +128,6 @@ export function tracedJournal(journal: Journal, options: TracedJournalOptions = 
         },
       );
     },
-    read(query) {
-      const entries = journal.read(query);
-      const scope = query?.scope;
-      if (scope === undefined || query?.unit !== undefined || !isToContinue(scope)) return entries;
-      isOn ||= isListening();
-      if (!isOn) return entries;
-      const fold = (kept: readonly JournalEntry[]): readonly JournalEntry[] => {
-        if (kept.length === 0 || scopes.get(scope)?.isLive === true) return kept;
-        quietly(() => {
-          scopes.delete(scope);
-          traceOf(scope).restore(kept);
-        });
-        return kept;
-      };
-      return 'then' in entries ? entries.then(fold) : fold(entries);
-    },
-    readAfter: journal.readAfter?.bind(journal),
-    claim:
-      journal.claim &&
-      (async (scope) => {
-        await journal.claim?.(scope);
-        claimed.add(scope);
-      }),
-    trim: journal.trim?.bind(journal),
-    release(scope) {
-      leave(scope);
-      return journal.release?.(scope);
-    },
-    scopes: journal.scopes?.bind(journal),
-    forget:
-      journal.forget &&
-      ((scope) => {
-        leave(scope);
-        return journal.forget?.(scope);
-      }),
-    wakeTimes: journal.wakeTimes,
-    clockOffsetMs: journal.clockOffsetMs?.bind(journal),
     tracesModelCalls: () => !sdkSpans && (isOn ||= isListening()),
     // The scopes of those who do not listen are empty.
     traceContextOf: ({ scope, ...work }) => {
@@ -199,14 +157,4 @@ function written(span: SpanContext): TraceContext {
   const tracestate = span.traceState?.serialize() ?? '';
   const traceparent = traceparentOf(span);
   return tracestate === '' ? { traceparent } : { traceparent, tracestate };
-}
-
-/** TRACED-JOURNAL-4. */
-export function quietly<T>(work: () => T): T | undefined {
-  try {
-    return work();
-  } catch (error) {
-    diag.error('offstage/otel', error);
-    return undefined;
-  }
 }

@@ -399,7 +399,7 @@ test('an answer that cannot be used is counted and priced all the same', async (
   });
 });
 
-test('a fault of the SDK never reaches the journal (METERED-JOURNAL-2)', async () => {
+test('a fault of the SDK never reaches the journal (WATCHED-JOURNAL-2)', async () => {
   const meterProvider = {
     getMeter() {
       throw new Error('broken');

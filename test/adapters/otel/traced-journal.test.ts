@@ -130,7 +130,7 @@ test('a refused append begins no second span and ends none (TRACED-JOURNAL-3)', 
   expect(exporter.getFinishedSpans().map(({ name }) => name)).toEqual(['offstage.session']);
 });
 
-test('an SDK that throws does not reach the session (TRACED-JOURNAL-4)', async () => {
+test('an SDK that throws does not reach the session (WATCHED-JOURNAL-2)', async () => {
   const refuse = (): never => {
     throw new Error('no span');
   };

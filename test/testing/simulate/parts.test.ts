@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { chanceOf } from '../../../src/testing/doubles/chance.ts';
 import { Faults } from '../../../src/testing/simulate/faults.ts';
 import { lineOf } from '../../../src/testing/simulate/line.ts';
-import { valueFor } from '../../../src/testing/simulate/json-value.ts';
+import { valueFor } from '../../../src/testing/simulate/generated-model.ts';
 import {
   parseScript,
   scriptInWords,
