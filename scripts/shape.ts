@@ -272,7 +272,7 @@ const rows: readonly Row[] = [
     value: texts.get(longest ?? '')?.split('\n').length ?? 0,
     limit: 900,
   },
-  { what: 'files', value: files.length, limit: 677 },
+  { what: 'files', value: files.length, limit: 675 },
   {
     what: 'files with one importer, %',
     value: percent(singles, files.length),
@@ -287,12 +287,12 @@ const rows: readonly Row[] = [
     limit: 32,
     goal: 10,
   },
-  { what: 'casts (`as`)', value: count(/\bas (?!const\b)[A-Z{[(]/g), limit: 656, goal: 250 },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 113_986, goal: 85_000 },
+  { what: 'casts (`as`)', value: count(/\bas (?!const\b)[A-Z{[(]/g), limit: 655, goal: 250 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 113_865, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
-    limit: 67_495,
+    limit: 67_485,
   },
   {
     what: "files that `import 'offstage'` loads",
@@ -303,7 +303,7 @@ const rows: readonly Row[] = [
   {
     what: "lines of code that `import 'offstage'` loads",
     value: linesOf(loaded),
-    limit: 49_744,
+    limit: 49_740,
     goal: 24_000,
   },
 ];

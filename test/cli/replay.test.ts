@@ -17,7 +17,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { nodeEnvironment } from '../../src/adapters/node/index.ts';
 import { sqliteJournal } from '../../src/adapters/sqlite-journal/index.ts';
-import { mermaidOf } from '../../src/cli/replay/mermaid.ts';
+import { mermaidOf } from '../../src/cli/replay/story.ts';
 import { replayFor } from '../../src/cli/replay/replay.ts';
 import {
   checkRecording,

@@ -329,11 +329,6 @@ export class ConversationLog {
     return Math.max(this.items.length / maxItems, totalChars(this.items) / maxChars);
   }
 
-  /** A rough estimate, for English text. */
-  get tokenEstimate(): number {
-    return Math.ceil((totalChars(this.items) + (this.summary?.length ?? 0)) / 4);
-  }
-
   /**
    * Replaces the covered items by `text` (CONVERSATION-6): all that are finished so far or, if the
    * conversation continued while the summary was made, those that `upTo` names: the log that was summarised

@@ -1,5 +1,7 @@
 // The commands of `offstage`, and the choice of one by the first argument.
 
+import { parseArgs, type ParseArgsConfig } from 'node:util';
+import { messageOf } from '../../values/errors.ts';
 import { withoutHidden } from '../../values/visible.ts';
 
 type Print = (text: string) => void;
@@ -16,6 +18,34 @@ export interface Command {
    * @param complain Writes why it cannot be had: standard error, so that a pipe holds results only.
    */
   run(args: readonly string[], print: Print, complain: Print): Promise<number>;
+}
+
+/** The call is not as the usage says. */
+export class WrongCall extends Error {}
+
+/** @throws {WrongCall} for arguments that are not these options. */
+export function argumentsOf<Config extends ParseArgsConfig>(config: Config) {
+  try {
+    return parseArgs<Config>(config);
+  } catch (error) {
+    throw new WrongCall(messageOf(error));
+  }
+}
+
+/** Makes a command of one that throws a `WrongCall`: it says what is wrong above the usage, and returns 2. */
+export function commandOf(command: Command): Command {
+  return {
+    ...command,
+    async run(args, print, complain) {
+      try {
+        return await command.run(args, print, complain);
+      } catch (error) {
+        if (!(error instanceof WrongCall)) throw error;
+        complain(`${error.message}\n\n${command.usage}`);
+        return 2;
+      }
+    },
+  };
 }
 
 /** Runs the command that `args` name. Returns the exit status. */

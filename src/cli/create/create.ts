@@ -4,9 +4,8 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { messageOf } from '../../values/errors.ts';
-import type { Command } from '../command/command.ts';
+import { argumentsOf, commandOf, WrongCall, type Command } from '../command/command.ts';
 
 interface Template {
   readonly summary: string;
@@ -82,16 +81,12 @@ ${list}
 Exit status: 0 when the project is there, 1 when it could not be written, 2 for a wrong call.
 `;
 
-export const create: Command = {
+export const create: Command = commandOf({
   name: 'create',
   summary: 'make a project: a chat in a page or terminal, a voice, a telephone, a Worker',
   usage,
   async run(args, print, complain) {
     const call = readCall(args);
-    if (typeof call === 'string') {
-      complain(`${call}\n\n${usage}`);
-      return 2;
-    }
     const { name, template, folder, json } = call;
     const obstacle = await obstacleAt(folder);
     if (obstacle !== null) {
@@ -111,7 +106,7 @@ export const create: Command = {
     );
     return 0;
   },
-};
+});
 
 const KEYS = `Without a key a script answers, and says so. A model answers with OPENAI_API_KEY or AI_GATEWAY_API_KEY in the
 environment, or in a file \`.env\` beside package.json.
@@ -132,29 +127,23 @@ interface Call {
   readonly folder: string;
 }
 
-/** Returns the parsed call, or a message about its mistake. */
-function readCall(args: readonly string[]): Call | string {
-  let words: readonly string[];
-  let json: boolean;
-  try {
-    const { positionals, values } = parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: { json: { type: 'boolean', default: false } },
-    });
-    words = positionals;
-    ({ json } = values);
-  } catch (error) {
-    return messageOf(error);
-  }
+function readCall(args: readonly string[]): Call {
+  const { positionals: words, values } = argumentsOf({
+    args: [...args],
+    allowPositionals: true,
+    options: { json: { type: 'boolean', default: false } },
+  });
   const [name = DEFAULT_TEMPLATE, folder = `offstage-${name}`, ...others] = words;
   const template = Object.hasOwn(TEMPLATES, name) ? TEMPLATES[name] : undefined;
-  if (!template) return `Expected one of the templates ${names.join(', ')}, got \`${name}\``;
+  if (!template)
+    throw new WrongCall(`Expected one of the templates ${names.join(', ')}, got \`${name}\``);
   if (others.length > 0)
-    return `Expected a template and a folder, got ${words.map((word) => `\`${word}\``).join(' ')}`;
+    throw new WrongCall(
+      `Expected a template and a folder, got ${words.map((word) => `\`${word}\``).join(' ')}`,
+    );
   if (folder.trim() === '' || folder.includes('\0'))
-    return `Expected the name of a folder, got ${JSON.stringify(folder)}`;
-  return { name, template, folder, json };
+    throw new WrongCall(`Expected the name of a folder, got ${JSON.stringify(folder)}`);
+  return { name, template, folder, json: values.json };
 }
 
 /** Returns why no project can be made there; null if one can. */

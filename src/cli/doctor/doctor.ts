@@ -1,8 +1,7 @@
 // `offstage doctor`: lists the requirements of the adapters that this machine meets, and those that it lacks.
 
-import { parseArgs } from 'node:util';
 import { messageOf } from '../../values/errors.ts';
-import type { Command } from '../command/command.ts';
+import { argumentsOf, commandOf, WrongCall, type Command } from '../command/command.ts';
 import {
   examine,
   type Finding,
@@ -90,16 +89,12 @@ export interface Surroundings {
 }
 
 export function doctorIn({ machine, connectable }: Surroundings): Command {
-  return {
+  return commandOf({
     name: 'doctor',
     summary: 'say what is found and missing for voices, journals, engines and other adapters',
     usage,
-    async run(args, print, complain) {
+    async run(args, print) {
       const call = readCall(args);
-      if (typeof call === 'string') {
-        complain(`${call}\n\n${usage}`);
-        return 2;
-      }
       const names = call.named.length > 0 ? call.named : call.all ? NAMES : TRANSPORTS;
       const sections: Section[] = [];
       for (const section of examine(machine, names)) {
@@ -111,7 +106,7 @@ export function doctorIn({ machine, connectable }: Surroundings): Command {
       const wanted = call.named.length > 0 ? transports : [];
       return [here, ...wanted].every((section) => section?.isReady) ? 0 : 1;
     },
-  };
+  });
 }
 
 export const doctor: Command = doctorIn({ machine: thisMachine(), connectable: CONNECTABLE });
@@ -128,26 +123,21 @@ interface Call {
   readonly json: boolean;
 }
 
-/** Returns the parsed call, or a message about its mistake. */
-function readCall(args: readonly string[]): Call | string {
-  try {
-    const { positionals, values } = parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        all: { type: 'boolean' },
-        connect: { type: 'boolean' },
-        json: { type: 'boolean' },
-      },
-    });
-    const unknown = positionals.find((name) => !NAMES.includes(name));
-    if (unknown !== undefined)
-      return `Expected an adapter of ${NAMES.join(', ')}, got \`${unknown}\``;
-    const { all = false, connect = false, json = false } = values;
-    return { named: positionals, all, connect, json };
-  } catch (error) {
-    return messageOf(error);
-  }
+function readCall(args: readonly string[]): Call {
+  const { positionals, values } = argumentsOf({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      all: { type: 'boolean' },
+      connect: { type: 'boolean' },
+      json: { type: 'boolean' },
+    },
+  });
+  const unknown = positionals.find((name) => !NAMES.includes(name));
+  if (unknown !== undefined)
+    throw new WrongCall(`Expected an adapter of ${NAMES.join(', ')}, got \`${unknown}\``);
+  const { all = false, connect = false, json = false } = values;
+  return { named: positionals, all, connect, json };
 }
 
 const MARKS = { ok: '  ok     ', note: '  note   ', missing: '  MISSING' } as const;

@@ -7,14 +7,13 @@
 // SEVERAL-JOURNALS-2. A journal that fails later does not hide the others: its sessions are left out of the list.
 
 import { once } from 'node:events';
-import { parseArgs } from 'node:util';
 import { createGuard } from '../../adapters/listen/guard.ts';
 import { loopbackHosts } from '../../adapters/listen/access.ts';
 import { nodeEnvironment } from '../../adapters/node/index.ts';
 import { inspector } from '../../inspector/index.ts';
 import type { ScopeSummary } from '../../entries/journal.ts';
 import { ConfigurationError, messageOf, OffstageError } from '../../values/errors.ts';
-import type { Command } from '../command/command.ts';
+import { argumentsOf, commandOf, WrongCall, type Command } from '../command/command.ts';
 import type { Journal } from '../../index.ts';
 import { isWrongCall, openSource, type Source } from '../journal/source.ts';
 
@@ -48,27 +47,16 @@ const CLOSE_GRACE_MS = 1_000;
 
 /** @param untilEnd Resolves when the command is to end. */
 export function inspectFor(untilEnd: () => Promise<unknown>): Command {
-  return {
+  return commandOf({
     name: 'inspect',
     summary: 'look at the sessions of a journal, live or past, on a page',
     usage,
     async run(args, print, complain) {
-      let values;
-      try {
-        ({ values } = parseArgs({ args: [...args], options }));
-      } catch (error) {
-        complain(`${messageOf(error)}\n\n${usage}`);
-        return 2;
-      }
+      const { values } = argumentsOf({ args: [...args], options });
       const { journal: places = [], schema, port = '0', words, json } = values;
-      if (places.length === 0 || !/^\d{1,5}$/.test(port) || Number(port) > 65_535) {
-        complain(
-          places.length === 0
-            ? `Expected --journal with a file\n\n${usage}`
-            : `Expected --port to be a number up to 65535, got \`${port}\`\n\n${usage}`,
-        );
-        return 2;
-      }
+      if (places.length === 0) throw new WrongCall('Expected --journal with a file');
+      if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535)
+        throw new WrongCall(`Expected --port to be a number up to 65535, got \`${port}\``);
       try {
         const opened = (url: string): void =>
           print(json ? `${JSON.stringify({ url })}\n` : `Open ${url}\n`);
@@ -91,7 +79,7 @@ export function inspectFor(untilEnd: () => Promise<unknown>): Command {
         return isWrongCall(error) ? 2 : 1;
       }
     },
-  };
+  });
 }
 
 export const inspect: Command = inspectFor(() => once(process, 'SIGINT'));

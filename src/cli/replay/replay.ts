@@ -2,7 +2,6 @@
 // app.
 
 import { writeFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import {
   checkRecording,
   exportRecording,
@@ -13,10 +12,9 @@ import {
 import { whyWaiting } from '../../machines/why-waiting.ts';
 import type { JournalEntry, ScopeSummary } from '../../entries/journal.ts';
 import { ConfigurationError, messageOf, OffstageError } from '../../values/errors.ts';
-import type { Command } from '../command/command.ts';
+import { argumentsOf, commandOf, WrongCall, type Command } from '../command/command.ts';
 import { cell, counted, moment, offset } from './lines.ts';
-import { mermaidOf } from './mermaid.ts';
-import { Story, picture } from './story.ts';
+import { mermaidOf, picture, Story } from './story.ts';
 import { createInterface } from 'node:readline/promises';
 import {
   isWrongCall,
@@ -84,11 +82,8 @@ const options = {
 type Values = ReturnType<typeof callOf>['values'];
 type Print = (text: string) => void;
 
-/** The call itself is wrong. */
-class WrongCall extends Error {}
-
 export function replayFor(reader: Reader): Command {
-  return {
+  return commandOf({
     name: 'replay',
     summary: 'tell a recorded session again, step through it, fork it',
     usage,
@@ -103,16 +98,12 @@ export function replayFor(reader: Reader): Command {
           await source.close();
         }
       } catch (error) {
-        if (error instanceof WrongCall) {
-          complain(`${error.message}\n\n${usage}`);
-          return 2;
-        }
         if (!(error instanceof OffstageError)) throw error;
         complain(`${error.message}\n`);
         return isWrongCall(error) ? 2 : 1;
       }
     },
-  };
+  });
 }
 
 export const replay: Command = replayFor(enterPressed());
@@ -280,13 +271,7 @@ function numberOf(name: string, text: string | undefined, most: number): number 
 }
 
 function callOf(args: readonly string[]) {
-  let parsed;
-  try {
-    parsed = parseArgs({ args: [...args], allowPositionals: true, options });
-  } catch (error) {
-    throw new WrongCall(messageOf(error));
-  }
-  const { positionals, values } = parsed;
+  const { positionals, values } = argumentsOf({ args: [...args], allowPositionals: true, options });
   const [path, ...more] = positionals;
   if (path === undefined || more.length > 0)
     throw new WrongCall(`Expected one file, got ${positionals.length}`);

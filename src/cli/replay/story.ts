@@ -1,5 +1,7 @@
 // Prints a recorded session: one line for each entry, and below it the changes (`Story`); and the whole state of
-// the session at one moment (`picture`).
+// the session at one moment (`picture`); or all of it as a sequence diagram of Mermaid (`mermaidOf`).
+//
+// MERMAID-1. No text of a session ends its line or its label in a diagram, or is read as Mermaid's syntax.
 
 import type { JournalEntry } from '../../entries/journal.ts';
 import type { ReplayStep, ReplayView } from '../../entries/replay.ts';
@@ -85,7 +87,8 @@ interface Fields {
     readonly output?: unknown;
     readonly error?: { readonly message: string };
   };
-  readonly task?: { readonly args: unknown };
+  readonly task?: { readonly args: unknown; readonly description?: string };
+  readonly parentId?: string | null;
   readonly event?: { readonly type?: string; readonly data?: unknown };
   readonly error?: { readonly message: string } | null;
   readonly reason?: string;
@@ -214,4 +217,82 @@ function section(title: string, rows: readonly string[]): readonly string[] {
 function row(name: string, state: string, text: string): string {
   const rest = COLUMNS - NAME - STATE - 4;
   return `${cell(name, NAME)} ${cell(state, STATE)} ${fitted(text, rest)}`.trimEnd();
+}
+
+/** Long labels make a diagram that nobody can read. */
+const MAX_LABEL_CHARS = 60;
+
+/** Returns the source of a diagram: who spoke, called, asked, answered and reported, in order. */
+export function mermaidOf(steps: Iterable<ReplayStep>): string {
+  const lines: string[] = [];
+  const subagents: string[] = [];
+  const known = new Map<string, string>();
+  /** The states of questions and subagents, since facts are told at each change of another part of them. */
+  const states = new Map<string, string>();
+  const subagent = (id: string): string => {
+    const name = known.get(id) ?? `s${known.size + 1}`;
+    known.set(id, name);
+    return name;
+  };
+  for (const { entry, changes, setAside } of steps) {
+    const event = fieldsOf(entry);
+    if (entry.event.type === 'subagent.spawned' && setAside === null) {
+      const name = subagent(entry.unit);
+      subagents.push(`  participant ${name} as ${labelOf(`${event.name ?? ''} ${entry.unit}`)}`);
+      const parent = event.parentId ? subagent(event.parentId) : 'lead';
+      lines.push(`  ${parent}->>${name}: ${labelOf(event.task?.description ?? 'spawned')}`);
+    }
+    for (const [fact, value] of Object.entries(changes)) {
+      const space = fact.indexOf(' ');
+      const [what, id] = [fact.slice(0, space), fact.slice(space + 1)];
+      if (value === null) continue;
+      if (what === 'user') lines.push(`  user->>lead: ${labelOf(value)}`);
+      if (what === 'assistant') lines.push(`  lead->>user: ${labelOf(value)}`);
+      if (what === 'tool_call') lines.push(`  lead->>lead: ${labelOf(value)}`);
+      if (what === 'question') {
+        const [state = '', ...answer] = value.split(': ');
+        if (states.get(fact) === state) continue;
+        const isNew = !states.has(fact);
+        states.set(fact, state);
+        const asker = known.get(id.slice(0, id.lastIndexOf('.'))) ?? 'lead';
+        if (isNew) lines.push(`  ${asker}->>user: ${labelOf(`asks ${id}`)}`);
+        if (state === 'answered') lines.push(`  user->>${asker}: ${labelOf(answer.join(': '))}`);
+        else if (!isNew) lines.push(`  Note over user: ${labelOf(`${id} ${state}`)}`);
+      }
+      if (what === 'subagent') {
+        const state = /\b(completed|failed|cancelled)\b/.exec(value)?.[1];
+        if (state === undefined || states.get(fact) === state) continue;
+        states.set(fact, state);
+        const said = value.includes(': ') ? value.slice(value.indexOf(': ') + 2) : state;
+        lines.push(`  ${subagent(id)}-->>lead: ${labelOf(`${state}: ${said}`)}`);
+      }
+    }
+  }
+  return [
+    'sequenceDiagram',
+    '  actor user',
+    '  participant lead as lead agent',
+    ...subagents,
+    ...lines,
+    '',
+  ].join('\n');
+}
+
+/** MERMAID-1. Entity codes are Mermaid's own way to write what it would read. */
+function labelOf(text: string): string {
+  const letters = Array.from(text.replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ').trim());
+  const cut =
+    letters.length > MAX_LABEL_CHARS ? [...letters.slice(0, MAX_LABEL_CHARS - 1), '…'] : letters;
+  const shown = cut.map((letter) =>
+    /[#;:<>"'`%{}()[\]\\&]/.test(letter) ? `#${letter.codePointAt(0)};` : letter,
+  );
+  // A bare `end` would close a block that was never opened.
+  return (
+    shown
+      .join('')
+      .replace(
+        /\bend\b/gi,
+        (word) => `${word.slice(0, 1)}#${word.codePointAt(1)};${word.slice(2)}`,
+      ) || '…'
+  );
 }

@@ -4,7 +4,6 @@
 // SESSIONS-1. What is done has a receipt, which says under which identity it is recorded.
 // SESSIONS-2. A session that another process has is not touched: the command says where it runs.
 
-import { parseArgs } from 'node:util';
 import { userInfo } from 'node:os';
 import type { BudgetLimits } from '../../actors/contracts/config.ts';
 import { RestingSession } from '../../actors/replay/resting-session.ts';
@@ -12,8 +11,8 @@ import { nodeEnvironment } from '../../adapters/node/index.ts';
 import type { GivenAnswer } from '../../actors/subagent/ask-user.ts';
 import { replaySession } from '../../entries/replay.ts';
 import { whyWaiting } from '../../machines/why-waiting.ts';
-import { codeOf, messageOf, OffstageError } from '../../values/errors.ts';
-import type { Command } from '../command/command.ts';
+import { codeOf, OffstageError } from '../../values/errors.ts';
+import { argumentsOf, commandOf, WrongCall, type Command } from '../command/command.ts';
 import { isWrongCall, notInSource, openSource, type Source } from '../journal/source.ts';
 import { cell, counted, moment, offset } from '../replay/lines.ts';
 import { picture } from '../replay/story.ts';
@@ -71,13 +70,10 @@ const options = {
   json: { type: 'boolean', default: false },
 } as const;
 
-type Values = ReturnType<typeof parsed>['values'];
+type Values = ReturnType<typeof wordsOf>['values'];
 type Print = (text: string) => void;
 
-/** The call itself is wrong. */
-class WrongCall extends Error {}
-
-export const sessions: Command = {
+export const sessions: Command = commandOf({
   name: 'sessions',
   summary: 'list and show sessions; answer, cancel, write and raise budgets in them',
   usage,
@@ -88,16 +84,12 @@ export const sessions: Command = {
         ? await inJournal(verb, values, deed, print, complain)
         : await inProcess(verb, values, deed, print, complain);
     } catch (error) {
-      if (error instanceof WrongCall) {
-        complain(`${error.message}\n\n${usage}`);
-        return 2;
-      }
       if (!(error instanceof OffstageError)) throw error;
       complain(`${error.message}${adviceFor(error)}\n`);
       return isWrongCall(error) ? 2 : 1;
     }
   },
-};
+});
 
 /** SESSIONS-2 */
 function adviceFor(error: OffstageError): string {
@@ -243,13 +235,8 @@ function listOf(
   return `${name}: ${counted(scopes.length, 'session')}\n${rows.length > 0 ? `\n${heading}${rows.join('')}` : ''}`;
 }
 
-function parsed(args: readonly string[]) {
-  try {
-    return parseArgs({ args: [...args], allowPositionals: true, options });
-  } catch (error) {
-    throw new WrongCall(messageOf(error));
-  }
-}
+const wordsOf = (args: readonly string[]) =>
+  argumentsOf({ args: [...args], allowPositionals: true, options });
 
 /** The verbs, and the number of the words after each. */
 const VERBS: ReadonlyMap<string, readonly string[]> = new Map([
@@ -262,7 +249,7 @@ const VERBS: ReadonlyMap<string, readonly string[]> = new Map([
 ]);
 
 function callOf(args: readonly string[]) {
-  const { positionals, values } = parsed(args);
+  const { positionals, values } = wordsOf(args);
   const [verb = '', ...words] = positionals;
   const wanted = VERBS.get(verb);
   if (!wanted)

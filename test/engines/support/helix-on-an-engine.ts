@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { createRuntime, runSubagent, type SubagentConfig } from '../../../src/index.ts';
-import { CountedCalls } from '../../../src/testing/conformance/counting-bench.ts';
+import { CountedCalls } from '../../suites/counting-bench.ts';
 import { parent } from './helix.ts';
 import type { LiveEngine, WorkersDo } from './live-engine.ts';
 import { moment } from './processes.ts';

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import type { JobHandler, Jobs, RunEngine } from '../../../src/entries/jobs.ts';
 import type { AgentsVersion } from '../../suites/runs/index.ts';
 import type { JobsConformanceSetup } from '../../suites/jobs/index.ts';
-import { CountedCalls } from '../../../src/testing/conformance/counting-bench.ts';
+import { CountedCalls } from '../../suites/counting-bench.ts';
 import type { Bridge } from './bridge.ts';
 import { moment } from './processes.ts';
 

@@ -3,7 +3,7 @@
 import { connect, type SessionClient } from '../../../src/client/index.ts';
 import type { QuestionView, SessionState } from '../../../src/actors/contracts/session-views.ts';
 import { ConformanceError } from '../../../src/testing/conformance/conformance-error.ts';
-import { CountingBench } from '../../../src/testing/conformance/counting-bench.ts';
+import { CountingBench } from '../counting-bench.ts';
 import type { Tell } from '../runs/travel-agent.ts';
 
 /** An ability of a home that a case needs. */

@@ -15,7 +15,7 @@ import { JobError } from '../../../src/actors/ports/jobs.ts';
 import type { MessageTaken, RunMessage } from '../../../src/actors/ports/run-engine.ts';
 import { isA } from '../../../src/values/errors.ts';
 import { ConformanceError } from '../../../src/testing/conformance/conformance-error.ts';
-import { CountingBench } from '../../../src/testing/conformance/counting-bench.ts';
+import { CountingBench } from '../counting-bench.ts';
 import { simulatedEnvironment } from '../../../src/testing/doubles/simulated-environment.ts';
 import { runsConformanceAgents, type AgentsVersion, type Tell } from './travel-agent.ts';
 

@@ -1,7 +1,7 @@
 // The calls of a suite's agents, in whatever process: an agent tells each model call and each tool call, and the suite counts it,
 // and may let it wait.
 
-import { ConformanceError } from './conformance-error.ts';
+import { ConformanceError } from '../../src/testing/conformance/conformance-error.ts';
 
 const TOLD_SHOWN = 20;
 
