@@ -106,7 +106,7 @@ async function live(shared: string): Promise<void> {
       answer: sendTo('flight', (_, { context }: SubagentActorSnapshot) => ({
         type: 'answer',
         requestId: context.questions[0]?.requestId ?? '',
-        text: 'window',
+        answer: { text: 'window' },
       })),
       book: assign({
         booked: ({ context }, { text }: { text: string }) => [...context.booked, text],

@@ -14,6 +14,7 @@ export {
   type TextSessionOptions,
   type VoiceSessionOptions,
 } from './real-time.ts';
+export { sessionLogic } from './actors/session/view/session-logic.ts';
 export { createSessionPool } from './actors/pool/session-pool.ts';
 export type { PooledSession, SessionPool, SessionPoolOptions } from './actors/pool/session-pool.ts';
 export type { Runtime, RuntimeOptions } from './actors/admission/runtime.ts';

@@ -332,7 +332,7 @@ export const layers: readonly Layer[] = [
       'actors/subagent',
       'values',
     ],
-    packages: ['ai', 'rxjs', 'zod'],
+    packages: ['ai', 'rxjs', 'xstate', 'zod'],
   },
   {
     files: 'actors/pool',
@@ -563,12 +563,6 @@ export const layers: readonly Layer[] = [
     packages: ['zod'],
   },
   { files: 'adapters/*', sources: portSources, packages: [...declaredPackages, 'node:'] },
-  // At a server: the session's side of the client's commands.
-  {
-    files: 'client/carry-out.ts',
-    sources: ['actors/contracts', 'actors/session/view', 'client/protocol.ts'],
-    packages: [],
-  },
   // A session over the network. The client is small enough for a page: it knows only types of the rest.
   {
     files: 'client',
@@ -609,7 +603,6 @@ export const layers: readonly Layer[] = [
       'actors/session/view',
       'adapters/listen',
       'adapters/node',
-      'client/carry-out.ts',
       'client/protocol.ts',
       'client/session-state.ts',
       'inspector',
@@ -637,7 +630,6 @@ export const layers: readonly Layer[] = [
       'adapters/inspect/shown-value.ts',
       'adapters/listen',
       'adapters/node',
-      'client/carry-out.ts',
       'client/protocol.ts',
       'machines',
       'values',

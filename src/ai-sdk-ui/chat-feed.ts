@@ -20,7 +20,7 @@ import {
   type AnswerReceipt,
   type SessionState,
 } from '../actors/contracts/session-views.ts';
-import type { ClientAnswer } from '../client/protocol.ts';
+import type { ClientAnswer } from '../actors/contracts/session-command.ts';
 import type { Subscription } from '../client/watchable.ts';
 import {
   chatMessages,

@@ -18,7 +18,7 @@
 
 import { nodeEnvironment } from '../adapters/node/environment.ts';
 import type { AnswerReceipt, SessionState } from '../actors/contracts/session-views.ts';
-import type { ClientAnswer } from '../client/protocol.ts';
+import type { ClientAnswer } from '../actors/contracts/session-command.ts';
 import type { Subscription } from '../client/watchable.ts';
 import type { Environment } from '../actors/ports/environment.ts';
 import { ConfigurationError, messageOf, OffstageError, quietly } from '../values/errors.ts';

@@ -10,7 +10,7 @@
 
 import type { ChatTransport } from 'ai';
 import type { AnswerReceipt } from '../actors/contracts/session-views.ts';
-import type { ClientAnswer } from '../client/protocol.ts';
+import type { ClientAnswer } from '../actors/contracts/session-command.ts';
 import type { SessionClient } from '../client/session-client.ts';
 import { ConfigurationError, messageOf } from '../values/errors.ts';
 import {

@@ -12,13 +12,9 @@
 //   CLIENT-PROTOCOL-2. No frame of a client states an identity: the server knows it from `authorize`.
 //   CLIENT-PROTOCOL-3. Both sides ignore frames of an unknown type from a later version of their own number.
 
-import type { BudgetLimits } from '../actors/contracts/config.ts';
 import type { SendRequest } from '../actors/contracts/service-types.ts';
-import type {
-  QuestionOption,
-  SessionEvent,
-  SessionState,
-} from '../actors/contracts/session-views.ts';
+import type { SessionCommand } from '../actors/contracts/session-command.ts';
+import type { SessionEvent, SessionState } from '../actors/contracts/session-views.ts';
 
 export const PROTOCOL_VERSION = 1;
 
@@ -34,15 +30,6 @@ const MAX_ID_CHARS = 200;
 const MAX_PLAYED_MS = 86_400_000;
 const MIN_RATE_HZ = 8_000;
 const MAX_RATE_HZ = 48_000;
-
-/** When a subagent reads a message: after its work, before its next step, or at once. */
-export type MessageMode = NonNullable<SendRequest['mode']>;
-
-/** The form of `session.answer`: exactly one of the three. */
-export type ClientAnswer =
-  | { readonly optionId: QuestionOption['id'] }
-  | { readonly text: string }
-  | { readonly approved: boolean };
 
 /** The position of a client in the frames of a server: the frames after it are still to be sent. */
 export interface Position {
@@ -60,44 +47,7 @@ export interface HelloFrame {
 }
 
 /** A frame that is answered with a receipt of the same `id`; the same `id` is executed once. */
-export type CommandFrame =
-  | {
-      readonly type: 'send';
-      readonly id: number;
-      readonly text: string;
-      /** The W3C trace context of the client. */
-      readonly traceparent?: string;
-    }
-  | {
-      readonly type: 'answer';
-      readonly id: number;
-      readonly requestId: string;
-      readonly answer: ClientAnswer;
-    }
-  | {
-      readonly type: 'cancel';
-      readonly id: number;
-      readonly subagentId: string;
-      readonly reason?: string;
-    }
-  | {
-      readonly type: 'message';
-      readonly id: number;
-      readonly subagentId: string;
-      readonly text: string;
-      /** When the subagent reads it. @defaultValue 'steer' */
-      readonly mode?: MessageMode;
-    }
-  /** Raises limits of a subagent's budget, or (null) of the session's own, to new totals; for the role `operator`. */
-  | {
-      readonly type: 'raise';
-      readonly id: number;
-      readonly subagentId: string | null;
-      readonly limits: BudgetLimits;
-    }
-  | { readonly type: 'dismiss'; readonly id: number; readonly deliveryId: string }
-  | { readonly type: 'shown'; readonly id: number; readonly deliveryId: string }
-  | { readonly type: 'question.shown'; readonly id: number; readonly requestId: string };
+export type CommandFrame = SessionCommand & { readonly id: number };
 
 /** A frame without a receipt. */
 export type NoticeFrame =
@@ -236,7 +186,7 @@ const isBetween =
   (value) =>
     typeof value === 'number' && value >= least && value <= most;
 const isFlag: Check = (value) => typeof value === 'boolean';
-const MODES: ReadonlySet<unknown> = new Set<MessageMode>(['queue', 'steer', 'interrupt']);
+const MODES: ReadonlySet<unknown> = new Set<SendRequest['mode']>(['queue', 'steer', 'interrupt']);
 const isMode: Check = (value) => MODES.has(value);
 const isAnything: Check = () => true;
 const isAmount: Check = (value) => typeof value === 'number' && Number.isFinite(value);
@@ -315,14 +265,6 @@ const serverShapes: Readonly<Record<ServerFrame['type'], Shape>> = {
   refused: { code: isId, message: isAnything },
   bye: { code: isId, message: isAnything, retry: isFlag, 'url?': isText(2_000) },
 };
-
-/** The message of a frame, as `session.subagents.send` takes it. */
-export function messageIn({
-  text: content,
-  mode,
-}: Extract<CommandFrame, { type: 'message' }>): SendRequest {
-  return mode === undefined ? { content } : { content, mode };
-}
 
 /** Returns the frame of a client, or the reason why it is none. */
 export function readClientFrame(value: unknown): ClientFrame | string {

@@ -17,13 +17,15 @@
 
 import { nodeEnvironment } from '../adapters/node/environment.ts';
 import {
+  emptySessionState,
   KEPT_VIEWS,
   type AnswerReceipt,
   type SessionEvent,
   type SessionState,
 } from '../actors/contracts/session-views.ts';
 import type { BudgetLimits } from '../actors/contracts/config.ts';
-import type { MessageSent, RaiseResult } from '../actors/contracts/service-types.ts';
+import type { ClientAnswer, SessionCommand } from '../actors/contracts/session-command.ts';
+import type { MessageSent, RaiseResult, SendRequest } from '../actors/contracts/service-types.ts';
 import type { Environment } from '../actors/ports/environment.ts';
 import {
   CapacityError,
@@ -49,15 +51,13 @@ import {
   PROTOCOL_VERSION,
   readClientFrame,
   readServerFrame,
-  type ClientAnswer,
   type ClientRole,
   type CommandFrame,
   type HelloFrame,
-  type MessageMode,
   type Position,
   type ServerFrame,
 } from './protocol.ts';
-import { applySessionEvent, emptySessionState, eventOfPatch } from './session-state.ts';
+import { applySessionEvent, eventOfPatch } from './session-state.ts';
 import { Microphone } from './microphone.ts';
 import { screen } from './screen.ts';
 import { Speaker } from './speaker.ts';
@@ -182,13 +182,6 @@ interface PendingCommand {
   resolve(value: unknown): void;
   reject(error: Error): void;
 }
-
-/** A command without its id. */
-type Command = CommandFrame extends infer Each
-  ? Each extends unknown
-    ? Omit<Each, 'id'>
-    : never
-  : never;
 
 /** A snapshot of the store, as that of `session.store`. */
 export interface ClientSnapshot {
@@ -377,7 +370,11 @@ export class SessionClient {
    * `session.subagents.send`; left out: 'steer'.
    * @throws {OffstageError} as `send` (rejects).
    */
-  async message(subagentId: string, text: string, mode?: MessageMode): Promise<MessageSent> {
+  async message(
+    subagentId: string,
+    text: string,
+    mode?: NonNullable<SendRequest['mode']>,
+  ): Promise<MessageSent> {
     return (await this.#command({
       type: 'message',
       subagentId,
@@ -434,7 +431,7 @@ export class SessionClient {
     if (screen.isVisible()) this.reconnect();
   };
 
-  #command(command: Command): Promise<unknown> {
+  #command(command: SessionCommand): Promise<unknown> {
     const frame = { ...command, id: this.#lastId + 1 } as CommandFrame;
     const checked = readClientFrame(frame);
     if (typeof checked === 'string')

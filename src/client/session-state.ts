@@ -19,24 +19,7 @@ import {
   type SubagentView,
   type TranscriptItem,
 } from '../actors/contracts/session-views.ts';
-import { NO_LEAD_USAGE, NO_USAGE, usageOfBoth } from '../actors/contracts/usage.ts';
 import type { ViewList, ViewPatch } from './protocol.ts';
-
-const NOTHING_USED = usageOfBoth(NO_LEAD_USAGE, NO_USAGE);
-
-/** The state of a client that knows nothing yet. */
-export const emptySessionState: SessionState = Object.freeze({
-  connection: 'created',
-  outage: null,
-  floor: 'nobody',
-  agent: null,
-  transcript: [],
-  subagents: [],
-  questions: [],
-  deliveries: [],
-  usage: NOTHING_USED,
-  limits: [],
-});
 
 /** A view of one of the lists. */
 type View = TranscriptItem | SubagentView | QuestionView | DeliveryView;

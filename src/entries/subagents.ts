@@ -9,13 +9,20 @@ export type {
   SubagentActorContext,
   SubagentActorEvent,
   SubagentActorInput,
-  SubagentActorRefusal,
   SubagentActorSnapshot,
   SubagentLogic,
   SubagentLogicOptions,
 } from '../actors/subagents/subagent-logic.ts';
 export { subtreeUsage } from '../actors/subagents/subtree-usage.ts';
-export type { HostedActor } from '../actors/runtime/actor-view.ts';
+export type { ActorRefusal, HostedActor } from '../actors/runtime/actor-tree.ts';
+export type { SessionActorEvent, SessionCommand } from '../actors/contracts/session-command.ts';
+export type { SessionActor } from '../actors/session/unit/session-unit.ts';
+export type {
+  SessionActorSnapshot,
+  SessionEnd,
+  SessionLogic,
+  SessionLogicOptions,
+} from '../actors/session/view/session-logic.ts';
 export type { TransferAnswer } from '../actors/session/lead/lead-agents.ts';
 export type {
   BudgetReport,

@@ -27,7 +27,7 @@ import { bearerToken, isLoopbackName, isSameSecret, targetOf } from '../adapters
 import { contentSecurityPolicy, pageHeaders } from '../adapters/listen/page-headers.ts';
 import { readBody } from '../adapters/listen/request-body.ts';
 import { nodeEnvironment } from '../adapters/node/environment.ts';
-import { carryOut, type CommandedSession } from '../client/carry-out.ts';
+import { carryOut, type CommandedSession } from '../actors/session/view/base-session.ts';
 import { readClientFrame, valueOfJson } from '../client/protocol.ts';
 import { aFunction, check, type ChecksOf } from '../values/checks.ts';
 import { codeOf, isA, messageOf, OffstageError } from '../values/errors.ts';

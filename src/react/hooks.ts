@@ -26,7 +26,7 @@ import {
   type ConnectOptions,
   type SessionClient,
 } from '../client/session-client.ts';
-import { emptySessionState } from '../client/session-state.ts';
+import { emptySessionState } from '../actors/contracts/session-views.ts';
 import type { SpeakerStatus } from '../client/speaker.ts';
 import type { Subscription, WatchableValue } from '../client/watchable.ts';
 

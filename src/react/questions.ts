@@ -19,7 +19,7 @@ import {
   type QuestionPut,
   type QuestionView,
 } from '../actors/contracts/session-views.ts';
-import type { ClientAnswer } from '../client/protocol.ts';
+import type { ClientAnswer } from '../actors/contracts/session-command.ts';
 import type { SessionClient } from '../client/session-client.ts';
 import { messageOf } from '../values/errors.ts';
 import { visible } from '../values/visible.ts';

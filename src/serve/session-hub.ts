@@ -38,7 +38,7 @@ import type {
   ServerFrame,
   WireEvent,
 } from '../client/protocol.ts';
-import { carryOut } from '../client/carry-out.ts';
+import { carryOut } from '../actors/session/view/base-session.ts';
 import { PROTOCOL_VERSION, SPEECH_RATE_HZ } from '../client/protocol.ts';
 import { patchOf, viewOf } from '../client/session-state.ts';
 import { codeOf, isA, messageOf, OffstageError } from '../values/errors.ts';

@@ -3,7 +3,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { connect, type ClientStatus, type ConnectOptions } from '../../src/client/index.ts';
 import type { SocketLike } from '../../src/client/line.ts';
-import { emptySessionState } from '../../src/client/session-state.ts';
+import { emptySessionState } from '../../src/actors/contracts/session-views.ts';
 import { simulatedEnvironment } from '../../src/testing/index.ts';
 
 type Listener = (event: never) => void;

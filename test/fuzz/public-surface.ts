@@ -224,6 +224,7 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       args: ({ environment }) => [config(), { environment, model: model() }],
       walks: 'trusts',
     },
+    sessionLogic: { args: () => [() => undefined, {}], walks: true },
     subAgentTools: { args: () => [], trusts: recordMade },
     withVoice: {
       args: ({ environment }) => [

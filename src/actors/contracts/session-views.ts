@@ -14,7 +14,14 @@ import type {
 import { argumentsText } from '../../values/visible.ts';
 import type { MemoryFact } from '../ports/memory-store.ts';
 import type { Outcome } from './outcome.ts';
-import type { LeadUsage, Usage, UsageView } from './usage.ts';
+import {
+  NO_LEAD_USAGE,
+  NO_USAGE,
+  usageOfBoth,
+  type LeadUsage,
+  type Usage,
+  type UsageView,
+} from './usage.ts';
 
 /** One line of the conversation. */
 export interface TranscriptItem {
@@ -436,6 +443,20 @@ export interface SessionState {
   /** Empty until the wire has reported limits. */
   readonly limits: readonly LimitView[];
 }
+
+/** The state of a session of which nothing is known yet. */
+export const emptySessionState: SessionState = Object.freeze({
+  connection: 'created',
+  outage: null,
+  floor: 'nobody',
+  agent: null,
+  transcript: [],
+  subagents: [],
+  questions: [],
+  deliveries: [],
+  usage: usageOfBoth(NO_LEAD_USAGE, NO_USAGE),
+  limits: [],
+});
 
 /** Numbers of views that are over and stay in the state. */
 export const KEPT_VIEWS = {

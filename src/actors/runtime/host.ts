@@ -16,7 +16,7 @@ import type { Environment } from '../ports/environment.ts';
 import type { Price } from '../contracts/usage.ts';
 import type { Jobs } from '../ports/jobs.ts';
 import type { Journal, TracedWork } from '../ports/journal.ts';
-import { ActorTree } from './actor-view.ts';
+import { ActorTree } from './actor-tree.ts';
 import type { OnUnfoldable } from './set-aside.ts';
 import { reporter } from '../../values/reporter.ts';
 

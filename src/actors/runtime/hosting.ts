@@ -3,11 +3,11 @@
 // no effect of a machine happens by itself: the router releases it after the entry that caused it is committed.
 //
 // Owns:     the snapshot of a machine, its form as plain JSON, and the activities that belong to a state.
-// Does not: show a machine to apps and inspectors (actor-view.ts), or decide when it moves (its unit does).
+// Does not: show a machine to apps and inspectors (actor-tree.ts), or decide when it moves (its unit does).
 //
 // Invariants
-//   HOST-1. Only a unit moves its machines, and only by events that are in the journal: apps and inspectors get
-//           read-only views.
+//   HOST-1. Only a unit moves its machines, and only by events that are in the journal: what outsiders send to an actor
+//           of theirs goes to the unit first.
 //   HOST-2. A step posts its effects in the order in which the machine names them, and carries out none.
 //   HOST-3. Restoring a snapshot posts nothing: `underWay` returns the activities of its states.
 

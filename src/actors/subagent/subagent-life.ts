@@ -17,7 +17,7 @@ import {
 } from '../../machines/index.ts';
 import type { ModelStepInput } from '../../machines/subagent-setup.ts';
 import type { UnitEvent } from '../runtime/commit-unit.ts';
-import type { ActorTree } from '../runtime/actor-view.ts';
+import type { ActorTree } from '../runtime/actor-tree.ts';
 import { restored } from '../runtime/chart-steps.ts';
 import { Hosted, plain, type Effect, type Postbox } from '../runtime/hosting.ts';
 import type { SubagentState } from '../contracts/session-views.ts';

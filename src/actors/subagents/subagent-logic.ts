@@ -20,9 +20,12 @@ import { ConfigurationError, isA, OffstageError } from '../../values/errors.ts';
 import { isRecord } from '../../values/json.ts';
 import { shown } from '../../values/plain-checks.ts';
 import type { SubagentConfig } from '../contracts/config.ts';
+import type { VouchedFor } from '../contracts/identity.ts';
+import type { ClientAnswer } from '../contracts/session-command.ts';
 import type { Outcome } from '../contracts/outcome.ts';
 import type { AskedQuestion } from '../contracts/records.ts';
 import type { SubagentState, SubagentView } from '../contracts/session-views.ts';
+import type { ActorRefusal } from '../runtime/actor-tree.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
 import { answerOf, type ProgramAnswer } from './program-ports.ts';
 import { requestDigest } from './refusal.ts';
@@ -46,20 +49,16 @@ export interface SubagentActorInput extends Pick<RunSubagentOptions, 'id' | 'by'
 
 /** The events that may be sent to the actor of a subagent. */
 export type SubagentActorEvent =
-  /** Answers the question of this `requestId`: by a text, the id of an option, or consent. */
-  | ({ readonly type: 'answer'; readonly requestId: string } & ProgramAnswer)
+  /** Answers the question of this `requestId`. */
+  | ({
+      readonly type: 'answer';
+      readonly requestId: string;
+      readonly answer: ClientAnswer;
+    } & VouchedFor)
   /** Words of the program, which the next model call reads. */
-  | ({ readonly type: 'message'; readonly content: string } & RunMessageOptions)
+  | ({ readonly type: 'message'; readonly text: string } & RunMessageOptions)
   /** Cancels the run. @defaultValue the reason `cancelled` */
   | { readonly type: 'cancel'; readonly reason?: string };
-
-/** Emitted for an event that has changed nothing. */
-export interface SubagentActorRefusal {
-  readonly type: 'refused';
-  readonly event: { readonly type: string };
-  /** The reason, with a code. */
-  readonly error: OffstageError;
-}
 
 export interface SubagentActorContext {
   /** The id of the run; null: it ends with the process. */
@@ -103,11 +102,11 @@ export type SubagentLogic<Output = unknown> = ActorLogic<
   SubagentActorEvent,
   SubagentActorInput,
   AnyActorRef['system'],
-  SubagentActorRefusal
+  ActorRefusal
 >;
 
 type Shot = SubagentActorSnapshot;
-type Scope = ActorScope<Shot, SubagentActorEvent, AnyActorRef['system'], SubagentActorRefusal>;
+type Scope = ActorScope<Shot, SubagentActorEvent, AnyActorRef['system'], ActorRefusal>;
 /** The data of a snapshot. */
 type Kept = Snapshot<Outcome> & Pick<Shot, 'value' | 'context' | 'input'>;
 
@@ -240,18 +239,18 @@ export function subagentLogic(
       );
     switch (given) {
       case 'answer': {
-        const { type: _, requestId, ...answer } = event as SubagentActorEvent & { type: 'answer' };
+        const { requestId, answer, by } = event as SubagentActorEvent & { type: 'answer' };
         const question = kept.context.questions.find((asked) => asked.requestId === requestId);
         if (!question)
           return new ConfigurationError(
             'NOT_FOUND',
             `${name}: expected the \`requestId\` of an open question, got ${shown(requestId)}`,
           );
-        return errorOf(() => answerOf(question, answer));
+        return errorOf(() => answerOf(question, isRecord(answer) ? { ...answer, by } : answer));
       }
       case 'message': {
-        const { type: _, content, ...sent } = event as SubagentActorEvent & { type: 'message' };
-        return errorOf(() => checkMessage(content, sent));
+        const { type: _, text, ...sent } = event as SubagentActorEvent & { type: 'message' };
+        return errorOf(() => checkMessage(text, sent));
       }
       case 'cancel': {
         const { reason } = event as SubagentActorEvent & { type: 'cancel' };
@@ -274,17 +273,17 @@ export function subagentLogic(
     const { started, asked } = live;
     switch (event.type) {
       case 'answer': {
-        const { type: _, requestId, ...answer } = event;
-        asked.get(requestId)?.settle(answer);
+        const { requestId, answer, by } = event;
+        asked.get(requestId)?.settle({ ...answer, ...(by !== undefined && { by }) });
         asked.delete(requestId);
         // At once: a question takes one answer.
         return { context: { ...kept.context, questions: questionsOf(asked) } };
       }
       case 'message': {
-        const { type: _, content, ...sent } = event;
+        const { type: _, text, ...sent } = event;
         if (!started) return Promise.resolve('the run has not begun');
         return started.run
-          .send(content, sent)
+          .send(text, sent)
           .then((receipt) => (receipt.applied ? null : receipt.reason));
       }
       case 'cancel':
@@ -349,6 +348,8 @@ export function subagentLogic(
         }
         return shot({ ...before, status: 'stopped', output: undefined, error: undefined });
       }
+      // An actor below it has ended.
+      if (String((event as { readonly type: unknown }).type).startsWith('xstate.')) return before;
       const refuse = (error: OffstageError): void => emit({ type: 'refused', event, error });
       const refusal = refusalOf(before, event);
       if (refusal) refuse(refusal);

@@ -4,7 +4,7 @@ import type { BudgetLimits } from '../../actors/contracts/config.ts';
 import type { SessionState } from '../../actors/contracts/session-views.ts';
 import { connect, type ConnectOptions, type SessionClient } from '../../client/index.ts';
 import type { GivenAnswer } from '../../actors/subagent/ask-user.ts';
-import type { MessageMode } from '../../client/protocol.ts';
+import type { MessageMode } from '../../machines/index.ts';
 import { OffstageError } from '../../values/errors.ts';
 import { nodeEnvironment } from '../../adapters/node/index.ts';
 import { cell, COLUMNS, fitted } from '../replay/lines.ts';

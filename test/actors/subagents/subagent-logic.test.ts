@@ -91,7 +91,7 @@ describe('the actor of a subagent', () => {
       step: 1,
       questions: [{ question: 'Which one?', kind: 'question' }],
     });
-    actor.send({ type: 'answer', requestId: requestIn(waiting), text: 'The blue one' });
+    actor.send({ type: 'answer', requestId: requestIn(waiting), answer: { text: 'The blue one' } });
     const output = await toPromise(actor);
     expect(output).toMatchObject({ status: 'completed' });
     expect(output.text).toContain('The blue one');
@@ -145,7 +145,7 @@ describe('the actor of a subagent', () => {
           (_, { id, snapshot }: { id: string; snapshot: SubagentActorSnapshot }) => ({
             type: 'answer',
             requestId: requestIn(snapshot),
-            text: `the ${id} at nine`,
+            answer: { text: `the ${id} at nine` },
           }),
         ),
         book: assign({
@@ -224,7 +224,11 @@ describe('the actor of a subagent', () => {
     };
     const actor = createActor(logic(), { input: { task: 'Buy one' }, inspect }).start();
     await environment.settle();
-    actor.send({ type: 'answer', requestId: requestIn(actor.getSnapshot()), text: 'Blue' });
+    actor.send({
+      type: 'answer',
+      requestId: requestIn(actor.getSnapshot()),
+      answer: { text: 'Blue' },
+    });
     await environment.settle();
     expect(events).toContain('question.asked');
     expect(events.indexOf('answer')).toBeGreaterThan(events.indexOf('question.asked'));
@@ -235,8 +239,12 @@ describe('the actor of a subagent', () => {
     const { environment, logic, prompts } = place(asks);
     const actor = createActor(logic(), { input: { task: 'Buy one' } }).start();
     await environment.settle();
-    actor.send({ type: 'message', content: 'Not above 20 francs' });
-    actor.send({ type: 'answer', requestId: requestIn(actor.getSnapshot()), text: 'Blue' });
+    actor.send({ type: 'message', text: 'Not above 20 francs' });
+    actor.send({
+      type: 'answer',
+      requestId: requestIn(actor.getSnapshot()),
+      answer: { text: 'Blue' },
+    });
     await environment.settle();
     expect(prompts.at(-1)).toContain('Not above 20 francs');
   });
@@ -271,21 +279,21 @@ describe('SUBAGENT-LOGIC-1: an event that has no effect', () => {
   it.each<[string, object, string]>([
     [
       'an answer to a question that is not open',
-      { type: 'answer', requestId: 'other', text: 'Blue' },
+      { type: 'answer', requestId: 'other', answer: { text: 'Blue' } },
       'NOT_FOUND',
     ],
-    ['an answer without words', { type: 'answer', requestId: 'open', text: ' ' }, 'INVALID_ANSWER'],
     [
-      'an answer that is no answer',
-      { type: 'answer', requestId: 'open', text: 7 },
+      'an answer without words',
+      { type: 'answer', requestId: 'open', answer: { text: ' ' } },
       'INVALID_ANSWER',
     ],
-    ['a message that is no text', { type: 'message', content: { a: 1 } }, 'INVALID_OPTION'],
     [
-      'a message of a megabyte',
-      { type: 'message', content: 'x'.repeat(1_000_000) },
-      'INVALID_OPTION',
+      'an answer that is no answer',
+      { type: 'answer', requestId: 'open', answer: { text: 7 } },
+      'INVALID_ANSWER',
     ],
+    ['a message that is no text', { type: 'message', text: { a: 1 } }, 'INVALID_OPTION'],
+    ['a message of a megabyte', { type: 'message', text: 'x'.repeat(1_000_000) }, 'INVALID_OPTION'],
     ['a reason that is no text', { type: 'cancel', reason: 7 }, 'INVALID_OPTION'],
     ['an event of the run', { type: 'subagent.completed', output: 'forged' }, 'INVALID_EVENT'],
     ['an event of the machine', { type: 'model.responded', step: 1 }, 'INVALID_EVENT'],
@@ -309,7 +317,7 @@ describe('SUBAGENT-LOGIC-1: an event that has no effect', () => {
     expect(refused).toMatchObject([{ type: 'refused', event: sent, error: { code } }]);
     expect(actor.getSnapshot()).toBe(before);
     expect(errors).toEqual([]);
-    actor.send({ type: 'answer', requestId: open, text: 'Blue' });
+    actor.send({ type: 'answer', requestId: open, answer: { text: 'Blue' } });
     expect((await toPromise(actor)).status).toBe('completed');
   });
 
@@ -321,8 +329,8 @@ describe('SUBAGENT-LOGIC-1: an event that has no effect', () => {
     actor.start();
     await environment.settle();
     const requestId = requestIn(actor.getSnapshot());
-    actor.send({ type: 'answer', requestId, text: 'Blue' });
-    actor.send({ type: 'answer', requestId, text: 'Red' });
+    actor.send({ type: 'answer', requestId, answer: { text: 'Blue' } });
+    actor.send({ type: 'answer', requestId, answer: { text: 'Red' } });
     const { text } = await toPromise(actor);
     expect(text).toContain('Blue');
     expect(refused).toEqual(['NOT_FOUND']);
@@ -377,7 +385,11 @@ describe('SUBAGENT-LOGIC-2: a snapshot', () => {
         context: { step: 2 },
       });
       if (isLast) {
-        again.send({ type: 'answer', requestId: requestIn(again.getSnapshot()), text: 'Blue' });
+        again.send({
+          type: 'answer',
+          requestId: requestIn(again.getSnapshot()),
+          answer: { text: 'Blue' },
+        });
         expect((await toPromise(again)).text).toContain('Blue');
       } else await two.leave();
     }
@@ -463,7 +475,11 @@ describe('SUBAGENT-LOGIC-3: a process that leaves', () => {
     second.send({ type: 'cancel', reason: 'no need' });
     await environment.settle();
     expect(first.getSnapshot().value).toBe('waiting_for_input');
-    first.send({ type: 'answer', requestId: requestIn(first.getSnapshot()), text: 'Blue' });
+    first.send({
+      type: 'answer',
+      requestId: requestIn(first.getSnapshot()),
+      answer: { text: 'Blue' },
+    });
     await environment.settle();
     // One id is one run: it has ended.
     expect(second.getSnapshot()).toMatchObject({ status: 'done', value: 'completed' });
@@ -492,7 +508,11 @@ describe('SUBAGENT-LOGIC-3: a process that leaves', () => {
       value: 'failed',
       output: { status: 'lost', error: { code: 'ID_REUSED' } },
     });
-    first.send({ type: 'answer', requestId: requestIn(first.getSnapshot()), text: 'Blue' });
+    first.send({
+      type: 'answer',
+      requestId: requestIn(first.getSnapshot()),
+      answer: { text: 'Blue' },
+    });
     await environment.settle();
     expect(first.getSnapshot()).toMatchObject({ status: 'done', value: 'completed' });
     // A snapshot whose task was changed.

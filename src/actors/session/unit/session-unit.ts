@@ -44,7 +44,8 @@ import {
 } from '../../runtime/commit-unit.ts';
 import type { JournalEntry } from '../../ports/journal.ts';
 import type { Host } from '../../runtime/host.ts';
-import type { ActorView, HostedActor } from '../../runtime/actor-view.ts';
+import type { SessionActorEvent } from '../../contracts/session-command.ts';
+import type { HostedActor } from '../../runtime/actor-tree.ts';
 import type { Shown } from '../../runtime/hosting.ts';
 import { Hosted, plain, underWay, withNoLimits, type Origin } from '../../runtime/hosting.ts';
 import { Population, type MemberSnapshot } from '../../runtime/population.ts';
@@ -86,6 +87,9 @@ export interface SessionUnitSnapshot {
 /** Time limit of an inline tool without one of its own. */
 export const DEFAULT_TOOL_TIMEOUT_MS = 30_000;
 
+/** The actor of a session. */
+export type SessionActor = HostedActor<SnapshotFrom<typeof sessionMachine>, SessionActorEvent>;
+
 /** The session around its unit. No method may call back into the unit's machines. */
 export interface SessionUnitOwner extends Pick<
   UnitBody,
@@ -122,8 +126,8 @@ export class SessionUnit implements UnitBody {
   /** Ids of service events whose findings have a place in the outbox. */
   readonly #placed = new Set<string>();
   #gate: Gate | null = null;
-  /** The view of `session` that an app holds; null: no app has read it. */
-  #view: ActorView | null = null;
+  /** The actor of `session` that an app holds; null: no app has read it. */
+  #actor: SessionActor | null = null;
 
   constructor(
     host: Host,
@@ -149,7 +153,7 @@ export class SessionUnit implements UnitBody {
     this.calls = new Population(toolCallMachine, 'call', this.unit, host);
     this.#beginWith(options);
     // An inspector shows a session as soon as it exists.
-    if (host.actors.inspect) this.begin();
+    if (host.actors.isSeen) this.begin();
   }
 
   /** The machines' own inputs, as they are written down with the first entry. */
@@ -205,8 +209,8 @@ export class SessionUnit implements UnitBody {
       if (inputs && !isSameInputs(inputs, this.#inputs)) this.#beginWith(inputs);
       this.begin();
     };
-    const view = this.#host.actors.get(this.unit.id);
-    view?.pause();
+    const { actors } = this.#host;
+    actors.pause(this.unit.id);
     try {
       begin();
       return this.unit.refold(
@@ -218,7 +222,7 @@ export class SessionUnit implements UnitBody {
           }),
       );
     } finally {
-      view?.resume();
+      actors.resume(this.unit.id);
     }
   }
 
@@ -249,7 +253,7 @@ export class SessionUnit implements UnitBody {
     this.#inputs = { session, outbox, canInterrupt, batches, ...(books && { books }) };
     (this.batches as Batches | undefined)?.stop();
     this.batches = new Batches(batches, this.unit, this.#host);
-    this.#host.actors.get(this.unit.id)?.pause();
+    this.#host.actors.pause(this.unit.id);
     this.#hasBegun = false;
   }
 
@@ -294,11 +298,11 @@ export class SessionUnit implements UnitBody {
   }
 
   /** The actor of the session for apps: one object for the life of the session. */
-  get actor(): HostedActor<typeof sessionMachine> {
-    this.#view ??= this.#host.actors.show(this.session);
-    if (this.unit.disposed) this.#view.complete();
-    // The view of a machine treats all machines alike.
-    return this.#view as unknown as HostedActor<typeof sessionMachine>;
+  get actor(): SessionActor {
+    // The tree treats all machines alike.
+    this.#actor ??= this.#host.actors.show(this.session) as SessionActor;
+    if (this.unit.disposed) this.#host.actors.ended(this.unit.id);
+    return this.#actor;
   }
 
   get session(): Hosted<typeof sessionMachine> {

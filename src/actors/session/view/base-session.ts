@@ -1,9 +1,11 @@
-// The API that voice and text sessions share, and that of their subagents.
+// The API that voice and text sessions share, and that of their subagents; and the commands of a user, which are the same
+// from a client over a network, from the inspector, and as events of the actor of a session.
 
 import { filter, map, type Observable } from 'rxjs';
 import { z } from 'zod';
 import { check, checkLength } from '../../../values/checks.ts';
-import { ConfigurationError } from '../../../values/errors.ts';
+import { ConfigurationError, isA, messageOf, OffstageError } from '../../../values/errors.ts';
+import { isRecord } from '../../../values/json.ts';
 import { withoutUndefined } from '../../../values/without-undefined.ts';
 import type { SetDirective } from '../../contracts/directives.ts';
 import type { BudgetLimits } from '../../contracts/config.ts';
@@ -15,11 +17,13 @@ import {
 } from '../../contracts/identity.ts';
 import {
   THE_LEAD,
+  type MessageSent,
   type RaiseResult,
   type SendRequest,
   type SendResult,
   type SubagentService,
 } from '../../contracts/service-types.ts';
+import type { SessionCommand } from '../../contracts/session-command.ts';
 import type {
   AnswerReceipt,
   DeliveryView,
@@ -29,6 +33,7 @@ import type {
   SubagentView,
   TranscriptItem,
 } from '../../contracts/session-views.ts';
+import { unopened, type Door } from '../../runtime/actor-tree.ts';
 import { checkedAnswer, type GivenAnswer } from '../../subagent/ask-user.ts';
 import type { NoticeOptions } from '../effects/notices.ts';
 import {
@@ -102,6 +107,7 @@ export abstract class BaseSession {
     this.#core = core;
     this.subagents = new SubagentsOfSession(core);
     this.services = { list: () => core.services.views };
+    core.host.actors.door = doorOf(this);
   }
 
   get id(): string {
@@ -109,8 +115,10 @@ export abstract class BaseSession {
   }
 
   /**
-   * The XState actor of the session, for `useSelector`, `waitFor` and the inspector: one object for the whole
-   * life of the session. It is read-only: its `send` and `stop` throw `READ_ONLY_ACTOR`.
+   * The XState actor of the session: one object for its whole life. Its children are those of the interaction, the
+   * outbox, the questions, the calls and the subagents. The commands of a user may be sent to it (`SessionActorEvent`); they
+   * go through the journal. Any other event, and one that has no effect, changes nothing and is emitted as `refused`.
+   * Stopping it closes the session.
    */
   get actor(): SessionCore['unit']['actor'] {
     return this.#core.unit.actor;
@@ -479,4 +487,135 @@ class SubagentsOfSession implements SessionSubagents {
   get service(): SubagentService {
     return this.#core.tree;
   }
+}
+
+/** The part of a session that commands need. */
+export type CommandedSession = Pick<
+  BaseSession,
+  'sendText' | 'answer' | 'questionShown' | 'shown' | 'dismiss' | 'subagents' | 'committed'
+>;
+
+/**
+ * Carries a command out, and returns the value of its receipt when the journal has what was asked for: a crash loses
+ * nothing that has a receipt.
+ * @throws {OffstageError} as the method of the session (rejects); {CancelledError} if the session leaves before.
+ */
+export async function carryOut(
+  session: CommandedSession,
+  command: SessionCommand,
+  by: VouchedFor,
+): Promise<unknown> {
+  const value = await valueOf(session, command, by);
+  // These two resolve no earlier than their entries are kept, and the session may have ended at once.
+  if (command.type !== 'send' && command.type !== 'answer') await session.committed();
+  return value;
+}
+
+async function valueOf(
+  session: CommandedSession,
+  command: SessionCommand,
+  by: VouchedFor,
+): Promise<unknown> {
+  switch (command.type) {
+    case 'send': {
+      const { text, traceparent } = command;
+      await session.sendText(text, { ...by, ...(traceparent !== undefined && { traceparent }) });
+      return null;
+    }
+    case 'answer':
+      return session.answer(command.requestId, command.answer, by);
+    case 'cancel':
+      return session.subagents.cancel(command.subagentId, command.reason, by);
+    case 'message': {
+      const { subagentId, text: content, mode } = command;
+      const message = { content, ...(mode !== undefined && { mode }) };
+      const sent = session.subagents.send(subagentId, message, by);
+      if (!sent.ok) return sent;
+      const { messageId, resolvedPending } = sent;
+      return { ok: true, messageId, resolvedPending } satisfies MessageSent;
+    }
+    case 'raise':
+      return session.subagents.raiseBudget(command.subagentId, command.limits, by);
+    case 'dismiss':
+      session.dismiss(command.deliveryId, by);
+      return null;
+    case 'shown':
+      session.shown(command.deliveryId, by);
+      return null;
+    case 'question.shown':
+      session.questionShown(command.requestId, by);
+      return null;
+  }
+}
+
+type CommandType = SessionCommand['type'];
+
+const QUESTION = 'question:';
+
+const OF_SESSION: readonly CommandType[] = [
+  'send',
+  'answer',
+  'cancel',
+  'message',
+  'raise',
+  'dismiss',
+  'shown',
+  'question.shown',
+];
+const OF_QUESTION: readonly CommandType[] = ['answer', 'question.shown'];
+const OF_SUBAGENT: readonly CommandType[] = ['cancel', 'message', 'raise'];
+
+/**
+ * Returns the door of a session's actors. It lets the commands of a user in: at the actor of the session all of them, at
+ * those of a question and of a subagent its own.
+ */
+export function doorOf(session: CommandedSession & Pick<BaseSession, 'id' | 'close'>): Door {
+  /** Returns the commands that an actor takes, and what its path says of them. */
+  function openAt(path: string): readonly [readonly CommandType[], object] {
+    const name = path.slice(path.lastIndexOf('/') + 1);
+    if (path === session.id) return [OF_SESSION, {}];
+    if (name.startsWith(QUESTION)) return [OF_QUESTION, { requestId: name.slice(QUESTION.length) }];
+    const isSubagent = session.subagents.get(name) !== undefined;
+    return isSubagent ? [OF_SUBAGENT, { subagentId: name }] : [[], {}];
+  }
+  async function carried(command: SessionCommand, by: VouchedFor): Promise<OffstageError | null> {
+    try {
+      // Who answers a question by its id has seen it.
+      if (command.type === 'answer') session.questionShown(command.requestId, by);
+      return refusalIn(command, await carryOut(session, command, by));
+    } catch (error) {
+      if (isA(error, OffstageError)) return error;
+      return new OffstageError('INTERNAL', `${command.type}: ${messageOf(error)}`);
+    }
+  }
+  return {
+    take(path, event) {
+      const [open, subject] = openAt(path);
+      if (!open.some((type) => type === event.type))
+        return unopened(path, event, open.join(', ') || 'none: only its session moves it');
+      const { by, ...command } = { ...event, ...subject };
+      // The methods of the session check the rest.
+      return carried(command as SessionCommand, by === undefined ? {} : { by });
+    },
+    stopped() {
+      void session.close();
+    },
+  };
+}
+
+/** Returns the reason for which a receipt says that nothing has happened; null: something has. */
+function refusalIn(command: SessionCommand, value: unknown): OffstageError | null {
+  if (command.type === 'answer') {
+    const receipt = value as AnswerReceipt;
+    return receipt.accepted
+      ? null
+      : new ConfigurationError('INVALID_STATE', `answer: it is refused: ${receipt.reason}`);
+  }
+  if (command.type === 'cancel' && value === false)
+    return new ConfigurationError('NOT_FOUND', 'cancel: expected the id of a subagent that works');
+  if (isRecord(value) && value['ok'] === false) {
+    const { code, message } = value['error'] as { readonly code: string; readonly message: string };
+    return new OffstageError(code, message);
+  }
+  return null;
 }

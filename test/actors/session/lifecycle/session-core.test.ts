@@ -449,11 +449,12 @@ describe('COMMIT-UNIT-10: an entry that cannot be taken in', () => {
       isOver = left > 0;
       expect(ended).toEqual([]);
       expect(view).toBe(core.unit.actor);
-      expect(view.getSnapshot()).toBe(core.unit.session.snapshot);
+      const { value, context } = core.unit.session.snapshot;
+      expect(view.getSnapshot()).toMatchObject({ value, context });
       const closed = core.life.close();
       await environment.advance(60_000);
       await closed;
-      // VIEW-1, VIEW-2: the observers are told of the end, whichever actor it was that ended.
+      // ACTORS-1, ACTORS-2: the observers are told of the end, whichever actor it was that ended.
       expect(completions).toBe(1);
       expect(seen).not.toContain('created');
       expect(seen).not.toContain('connecting');
@@ -546,7 +547,7 @@ describe('COMMIT-UNIT-10: an entry that cannot be taken in', () => {
     expect(await answered).toEqual({ code: 'SUSPENDED' });
   });
 
-  test('VIEW-1: a subscriber from before a start from a snapshot follows the restored actor', async () => {
+  test('ACTORS-1: a subscriber from before a start from a snapshot follows the restored actor', async () => {
     const first = await busy();
     const suspended = first.core.life.suspend();
     await first.environment.advance(1000);

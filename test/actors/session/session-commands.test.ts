@@ -1,14 +1,14 @@
 // The receipt of each command of a client follows the entry of what it asks for.
 
 import { describe, expect, test } from 'vitest';
-import { carryOut } from '../../src/client/carry-out.ts';
-import type { CommandFrame } from '../../src/client/protocol.ts';
-import { createRuntime, OffstageError } from '../../src/index.ts';
-import { simulatedEnvironment } from '../../src/testing/index.ts';
-import { turns } from '../support/crashes.ts';
-import { gatedJournal } from '../support/journals.ts';
-import { calls, say } from '../support/subagent-runs.ts';
-import { textTalk } from '../support/text-talk.ts';
+import { carryOut } from '../../../src/actors/session/view/base-session.ts';
+import type { CommandFrame } from '../../../src/client/protocol.ts';
+import { createRuntime, OffstageError } from '../../../src/index.ts';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import { turns } from '../../support/crashes.ts';
+import { gatedJournal } from '../../support/journals.ts';
+import { calls, say } from '../../support/subagent-runs.ts';
+import { textTalk } from '../../support/text-talk.ts';
 
 /** A subagent that waits for the user, and a notice that nobody has heard. */
 async function waiting() {

@@ -1,0 +1,36 @@
+// What a user asks of a session, from wherever they ask it.
+
+import type { MessageMode } from '../../machines/index.ts';
+import type { BudgetLimits } from './config.ts';
+import type { VouchedFor } from './identity.ts';
+
+/** The form of `session.answer`: exactly one of the three. */
+export type ClientAnswer =
+  /** The id of an option. */
+  { readonly optionId: string } | { readonly text: string } | { readonly approved: boolean };
+
+export type SessionCommand =
+  /** Words of the user. */
+  | {
+      readonly type: 'send';
+      readonly text: string;
+      /** The W3C trace context of the sender. */
+      readonly traceparent?: string;
+    }
+  | { readonly type: 'answer'; readonly requestId: string; readonly answer: ClientAnswer }
+  | { readonly type: 'cancel'; readonly subagentId: string; readonly reason?: string }
+  | {
+      readonly type: 'message';
+      readonly subagentId: string;
+      readonly text: string;
+      /** When the subagent reads it. @defaultValue 'steer' */
+      readonly mode?: MessageMode;
+    }
+  /** Raises limits of a subagent's budget, or (null) of the session's own, to new totals; for the role `operator`. */
+  | { readonly type: 'raise'; readonly subagentId: string | null; readonly limits: BudgetLimits }
+  | { readonly type: 'dismiss'; readonly deliveryId: string }
+  | { readonly type: 'shown'; readonly deliveryId: string }
+  | { readonly type: 'question.shown'; readonly requestId: string };
+
+/** The events that may be sent to the actor of a session. `by`: who sends it, if the app vouches for that. */
+export type SessionActorEvent = SessionCommand & VouchedFor;

@@ -1,0 +1,348 @@
+// The actors of a unit's machines, for whoever looks: real actors of XState, which only their unit moves. `useSelector`,
+// `waitFor`, `toPromise`, RxJS, `system` and `inspect` are XState's own.
+//
+// Owns:     the actors, and the way of an event that somebody sends to one of them.
+// Does not: hold the state of a machine, or keep one alive: where nobody looks, there are no actors.
+//
+// Invariants
+//   ACTORS-1. Observers follow the unit: while it catches up with its journal they see no state, and afterwards the
+//       one in which it is.
+//   ACTORS-2. An actor ends once: with its machine, or with its unit.
+//   ACTORS-3. The actor of the path `a/b` is the child `b` of the actor `a`.
+//   ACTORS-4. What an outsider sends goes to the unit's door. It changes no snapshot itself.
+
+import {
+  Actor,
+  type ActorLogic,
+  type AnyActorRef,
+  type AnyEventObject,
+  type AnyMachineSnapshot,
+  type EventObject,
+  type InspectionEvent,
+  type Observer,
+  type Subscription,
+} from 'xstate';
+import { ConfigurationError, quietly, type OffstageError } from '../../values/errors.ts';
+import { isRecord } from '../../values/json.ts';
+import { shown as shownText } from '../../values/plain-checks.ts';
+import { plain, type Shown } from './hosting.ts';
+
+/** Emitted for an event that has changed nothing. */
+export interface ActorRefusal {
+  readonly type: 'refused';
+  readonly event: { readonly type: string };
+  /** The reason, with a code. */
+  readonly error: OffstageError;
+}
+
+/** The logic of an actor that only its unit moves. `Sent`: the events that outsiders may send. */
+export type HostedLogic<S extends AnyMachineSnapshot, Sent extends EventObject> = ActorLogic<
+  S,
+  Sent,
+  undefined,
+  AnyActorRef['system'],
+  ActorRefusal
+>;
+
+/** The actor of a machine whose events go through the journal of its unit. */
+export type HostedActor<
+  S extends AnyMachineSnapshot = AnyMachineSnapshot,
+  Sent extends EventObject = AnyEventObject,
+> = Actor<HostedLogic<S, Sent>>;
+
+/** Where the events of outsiders go. */
+export interface Door {
+  /** Takes an event for the actor of this path. Returns why it has no effect; null: it has one. */
+  take(path: string, event: AnyEventObject): OffstageError | null | Promise<OffstageError | null>;
+  /** The actor of the unit itself was stopped by its owner. */
+  stopped(): void;
+}
+
+/** A door that lets nothing in. */
+const closed: Door = {
+  take: (path, event) => unopened(path, event, 'none: only its unit moves it'),
+  stopped() {},
+};
+
+/** Returns the refusal of an event that no outsider may send. */
+export function unopened(path: string, event: AnyEventObject, expected: string): OffstageError {
+  return new ConfigurationError(
+    'INVALID_EVENT',
+    `actor ${path}: expected an event ${expected}, got ${shownText(event.type)}`,
+  );
+}
+
+let parentOfNext: AnyActorRef | undefined;
+
+/** Makes the actors of every unit that is created in `make` children of `parent`. */
+export function below<T>(parent: AnyActorRef | undefined, make: () => T): T {
+  const before = parentOfNext;
+  parentOfNext = parent;
+  try {
+    return make();
+  } finally {
+    parentOfNext = before;
+  }
+}
+
+/** The actors of one unit, or of the units of a program. */
+export class ActorTree {
+  readonly report: (error: unknown, where: string) => void;
+  /** Receives the events of all actors. */
+  readonly inspect: ((event: InspectionEvent) => void) | undefined;
+  /** Returns all machines of the unit, for an app that looks later than they began. */
+  machines: () => Iterable<Shown> = () => [];
+  /** The path of the actor that all others are below; null: there is none. A machine that begins earlier is shown after it. */
+  root: string | null = null;
+  door: Door = closed;
+  /** The actor of the app that the unit belongs to. */
+  readonly #parent = parentOfNext;
+  /** The logic of each actor, which it has before anything else. */
+  readonly logics = new WeakSet<object>();
+  readonly #views = new Map<string, View>();
+  readonly #early: Shown[] = [];
+  /** Where the actors belong to a system of the app: what its inspector sees of them. */
+  #inspected: Subscription | null = null;
+
+  constructor(
+    report: (error: unknown, where: string) => void,
+    inspect: ((event: InspectionEvent) => void) | undefined,
+  ) {
+    this.report = quietly(report);
+    this.inspect = inspect;
+  }
+
+  /** False if nobody observes any machine: then machines need not report. */
+  get isWatched(): boolean {
+    return this.isSeen || this.#views.size > 0;
+  }
+
+  /** True if somebody sees each actor from its beginning. */
+  get isSeen(): boolean {
+    return this.inspect !== undefined || this.#parent !== undefined;
+  }
+
+  /** Shows a machine that begins, or continues. */
+  began(shown: Shown): void {
+    const known = this.#views.get(shown.id);
+    if (known) return known.follow(shown);
+    const isEarly = this.root !== null && shown.id !== this.root && !this.#views.has(this.root);
+    if (!isEarly && this.isWatched) this.#view(shown);
+    else if (this.isSeen) this.#early.push(shown);
+  }
+
+  /** Shows the snapshot of a machine after an event. */
+  moved(id: string, event: AnyEventObject): void {
+    this.#views.get(id)?.move(event);
+  }
+
+  /** Ends the actor of a machine that is gone. */
+  ended(id: string): void {
+    this.#views.get(id)?.end();
+  }
+
+  /** While its unit catches up, the actor keeps the state that it has shown last. */
+  pause(id: string): void {
+    this.#views.get(id)?.pause();
+  }
+
+  resume(id: string): void {
+    this.#views.get(id)?.resume();
+  }
+
+  /** Returns the actor of the unit; with the first one, those of all its machines are made. */
+  show(shown: Shown): AnyActorRef {
+    const known = this.#views.get(shown.id);
+    if (known) return known.actor;
+    const { actor } = this.#view(shown);
+    for (const other of this.machines())
+      if (other.snapshot.status === 'active' && !this.#views.has(other.id)) this.#view(other);
+    return actor;
+  }
+
+  #view(shown: Shown): View {
+    let above: View | undefined;
+    for (
+      let cut = shown.id.lastIndexOf('/');
+      cut > 0 && !above;
+      cut = shown.id.lastIndexOf('/', cut - 1)
+    )
+      above = this.#views.get(shown.id.slice(0, cut));
+    const { inspect } = this;
+    if (inspect && this.#parent)
+      this.#inspected ??= this.#parent.system.inspect((event) => {
+        // The system has other actors, too.
+        if (this.logics.has((event.actorRef as Guarded).logic)) inspect(event);
+      });
+    const view = new View(shown, this, above, this.#parent);
+    this.#views.set(shown.id, view);
+    view.actor.start();
+    if (shown.id === this.root) for (const early of this.#early.splice(0)) this.began(early);
+    return view;
+  }
+
+  /** Forgets an actor that has ended. */
+  remove(view: View): void {
+    if (this.#views.get(view.path) === view) this.#views.delete(view.path);
+    if (this.#views.size > 0) return;
+    this.#inspected?.unsubscribe();
+    this.#inspected = null;
+  }
+}
+
+/** An actor in the hands of an app: a throwing observer affects neither the other ones nor the process. */
+class Guarded extends Actor<HostedLogic<AnyMachineSnapshot, AnyEventObject>> {
+  /** Called with each error of an observer. */
+  threw: (error: unknown) => void = () => {};
+
+  override send(event: AnyEventObject): void {
+    const given: unknown = event;
+    if (!isRecord(given) || typeof given['type'] !== 'string')
+      throw new ConfigurationError(
+        'INVALID_EVENT',
+        `actor ${this.id}: expected an event with a \`type\`, got ${shownText(given)}`,
+      );
+    super.send(event);
+  }
+
+  override subscribe(
+    next?: Observer<AnyMachineSnapshot> | ((snapshot: AnyMachineSnapshot) => void),
+    error?: (error: unknown) => void,
+    complete?: () => void,
+  ): Subscription {
+    const given: Partial<Observer<AnyMachineSnapshot>> =
+      typeof next === 'object' ? next : { ...(next && { next }), error, complete };
+    const safely = (call: () => void): void => {
+      try {
+        call();
+      } catch (thrown) {
+        this.threw(thrown);
+      }
+    };
+    return super.subscribe({
+      next: (snapshot) => safely(() => given.next?.(snapshot)),
+      error: (thrown) => safely(() => given.error?.(thrown)),
+      complete: () => safely(() => given.complete?.()),
+    });
+  }
+}
+
+/** The actor of one machine. */
+class View {
+  readonly path: string;
+  readonly actor: Guarded;
+  readonly #tree: ActorTree;
+  readonly #above: View | undefined;
+  #shown: Shown;
+  /** The snapshots that the unit's events lead to. No event of an outsider is one of them. */
+  readonly #moves = new WeakMap<AnyEventObject, AnyMachineSnapshot>();
+  readonly #children: Record<string, AnyActorRef> = {};
+  /** The last snapshot of the machine that was shown. */
+  #latest: AnyMachineSnapshot;
+  #isPaused = false;
+
+  constructor(
+    shown: Shown,
+    tree: ActorTree,
+    above: View | undefined,
+    parentOfTree: AnyActorRef | undefined,
+  ) {
+    this.path = shown.id;
+    this.#tree = tree;
+    this.#above = above;
+    this.#shown = shown;
+    this.#latest = shown.snapshot;
+    const parent = above?.actor ?? parentOfTree;
+    const id = above ? shown.id.slice(above.path.length + 1) : shown.id;
+    const start = tree.root === null || parentOfTree ? 0 : tree.root.length + 1;
+    const systemId = shown.id.slice(start) || id;
+    const isFree = parent?.system.get(systemId) === undefined;
+    const inspect = tree.inspect;
+    this.actor = new Guarded(this.#logic(), {
+      id,
+      ...(isFree ? { systemId } : {}),
+      ...(parent ? { parent } : {}),
+      ...(inspect && !parent ? { inspect } : {}),
+    });
+    this.actor.threw = (error) => tree.report(error, 'observer of the actor');
+    if (above) above.#children[id] = this.actor;
+  }
+
+  #logic(): HostedLogic<AnyMachineSnapshot, AnyEventObject> {
+    const { machine } = this.#shown;
+    const logic: HostedLogic<AnyMachineSnapshot, AnyEventObject> = {
+      getInitialSnapshot: () => this.#snapshot(),
+      getPersistedSnapshot: plain,
+      transition: (before, event, { emit }) => {
+        const next = this.#moves.get(event);
+        if (next) {
+          this.#moves.delete(event);
+          if (next.status !== 'active') this.#forget();
+          return next;
+        }
+        if (event.type === 'xstate.stop') {
+          this.#forget();
+          if (!this.#above) this.#tree.door.stopped();
+          return stopped(before);
+        }
+        // An actor below it has ended.
+        if (event.type.startsWith('xstate.')) return before;
+        const refuse = (error: OffstageError | null): void => {
+          if (error) emit({ type: 'refused', event, error });
+        };
+        const taken = this.#tree.door.take(this.path, event);
+        if (taken instanceof Promise) void taken.then(refuse);
+        else refuse(taken);
+        return before;
+      },
+    };
+    // A machine for whoever reads it: its definition, its states.
+    const own = Object.assign(Object.create(machine) as object, logic);
+    this.#tree.logics.add(own);
+    return own;
+  }
+
+  /** The machine's snapshot, with the actors below it. */
+  #snapshot(): AnyMachineSnapshot {
+    this.#latest = this.#shown.snapshot;
+    return { ...this.#latest, children: this.#children };
+  }
+
+  move(event: AnyEventObject): void {
+    if (this.#isPaused || this.actor.getSnapshot().status !== 'active') return;
+    const own = { ...event };
+    this.#moves.set(own, this.#snapshot());
+    this.actor.send(own);
+  }
+
+  /** Shows another machine, which took the place of the former one. */
+  follow(shown: Shown): void {
+    if (this.#shown === shown) return;
+    this.#shown = shown;
+    this.move({ type: 'xstate.init' });
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    if (this.#latest !== this.#shown.snapshot) this.move({ type: 'xstate.init' });
+  }
+
+  end(): void {
+    if (this.actor.getSnapshot().status !== 'active') return;
+    const own = { type: 'xstate.stop' };
+    this.#moves.set(own, stopped(this.#snapshot()));
+    this.actor.send(own);
+  }
+
+  #forget(): void {
+    this.#tree.remove(this);
+    if (this.#above) delete this.#above.#children[this.actor.id];
+  }
+}
+
+const stopped = (snapshot: AnyMachineSnapshot): AnyMachineSnapshot =>
+  ({ ...snapshot, status: 'stopped' }) as AnyMachineSnapshot;
