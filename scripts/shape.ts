@@ -288,11 +288,11 @@ const rows: readonly Row[] = [
     goal: 10,
   },
   { what: 'casts (`as`)', value: count(/\bas (?!const\b)[A-Z{[(]/g), limit: 663, goal: 250 },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 114_119, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 114_118, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
-    limit: 67_739,
+    limit: 67_738,
   },
   {
     what: "files that `import 'offstage'` loads",
@@ -303,7 +303,7 @@ const rows: readonly Row[] = [
   {
     what: "lines of code that `import 'offstage'` loads",
     value: linesOf(loaded),
-    limit: 50_077,
+    limit: 50_076,
     goal: 24_000,
   },
 ];

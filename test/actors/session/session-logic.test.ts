@@ -295,6 +295,19 @@ describe('what cannot be', () => {
     expect(() => sessionLogic(open as never, options as never)).toThrow('sessionLogic(open');
   });
 
+  test('is done at once where `open` returns a session that is over', async () => {
+    const { environment, runtime } = stage();
+    const { session } = textTalk({ environment, runtime });
+    void session.close();
+    await environment.advance(10_000);
+    const actor = createActor(
+      sessionLogic(() => session),
+      { input: null },
+    ).start();
+    await environment.advance(10_000);
+    expect(actor.getSnapshot()).toMatchObject({ status: 'done', output: { error: null } });
+  });
+
   test('fails an actor whose `open` returns no session', () => {
     const actor = createActor(
       sessionLogic(() => scriptedModel([]) as never),

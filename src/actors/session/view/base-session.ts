@@ -597,9 +597,7 @@ export function doorOf(session: CommandedSession & Pick<BaseSession, 'id' | 'clo
       // The methods of the session check the rest.
       return carried(command as SessionCommand, by === undefined ? {} : { by });
     },
-    stopped() {
-      void session.close();
-    },
+    stopped: () => void session.close(),
   };
 }
 

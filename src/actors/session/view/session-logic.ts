@@ -126,6 +126,7 @@ export function sessionLogic<Input>(
     const answered = new Set<string>();
     const move = (type: string, change: (before: Kept) => Partial<Kept>): void => {
       const event = { type } as { readonly type: string } as SessionActorEvent;
+      if (self.getSnapshot().status !== 'active') return;
       moves.set(event, change);
       self.send(event);
     };
@@ -134,7 +135,16 @@ export function sessionLogic<Input>(
       const { connection: value } = context;
       move(`session.${value}`, () => ({ value, context: withAnswered(context, answered) }));
     };
-    const subscriptions = [
+    const subscriptions: { unsubscribe(): void }[] = [];
+    const stopFollowing = (): void => {
+      leave?.removeEventListener('abort', suspend);
+      for (const subscription of subscriptions) subscription.unsubscribe();
+    };
+    const suspend = (): void => {
+      stopFollowing();
+      void session.suspend();
+    };
+    subscriptions.push(
       session.store.subscribe(follow),
       session.events.subscribe({
         next(event) {
@@ -152,15 +162,7 @@ export function sessionLogic<Input>(
             }));
         },
       }),
-    ];
-    const stopFollowing = (): void => {
-      leave?.removeEventListener('abort', suspend);
-      for (const subscription of subscriptions) subscription.unsubscribe();
-    };
-    const suspend = (): void => {
-      stopFollowing();
-      void session.suspend();
-    };
+    );
     lives.set(self, {
       session,
       answered,
@@ -215,11 +217,10 @@ export function sessionLogic<Input>(
         return shot({ ...before, status: 'stopped', output: undefined, error: undefined });
       }
       // An actor below it has ended.
-      if (String(type).startsWith('xstate.')) return before;
+      if (!live || String(type).startsWith('xstate.')) return before;
       const refuse = (error: ActorRefusal['error'] | null): void => {
         if (error) emit({ type: 'refused', event, error });
       };
-      if (!live) return before;
       const taken = doorOf(live.session).take(live.session.id, event);
       if (!(taken instanceof Promise)) {
         refuse(taken);
