@@ -2,8 +2,8 @@
 // and how much from the runtime, in tokens of four characters each (no tokenizer: the share is one of characters).
 //
 // The app's: its instructions, its tools and their schemas, words of the user and of the models, calls of its tools,
-// results, and what a subagent is given to work with. The runtime's: all else, and what it says a second time (the
-// questions note, words of the user that a note repeats), also if the app or the user said it first.
+// results, and what a subagent is given to work with. The runtime's: all else, and the whole of the notes of a turn (the
+// open questions, the work), although they repeat what others said.
 
 import { readRecording } from '../../test/readings/recording.ts';
 import type { Measurement, Numbers } from '../lib/measurement.ts';
@@ -58,8 +58,7 @@ const OWN_TOOLS = new Set([
 ]);
 
 /** Notes whose quotations stand elsewhere already. */
-const REPEATS =
-  /^(About the user's|The user's (latest|next)|The work in|With these words|These words of the user)/;
+const REPEATS = /^(Open questions|The user has just|Work in the background)/;
 
 /** Returns the shares of one conversation, or of the models whose name passes. */
 export function modelInput(
@@ -154,6 +153,13 @@ function messagePieces(lines: readonly string[]): readonly Piece[] {
   let says = '';
   return lines.flatMap((line): readonly Piece[] => {
     const called = /^-> calls (\w+) /.exec(line)?.[1];
+    if (called === 'ask_user' || called === 'settle_question') {
+      const said = leavesOf(JSON.parse(line.slice(line.indexOf('{'), line.lastIndexOf('}') + 1)));
+      return [
+        { ...app('words', ''), chars: said },
+        { ...own(`call of ${called}`, ''), chars: line.length - said },
+      ];
+    }
     if (called !== undefined)
       return [OWN_TOOLS.has(called) ? own(`call of ${called}`, line) : app('calls', line)];
     const [, answers, value = ''] = /^result of (\w+) \(.*?\): (.*)$/.exec(line) ?? [];
@@ -192,7 +198,8 @@ function resultPieces(name: string, value: string): readonly Piece[] {
 
 /** The characters of all texts in a value, without those that only the runtime writes. */
 function leavesOf(value: unknown, key = ''): number {
-  if (typeof value === 'string') return ['role', 'id', 'subagent'].includes(key) ? 0 : value.length;
+  if (typeof value === 'string')
+    return /^(action|questionId|optionId)$/.test(key) ? 0 : value.length;
   if (typeof value !== 'object' || value === null) return 0;
   let sum = 0;
   for (const [name, each] of Object.entries(value)) sum += leavesOf(each, name);

@@ -113,7 +113,7 @@ export function stepLimit(maxSteps: number): Failure {
 export function inputTimeout(maxInputRetries: number): Failure {
   return {
     code: 'INPUT_TIMEOUT',
-    message: `The user did not answer ${maxInputRetries} questions in a row (maxInputRetries)`,
+    message: `The user did not answer ${maxInputRetries === 1 ? 'in time' : `${maxInputRetries} questions in a row`}`,
     retryable: false,
   };
 }

@@ -8,8 +8,10 @@ import { textTalk } from '../support/text-talk.ts';
 describe('a background call', () => {
   test('[B3 B11 B12] is answered with what was announced, recorded, delegated, run and told, in this order', async () => {
     const outputs: unknown[] = [];
+    const systems: string[] = [];
     const { start, type, events, session } = textTalk({
       subagents: { report: { script: () => say('It is done.') } },
+      onModelCall: (_, { system }) => systems.push(system),
       hooks: { onToolResult: ({ output, status }) => outputs.push({ output, status }) },
     });
     const story: string[] = [];
@@ -35,13 +37,11 @@ describe('a background call', () => {
     expect(outputs).toEqual([
       {
         status: 'pending',
-        output: {
-          status: 'still_in_progress',
-          message: 'On it.',
-          important: expect.stringMatching(/NOT complete.*Do NOT tell the user that it is ready/),
-        },
+        // What it means stands once in the instructions, instead of in each result.
+        output: { status: 'still_in_progress', message: 'On it.' },
       },
     ]);
+    expect(systems[0]).toMatch(/`still_in_progress` is NOT complete.*Do not guess it/s);
     expect(events.filter(({ type: kind }) => kind === 'tool.answered')).toHaveLength(1);
   });
 

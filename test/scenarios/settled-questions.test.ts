@@ -72,7 +72,6 @@ describe('a lead model', () => {
       {
         status: 'answered',
         tell: expect.stringContaining('nothing is done yet'),
-        stillOpen: [],
       },
     ]);
     expect(result()?.text).toBe('Got {"userResponse":"Economy","optionId":"economy"}');
@@ -144,7 +143,7 @@ describe('a lead model', () => {
     expect(second?.prompt.slice(0, messages.length)).toEqual(messages);
     const texts = messages.map((message) => JSON.stringify(message));
     const at = (text: string) => texts.findIndex((one) => one.includes(text));
-    expect(at("About the user's next words")).toBe(at(words) - 1);
+    expect(at('Open questions of subagents')).toBe(at(words) - 1);
   });
 
   test('has the question said again, and says nothing itself', async () => {
@@ -348,7 +347,7 @@ describe('a settlement that does not count', () => {
     // The first words ask again; the second ones are the lead agent's.
     await type(words);
     await type(words);
-    expect(settled()).toMatchObject([{ status: 'refused', reason: 'needs_consent' }]);
+    expect(settled()).toMatchObject([{ status: 'read_back_first' }]);
     expect(ran).toEqual([]);
     expect(question()?.state).toBe('open');
   });
@@ -627,6 +626,6 @@ test('without a question the lead model is told what runs when it answers the us
   expect(told()).not.toContain('Work in the background');
   await made.type('use report');
   await made.type('How is the report going?');
-  expect(told()).toContain('The work in the background');
+  expect(told()).toContain('Work in the background');
   expect(told()).toMatch(/running\W+report/);
 });

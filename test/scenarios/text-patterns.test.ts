@@ -61,7 +61,7 @@ describe('pattern 1: a task', () => {
     expect(texts(await read(session, 'nice weather'))).toEqual(['You said: nice weather']);
     finish();
     await environment.settle();
-    expect(said().at(-1)).toContain('A background task has ended.');
+    expect(said().at(-1)).toContain('Tell the user.');
     expect(said().at(-1)).toContain('{"task":"report","result":"Sales are up by 7 percent.');
     expect(state().subagents[0]).toMatchObject({
       name: 'report',
@@ -163,9 +163,9 @@ describe('pattern 1: a task', () => {
     expect(notesOf(prompts[0])).toEqual([
       {
         recentConversation: [
-          { role: 'user', content: 'we sell tea' },
-          { role: 'assistant', content: 'You said: we sell tea' },
-          { role: 'user', content: 'use report {"days":7}' },
+          { user: 'we sell tea' },
+          { assistant: 'You said: we sell tea' },
+          { user: 'use report {"days":7}' },
         ],
         memory: ['Prefers short reports'],
       },
@@ -343,7 +343,7 @@ describe('work that comes to nothing', () => {
     await start();
     await type('use report');
     expect(said().at(-1)).toMatch(
-      /A background task failed\. .*"task":"report","error":".*no such quarter: Q5/s,
+      /A background task failed\. .*"task":"report","arguments":\{\},"error":".*no such quarter: Q5/s,
     );
     expect(state().subagents[0]).toMatchObject({ state: 'failed', outcome: { status: 'failed' } });
     expect(state().deliveries[0]).toMatchObject({ kind: 'result', state: 'delivered' });

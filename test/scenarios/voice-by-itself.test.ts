@@ -366,7 +366,7 @@ describe('TURNS-7: while a question is open', () => {
     expect(told().slice(-3)).toEqual([
       expect.stringContaining('was not played'),
       expect.stringContaining('"subagent":"ride"'),
-      expect.stringContaining('answered a question of a subagent'),
+      expect.stringContaining('answered a subagent'),
     ]);
     expect(JSON.stringify(events)).not.toContain('Premium is booked!');
   });

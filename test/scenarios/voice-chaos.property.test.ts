@@ -379,7 +379,7 @@ async function story(
   const timesOverheard = (): number =>
     transport.connections
       .flatMap((connection) => connection.of('message.add'))
-      .filter(({ text }) => /(?:answered|were about) a question of/.test(text)).length;
+      .filter(({ text }) => /(?:answered|did not settle) a subagent/.test(text)).length;
   let leave: (() => void) | null = talk.leave;
   let utterances = 0;
   let speaking: string | null = null;

@@ -116,7 +116,7 @@ export class PassingTransport extends FakeTransport {
       command.isNote !== true &&
       notes.some(
         ({ says, quotes }) =>
-          /(?:answered|were about) a question of/.test(says) && quotes['words'] === command.text,
+          /(?:answered|did not settle) a subagent/.test(says) && quotes['words'] === command.text,
       );
     return {
       twice: told.filter((id, index) => knew.has(id) || told.indexOf(id) !== index),

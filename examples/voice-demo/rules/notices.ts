@@ -104,7 +104,8 @@ function noticeOf({ says, quotes }: ReadNote): Notice {
 }
 
 function optionOf(option: unknown): SpokenOption {
-  const { id, label, description } = option as {
+  // An option without a description is its label.
+  const { id, label, description } = (typeof option === 'string' ? { label: option } : option) as {
     id?: string;
     label: string;
     description?: string;

@@ -183,15 +183,15 @@ function workSection(
   return [
     `You do the work of the tool ${tool} in the background, for another agent.`,
     shape === undefined
-      ? `${goes} goes to that agent: facts, and what is left open; no greeting, no offer.`
-      : `${goes} goes to that agent.`,
+      ? `${goes} goes to it: facts, and what is left open; no greeting, no offer.`
+      : `${goes} goes to it.`,
     ...(asksUser ? ['Only ask_user reaches the user.'] : []),
     ...(asksApproval
       ? [
-          'Tools marked (needs approval) or (may need approval) ask the user themselves when you call them: do not ask before.',
+          'Tools marked (needs approval) or (may need approval) ask the user by themselves: do not ask before.',
         ]
       : []),
-    ...(maxSteps === undefined ? [] : [`You have ${maxSteps} steps; each answer of yours is one.`]),
+    ...(maxSteps === undefined ? [] : [`You have ${maxSteps} steps.`]),
   ].join(' ');
 }
 
@@ -204,26 +204,21 @@ export function contextNote({
   const quotes = {
     ...(summary && { conversationSummary: summary }),
     ...(recentTurns.length > 0 && {
-      recentConversation: recentTurns.map(({ role, content }) => ({ role, content })),
+      recentConversation: recentTurns.map(({ role, content }) => ({ [role]: content })),
     }),
     ...(relevantMemoryFacts.length > 0 && {
       memory: relevantMemoryFacts.map(({ text }) => text),
     }),
   };
   if (Object.keys(quotes).length === 0) return null;
-  return note(
-    sentence`The conversation that you work for, as far as it is known. It is background, and asks nothing of you.`,
-    quotes,
-  );
+  return note(sentence`The conversation that you work for: it asks nothing of you.`, quotes);
 }
 
 /** Returns the note with the task: the last message before the first step. */
 function taskNote({ task, conversation }: SubagentContextSnapshot): Note {
   const { description, args } = task;
   const hasArguments = Object.keys(args).length > 0;
-  const what = hasArguments
-    ? sentence`${TASK_BEGINS} with its arguments.`
-    : sentence`${TASK_BEGINS}.`;
+  const what = sentence`${TASK_BEGINS}.`;
   return note(conversation.length === 0 ? what : sentence`${what} ${FORKED}`, {
     task: description,
     ...(hasArguments && { arguments: args as JSONValue }),

@@ -404,6 +404,8 @@ export interface ToldResult {
   readonly unverified: readonly string[];
   /** Whether its last words announce work that it has not done. */
   readonly isUnfinished: boolean;
+  /** The arguments of a call that failed: there may have been several of one tool. */
+  readonly input?: unknown;
 }
 
 /** The treatment of an utterance while a question is presented. */

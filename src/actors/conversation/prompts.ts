@@ -31,18 +31,13 @@ export function isGreeting(
 
 /** Returns the output of a call whose work continues in the background. */
 export function pendingAnswer(message: string) {
-  return {
-    status: 'still_in_progress',
-    message,
-    important: 'NOT complete. Do NOT tell the user that it is ready: its result comes as a note.',
-  };
+  return { status: 'still_in_progress', message };
 }
 
 /** What a lead model is told once of its calls whose work continues in the background. */
 export const BACKGROUND_CALLS =
-  'A call with the result `still_in_progress` works on in the background. Tell the user so, in the words of its ' +
-  'message, unless you just did; then say nothing. Until its note comes you know nothing of the result: do not guess ' +
-  'it, and do not call again for the same wish.';
+  '`still_in_progress` is NOT complete: say its message once; the result comes as a note. Do not guess it, or call again ' +
+  'for that wish.';
 
 /** The pending message of a background call without one, if the call cannot stay open. */
 export const DEFAULT_PENDING_MESSAGE = 'I am working on it and will tell you when it is done.';
@@ -81,10 +76,11 @@ export function questionPrompt(
   question: string,
   options: readonly QuestionOption[],
 ): Note {
-  return note(
-    sentence`SUBAGENT QUESTION: a subagent asks the user this. Only they can answer it.`,
-    { subagent, question, ...(options.length > 0 && { options: options.map(choiceOf) }) },
-  );
+  return note(sentence`SUBAGENT QUESTION: only the user can answer.`, {
+    subagent,
+    question,
+    ...(options.length > 0 && { options: options.map(choiceOf) }),
+  });
 }
 
 /** Returns the prompt for a question that nobody has answered: in a few words, its options if it has any. */
@@ -97,13 +93,13 @@ export function nudgePrompt(
   const choices = new Intl.ListFormat(language, { type: 'disjunction' });
   const labels = options.map(({ label }) => label);
   return note(
-    sentence`SUBAGENT QUESTION: the user has not answered this question of a subagent yet. Ask it again in a few words, and add nothing. Only they can answer it.`,
+    sentence`SUBAGENT QUESTION: the user has not answered it yet, and only they can. Ask it again in a few words, and add nothing.`,
     { subagent, question, ...(labels.length > 0 && { short: `${choices.format(labels)}?` }) },
   );
 }
 
 function choiceOf({ label, description }: QuestionOption) {
-  return description ? { label, description } : { label };
+  return description ? { label, description } : label;
 }
 
 /**
@@ -116,12 +112,12 @@ export function approvalPrompt(
   { readBack, askedAgain }: { readonly readBack: boolean; readonly askedAgain: boolean },
 ): Note {
   const why = readBack
-    ? sentence`It is not certain what the user's last words were about, so this is read back to them. `
+    ? sentence` It is read back, as it was not certain what their words were about.`
     : askedAgain
-      ? sentence`The answer was not clear. `
+      ? sentence` The answer was not clear.`
       : sentence``;
   return note(
-    sentence`SUBAGENT QUESTION: ${why}A subagent asks the user to approve this. Only their own plain yes or no decides; you cannot give it. When you are told to ask it, ask it word for word.`,
+    sentence`SUBAGENT QUESTION, an approval: only the user's own plain yes or no decides; you cannot give it.${why}`,
     { subagent, question: readBack ? readBackText(question) : question },
   );
 }
@@ -134,7 +130,7 @@ export function noticePrompt(label: string, text: string): Note {
   return note(sentence`There is news for the user. Pass it on.`, { label, text });
 }
 
-const STILL_OPEN = sentence`They see it; help if they ask about it. It is open until a note or a result says otherwise.`;
+const STILL_OPEN = sentence`They see it.`;
 
 /**
  * Returns a note for a lead agent that does not say a question itself: the user sees it, and may talk about
@@ -146,19 +142,23 @@ export function openQuestionNote(prompt: Prompt): Prompt {
     : noteWith(prompt, STILL_OPEN);
 }
 
+/** What the actions of `settle_question` mean. */
+export const ACTIONS = sentence`answer (optionId, or text), correct (an earlier answer), decline (text: what instead), cancel (they no longer want it at all), later, repeat (the runtime says it, not you) or explain (tells you what it is about). quote: the user's exact words.`;
+
+const APPROVALS = sentence` A yes to an approval: call answer; the runtime then reads it back to them, and a yes to that counts.`;
+
 /**
  * Returns what a lead model reads before it answers while a question is open, or was answered just now: for this
  * response only, not in the conversation.
  */
-export function questionsNote(state: {
-  readonly open: readonly Quotes[];
-  readonly answered: readonly Quotes[];
-  readonly running: readonly Quotes[string][];
-  readonly waitsToBeTold: readonly string[];
-  readonly beingTold: readonly string[];
-}): Note {
+export function questionsNote(
+  state: WorkQuotes & Readonly<Record<'open' | 'answered', readonly Quotes[]>>,
+): Note {
+  const approvals = state.open.some(({ isApproval }) => isApproval) ? APPROVALS : sentence``;
   return note(
-    sentence`About the user's next words. If they answer, change, put off or end one of these questions of subagents, call settle_question with their exact words, then deal with the rest. If they only ask about a question, answer from what is quoted, without a call; it stays open. If they ask about the work, tell what is quoted, finished results included.`,
+    state.open.length > 0
+      ? sentence`Open questions of subagents. If the user's words below settle one, call settle_question: ${ACTIONS}${approvals} Then deal with the rest. If they only ask about one, or the work, answer from what is quoted.`
+      : sentence`The user has just answered these questions of subagents. If their words below change an answer, call settle_question with the action correct.`,
     withoutEmpty(state),
   );
 }
@@ -169,16 +169,15 @@ function withoutEmpty(lists: Readonly<Record<string, readonly Quotes[string][]>>
 }
 
 /** Returns what a lead model reads of the work before it answers the user, as `questionsNote`. */
-export function workNote(work: {
-  readonly running: readonly Quotes[string][];
-  readonly waitsToBeTold: readonly string[];
-  readonly beingTold: readonly string[];
-}): Note {
-  return note(
-    sentence`The work in the background. Speak of it only if the user's next words ask about it: then tell what is quoted, finished results included.`,
-    withoutEmpty(work),
-  );
+export function workNote(work: WorkQuotes): Note {
+  return note(WORK, withoutEmpty(work));
 }
+
+const WORK = sentence`Work in the background: speak of it only if the user's words below ask about it.`;
+
+type WorkQuotes = Readonly<
+  Record<'running' | 'waitsToBeTold' | 'beingTold', readonly Quotes[string][]>
+>;
 
 /**
  * Returns a note about words of the user to a subagent. `isAnswer`: they answered the question; otherwise it
@@ -187,8 +186,8 @@ export function workNote(work: {
 export function overheardNote(words: string, subagent: string, isAnswer = true): Note {
   return note(
     isAnswer
-      ? sentence`With these words the user answered a question of a subagent, which goes on with them. Do not respond to them.`
-      : sentence`These words of the user were about a question of a subagent, and did not settle it: it is open, and the runtime asks it again. Do not respond to them.`,
+      ? sentence`These words answered a subagent: do not reply.`
+      : sentence`These words did not settle a subagent's question, which the runtime asks again: do not reply.`,
     { words, subagent },
   );
 }
@@ -221,7 +220,7 @@ export function directivesNote(
 }
 
 /** Shared, so that two results of one kind have the same words. */
-export const completedSentence = sentence`A background task has ended. Tell the user what its result says.`;
+export const completedSentence = sentence`Tell the user.`;
 
 export const failedSentence = sentence`A background task failed. Tell the user in plain words what did not work, without codes or internals, and offer a way on.`;
 

@@ -9,8 +9,10 @@ import {
   jsonSchema,
   TypeValidationError,
   zodSchema,
+  type JSONSchema7,
   type Schema,
 } from 'ai';
+import { z } from 'zod';
 import { shown } from '../../values/plain-checks.ts';
 import { ConfigurationError, messageOf } from '../../values/errors.ts';
 import { clip } from '../../values/clip.ts';
@@ -228,6 +230,24 @@ function withPlainItems(schema: unknown, hasNames = false): unknown {
 export function knownJsonSchema(schema: Schema): Readonly<Record<string, unknown>> | null {
   const known = schema.jsonSchema;
   return isPromiseLike(known) ? null : (known as Record<string, unknown>);
+}
+
+/** Returns the JSON Schema of an object, in as few words as a model needs. */
+export function objectJson(
+  properties: Readonly<Record<string, JSONSchema7>>,
+  required: string[],
+): JSONSchema7 {
+  return { type: 'object', properties, required };
+}
+
+/** Returns the check of a tool of the runtime, whose JSON Schema is written out beside its zod schema. */
+export function validatedBy<T>(schema: z.ZodType<T>) {
+  return (value: unknown) => {
+    const parsed = schema.safeParse(value);
+    return parsed.success
+      ? { success: true as const, value: parsed.data }
+      : { success: false as const, error: new Error(z.prettifyError(parsed.error)) };
+  };
 }
 
 export type Validated =

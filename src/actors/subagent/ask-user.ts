@@ -2,11 +2,12 @@
 // author, and the runtime runs it, so it has no `execute`. `not_for_me`: its counterpart for words that were taken for
 // an answer.
 
-import { jsonSchema, tool, zodSchema, type Tool } from 'ai';
+import { jsonSchema, tool, type JSONSchema7, type Tool } from 'ai';
 import { z } from 'zod';
 import { check, checkLength } from '../../values/checks.ts';
 import { clip } from '../../values/clip.ts';
 import { argumentsText, visible, withoutHidden } from '../../values/visible.ts';
+import { objectJson, validatedBy } from '../model/schema.ts';
 import type { ModelCall } from '../model/model-step.ts';
 import type { QuestionOption } from '../contracts/session-views.ts';
 import type { LedgerEntry } from '../contracts/outcome.ts';
@@ -17,14 +18,19 @@ export const ASK_USER = 'ask_user';
 
 const option = z.object({
   id: z.string().min(1),
-  label: z.string().min(1).describe('What the user says or clicks'),
+  label: z.string().min(1),
   description: z.string().optional(),
 });
 
 const input = z.object({
-  question: z.string().min(1).describe('As it shall be said to the user'),
-  options: z.array(option).max(20).optional().describe('The choices, if any'),
+  question: z.string().min(1),
+  options: z.array(option).max(20).optional(),
 });
+
+const aText: JSONSchema7 = { type: 'string' };
+const optionJson = objectJson({ id: aText, label: aText, description: aText }, ['id', 'label']);
+const optionsJson: JSONSchema7 = { type: 'array', items: optionJson };
+const inputJson = objectJson({ question: aText, options: optionsJson }, ['question']);
 
 const output = jsonSchema<{ userResponse: string; optionId?: string } | { error: string }>({
   type: 'object',
@@ -32,10 +38,8 @@ const output = jsonSchema<{ userResponse: string; optionId?: string } | { error:
 
 /** The AI SDK tool, without `execute`. */
 export const askUserTool: Tool = tool({
-  description:
-    'Ask the user a question, and wait. Returns { userResponse }, their words or the label that they chose (with its ' +
-    'optionId), or { error } if they did not answer.',
-  inputSchema: zodSchema(input),
+  description: 'Asks the user. Returns { userResponse, optionId? } or { error }.',
+  inputSchema: jsonSchema(inputJson, { validate: validatedBy(input) }),
   outputSchema: output,
 });
 
@@ -55,9 +59,8 @@ export function askedQuestion(call: unknown): { question: string; options: Quest
 /** The tool with which a subagent gives words back that it got as an answer. */
 export const NOT_FOR_ME = 'not_for_me';
 
-const returnedInput = z.object({
-  reason: z.string().min(1).describe('What the words are about'),
-});
+const returnedInput = z.object({ reason: z.string().min(1) });
+const returnedJson = objectJson({ reason: aText }, ['reason']);
 
 /**
  * The AI SDK tool. The runtime answers a call after words, with the answer to the same question, put again; any other call
@@ -65,9 +68,8 @@ const returnedInput = z.object({
  */
 export const notForMeTool: Tool = tool({
   description:
-    'Gives back words that came as the answer to your last question and are about something else; asks it again, and ' +
-    'returns as ask_user. Only at once after such words.',
-  inputSchema: zodSchema(returnedInput),
+    'Gives back an answer that is about something else, at once; your question is asked again.',
+  inputSchema: jsonSchema(returnedJson, { validate: validatedBy(returnedInput) }),
   outputSchema: output,
   execute: () => {
     throw new Error(

@@ -9,7 +9,9 @@ import type { Turn } from './wire.ts';
 type Command<T extends TransportCommand['type']> = Extract<TransportCommand, { type: T }>;
 
 /** The message that asks the model to speak when there is no other message for it. */
-export const YOUR_TURN = note(sentence`It is your turn: speak to the user now.`);
+export const YOUR_TURN = note(
+  sentence`It is your turn: reply to the user's last words, or tell them the last result or note above; say nothing again.`,
+);
 
 /**
  * Returns a system message as a note, since this wire lacks the role. The session has already marked its own

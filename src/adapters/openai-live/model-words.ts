@@ -23,7 +23,7 @@ function delegationPolicy(tools: readonly TransportTool[]): string {
     '',
     'Delegate when a request needs one of these, and when a correction changes what was asked ' +
       'for before. Delegate before you answer what depends on it. Do not guess a result while ' +
-      'you wait for it, and call nothing done before you were told so.',
+      'you wait for it, and call nothing done before a result says so.',
     'Delegate also what the user answers to a question of the backend. Do not delegate what you can answer from the ' +
       'conversation.',
   ].join('\n');
@@ -76,12 +76,12 @@ const NOW = 'Do not wait for the user to speak first. Say it once; after that, p
 /** Returns a text that makes the model speak now; `instructions` state the subject. */
 export function speakNow(instructions: string | undefined, about: string | undefined): string {
   return instructions === undefined
-    ? `Reply to the user now, from what you were told last. ${NOW}`
+    ? `Reply to the user now: to their last words, or with the last result or note above; say nothing again. ${NOW}`
     : [instructions, ...(about === undefined ? [] : [about]), NOW].join('\n\n');
 }
 
 /** The same text for a model that has just been told the subject. */
-export const FOLLOW_NOW = `Do now, aloud, what you were just told to do. ${NOW}`;
+export const FOLLOW_NOW = `Do now, aloud, what the instructions above say. ${NOW}`;
 
 /** The answer to a delegation without a call. */
 export const TAKEN_CARE_OF = note(

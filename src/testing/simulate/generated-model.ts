@@ -197,7 +197,7 @@ export function leadScript(seed: number, meaning: Meaning): Script {
       .flatMap(callsFor)
       .filter(({ name, input }) => !made.has(`${name} ${JSON.stringify(input)}`));
     if (calls.length > 0) return { calls };
-    const news = notes.filter((note) => !/(?:answered|were about) a question of/.test(note));
+    const news = notes.filter((note) => !/(?:answered|did not settle) a subagent/.test(note));
     // While it tells news without a request, it calls no tool and replies to no words.
     const words = tools.length > 0 || news.length === 0 ? owed : [];
     const answers = words.filter((text) => meaning(text).length === 0);

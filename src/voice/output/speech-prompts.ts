@@ -10,9 +10,9 @@ import type { Offer } from '../../actors/session/lead/lead-driver.ts';
  * acknowledgement, if it says nothing more (`acknowledgementIn`).
  */
 const acknowledge = (toolCalls: TransportCapabilities['toolCalls']): string =>
-  ` When they answer, ${toolCalls === 'delegation' ? 'delegate it' : 'call settle_question with their words'}, and ` +
-  'say only their choice, if they made one, and "One moment.", in their language: nothing is done yet. If they want time, say only "Take your time."; if they want ' +
-  'to hear it again, only "Sure.". Respond to anything else as always.';
+  ` When they answer, ${toolCalls === 'delegation' ? 'delegate it' : 'call settle_question'}, and say only their choice, ` +
+  'if they made one, and "One moment.", in their language: nothing is done yet. If they want time, say only "Take your ' +
+  'time."; if they want to hear it again, only "Sure.". Respond to anything else as always.';
 
 /**
  * Returns the instructions for the one response that says this offer: they name the note that it is about.
@@ -27,11 +27,11 @@ export function offerInstructions(
   const again =
     attempt > 1 ? ' The user was interrupted before hearing it to the end: say it again.' : '';
   // Earlier versions kept the prompt as text without a mark: it is the last note that the model received.
-  const which = typeof offer.prompt === 'string' ? 'what you were just told' : `note ${mark}`;
+  const which = typeof offer.prompt === 'string' ? 'the last note' : `note ${mark}`;
   if (offer.kind === 'question')
     return (
-      `Ask the user the question of ${which} now, in your own words, with its options; what must be ` +
-      `said exactly, say exactly. Do not answer it yourself; call no tool for this.${again}` +
+      `Ask the user the question of ${which} now, in your own words, with its options; an approval, word for word. ` +
+      `Do not answer it yourself; call no tool for this.${again}` +
       (responds === 'by_itself' ? acknowledge(toolCalls) : '')
     );
   const what = typeof offer.prompt === 'string' ? which : `what ${which} is about`;

@@ -126,10 +126,10 @@ describe('prompts', () => {
     expect(systemPrompt(snapshot, terms, notes)).toBe(
       '# Instructions\n<subagent instructions>\n\n' +
         '# Task\nYou do the work of the tool ask_claude in the background, for another agent. ' +
-        'Your last message goes to that agent: facts, and what is left open; no greeting, no offer. ' +
-        'Only ask_user reaches the user. Tools marked (needs approval) or (may need approval) ask the user themselves when you call them: ' +
+        'Your last message goes to it: facts, and what is left open; no greeting, no offer. ' +
+        'Only ask_user reaches the user. Tools marked (needs approval) or (may need approval) ask the user by themselves: ' +
         'do not ask before. ' +
-        `You have 5 steps; each answer of yours is one.\n\n${notes.recognition}`,
+        `You have 5 steps.\n\n${notes.recognition}`,
     );
   });
 
@@ -139,8 +139,8 @@ describe('prompts', () => {
       {
         conversationSummary: 'User asked about their project. Discussed auth module.',
         recentConversation: [
-          { role: 'user', content: 'Can you fix the auth bug?' },
-          { role: 'assistant', content: "I'll have Claude look into that." },
+          { user: 'Can you fix the auth bug?' },
+          { assistant: "I'll have Claude look into that." },
         ],
         memory: ['User prefers TypeScript', 'Project uses PostgreSQL'],
       },

@@ -26,6 +26,7 @@ import type { SubagentConfig } from '../../contracts/config.ts';
 import type { ToolDefinition } from '../../contracts/lead-tool.ts';
 import type { EventFor, Receiver, SessionMessage } from '../../contracts/session-protocol.ts';
 import type { ConversationLog } from '../../conversation/conversation.ts';
+import { objectJson, validatedBy } from '../../model/schema.ts';
 import { BACKGROUND_CALLS } from '../../conversation/prompts.ts';
 import { mayNeedApproval } from '../../model/tools.ts';
 import { delegates, reconfigureOf, SOURCE_TOOL, subAgentOf } from '../../model/tool-flags.ts';
@@ -46,7 +47,6 @@ import {
   defineTool,
   prepareLeadTools,
   SETTLE_QUESTION,
-  validatedBy,
   type LeadTool,
 } from './lead-tools.ts';
 import { settleTool } from './settle-tool.ts';
@@ -465,12 +465,9 @@ export class LeadAgents {
         `Hand the conversation over to another agent, who talks to the user from then on. ` +
         `Agents: ${list}.`,
       parameters: jsonSchema<{ agent_name: string }>(
-        {
-          type: 'object',
-          properties: { agent_name: { type: 'string', enum: others.map(({ name }) => name) } },
-          required: ['agent_name'],
-          additionalProperties: false,
-        },
+        objectJson({ agent_name: { type: 'string', enum: others.map(({ name }) => name) } }, [
+          'agent_name',
+        ]),
         // Whether the agent exists is checked by the transfer, whose error names the agents.
         { validate: validatedBy(z.object({ agent_name: z.string() })) },
       ),

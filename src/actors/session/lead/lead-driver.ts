@@ -68,7 +68,7 @@ export interface LeadDriver {
   transferEnded(error: Failure | null): void;
   /** Continues after a crash: a reply that was owed then (`owes`) is given now. */
   resume(owes: boolean): void;
-  /** The user has said something, and it is not known yet what. */
+  /** The user has said something, and it is not known yet what. Absent: the model reads them. */
   readonly awaitsWords?: boolean;
   /** Says the greeting of the current agent, if it has one, to the attached user. */
   greet(): void;

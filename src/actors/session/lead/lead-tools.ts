@@ -165,16 +165,6 @@ export function modelToolsOf(tools: readonly LeadTool[]): ToolSet {
 /** The tools of an agent are the same for all its responses. */
 const offered = new WeakMap<readonly LeadTool[], ToolSet>();
 
-/** Returns the check of a tool of the runtime, whose JSON Schema is written out beside its zod schema. */
-export function validatedBy<T>(schema: z.ZodType<T>) {
-  return (value: unknown) => {
-    const parsed = schema.safeParse(value);
-    return parsed.success
-      ? { success: true as const, value: parsed.data }
-      : { success: false as const, error: new Error(z.prettifyError(parsed.error)) };
-  };
-}
-
 /** The tool of the runtime by which a lead model settles a question of a subagent (lead/settle-tool.ts). */
 export const SETTLE_QUESTION = 'settle_question';
 

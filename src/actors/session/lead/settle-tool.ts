@@ -11,7 +11,7 @@
 //   SETTLE-TOOL-2. Its context is not in the conversation: it holds for the reply to one request, and stands before the
 //       words that the reply answers. All calls of a turn read the same one, so that each begins as the one before.
 
-import { jsonSchema, type ModelMessage } from 'ai';
+import { jsonSchema, type JSONSchema7, type ModelMessage } from 'ai';
 import { z } from 'zod';
 import { clip } from '../../../values/clip.ts';
 import {
@@ -23,8 +23,9 @@ import {
 } from '../../contracts/records.ts';
 import type { OutboxItem } from '../../../machines/index.ts';
 import type { ToolDefinition } from '../../contracts/lead-tool.ts';
+import { objectJson, validatedBy } from '../../model/schema.ts';
 import { isMessage, messageText } from '../../conversation/items.ts';
-import { questionsNote, workNote } from '../../conversation/prompts.ts';
+import { ACTIONS, questionsNote, workNote } from '../../conversation/prompts.ts';
 import type { NoteWriter } from '../../notes/note-marks.ts';
 import type { Note, Quotes } from '../../notes/note.ts';
 import type { Host } from '../../runtime/host.ts';
@@ -40,7 +41,7 @@ import type { LeadDriver } from './lead-driver.ts';
 import type { Projection } from '../state/projection.ts';
 import type { SessionRecords } from '../state/session-records.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
-import { defineTool, SETTLE_QUESTION, validatedBy } from './lead-tools.ts';
+import { defineTool, SETTLE_QUESTION } from './lead-tools.ts';
 
 /** The session as a settlement sees it. */
 export interface SettlingSession {
@@ -55,15 +56,8 @@ interface ShownSession extends SettlingSession {
   readonly tree: Pick<SubagentTree, 'live'>;
 }
 
-const DESCRIPTION =
-  "Settles a subagent's question to the user from what they just said about it, never by guessing. " +
-  'answer: they chose an option (optionId), said it in words (text), or said yes to an approval, which the runtime then reads back to them. ' +
-  'correct: they change an answer of a moment ago. ' +
-  'decline: they want none of the options, or not the action as it was asked for; `text` is what they want instead. ' +
-  'cancel: they do not want the thing any more. ' +
-  'later: they will answer some other time. ' +
-  'repeat: they want to hear it again; the runtime says it, not you. ' +
-  'explain: they ask about it, and you do not know it yet.';
+/** What the actions mean, a text model reads beside an open question (`questionsNote`). */
+const DESCRIPTION = "Settles a subagent's question.";
 
 const WORDS_LIMIT_MS = 3000;
 
@@ -77,18 +71,12 @@ const schema = z.object({
 
 type Args = z.infer<typeof schema>;
 
-const parameters = {
-  type: 'object',
-  properties: {
-    questionId: { type: 'string', description: 'Left out: the one that is open' },
-    action: { type: 'string', enum: SETTLE_ACTIONS },
-    optionId: { type: 'string' },
-    text: { type: 'string' },
-    quote: { type: 'string', description: 'Their exact words that say so' },
-  },
-  required: ['action', 'quote'],
-  additionalProperties: false,
-} as const;
+const aText: JSONSchema7 = { type: 'string' };
+const anAction: JSONSchema7 = { type: 'string', enum: SETTLE_ACTIONS.slice() };
+const parameters = objectJson(
+  { questionId: aText, action: anAction, optionId: aText, text: aText, quote: aText },
+  ['action', 'quote'],
+);
 
 /** Returns the tool as the runtime runs it, and as a lead model is offered it. */
 export function settleTool(
@@ -99,7 +87,8 @@ export function settleTool(
 ): ToolDefinition {
   return defineTool<Args>({
     name: SETTLE_QUESTION,
-    description: DESCRIPTION,
+    description:
+      session.lead.awaitsWords === undefined ? DESCRIPTION : `${DESCRIPTION} Actions: ${ACTIONS}`,
     parameters: jsonSchema<Args>(parameters, { validate: validatedBy(schema) }),
     // It knows its own repetition (SETTLE-3).
     idempotent: true,
@@ -222,13 +211,16 @@ function settleNote(session: ShownSession): Note | null {
   const now = host.environment.clock.now();
   const by = speakerOf(records);
   const open = openQuestions(records, unit, by);
-  const answered = answeredJustNow(records, now, by);
-  const questions = [...open, ...answered];
-  if (questions.length === 0) return workNoteOf(session);
+  // The answer of an approval, or of a subagent that has ended, cannot be corrected.
+  const answered = answeredJustNow(records, now, by).filter(
+    ({ kind, subagentId }) =>
+      kind !== 'approval' && session.tree.live.some(({ id }) => id === subagentId),
+  );
+  if (open.length + answered.length === 0) return workNoteOf(session);
   return questionsNote({
     open: open.map((question) => ({
       ...described(question),
-      ...(question.kind === 'approval' && { approval: IF_YES }),
+      ...(question.kind === 'approval' && { isApproval: true }),
     })),
     answered: answered.map((question) => ({
       ...described(question),
@@ -237,10 +229,6 @@ function settleNote(session: ShownSession): Note | null {
     ...workNow(session, new Set(open.map(({ subagentId }) => subagentId))),
   });
 }
-
-/** A yes that counted did not reach the lead model. */
-const IF_YES =
-  'If the next words are a yes, it has not counted yet: call answer, and do not ask for a yes yourself.';
 
 /** "How is the report going?" has an answer without a tool of the app. */
 function workNoteOf(session: ShownSession): Note | null {
@@ -268,7 +256,11 @@ export function turnContext(session: ShownSession): TurnContext {
   const first = items
     .slice(replied + 1)
     .filter(isMessage)
-    .find(({ role, note }) => role === 'user' && !note);
+    // Words that a subagent got are owed no reply: a note says so below them.
+    .find(
+      ({ role, note, text: words }, at, all) =>
+        role === 'user' && !note && all[at + 1]?.note?.quotes?.['words'] !== words,
+    );
   return { note: settleNote(session), before: first ? messageText(first) : null };
 }
 
@@ -331,22 +323,21 @@ export function settlementOf(
     status,
     ...(GOES_ON.has(status) && { tell: NOT_DONE }),
     ...(status === 'explain_now' && explained && { explain: described(explained) }),
-    stillOpen,
+    ...(stillOpen.length > 0 && { stillOpen }),
     ...(stillOpen.length > 0 && status !== 'explain_now' && { next: RUNTIME_ASKS }),
   };
 }
 
 /** After these the subagent works on. */
 const GOES_ON: ReadonlySet<string> = new Set(['answered', 'corrected', 'declined']);
-const NOT_DONE =
-  'The subagent goes on with this; nothing is done yet. Say so in a few words, or nothing if you have.';
-const RUNTIME_ASKS = 'The runtime asks what is still open by itself; you do not.';
+const NOT_DONE = 'Passed on; nothing is done yet. Say so briefly, unless you have.';
+const RUNTIME_ASKS = 'The runtime asks what is still open; you do not.';
 
 const TELL: Readonly<Record<SettleRefusal, string>> = {
   not_said:
     'The user has not said this since your last reply. Quote their exact words, or leave the question open.',
   needs_consent:
-    'You cannot give consent. The runtime reads the approval back to the user after your reply, and a yes to that counts. Do not ask for it: say no more of it than "One moment.", and deal with the rest of their message. If they refuse it, or want something else instead, call again with `decline`.',
+    'Right: the runtime reads the approval back to them now, and a yes to that counts. Say only "One moment.", and deal with the rest. If they refused or changed it, call `decline`.',
   unknown_option:
     'No such option. If the user meant one of these, call again with its id; otherwise ask which one they mean.',
   already_settled: 'The question was settled already. Nothing was changed; say nothing of it.',
@@ -364,6 +355,8 @@ export function settlementRefused(
   }: { readonly tell?: string; readonly question?: AskedQuestion | undefined } = {},
 ): Settlement {
   const options = question?.options.map(({ id, label }) => ({ id, label }));
+  // A yes was passed on as it should be: that is no mistake of the model.
+  if (reason === 'needs_consent') return { status: 'read_back_first', tell };
   return {
     status: 'refused',
     reason,

@@ -467,7 +467,7 @@ export class SessionRecords {
   #told(callId: string): ToldResult | undefined {
     const call = this.calls.get(callId);
     if (!call?.outcome) return undefined;
-    return toldResult(call.name, call.subagentId, call.outcome);
+    return { ...toldResult(call.name, call.subagentId, call.outcome), input: call.input };
   }
 
   #requestOf(requestId: string | null): MessageItem | null {

@@ -4,6 +4,7 @@
 import { isUnfinished as endsUnfinished } from '../../../results/verify-claims.ts';
 import type { Outcome } from '../../contracts/outcome.ts';
 import { note, sentence, type Note, type Quotes, type Sentence } from '../../notes/note.ts';
+import { isJson } from '../../../values/json.ts';
 import { completedSentence, failedSentence } from '../../conversation/prompts.ts';
 import type { ToldResult } from '../../contracts/records.ts';
 
@@ -71,7 +72,7 @@ const UNFINISHED = sentence`A result ends with an announcement: the work may not
 const UNCONFIRMED = sentence`What is quoted as unconfirmed, the tools do not confirm as done. Say so.`;
 const MORE_KEPT = sentence`More of it is in working memory, under the quoted keys. Read it there when the user wants details.`;
 const IN_ONE_REPLY = sentence`These results belong to one request. Tell the user about them in one reply, and leave out what you have told already. Of a failure, say in plain words what did not work, and offer a way on.`;
-const STILL_WORKING = sentence`What is quoted as still working is to be told later.`;
+const STILL_WORKING = sentence`What is still working comes later.`;
 
 const notice: ResultWords = {
   role: 'system',
@@ -135,10 +136,12 @@ function hasKeys({ subagentId, notes }: ToldResult): boolean {
 }
 
 function quotesOf(result: ToldResult): Quotes {
-  const { toolName: task, error, text } = result;
+  const { toolName: task, error, text, input } = result;
   return {
     task,
-    ...(error === null ? { result: text } : { error: error.message }),
+    ...(error === null
+      ? { result: text }
+      : { ...(isJson(input) && { arguments: input }), error: error.message }),
     ...beside(result),
   };
 }

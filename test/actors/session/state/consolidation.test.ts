@@ -37,7 +37,9 @@ describe('siblings of one request [R34]', () => {
     await finish('flight');
     expect(told()).toHaveLength(1);
     expect(prompts.at(-1)).toContain('flight is found');
-    expect(prompts.at(-1)).toMatch(/"task":"hotel","error":"[^"]*no rooms in Prague/);
+    expect(prompts.at(-1)).toMatch(
+      /"task":"hotel","arguments":\{\},"error":"[^"]*no rooms in Prague/,
+    );
   });
 
   test('BATCH-4: one alone is told at once, in the words of one', async () => {
@@ -47,7 +49,7 @@ describe('siblings of one request [R34]', () => {
     await finish('flight');
     expect(told()[0]).toMatchObject({ deliveryId: 'call_1' });
     expect(told()[0]).not.toHaveProperty('deliveryIds');
-    expect(prompts.at(-1)).toMatch(/^\[note \S+\] A background task has ended.*"task":"flight"/s);
+    expect(prompts.at(-1)).toMatch(/^\[note \S+\] Tell the user.*"task":"flight"/s);
   });
 
   test('two requests are two batches', async () => {
@@ -159,7 +161,9 @@ describe('the ceiling [R34 R41]', () => {
     await finish('flight');
     await environment.advance(CEILING_MS);
     expect(told()).toHaveLength(1);
-    expect(prompts.at(-1)).toMatch(/"task":"car","error":"[^"]*consolidation ceiling/);
+    expect(prompts.at(-1)).toMatch(
+      /"task":"car","arguments":\{\},"error":"[^"]*consolidation ceiling/,
+    );
     expect(session.subagents.list().map(({ state: now }) => now)).toEqual([
       'completed',
       'cancelled',

@@ -50,7 +50,7 @@ describe('as notices of the runtime', () => {
   test('[B16] a success', () => {
     expect(role).toBe('system');
     expect(one(result())).toEqual({
-      says: 'A background task has ended. Tell the user what its result says.',
+      says: 'Tell the user.',
       quotes: { task: 'report', result: 'Sales are up.' },
     });
   });
