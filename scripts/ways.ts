@@ -1,0 +1,99 @@
+// Traces what happens in `src` on three ways through a voice session: the files that each way enters, by the coverage of V8.
+// Prints a table, with the limit of each; `--files` lists the files of each way, and `--check` fails above a limit.
+// docs/architecture.md has the table. In simulated time the same code has the same numbers.
+
+import { Session } from 'node:inspector/promises';
+import { sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { calls, say, steps } from '../test/support/subagent-runs.ts';
+import { voiceTalk } from '../test/support/voice-talk.ts';
+
+const src = fileURLToPath(new URL('../src/', import.meta.url));
+const inspector = new Session();
+inspector.connect();
+await inspector.post('Profiler.enable');
+await inspector.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
+
+/** What was called since the last time: the files of `src`, with the number of their functions. */
+async function entered(): Promise<Map<string, number>> {
+  const { result } = await inspector.post('Profiler.takePreciseCoverage');
+  const files = new Map<string, number>();
+  for (const { url, functions } of result) {
+    if (!url.startsWith('file:')) continue;
+    const path = fileURLToPath(url);
+    if (!path.startsWith(src) || path.startsWith(`${src}testing${sep}`)) continue;
+    // The function without a name at the beginning is the module itself.
+    const called = functions.filter(
+      ({ functionName, ranges: [range] }) =>
+        (functionName !== '' || range?.startOffset !== 0) && (range?.count ?? 0) > 0,
+    );
+    if (called.length > 0) files.set(path.slice(src.length), called.length);
+  }
+  return files;
+}
+
+const asking = steps(calls(['ask_user', { question: 'Which class?' }]), say('Booked.'));
+const talk = voiceTalk({
+  subagents: {
+    ride: { script: asking, config: { interactive: true } },
+    stay: { script: asking, config: { interactive: true } },
+  },
+});
+await talk.start();
+await talk.use('ride');
+await talk.pause();
+await talk.speak(talk.asked() ?? '');
+
+interface Way {
+  readonly name: string;
+  /** The files that it may enter; this only goes down. */
+  readonly limit: number;
+  readonly goal: number;
+  before?(): Promise<void>;
+  go(): unknown;
+}
+
+const ways: readonly Way[] = [
+  {
+    name: 'a spoken answer, until the result waits to be told',
+    limit: 120,
+    goal: 45,
+    go: () => talk.say('economy'),
+  },
+  {
+    name: 'the cancellation of a subagent that asks',
+    limit: 89,
+    goal: 25,
+    async before() {
+      await talk.use('stay');
+      await talk.pause();
+    },
+    go() {
+      const asks = talk.state().subagents.find(({ endedAt }) => endedAt === null);
+      if (!asks || !talk.session.subagents.cancel(asks.id)) throw new Error('nothing to cancel');
+    },
+  },
+  { name: 'a client that leaves', limit: 49, goal: 12, go: () => talk.leave() },
+];
+const rows: string[] = [];
+for (const { name, limit, goal, before, go } of ways) {
+  await before?.();
+  await entered();
+  await go();
+  await talk.environment.settle();
+  const files = await entered();
+  const functions = [...files.values()].reduce((sum, count) => sum + count, 0);
+  rows.push(`| ${name} | ${files.size} | ${functions} | ${limit} | ${goal} |`);
+  if (files.size > limit && process.argv.includes('--check')) process.exitCode = 1;
+  if (process.argv.includes('--files'))
+    for (const [file, count] of files) rows.push(`  ${file.replaceAll(sep, '/')} ${count}`);
+}
+const result = talk.state().deliveries.find(({ kind }) => kind === 'result');
+if (!result) throw new Error('the answer led to no result');
+console.log(
+  ['| way | files | functions | limit of files | goal |', '|---|---|---|---|---|', ...rows].join(
+    '\n',
+  ),
+);
+await talk.close();
+inspector.disconnect();
