@@ -58,7 +58,7 @@ const OWN_TOOLS = new Set([
 ]);
 
 /** Notes whose quotations stand elsewhere already. */
-const REPEATS = /^(Open questions|The user has just|Work in the background)/;
+const REPEATS = /^(Open questions|The user has just|The work in the background)/;
 
 /** Returns the shares of one conversation, or of the models whose name passes. */
 export function modelInput(

@@ -247,7 +247,7 @@ describe.each(providers)('$name', (provider) => {
       expect(outcomeOf('report')?.toolLedger).toEqual([
         expect.objectContaining({ status: 'denied', approval: 'denied' }),
       ]);
-      expect(outcomeOf('report')?.text).toBe('["Not approved. The user said: \\"No\\""]');
+      expect(outcomeOf('report')?.text).toBe('["Not approved. The answer: \\"No\\""]');
     });
   });
 

@@ -623,9 +623,9 @@ test('without a question the lead model is told what runs when it answers the us
   const told = () => JSON.stringify(made.prompts.at(-1)?.prompt);
   await made.start();
   await made.type('hello');
-  expect(told()).not.toContain('Work in the background');
+  expect(told()).not.toContain('The work in the background');
   await made.type('use report');
   await made.type('How is the report going?');
-  expect(told()).toContain('Work in the background');
+  expect(told()).toContain('The work in the background');
   expect(told()).toMatch(/running\W+report/);
 });

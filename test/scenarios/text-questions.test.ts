@@ -121,7 +121,7 @@ describe('an answer', () => {
     await environment.settle();
     // One more call: to tell the result.
     expect(prompts.length).toBe(before + 1);
-    expect(prompts.at(-1)).toContain('These words answered a subagent');
+    expect(prompts.at(-1)).toContain('words above answered a subagent');
     expect(said().filter((text) => text.startsWith('You said'))).toEqual([]);
   });
 });

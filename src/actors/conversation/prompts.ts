@@ -36,7 +36,7 @@ export function pendingAnswer(message: string) {
 
 /** What a lead model is told once of its calls whose work continues in the background. */
 export const BACKGROUND_CALLS =
-  '`still_in_progress` is NOT complete: say its message once; the result comes as a note. Do not guess it, or call again ' +
+  '`still_in_progress` is NOT complete: say its message once, unless you just said so; the result comes as a note. Do not guess it, or call again ' +
   'for that wish.';
 
 /** The pending message of a background call without one, if the call cannot stay open. */
@@ -130,7 +130,7 @@ export function noticePrompt(label: string, text: string): Note {
   return note(sentence`There is news for the user. Pass it on.`, { label, text });
 }
 
-const STILL_OPEN = sentence`They see it.`;
+const STILL_OPEN = sentence`They see it: do not ask it yourself.`;
 
 /**
  * Returns a note for a lead agent that does not say a question itself: the user sees it, and may talk about
@@ -143,9 +143,9 @@ export function openQuestionNote(prompt: Prompt): Prompt {
 }
 
 /** What the actions of `settle_question` mean. */
-export const ACTIONS = sentence`answer (optionId, or text), correct (an earlier answer), decline (text: what instead), cancel (they no longer want it at all), later, repeat (the runtime says it, not you) or explain (tells you what it is about). quote: the user's exact words.`;
+export const ACTIONS = sentence`answer (text, or the optionId if one is quoted), correct (an earlier answer), decline (text: what instead), cancel (they no longer want it at all), later, repeat (the runtime says it, not you) or explain (you do not know what it is about). quote: the user's exact words.`;
 
-const APPROVALS = sentence` A yes to an approval: call answer; the runtime then reads it back to them, and a yes to that counts.`;
+const APPROVALS = sentence` A plain yes to an approval: call answer; the runtime then reads it back to them, and a yes to that counts. A yes with a change: decline.`;
 
 /**
  * Returns what a lead model reads before it answers while a question is open, or was answered just now: for this
@@ -157,7 +157,7 @@ export function questionsNote(
   const approvals = state.open.some(({ isApproval }) => isApproval) ? APPROVALS : sentence``;
   return note(
     state.open.length > 0
-      ? sentence`Open questions of subagents. If the user's words below settle one, call settle_question: ${ACTIONS}${approvals} Then deal with the rest. If they only ask about one, or the work, answer from what is quoted.`
+      ? sentence`Open questions of subagents. If the user's words below answer, change, put off or end one, call settle_question: ${ACTIONS}${approvals} Then deal with the rest. If they only ask about one, or the work, answer from what is quoted.`
       : sentence`The user has just answered these questions of subagents. If their words below change an answer, call settle_question with the action correct.`,
     withoutEmpty(state),
   );
@@ -173,7 +173,7 @@ export function workNote(work: WorkQuotes): Note {
   return note(WORK, withoutEmpty(work));
 }
 
-const WORK = sentence`Work in the background: speak of it only if the user's words below ask about it.`;
+const WORK = sentence`The work in the background: speak of it only if the user's words below ask about it.`;
 
 type WorkQuotes = Readonly<
   Record<'running' | 'waitsToBeTold' | 'beingTold', readonly Quotes[string][]>
@@ -186,8 +186,8 @@ type WorkQuotes = Readonly<
 export function overheardNote(words: string, subagent: string, isAnswer = true): Note {
   return note(
     isAnswer
-      ? sentence`These words answered a subagent: do not reply.`
-      : sentence`These words did not settle a subagent's question, which the runtime asks again: do not reply.`,
+      ? sentence`The user's words above answered a subagent: do not reply to them.`
+      : sentence`The user's words above did not settle a subagent's question, which the runtime asks again: do not reply to them.`,
     { words, subagent },
   );
 }
@@ -222,7 +222,7 @@ export function directivesNote(
 /** Shared, so that two results of one kind have the same words. */
 export const completedSentence = sentence`Tell the user.`;
 
-export const failedSentence = sentence`A background task failed. Tell the user in plain words what did not work, without codes or internals, and offer a way on.`;
+export const failedSentence = sentence`A background task failed and is over. Tell the user in plain words what did not work, without codes or internals, and offer a way on.`;
 
 /** Another delivery was told while a tool worked. */
 export const LATE_ANSWER_NOTE = note(

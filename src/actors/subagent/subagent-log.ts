@@ -391,7 +391,7 @@ export class SubagentLog {
     if (answer.approved === false) {
       const { userResponse } = answer;
       // The model of a provider without denials reads this like a result.
-      const denied = `Not approved. The user said: ${quoted(userResponse)}`;
+      const denied = `Not approved. The answer: ${quoted(userResponse)}`;
       this.#settle(callId, { callId, denied }, 'denied', userResponse);
       return;
     }

@@ -10,7 +10,7 @@ type Command<T extends TransportCommand['type']> = Extract<TransportCommand, { t
 
 /** The message that asks the model to speak when there is no other message for it. */
 export const YOUR_TURN = note(
-  sentence`It is your turn: reply to the user's last words, or tell them the last result or note above; say nothing again.`,
+  sentence`It is your turn: reply to the user's last words, or tell them the last result or note above; if all is said, say nothing.`,
 );
 
 /**

@@ -76,7 +76,7 @@ const NOW = 'Do not wait for the user to speak first. Say it once; after that, p
 /** Returns a text that makes the model speak now; `instructions` state the subject. */
 export function speakNow(instructions: string | undefined, about: string | undefined): string {
   return instructions === undefined
-    ? `Reply to the user now: to their last words, or with the last result or note above; say nothing again. ${NOW}`
+    ? `Reply to the user now: to their last words, or with the last result or note above; if all is said, say nothing. ${NOW}`
     : [instructions, ...(about === undefined ? [] : [about]), NOW].join('\n\n');
 }
 

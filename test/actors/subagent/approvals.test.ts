@@ -118,7 +118,7 @@ describe('consent', () => {
     );
     const { toolLedger } = await result;
     expect(resultsIn(prompts[1] as never)).toEqual([
-      ['pay', 'execution-denied', 'Not approved. The user said: "No"'],
+      ['pay', 'execution-denied', 'Not approved. The answer: "No"'],
     ]);
     expect(toolLedger).toEqual([
       expect.objectContaining({ status: 'denied', approval: 'denied', output: 'No' }),
@@ -400,7 +400,7 @@ describe('the order within a step', () => {
       ['first', 'text', 'first done'],
       ['ask_user', 'json', { userResponse: 'blue' }],
       ['slow', 'text', 'slow done'],
-      ['second', 'execution-denied', 'Not approved. The user said: "No"'],
+      ['second', 'execution-denied', 'Not approved. The answer: "No"'],
       ['plain', 'text', 'plain done'],
     ]);
   });

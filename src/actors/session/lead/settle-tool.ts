@@ -330,14 +330,14 @@ export function settlementOf(
 
 /** After these the subagent works on. */
 const GOES_ON: ReadonlySet<string> = new Set(['answered', 'corrected', 'declined']);
-const NOT_DONE = 'Passed on; nothing is done yet. Say so briefly, unless you have.';
+const NOT_DONE = 'Passed on; nothing is done yet. Acknowledge it briefly, unless you just did.';
 const RUNTIME_ASKS = 'The runtime asks what is still open; you do not.';
 
 const TELL: Readonly<Record<SettleRefusal, string>> = {
   not_said:
     'The user has not said this since your last reply. Quote their exact words, or leave the question open.',
   needs_consent:
-    'Right: the runtime reads the approval back to them now, and a yes to that counts. Say only "One moment.", and deal with the rest. If they refused or changed it, call `decline`.',
+    'Right: the runtime reads the approval back to them now, and a yes to that counts. Say no more of it than "One moment.", and deal with the rest of their words. If they refused or changed it, call `decline`.',
   unknown_option:
     'No such option. If the user meant one of these, call again with its id; otherwise ask which one they mean.',
   already_settled: 'The question was settled already. Nothing was changed; say nothing of it.',

@@ -57,7 +57,7 @@ describe('as notices of the runtime', () => {
 
   test('[B17] a failure, its exact details first', () =>
     expect(one(result({ error: failure }))).toEqual({
-      says: 'A background task failed. Tell the user in plain words what did not work, without codes or internals, and offer a way on.',
+      says: 'A background task failed and is over. Tell the user in plain words what did not work, without codes or internals, and offer a way on.',
       quotes: { task: 'report', error: 'no driver is free' },
     }));
 

@@ -33,9 +33,7 @@ export function manualEnvironment(): ManualEnvironment {
         tasks.add(task);
         return () => void tasks.delete(task);
       },
-      yieldThen: () => {
-        throw new Error('Not used by this adapter');
-      },
+      yieldThen: (task) => void setImmediate(task),
     },
     ids: {
       next: () => {
