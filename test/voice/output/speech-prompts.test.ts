@@ -8,7 +8,7 @@ const offer = (kind: Offer['kind']): Offer =>
   ({ kind, attempt: 1, prompt: note(sentence`It is asked.`) }) as unknown as Offer;
 
 test.each([
-  ['question', 'by_itself', 'named', 'When they answer, call settle_question with their words'],
+  ['question', 'by_itself', 'named', 'When they answer, call settle_question'],
   ['question', 'by_itself', 'delegation', 'When they answer, delegate it'],
   ['question', 'when_asked', 'named', null],
   ['result', 'by_itself', 'named', null],
