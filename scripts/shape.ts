@@ -287,8 +287,8 @@ const rows: readonly Row[] = [
     limit: 32,
     goal: 10,
   },
-  { what: 'casts (`as`)', value: count(/\bas (?!const\b)[A-Z{[(]/g), limit: 663, goal: 250 },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 114_118, goal: 85_000 },
+  { what: 'casts (`as`)', value: count(/\bas (?!const\b)[A-Z{[(]/g), limit: 662, goal: 250 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 114_116, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),

@@ -55,7 +55,7 @@ interface Way {
 
 const ways: readonly Way[] = [
   {
-    name: 'a spoken answer, until the result waits to be told',
+    name: 'a spoken answer, until its result is pending',
     limit: 120,
     goal: 45,
     go: () => talk.say('economy'),

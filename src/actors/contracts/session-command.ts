@@ -1,4 +1,4 @@
-// What a user asks of a session, from wherever they ask it.
+// The commands of a user to a session: from a client, from the inspector, or as events of its actor.
 
 import type { MessageMode } from '../../machines/index.ts';
 import type { BudgetLimits } from './config.ts';

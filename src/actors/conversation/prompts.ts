@@ -142,7 +142,7 @@ export function openQuestionNote(prompt: Prompt): Prompt {
     : noteWith(prompt, STILL_OPEN);
 }
 
-/** What the actions of `settle_question` mean. */
+/** The meaning of each action of `settle_question`. */
 export const ACTIONS = sentence`answer (text, or the optionId if one is quoted), correct (an earlier answer), decline (text: what instead), cancel (they no longer want it at all), later, repeat (the runtime says it, not you) or explain (you do not know what it is about). quote: the user's exact words.`;
 
 const APPROVALS = sentence` A plain yes to an approval: call answer; the runtime then reads it back to them, and a yes to that counts. A yes with a change: decline.`;

@@ -1,8 +1,8 @@
-// The actors of a unit's machines, for whoever looks: real actors of XState, which only their unit moves. `useSelector`,
+// The actors of a unit's machines, made on demand: real actors of XState, which only their unit moves. `useSelector`,
 // `waitFor`, `toPromise`, RxJS, `system` and `inspect` are XState's own.
 //
-// Owns:     the actors, and the way of an event that somebody sends to one of them.
-// Does not: hold the state of a machine, or keep one alive: where nobody looks, there are no actors.
+// Owns:     the actors, and the way of an event that an outsider sends to one of them.
+// Does not: hold the state of a machine, or keep one alive: an unobserved unit has no actors.
 //
 // Invariants
 //   ACTORS-1. Observers follow the unit: while it catches up with its journal they see no state, and afterwards the
@@ -72,6 +72,32 @@ export function unopened(path: string, event: AnyEventObject, expected: string):
   );
 }
 
+/** Tells whether an event is XState's own: an actor below has ended, for one. It moves no actor of a unit. */
+export function isOfXState({ type }: { readonly type: unknown }): boolean {
+  return String(type).startsWith('xstate.');
+}
+
+/**
+ * Takes an event of an outsider to the door, and emits why it has no effect. Returns whether that is known only later; `settled` is
+ * called before it is emitted then.
+ */
+export function knock(
+  door: Door,
+  path: string,
+  event: AnyEventObject,
+  emit: (refusal: ActorRefusal) => void,
+  settled?: () => void,
+): boolean {
+  if (isOfXState(event)) return false;
+  const refuse = (error: OffstageError | null): void => {
+    if (error) emit({ type: 'refused', event, error });
+  };
+  const taken = door.take(path, event);
+  if (taken instanceof Promise) void taken.finally(settled).then(refuse);
+  else refuse(taken);
+  return taken instanceof Promise;
+}
+
 let parentOfNext: AnyActorRef | undefined;
 
 /** Makes the actors of every unit that is created in `make` children of `parent`. */
@@ -112,12 +138,12 @@ export class ActorTree {
     this.inspect = inspect;
   }
 
-  /** False if nobody observes any machine: then machines need not report. */
+  /** False if no machine is observed: then machines need not report. */
   get isWatched(): boolean {
     return this.isSeen || this.#views.size > 0;
   }
 
-  /** True if somebody sees each actor from its beginning. */
+  /** True if an inspector, or the system of an app, has each actor from its beginning. */
   get isSeen(): boolean {
     return this.inspect !== undefined || this.#parent !== undefined;
   }
@@ -162,12 +188,8 @@ export class ActorTree {
 
   #view(shown: Shown): View {
     let above: View | undefined;
-    for (
-      let cut = shown.id.lastIndexOf('/');
-      cut > 0 && !above;
-      cut = shown.id.lastIndexOf('/', cut - 1)
-    )
-      above = this.#views.get(shown.id.slice(0, cut));
+    for (let path = shown.id; !above && path.includes('/'); above = this.#views.get(path))
+      path = path.slice(0, path.lastIndexOf('/'));
     const { inspect } = this;
     if (inspect && this.#parent)
       this.#inspected ??= this.#parent.system.inspect((event) => {
@@ -257,7 +279,7 @@ class View {
     const start = tree.root === null || parentOfTree ? 0 : tree.root.length + 1;
     const systemId = shown.id.slice(start) || id;
     const isFree = parent?.system.get(systemId) === undefined;
-    const inspect = tree.inspect;
+    const { inspect } = tree;
     this.actor = new Guarded(this.#logic(), {
       id,
       ...(isFree ? { systemId } : {}),
@@ -285,14 +307,7 @@ class View {
           if (!this.#above) this.#tree.door.stopped();
           return stopped(before);
         }
-        // An actor below it has ended.
-        if (event.type.startsWith('xstate.')) return before;
-        const refuse = (error: OffstageError | null): void => {
-          if (error) emit({ type: 'refused', event, error });
-        };
-        const taken = this.#tree.door.take(this.path, event);
-        if (taken instanceof Promise) void taken.then(refuse);
-        else refuse(taken);
+        knock(this.#tree.door, this.path, event, emit);
         return before;
       },
     };

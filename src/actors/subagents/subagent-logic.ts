@@ -25,7 +25,7 @@ import type { ClientAnswer } from '../contracts/session-command.ts';
 import type { Outcome } from '../contracts/outcome.ts';
 import type { AskedQuestion } from '../contracts/records.ts';
 import type { SubagentState, SubagentView } from '../contracts/session-views.ts';
-import type { ActorRefusal } from '../runtime/actor-tree.ts';
+import { isOfXState, type ActorRefusal } from '../runtime/actor-tree.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
 import { answerOf, type ProgramAnswer } from './program-ports.ts';
 import { requestDigest } from './refusal.ts';
@@ -348,8 +348,7 @@ export function subagentLogic(
         }
         return shot({ ...before, status: 'stopped', output: undefined, error: undefined });
       }
-      // An actor below it has ended.
-      if (String((event as { readonly type: unknown }).type).startsWith('xstate.')) return before;
+      if (isOfXState(event)) return before;
       const refuse = (error: OffstageError): void => emit({ type: 'refused', event, error });
       const refusal = refusalOf(before, event);
       if (refusal) refuse(refusal);

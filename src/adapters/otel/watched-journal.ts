@@ -11,7 +11,7 @@
 import { diag } from '@opentelemetry/api';
 import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
 
-/** What is known of one scope. */
+/** The part of a watched scope that traces and metrics share. */
 interface Watched {
   /** This process has added an entry. */
   readonly isLive: boolean;

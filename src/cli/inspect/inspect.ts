@@ -128,7 +128,7 @@ interface Place {
 /**
  * Several journals as one, to look at: the sessions of all of them.
  * @param sources Open journals, the first one first.
- * @param onError Is told of a journal that cannot be listed.
+ * @param onError Receives the error of a journal that cannot be listed.
  */
 export function severalJournals(
   sources: readonly Source[],

@@ -1,4 +1,4 @@
-// The actors of a session are XState's own: whoever looks follows them, and what is sent to one of them goes through the
+// The actors of a session are XState's own: an app follows them, and what is sent to one of them goes through the
 // journal of its session, or is refused by name.
 
 import { describe, expect, test } from 'vitest';
@@ -42,7 +42,7 @@ const FORGED = [
 ];
 
 describe('session.actor', () => {
-  test('refuses by name what only its unit may send, and does not move', async () => {
+  test('P8, HOST-1, ACTORS-4: refuses by name what only its unit may send, and does not move', async () => {
     const talk = textTalk({ subagents: asking });
     await talk.start();
     const { actor } = talk.session;
@@ -61,7 +61,7 @@ describe('session.actor', () => {
     expect(actor.getSnapshot().value.connection).toBe('closed');
   });
 
-  test('takes no event twice that an inspector has seen', async () => {
+  test('ACTORS-4: takes no event twice that an inspector has seen', async () => {
     const seen: InspectionEvent[] = [];
     const environment = simulatedEnvironment();
     const runtime = createRuntime({ environment, inspect: (event) => void seen.push(event) });
@@ -80,7 +80,7 @@ describe('session.actor', () => {
     await talk.close();
   });
 
-  test('is followed by subscribe, waitFor and toPromise, and is written as its id', async () => {
+  test('ACTORS-1, ACTORS-2: shows each state to subscribe, waitFor and toPromise, and has its id as JSON', async () => {
     const talk = textTalk();
     const { actor } = talk.session;
     const seen: string[] = [];
@@ -97,7 +97,7 @@ describe('session.actor', () => {
     expect(talk.session.actor).toBe(actor);
   });
 
-  test('carries out the commands of a user, and refuses those that have no effect', async () => {
+  test('P8: carries out the commands of a user, and refuses those that have no effect', async () => {
     const journal = memoryJournal();
     const environment = simulatedEnvironment();
     const runtime = createRuntime({ environment, journal });
@@ -161,8 +161,8 @@ describe('session.actor', () => {
   });
 });
 
-describe('the actors below it', () => {
-  test('are one tree in an inspector, refuse what is not theirs, and take answers and cancellations', async () => {
+describe('an actor below session.actor', () => {
+  test('ACTORS-3, ACTORS-4: has its place in the tree of an inspector, takes an answer, and refuses what is not for it', async () => {
     const actors = new Map<string, AnyActorRef>();
     const environment = simulatedEnvironment();
     const runtime = createRuntime({
@@ -198,7 +198,7 @@ describe('the actors below it', () => {
     await talk.close();
   });
 
-  test('are cancelled as subagents', async () => {
+  test('P8: cancels its subagent', async () => {
     const talk = textTalk({ subagents: asking });
     await talk.start();
     await talk.type('use name');
@@ -210,7 +210,7 @@ describe('the actors below it', () => {
     await talk.close();
   });
 
-  test('complete the observers of an open question when its session leaves', async () => {
+  test('ACTORS-2: completes the observers of an open question when its session leaves', async () => {
     const talk = textTalk({ subagents: asking });
     await talk.start();
     await talk.type('use name');
@@ -221,7 +221,7 @@ describe('the actors below it', () => {
     expect(seen).toEqual(['stopped']);
   });
 
-  test('are those that are there when somebody looks first, parked ones too', async () => {
+  test('ACTORS-3: exists for each machine that is there when an app reads the first one, also for a parked subagent', async () => {
     const talk = textTalk({ subagents: asking });
     await talk.start();
     await talk.type('use name');
@@ -249,7 +249,7 @@ describe('the actors below it', () => {
     await talk.close();
   });
 
-  test('are shown after their session, also if they begin before it', async () => {
+  test('ACTORS-3: appears after its session in an inspector, also if its machine begins before', async () => {
     const order: string[] = [];
     const parents = new Map<string, string | undefined>();
     const environment = simulatedEnvironment();

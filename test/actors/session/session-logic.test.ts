@@ -51,7 +51,7 @@ function stage(
 }
 
 describe('sessionLogic', () => {
-  test('has the state of its session, carries out commands, and is done when the session is closed', async () => {
+  test('SESSION-LOGIC-1: has the state of its session, and carries out the commands of a user', async () => {
     const { environment, logic } = stage();
     const actor = createActor(logic, { input: { sessionId: 'ses_a' } });
     expect(actor.getSnapshot().matches('created')).toBe(true);
@@ -82,7 +82,7 @@ describe('sessionLogic', () => {
     await expect(over).resolves.toBeUndefined();
   });
 
-  test('refuses what no user may send, and commands without effect', async () => {
+  test('P8, SESSION-LOGIC-1: refuses what no user may send, and commands without effect', async () => {
     const { environment, logic } = stage();
     const actor = createActor(logic, { input: { sessionId: 'ses_a' } });
     const codes: string[] = [];
@@ -109,7 +109,7 @@ describe('sessionLogic', () => {
     await environment.advance(10_000);
   });
 
-  test('is invoked by a machine of an app, which answers, and leaves the state when the session has ended', async () => {
+  test('SESSION-LOGIC-2: lets a machine of an app answer once in `onSnapshot`, and is done when the session is closed', async () => {
     const { environment, runtime } = stage();
     let session: TextSession | undefined;
     const logic = sessionLogic(({ sessionId }: Opened) => {
@@ -160,7 +160,7 @@ describe('sessionLogic', () => {
     expect(actor.getSnapshot().context.error).toBe(null);
   });
 
-  test('closes the session of a state that the machine leaves', async () => {
+  test('SESSION-LOGIC-3: closes the session of a state that the machine leaves', async () => {
     const { environment, runtime } = stage();
     let session: TextSession | undefined;
     const logic = sessionLogic(({ sessionId }: Opened) => {
@@ -233,7 +233,7 @@ describe('sessionLogic', () => {
 });
 
 describe('over a restart', () => {
-  test('a snapshot continues the session from its journal, and its open question waits', async () => {
+  test('P9: continues the session of a snapshot from its journal, and its open question waits', async () => {
     const leaving = new AbortController();
     const first = stage(memoryJournal(), { leave: leaving.signal });
     const actor = createActor(first.logic, { input: { sessionId: 'ses_r' } }).start();
@@ -257,7 +257,7 @@ describe('over a restart', () => {
     await second.environment.advance(10_000);
   });
 
-  test('a session that was left is not closed by the stop of its actor', async () => {
+  test('SESSION-LOGIC-3: leaves a session open whose process has left, though its actor is stopped', async () => {
     const leaving = new AbortController();
     const { environment, logic, journal } = stage(memoryJournal(), { leave: leaving.signal });
     const actor = createActor(logic, { input: { sessionId: 'ses_l' } }).start();
@@ -295,7 +295,7 @@ describe('what cannot be', () => {
     expect(() => sessionLogic(open as never, options as never)).toThrow('sessionLogic(open');
   });
 
-  test('is done at once where `open` returns a session that is over', async () => {
+  test('ends at once where `open` returns a session that is over', async () => {
     const { environment, runtime } = stage();
     const { session } = textTalk({ environment, runtime });
     void session.close();

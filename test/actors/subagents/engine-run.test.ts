@@ -34,6 +34,18 @@ function setUp() {
   return { environment, engine, runtime, configs, jobs, traveller: configs['traveller'] ?? config };
 }
 
+/** The same with an engine that keeps texts as they are, or packed; `as` is how a program has it. */
+function packingSetUp(texts: 'plain' | 'packed') {
+  const { environment, runtime, traveller, configs, jobs } = setUp();
+  const packing = { codec: testCodec('a key') };
+  const turns = runWorker({ environment, configs, jobs });
+  const isPacked = texts === 'packed';
+  const handler = isPacked ? packedRunHandler(turns, packing) : turns;
+  const kept = simulatedRuns({ environment, handler });
+  const as = (engine: RunEngine) => (isPacked ? packedRuns(engine, packing) : engine);
+  return { environment, runtime, traveller, kept, as };
+}
+
 describe('runSubagent with an engine refuses', () => {
   const { engine, runtime } = setUp();
   test.each([
@@ -164,17 +176,10 @@ describe('a run on an engine', () => {
     ]);
   });
 
-  test.each([['plain'], ['packed']])(
+  test.each([['plain'], ['packed']] as const)(
     'ENGINE-RUN-5: a message was read though its sending was cut off by the end of the run (%s)',
     async (texts) => {
-      const { environment, runtime, traveller, configs, jobs } = setUp();
-      const packing = { codec: testCodec('a key') };
-      const turns = runWorker({ environment, configs, jobs });
-      const isPacked = texts === 'packed';
-      const kept = simulatedRuns({
-        environment,
-        handler: isPacked ? packedRunHandler(turns, packing) : turns,
-      });
+      const { environment, runtime, traveller, kept, as } = packingSetUp(texts);
       // The engine takes each message, and dies before it says so.
       const dying: RunEngine = {
         ...kept,
@@ -187,7 +192,7 @@ describe('a run on an engine', () => {
       const begin = (engine: RunEngine) =>
         runSubagent(traveller, 'Go [trip t: ask]', {
           runtime,
-          engine: isPacked ? packedRuns(engine, packing) : engine,
+          engine: as(engine),
           id: 'r',
           onQuestion: () => answered.promise,
           onError: () => {},
@@ -250,18 +255,11 @@ describe('a run on an engine', () => {
     });
   });
 
-  test.each([['plain'], ['packed']])(
+  test.each([['plain'], ['packed']] as const)(
     'RUN-ENGINE-1: a run whose id stands for another request is lost, and that one goes on (%s)',
     async (texts) => {
-      const { environment, runtime, traveller, configs, jobs } = setUp();
-      const packing = { codec: testCodec('a key') };
-      const turns = runWorker({ environment, configs, jobs });
-      const isPacked = texts === 'packed';
-      const kept = simulatedRuns({
-        environment,
-        handler: isPacked ? packedRunHandler(turns, packing) : turns,
-      });
-      const engine = isPacked ? packedRuns(kept, packing) : kept;
+      const { environment, runtime, traveller, kept, as } = packingSetUp(texts);
+      const engine = as(kept);
       const asked: ((answer: { text: string }) => void)[] = [];
       const begin = (task: string, name = 'traveller') =>
         runSubagent({ ...traveller, name }, task, {

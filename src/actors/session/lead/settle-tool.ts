@@ -56,7 +56,7 @@ interface ShownSession extends SettlingSession {
   readonly tree: Pick<SubagentTree, 'live'>;
 }
 
-/** What the actions mean, a text model reads beside an open question (`questionsNote`). */
+/** A text model reads the meaning of the actions beside an open question (`questionsNote`). */
 const DESCRIPTION = "Settles a subagent's question.";
 
 const WORDS_LIMIT_MS = 3000;

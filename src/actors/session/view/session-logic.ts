@@ -12,7 +12,7 @@
 //   SESSION-LOGIC-3. An actor that is stopped closes its session, unless `leave` has aborted: then the session is left to
 //       its journal.
 
-import type { ActorLogic, ActorScope, AnyActorRef, Snapshot } from 'xstate';
+import type { ActorLogic, ActorScope, AnyActorRef, AnyEventObject, Snapshot } from 'xstate';
 import { z } from 'zod';
 import { aFunction, check, type ChecksOf } from '../../../values/checks.ts';
 import { ConfigurationError } from '../../../values/errors.ts';
@@ -25,7 +25,7 @@ import {
   type SessionEvent,
   type SessionState,
 } from '../../contracts/session-views.ts';
-import { below, type ActorRefusal } from '../../runtime/actor-tree.ts';
+import { below, knock, type ActorRefusal, type Door } from '../../runtime/actor-tree.ts';
 import { BaseSession, doorOf } from './base-session.ts';
 
 /** The output of the actor of a session: how it has ended. */
@@ -64,7 +64,8 @@ export type SessionLogic<Input = unknown> = ActorLogic<
 
 /** The session of an actor that was started. */
 interface Live {
-  readonly session: BaseSession;
+  readonly door: Door;
+  readonly id: string;
   /** The questions whose answer is under way. */
   readonly answered: Set<string>;
   /** Its actor is stopped. */
@@ -108,7 +109,7 @@ export function sessionLogic<Input>(
   check('sessionLogic(open)', aFunction, open);
   const { leave } = check('sessionLogic(open, options)', optionsSchema, options);
   const lives = new WeakMap<object, Live>();
-  /** What an event of the session leads to. No event of an outsider is one of these. */
+  /** The change that each event of the session makes. No event of an outsider is one of these. */
   const moves = new WeakMap<object, (before: Kept) => Partial<Kept>>();
 
   const shot = (kept: Kept): Shot =>
@@ -164,7 +165,8 @@ export function sessionLogic<Input>(
       }),
     );
     lives.set(self, {
-      session,
+      door: doorOf(session),
+      id: session.id,
       answered,
       leave() {
         stopFollowing();
@@ -211,29 +213,17 @@ export function sessionLogic<Input>(
         return shot({ ...before, ...change(before) });
       }
       const live = lives.get(self);
-      const { type } = event as { readonly type?: unknown };
-      if (type === 'xstate.stop') {
+      if ((event as AnyEventObject).type === 'xstate.stop') {
         live?.leave();
         return shot({ ...before, status: 'stopped', output: undefined, error: undefined });
       }
-      // An actor below it has ended.
-      if (!live || String(type).startsWith('xstate.')) return before;
-      const refuse = (error: ActorRefusal['error'] | null): void => {
-        if (error) emit({ type: 'refused', event, error });
-      };
-      const taken = doorOf(live.session).take(live.session.id, event);
-      if (!(taken instanceof Promise)) {
-        refuse(taken);
-        return before;
-      }
+      if (!live) return before;
+      const { door, id, answered } = live;
       const requestId = event.type === 'answer' ? event.requestId : null;
-      void taken.then((error) => {
-        if (requestId !== null) live.answered.delete(requestId);
-        refuse(error);
-      });
-      if (requestId === null) return before;
-      live.answered.add(requestId);
-      return shot({ ...before, context: withAnswered(before.context, live.answered) });
+      const settled = (): void => void (requestId !== null && answered.delete(requestId));
+      if (!knock(door, id, event, emit, settled) || requestId === null) return before;
+      answered.add(requestId);
+      return shot({ ...before, context: withAnswered(before.context, answered) });
     },
   };
 }
