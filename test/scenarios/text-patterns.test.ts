@@ -343,7 +343,7 @@ describe('work that comes to nothing', () => {
     await start();
     await type('use report');
     expect(said().at(-1)).toMatch(
-      /A background task failed\. .*"task":"report","arguments":\{\},"error":".*no such quarter: Q5/s,
+      /A background task failed and is over\. .*"task":"report","arguments":\{\},"error":".*no such quarter: Q5/s,
     );
     expect(state().subagents[0]).toMatchObject({ state: 'failed', outcome: { status: 'failed' } });
     expect(state().deliveries[0]).toMatchObject({ kind: 'result', state: 'delivered' });
