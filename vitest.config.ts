@@ -1,12 +1,13 @@
-// The projects: the quick tests; some of them again with the oldest XState that is allowed; the ones inside web
-// frameworks, and pages of Vue and Svelte; the ones on engines; the ones that need a PostgreSQL server; the ones that load
-// speech models; and the ones that drive a browser. The heavy ones run
-// after the quick ones, a file at a time.
+// The projects. `npm test` runs `unit`, the quick tests; `npm run test:long` runs `long` and `oldest-xstate`; each other
+// project has the command of its name, `npm run test:browser` for instance. scripts/test-suites.ts says what is where.
+// `npx vitest run PATH` runs a part of all projects that can run on this machine; the heavy ones come last, a file at a
+// time.
 
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defaultServerConditions } from 'vite';
 import { defineConfig } from 'vitest/config';
+import { longTests, testsWithOldestXState } from './scripts/test-suites.ts';
 import { findPostgres } from './test/support/postgres/find-postgres.ts';
 
 const postgres = 'test/adapters/postgres-journal/**/*.test.ts';
@@ -22,13 +23,6 @@ const codex = 'test/codex/**/*.test.ts';
 
 // `package.json` allows a range of XState: what stands on it runs at both ends.
 const oldestXState = fileURLToPath(import.meta.resolve('xstate-oldest'));
-const withOldestXState = [
-  'test/actors/runtime/**/*.test.ts',
-  'test/actors/session/read-only-actor.test.ts',
-  'test/corpus/**/*.test.ts',
-  'test/scenarios/recovery/frozen-stories.test.ts',
-  'test/testing/check/**/*.test.ts',
-];
 
 const chromium =
   process.env['CHROMIUM_PATH'] ??
@@ -39,53 +33,24 @@ const chromium =
     '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
   ].find((path) => existsSync(path));
 
-if (chromium === undefined) {
-  console.warn('No Chromium here: the browser tests are left out. CHROMIUM_PATH names one.');
-}
-
 // Node.js has no condition `module`: some packages have files for bundlers there, which it cannot load.
 const serverConditions = defaultServerConditions.filter((condition) => condition !== 'module');
 
+// Where its program or its packages are missing, a project has no files: its own command then fails.
 const hasPostgres = findPostgres() !== undefined;
-
-if (!hasPostgres) {
-  const missing =
-    'No PostgreSQL server here (apt-get install postgresql; POSTGRES_BIN names its programs)';
-  // What is promised of it must not go unchecked without anybody noticing.
-  if (process.env['CI']) throw new Error(`${missing}: CI must have one`);
-  console.warn(`${missing}: the tests of postgresJournal are left out.`);
-}
-
-// The frameworks have a package.json of their own, which `npm run test:frameworks` installs first.
-const hasFrameworks = existsSync(new URL('./test/frameworks/node_modules', import.meta.url));
-if (!hasFrameworks)
-  console.warn('The tests inside web frameworks are left out: npm run test:frameworks runs them.');
-
-// So has workerd.
-const hasWorkerd = existsSync(new URL('./test/cloudflare/node_modules', import.meta.url));
-if (!hasWorkerd)
-  console.warn('The tests in a Durable Object are left out: npm run test:cloudflare runs them.');
-
-// So has the Claude Agent SDK, with the program of Claude Code.
-const hasClaude = existsSync(new URL('./test/claude/node_modules', import.meta.url));
-if (!hasClaude)
-  console.warn('The tests with Claude Code are left out: npm run test:claude runs them.');
-
-// So has Codex.
-const hasCodex = existsSync(new URL('./test/codex/node_modules', import.meta.url));
-if (!hasCodex) console.warn('The tests with Codex are left out: npm run test:codex runs them.');
-
-// So have the engines, with their servers.
-const hasEngines = existsSync(new URL('./test/engines/node_modules', import.meta.url));
-if (!hasEngines)
-  console.warn(
-    'The tests on engines (Restate, Temporal) are left out: npm run test:engines runs them.',
+if (!hasPostgres && process.env['npm_lifecycle_event'] === 'test:postgres')
+  console.error(
+    'No PostgreSQL server here: apt-get install postgresql, or name its programs in POSTGRES_BIN.',
   );
-
-// The site of the documents is built before it is looked at.
-const hasSite = chromium !== undefined && existsSync(new URL('./docs/site/dist', import.meta.url));
-if (!hasSite)
-  console.warn('The tests of the site of the documents are left out: npm run test:site runs them.');
+if (chromium === undefined && process.env['npm_lifecycle_event'] === 'test:browser')
+  console.error('No Chromium here: install it, or name it in CHROMIUM_PATH.');
+const isThere = (path: string): boolean => existsSync(new URL(path, import.meta.url));
+const hasFrameworks = isThere('./test/frameworks/node_modules');
+const hasWorkerd = isThere('./test/cloudflare/node_modules');
+const hasClaude = isThere('./test/claude/node_modules');
+const hasCodex = isThere('./test/codex/node_modules');
+const hasEngines = isThere('./test/engines/node_modules');
+const hasSite = chromium !== undefined && isThere('./docs/site/dist');
 
 export default defineConfig({
   // Examples import the package by its name: here that is its source.
@@ -103,6 +68,7 @@ export default defineConfig({
           name: 'unit',
           include: ['test/**/*.test.ts'],
           exclude: [
+            ...longTests,
             postgres,
             speech,
             rooms,
@@ -119,10 +85,19 @@ export default defineConfig({
       },
       {
         extends: true,
+        test: {
+          name: 'long',
+          include: [...longTests],
+          exclude: ['**/node_modules/**', postgres, speech, browser],
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
         resolve: { alias: [{ find: /^xstate$/, replacement: oldestXState }] },
         test: {
           name: 'oldest-xstate',
-          include: withOldestXState,
+          include: [...testsWithOldestXState],
           sequence: { groupOrder: 0 },
         },
       },

@@ -1,4 +1,4 @@
-// Runs before `npm start`, `npm test`, `npm run check` and `npm run bench`: installs
+// Runs before `npm start`, `npm test`, `npm run check` and others: installs
 // the dependencies when node_modules is missing or is not what package-lock.json
 // says. Quiet when there is nothing to do.
 //

@@ -1,8 +1,9 @@
 // Ends a test run with one plain line, `N passed, N failed`, that a CI system can
 // read. Beside tests, a file or suite that could not run counts as a failure, and
-// so does an error outside of any test.
+// so does an error outside of any test. Before it, `npm test` says what it left out.
 
 import type { Reporter, SerializedError, TestModule } from 'vitest/node';
+import { otherSuites } from './test-suites.ts';
 
 export default class SummaryLineReporter implements Reporter {
   private line = '';
@@ -21,6 +22,14 @@ export default class SummaryLineReporter implements Reporter {
       for (const test of module.children.allTests()) counts[test.result().state] += 1;
     }
     const skipped = counts.skipped > 0 ? `, ${counts.skipped} skipped` : '';
-    this.line = `${counts.passed} passed, ${counts.failed} failed${skipped}\n`;
+    this.line = `${leftOut()}${counts.passed} passed, ${counts.failed} failed${skipped}\n`;
   }
+}
+
+function leftOut(): string {
+  if (process.env['npm_lifecycle_event'] !== 'test') return '';
+  const commands = Object.entries(otherSuites).map(
+    ([command, runs]) => `  npm run ${command.padEnd(15)}  ${runs}\n`,
+  );
+  return `LEFT OUT by npm test (npm run test:all runs what CI runs):\n${commands.join('')}\n`;
 }

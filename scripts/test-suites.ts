@@ -1,0 +1,60 @@
+// The tests by the command that runs them. `npm test` is the quick part: a few minutes on two cores. A file that takes
+// much longer than its neighbours goes into `longTests`; a group that needs a program or packages of its own has its
+// own command. CI runs all but those of `onDemand`.
+
+/** Searches through every state, random play of some length, and programs that are started and killed. */
+export const longTests: readonly string[] = [
+  // Every state of a machine, and each planted fault again.
+  'test/machines/composition.test.ts',
+  'test/machines/mutations.test.ts',
+  'test/machines/replay.test.ts',
+  'test/machines/turn-machine.test.ts',
+  'test/machines/turn-system.test.ts',
+  'test/machines/why-waiting.test.ts',
+  'test/actors/runtime/chart-steps.test.ts',
+  // Every voice, engine and home under each case of its suite.
+  'test/dialogues/*-live.test.ts',
+  'test/suites/{homes,runs}/*-conformance.test.ts',
+  'test/testing/conformance/*.test.ts',
+  // Random conversations, trees, values and arguments.
+  'test/**/*.fuzz.test.ts',
+  'test/**/*.property.test.ts',
+  'test/faults/bodhi.test.ts',
+  'test/scenarios/providers.test.ts',
+  'test/testing/simulate/*.test.ts',
+  // Programs that are started, and killed.
+  'test/adapters/acp/acp-agent.test.ts',
+  'test/adapters/mcp/mcp-server.test.ts',
+  'test/adapters/{a2a,acp,mcp,sqlite-journal}/kill-recovery.test.ts',
+  'test/examples/numbered.test.ts',
+  // How time grows with size.
+  'test/{ground,language}/linear-time.test.ts',
+  'test/adapters/otel/metered-journal.test.ts',
+  'test/actors/notes/injection.test.ts',
+];
+
+/** What runs again with the oldest XState that `package.json` allows. */
+export const testsWithOldestXState: readonly string[] = [
+  'test/actors/runtime/**/*.test.ts',
+  'test/actors/session/{session-actor,session-logic,snapshot-forms}.test.ts',
+  'test/scenarios/recovery/frozen-stories.test.ts',
+  'test/testing/check/**/*.test.ts',
+];
+
+/** What `npm test` leaves out: the command of each, and what it runs. */
+export const otherSuites: Readonly<Record<string, string>> = {
+  'test:long':
+    'every state of the machines, random play, killed programs, and the oldest XState that is allowed',
+  'test:postgres': 'the journal in PostgreSQL; needs its server programs',
+  'test:speech': 'the built-in speech models, and the dialogues in rooms',
+  'test:browser': 'the pages of the demo and the inspector; needs Chromium',
+  'test:cloudflare': 'sessions in a Durable Object; installs workerd',
+  'test:engines': 'jobs and runs on Restate and Temporal; installs their servers',
+  'test:frameworks': 'web frameworks, Bun, Deno, and pages of Vue and Svelte; installs them',
+  'test:site': 'the site of the documents; builds it, needs Chromium',
+  'test:claude': 'the real Claude Code; installs it (430 MB)',
+  'test:codex': 'the real Codex; installs it (460 MB)',
+};
+
+/** What neither `npm run test:all` nor CI runs: its programs are large. */
+export const onDemand: readonly string[] = ['test:claude', 'test:codex'];

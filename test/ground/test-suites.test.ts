@@ -1,0 +1,50 @@
+// Every test has a command that runs it, CI runs every command, and each installs what it needs first.
+
+import { globSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import {
+  longTests,
+  onDemand,
+  otherSuites,
+  testsWithOldestXState,
+} from '../../scripts/test-suites.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const read = (name: string): string => readFileSync(root + name, 'utf8');
+const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+const suites = Object.keys(otherSuites);
+
+test.each([...longTests, ...testsWithOldestXState])('%s names files that exist', (pattern) => {
+  expect(globSync(pattern, { cwd: root })).not.toEqual([]);
+});
+
+test('`npm test` names every command that runs what it leaves out', () => {
+  const commands = Object.keys(scripts).filter((name) => /^test:(?!all$)/.test(name));
+  expect(new Set(suites)).toEqual(new Set(commands));
+});
+
+test('every project of vitest.config.ts is run by a command', () => {
+  const projects = [...read('vitest.config.ts').matchAll(/ name: '([^']+)'/g)].map(([, it]) => it);
+  const run = ['test', ...suites].flatMap((name) =>
+    [...(scripts[name] ?? '').matchAll(/--project (\S+)/g)].map(([, it]) => it),
+  );
+  expect(new Set(run)).toEqual(new Set(projects));
+});
+
+test.each(['test', 'test:all', ...suites])('%s installs what is missing first', (name) => {
+  expect(scripts[`pre${name}`]).toBe('node scripts/ensure-install.mjs');
+});
+
+const ran = (commands: string): string[] =>
+  [...commands.matchAll(/\bnpm (?:run )?(test(?::\w+)?)\b/g)].map(([, name]) => name ?? '');
+const inCi = ['test', ...suites.filter((name) => !onDemand.includes(name))];
+
+test('`npm run test:all` runs every command but those of large programs', () => {
+  expect(ran(scripts['test:all'] ?? '')).toEqual(inCi);
+});
+
+test('CI runs every command but those of large programs', () => {
+  const lines = read('.ci/run').split('\n');
+  expect(ran(lines.filter((line) => !line.startsWith('step')).join('\n'))).toEqual(inCi);
+});
