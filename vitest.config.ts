@@ -1,9 +1,9 @@
-// The projects. `npm test` runs `unit`, the quick tests; `npm run test:long` runs `long` and `oldest-xstate`; each other
+// The projects. `npm test` runs `unit` and `apart`, the quick tests; `npm run test:long` runs `long` and `oldest-xstate`; each other
 // project has the command of its name, `npm run test:browser` for instance. scripts/test-suites.ts says what is where.
 // `npx vitest run PATH` runs a part of all projects that can run on this machine; the heavy ones come last, a file at a
 // time.
 
-import { existsSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defaultServerConditions } from 'vite';
 import { defineConfig } from 'vitest/config';
@@ -52,6 +52,28 @@ const hasCodex = isThere('./test/codex/node_modules');
 const hasEngines = isThere('./test/engines/node_modules');
 const hasSite = chromium !== undefined && isThere('./docs/site/dist');
 
+// What changes what a process shares (its modules, globals, environment, listeners) has a process of its own. All other
+// quick tests share one, so that each module is loaded once: most files would take longer to load than to run.
+const CHANGES_ITS_PROCESS =
+  /\bvi\.(?:mock|doMock|stub|spyOn|resetModules|useFake)|\bprocess\.(?:env\b.*\] =|on\(|chdir)|\bglobalThis\.\w+ = |\bReflect\.deleteProperty/;
+const apart = globSync('test/**/*.test.ts', {
+  cwd: fileURLToPath(new URL('.', import.meta.url)),
+  exclude: ['**/node_modules/**'],
+}).filter((path) => CHANGES_ITS_PROCESS.test(readFileSync(new URL(path, import.meta.url), 'utf8')));
+const notQuick = [
+  ...longTests,
+  postgres,
+  speech,
+  rooms,
+  browser,
+  frameworks,
+  engines,
+  cloudflare,
+  site,
+  claude,
+  codex,
+];
+
 export default defineConfig({
   // Examples import the package by its name: here that is its source.
   ssr: { resolve: { conditions: ['offstage-source', ...serverConditions] } },
@@ -60,6 +82,10 @@ export default defineConfig({
     // A machine may be slow or shared: these end what hangs, and judge nobody's speed.
     testTimeout: 180_000,
     hookTimeout: 60_000,
+    // The programs that tests start compile each module once.
+    env: {
+      NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/code', import.meta.url)),
+    },
     reporters: ['default', './scripts/summary-line-reporter.ts'],
     projects: [
       {
@@ -67,19 +93,17 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: [
-            ...longTests,
-            postgres,
-            speech,
-            rooms,
-            browser,
-            frameworks,
-            engines,
-            cloudflare,
-            site,
-            claude,
-            codex,
-          ],
+          exclude: [...notQuick, ...apart],
+          isolate: false,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'apart',
+          include: apart,
+          exclude: notQuick,
           sequence: { groupOrder: 0 },
         },
       },
@@ -98,6 +122,7 @@ export default defineConfig({
         test: {
           name: 'oldest-xstate',
           include: [...testsWithOldestXState],
+          isolate: false,
           sequence: { groupOrder: 0 },
         },
       },

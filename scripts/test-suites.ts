@@ -5,6 +5,7 @@
 /** Searches through every state, random play of some length, and programs that are started and killed. */
 export const longTests: readonly string[] = [
   // Every state of a machine, and each planted fault again.
+  'test/machines/{outbox,question,session,subagent}-machine.test.ts',
   'test/machines/composition.test.ts',
   'test/machines/mutations.test.ts',
   'test/machines/replay.test.ts',

@@ -71,9 +71,9 @@ test('SEVERAL-JOURNALS-1: several journals are one list, and a session that two 
     { scope: third, entries: 2 },
   ]);
   const entriesOf = (scope: string) => ask(`entries?session=${encodeURIComponent(scope)}&after=0`);
-  expect(await entriesOf(third)).toMatchObject({ count: 2 });
-  const { count } = (await entriesOf('ses_1')) as { count: number };
-  expect(count).toBeGreaterThan(2);
+  expect(await entriesOf(third)).toMatchObject({ kept: 2 });
+  const { kept } = (await entriesOf('ses_1')) as { kept: number };
+  expect(kept).toBeGreaterThan(2);
   expect(await entriesOf('ses_9')).toMatchObject({ error: {} });
   ended.resolve();
   expect(await running).toBe(0);

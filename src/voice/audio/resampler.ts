@@ -144,14 +144,17 @@ class PolyphaseResampler implements Resampler {
     input.set(samples, this.#history.length);
 
     const width = 2 * halfWidth;
-    const slack = input.length - width;
-    // Output k starts at input floor((phase + k·M) / L) and must start at `slack` or before.
-    const count = slack < 0 ? 0 : Math.floor((slack * upBy + upBy - 1 - this.#phase) / downBy) + 1;
-    const output = new Int16Array(Math.max(0, count));
+    // Output k starts at input floor((phase + k·M) / L), and needs `width` samples from there.
+    const last = Math.floor(((input.length - width + 1) * upBy - 1 - this.#phase) / downBy);
+    const output = new Int16Array(Math.max(0, last + 1));
     let start = 0;
     let phase = this.#phase;
+    // A muted microphone sends zeros, whose sum needs no weights.
+    let sound = 0;
     for (let n = 0; n < output.length; n += 1) {
-      output[n] = toInt16(weightedSum(this.#bank.weightsOf(phase), input, start));
+      for (sound = Math.max(sound, start); input[sound] === 0;) sound += 1;
+      if (sound < start + width)
+        output[n] = toInt16(weightedSum(this.#bank.weightsOf(phase), input, start));
       phase += downBy;
       start += Math.floor(phase / upBy);
       phase %= upBy;
@@ -245,8 +248,7 @@ function designFilterBank(upBy: number, downBy: number, taps: number): FilterBan
       sum += weight;
     }
     // Each phase has gain 1 for a constant input: no ripple at the rate of the phases.
-    for (let k = 0; k < row.length; k += 1) row[k] = (row[k] as number) / sum;
-    return row;
+    return row.map((weight) => weight / sum);
   };
 
   return { upBy, downBy, halfWidth, weightsOf: (phase) => (rows[phase] ??= designRow(phase)) };

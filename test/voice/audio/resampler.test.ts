@@ -53,6 +53,20 @@ describe('RESAMPLER-4: quality', () => {
     expect(many.gainDb).toBeCloseTo(0, 2);
   });
 
+  test.each(RATIOS)(
+    '%i to %i Hz: zeros are silence, and change no sound around them',
+    (fromHz, toHz) => {
+      const sound = tone({ hz: 700, sampleRateHz: fromHz, seconds: 0.05 });
+      const zeros = new Int16Array(fromHz);
+      const silent = new Int16Array(sound.length);
+      const first = resampleAll(concatSamples([sound, zeros, silent]), fromHz, toHz);
+      const second = resampleAll(concatSamples([silent, zeros, sound]), fromHz, toHz);
+      const both = resampleAll(concatSamples([sound, zeros, sound]), fromHz, toHz);
+      expect(both).toEqual(first.map((sample, n) => sample + (second[n] ?? 0)));
+      expect([levelDb(first), levelDb(second)].every((level) => level > -60)).toBe(true);
+    },
+  );
+
   test('full scale does not wrap around', () => {
     const square = Int16Array.from({ length: 4_800 }, (_, n) => (n % 480 < 240 ? 32_767 : -32_768));
     const out = resampleAll(square, 24_000, 48_000);
