@@ -22,7 +22,8 @@
 //   OUTBOX-4. Urgent before high before normal; first come, first served within each. An item
 //       that was interrupted goes back to the front of its own class.
 //   OUTBOX-5. After `maxAttempts` an item rests as a card on the screen until the user speaks or a client
-//       attaches, so that a wire that always fails is not tried for ever.
+//       attaches, so that a wire that always fails is not tried for ever. An offer that the user speaks into
+//       before it plays is the first attempt.
 //   OUTBOX-6. At most `capacity` items and reservations of results; a reserved result always fits.
 //   OUTBOX-7. Of each subagent only the latest progress waits.
 //   OUTBOX-8. A silent item is never offered: it rests until it was shown or dismissed. An item with
@@ -154,6 +155,8 @@ const outboxSlot = outboxSetup.createStateConfig({
               target: '#outbox.slot.returning',
               actions: abandonCurrent,
             },
+            // The user spoke into it, and it may be known only later that it was not heard.
+            'utterance.ended': { actions: ['wake', 'countAnew'] },
           },
         },
         playing: {

@@ -312,6 +312,9 @@ export const outboxSetup = setup({
     forgiveAttempt: assign(({ context }) => ({
       current: context.current && { ...context.current, attempts: context.current.attempts - 1 },
     })),
+    countAnew: assign(({ context: { current } }) => ({
+      current: current && { ...current, attempts: 1 },
+    })),
     remove: assign(({ context }, { deliveryId }: { deliveryId: string }) => ({
       pending: context.pending.filter((item) => item.deliveryId !== deliveryId),
     })),

@@ -141,6 +141,23 @@ describe('the outbox by example', () => {
     expect(stage.told()).toEqual([['offer', { deliveryId: 'ride', generation: 3, attempt: 1 }]]);
   });
 
+  test('an offer that the user speaks into is no failure of the wire, whichever is known first', async () => {
+    const spoken = { type: 'utterance.ended' } as const;
+    for (const isLate of [false, true]) {
+      const stage = waiting();
+      for (const generation of [1, 2]) {
+        await stage.wait(quietMs);
+        stage.send({ type: 'gate.closed', interruptible: false });
+        if (isLate) stage.send(spoken);
+        stage.send({ type: 'delivery.interrupted', generation });
+        if (!isLate) stage.send(spoken);
+        stage.send({ type: 'gate.opened' });
+      }
+      await stage.wait(quietMs);
+      expect(stage.told().at(-1)).toMatchObject(['offer', { generation: 3 }]);
+    }
+  });
+
   test('[B59] urgent interrupts, also what has only just been asked for', async () => {
     // It comes between the offer and the closing of the gate, and used to wait for the end.
     const stage = waiting();

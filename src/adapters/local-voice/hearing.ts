@@ -176,5 +176,8 @@ function cutOut(
 ): AudioFrame {
   const sampleAt = (ms: number): number => Math.round((ms * sampleRateHz) / 1000);
   const start = Math.max(0, sampleAt(startMs - beforeMs));
-  return { samples: samples.slice(start, sampleAt(endMs + afterMs)), sampleRateHz };
+  // Behind the end of the sound it is quiet.
+  const cut = new Int16Array(sampleAt(endMs + afterMs) - start);
+  cut.set(samples.subarray(start, start + cut.length));
+  return { samples: cut, sampleRateHz };
 }

@@ -9,8 +9,8 @@
 //     pause, unless that is empty.
 // INPUT-AUDIO-5. Sound is judged in its own order: while the words of a pause are awaited, later sound waits, for
 //     `WORDS_TIMEOUT_MS` at most.
-// INPUT-AUDIO-6. Words that stop what is being said ("stop", "not now") are reported as soon as they are known, in their
-//     first pause.
+// INPUT-AUDIO-6. Words that stop what is being said ("stop", "not now") are reported as soon as they are known: in their
+//     first pause, of which a third is waited for after so little speech.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { putsOff } from '../../language/side-talk.ts';
@@ -32,6 +32,8 @@ import { Refusal } from './wire-events.ts';
 export const INPUT_SAMPLE_RATE_HZ = 24_000;
 const MAX_BUFFERED_MS = 10 * 60_000;
 const MIN_COMMITTED_MS = 100;
+/** Words that stop what is being said are shorter (INPUT-AUDIO-6). */
+const SHORT_MS = 1_000;
 /** Words that come later than this, after the moment of the decision, count as unknown for it. */
 const WORDS_TIMEOUT_MS = 1_000;
 /** Speech is detected late: this much more than the prefix is kept during silence. */
@@ -109,7 +111,8 @@ interface Listening {
 
 /** The pause that the user makes: speech that goes on makes it the past. */
 interface SpeechPause {
-  readonly sound: AudioFrame;
+  /** Where the sound of the speech before it begins. */
+  readonly fromMs: number;
   readonly text: Promise<string>;
   /** Null until it is judged. */
   end: TurnEnd | null;
@@ -275,7 +278,8 @@ export class InputAudio implements InputBuffer {
       return;
     }
     const { transcribeAfterMs } = this.#options;
-    if (transcribeAfterMs === null || silentMs < transcribeAfterMs) return;
+    const isShort = this.#endpointer.lastSpeechMs - startMs < settings.prefixPaddingMs + SHORT_MS;
+    if (transcribeAfterMs === null || silentMs < transcribeAfterMs / (isShort ? 3 : 1)) return;
     this.#pause ??= this.#beginPause(listening, startMs, settings.threshold);
     const { silenceMs } = settings;
     if (typeof silenceMs === 'number' || this.#pause.end !== null) return;
@@ -298,7 +302,7 @@ export class InputAudio implements InputBuffer {
       },
       () => undefined,
     );
-    const pause: SpeechPause = { sound, text, end: null };
+    const pause: SpeechPause = { fromMs: from, text, end: null };
     return pause;
   }
 
@@ -324,10 +328,10 @@ export class InputAudio implements InputBuffer {
       scheduler,
       failed: (message: string) => this.#events.endOfTurnFailed(message),
     };
+    const samples = this.#buffer.copy(pause.fromMs, listening.heardMs);
+    const audio = { samples, sampleRateHz: INPUT_SAMPLE_RATE_HZ };
     const judged = pause.text.then((text) =>
-      text === ''
-        ? ('finished' as const)
-        : judgeTurn(judge, { audio: pause.sound, text, question, language }),
+      text === '' ? ('finished' as const) : judgeTurn(judge, { audio, text, question, language }),
     );
     // A transcription that failed is reported when the utterance has ended.
     judged.then(end, () => end('finished'));

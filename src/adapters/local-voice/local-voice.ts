@@ -77,8 +77,8 @@ export interface HearingOptions {
   readonly longestUtteranceMs?: number;
   /**
    * The silence after which the words so far are transcribed, in milliseconds, so that they are known when the
-   * utterance ends; each longer pause inside an utterance costs a transcription. `null`: only the whole utterance
-   * is transcribed, and its end is not judged by its words. @defaultValue 200
+   * utterance ends; a third of it in its first second. Each longer pause inside an utterance costs a transcription.
+   * `null`: only the whole utterance is transcribed, and its end is not judged by its words. @defaultValue 200
    */
   readonly transcribeAfterMs?: number | null;
   /**

@@ -17,23 +17,10 @@ const STRIDE = 4;
 
 export class VoicedSound {
   #loudest = 0;
-  #voicedMs = 0;
-  #quietMs = Number.POSITIVE_INFINITY;
-
-  /** How long the voice has lasted since `restart`, pauses not counted, in milliseconds. */
-  get voicedMs(): number {
-    return this.#voicedMs;
-  }
-
+  /** How long the voice has lasted since it was set to 0, pauses not counted, in milliseconds. */
+  voicedMs = 0;
   /** The length of the sound since the last voice, in milliseconds; infinite if there was none. */
-  get quietMs(): number {
-    return this.#quietMs;
-  }
-
-  /** Counts from now. */
-  restart(): void {
-    this.#voicedMs = 0;
-  }
+  quietMs = Number.POSITIVE_INFINITY;
 
   /** Returns how much of the frame is voice, in milliseconds. */
   take(frame: AudioFrame): number {
@@ -41,11 +28,11 @@ export class VoicedSound {
     const level = levelOf(frame.samples);
     this.#loudest = Math.max(level, this.#loudest * 0.5 ** (durationMs / HALF_LIFE_MS));
     if (level < Math.max(QUIET, this.#loudest * FRACTION)) {
-      this.#quietMs += durationMs;
+      this.quietMs += durationMs;
       return 0;
     }
-    this.#quietMs = 0;
-    this.#voicedMs += durationMs;
+    this.quietMs = 0;
+    this.voicedMs += durationMs;
     return durationMs;
   }
 }

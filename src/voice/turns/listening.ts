@@ -494,7 +494,7 @@ export class BargeIn {
 
   /** Makes the speech give way to the user, until it is known what they say. */
   makeWay(): void {
-    this.#voice.restart();
+    this.#voice.voicedMs = 0;
     // Without the sound of the microphone, or if the voice is too quiet, nobody knows how long it lasts.
     const hears = this.#now - this.#soundAt < MICROPHONE_GAP_MS;
     const isVoice =

@@ -7,7 +7,7 @@ import { connection, newSchema, open } from './support.ts';
 const server = { connection, schema: newSchema() };
 
 killedOften({
-  kills: 20,
+  kills: Number(process.env['KILLS'] ?? 20),
   env: { KILL_POSTGRES: JSON.stringify({ ...server, leaseMs: 300 }) },
   read: async () => (await open(server)).read(),
 });

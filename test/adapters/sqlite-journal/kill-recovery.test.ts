@@ -6,7 +6,7 @@ import { killedOften } from '../../support/kill-recovery/killed-often.ts';
 import { journalIn } from '../../support/kill-recovery/world.ts';
 
 killedOften({
-  kills: 50,
+  kills: Number(process.env['KILLS'] ?? 50),
   env: {},
   read(folder) {
     const journal = sqliteJournal({ path: journalIn(folder), environment: nodeEnvironment() });

@@ -481,6 +481,14 @@ export function checkOutbox(
         const again = after.context.pending.find((one) => one.deliveryId === current.deliveryId);
         return again === undefined || again.attempts === current.attempts - 1;
       },
+      'OUTBOX-5: an offer that the user speaks into is the first attempt': (
+        before,
+        { type },
+        after,
+      ) =>
+        type !== 'utterance.ended' ||
+        !before.matches({ slot: { speaking: 'offered' } }) ||
+        after.context.current?.attempts === 1,
       'OUTBOX-6: a reserved result always fits': (_before, event, after) =>
         event.type !== 'outbox.add' ||
         !(event as { item: OutboxItem }).item.reserved ||

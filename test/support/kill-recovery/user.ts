@@ -114,12 +114,13 @@ export async function talk(scene: Scene): Promise<void> {
   let unheard: string | null = null;
   let toAnswer: number | null = null;
   let interruptions = 0;
+  let isPatient = false;
 
   listener.halfway = (text) => {
     const isNews = /<(?:result|notice) /.test(text);
     interruptions += 1;
-    if (!isNews || asked().length > 0 || toAnswer !== null || (interruptions + life) % 5 !== 0)
-      return;
+    const mayInterrupt = isNews && !isPatient && asked().length === 0 && toAnswer === null;
+    if (!mayInterrupt || (interruptions + life) % 5 !== 0) return;
     unheard = `Hold on, number ${life} ${interruptions}.`;
     speak(unheard);
   };
@@ -152,14 +153,19 @@ export async function talk(scene: Scene): Promise<void> {
       ({ n }) => !known.has(n),
     );
     const working = subagents.filter(({ endedAt }) => endedAt === null);
-    const due = deliveries.filter(
-      ({ state: is, card }) =>
-        is !== 'delivered' && is !== 'dropped' && is !== 'dismissed' && !card,
+    const left = deliveries.filter(
+      ({ state: is }) => is !== 'delivered' && is !== 'dropped' && is !== 'dismissed',
     );
-    const isQuiet =
-      floor === 'nobody' && listener.isSilent && unheard === null && asked().length === 0;
+    const due = left.filter(({ card }) => !card);
+    const isCalm = floor === 'nobody' && listener.isSilent && unheard === null;
+    const isQuiet = isCalm && asked().length === 0;
     if (isQuiet && wanted && working.length < AT_ONCE) {
       unheard = wordsOf(wanted);
+      speak(unheard);
+    } else if (isCalm && !wanted && isLast && left.length > due.length) {
+      // What was interrupted too often rests until the user speaks; now they listen.
+      isPatient = true;
+      unheard = `What else, number ${life} ${restful}?`;
       speak(unheard);
     }
     const isAtRest =
