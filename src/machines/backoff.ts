@@ -1,5 +1,6 @@
 // The pause before a failed operation is tried again.
 
+/** The pauses between attempts. */
 export interface BackoffInput {
   /** The pause after the first failure, in milliseconds. */
   readonly baseDelayMs: number;

@@ -39,6 +39,7 @@ import { byOf, type HearingGrade } from './outbox-setup.ts';
 /** The treatment of calls that still work at the ceiling: `deliver` tells them later, `cancel` stops them. */
 export type AtCeiling = 'deliver' | 'cancel';
 
+/** A batch: the background calls of one request, told together. */
 export interface BatchInput {
   /** Names the batch, and its delivery. */
   readonly batchId: string;
@@ -78,6 +79,7 @@ type BatchFact =
   | { readonly type: 'deadline.ceiling'; readonly dueAt: number }
   | { readonly type: 'deadline.grace'; readonly dueAt: number };
 
+/** The events of `batchMachine`. */
 export type BatchEvent = BatchFact & Stamped;
 
 interface OfCall {
@@ -151,11 +153,13 @@ const effects = {
 
 export type BatchEffects = EffectsOf<typeof effects>;
 
+/** A batch collects the results of the calls of one request and hands them over as one item. Its output is its id. */
 export const batchMachine = setup({
   types: {
     input: {} as BatchInput,
     context: {} as BatchContext,
     events: {} as BatchEvent,
+    output: {} as { readonly batchId: string },
   },
   actions: {
     ...activities<Deadline>(),
@@ -218,6 +222,7 @@ export const batchMachine = setup({
   }),
   initial: 'gathering',
   options: machineOptions,
+  output: ({ context: { batchId } }) => ({ batchId }),
   on: {
     'batch.left': {
       guard: works,
@@ -389,4 +394,5 @@ export const batchMachine = setup({
   },
 });
 
+/** A snapshot of `batchMachine`. */
 export type BatchSnapshot = SnapshotFrom<typeof batchMachine>;

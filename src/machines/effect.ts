@@ -2,6 +2,8 @@
 // the implementation; the runtime posts it to its router; a model checker reads it as data. An action without
 // an implementation does nothing.
 
+import { enqueueActions, type AnyStateMachine } from 'xstate';
+
 /** A declared effect; `P` is what it carries. */
 type EffectAction<P> = (args: unknown, params: P) => void;
 
@@ -81,11 +83,39 @@ export interface DeadlineInput {
   readonly event: string;
 }
 
+/** The activity that sends an event at a given time. */
 export type Deadline = Activity<'deadline', DeadlineInput>;
 
 /** Returns the params of `startActivity` for a deadline. @param id @defaultValue 'deadline' */
 export function deadline(event: string, dueAt: number, id = 'deadline'): Deadline {
   return { name: 'deadline', id, input: { dueAt, event } };
+}
+
+/**
+ * Returns the machine with its deadlines as delayed events of XState, for an actor that you make yourself: the clock of
+ * its system sends each event, stamped with the time at which it was due. Other activities go on to the `startActivity`
+ * and `stopActivity` of the machine. XState keeps no delayed event in a snapshot: an actor that is restored begins the
+ * deadlines of the states that it enters, and not that of the state in which it was.
+ * @param now Returns the time of the clock of the actor's system, in milliseconds since 1970: `Date.now`.
+ */
+export function withDeadlines<M extends AnyStateMachine>(machine: M, now: () => number): M {
+  const { startActivity, stopActivity: stop } = machine.implementations.actions;
+  return machine.provide({
+    actions: {
+      startActivity: enqueueActions(({ enqueue }, params: Activity<string, DeadlineInput>) => {
+        const { name, id, input } = params;
+        if (name !== 'deadline') return enqueue({ type: 'startOther', params });
+        const { event: type, dueAt } = input;
+        enqueue.raise({ type, dueAt, at: dueAt }, { id, delay: Math.max(0, dueAt - now()) });
+      }),
+      stopActivity: enqueueActions(({ enqueue }, params: ActivityStop) => {
+        if (params.name === 'deadline') enqueue.cancel(params.id);
+        else enqueue({ type: 'stopOther', params });
+      }),
+      startOther: startActivity,
+      stopOther: stop,
+    },
+  }) as M;
 }
 
 /** The time at which an event was accepted: a machine reads no clock. */

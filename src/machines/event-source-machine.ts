@@ -33,6 +33,7 @@ import {
   type Stamped,
 } from './effect.ts';
 
+/** An event source of a service, and the pauses between its starts. */
 export interface EventSourceInput extends BackoffInput {
   /** An attempt that lived this long counts as a success, in milliseconds. */
   readonly stableMs: number;
@@ -61,6 +62,7 @@ type EventSourceFact =
   | { readonly type: 'deadline.restart'; readonly dueAt: number }
   | { readonly type: 'deadline.release'; readonly dueAt: number };
 
+/** The events of `eventSourceMachine`. */
 export type EventSourceEvent = EventSourceFact & Stamped;
 
 interface AttemptInput {
@@ -77,6 +79,7 @@ type Work =
   | Activity<'release', AttemptInput>
   | Deadline;
 
+/** An event source is started, starts again after a failure, and is released. */
 export const eventSourceMachine = setup({
   types: {
     input: {} as EventSourceInput,
@@ -220,4 +223,5 @@ export const eventSourceMachine = setup({
   },
 });
 
+/** A snapshot of `eventSourceMachine`. */
 export type EventSourceSnapshot = SnapshotFrom<typeof eventSourceMachine>;

@@ -16,6 +16,7 @@ export {
   effect,
   isEffect,
   stopActivity,
+  withDeadlines,
   type Activity,
   type ActivityStop,
   type Carrying,
@@ -122,6 +123,7 @@ export {
 export {
   toolCallMachine,
   type CallAnswer,
+  type ToolCallEnd,
   type ToolCallEvent,
   type ToolCallInput,
   type ToolCallSnapshot,

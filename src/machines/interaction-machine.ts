@@ -26,6 +26,7 @@ interface InteractionContext {
   readonly epoch: number;
 }
 
+/** The events of `interactionMachine`. */
 export type InteractionEvent =
   /** The question wants the floor. */
   | { readonly type: 'interaction.request'; readonly id: string }
@@ -46,6 +47,7 @@ const effects = {
 
 export type InteractionEffects = EffectsOf<typeof effects>;
 
+/** Grants the words of the user to one question at a time, first come, first served; without a question the lead agent has them. */
 export const interactionMachine = setup({
   types: { context: {} as InteractionContext, events: {} as InteractionEvent },
   actions: {
@@ -137,6 +139,7 @@ export const interactionMachine = setup({
   },
 });
 
+/** A snapshot of `interactionMachine`. */
 export type InteractionSnapshot = SnapshotFrom<typeof interactionMachine>;
 
 /** Returns the question that owns the user's words, or null while the lead agent does. */

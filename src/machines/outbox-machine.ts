@@ -313,6 +313,7 @@ const interruptForNext = {
   }),
 } as const;
 
+/** Holds what is to be said to the user, offers it when the gate is open, and keeps it until it was heard. */
 export const outboxMachine = outboxSetup.createMachine({
   id: 'outbox',
   context: ({ input }) => ({
@@ -510,4 +511,5 @@ export const outboxMachine = outboxSetup.createMachine({
   },
 });
 
+/** A snapshot of `outboxMachine`. */
 export type OutboxSnapshot = SnapshotFrom<typeof outboxMachine>;

@@ -7,7 +7,9 @@
 import { assign, not, or, setup, stateIn } from 'xstate';
 import { activities, effect, type Deadline, type EffectsOf, type Stamped } from './effect.ts';
 
+/** What an item tells. */
 export type DeliveryKind = 'result' | 'question' | 'notice' | 'progress';
+/** An `urgent` item goes first, and may interrupt. */
 export type DeliveryPriority = 'normal' | 'high' | 'urgent';
 
 /** How the result of a background call wants to reach the user. */
@@ -109,6 +111,7 @@ export function insert(
   return at < 0 ? [...pending, item] : pending.toSpliced(at, 0, item);
 }
 
+/** The limits and pauses of an outbox. */
 export interface OutboxInput {
   /** Results waiting or reserved, and notices; questions come on top, one at a time. */
   readonly capacity: number;
@@ -168,6 +171,7 @@ type OutboxFact =
   | { readonly type: 'deadline.offer'; readonly dueAt: number }
   | { readonly type: 'deadline.play'; readonly dueAt: number };
 
+/** The events of `outboxMachine`. */
 export type OutboxEvent = OutboxFact & Stamped;
 
 /** Returns the identity that an event names, for the params of its effect; empty if it names none. */

@@ -44,6 +44,7 @@ import {
 /** A question that nobody answers is asked again so often. */
 const MAX_NUDGES = 2;
 
+/** A question of a subagent to the user. */
 export interface QuestionInput {
   /** Names the question everywhere, also after a restart. */
   readonly requestId: string;
@@ -137,6 +138,7 @@ type QuestionFact =
   | { readonly type: 'deadline.answer'; readonly dueAt: number }
   | { readonly type: 'deadline.reminder'; readonly dueAt: number };
 
+/** The events of `questionMachine`. */
 export type QuestionEvent = QuestionFact & Stamped;
 
 /** How a question ended, for its asker. */
@@ -228,11 +230,13 @@ const effects = {
 
 export type QuestionEffects = EffectsOf<typeof effects>;
 
+/** A question from the moment it waits for the floor until it is answered, expires, or is withdrawn. Its output says which. */
 export const questionMachine = setup({
   types: {
     input: {} as QuestionInput,
     context: {} as QuestionContext,
     events: {} as QuestionEvent,
+    output: {} as QuestionEnd,
     tags: {} as 'owner' | 'answerable',
   },
   actions: {
@@ -348,6 +352,7 @@ export const questionMachine = setup({
   }),
   initial: 'queued',
   options: machineOptions,
+  output: ({ event }) => event.output as QuestionEnd,
   states: {
     queued: {
       on: {
@@ -476,13 +481,14 @@ export const questionMachine = setup({
         'question.supersede': 'superseded',
       },
     },
-    answered: { type: 'final', entry: ending('answered') },
-    expired: { type: 'final', entry: ending('expired') },
-    withdrawn: { type: 'final', entry: ending('withdrawn') },
-    superseded: { type: 'final', entry: ending('superseded') },
+    answered: { type: 'final', entry: ending('answered'), output: 'answered' },
+    expired: { type: 'final', entry: ending('expired'), output: 'expired' },
+    withdrawn: { type: 'final', entry: ending('withdrawn'), output: 'withdrawn' },
+    superseded: { type: 'final', entry: ending('superseded'), output: 'superseded' },
   },
 });
 
+/** A snapshot of `questionMachine`. */
 export type QuestionSnapshot = SnapshotFrom<typeof questionMachine>;
 
 function ending(end: QuestionEnd) {

@@ -30,8 +30,10 @@ import {
   machineOptions,
   stopActivity,
   type Deadline,
+  type EffectsOf,
 } from './effect.ts';
 
+/** The life of a connection that its provider ends after a time. */
 export interface RotationInput extends BackoffInput {
   /** The time until a candidate must be ready; then it has failed, in milliseconds. */
   readonly connectTimeoutMs: number;
@@ -56,6 +58,7 @@ export interface RotationNow {
   readonly canResume: boolean;
 }
 
+/** What happens to a connection that is renewed. */
 export type RotationFact =
   /** A connection is in use. */
   | { readonly type: 'connection.opened'; readonly dueAt: number | null; readonly lastAt: number }
@@ -78,6 +81,7 @@ export type RotationFact =
   | { readonly type: 'deadline.attempt'; readonly dueAt: number }
   | { readonly type: 'deadline.retry'; readonly dueAt: number };
 
+/** The events of `rotationMachine`. */
 export type RotationEvent = RotationFact & RotationNow;
 
 const renews = { target: '#rotation.idle', actions: { type: 'renew', params: {} } } as const;
@@ -98,6 +102,20 @@ const hurries = [
   { target: '#rotation.making', actions: ['expires', 'isDueNow'] },
 ] as const;
 
+const effects = {
+  /** Opens a candidate; `candidate.ready` or `candidate.lost` comes back. */
+  prepare: effect<object>(),
+  /** Drops the candidate. */
+  drop: effect<object>(),
+  /** Makes the candidate the connection; `connection.opened` comes back. */
+  takeOver: effect<object>(),
+  /** Closes the connection, and resumes the session on another one. */
+  renew: effect<object>(),
+};
+
+export type RotationEffects = EffectsOf<typeof effects>;
+
+/** Renews a connection before its provider ends it, at a moment when nobody speaks. */
 export const rotationMachine = setup({
   types: {
     input: {} as RotationInput,
@@ -106,14 +124,7 @@ export const rotationMachine = setup({
   },
   actions: {
     ...activities<Deadline>(),
-    /** Opens a candidate; `candidate.ready` or `candidate.lost` comes back. */
-    prepare: effect<object>(),
-    /** Drops the candidate. */
-    drop: effect<object>(),
-    /** Makes the candidate the connection; `connection.opened` comes back. */
-    takeOver: effect<object>(),
-    /** Closes the connection, and resumes the session on another one. */
-    renew: effect<object>(),
+    ...effects,
     opened: assign(({ event }) =>
       event.type === 'connection.opened'
         ? { dueAt: event.dueAt, lastAt: event.lastAt, failures: 0 }
@@ -255,4 +266,5 @@ export const rotationMachine = setup({
   },
 });
 
+/** A snapshot of `rotationMachine`. */
 export type RotationSnapshot = SnapshotFrom<typeof rotationMachine>;

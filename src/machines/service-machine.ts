@@ -36,6 +36,7 @@ import {
   type Stamped,
 } from './effect.ts';
 
+/** The limits and pauses of a service. */
 export interface ServiceInput extends BackoffInput {
   readonly maxWaiting: number;
   /** How many times an event's invocation is tried. */
@@ -80,6 +81,7 @@ type ServiceFact =
     }
   | { readonly type: 'deadline.retry'; readonly dueAt: number };
 
+/** The events of `serviceMachine`. */
 export type ServiceMachineEvent = ServiceFact & Stamped;
 
 type Refused = Extract<ServiceMachineEvent, { type: 'invocation.refused' }>;
@@ -87,6 +89,7 @@ type Args = { context: ServiceContext };
 
 const idOfCurrent = ({ context }: Args) => ({ eventId: context.current?.eventId ?? '' });
 
+/** A service keeps the events of its sources in order and has a subagent look at one at a time. */
 export const serviceMachine = setup({
   types: {
     input: {} as ServiceInput,
@@ -266,6 +269,7 @@ export const serviceMachine = setup({
   },
 });
 
+/** A snapshot of `serviceMachine`. */
 export type ServiceSnapshot = SnapshotFrom<typeof serviceMachine>;
 
 /** Returns the event that makes room for an urgent one: the latest normal one. */

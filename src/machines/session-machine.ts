@@ -47,6 +47,7 @@ import {
 } from './effect.ts';
 import type { Failure } from './outcome.ts';
 
+/** The limits and pauses of a session. */
 export interface SessionInput {
   readonly maxReconnects: number;
   /** The longest time until a connection is ready, in milliseconds. @defaultValue 30000 */
@@ -61,7 +62,9 @@ export interface SessionInput {
   readonly detachGraceMs: number | null;
 }
 
+/** The time in which a connection must be there, in milliseconds. */
 export const DEFAULT_CONNECT_TIMEOUT_MS = 30_000;
+/** The time in which another lead agent must take over, in milliseconds. */
 export const DEFAULT_TRANSFER_TIMEOUT_MS = 30_000;
 
 /** The longest pause of a resting session, as a multiple of its first one. */
@@ -121,6 +124,7 @@ type SessionFact =
   | { readonly type: 'deadline.detach'; readonly dueAt: number }
   | { readonly type: 'deadline.close'; readonly dueAt: number };
 
+/** The events of `sessionMachine`. */
 export type SessionMachineEvent = SessionFact & Stamped;
 
 type Lost = Pick<
@@ -249,6 +253,7 @@ const effects = {
 
 export type SessionEffects = EffectsOf<typeof effects>;
 
+/** The connection, the client and the turn of a session, side by side. It stays in `connection.closed`. */
 export const sessionMachine = setup({
   types: {
     input: {} as SessionInput,
@@ -602,6 +607,7 @@ export const sessionMachine = setup({
   },
 });
 
+/** A snapshot of `sessionMachine`. */
 export type SessionSnapshot = SnapshotFrom<typeof sessionMachine>;
 
 /** Returns the last failure of the connection and when it is tried again; null: there is a connection, or none failed. */

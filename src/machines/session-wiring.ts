@@ -216,6 +216,7 @@ export function gateOf(session: SessionSnapshot, canInterrupt: boolean): Gate {
   return canInterrupt && isSpeaking && client === 'attached' ? 'interruptible' : 'closed';
 }
 
+/** Returns the message that tells the outbox of its gate. */
 export function gateMessage(gate: Gate): WiredMessage {
   return {
     actor: 'outbox',

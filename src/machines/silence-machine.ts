@@ -23,9 +23,11 @@ import {
   machineOptions,
   stopActivity,
   type Deadline,
+  type EffectsOf,
   type Stamped,
 } from './effect.ts';
 
+/** How long nobody may speak before something is done about it. */
 export interface SilenceInput {
   /** Null: no question is asked again. */
   readonly nudgeAfterMs: number | null;
@@ -44,6 +46,7 @@ interface SilenceContext extends SilenceInput {
 /** The activity in the session: somebody speaks or nobody listens, only a tool works, or nothing. */
 export type SilenceState = 'loud' | 'waiting' | 'still';
 
+/** What happens to the silence of a session. */
 export type SilenceFact =
   | { readonly type: 'silence.changed'; readonly to: SilenceState }
   /** The user speaks, writes or answers. */
@@ -51,6 +54,7 @@ export type SilenceFact =
   | { readonly type: 'deadline.nudge'; readonly dueAt: number }
   | { readonly type: 'deadline.away'; readonly dueAt: number };
 
+/** The events of `silenceMachine`. */
 export type SilenceEvent = SilenceFact & Stamped;
 
 const effects = {
@@ -60,6 +64,8 @@ const effects = {
   away: effect<{ readonly silentMs: number }>(),
   back: effect<object>(),
 };
+
+export type SilenceEffects = EffectsOf<typeof effects>;
 
 const changed = [
   { guard: ({ event }: { event: SilenceEvent }) => goesTo(event, 'loud'), target: 'loud' },
@@ -79,6 +85,7 @@ const start = (id: 'nudge' | 'away', leftMs: (of: SilenceContext) => number | nu
       deadline(`deadline.${id}`, context.since + (leftMs(context) ?? 0), id),
   }) as const;
 
+/** Counts how long nobody speaks, reminds the user, and notices that nobody is there. */
 export const silenceMachine = setup({
   types: {
     input: {} as SilenceInput,
@@ -181,6 +188,7 @@ export const silenceMachine = setup({
   },
 });
 
+/** A snapshot of `silenceMachine`. */
 export type SilenceSnapshot = SnapshotFrom<typeof silenceMachine>;
 
 function leftOf(leftMs: number | null, passedMs: number): number | null {

@@ -54,6 +54,7 @@ import {
   whileLive,
 } from './subagent-setup.ts';
 
+/** A subagent from its preparation to its end: model steps, tool calls, questions, its budget. Its output is its ending. */
 export const subagentMachine = subagentSetup.createMachine({
   id: 'subagent',
   context: ({ input }) => ({
@@ -421,4 +422,5 @@ export const subagentMachine = subagentSetup.createMachine({
   },
 });
 
+/** A snapshot of `subagentMachine`. */
 export type SubagentSnapshot = SnapshotFrom<typeof subagentMachine>;

@@ -4,9 +4,17 @@
 // Does not: decide when an action applies (subagent-machine.ts).
 
 import { assign, setup } from 'xstate';
-import { activities, effect, type Activity, type Deadline, type Stamped } from './effect.ts';
+import {
+  activities,
+  effect,
+  type Activity,
+  type Deadline,
+  type EffectsOf,
+  type Stamped,
+} from './effect.ts';
 import type { Ending, Failure } from './outcome.ts';
 
+/** The identity and the limits of a subagent. */
 export interface SubagentInput {
   readonly id: string;
   /** When the subagent was accepted; the preparation's deadline counts from here. */
@@ -86,6 +94,7 @@ type SubagentFact =
   | { readonly type: 'deadline.run'; readonly dueAt: number }
   | { readonly type: 'subagent.cancel'; readonly reason: string };
 
+/** The events of `subagentMachine`. */
 export type SubagentEvent = SubagentFact & Stamped;
 
 /** The time after which a subagent that is not ready to run has failed. */
@@ -265,6 +274,19 @@ type Work =
   | Activity<'toolCalls', ToolCallsInput>
   | Deadline;
 
+const effects = {
+  /** Requests a run slot; the supervisor sends `slot.granted`. `resumed` requests go first. */
+  requestSlot: effect<{ readonly id: string; readonly resumed: boolean }>(),
+  /** Releases the slot, or the request for one. */
+  releaseSlot: effect<{ readonly id: string }>(),
+  /** Asks the question; one of `question.answered / expired / withdrawn` comes back. */
+  ask: effect<AskInput>(),
+  /** Withdraws the question. */
+  withdraw: effect<Omit<AskInput, 'callId'>>(),
+};
+
+export type SubagentEffects = EffectsOf<typeof effects>;
+
 type Retried = Extract<SubagentEvent, { type: 'model.retried' }>;
 
 export const subagentSetup = setup({
@@ -277,14 +299,7 @@ export const subagentSetup = setup({
   },
   actions: {
     ...activities<Work>(),
-    /** Requests a run slot; the supervisor sends `slot.granted`. `resumed` requests go first. */
-    requestSlot: effect<{ readonly id: string; readonly resumed: boolean }>(),
-    /** Releases the slot, or the request for one. */
-    releaseSlot: effect<{ readonly id: string }>(),
-    /** Asks the question; one of `question.answered / expired / withdrawn` comes back. */
-    ask: effect<AskInput>(),
-    /** Withdraws the question. */
-    withdraw: effect<Omit<AskInput, 'callId'>>(),
+    ...effects,
     startClock: assign(({ context }, { at }: Stamped) => ({ dueAt: at + context.remainingMs })),
     stopClock: assign(({ context }, { at }: Stamped) => ({
       remainingMs: Math.max(0, context.dueAt - at),

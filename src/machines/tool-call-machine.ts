@@ -31,6 +31,7 @@ import {
 } from './effect.ts';
 import type { DeliveryMode } from './outbox-setup.ts';
 
+/** A call that the lead agent makes. */
 export interface ToolCallInput {
   readonly callId: string;
   /** Time that an inline tool may take, in milliseconds. */
@@ -71,7 +72,11 @@ type ToolCallFact =
   | { readonly type: 'call.cancel'; readonly reason?: string }
   | { readonly type: 'deadline.execution'; readonly dueAt: number };
 
+/** The events of `toolCallMachine`. */
 export type ToolCallEvent = ToolCallFact & Stamped;
+
+/** How a call ended: with its answer, or with the delivery of what came later. */
+export type ToolCallEnd = 'answered' | 'delivered' | 'cancelled';
 
 /** The answer that the model gets. */
 export type CallAnswer =
@@ -108,11 +113,13 @@ type Work =
   /** Runs an inline tool; sends `call.executed`. */
   Activity<'execute', { readonly callId: string }> | Deadline;
 
+/** A call of the lead agent: answered at once, or in the background and delivered later. Its output says which, or that it was cancelled. */
 export const toolCallMachine = setup({
   types: {
     input: {} as ToolCallInput,
     context: {} as ToolCallContext,
     events: {} as ToolCallEvent,
+    output: {} as ToolCallEnd,
     tags: {} as 'inFlight',
   },
   actions: {
@@ -132,6 +139,7 @@ export const toolCallMachine = setup({
   }),
   initial: 'received',
   options: machineOptions,
+  output: ({ event }) => event.output as ToolCallEnd,
   states: {
     received: {
       tags: ['inFlight'],
@@ -237,12 +245,13 @@ export const toolCallMachine = setup({
       },
       on: { 'delivery.settled': 'delivered' },
     },
-    answered: { type: 'final' },
-    delivered: { type: 'final' },
-    cancelled: { type: 'final' },
+    answered: { type: 'final', output: 'answered' },
+    delivered: { type: 'final', output: 'delivered' },
+    cancelled: { type: 'final', output: 'cancelled' },
   },
 });
 
+/** A snapshot of `toolCallMachine`. */
 export type ToolCallSnapshot = SnapshotFrom<typeof toolCallMachine>;
 
 function answer(how: CallAnswer) {

@@ -80,6 +80,7 @@ const start = (id: 'settle' | 'doubt' | 'reply' | 'hold', dueAt: (of: TurnContex
       deadline(`deadline.${id}`, dueAt(context), id),
   }) as const;
 
+/** Whose turn it is in a spoken conversation: what the user and the model say, and what interrupts it. */
 export const turnMachine = turnSetup.createMachine({
   id: 'turn',
   type: 'parallel',
@@ -606,6 +607,7 @@ export const turnMachine = turnSetup.createMachine({
   },
 });
 
+/** A snapshot of `turnMachine`. */
 export type TurnSnapshot = SnapshotFrom<typeof turnMachine>;
 
 /** Whether the user speaks, or the words and the addressee of their last utterance are not known yet. */

@@ -6,6 +6,7 @@
 import { and, assign, not, or, setup, stateIn } from 'xstate';
 import { activities, effect, type Deadline, type EffectsOf, type Stamped } from './effect.ts';
 
+/** The waits of a spoken turn. */
 export interface TurnInput {
   /** An offer waits until the model is free; otherwise it is refused while a party speaks. */
   readonly keepsOffers: boolean;
@@ -87,6 +88,7 @@ export type WordsRead = 'interrupts' | 'listens';
 /** The sound of an utterance shows before its words whether the microphone hears the model or somebody else. */
 export type SoundRead = 'echo' | 'voice';
 
+/** What happens in a spoken turn. */
 export type TurnFact =
   | { readonly type: 'choose' }
   // The user
@@ -158,6 +160,7 @@ export type TurnFact =
   | { readonly type: 'reply.forgotten' }
   | { readonly type: 'deadline.reply'; readonly dueAt: number };
 
+/** The events of `turnMachine`. */
 export type TurnEvent = TurnFact & TurnNow;
 
 const effects = {
@@ -195,6 +198,7 @@ const effects = {
   rest: effect<object>(),
 };
 
+/** The effects of `turnMachine`, with what each carries. */
 export type TurnEffects = EffectsOf<typeof effects>;
 
 interface Args {
