@@ -1,7 +1,8 @@
 // Usage: npm run example examples/web-pages/server.ts
 //
 // A session on two pages: one with the hooks and parts of `offstage/react`, one with `useChat` of the AI SDK. Both show
-// the same session: what one answers, the other sees. The model is scripted; put in any AI SDK model instead.
+// the same session: what one answers, the other sees. A third page has no session: a machine of its own invokes a
+// subagent (actors.tsx). The models are scripted; put in any AI SDK model instead.
 
 import { fileURLToPath } from 'node:url';
 import { createServer as createVite } from 'vite';
@@ -65,4 +66,4 @@ const { url } = await serveLocally({
     return vite.middlewares;
   },
 });
-for (const page of ['react', 'use-chat']) console.log(url.replace('#', `${page}.html#`));
+for (const page of ['react', 'use-chat', 'actors']) console.log(url.replace('#', `${page}.html#`));

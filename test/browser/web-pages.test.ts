@@ -10,7 +10,8 @@ import { launch } from './support/stage.ts';
 
 const program = fileURLToPath(new URL('../../examples/web-pages/server.ts', import.meta.url));
 
-test('a ride is asked for in useChat, chosen in React, and both tell of it', async () => {
+/** The pages of the program, as it is started from a terminal. */
+async function pages() {
   const server = spawn(process.execPath, ['--conditions=offstage-source', program], {
     env: { ...process.env, PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -24,7 +25,7 @@ test('a ride is asked for in useChat, chosen in React, and both tell of it', asy
   const addresses: string[] = [];
   for await (const line of createInterface({ input: server.stdout })) {
     if (line.startsWith('http:')) addresses.push(line);
-    if (addresses.length === 2) break;
+    if (addresses.length === 3) break;
   }
   const problems: string[] = [];
   const open = async (name: string) => {
@@ -33,6 +34,11 @@ test('a ride is asked for in useChat, chosen in React, and both tell of it', asy
     await page.goto(addresses.find((address) => address.includes(name)) ?? '');
     return page;
   };
+  return { open, problems };
+}
+
+test('a ride is asked for in useChat, chosen in React, and both tell of it', async () => {
+  const { open, problems } = await pages();
   const [react, chat] = [await open('react'), await open('use-chat')];
   await chat.getByRole('button', { name: 'Send' }).click();
   await chat.getByRole('button', { name: 'Economy' }).waitFor();
@@ -45,5 +51,21 @@ test('a ride is asked for in useChat, chosen in React, and both tell of it', asy
     .or(chat.getByText('ride_booker: completed'))
     .waitFor();
   expect(await chat.getByRole('button', { name: 'Economy' }).count()).toBe(0);
+  expect(problems).toEqual([]);
+});
+
+test('a machine of the page invokes a subagent, is asked, answers, and calls another one off', async () => {
+  const { open, problems } = await pages();
+  const page = await open('actors');
+  const order = page.getByRole('button', { name: 'Order it' });
+  await order.click();
+  await page.getByText('The reporter is waiting for input.').waitFor();
+  await page.getByRole('button', { name: 'Give up' }).click();
+  await page.getByText('Which period?').waitFor({ state: 'detached' });
+  await order.click();
+  await page.getByRole('group', { name: 'Which period?' }).waitFor();
+  await page.getByRole('button', { name: 'The last quarter' }).click();
+  await page.getByRole('log').getByText('Sales are up by 4 %').waitFor();
+  expect(await page.getByRole('log').textContent()).toContain('quarter');
   expect(problems).toEqual([]);
 });
