@@ -247,7 +247,7 @@ const rows: readonly Row[] = [
   {
     what: 'casts (`as never`, `as unknown as`, `as any`)',
     value: count(/\bas never\b|\bas unknown as\b|\bas any\b/g),
-    limit: 18,
+    limit: 16,
   },
   { what: 'names exported by the root', value: rootNames.length, limit: 99 },
   {
@@ -287,7 +287,7 @@ const rows: readonly Row[] = [
     limit: 32,
     goal: 10,
   },
-  { what: 'casts (`as`)', value: count(/\bas (?!const\b)[A-Z{[(]/g), limit: 662, goal: 250 },
+  { what: 'casts (`as`)', value: count(/\bas (?!const\b)[A-Z{[(]/g), limit: 656, goal: 250 },
   { what: 'lines of code', value: linesOf(texts.keys()), limit: 114_116, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
@@ -303,7 +303,7 @@ const rows: readonly Row[] = [
   {
     what: "lines of code that `import 'offstage'` loads",
     value: linesOf(loaded),
-    limit: 50_076,
+    limit: 50_060,
     goal: 24_000,
   },
 ];

@@ -128,3 +128,17 @@ export function parsedOrText(json: string): unknown {
     return json;
   }
 }
+
+/**
+ * Returns a key of a call from its tool and arguments: the order of keys in the arguments makes no
+ * difference.
+ */
+export function callKey(toolName: string, input: unknown): string {
+  const json = asJson(input ?? {});
+  return `${toolName} ${json.ok ? JSON.stringify(json.value, sorted) : String(input)}`;
+}
+
+function sorted(_key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}

@@ -316,7 +316,9 @@ describe('the runtime', () => {
       { id: 'unit', scope: 'scope', kind: 'test', definitionVersion: 1 },
       host,
       {
-        accepts: () => true,
+        take(actor, event) {
+          return { entry: event, apply: () => this.apply(actor, event) };
+        },
         apply(_, event) {
           taken.push(event.type);
           unit.post('a', { kind: 'do', name: event.type, params: undefined });

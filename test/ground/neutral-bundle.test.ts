@@ -51,18 +51,13 @@ describe('on a platform about which nothing is known, with nothing left out', ()
     );
   });
 
-  test('the life of a subagent: it begins, and asks for what it needs first', async () => {
-    const { code, builtIns } = await bundle('src/actors/subagent/subagent-life.ts');
+  test('the unit of a subagent: it begins, and asks for what it needs first', async () => {
+    const { code, builtIns } = await bundle('src/actors/subagent/subagent-unit.ts');
     expect(builtIns).toEqual([]);
-    const input = { id: 'sub_1', at: 0, maxSteps: 9, timeoutMs: 60_000, maxInputRetries: 1 };
+    const input = { at: 0, limits: { maxSteps: 9, timeoutMs: 60_000, maxInputRetries: 1 } };
     const begin = `
-      const posted = [];
-      new bundled.SubagentLife(
-        ${JSON.stringify(input)},
-        { post: (effect) => posted.push(effect.name) },
-        { id: 'sub_1' },
-      );
-      posted.join()`;
+      const [, effects] = bundled.begin('sub_1', ${JSON.stringify(input)});
+      effects.map(({ name }) => name).join()`;
     expect(runWith(textGlobals, `${code}; {${begin}}`)).toContain('prepar');
   });
 

@@ -16,7 +16,7 @@ describe('nothing but these packages is reached as a value', () => {
   test.each([
     ['offstage/machines', 'src/entries/machines.ts', ['xstate']],
     ['offstage/voice', 'src/voice/index.ts', ['rxjs']],
-    ['the life of a subagent', 'src/actors/subagent/subagent-life.ts', ['xstate']],
+    ['the unit of a subagent', 'src/actors/subagent/subagent-unit.ts', ['xstate']],
     ['the outcome of a subagent', 'src/actors/subagent/outcome-of.ts', []],
     // `setImmediate` is asked for before it is used.
     [

@@ -350,8 +350,7 @@ export const faults: readonly Fault[] = [
             if (actor !== 'questions') return;
             const { requestId } = event as never as { readonly requestId: string };
             const granted = { type: 'question.granted', epoch: 1, at: event.at };
-            if (this.accepts(`question:${requestId}`, granted))
-              this.apply(`question:${requestId}`, granted);
+            this.take(`question:${requestId}`, granted)?.apply();
           },
       ),
   },

@@ -17,7 +17,6 @@
 import type { ModelMessage, ToolSet } from 'ai';
 import { z } from 'zod';
 import { aFunction } from '../../values/checks.ts';
-import { asJson } from '../../values/json.ts';
 import { handleRejection } from '../../values/errors.ts';
 import { clip } from '../../values/clip.ts';
 import { shown } from '../../values/plain-checks.ts';
@@ -223,20 +222,6 @@ function isPreApproved({ toolName, input, preApproved, report }: Asked): boolean
       return false;
     }
   });
-}
-
-/**
- * Returns a key of a call from its tool and arguments: the order of keys in the arguments makes no
- * difference.
- */
-export function callKey(toolName: string, input: unknown): string {
-  const json = asJson(input ?? {});
-  return `${toolName} ${json.ok ? JSON.stringify(json.value, sorted) : String(input)}`;
-}
-
-function sorted(_key: string, value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** The output of a call that the author's `toolApproval` denies without a reason. */

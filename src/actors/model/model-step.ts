@@ -43,11 +43,11 @@ import {
   type ToolSet,
 } from 'ai';
 import type { ModelCalls, ModelNames, Usage } from '../contracts/usage.ts';
-import { callKey, type Consent } from './approval.ts';
+import { type Consent } from './approval.ts';
 import type { Clock, Environment, Ids } from '../ports/environment.ts';
 import { raceAbort } from '../../values/race-abort.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
-import { asArguments, isJson } from '../../values/json.ts';
+import { callKey, asArguments, isJson } from '../../values/json.ts';
 import { directStep, type StepRead } from './direct-step.ts';
 import { carefulModel, resolveModel, type Delta, type Structured } from './model.ts';
 import { suitedModel } from './provider-prompt.ts';

@@ -313,7 +313,7 @@ export class Replay {
     if (!subagent) this.#subagents.set(id, (subagent = ReplayedSubagent.born(entry)));
     if (!(subagent instanceof ReplayedSubagent))
       return { isAccepted: false, setAside: null, changes: {} };
-    const { isAccepted, setAside } = subagent.take(entry, this.#reasonOf(entry));
+    const { isAccepted, setAside } = subagent.fold(entry, this.#reasonOf(entry));
     const { view } = subagent;
     if (view.outcome) this.#subagents.set(id, view);
     return { isAccepted, setAside, changes: this.#facts.become(id, [subagentFact(view)]) };

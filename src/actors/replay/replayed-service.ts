@@ -25,7 +25,7 @@ export class ReplayedService {
   readonly #sources = new Map<string, Hosted<typeof eventSourceMachine>>();
   /** The effects of the entry in hand. */
   #effects: Effect[] = [];
-  readonly #postbox = { post: (effect: Effect) => void this.#effects.push(effect) };
+  readonly #postbox = (effect: Effect) => void this.#effects.push(effect);
 
   constructor(kept: KeptService | null = null) {
     if (!kept) return;

@@ -13,8 +13,7 @@ import { raisedLimits } from '../contracts/config.ts';
 import { readOutcome, type Outcome } from '../contracts/outcome.ts';
 import { journalCut } from '../ports/journal-error.ts';
 import type { JournalEntry } from '../ports/journal.ts';
-import { CommitUnit, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
-import type { Effect } from '../runtime/hosting.ts';
+import { CommitUnit, type Taken, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
 import {
   SPAWNED,
   SUBAGENT_SHAPES,
@@ -23,7 +22,15 @@ import {
   type SubagentUnitEvent,
 } from '../subagent/subagent-events.ts';
 import { outcomeOf } from '../subagent/outcome-of.ts';
-import { SubagentLife, stateOf } from '../subagent/subagent-life.ts';
+import { SubagentLog, type LogRecord } from '../subagent/subagent-log.ts';
+import {
+  begin,
+  reduce,
+  snapshotOf,
+  stateOf,
+  takes,
+  type SubagentUnitState,
+} from '../subagent/subagent-unit.ts';
 import type { SubagentUnitSnapshot } from '../subagent/subagent.ts';
 import type { RecordSnapshot } from '../subagents/subagent-registry.ts';
 import { EntryByEntry, nothingFollows, replayHost, type TakenEntry } from './entry-by-entry.ts';
@@ -49,7 +56,7 @@ export class ReplayedSubagent implements UnitBody {
   readonly shapes = SUBAGENT_SHAPES;
   readonly #unit: CommitUnit;
   readonly #entries: EntryByEntry;
-  #life: SubagentLife;
+  #state: SubagentUnitState;
   #outcome: Outcome | null = null;
   readonly #bornAt: number;
   /** Since when it is in its state and step; null: not known. */
@@ -70,11 +77,9 @@ export class ReplayedSubagent implements UnitBody {
     const identity = { id, scope, kind: 'subagent', definitionVersion: SUBAGENT_VERSION };
     this.#unit = new CommitUnit(identity, replayHost(bornAt), this);
     this.#unit.setSequence(seq);
-    const owner = { path: id, post: (effect: Effect) => this.#unit.post('subagent', effect) };
-    const from = rest ? { id, ...rest.life } : { id, at: bornAt, ...birth.limits };
-    const life = () => new SubagentLife(from, owner);
-    this.#life = life();
-    this.#entries = new EntryByEntry(this.#unit, () => (this.#life = life()));
+    const first = rest ? stateIn(rest) : begin(id, { at: bornAt, limits: birth.limits })[0];
+    this.#state = first;
+    this.#entries = new EntryByEntry(this.#unit, () => (this.#state = first));
   }
 
   /** @throws {JournalError} `JOURNAL_CUT` if `spawned` is not its birth. */
@@ -119,30 +124,31 @@ export class ReplayedSubagent implements UnitBody {
     entries: readonly JournalEntry[],
     record: RecordSnapshot | null,
     aside: (entry: JournalEntry) => string | null,
-  ): SubagentLife['log']['messages'] | null {
+  ): LogRecord['messages'] | null {
     const [first] = entries;
     if (!first) return null;
     const known = record && ReplayedSubagent.known(first.scope, record);
     if (known && !(known instanceof ReplayedSubagent)) return null;
     if (!known && first.event.type !== SPAWNED) return null;
     const subagent = known ?? ReplayedSubagent.born(first);
-    for (const entry of entries) subagent.take(entry, aside(entry));
+    for (const entry of entries) subagent.fold(entry, aside(entry));
     return subagent.messages;
   }
 
   /** Folds the entry. `reason`: why a later entry sets it aside; null if none does. */
-  take(entry: JournalEntry, reason: string | null): TakenEntry {
+  fold(entry: JournalEntry, reason: string | null): TakenEntry {
     this.#text = null;
     return this.#entries.take(entry, reason);
   }
 
   /** JSON of a `RecordSnapshot`, from which `known` continues. */
   toText(): string {
+    const { snapshot, log, ...facts } = this.#state;
     this.#text ??= JSON.stringify({
       id: this.#id,
       bornAt: this.#bornAt,
       birth: this.#birth,
-      rest: { seq: this.#unit.seq, life: this.#life.toSnapshot() },
+      rest: { seq: this.#unit.seq, life: { snapshot, log }, ...facts },
       since: this.#since,
     } satisfies KnownSubagent);
     return this.#text;
@@ -150,25 +156,34 @@ export class ReplayedSubagent implements UnitBody {
 
   /** Marks it as ended by an entry that is set aside. */
   endedBy(message: string): void {
-    const { step: steps } = this.#life.snapshot.context;
+    const { step: steps } = this.snapshot.context;
     const error = { code: 'INTERNAL', message, retryable: false };
-    this.#outcome ??= outcomeOf({ status: 'failed', steps, error }, this.#life.log);
+    this.#outcome ??= outcomeOf({ status: 'failed', steps, error }, this.#log);
   }
 
-  accepts(_actor: string, event: UnitEvent & Stamped): boolean {
-    return event.type === SPAWNED || this.#life.accepts(event);
+  take(actor: string, event: UnitEvent & Stamped): Taken | null {
+    const isTaken =
+      event.type === SPAWNED || takes(this.#state, event as SubagentUnitEvent & Stamped);
+    return isTaken ? { entry: event, apply: () => this.apply(actor, event) } : null;
   }
 
-  apply(_actor: string, event: UnitEvent & Stamped): void {
+  apply(_actor: string, applied: UnitEvent & Stamped): void {
+    const event = applied as SubagentUnitEvent & Stamped;
     if (event.type === SPAWNED) return;
-    const before = stageOf(this.#life.snapshot);
-    const snapshot = this.#life.apply(event as SubagentUnitEvent & Stamped);
+    const before = stageOf(this.snapshot);
+    [this.#state] = reduce(this.#state, event);
+    const { snapshot } = this;
     if (stageOf(snapshot) !== before) this.#since = event.at;
-    if (snapshot.status === 'done') this.#outcome ??= outcomeOf(snapshot.output, this.#life.log);
+    if (snapshot.status === 'done') this.#outcome ??= outcomeOf(snapshot.output, this.#log);
   }
 
-  get messages(): SubagentLife['log']['messages'] {
-    return this.#life.log.messages;
+  /** A copy of its log. */
+  get #log(): SubagentLog {
+    return new SubagentLog(this.#state.log);
+  }
+
+  get messages(): LogRecord['messages'] {
+    return this.#state.log.messages;
   }
 
   /** The event of a service that it looks at; null: it has another task. */
@@ -181,11 +196,12 @@ export class ReplayedSubagent implements UnitBody {
   }
 
   get snapshot(): SubagentSnapshot {
-    return this.#life.snapshot;
+    return snapshotOf(this.#state);
   }
 
   get work(): WorkOf {
-    const { snapshot, log } = this.#life;
+    const { snapshot } = this;
+    const log = this.#log;
     const { parentId, callId, relay = null, engine = null } = this.#birth;
     const { calls, step } = snapshot.context;
     const tools = calls.flatMap(
@@ -212,14 +228,13 @@ export class ReplayedSubagent implements UnitBody {
 
   /** The question under way, if only some identities may answer it. */
   get asking(): readonly [requestId: string, by: readonly string[]] | null {
-    const { snapshot, log } = this.#life;
-    const { calls, asked } = snapshot.context;
-    const by = log.call(askOf(calls)?.callId ?? '')?.answerableBy;
+    const { calls, asked } = this.#state.snapshot.context;
+    const by = this.#log.call(askOf(calls)?.callId ?? '')?.answerableBy;
     return by ? [requestIdOf(this.#id, asked), by] : null;
   }
 
   get view(): ReplaySubagent {
-    const { snapshot, log } = this.#life;
+    const { snapshot, log } = this.#state;
     const { name, parentId, callId, task, budget } = this.#birth;
     return {
       ...(budget && { budget: raisedLimits(budget, snapshot.context.raised) }),
@@ -236,6 +251,11 @@ export class ReplayedSubagent implements UnitBody {
       outcome: this.#outcome,
     };
   }
+}
+
+function stateIn({ life, denied, taken }: SubagentUnitSnapshot): SubagentUnitState {
+  const { snapshot, log } = life;
+  return { snapshot, log, ...(denied && { denied }), ...(taken && { taken }) };
 }
 
 /** Its state and its step. */

@@ -1,4 +1,4 @@
-// The steps of a statechart: state and event in, state and effects out. XState takes them; this file posts the
+// The steps of a statechart: state and event in, state and effects out. XState takes them; this file lists the
 // actions of a step instead of carrying them out.
 //
 // Owns:     the one scope in which all machines of the process are stepped.
@@ -31,13 +31,11 @@ export type Effect =
   | ({ readonly kind: 'start' } & Activity)
   | ({ readonly kind: 'stop' } & ActivityStop);
 
-/** Receives the effects of a machine. */
-export interface Postbox {
-  post(effect: Effect): void;
-}
+/** The state after a step, and its effects in the order in which the machine names them. */
+export type Step<S> = readonly [snapshot: S, effects: readonly Effect[]];
 
-/** The postbox of the step under way. */
-let postbox: Postbox = { post() {} };
+/** The effects of the step under way. */
+let listed: Effect[] = [];
 
 const inert = createActor(fromTransition(() => null, null));
 
@@ -53,49 +51,37 @@ const scope = {
   stopChild: () => {},
   actionExecutor: ({ type, params, info, exec }) => {
     if (!isEffect(exec)) exec?.(info, params);
-    else if (type === 'startActivity') postbox.post({ kind: 'start', ...(params as Activity) });
-    else if (type === 'stopActivity') postbox.post({ kind: 'stop', ...(params as ActivityStop) });
-    else postbox.post({ kind: 'do', name: type, params });
+    else if (type === 'startActivity') listed.push({ kind: 'start', ...(params as Activity) });
+    else if (type === 'stopActivity') listed.push({ kind: 'stop', ...(params as ActivityStop) });
+    else listed.push({ kind: 'do', name: type, params });
   },
 } satisfies AnyActorScope as AnyActorScope;
 
-function posting<T>(to: Postbox, step: () => T): T {
-  const before = postbox;
-  postbox = to;
-  try {
-    return step();
-  } finally {
-    postbox = before;
-  }
-}
-
-/** Some versions of XState return the error of an initial context, instead of throwing it. */
-function sound<S>(snapshot: S): S {
+function listing<S>(step: () => S): Step<S> {
+  listed = [];
+  const snapshot = step();
+  // Some versions of XState return the error of an initial context, instead of throwing it.
   const { status, error } = snapshot as AnyMachineSnapshot;
   if (status === 'error') throw error;
-  return snapshot;
+  return [snapshot, listed];
 }
 
-/** Returns the first snapshot of a machine. Its effects go to `to`. */
+/** Returns the first step of a machine. */
 export function begun<M extends AnyStateMachine>(
   machine: M,
   input: InputFrom<M> | undefined,
-  to: Postbox,
-): SnapshotFrom<M> {
-  return sound(posting(to, () => machine.getInitialSnapshot(scope, input) as SnapshotFrom<M>));
+): Step<SnapshotFrom<M>> {
+  return listing(() => machine.getInitialSnapshot(scope, input) as SnapshotFrom<M>);
 }
 
-/** Returns the snapshot after an event. Its effects go to `to`. Throws the error of an action or a guard. */
+/** Returns the step that an event leads to. Throws the error of an action or a guard. */
 export function moved<M extends AnyStateMachine>(
   machine: M,
   snapshot: SnapshotFrom<M>,
   event: AnyEventObject,
-  to: Postbox,
-): SnapshotFrom<M> {
-  if ((snapshot as AnyMachineSnapshot).status !== 'active') return snapshot;
-  const step = (): SnapshotFrom<M> =>
-    machine.transition(snapshot as never, event, scope) as SnapshotFrom<M>;
-  return sound(posting(to, step));
+): Step<SnapshotFrom<M>> {
+  if ((snapshot as AnyMachineSnapshot).status !== 'active') return [snapshot, []];
+  return listing(() => machine.transition(snapshot as never, event, scope) as SnapshotFrom<M>);
 }
 
 /** Tells whether this event would change anything. */

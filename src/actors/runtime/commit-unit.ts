@@ -23,7 +23,8 @@
 //       made storable before any component sees it, so that the machines see the same event as the journal.
 //   COMMIT-UNIT-10. An entry that cannot be folded, because its shape is wrong or a fold throws, is set aside
 //       by a further entry, and the unit continues as if it had not been written: always in a refold, and in
-//       a running process if the body supports it (`restoreWithout`).
+//       a running process if the body supports it (`restoreWithout`). A body that takes its step before the
+//       commit has no such entry: what it cannot take is refused.
 //   COMMIT-UNIT-11. `whenHandled` resolves when each event that was queued at the call has its entry, or was refused;
 //       it rejects if the unit is disposed by then, or was before the call.
 
@@ -55,13 +56,14 @@ import type {
   AnyProtocol,
   Message,
   Posted,
+  Taken,
   UnitBody,
   UnitEvent,
   UnitIdentity,
 } from './unit-body.ts';
 import { upcast } from './upcasters.ts';
 
-export type { Message, Posted, UnitBody, UnitEvent, UnitIdentity } from './unit-body.ts';
+export type { Message, Posted, Taken, UnitBody, UnitEvent, UnitIdentity } from './unit-body.ts';
 
 /** The mailbox limit; more queued events mean that the unit cannot keep up at all. */
 const MAX_MAILBOX = 10_000;
@@ -236,7 +238,8 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
    */
   checkpoint(actor: string, make: () => UnitEvent): boolean {
     if (this.#disposed || this.#paused || this.isBusy) return false;
-    this.#commit(actor, { ...make(), at: this.#host.environment.clock.now() });
+    const entry = { ...make(), at: this.#host.environment.clock.now() };
+    this.#commit(actor, { entry, apply: () => this.#body.apply(actor, entry) });
     return true;
   }
 
@@ -325,7 +328,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   /** Returns whether the unit would accept the next entry of the journal; for replays. */
   wouldAccept(entry: JournalEntry): boolean {
     const { at, actor, event, reason } = this.#readable(entry);
-    return reason === null && this.#body.accepts(actor, { ...event, at });
+    return reason === null && this.#body.take(actor, { ...event, at }) !== null;
   }
 
   /** Carries out the effects that are still due after `refold`, as if they had been posted now. */
@@ -348,7 +351,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     const { actor } = message;
     const event = { ...message.event, at };
     const judged = this.#judged(actor, event);
-    if ('entry' in judged) this.#commit(actor, judged.entry);
+    if ('entry' in judged) this.#commit(actor, judged);
     else {
       const { refused } = judged;
       this.#body.ignored?.(event, refused);
@@ -414,11 +417,11 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   }
 
   /**
-   * Returns the event as its entry keeps it, or that its actor does not accept it in this state (null). An event that
+   * Returns what the event leads to, or that its actor does not accept it in this state (null). An event that
    * cannot be judged is reported and does not block the ones behind it: then it is refused with the error.
    */
-  #judged(actor: string, event: UnitEvent & Stamped): Judged {
-    if (isSetAside(event)) return { entry: event };
+  #judged(actor: string, event: UnitEvent & Stamped): Taken | Refused {
+    if (isSetAside(event)) return { entry: event, apply: () => this.#hasSetAside() };
     try {
       const reason = misshapen(event, this.#body.shapes);
       if (reason !== null)
@@ -427,8 +430,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
           `Expected a \`${event.type}\` as it is declared, got ${reason}`,
           { raw: event },
         );
-      if (!this.#body.accepts(actor, event)) return { refused: null };
-      return { entry: this.#body.enrich?.(actor, event) ?? event };
+      return this.#body.take(actor, event) ?? { refused: null };
     } catch (error) {
       return { refused: this.#refused(actor, event, error) };
     }
@@ -440,7 +442,8 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     return new OffstageError('INTERNAL', messageOf(error), { cause: error });
   }
 
-  #commit(actor: string, event: UnitEvent & Stamped, retryMs = FIRST_RETRY_MS): void {
+  #commit(actor: string, taken: Taken, retryMs = FIRST_RETRY_MS): void {
+    const { entry: event } = taken;
     const entry: JournalEntry = {
       scope: this.#scope,
       unit: this.id,
@@ -454,11 +457,11 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     try {
       appended = this.#host.journal.append(entry);
     } catch (error) {
-      this.#retry(actor, event, retryMs, error);
+      this.#retry(actor, taken, retryMs, error);
       return;
     }
     if (appended === undefined) {
-      this.#committed(actor, event);
+      this.#committed(actor, taken);
       return;
     }
     this.#committing = true;
@@ -467,14 +470,14 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
       () => {
         this.#committing = false;
         if (this.#disposed) return;
-        this.#committed(actor, event);
+        this.#committed(actor, taken);
         if (this.#mailbox) this.#wake();
       },
-      (error: unknown) => this.#retry(actor, event, retryMs, error),
+      (error: unknown) => this.#retry(actor, taken, retryMs, error),
     );
   }
 
-  #retry(actor: string, event: UnitEvent & Stamped, retryMs: number, error: unknown): void {
+  #retry(actor: string, taken: Taken, retryMs: number, error: unknown): void {
     if (this.#disposed) return;
     if (isForGood(error)) {
       this.#body.journalRefused(error);
@@ -485,21 +488,22 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     this.#cancelRetry = this.#host.environment.scheduler.schedule(() => {
       this.#cancelRetry = null;
       this.#committing = false;
-      this.#commit(actor, event, Math.min(retryMs * 2, LAST_RETRY_MS));
+      this.#commit(actor, taken, Math.min(retryMs * 2, LAST_RETRY_MS));
       if (!this.#committing && this.#mailbox) this.#wake();
     }, retryMs);
   }
 
-  #committed(actor: string, event: UnitEvent & Stamped): void {
+  #committed(actor: string, taken: Taken): void {
+    const { entry: event } = taken;
     this.#seq += 1;
     if (isSetAside(event)) {
-      this.#hasSetAside();
+      taken.apply();
       return;
     }
     const { seq } = this;
     this.#handled();
     try {
-      this.#enqueue(this.#gather(() => this.#body.apply(actor, event), event.at));
+      this.#enqueue(this.#gather(() => taken.apply(), event.at));
     } catch (error) {
       this.#failed(this.#unfoldable({ seq, event }, messageOf(error), error), actor, event);
     }
@@ -516,9 +520,9 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     this.#host.ignored(this.id, actor, event);
     this.#failure = failure;
     const { seq, event: type, reason } = failure.entry;
-    const ends = this.#body.endedBy ? { ends: true as const } : {};
-    const aside: SetAside = { type: SET_ASIDE, seq, event: type, reason, ...ends };
-    this.#commit(UNIT, { ...aside, at: event.at });
+    const aside: SetAside = { type: SET_ASIDE, seq, event: type, reason };
+    const entry = { ...aside, at: event.at };
+    this.#commit(UNIT, { entry, apply: () => this.#hasSetAside() });
   }
 
   #hasSetAside(): void {
@@ -567,10 +571,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   }
 
   #deliver(messages: readonly Message[], at: number): void {
-    for (const { actor, event } of messages) {
-      const stamped = { ...event, at };
-      if (this.#body.accepts(actor, stamped)) this.#body.apply(actor, stamped);
-    }
+    for (const { actor, event } of messages) this.#body.take(actor, { ...event, at })?.apply();
   }
 
   #arm(actor: string, id: string, input: unknown): void {
@@ -614,7 +615,9 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-type Judged = { readonly entry: UnitEvent & Stamped } | { readonly refused: OffstageError | null };
+interface Refused {
+  readonly refused: OffstageError | null;
+}
 
 interface Deadline {
   readonly dueAt: number;

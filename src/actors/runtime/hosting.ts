@@ -21,9 +21,12 @@ import type {
   SnapshotFrom,
 } from 'xstate';
 import type { Activity } from '../../machines/effect.ts';
-import { accepts, begun, moved, restored, type Effect, type Postbox } from './chart-steps.ts';
+import { accepts, begun, moved, restored, type Effect, type Step } from './chart-steps.ts';
 
-export type { Effect, Postbox } from './chart-steps.ts';
+export type { Effect } from './chart-steps.ts';
+
+/** Receives the effects of a machine. */
+export type Postbox = (effect: Effect) => void;
 
 /** The machine as the start of its life: its input, or the snapshot that it continues from. */
 export type Origin<M extends AnyStateMachine> =
@@ -67,7 +70,9 @@ export class Hosted<M extends AnyStateMachine> {
     this.#postbox = postbox;
     this.#seat = seat;
     this.#snapshot =
-      'snapshot' in from ? restored(machine, from.snapshot) : begun(machine, from.input, postbox);
+      'snapshot' in from
+        ? restored(machine, from.snapshot)
+        : posted(begun(machine, from.input), postbox);
     seat?.actors.began(this);
   }
 
@@ -87,7 +92,7 @@ export class Hosted<M extends AnyStateMachine> {
 
   /** Applies an event that is in the journal. Throws the error of the machine; its state is then unchanged. */
   send(event: EventObject): void {
-    this.#snapshot = moved(this.machine, this.#snapshot, event, this.#postbox);
+    this.#snapshot = posted(moved(this.machine, this.#snapshot, event), this.#postbox);
     if (this.#seat?.actors.isWatched) this.#seat.actors.moved(this.#seat.id, event);
   }
 
@@ -97,12 +102,21 @@ export class Hosted<M extends AnyStateMachine> {
   }
 }
 
+/** Posts the effects of a step, and returns its snapshot. */
+export function posted<S>([snapshot, effects]: Step<S>, postbox: Postbox): S {
+  effects.forEach(postbox);
+  return snapshot;
+}
+
 /** Returns a snapshot as plain JSON, for `restored`. */
-export function plain(snapshot: AnyMachineSnapshot): Snapshot<unknown> {
+export function plain<S extends AnyMachineSnapshot>(snapshot: S): Plain<S> {
   const { value, context, status, output } = snapshot;
   const end = status === 'active' ? {} : { status, output };
-  return { value, context, ...end } as unknown as Snapshot<unknown>;
+  return { value, context, ...end } as unknown as Plain<S>;
 }
+
+/** A snapshot as plain JSON. */
+export type Plain<S extends AnyMachineSnapshot> = Snapshot<unknown> & Pick<S, 'value' | 'context'>;
 
 /**
  * Restores the numbers of a snapshot that was read back from JSON: JSON has no number for "no limit", so such

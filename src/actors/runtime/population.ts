@@ -8,8 +8,8 @@ import type { AnyMachineSnapshot, AnyStateMachine, EventObject, Snapshot } from 
 import type { AnyUnit, Posted } from './commit-unit.ts';
 import type { Shown } from './hosting.ts';
 import type { Host } from './host.ts';
-import { accepts, begun, moved, restored, type Postbox } from './chart-steps.ts';
-import { plain, underWay } from './hosting.ts';
+import { accepts, begun, moved, restored } from './chart-steps.ts';
+import { plain, posted, underWay, type Postbox } from './hosting.ts';
 
 /** One member, as plain JSON. */
 export interface MemberSnapshot {
@@ -54,7 +54,7 @@ export class Population {
   }
 
   create(id: string, input: object): void {
-    this.#members.set(id, plain(begun(this.#machine, input, this.#postbox(id))));
+    this.#members.set(id, plain(posted(begun(this.#machine, input), this.#postbox(id))));
     this.#show(id);
   }
 
@@ -66,7 +66,7 @@ export class Population {
   apply(id: string, event: EventObject): void {
     const snapshot = this.#snapshot(id);
     if (!snapshot) return;
-    this.#members.set(id, plain(moved(this.#machine, snapshot, event, this.#postbox(id))));
+    this.#members.set(id, plain(posted(moved(this.#machine, snapshot, event), this.#postbox(id))));
     const { actors } = this.#host;
     if (actors.isWatched) actors.moved(this.#path(id), event);
   }
@@ -106,8 +106,7 @@ export class Population {
   }
 
   #postbox(id: string): Postbox {
-    const name = `${this.#prefix}:${id}`;
-    return { post: (effect) => this.#unit.post(name, effect) };
+    return (effect) => this.#unit.post(`${this.#prefix}:${id}`, effect);
   }
 
   /** The members as their actors show them. */

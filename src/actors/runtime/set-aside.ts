@@ -30,7 +30,7 @@ export interface SetAside extends UnitEvent {
   /** The type of its event. */
   readonly event: string;
   readonly reason: string;
-  /** True if the unit has ended with it. @defaultValue false */
+  /** True if the unit has ended with it, as those of earlier versions did. @defaultValue false */
   readonly ends?: true;
 }
 

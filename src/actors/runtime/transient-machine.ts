@@ -2,25 +2,28 @@
 // first, and its deadlines are timers of this process.
 //
 // Owns:     the machine, and its timers.
-// Does not: know the meaning of an effect, or the facts that an event carries (its owner does).
+// Does not: know the meaning of an effect (its owner does).
 
 import type { AnyStateMachine, EventObject, InputFrom, SnapshotFrom } from 'xstate';
 import type { DeadlineInput } from '../../machines/index.ts';
 import type { Host } from './host.ts';
 import { Hosted, type Effect, type Shown } from './hosting.ts';
 
-export interface TransientOptions<M extends AnyStateMachine, Fact> {
+export interface TransientOptions<M extends AnyStateMachine, Fact, Effects> {
   readonly input: InputFrom<M>;
   /** Whether its deadlines keep no process alive. */
   readonly isBackground: boolean;
-  /** Receives the fact that a deadline has passed. */
-  due(fact: Fact): void;
-  carryOut(name: string, params: unknown): void;
+  /** The facts of the moment that each event carries beside its time. @defaultValue none */
+  now?(): object;
+  /** Receives the fact that a deadline has passed. @defaultValue the machine */
+  due?(fact: Fact): void;
+  /** What carries out each effect; one that never concerns the owner is left out. */
+  readonly handlers: { readonly [Name in keyof Effects]?: (params: Effects[Name]) => void };
 }
 
-export class TransientMachine<M extends AnyStateMachine, Fact> {
+export class TransientMachine<M extends AnyStateMachine, Fact extends EventObject, Effects> {
   readonly #host: Pick<Host, 'environment' | 'actors'>;
-  readonly #options: TransientOptions<M, Fact>;
+  readonly #options: TransientOptions<M, Fact, Effects>;
   readonly #machine: Hosted<M>;
   readonly #timers = new Map<string, () => void>();
   readonly #effects: Effect[] = [];
@@ -31,13 +34,13 @@ export class TransientMachine<M extends AnyStateMachine, Fact> {
     machine: M,
     id: string,
     host: Pick<Host, 'environment' | 'actors'>,
-    options: TransientOptions<M, Fact>,
+    options: TransientOptions<M, Fact, Effects>,
   ) {
     this.#host = host;
     this.#options = options;
     const post = (effect: Effect): void => void this.#effects.push(effect);
     const { input } = options;
-    this.#machine = new Hosted(machine, { input }, { post }, { id, actors: host.actors });
+    this.#machine = new Hosted(machine, { input }, post, { id, actors: host.actors });
   }
 
   /** The machine, as its actor shows it. */
@@ -53,14 +56,15 @@ export class TransientMachine<M extends AnyStateMachine, Fact> {
     return this.#isOver;
   }
 
-  send(event: EventObject): void {
+  send(fact: Fact): void {
     if (this.#isOver) return;
-    this.#machine.send(event);
+    const at = this.#host.environment.clock.now();
+    this.#machine.send({ ...fact, at, ...this.#options.now?.() });
     for (const effect of this.#effects.splice(0)) this.#carryOut(effect);
   }
 
-  /** Ends it for good: its observers complete, no deadline passes any more, and no event counts. */
-  end(): void {
+  /** Ends it for good: its observers complete, no deadline passes any more, and no fact counts. */
+  stop(): void {
     this.#isOver = true;
     this.#machine.end();
     for (const cancel of this.#timers.values()) cancel();
@@ -72,7 +76,7 @@ export class TransientMachine<M extends AnyStateMachine, Fact> {
     else if (effect.kind === 'stop') {
       this.#timers.get(effect.id)?.();
       this.#timers.delete(effect.id);
-    } else this.#options.carryOut(effect.name, effect.params);
+    } else this.#options.handlers[effect.name as keyof Effects]?.(effect.params as never);
   }
 
   #arm(id: string, { dueAt, event: type }: DeadlineInput): void {
@@ -80,7 +84,9 @@ export class TransientMachine<M extends AnyStateMachine, Fact> {
     const { isBackground } = this.#options;
     const due = (): void => {
       this.#timers.delete(id);
-      this.#options.due({ type, dueAt } as Fact);
+      const fact = { type, dueAt } as EventObject as Fact;
+      if (this.#options.due) this.#options.due(fact);
+      else this.send(fact);
     };
     this.#timers.set(id, scheduler.schedule(due, dueAt - clock.now(), { isBackground }));
   }

@@ -21,23 +21,26 @@ export interface Message {
   readonly event: UnitEvent;
 }
 
+/** An event that a unit takes. */
+export interface Taken {
+  /** The event as its entry keeps it: with the facts of this moment, of which a later version of the code may derive others. */
+  readonly entry: UnitEvent & Stamped;
+  /** Applies it, once its entry is written; its effects are posted to the unit meanwhile. */
+  apply(): void;
+}
+
 /** The content of a unit. */
 export interface UnitBody {
   /** The shapes of its events: an event that does not match is refused, and set aside in a refold. */
   readonly shapes?: EventShapes;
-  /** Returns whether this event would change anything. Must not change anything itself. */
-  accepts(actor: string, event: UnitEvent & Stamped): boolean;
-  /**
-   * Adds current facts to an event before it becomes an entry, because a later version of the code may derive
-   * others.
-   */
-  enrich?(actor: string, event: UnitEvent & Stamped): UnitEvent & Stamped;
+  /** Returns what this event leads to; null: nothing. Must not change anything itself. */
+  take(actor: string, event: UnitEvent & Stamped): Taken | null;
   /**
    * Reports an event without effect. `error`: the unit could not judge or keep it, or set its entry aside; null: it
    * was meant for a state that is over.
    */
   readonly ignored?: ((event: UnitEvent, error: OffstageError | null) => void) | undefined;
-  /** Applies the event; its effects are posted to the unit meanwhile. */
+  /** Applies an event of the journal, whether or not it would be taken now; its effects are posted to the unit meanwhile. */
   apply(actor: string, event: UnitEvent & Stamped): void;
   /**
    * Returns the messages within the unit that an effect causes; they are delivered in the same transaction.
@@ -51,8 +54,8 @@ export interface UnitBody {
   /** Carries out an effect, after the commit. */
   release(posted: Posted): void;
   /**
-   * Reports that the unit cannot continue in this process: `apply` threw, or a half folded entry is set aside
-   * and `restoreWithout` is absent or failed.
+   * Reports that the unit cannot continue in this process: a half folded entry is set aside and `restoreWithout` is
+   * absent or failed.
    */
   crashed(error: unknown): void;
   /**
@@ -61,8 +64,8 @@ export interface UnitBody {
    */
   readonly restoreWithout?: ((entry: SetAsideEntry) => Promise<void>) | undefined;
   /**
-   * Called in a refold if the unit had ended with an entry that was set aside. Absent: the next process
-   * continues it.
+   * Called in a refold if the unit of an earlier version had ended with an entry that was set aside. Absent: the next
+   * process continues it.
    */
   endedBy?(reason: string): void;
   /** Reports that the journal refuses permanently (COMMIT-UNIT-7): another writer continues the unit. */

@@ -40,6 +40,7 @@ import {
   CommitUnit,
   type Message,
   type Posted,
+  type Taken,
   type UnitBody,
   type UnitEvent,
 } from '../runtime/commit-unit.ts';
@@ -321,9 +322,12 @@ export class Service implements UnitBody {
     this.unit.receive('service', { type: 'invocation.refused', eventId, retryable, jitter });
   }
 
-  accepts(actor: string, event: UnitEvent & Stamped): boolean {
-    if (actor !== 'service') return this.#sources.lives.accepts(nameOf(actor), event);
-    return this.#machine.accepts(event);
+  take(actor: string, event: UnitEvent & Stamped): Taken | null {
+    const isAccepted =
+      actor === 'service'
+        ? this.#machine.accepts(event)
+        : this.#sources.lives.accepts(nameOf(actor), event);
+    return isAccepted ? { entry: event, apply: () => this.apply(actor, event) } : null;
   }
 
   apply(actor: string, event: UnitEvent & Stamped): void {
@@ -534,7 +538,7 @@ export class Service implements UnitBody {
   }
 
   #begin(from: Origin<typeof serviceMachine>): void {
-    const postbox = { post: (effect: Effect) => this.unit.post('service', effect) };
+    const postbox = (effect: Effect) => this.unit.post('service', effect);
     const { actors } = this.#host;
     this.#machine = new Hosted(serviceMachine, from, postbox, { id: this.unit.id, actors });
   }

@@ -10,6 +10,7 @@
 //   CALL-JUDGEMENT-2. A question that waited over a restart is withdrawn with its reason if its call would not run
 //       (CALL-JUDGEMENT-1), or if others may answer it now. The model may ask anew.
 
+import { callKey } from '../../values/json.ts';
 import type { ModelMessage } from 'ai';
 import type { StepCall } from '../../machines/index.ts';
 import { hashOf } from '../../values/storable.ts';
@@ -19,7 +20,6 @@ import {
   approvalNeeded,
   approvalWords,
   authorsDecision,
-  callKey,
   consentFor,
   type Consent,
 } from '../model/approval.ts';

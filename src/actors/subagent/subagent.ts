@@ -1,22 +1,24 @@
 // One subagent: its machine, hosted in a commit unit of its own, and its effects.
 //
-// Owns:     its life (actor and log), its work, the receipts of its messages, its end.
-// Does not: decide what happens next (the machine does), grant slots (supervisor), or talk to the user, to
+// Owns:     its state while it runs or waits, its work, the receipts of its messages, its end.
+// Does not: decide what an event leads to (subagent-unit.ts), grant slots (supervisor), or talk to the user, to
 //           its parent or to its children (its host does).
 //
 // Invariants
 //   SUBAGENT-1. `ended` is called exactly once, with everything that was done.
 //   SUBAGENT-2. `dispose` of the instance runs exactly once, after the last effect was aborted.
 //   SUBAGENT-3. While it waits for an answer it is parked: no actor, no controller, no timer and no promise,
-//       only one string. The next event wakes it. (An inspected subagent is not parked.)
+//       only one string. The next event, or a reader of its log, wakes it.
 //   SUBAGENT-4. A stopped effect reports nothing any more.
 //   SUBAGENT-5. Each message has exactly one receipt: applied, at the step that reads it, or refused. A
 //       repeated message gets no second receipt while the first is outstanding.
-//   SUBAGENT-6. Its log and its machine follow from its entries alone; the first entry is `subagent.spawned`.
+//   SUBAGENT-6. An event that its unit cannot take has no entry: its state follows from the entries alone, of which the
+//       first is `subagent.spawned`.
 //   SUBAGENT-7. When the time of its budget is over, it ends at once if it waits for a run slot, without a
 //       model call. Otherwise it may finish its step and hand in partial work, within 30 seconds.
 //   SUBAGENT-8. An event that its unit refuses as malformed leaves nothing waiting: its failure is written instead.
 
+import { callKey } from '../../values/json.ts';
 import type { ModelMessage } from 'ai';
 import {
   CancelledError,
@@ -26,7 +28,6 @@ import {
   OffstageError,
   TimeoutError,
 } from '../../values/errors.ts';
-import { forgetOldest } from '../../values/forget-oldest.ts';
 import {
   subagentMachine,
   type Ending,
@@ -42,18 +43,23 @@ import {
   type AskInput,
 } from '../../machines/subagent-setup.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
-import { callKey } from '../model/approval.ts';
-import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
+import {
+  CommitUnit,
+  type Posted,
+  type Taken,
+  type UnitBody,
+  type UnitEvent,
+} from '../runtime/commit-unit.ts';
 import { promptText, type Note } from '../notes/note.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { JournalError } from '../ports/journal-error.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
-import { underWay, type Effect } from '../runtime/hosting.ts';
+import { underWay, type Shown } from '../runtime/hosting.ts';
 import type { SubagentState } from '../contracts/session-views.ts';
 import type { BudgetLimits, SubagentDefinition } from '../contracts/config.ts';
 import { type Outcome } from '../contracts/outcome.ts';
 import { NO_USAGE, type Usage } from '../contracts/usage.ts';
-import type { SubagentTask, StepReport } from '../contracts/task.ts';
+import type { SubagentTask } from '../contracts/task.ts';
 import { approvalQuestion, askedQuestion, NOT_FOR_ME, returnedQuestion } from './ask-user.ts';
 import { requestedInput } from './child-toolset.ts';
 import { outcomeOf } from './outcome-of.ts';
@@ -65,24 +71,30 @@ import {
   type SpawnedEvent,
   type SubagentUnitEvent,
 } from './subagent-events.ts';
-import { isActing, stateOf, SubagentLife, type LifeSnapshot } from './subagent-life.ts';
 import { SubagentLog } from './subagent-log.ts';
 import type { SubagentPorts } from './subagent-ports.ts';
+import {
+  begin,
+  isActing,
+  messageIdOf,
+  reduce,
+  snapshotOf,
+  stateOf,
+  takes,
+  type SubagentStep,
+  type SubagentUnitEffects,
+  type SubagentUnitState,
+} from './subagent-unit.ts';
 import { SubagentWork, type Worker } from './subagent-work.ts';
 
-/** The facts of its entries beside its machine and its log, as plain JSON. */
-interface FactsSnapshot {
-  /** Keys of the calls that the user denied. @defaultValue none */
-  readonly denied?: readonly string[];
-  /** Ids of the latest messages, the oldest first. @defaultValue none */
-  readonly taken?: readonly string[];
-}
-
-/** The state of a subagent as plain JSON. */
-export interface SubagentUnitSnapshot extends FactsSnapshot {
+/** A subagent in the snapshot of its scope, as plain JSON. */
+export interface SubagentUnitSnapshot extends Omit<SubagentUnitState, 'snapshot' | 'log'> {
   /** Number of its entries in the journal. */
   readonly seq: number;
-  readonly life: LifeSnapshot;
+  readonly life: Pick<SubagentUnitState, 'snapshot' | 'log'> & {
+    /** True if it only waited. @defaultValue false */
+    readonly isParked?: true;
+  };
 }
 
 /** Its end, from the instant in which it is certain: the outcome may be processed before it is reported. */
@@ -96,8 +108,6 @@ interface Ended {
 const HAND_IN_MS = 30_000;
 /** A sender that outruns the model by more messages is refused. */
 export const MAX_UNREAD = 100;
-/** Ids of messages that are kept: a repeated message comes soon after the first. */
-const MAX_TAKEN = 100;
 
 export class Subagent implements UnitBody, Worker {
   readonly id: string;
@@ -110,8 +120,10 @@ export class Subagent implements UnitBody, Worker {
   readonly #host: Host;
   readonly #ports: SubagentPorts;
   readonly #work: SubagentWork;
-  /** Null until `subagent.spawned` is committed. */
-  #life: SubagentLife | null = null;
+  /** Its state, as a string while it only waits; null until `subagent.spawned` is committed. */
+  #form: SubagentUnitState | string | null = null;
+  /** The log of its state; null until somebody reads it. */
+  #log: SubagentLog | null = null;
   #ended: Ended | null = null;
   /**
    * The type of the event applied last, and the ending that it caused: the reason for stopping the activity.
@@ -120,13 +132,6 @@ export class Subagent implements UnitBody, Worker {
   #ending: Ending | null = null;
   /** The ending of an earlier process, whose entry is set aside. */
   #crash: Ending | null = null;
-  /** Keys of the calls that the user denied; null: none, as for most subagents. */
-  #denied: Set<string> | null = null;
-  /**
-   * Ids of the latest messages, which identify a message that is repeated after a crash; null: none, as for
-   * most subagents.
-   */
-  #taken: Set<string> | null = null;
   /** Cancels the deadline for handing in partial work; null: its time is not over. */
   #handIn: (() => void) | null = null;
   /** Ids of the messages without a receipt; null until a message comes. */
@@ -159,40 +164,23 @@ export class Subagent implements UnitBody, Worker {
   }
 
   /**
-   * Applies its entries of the journal. Returns its ending; null: `resume` continues it.
+   * Applies its entries of the journal, which go on `from` this state; null: from its birth. Returns its ending; null:
+   * `resume` continues it.
    * @throws {OffstageError} if its entries do not lead to a life that this code knows.
    */
-  refold(entries: readonly JournalEntry[]): Ending | null {
-    return this.#refold(entries, () => {
-      this.#life?.stop();
-      this.#life = null;
-      this.#setFacts({});
-      this.state = 'spawning';
-      this.step = 0;
-    });
-  }
-
-  #refold(entries: readonly JournalEntry[], again: () => void): Ending | null {
-    this.#unit.refold(entries, again);
+  refold(entries: readonly JournalEntry[], from: SubagentUnitState | null = null): Ending | null {
+    this.#unit.refold(entries, () => this.#moveTo(from));
     // Messages that come meanwhile follow the activity that was under way.
     this.#unit.pause();
-    const { snapshot } = this.#awake.wake();
-    return snapshot.status === 'done' ? snapshot.output : this.#crash;
-  }
-
-  #setFacts({ denied, taken }: FactsSnapshot): void {
-    this.#denied = denied ? new Set(denied) : null;
-    this.#taken = taken ? new Set(taken) : null;
+    const { status, output } = snapshotOf(this.#awake);
+    return status === 'done' ? output : this.#crash;
   }
 
   /** Its state, for `restore`. */
   toSnapshot(): SubagentUnitSnapshot {
-    return {
-      seq: this.#unit.seq,
-      life: this.#awake.toSnapshot(),
-      ...(this.#denied && { denied: [...this.#denied] }),
-      ...(this.#taken && { taken: [...this.#taken] }),
-    };
+    const { snapshot, log, ...facts } = this.#known ?? this.#awake;
+    const parked = this.#isParked ? { isParked: true as const } : {};
+    return { seq: this.#unit.seq, life: { snapshot, log, ...parked }, ...facts };
   }
 
   /**
@@ -200,35 +188,61 @@ export class Subagent implements UnitBody, Worker {
    * `refold` does. `isAsked`: the user side of its host still has its question.
    */
   restore(
-    { seq, life, ...facts }: SubagentUnitSnapshot,
+    { seq, life: { isParked, ...life }, ...facts }: SubagentUnitSnapshot,
     entries: readonly JournalEntry[],
     isAsked: boolean,
   ): Ending | null {
-    const { id } = this;
-    const { value, context } = life.snapshot as SubagentSnapshot;
-    const begin = (): SubagentLife => {
-      this.#life?.stop();
-      this.#life = new SubagentLife({ ...life, id }, this);
-      this.#setFacts(facts);
-      this.state = stateOf({ value });
-      this.step = context.step;
-      return this.#life;
-    };
+    const state = { ...life, ...facts };
     this.#unit.setSequence(seq);
-    const { isParked } = begin();
-    const asksParent = askOf(context.calls)?.kind === 'input';
-    const onlyWaits = isParked && isAsked && !asksParent;
-    if (entries.length > 0 || !onlyWaits) return this.#refold(entries, begin);
+    this.#moveTo(state);
+    const onlyWaits =
+      isParked === true && isAsked && askOf(snapshotOf(state).context.calls)?.kind !== 'input';
+    if (entries.length > 0 || !onlyWaits) return this.refold(entries, state);
     // Restoring wakes no parked subagent.
+    this.#park();
     this.#unit.pause();
     return null;
+  }
+
+  /** Takes on a state: the next one, or one to continue from. */
+  #moveTo(state: SubagentUnitState | null): void {
+    const isNew = this.#form === null;
+    this.#form = state;
+    this.#log = null;
+    this.state = state ? stateOf(state.snapshot) : 'spawning';
+    this.step = state?.snapshot.context.step ?? 0;
+    const { actors } = this.#host;
+    if (isNew && state && actors.isWatched) actors.began(this.#shown());
+  }
+
+  get #isParked(): boolean {
+    return typeof this.#form === 'string';
+  }
+
+  /** Its state; null: it is not in the journal yet. Reading it wakes no parked subagent. */
+  get #known(): SubagentUnitState | null {
+    const form = this.#form;
+    return typeof form === 'string' ? (JSON.parse(form) as SubagentUnitState) : form;
+  }
+
+  /** Its state, which stays in memory until it is parked again. */
+  get #awake(): SubagentUnitState {
+    const known = this.#known;
+    if (!known) throw new OffstageError('INTERNAL', `${this.id} has not begun`);
+    return (this.#form = known);
+  }
+
+  /** Leaves one string of it until an event or a reader of its log wakes it. */
+  #park(): void {
+    if (typeof this.#form === 'object' && this.#form) this.#form = JSON.stringify(this.#form);
+    this.#log = null;
   }
 
   /** Begins the interrupted activity again, or reports the end. */
   resume(): void {
     if (this.#crash) this.#resumeEnd(this.#crash);
-    else if (this.#awake.isParked) this.#work.restored(false);
-    else this.#resumeState(this.#awake.snapshot);
+    else if (this.#isParked) this.#work.restored(false);
+    else this.#resumeState(snapshotOf(this.#awake));
     this.#unit.resume();
     if (this.state === 'waiting_for_input' && !this.#ended) void this.#recheck();
   }
@@ -236,7 +250,7 @@ export class Subagent implements UnitBody, Worker {
   /** Other code, or another configuration, may have put the question (CALL-JUDGEMENT-2). */
   async #recheck(): Promise<void> {
     await this.#work.recheckQuestion();
-    if (this.state === 'waiting_for_input' && !this.#ended) this.#life?.park();
+    if (this.state === 'waiting_for_input' && !this.#ended) this.#park();
   }
 
   #resumeState(snapshot: SubagentSnapshot): void {
@@ -254,7 +268,7 @@ export class Subagent implements UnitBody, Worker {
       );
       // The question is put again, under its old id.
       if (!isOver) this.#ask({ id: this.id, requestId, callId, kind });
-      this.#life?.park();
+      this.#park();
       return;
     }
     if (snapshot.matches('ready')) {
@@ -283,9 +297,9 @@ export class Subagent implements UnitBody, Worker {
 
   /** Returns the outcome of an end that is known already, without a report. */
   recall(ending: Ending): Outcome {
-    const { log } = this.#awake;
+    const { log } = this;
     this.#unit.dispose();
-    this.#life?.stop();
+    this.#host.actors.ended(this.path);
     return outcomeOf(ending, log);
   }
 
@@ -304,45 +318,39 @@ export class Subagent implements UnitBody, Worker {
   }
 
   get openQuestion(): { readonly requestId: string; readonly callId: string } | null {
-    const snapshot = this.#life?.snapshot;
-    if (!snapshot?.matches('waiting_for_input')) return null;
-    const { calls, asked } = snapshot.context;
+    const known = this.state === 'waiting_for_input' ? this.#known : null;
+    if (!known) return null;
+    const { calls, asked } = known.snapshot.context;
     const callId = askOf(calls)?.callId;
     return callId === undefined ? null : { requestId: requestIdOf(this.id, asked), callId };
   }
 
   /** Its words and actions. Wakes a parked subagent. */
   get log(): SubagentLog {
-    return this.#awake.log;
+    return (this.#log ??= new SubagentLog(this.#awake.log));
   }
 
-  get #awake(): SubagentLife {
-    if (this.#life) return this.#life;
-    throw new OffstageError('INTERNAL', `${this.id} is not in the journal yet`);
-  }
-
-  /** The conversation of its model; calls under way have no answer in it. */
   get messages(): readonly ModelMessage[] {
     return this.log.messages;
   }
 
   /** The secret of its marks; undefined before it is prepared, and for a run of an earlier version. */
   get marks(): string | undefined {
-    return this.#life?.marks;
+    return this.#known?.log.marks;
   }
 
   /** The usage of its model calls so far. */
   get usage(): Usage {
-    return this.#life?.usage ?? NO_USAGE;
+    return this.#known?.log.usage ?? NO_USAGE;
   }
 
   /** Keys of the calls that the user denied. */
   get deniedKeys(): readonly string[] {
-    return [...(this.#denied ?? [])];
+    return this.#known?.denied ?? [];
   }
 
   hasDenied(toolName: string, input: unknown): boolean {
-    return this.#denied?.has(callKey(toolName, input)) ?? false;
+    return this.deniedKeys.includes(callKey(toolName, input));
   }
 
   /** Puts an event into its mailbox. */
@@ -360,12 +368,12 @@ export class Subagent implements UnitBody, Worker {
 
   /** The limits of its budget that were raised since it began, with their totals. */
   get raised(): BudgetLimits {
-    return this.#life?.snapshot.context.raised ?? {};
+    return this.#known?.snapshot.context.raised ?? {};
   }
 
   /** False once its budget is used up: it hands in what it has. */
   get isRaisable(): boolean {
-    return this.#life?.snapshot.context.exhausted === null;
+    return this.#known?.snapshot.context.exhausted === null;
   }
 
   /** Records that limits of its budget have new totals. */
@@ -386,7 +394,7 @@ export class Subagent implements UnitBody, Worker {
   message(messageId: string, words: string | Note, mode: MessageMode, by?: string): void {
     const isTaken = this.hasTaken(messageId);
     if (this.#ended) this.#refuse([messageId], `It has ended: ${this.#ended.outcome.status}`);
-    else if (isTaken && !this.#life?.hasUnread(messageId)) this.#applied([messageId], this.step);
+    else if (isTaken && !this.#hasUnread(messageId)) this.#applied([messageId], this.step);
     else if (this.#unread?.has(messageId)) return;
     else if ((this.#unread?.size ?? 0) >= MAX_UNREAD)
       this.#refuse([messageId], `${MAX_UNREAD} messages are unread already`);
@@ -425,7 +433,13 @@ export class Subagent implements UnitBody, Worker {
 
   /** Tells whether this message, or answer, is in its journal. Does not wake a parked subagent. */
   hasTaken(messageId: string): boolean {
-    return this.#taken?.has(messageId) ?? false;
+    return this.#known?.taken?.includes(messageId) ?? false;
+  }
+
+  /** Tells whether this message was received and not read yet. */
+  #hasUnread(messageId: string): boolean {
+    const { unread = [] } = this.#known?.snapshot.context ?? {};
+    return unread.some((one) => one.messageId === messageId);
   }
 
   /** Ends its budget: one last step to hand in partial work, or none at all. */
@@ -458,7 +472,7 @@ export class Subagent implements UnitBody, Worker {
     this.#handIn?.();
     this.#unit.dispose();
     this.#work.stop(() => new CancelledError('the session was suspended'), 'suspended');
-    this.#life?.stop();
+    this.#host.actors.ended(this.path);
     void this.#work.release('suspended');
   }
 
@@ -467,12 +481,14 @@ export class Subagent implements UnitBody, Worker {
     this.#end({ status: 'lost', steps: this.step, error });
   }
 
-  post(effect: Effect): void {
-    this.#unit.post('subagent', effect);
-  }
-
-  accepts(_actor: string, event: UnitEvent & Stamped): boolean {
-    return this.#life?.accepts(event) ?? event.type === SPAWNED;
+  take(_actor: string, taken: UnitEvent & Stamped): Taken | null {
+    // Typed where it was sent.
+    const event = taken as SubagentUnitEvent & Stamped;
+    const state = this.#known;
+    const isTaken = state ? event.type !== SPAWNED && takes(state, event) : event.type === SPAWNED;
+    if (!isTaken) return null;
+    const step = this.#stepOf(state, event);
+    return { entry: event, apply: () => this.#move(event, step) };
   }
 
   /**
@@ -491,25 +507,23 @@ export class Subagent implements UnitBody, Worker {
   }
 
   apply(_actor: string, applied: UnitEvent & Stamped): void {
-    // Typed where it was sent; the shape of an entry was checked.
+    // The shape of an entry was checked.
     const event = applied as SubagentUnitEvent & Stamped;
-    if (event.type === SPAWNED) {
-      const { limits } = event;
-      const { id } = this;
-      this.#life = new SubagentLife({ id, at: event.at, ...limits }, this);
-      return;
-    }
-    const life = this.#awake;
-    this.#recordFacts(event, life);
-    this.#reportStep(event);
-    const snapshot = life.apply(event);
+    this.#move(event, this.#stepOf(this.#known, event));
+  }
+
+  #stepOf(state: SubagentUnitState | null, event: SubagentUnitEvent & Stamped): SubagentStep {
+    return event.type === SPAWNED ? begin(this.id, event) : reduce(state ?? this.#awake, event);
+  }
+
+  #move(event: SubagentUnitEvent & Stamped, [state, effects]: SubagentStep): void {
+    this.#moveTo(state);
+    const { status, output } = snapshotOf(state);
     this.#stoppedBy = event.type;
-    this.#ending = snapshot.status === 'done' ? snapshot.output : null;
-    this.state = stateOf(snapshot);
-    this.step = snapshot.context.step;
-    this.post({ kind: 'do', name: 'changed', params: undefined });
-    if (snapshot.status !== 'done') return;
-    this.post({ kind: 'do', name: 'ended', params: snapshot.output });
+    this.#ending = status === 'done' ? output : null;
+    for (const effect of effects) this.#unit.post('subagent', effect);
+    const { actors } = this.#host;
+    if (actors.isWatched && event.type !== SPAWNED) actors.moved(this.path, event);
   }
 
   release({ effect }: Posted): void {
@@ -521,7 +535,10 @@ export class Subagent implements UnitBody, Worker {
         if (messageIds.length > 0) this.#applied(messageIds, step);
       }
       this.#work.begin(effect.name, effect.input);
-    } else this.#carryOut(effect.name, effect.params);
+    } else {
+      const name = effect.name as keyof SubagentUnitEffects;
+      Subagent.#carriers[name](this, effect.params as never);
+    }
   }
 
   crashed(error: unknown): void {
@@ -572,7 +589,7 @@ export class Subagent implements UnitBody, Worker {
 
   /** True when its whole state is in the journal, and its host has been told. */
   get isSettled(): boolean {
-    return !this.isBusy && this.#life !== null && this.#ended?.isReported !== false;
+    return !this.isBusy && this.#form !== null && this.#ended?.isReported !== false;
   }
 
   /** The number of ends of its steps that it still waits for. */
@@ -580,88 +597,51 @@ export class Subagent implements UnitBody, Worker {
     return this.#work.owes;
   }
 
-  /** Its machine and log; null before it is in the journal. */
-  get life(): SubagentLife | null {
-    return this.#life;
+  /** Its machine, as its actor shows it; null before it is in the journal. */
+  get shown(): Shown | null {
+    return this.#form === null ? null : this.#shown();
   }
 
+  #shown(): Shown {
+    const read = (): SubagentSnapshot => snapshotOf(this.#known ?? this.#awake);
+    return {
+      id: this.path,
+      machine: subagentMachine,
+      get snapshot() {
+        return read();
+      },
+    };
+  }
+
+  /** The path of its actor. */
   get path(): string {
     return `${this.#ports.path}/${this.id}`;
   }
 
-  get actors(): Host['actors'] {
-    return this.#host.actors;
-  }
-
-  /** Records the facts of an event, before the machine applies it. */
-  #recordFacts(event: SubagentUnitEvent, { snapshot, log }: SubagentLife): void {
-    if (event.type === 'question.answered' && event.approved === false) {
-      const asking = askOf(snapshot.context.calls);
-      const call = asking?.kind === 'approval' ? log.call(asking.callId) : undefined;
-      if (call) (this.#denied ??= new Set()).add(callKey(call.toolName, call.input));
-    }
-    const messageId = messageIdOf(event);
-    if (messageId === null) return;
-    const taken = (this.#taken ??= new Set()).add(messageId);
-    forgetOldest(taken, MAX_TAKEN);
-    this.post({ kind: 'do', name: 'taken', params: messageId });
-    if (event.type === 'subagent.message' && event.mode === 'steer')
-      this.post({ kind: 'do', name: 'steered', params: undefined });
-  }
-
-  /** Reports a step to the hooks when it is committed. */
-  #reportStep(event: SubagentUnitEvent): void {
-    if (event.type !== 'model.responded' && event.type !== 'model.failed') return;
-    if (event.response === undefined) return;
-    const { calls, usage } = event.response;
-    const params: StepReport = {
-      step: event.step,
-      toolCalls: calls.map(({ toolName }) => toolName),
-      tokensUsed: usage.totalTokens,
-      ...(usage.cost === undefined ? {} : { cost: usage.cost }),
-    };
-    this.post({ kind: 'do', name: 'stepped', params });
-  }
-
-  /** Carries out an effect. An unknown effect belongs to another component and is ignored. */
-  #carryOut(name: string, params: unknown): void {
-    switch (name) {
-      case 'changed':
-        this.#ports.activity(this);
-        this.#ports.changed(this);
-        if (this.state === 'waiting_for_input') this.#life?.park();
-        break;
-      case 'ended':
-        this.#end(params as Ending);
-        break;
-      case 'requestSlot':
-        this.#requestSlot((params as { resumed: boolean }).resumed);
-        break;
-      case 'releaseSlot':
-        this.#ports.releaseSlot(this.id);
-        break;
-      case 'ask':
-        this.#ask(params as AskInput);
-        break;
-      case 'withdraw': {
-        const { kind, requestId } = params as AskInput;
-        if (kind === 'input') this.#ports.withdrawInput(requestId, this);
-        else this.#ports.withdraw(requestId, this);
-        break;
-      }
-      case 'taken':
-        this.#ports.messageTaken(params as string);
-        break;
-      case 'steered':
-        this.#work.nudge();
-        break;
-      case 'stepped':
-        this.#ports.stepped(this, params as StepReport);
-        break;
-      default:
-        break;
-    }
-  }
+  /** What carries out each effect. */
+  static readonly #carriers: {
+    readonly [Name in keyof SubagentUnitEffects]: (
+      subagent: Subagent,
+      params: SubagentUnitEffects[Name],
+    ) => void;
+  } = {
+    changed: (subagent) => {
+      subagent.#ports.activity(subagent);
+      subagent.#ports.changed(subagent);
+      if (subagent.state === 'waiting_for_input') subagent.#park();
+    },
+    ended: (subagent, ending) => subagent.#end(ending),
+    requestSlot: (subagent, { resumed }) => subagent.#requestSlot(resumed),
+    releaseSlot: (subagent) => subagent.#ports.releaseSlot(subagent.id),
+    ask: (subagent, asked) => subagent.#ask(asked),
+    withdraw: (subagent, { kind, requestId }) => {
+      if (kind === 'input') subagent.#ports.withdrawInput(requestId, subagent);
+      else subagent.#ports.withdraw(requestId, subagent);
+    },
+    taken: (subagent, messageId) => subagent.#ports.messageTaken(messageId),
+    steered: (subagent) => subagent.#work.nudge(),
+    stepped: (subagent, step) => subagent.#ports.stepped(subagent, step),
+  };
 
   #requestSlot(resumed: boolean): void {
     this.#ports.requestSlot(this.id, resumed, (history = []) =>
@@ -692,7 +672,8 @@ export class Subagent implements UnitBody, Worker {
     if (this.#ended) return;
     this.#handIn?.();
     const { status, error } = ending;
-    const { snapshot, log = new SubagentLog() } = this.#life ?? {};
+    const log = this.#form === null ? new SubagentLog() : this.log;
+    const snapshot = this.#form === null ? null : snapshotOf(this.#awake);
     if (snapshot?.status === 'active') log.endIn(snapshot);
     const outcome = outcomeOf(ending, log);
     const ended: Ended = { outcome, isReported: false, disposed: Promise.resolve() };
@@ -700,7 +681,7 @@ export class Subagent implements UnitBody, Worker {
     this.state = status === 'completed' || status === 'cancelled' ? status : 'failed';
     this.#work.stop(() => (error ? endReason(status, error) : this.#stopReason()));
     this.#unit.dispose();
-    this.#life?.stop();
+    this.#host.actors.ended(this.path);
     ended.disposed = this.#work.release('ended');
     const unread = [...(this.#unread ?? [])];
     this.#unread = null;
@@ -752,9 +733,4 @@ function interruption(eventType: string): Error {
     default:
       return new CancelledError('its result is no longer needed');
   }
-}
-
-/** Returns the id of the message that an event brings; null: it brings none. */
-function messageIdOf(event: SubagentUnitEvent): string | null {
-  return 'messageId' in event && typeof event.messageId === 'string' ? event.messageId : null;
 }

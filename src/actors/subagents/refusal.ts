@@ -5,6 +5,7 @@
 //       (`ID_REUSED`). A request of a journal without its digest counts as the same: an earlier version wrote it, or secrets
 //       were removed from it.
 
+import { callKey } from '../../values/json.ts';
 import type {
   DelegationErrorCode,
   DelegationFailure,
@@ -13,7 +14,6 @@ import type {
 import { codeOf, messageOf, OffstageError } from '../../values/errors.ts';
 import { shortHashOf } from '../../values/storable.ts';
 import type { SubagentTask } from '../contracts/task.ts';
-import { callKey } from '../model/approval.ts';
 import type { Outcome } from '../contracts/outcome.ts';
 import { outcomeOf } from '../subagent/outcome-of.ts';
 import { SubagentLog } from '../subagent/subagent-log.ts';

@@ -16,7 +16,13 @@ import type { Stamped } from '../../machines/index.ts';
 import type { Runtime } from '../admission/runtime.ts';
 import { journalCut } from '../ports/journal-error.ts';
 import { byUnit, type JournalEntry } from '../ports/journal.ts';
-import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
+import {
+  CommitUnit,
+  type Posted,
+  type Taken,
+  type UnitBody,
+  type UnitEvent,
+} from '../runtime/commit-unit.ts';
 import { misshapen, text, type EventShapes } from '../runtime/event-shapes.ts';
 import { createHost, type Host, type HostOptions } from '../runtime/host.ts';
 import { ScopeJournal, ScopeSnapshots, timeAwake } from '../runtime/scope-journal.ts';
@@ -159,8 +165,8 @@ export class ServiceLedger implements UnitBody {
     });
   }
 
-  accepts(): boolean {
-    return true;
+  take(actor: string, entry: UnitEvent & Stamped): Taken {
+    return { entry, apply: () => this.apply(actor, entry) };
   }
 
   apply(_actor: string, event: UnitEvent & Stamped): void {

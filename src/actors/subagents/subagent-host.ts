@@ -15,6 +15,7 @@
 //   SUBAGENTS-REQUESTS-2. A request that is put again, because it was open in a process that is gone, keeps
 //       its time.
 
+import { callKey } from '../../values/json.ts';
 import type { JSONValue, ModelMessage } from 'ai';
 import { Subject, type Observable } from 'rxjs';
 import { Budgets, type Budget } from '../admission/budget.ts';
@@ -26,7 +27,6 @@ import type { Outcome } from '../contracts/outcome.ts';
 import type { AskedQuestion } from '../contracts/records.ts';
 import type { SpawnRequest, SubagentChunk, SubagentService } from '../contracts/service-types.ts';
 import type { AskedInput, CallInDoubt, StepReport, StreamedChunk } from '../contracts/task.ts';
-import { callKey } from '../model/approval.ts';
 import { NoteMarks } from '../notes/note-marks.ts';
 import type { Environment, Scheduler } from '../ports/environment.ts';
 import type { MemoryOwner } from '../ports/working-memory.ts';

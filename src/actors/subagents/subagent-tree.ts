@@ -158,8 +158,8 @@ export class SubagentTree implements SubagentService {
   /** The machines of the live subagents, as their actors show them. */
   *machines(): Iterable<Shown> {
     for (const { subagent } of this.#host.registry.live) {
-      const life = subagent?.life;
-      if (life) yield life;
+      const own = subagent?.shown;
+      if (own) yield own;
     }
   }
 

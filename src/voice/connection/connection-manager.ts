@@ -38,9 +38,9 @@ import {
   rotationMachine,
   type BackoffInput,
   type Failure,
-  type RotationEvent,
   type RotationFact,
 } from '../../machines/index.ts';
+import type { RotationEffects } from '../../machines/rotation-machine.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
 import { createBoundedBuffer, RecentSound, type BoundedBuffer } from '../audio/bounded-buffer.ts';
 import { RecentIds } from '../audio/recent-ids.ts';
@@ -141,7 +141,7 @@ export class ConnectionManager {
   readonly #spoken = new RecentIds();
   #unanswered = 0;
 
-  readonly #rotation: TransientMachine<typeof rotationMachine, RotationFact>;
+  readonly #rotation: TransientMachine<typeof rotationMachine, RotationFact, RotationEffects>;
   #facts: RotationFact[] = [];
   #isRotating = false;
 
@@ -157,13 +157,24 @@ export class ConnectionManager {
     this.#options = options;
     this.#keptAudio = createBoundedBuffer({ maxMs: options.keptAudioMs, keep: 'newest' });
     const { connectTimeoutMs, backoff } = options;
+    const safely = (carryOut: () => void) => () => callSafely(host, 'transport', carryOut);
     this.#rotation = new TransientMachine(rotationMachine, `${owner.id}/rotation`, host, {
       input: { connectTimeoutMs, ...backoff },
       isBackground: true,
+      now: () => ({
+        isAtRest: owner.isAtRest,
+        canResume: transport.capabilities.resumes && this.#canResume,
+      }),
       due: (fact) => this.#rotate(fact),
-      carryOut: (name) => {
-        const effect = name as 'prepare' | 'drop' | 'takeOver' | 'renew';
-        callSafely(host, 'transport', this.#rotationEffects[effect]);
+      handlers: {
+        prepare: safely(() => this.#prepare(owner.configuration)),
+        drop: safely(() => this.#dropCandidate()),
+        takeOver: safely(() => this.#takeOver()),
+        renew: safely(() => {
+          this.#rememberKnown();
+          this.#clear();
+          owner.connectionRenewing();
+        }),
       },
     });
   }
@@ -208,7 +219,7 @@ export class ConnectionManager {
   close(): void {
     this.#isWanted = false;
     this.disconnect();
-    this.#rotation.end();
+    this.#rotation.stop();
     this.#keptAudio.clear();
     this.#sentAudio.clear();
   }
@@ -488,26 +499,10 @@ export class ConnectionManager {
     this.#facts.push(fact);
     if (this.#isRotating) return;
     this.#isRotating = true;
-    for (let next = this.#facts.shift(); next; next = this.#facts.shift()) {
-      const at = this.#host.environment.clock.now();
-      const { isAtRest } = this.#owner;
-      const canResume = this.#transport.capabilities.resumes && this.#canResume;
-      const event: RotationEvent = { ...next, at, isAtRest, canResume };
-      this.#rotation.send(event);
-    }
+    for (let next = this.#facts.shift(); next; next = this.#facts.shift())
+      this.#rotation.send(next);
     this.#isRotating = false;
   }
-
-  readonly #rotationEffects = {
-    prepare: (): void => this.#prepare(this.#owner.configuration),
-    drop: (): void => this.#dropCandidate(),
-    takeOver: (): void => this.#takeOver(),
-    renew: (): void => {
-      this.#rememberKnown();
-      this.#clear();
-      this.#owner.connectionRenewing();
-    },
-  };
 }
 
 function lastMomentMs(ofMs: number): number {

@@ -1,12 +1,8 @@
+import { callKey } from '../../../src/values/json.ts';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import {
-  approvalNeeded,
-  approvalWords,
-  callKey,
-  consentFor,
-} from '../../../src/actors/model/approval.ts';
+import { approvalNeeded, approvalWords, consentFor } from '../../../src/actors/model/approval.ts';
 import { prepareTools, type ToolEntry } from '../../../src/actors/model/tools.ts';
 import type { PreApproval } from '../../../src/actors/contracts/config.ts';
 import { never, soon } from './fakes.ts';

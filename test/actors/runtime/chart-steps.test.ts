@@ -9,7 +9,7 @@ import {
   type AnyStateMachine,
   type AnyStateNode,
 } from 'xstate';
-import { accepts, moved, restored, type Effect } from '../../../src/actors/runtime/chart-steps.ts';
+import { accepts, moved, restored } from '../../../src/actors/runtime/chart-steps.ts';
 import { plain } from '../../../src/actors/runtime/hosting.ts';
 import * as machines from '../../../src/machines/index.ts';
 import { checkBatch } from '../../machines/support/batch-check.ts';
@@ -43,8 +43,7 @@ const stateOf = ({ value, context, status, output, tags }: AnyMachineSnapshot) =
 /** Takes a step by the runtime, from the snapshot as it is and as it was stored. */
 function compare(machine: AnyStateMachine, before: AnyMachineSnapshot, event: never): void {
   const took = (from: AnyMachineSnapshot) => {
-    const effects: Effect[] = [];
-    const after = moved(machine, from, event, { post: (effect) => effects.push(effect) });
+    const [after, effects] = moved(machine, from, event);
     return { accepts: accepts(from, event), ...stateOf(after as AnyMachineSnapshot), effects };
   };
   const live = took(before);

@@ -6,6 +6,7 @@ import {
   CommitUnit,
   type Message,
   type Posted,
+  type Taken,
   type UnitBody,
   type UnitEvent,
 } from '../../../src/actors/runtime/commit-unit.ts';
@@ -27,14 +28,11 @@ class Recorder implements UnitBody {
   settles: Message[][] = [];
   onRelease: (posted: Posted) => void = () => {};
 
-  accepts(_actor: string, event: Event): boolean {
+  take(actor: string, event: Event): Taken | null {
     if (event.type === 'untestable') throw new Error('a guard threw');
-    return event.type !== 'refused';
-  }
-
-  enrich(_actor: string, event: Event): Event {
     if (event.type === 'unreadable') throw new Error('a reader threw');
-    return event;
+    if (event.type === 'refused') return null;
+    return { entry: event, apply: () => this.apply(actor, event) };
   }
 
   apply(actor: string, event: Event): void {

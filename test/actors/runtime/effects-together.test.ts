@@ -3,7 +3,14 @@
 // when a unit begins, and when a slow journal has kept an entry.
 
 import { describe, expect, test } from 'vitest';
-import { CommitUnit, type Posted, type UnitBody } from '../../../src/actors/runtime/commit-unit.ts';
+import {
+  CommitUnit,
+  type Posted,
+  type Taken,
+  type UnitBody,
+  type UnitEvent,
+} from '../../../src/actors/runtime/commit-unit.ts';
+import type { Stamped } from '../../../src/machines/index.ts';
 import { createHost, type Host } from '../../../src/actors/runtime/host.ts';
 import { memoryJournal, type Journal } from '../../../src/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
@@ -25,8 +32,8 @@ class Body implements UnitBody {
     );
   }
 
-  accepts(): boolean {
-    return true;
+  take(actor: string, entry: UnitEvent & Stamped): Taken {
+    return { entry, apply: () => this.apply(actor, entry) };
   }
 
   apply(actor: string, { type }: { readonly type: string }): void {

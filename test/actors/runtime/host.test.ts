@@ -69,7 +69,7 @@ describe('code of others', () => {
         throw new Error('the inspector is broken');
       },
     );
-    const actor = new Hosted(counter, {}, { post() {} }, { id: 'a', actors: host.actors });
+    const actor = new Hosted(counter, {}, () => {}, { id: 'a', actors: host.actors });
     actor.send({ type: 'count' });
     expect(actor.snapshot.context.count).toBe(1);
     expect(reports.length).toBeGreaterThan(0);
@@ -101,11 +101,11 @@ const counter = setup({
 });
 
 describe('a hosted machine', () => {
-  const none = { post() {} };
+  const none = () => {};
 
   test('HOST-2: posts its effects in order, and carries out none', () => {
     const posted: Effect[] = [];
-    const actor = new Hosted(counter, {}, { post: (effect) => posted.push(effect) }, null);
+    const actor = new Hosted(counter, {}, (effect) => posted.push(effect), null);
     actor.send({ type: 'count' });
     actor.send({ type: 'stop' });
     expect(posted).toEqual([
@@ -117,9 +117,7 @@ describe('a hosted machine', () => {
 
   test('of which there are two posts each to its own box', () => {
     const boxes: string[][] = [[], []];
-    const actors = boxes.map(
-      (box) => new Hosted(counter, {}, { post: ({ name }) => box.push(name) }, null),
-    );
+    const actors = boxes.map((box) => new Hosted(counter, {}, ({ name }) => box.push(name), null));
     actors[1]?.send({ type: 'count' });
     expect(boxes).toEqual([['deadline'], ['deadline', 'say']]);
   });
@@ -128,7 +126,7 @@ describe('a hosted machine', () => {
     const first = new Hosted(counter, {}, none, null);
     first.send({ type: 'count' });
     const posted: Effect[] = [];
-    const box = { post: (effect: Effect) => posted.push(effect) };
+    const box = (effect: Effect) => posted.push(effect);
     const second = new Hosted(counter, { snapshot: plain(first.snapshot) }, box, null);
     expect(second.snapshot.context.count).toBe(1);
     expect(posted).toEqual([]);
@@ -144,7 +142,7 @@ describe('a hosted machine', () => {
       },
     }).createMachine({ on: { go: { actions: ['fail', { type: 'say', params: {} }] } } });
     const posted: Effect[] = [];
-    const actor = new Hosted(broken, {}, { post: (effect) => posted.push(effect) }, null);
+    const actor = new Hosted(broken, {}, (effect) => posted.push(effect), null);
     const before = actor.snapshot;
     expect(() => actor.send({ type: 'go' })).toThrow('broken');
     expect(actor.snapshot).toBe(before);

@@ -179,7 +179,7 @@ function liveActor(machine: AnyStateMachine, input: object) {
 
 function hosted(machine: AnyStateMachine, from: ConstructorParameters<typeof Hosted>[1]) {
   const posted: Effect[] = [];
-  const host = new Hosted(machine, from, { post: (effect) => posted.push(effect) }, null);
+  const host = new Hosted(machine, from, (effect) => posted.push(effect), null);
   return { host, effects: () => posted.splice(0) };
 }
 

@@ -17,7 +17,10 @@ function populated() {
     { id: 'unit', scope: 'scope', kind: 'test', definitionVersion: 1 },
     host,
     {
-      accepts: (actor, event) => population.accepts(actor.slice('question:'.length), event),
+      take(actor, event) {
+        const isTaken = population.accepts(actor.slice('question:'.length), event);
+        return isTaken ? { entry: event, apply: () => this.apply(actor, event) } : null;
+      },
       apply: (actor, event) => population.apply(actor.slice('question:'.length), event),
       release: (posted) => released.push(posted),
       journalRefused() {},
@@ -114,7 +117,10 @@ test('sleeping and waking is no other life: the same events, the same state', ()
     { id: 'unit', scope: 'scope', kind: 'test', definitionVersion: 1 },
     host,
     {
-      accepts: (_, event) => calls.population?.accepts('c', event) ?? false,
+      take(actor, event) {
+        if (calls.population?.accepts('c', event) !== true) return null;
+        return { entry: event, apply: () => this.apply(actor, event) };
+      },
       apply: (_, event) => calls.population?.apply('c', event),
       release: ({ effect }) => states.push(effect.name),
       journalRefused() {},

@@ -18,6 +18,10 @@ type Fact =
   | { readonly type: 'begin' | 'break' }
   | { readonly type: 'late'; readonly dueAt: number };
 
+interface Effects {
+  readonly ring: { readonly at: number };
+}
+
 /** Rings at that time, unless it is broken off. */
 const bell = setup({
   types: {
@@ -53,11 +57,10 @@ function hung(isBackground = false) {
   const host = createHost({ environment, journal: memoryJournal() });
   const done: unknown[] = [];
   const dueAt = environment.clock.now() + 1000;
-  const machine: TransientMachine<typeof bell, Fact> = new TransientMachine(bell, 'bell', host, {
+  const machine = new TransientMachine<typeof bell, Fact, Effects>(bell, 'bell', host, {
     input: { dueAt },
     isBackground,
-    due: (fact) => machine.send(fact),
-    carryOut: (name, params) => done.push([name, params]),
+    handlers: { ring: (params) => done.push(['ring', params]) },
   });
   return { environment, machine, done, dueAt };
 }
@@ -84,7 +87,7 @@ describe('a machine that no journal keeps', () => {
   test('after its end no deadline is left, and no event counts', async () => {
     const { environment, machine, done } = hung();
     machine.send({ type: 'begin' });
-    machine.end();
+    machine.stop();
     expect([machine.isOver, environment.pendingTimers]).toEqual([true, 0]);
     machine.send({ type: 'break' });
     expect(machine.snapshot.value).toBe('on');

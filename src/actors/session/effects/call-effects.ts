@@ -16,6 +16,7 @@
 // Does not: decide what a call does next (its machine does), detect calls with different arguments for the
 //           same work, or decide which tools a subagent gets (subagents/grants.ts).
 
+import { callKey } from '../../../values/json.ts';
 import type { JSONValue } from 'ai';
 import { CancelledError, isError, messageOf, TimeoutError } from '../../../values/errors.ts';
 import { forgetOldest } from '../../../values/forget-oldest.ts';
@@ -29,7 +30,6 @@ import { outcomeOf } from '../../subagent/outcome-of.ts';
 import { SubagentLog } from '../../subagent/subagent-log.ts';
 import { intoConversation } from '../state/live-conversation.ts';
 import { DEFAULT_PENDING_MESSAGE } from '../../conversation/prompts.ts';
-import { callKey } from '../../model/approval.ts';
 import { callerOf } from '../../model/caller.ts';
 import { SOURCE_TOOL } from '../../model/tool-flags.ts';
 import type { SubagentDefinition } from '../../contracts/config.ts';

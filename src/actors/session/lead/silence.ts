@@ -9,25 +9,34 @@ import type { Shown } from '../../runtime/hosting.ts';
 import { TransientMachine } from '../../runtime/transient-machine.ts';
 import {
   silenceMachine,
-  type SilenceEvent,
   type SilenceFact,
   type SilenceInput,
   type SilenceState,
 } from '../../../machines/index.ts';
+import type { SilenceEffects } from '../../../machines/silence-machine.ts';
 
 export class Silence {
   readonly #core: LeadSession;
-  readonly #machine: TransientMachine<typeof silenceMachine, SilenceFact>;
+  readonly #machine: TransientMachine<typeof silenceMachine, SilenceFact, SilenceEffects>;
   #state: SilenceState = 'loud';
 
   constructor(core: LeadSession, { nudgeAfterMs, awayAfterMs }: SilenceInput) {
     this.#core = core;
-    this.#machine = new TransientMachine(silenceMachine, `${core.id}/silence`, core.host, {
-      input: { nudgeAfterMs, awayAfterMs },
-      isBackground: true,
-      due: (fact) => this.#send(fact),
-      carryOut: (name, params) => this.#carryOut(name, params),
-    });
+    const { projection } = core;
+    this.#machine = new TransientMachine<typeof silenceMachine, SilenceFact, SilenceEffects>(
+      silenceMachine,
+      `${core.id}/silence`,
+      core.host,
+      {
+        input: { nudgeAfterMs, awayAfterMs },
+        isBackground: true,
+        handlers: {
+          nudge: () => this.#nudge(),
+          away: ({ silentMs }) => projection.emit({ type: 'user.away', silentMs }),
+          back: () => projection.emit({ type: 'user.back' }),
+        },
+      },
+    );
   }
 
   /** The machine, as its actor shows it. */
@@ -39,31 +48,16 @@ export class Silence {
   changed(to: SilenceState): void {
     if (to === this.#state) return;
     this.#state = to;
-    this.#send({ type: 'silence.changed', to });
+    this.#machine.send({ type: 'silence.changed', to });
   }
 
   /** The user speaks, writes or answers. */
   noticed(): void {
-    this.#send({ type: 'user.noticed' });
+    this.#machine.send({ type: 'user.noticed' });
   }
 
   stop(): void {
-    this.#machine.end();
-  }
-
-  #send(fact: SilenceFact): void {
-    const event: SilenceEvent = { ...fact, at: this.#core.host.environment.clock.now() };
-    this.#machine.send(event);
-  }
-
-  #carryOut(name: string, params: unknown): void {
-    if (name === 'nudge') this.#nudge();
-    else if (name === 'away')
-      this.#core.projection.emit({
-        type: 'user.away',
-        silentMs: (params as { readonly silentMs: number }).silentMs,
-      });
-    else this.#core.projection.emit({ type: 'user.back' });
+    this.#machine.stop();
   }
 
   #nudge(): void {

@@ -40,11 +40,10 @@
 //       follows: a crash between the two is visible in the journal.
 
 import type { Echo } from '../../../values/echo.ts';
-import { parsedOrText } from '../../../values/json.ts';
+import { callKey, parsedOrText } from '../../../values/json.ts';
 import type { LanguageModel } from 'ai';
 import { CancelledError, ConfigurationError, isA, ProviderError } from '../../../values/errors.ts';
 import { storableText } from '../../../values/storable.ts';
-import { callKey } from '../../model/approval.ts';
 import { modelError } from '../../model/model-step.ts';
 import { promptText, type Prompt } from '../../notes/note.ts';
 import { callSafely } from '../../runtime/host.ts';

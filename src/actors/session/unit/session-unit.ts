@@ -39,6 +39,7 @@ import {
 import {
   CommitUnit,
   type Posted,
+  type Taken,
   type UnitBody,
   type UnitEvent,
 } from '../../runtime/commit-unit.ts';
@@ -284,7 +285,7 @@ export class SessionUnit implements UnitBody {
 
   #start<M extends AnyStateMachine>(machine: M, name: string, from: Origin<M>): Hosted<M> {
     const { id } = this.unit;
-    const postbox = { post: (effect: Posted['effect']) => this.unit.post(name, effect) };
+    const postbox = (effect: Posted['effect']) => this.unit.post(name, effect);
     // The session is the unit; the other machines belong to it.
     const seat = { id: name === 'session' ? id : `${id}/${name}`, actors: this.#host.actors };
     return new Hosted(machine, from, postbox, seat);
@@ -350,6 +351,13 @@ export class SessionUnit implements UnitBody {
     this.#stopMachines();
   }
 
+  take(actor: string, event: UnitEvent & Stamped): Taken | null {
+    const taken = addressed(actor, event);
+    if (!this.#accepts(taken)) return null;
+    const entry = this.#owner.enrich?.(taken) ?? event;
+    return { entry, apply: () => this.apply(actor, entry) };
+  }
+
   accepts(actor: string, event: UnitEvent & Stamped): boolean {
     return this.#accepts(addressed(actor, event));
   }
@@ -394,11 +402,6 @@ export class SessionUnit implements UnitBody {
       case 'snapshots':
         return true;
     }
-  }
-
-  enrich(actor: string, event: UnitEvent & Stamped): UnitEvent & Stamped {
-    const known = received(actor, event);
-    return (known && this.#owner.enrich?.(known)) ?? event;
   }
 
   apply(actor: string, stamped: UnitEvent & Stamped): void {
@@ -588,10 +591,7 @@ export class SessionUnit implements UnitBody {
   }
 
   #within(messages: readonly SessionMessage[], at: number): void {
-    for (const { actor, event } of messages) {
-      const stamped = { ...event, at };
-      if (this.accepts(actor, stamped)) this.apply(actor, stamped);
-    }
+    for (const { actor, event } of messages) this.take(actor, { ...event, at })?.apply();
   }
 }
 

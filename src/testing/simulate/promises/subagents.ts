@@ -1,12 +1,12 @@
 // The promises about subagents: endings, families, calls, limits, authority, and the agents of services.
 
+import { callKey } from '../../../values/json.ts';
 import { eventsOf, type LogEntry, type RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
 import type { DeliveryView, SubagentView } from '../../../actors/contracts/session-views.ts';
 import type { LedgerEntry } from '../../../actors/contracts/outcome.ts';
 import { SPAWNED, type SpawnedEvent } from '../../../actors/subagent/subagent-events.ts';
 import { sessionLimits } from '../../../actors/admission/limits.ts';
-import { callKey } from '../../../actors/model/approval.ts';
 import { subAgentOf } from '../../../actors/model/tool-flags.ts';
 import type { SubagentConfig } from '../../../actors/contracts/config.ts';
 import type { SimulatedApp } from '../log/app.ts';

@@ -1,0 +1,164 @@
+// A subagent as a pure function over plain JSON: its state and an event lead to the next state and its effects. The
+// running subagent, its recovery, a replay and a fork all take their steps here.
+//
+// Owns:     what an event does to its chart and its log, and the facts that neither of them holds.
+// Does not: carry an effect out, read a clock, or keep the state (subagent.ts).
+//
+// Invariants
+//   SUBAGENT-UNIT-1. The state follows from the first entry and the later ones alone, and comes back from JSON unchanged.
+//   SUBAGENT-UNIT-2. A step changes nothing that it was given: what throws has not happened.
+
+import { callKey } from '../../values/json.ts';
+import type { AnyMachineSnapshot } from 'xstate';
+import {
+  subagentMachine,
+  type Ending,
+  type Stamped,
+  type SubagentSnapshot,
+} from '../../machines/index.ts';
+import { askOf, type ModelStepInput, type SubagentEffects } from '../../machines/subagent-setup.ts';
+import { forgetOldest } from '../../values/forget-oldest.ts';
+import type { SubagentState } from '../contracts/session-views.ts';
+import type { StepReport } from '../contracts/task.ts';
+import { accepts, begun, moved, restored, type Effect } from '../runtime/chart-steps.ts';
+import { plain, type Plain } from '../runtime/hosting.ts';
+import type { SpawnedEvent, SubagentUnitEvent } from './subagent-events.ts';
+import { SubagentLog, type LogRecord } from './subagent-log.ts';
+
+/** A subagent as plain JSON. */
+export interface SubagentUnitState {
+  readonly snapshot: Plain<SubagentSnapshot>;
+  readonly log: LogRecord;
+  /** Keys of the calls that the user denied. @defaultValue none */
+  readonly denied?: readonly string[];
+  /** Ids of the latest messages, the oldest first. @defaultValue none */
+  readonly taken?: readonly string[];
+}
+
+/** The effects of a subagent: those of its chart, and those of its unit. */
+export interface SubagentUnitEffects extends SubagentEffects {
+  /** The state has changed. */
+  readonly changed: undefined;
+  readonly ended: Ending;
+  /** A message is in the journal. */
+  readonly taken: string;
+  /** A message is to be read at once. */
+  readonly steered: undefined;
+  readonly stepped: StepReport;
+}
+
+export type SubagentStep = readonly [state: SubagentUnitState, effects: readonly Effect[]];
+
+/** Ids of messages that are kept: a repeated message comes soon after the first. */
+const MAX_TAKEN = 100;
+
+function effectOf<Name extends keyof SubagentUnitEffects>(
+  name: Name,
+  params: SubagentUnitEffects[Name],
+): Effect {
+  return { kind: 'do', name, params };
+}
+
+export function snapshotOf({ snapshot }: Pick<SubagentUnitState, 'snapshot'>): SubagentSnapshot {
+  return restored(subagentMachine, snapshot);
+}
+
+/** Returns the state of the machine, without its substates. */
+export function stateOf({ value }: Pick<AnyMachineSnapshot, 'value'>): SubagentState {
+  return (typeof value === 'string' ? value : Object.keys(value)[0]) as SubagentState;
+}
+
+/** Tells whether calls are under way: some of them may have been made. */
+export function isActing(snapshot: SubagentSnapshot): boolean {
+  return snapshot.matches({ running: 'acting' }) || snapshot.matches('waiting_for_children');
+}
+
+/** Returns the id of the message that an event brings; null: it brings none. */
+export function messageIdOf(event: SubagentUnitEvent): string | null {
+  return 'messageId' in event && typeof event.messageId === 'string' ? event.messageId : null;
+}
+
+/** The first step of a subagent. */
+export function begin(
+  id: string,
+  { at, limits }: Pick<SpawnedEvent, 'limits'> & Stamped,
+): SubagentStep {
+  const [snapshot, effects] = begun(subagentMachine, { id, at, ...limits });
+  return [{ snapshot: plain(snapshot), log: new SubagentLog().record }, effects];
+}
+
+/** Tells whether this event would change anything. */
+export function takes(state: SubagentUnitState, event: SubagentUnitEvent & Stamped): boolean {
+  return accepts(snapshotOf(state), event);
+}
+
+/** The step that an event leads to: first in the log, then in the chart. */
+export function reduce(
+  state: SubagentUnitState,
+  event: Exclude<SubagentUnitEvent, SpawnedEvent> & Stamped,
+): SubagentStep {
+  const before = snapshotOf(state);
+  const log = new SubagentLog(state.log);
+  const [facts, told] = factsOf(state, event, before, log);
+  log.fold(event, before);
+  const [after, done] = moved(subagentMachine, before, event);
+  // The messages of a model call follow from the entries.
+  for (const { kind, name, ...effect } of done)
+    if (kind === 'start' && name === 'modelStep' && 'input' in effect)
+      log.beginStep(effect.input as ModelStepInput);
+  const ended = after.status === 'done';
+  if (ended) log.endIn(before);
+  return [
+    { snapshot: plain(after), log: log.record, ...facts },
+    [
+      ...told,
+      ...done,
+      effectOf('changed', undefined),
+      ...(ended ? [effectOf('ended', after.output)] : []),
+    ],
+  ];
+}
+
+/** The facts beside chart and log after an event, and the effects that tell of it. */
+function factsOf(
+  { denied = [], taken = [] }: SubagentUnitState,
+  event: SubagentUnitEvent,
+  { context }: SubagentSnapshot,
+  log: SubagentLog,
+): [Pick<SubagentUnitState, 'denied' | 'taken'>, readonly Effect[]] {
+  const effects: Effect[] = [];
+  const keys = new Set(denied);
+  if (event.type === 'question.answered' && event.approved === false) {
+    const asking = askOf(context.calls);
+    const call = asking?.kind === 'approval' ? log.call(asking.callId) : undefined;
+    if (call) keys.add(callKey(call.toolName, call.input));
+  }
+  const ids = new Set(taken);
+  const messageId = messageIdOf(event);
+  if (messageId !== null) {
+    forgetOldest(ids.add(messageId), MAX_TAKEN);
+    effects.push(effectOf('taken', messageId));
+    if (event.type === 'subagent.message' && event.mode === 'steer')
+      effects.push(effectOf('steered', undefined));
+  }
+  const step = stepIn(event);
+  if (step) effects.push(effectOf('stepped', step));
+  const facts = {
+    ...(keys.size > 0 && { denied: [...keys] }),
+    ...(ids.size > 0 && { taken: [...ids] }),
+  };
+  return [facts, effects];
+}
+
+/** Returns the report of the step that an event ends, for the hooks; null: it ends none. */
+function stepIn(event: SubagentUnitEvent): StepReport | null {
+  if (event.type !== 'model.responded' && event.type !== 'model.failed') return null;
+  if (event.response === undefined) return null;
+  const { calls, usage } = event.response;
+  return {
+    step: event.step,
+    toolCalls: calls.map(({ toolName }) => toolName),
+    tokensUsed: usage.totalTokens,
+    ...(usage.cost === undefined ? {} : { cost: usage.cost }),
+  };
+}
