@@ -7,6 +7,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defaultServerConditions } from 'vite';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { longTests, testsWithOldestXState } from './scripts/test-suites.ts';
 import { findPostgres } from './test/support/postgres/find-postgres.ts';
 
@@ -52,14 +53,15 @@ const hasCodex = isThere('./test/codex/node_modules');
 const hasEngines = isThere('./test/engines/node_modules');
 const hasSite = chromium !== undefined && isThere('./docs/site/dist');
 
-// What changes what a process shares (its modules, globals, environment, listeners) has a process of its own. All other
-// quick tests share one, so that each module is loaded once: most files would take longer to load than to run.
+// What changes what a process shares (its modules, globals, environment, listeners, answer languages) has a process of
+// its own. All other quick tests share one, so that each module is loaded once: most files would take longer to load
+// than to run.
 const CHANGES_ITS_PROCESS =
-  /\bvi\.(?:mock|doMock|stub|spyOn|resetModules|useFake)|\bprocess\.(?:env\b.*\] =|on\(|chdir)|\bglobalThis\.\w+ = |\bReflect\.deleteProperty/;
-const apart = globSync('test/**/*.test.ts', {
-  cwd: fileURLToPath(new URL('.', import.meta.url)),
-  exclude: ['**/node_modules/**'],
-}).filter((path) => CHANGES_ITS_PROCESS.test(readFileSync(new URL(path, import.meta.url), 'utf8')));
+  /\baddAnswerLanguage\b|\bvi\.(?:mock|doMock|stub|spyOn|resetModules|useFake)|\bprocess\.(?:env\b.*\] =|on\(|chdir)|\bglobalThis\.\w+ = |\bReflect\.deleteProperty/;
+const cwd = fileURLToPath(new URL('.', import.meta.url));
+const apart = globSync('test/**/*.test.ts', { cwd, exclude: ['**/node_modules/**'] }).filter(
+  (path) => CHANGES_ITS_PROCESS.test(readFileSync(new URL(path, import.meta.url), 'utf8')),
+);
 const notQuick = [
   ...longTests,
   postgres,
@@ -74,11 +76,29 @@ const notQuick = [
   codex,
 ];
 
+// Without the durations of an earlier run, as in CI, the longest files would not begin first.
+const ranks = new Map(
+  longTests
+    .flatMap((pattern) => globSync(pattern, { cwd }))
+    .map((path, rank) => [cwd + path, rank]),
+);
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rankOf = ({ moduleId }: TestSpecification): number => ranks.get(moduleId) ?? ranks.size;
+    // oxlint-disable-next-line unicorn/no-array-sort -- files of a run, sorted by vitest
+    return (await super.sort(files)).toSorted((a, b) => rankOf(a) - rankOf(b));
+  }
+}
+
 export default defineConfig({
   // Examples import the package by its name: here that is its source.
   ssr: { resolve: { conditions: ['offstage-source', ...serverConditions] } },
   test: {
     maxWorkers: 2,
+    // A sequencer of one's own would take the place of `--sequence.shuffle.files`.
+    sequence: process.argv.some((it) => it.startsWith('--sequence.shuffle'))
+      ? {}
+      : { sequencer: LongestFirst },
     // A machine may be slow or shared: these end what hangs, and judge nobody's speed.
     testTimeout: 180_000,
     hookTimeout: 60_000,

@@ -4,25 +4,29 @@
 
 /** Searches through every state, random play of some length, and programs that are started and killed. */
 export const longTests: readonly string[] = [
+  // The longest, which begin first.
+  'test/testing/conformance/gemini-live.test.ts',
+  'test/machines/turn-machine.test.ts',
+  'test/machines/mutations.test.ts',
+  'test/machines/composition.test.ts',
+  'test/machines/replay.test.ts',
+  'test/suites/runs/runs-conformance.test.ts',
+  'test/actors/runtime/chart-steps.test.ts',
+  'test/dialogues/gemini-live.test.ts',
   // Every state of a machine, and each planted fault again.
   'test/machines/{outbox,question,session,subagent}-machine.test.ts',
-  'test/machines/composition.test.ts',
-  'test/machines/mutations.test.ts',
-  'test/machines/replay.test.ts',
-  'test/machines/turn-machine.test.ts',
-  'test/machines/turn-system.test.ts',
-  'test/machines/why-waiting.test.ts',
-  'test/actors/runtime/chart-steps.test.ts',
-  // Every voice, engine and home under each case of its suite.
-  'test/dialogues/*-live.test.ts',
-  'test/suites/{homes,runs}/*-conformance.test.ts',
-  'test/testing/conformance/*.test.ts',
-  // Random conversations, trees, values and arguments.
-  'test/**/*.fuzz.test.ts',
-  'test/**/*.property.test.ts',
-  'test/faults/bodhi.test.ts',
+  'test/machines/{turn-system,why-waiting}.test.ts',
+  'test/suites/homes/home-conformance.test.ts',
+  // Every voice under each case of its suite.
+  'test/dialogues/openai-live.test.ts',
+  'test/testing/conformance/{openai-live,with-voice}.test.ts',
+  // Random conversations, trees, words and arguments.
+  'test/fuzz/api.fuzz.test.ts',
+  'test/actors/pool/session-pool.property.test.ts',
+  'test/language/consent.property.test.ts',
+  'test/scenarios/{tree,voice-chaos}.property.test.ts',
   'test/scenarios/providers.test.ts',
-  'test/testing/simulate/*.test.ts',
+  'test/testing/simulate/{planted-faults,seeds,simulate,voice-stage}.test.ts',
   // Programs that are started, and killed.
   'test/adapters/acp/acp-agent.test.ts',
   'test/adapters/mcp/mcp-server.test.ts',
@@ -30,8 +34,6 @@ export const longTests: readonly string[] = [
   'test/examples/numbered.test.ts',
   // How time grows with size.
   'test/{ground,language}/linear-time.test.ts',
-  'test/adapters/otel/metered-journal.test.ts',
-  'test/actors/notes/injection.test.ts',
 ];
 
 /** What runs again with the oldest XState that `package.json` allows. */

@@ -30,6 +30,7 @@ import {
   scriptedModel,
   simulatedEnvironment,
   type ScriptedStep,
+  type SimulatedEnvironment,
 } from '../../../src/testing/index.ts';
 import { entry, withEvent } from '../../../src/testing/journal-conformance/case.ts';
 import { world } from '../../support/crashes.ts';
@@ -534,14 +535,26 @@ test('questions that open and close, and a lost lease, are log records without w
   }
 });
 
+/** Lets time pass in an environment until a promise settles. */
+const untilIn =
+  (environment: SimulatedEnvironment) =>
+  async (promise: Promise<unknown>): Promise<void> => {
+    let isPending = true;
+    void promise.finally(() => (isPending = false)).catch(() => {});
+    while (isPending) await environment.advance(100);
+    await promise;
+  };
+
 describe('what an operator is woken for is a log record (METERED-JOURNAL-4)', () => {
   /** A session whose subagent pays, and whose lead agent looks something up, until the process is killed. */
   function paying(journal: Journal) {
+    const environment = simulatedEnvironment();
     const { promise: isPaying, resolve: pays } = Promise.withResolvers<void>();
     const { promise: isLooking, resolve: looks } = Promise.withResolvers<void>();
     const session = new TextSession({
       sessionId: 'ses_pay',
       journal,
+      environment,
       model: scriptedModel({
         agents: {
           payer: ({ results }) =>
@@ -594,21 +607,22 @@ describe('what an operator is woken for is a log record (METERED-JOURNAL-4)', ()
         }),
       },
     });
-    return { session, begun: Promise.all([isPaying, isLooking]) };
+    const begun = Promise.all([isPaying, isLooking]);
+    return { session, begun, until: untilIn(environment) };
   }
 
   test('a call in doubt after a crash, of a subagent and of the lead agent', async () => {
     const first = storeOf();
     const killed = paying(first.journal);
-    await killed.session.start();
+    await killed.until(killed.session.start());
     void killed.session.sendText('pay');
-    await killed.begun;
+    await killed.until(killed.begun);
     const earlier = JSON.parse(JSON.stringify(first.kept)) as JournalEntry[];
     const { loggerProvider, written } = logs();
     const next = paying(meteredJournal(storeOf(earlier).journal, { loggerProvider }));
-    await next.session.start();
-    await next.session.idle();
-    await next.session.close();
+    await next.until(next.session.start());
+    await next.until(next.session.idle());
+    await next.until(next.session.close());
     const doubts = written().filter(({ eventName }) => eventName === 'offstage.call_in_doubt');
     const of = { severityText: 'ERROR', 'gen_ai.conversation.id': 'ses_pay' };
     expect(doubts).toEqual(
@@ -629,7 +643,7 @@ describe('what an operator is woken for is a log record (METERED-JOURNAL-4)', ()
     expect(doubts).toHaveLength(2);
     expect(written().map(({ eventName }) => eventName)).toContain('offstage.session.recovered');
     expect(JSON.stringify(written())).not.toContain('secret');
-    await killed.session.close();
+    await killed.until(killed.session.close());
   });
 
   const error = { code: 'DOWN', message: 'a secret word', retryable: true };
@@ -674,9 +688,12 @@ describe('what an operator is woken for is a log record (METERED-JOURNAL-4)', ()
 
   test('a subagent that fails, and a journal that cannot be written', async () => {
     const { loggerProvider, written } = logs();
+    const environment = simulatedEnvironment();
+    const until = untilIn(environment);
     const session = new TextSession({
       sessionId: 'ses_fail',
       journal: meteredJournal(memoryJournal(), { loggerProvider }),
+      environment,
       model: scriptedModel({
         agents: { payer: () => ({ calls: [{ name: 'pay', input: {} }] }) },
         otherwise: ({ results }) =>
@@ -698,10 +715,10 @@ describe('what an operator is woken for is a log record (METERED-JOURNAL-4)', ()
         }),
       },
     });
-    await session.start();
-    await session.sendText('pay');
-    await session.idle();
-    await session.close();
+    await until(session.start());
+    await until(session.sendText('pay'));
+    await until(session.idle());
+    await until(session.close());
     expect(written().filter(({ severityText }) => severityText !== 'INFO')).toEqual([
       {
         eventName: 'offstage.subagent.failed',
