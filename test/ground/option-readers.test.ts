@@ -26,7 +26,7 @@ const spreadInto: Readonly<Record<string, readonly string[]>> = {
   TextSessionOptions: ['CoreOptions'],
   TwilioCallOptions: ['OutgoingSoundOptions'],
   VoiceOptions: [
-    'BargeInOptions', 'ConnectionManagerOptions', 'ListeningOptions', 'OutboxInput', 'ResponsesOptions', 'SilenceInput', 'TurnsOptions', 'VoiceLeadOptions',
+    'ConnectionManagerOptions', 'ListeningOptions', 'OutboxInput', 'ResponsesOptions', 'SilenceInput', 'TurnsOptions', 'VoiceLeadOptions',
   ], // prettier-ignore
   WebhookSourceOptions: ['CheckedOptions'],
   'WebhookSourceOptions.listen': ['ListenerOptions'],

@@ -189,7 +189,7 @@ export class Responses {
 
   /** Requests that the model says an offer. */
   say(attempt: Attempt, instructions: string, about: string): void {
-    this.#speech.begin(attempt);
+    this.#speech.attempt = attempt;
     this.#request(attempt.responseKey, {
       instructions,
       ...(about !== '' && { about }),
@@ -200,7 +200,7 @@ export class Responses {
   /** Gives up an attempt that need not be said any more. */
   abandon(generation: number): void {
     if (this.#speech.attempt?.offer.generation !== generation) return;
-    this.#speech.giveUp();
+    this.#speech.attempt = null;
     this.#stopAll();
   }
 
@@ -240,7 +240,7 @@ export class Responses {
   /** Handles the loss of the client: the sound is not heard, and no report tells how much of it was. */
   clientLeft(): void {
     this.#speech.stopWaiting();
-    this.#speech.giveUp();
+    this.#speech.attempt = null;
     this.silence();
     this.#speech.stopWaiting();
   }
@@ -257,7 +257,7 @@ export class Responses {
       ? asked.says === 'reply'
       : this.#own.some(({ isCancelled }) => !isCancelled);
     if (attempt && asked?.key === attempt.responseKey) {
-      this.#speech.giveUp();
+      this.#speech.attempt = null;
       this.#speech.notHeard('delivery.interrupted', attempt);
     }
     this.#forgetAll();
@@ -352,7 +352,7 @@ export class Responses {
     this.#withdraw(asked);
     const attempt = this.#attemptOf(asked);
     if (attempt) {
-      this.#speech.giveUp();
+      this.#speech.attempt = null;
       this.#speech.notHeard('delivery.interrupted', attempt);
     }
     this.#turn.responded(asked.says, 'cancelled', asked.isCancelled);
@@ -440,7 +440,7 @@ export class Responses {
     if (!attempt) return;
     if (status === 'completed') attempt.ended(audio);
     if (status === 'completed' && attempt.hasAudio) return;
-    this.#speech.giveUp();
+    this.#speech.attempt = null;
     this.#speech.notHeard(
       status === 'cancelled' ? 'delivery.interrupted' : 'delivery.failed',
       attempt,

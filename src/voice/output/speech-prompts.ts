@@ -64,6 +64,11 @@ export function unheardNote(heard: string | null, playedMs: number): Note {
   );
 }
 
+/** Says that a reply was broken off for nobody (INTERRUPTIONS-6). */
+export const CUT_NOTE = note(
+  sentence`A noise interrupted you, and the user said nothing. Say again what they did not hear.`,
+);
+
 /** Says that the model responded to words that were not addressed to it. */
 export const UNPLAYED_NOTE = note(
   sentence`What you last said was not played: the user does not know it. Do not say it again.`,

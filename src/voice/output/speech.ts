@@ -57,9 +57,11 @@ export class Speech {
   readonly #loudspeaker: Loudspeaker;
   /** How much the microphone hears of it. */
   readonly echo = new EchoMeter();
-  #attempt: Attempt | null = null;
+  /** The attempt that is being said. */
+  attempt: Attempt | null = null;
   #isPlaying = false;
-  #isLow = false;
+  /** Whether the speech is low, or about to be. */
+  isLow = false;
   #cut: readonly Played[] = [];
   #endCut: (() => void) | null = null;
   /** Speech is about to go on at another level; it is called when the client has told where it stopped. */
@@ -110,20 +112,6 @@ export class Speech {
     return this.#playout.current.map(({ responseId }) => responseId);
   }
 
-  get attempt(): Attempt | null {
-    return this.#attempt;
-  }
-
-  /** Makes this attempt the one being said. */
-  begin(attempt: Attempt): void {
-    this.#attempt = attempt;
-  }
-
-  /** Gives up the attempt for reasons of the session. */
-  giveUp(): void {
-    this.#attempt = null;
-  }
-
   /** Tells the outbox that an attempt was not heard. */
   notHeard(
     type: 'delivery.interrupted' | 'delivery.failed',
@@ -153,7 +141,7 @@ export class Speech {
    * reports its own.
    */
   #follow(responseId: string): void {
-    const attempt = this.#attempt;
+    const attempt = this.attempt;
     const isQuestion = attempt?.offer.kind === 'question' && attempt.responseId === responseId;
     if (!isQuestion) followQuestion(this.#core);
   }
@@ -190,7 +178,7 @@ export class Speech {
    */
   pause(): boolean {
     if (this.isSilent) return false;
-    this.#isLow = false;
+    this.isLow = false;
     if (!this.#endChange) return this.#loudspeaker.pause();
     // The client is silent already.
     this.#cancelChange?.();
@@ -200,20 +188,15 @@ export class Speech {
   /** Lowers the speech, so that it can go on or be paused. Returns false if there is nothing to lower. */
   lower(): boolean {
     if (!this.canPause) return false;
-    this.#isLow = true;
+    this.isLow = true;
     this.#continuesAt(LOW_GAIN);
     return true;
   }
 
-  /** Whether the speech is low, or about to be. */
-  get isLow(): boolean {
-    return this.#isLow;
-  }
-
   /** Continues the speech from where it was heard, at its level. */
   resume(): void {
-    const wasLow = this.#isLow;
-    this.#isLow = false;
+    const wasLow = this.isLow;
+    this.isLow = false;
     if (this.#loudspeaker.isPaused) this.#continue(1);
     else if (!this.#loudspeaker.canPause) this.#loudspeaker.raise();
     else if (wasLow) this.#continuesAt(1);
@@ -287,7 +270,7 @@ export class Speech {
       return;
     }
     this.#lastWordAt = this.#environment.clock.now();
-    const attempt = this.#attempt;
+    const attempt = this.attempt;
     const item = this.#playout.current.find((current) => current.itemId === itemId);
     const over = this.#playout.played(itemId, playedMs);
     if (item) this.#hasHeardOf = true;
@@ -303,16 +286,16 @@ export class Speech {
 
   #over(items: readonly Played[]): void {
     for (const { itemId, playedMs, responseId } of items)
-      if (responseId === this.#attempt?.responseId) this.#attempt.played(itemId, playedMs);
+      if (responseId === this.attempt?.responseId) this.attempt.played(itemId, playedMs);
     this.#checkHeard();
     if (this.#playout.isDrained) this.#drained();
   }
 
   /** Ends the attempt if it has been heard. */
   #checkHeard(): void {
-    const attempt = this.#attempt;
+    const attempt = this.attempt;
     if (!attempt?.isHeard) return;
-    this.#attempt = null;
+    this.attempt = null;
     if (!attempt.hasBegun) this.#core.receive('outbox', isHeardNow(attempt.offer));
     const { generation } = attempt.offer;
     const heardAt = attempt.heardAt(this.#environment.clock.now());
@@ -337,7 +320,7 @@ export class Speech {
       this.#missReports();
       this.#drained();
       // If the client reports nothing at all, it is unknown whether the speech was heard.
-      if (this.#attempt?.hasBegun) this.#endAttempt(stalled);
+      if (this.attempt?.hasBegun) this.#endAttempt(stalled);
     }, delayMs);
   }
 
@@ -357,7 +340,7 @@ export class Speech {
     this.#cancelStall = null;
     if (!this.#isPlaying) return;
     this.#isPlaying = false;
-    this.#isLow = false;
+    this.isLow = false;
     this.#cancelChange?.();
     this.#loudspeaker.drained();
     this.#core.receive('session', { type: 'playout.drained' });
@@ -369,9 +352,9 @@ export class Speech {
     this.#cut = [];
     for (const item of cut) {
       const heard = this.#memory.heardPart(item);
-      if (this.#attempt?.responseId !== item.responseId) continue;
-      this.#attempt.played(item.itemId, item.playedMs);
-      this.#attempt.heardWords(heard);
+      if (this.attempt?.responseId !== item.responseId) continue;
+      this.attempt.played(item.itemId, item.playedMs);
+      this.attempt.heardWords(heard);
     }
     this.#checkHeard();
     if (!isGenerating) this.#endAttempt(cut);
@@ -380,9 +363,9 @@ export class Speech {
 
   /** Ends the attempt: these items will not be played any further, so their content was not heard. */
   #endAttempt(items: readonly Played[]): void {
-    const attempt = this.#attempt;
+    const attempt = this.attempt;
     if (!attempt || !items.some(({ responseId }) => responseId === attempt.responseId)) return;
-    this.#attempt = null;
+    this.attempt = null;
     this.notHeard('delivery.interrupted', attempt);
   }
 }

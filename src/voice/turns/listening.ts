@@ -31,6 +31,8 @@
 //       hum does, and nothing over a question of the lead agent. If the listening model is lost meanwhile, the doubt counts
 //       as an interruption while the user is still speaking.
 //   INTERRUPTIONS-4. Words that arrive after the doubt still interrupt, if they are an interruption.
+//   INTERRUPTIONS-6. A reply that was broken off for a sound without words, or for a voice far away before anybody has
+//       answered, is said again: once, until the user speaks.
 //   INTERRUPTIONS-5. Speech goes on over its own echo as soon as the sound shows one (ECHO-1), and stops again when
 //       somebody speaks over it. An echo is for nobody.
 
@@ -52,6 +54,7 @@ import {
 } from '../connection/transport.ts';
 import type { ModelMemory } from '../output/model-memory.ts';
 import type { Responses } from '../output/responses.ts';
+import { CUT_NOTE } from '../output/speech-prompts.ts';
 import type { Speech } from '../output/speech.ts';
 import type { Turn } from '../output/turn.ts';
 import { Overlap } from './overlap.ts';
@@ -95,10 +98,6 @@ export interface ListeningOptions {
   readonly settleTimeoutMs: number;
   /** The longest length of an utterance, in milliseconds: then the session ends it. */
   readonly maxUtteranceMs: number;
-}
-
-export interface BargeInOptions {
-  readonly capabilities: TransportCapabilities;
   /**
    * Duration of the doubt after the user fell silent, in milliseconds; 0: every utterance is an interruption.
    */
@@ -287,9 +286,10 @@ export class Listening {
 
   /** Handles the end of the utterance under way. */
   #isOver(): void {
-    const since = this.#underWay?.since ?? this.#now;
+    const { id = '', since = this.#now } = this.#underWay ?? {};
     const lengthMs = this.#now - since;
     this.#noteBackground();
+    if (this.#isFar(since) && this.#bargeIn.mayBeNobodys(id)) this.#background.add(id);
     this.#before = { since, endedAt: this.#now };
     this.#underWay = null;
     this.#limit.stop();
@@ -307,13 +307,17 @@ export class Listening {
     const text = final ? this.#bargeIn.ownWords(utteranceId, event.text) : event.text;
     if (final) this.#known.add(utteranceId);
     if (this.#underWay?.id === utteranceId) this.#noteBackground();
-    const reason = this.#background.has(utteranceId)
-      ? 'background'
-      : this.#bargeIn.read(utteranceId, text, final);
+    const isBackground = this.#background.has(utteranceId);
+    const reading = this.#bargeIn.read(utteranceId, isBackground ? '' : text, final);
+    const reason = isBackground ? 'background' : reading;
     if (!final) this.#transcript.userPartial(utteranceId, text, startedAt);
     else if (text.trim() === '' || reason) {
       this.#memory.forget(utteranceId);
       this.#forNobody(utteranceId, reason ?? 'no_words');
+      if (this.#bargeIn.owesReply(utteranceId)) {
+        this.#memory.note(CUT_NOTE);
+        this.#chart.send({ type: 'reply.wanted' });
+      }
       this.understood(utteranceId);
       this.#turn.settled();
     } else
@@ -407,7 +411,7 @@ export class Listening {
 /** The effect of an utterance on the speech under way. */
 export class BargeIn {
   readonly #core: LeadSession;
-  readonly #options: BargeInOptions;
+  readonly #options: ListeningOptions;
   readonly #transcript: VoiceTranscript;
   readonly #responses: Responses;
   readonly #speech: Speech;
@@ -417,12 +421,14 @@ export class BargeIn {
   #soundAt = Number.NEGATIVE_INFINITY;
   /** The newest utterance over speech. */
   #overlap: Overlap | null = null;
+  /** The utterance that broke a reply off; '': one is said again, and not once more before the user has spoken. */
+  #cutBy: string | null = null;
   /** When each of the newest items was last playing. */
   readonly #playedAt = new Map<string, number>();
 
   constructor(
     core: LeadSession,
-    options: BargeInOptions,
+    options: ListeningOptions,
     transcript: VoiceTranscript,
     responses: Responses,
     speech: Speech,
@@ -472,6 +478,7 @@ export class BargeIn {
     const isEcho = !isEmpty && this.#isEcho(utteranceId, text);
     // Nothing is compared any more.
     if (final && this.#overlap?.utteranceId === utteranceId) this.#overlap = null;
+    if (final && !isEmpty && !isEcho) this.#cutBy = null;
     if (isEcho && !final) return null;
     if (isEcho) {
       this.#speech.echo.wasEcho(this.#now);
@@ -524,6 +531,20 @@ export class BargeIn {
       this.#chart.send({ type: 'user.sounded', utteranceId, reading: 'voice' });
   }
 
+  /** Whether an utterance that is far away broke off, or may, what is said before anybody has answered. */
+  mayBeNobodys(utteranceId: string): boolean {
+    const isOver = [this.#cutBy, this.#chart.context.doubted].includes(utteranceId);
+    const { items } = this.#core.records.conversation;
+    return isOver && this.#cutBy !== '' && !items.some(({ role }) => role === 'user');
+  }
+
+  /** INTERRUPTIONS-6 */
+  owesReply(utteranceId: string): boolean {
+    if (this.#cutBy !== utteranceId) return false;
+    this.#cutBy = '';
+    return true;
+  }
+
   /** Returns all words of an utterance without those of an echo at their beginning (ECHO-2). */
   ownWords(utteranceId: string, text: string): string {
     const overlap = this.#overlap;
@@ -554,6 +575,8 @@ export class BargeIn {
     for (const subagent of this.#core.tree.live)
       if (subagent.definition.onBargeIn === 'cancel') subagent.cancel('the user broke in');
     if (this.#overlap) this.#overlap.wordsWhenCut ??= this.#saidDuring(this.#overlap);
+    if (this.#responses.isReply && this.#cutBy !== '')
+      this.#cutBy = this.#overlap?.utteranceId ?? null;
     this.#responses.silence();
   }
 

@@ -40,7 +40,8 @@ export class Overlap {
   /** The words of its items when they were cut off; null: they were not. */
   wordsWhenCut: string | null = null;
   readonly #meter: EchoMeter;
-  readonly #items = new Set<string>();
+  /** The items that were playing since it began. */
+  readonly items = new Set<string>();
   #compared = 0;
   #alike = 0;
   /** How many of the last comparisons in a row showed an echo, or somebody else. */
@@ -60,12 +61,7 @@ export class Overlap {
   constructor(utteranceId: string, meter: EchoMeter, items: readonly string[] = []) {
     this.utteranceId = utteranceId;
     this.#meter = meter;
-    for (const itemId of items) this.#items.add(itemId);
-  }
-
-  /** The items that were playing since it began. */
-  get items(): ReadonlySet<string> {
-    return this.#items;
+    for (const itemId of items) this.items.add(itemId);
   }
 
   /** Whether its sound is an echo by now. */
@@ -87,7 +83,7 @@ export class Overlap {
 
   /** Compares its sound of late with what was played. */
   soundsLikeEcho(playing: readonly string[], now: number): boolean {
-    for (const itemId of playing) this.#items.add(itemId);
+    for (const itemId of playing) this.items.add(itemId);
     const comparison = this.#meter.compare(now);
     if (comparison === null) return false;
     const { likeness, gainDb } = comparison;

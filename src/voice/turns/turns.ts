@@ -67,16 +67,10 @@ import { VoiceTranscript } from '../output/voice-transcript.ts';
 import { Waiting, type WaitingOptions } from '../output/waiting.ts';
 import { Silence } from '../../actors/session/lead/silence.ts';
 import { Delegations, type WorkOut } from './delegations.ts';
-import {
-  BargeIn,
-  END_LAG_MS,
-  Listening,
-  type BargeInOptions,
-  type ListeningOptions,
-} from './listening.ts';
+import { BargeIn, END_LAG_MS, Listening, type ListeningOptions } from './listening.ts';
 
 export interface TurnsOptions
-  extends ResponsesOptions, ListeningOptions, BargeInOptions, WaitingOptions, SilenceInput {
+  extends ResponsesOptions, ListeningOptions, WaitingOptions, SilenceInput {
   /** Time allowed for the client's playout report after a stop, in milliseconds. */
   readonly clearReportMs: number;
   /** Fraction of an item's audio that must have been played for it to count as heard. */

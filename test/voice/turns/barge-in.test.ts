@@ -55,7 +55,13 @@ function speaking({ falseInterruptionMs = 2000, canPause = true } = {}) {
   );
   const utterances = new BargeIn(
     core as unknown as Parts[0],
-    { falseInterruptionMs, backchannelMs: 1000, capabilities: { utterances: 'reported' } as never },
+    {
+      falseInterruptionMs,
+      backchannelMs: 1000,
+      settleTimeoutMs: 5000,
+      maxUtteranceMs: 60_000,
+      capabilities: { utterances: 'reported' } as never,
+    },
     { asks: () => false, wordsOf: () => '' } as unknown as Parts[2],
     responses as unknown as Parts[3],
     speech as unknown as Parts[4],

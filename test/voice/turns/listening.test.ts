@@ -3,14 +3,18 @@
 import { describe, expect, test } from 'vitest';
 import type { TransportCapabilities } from '../../../src/voice/connection/transport.ts';
 import { BY_ITSELF, FakeTransport } from '../../support/fake-transport.ts';
-import { voiceTalk } from '../../support/voice-talk.ts';
+import { voiceTalk, type VoiceTalkOptions } from '../../support/voice-talk.ts';
 
 const FRAME = { samples: new Int16Array(2400).fill(4000), sampleRateHz: 24_000 };
 /** A television in the next room: -48 dB of full scale. */
 const FAR_FRAME = { samples: new Int16Array(2400).fill(130), sampleRateHz: 24_000 };
 
-async function talkWith(capabilities: Partial<TransportCapabilities> = {}) {
+async function talkWith(
+  capabilities: Partial<TransportCapabilities> = {},
+  options: VoiceTalkOptions = {},
+) {
   const talk = voiceTalk({
+    ...options,
     transport: new FakeTransport(capabilities),
     voice: { maxUtteranceMs: 20_000 },
   });
@@ -283,5 +287,58 @@ describe('LISTEN-2: a television', () => {
     model().speechEnded('tv1', '');
     await hums(100);
     expect(state().floor).not.toBe('user');
+  });
+});
+
+describe('INTERRUPTIONS-6: a greeting over which something sounds', () => {
+  async function greeted() {
+    const talk = await talkWith({ endsUtterances: true }, { greeting: 'Greet the user.' });
+    const { model, hums, environment, play } = talk;
+    const greet = async () => {
+      const { itemId, end } = model().begin('Hello! I can book you a ride or a table.', 8000);
+      end();
+      await environment.settle();
+      await play(itemId, 1000);
+    };
+    /** Something sounds over it until the session or the transport ends it. */
+    const sounds = async (id: string, ms: number, text: string, frame = FAR_FRAME) => {
+      model().saidSoFar = text;
+      model().speechStarted(id);
+      await hums(ms, frame);
+      model().speechEnded(id, text);
+      await hums(100, frame);
+    };
+    const replies = () => model().of('response.request').length;
+    await greet();
+    return { ...talk, greet, sounds, replies };
+  }
+
+  test.each([
+    ['a noise without words', '', FRAME],
+    ['a voice far away', 'Good evening, and here is the news.', FAR_FRAME],
+  ])('is said again after %s, once', async (_name, text, frame) => {
+    const { greet, sounds, said, replies } = await greeted();
+    const before = replies();
+    await sounds('tv1', 3000, text, frame);
+    expect(said()).toEqual([]);
+    expect(replies()).toBe(before + 1);
+    await greet();
+    await sounds('tv2', 3000, '', frame);
+    expect(replies()).toBe(before + 1);
+  });
+
+  test('goes on after a short word far away', async () => {
+    const { sounds, said, replies, events } = await greeted();
+    const before = replies();
+    await sounds('tv1', 800, 'And now the weather.');
+    expect(said()).toEqual([]);
+    expect(replies()).toBe(before);
+    expect(events.filter(({ type }) => type === 'speech.resumed')).toHaveLength(1);
+  });
+
+  test('gives way to the user, who is answered', async () => {
+    const { sounds, said } = await greeted();
+    await sounds('u1', 1000, 'A ride to the airport.', FRAME);
+    expect(said()).toEqual(['A ride to the airport.']);
   });
 });
