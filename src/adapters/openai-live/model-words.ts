@@ -25,7 +25,8 @@ function delegationPolicy(tools: readonly TransportTool[]): string {
       'for before. Delegate before you answer what depends on it. Do not guess a result while ' +
       'you wait for it, and call nothing done before a result says so.',
     'Delegate also what the user answers to a question of the backend. Do not delegate what you can answer from the ' +
-      'conversation.',
+      'conversation. A delegation is acknowledged for you ("One moment."): say no such words yourself, unless you are ' +
+      'asked to.',
   ].join('\n');
 }
 

@@ -136,8 +136,9 @@ export class SpokenResponses {
     this.#lastAt = this.#connection.environment.clock.now();
     const response = this.#response;
     if (!response || response.isCancelled) return;
-    response.text += delta;
-    this.#transcribed(response, delta, false);
+    const words = spaced(delta, response.text);
+    response.text += words;
+    this.#transcribed(response, words, false);
   }
 
   /** SPOKEN-RESPONSES-3. @returns whether there was anything to call off */
@@ -286,7 +287,7 @@ export class SpokenResponses {
   #lateWords(delta: string): void {
     const last = this.#last;
     if (!last || last.isCancelled) return;
-    last.text += delta;
+    last.text += spaced(delta, last.text);
     this.#transcribed(last, last.text, true);
   }
 
@@ -610,3 +611,7 @@ function nothingSaid(
     audio: [],
   };
 }
+
+/** Two turns of the model may follow each other without a pause, and without a space between their words. */
+const spaced = (delta: string, before: string): string =>
+  /\p{L}{2}[.!?]$/u.test(before) && /^\p{Lu}/u.test(delta) ? ` ${delta}` : delta;

@@ -30,6 +30,15 @@ describe('SPOKEN-RESPONSES-1: a response begins and ends', () => {
     ]);
   });
 
+  test('two turns without a pause between them are two sentences of it', () => {
+    const { peer, news } = startCall();
+    peer.sounds(100);
+    for (const words of ['To the air', 'port.', 'One moment.', ' At 3.', '30 p.', 'm.'])
+      peer.speaks(words);
+    peer.pauses();
+    expect(news()).toContain('said "To the airport. One moment. At 3.30 p.m."');
+  });
+
   test('a pause between two sentences does not end it', () => {
     const { peer, news } = startCall();
     peer.sounds(100);
