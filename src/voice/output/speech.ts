@@ -401,7 +401,7 @@ export class Loudspeaker {
   #isWhole = true;
   #renamed: readonly Renamed[] = [];
   #pauses = 0;
-  #isPaused = false;
+  isPaused = false;
   #gain = 1;
   /** The position where the client stopped, as reported since the pause. */
   #stoppedAt: PlayedItem | null = null;
@@ -415,12 +415,8 @@ export class Loudspeaker {
     return this.#audioOut.asObservable();
   }
 
-  get isPaused(): boolean {
-    return this.#isPaused;
-  }
-
   get canPause(): boolean {
-    return this.#isWhole && !this.#isPaused;
+    return this.#isWhole && !this.isPaused;
   }
 
   say(frame: AudioFrame, durationMs = frameDurationMs(frame)): void {
@@ -433,7 +429,7 @@ export class Loudspeaker {
       this.#kept.push({ frame, itemId, startMs });
       this.#keptMs += durationMs;
     }
-    if (!this.#isPaused) this.#send(frame, itemId);
+    if (!this.isPaused) this.#send(frame, itemId);
   }
 
   /** Translates a report of the client to the item that the model made. */
@@ -445,7 +441,7 @@ export class Loudspeaker {
     // earlier items.
     const hasBegun = report.playedMs > 0;
     if (hasBegun) this.#wasPlayed(itemId, playedMs);
-    if (this.#isPaused && (hasBegun || !this.#stoppedAt)) this.#stoppedAt = { itemId, playedMs };
+    if (this.isPaused && (hasBegun || !this.#stoppedAt)) this.#stoppedAt = { itemId, playedMs };
     return { itemId, playedMs };
   }
 
@@ -455,7 +451,7 @@ export class Loudspeaker {
    */
   pause(): boolean {
     if (!this.canPause) return false;
-    this.#isPaused = true;
+    this.isPaused = true;
     this.#stoppedAt = null;
     this.#clear();
     return true;
@@ -465,7 +461,7 @@ export class Loudspeaker {
    * Continues from where the sound was heard, at this level. Returns that position; null if no sound is left.
    */
   resume(gain = 1): PlayedItem | null {
-    this.#isPaused = false;
+    this.isPaused = false;
     this.#gain = gain;
     this.#stoppedAt = null;
     this.#pauses += 1;
@@ -490,7 +486,7 @@ export class Loudspeaker {
   drop(): PlayedItem | null {
     const stoppedAt = this.#stoppedAt;
     // A paused client has already dropped all sound.
-    if (!this.#isPaused) this.#clear();
+    if (!this.isPaused) this.#clear();
     this.drained();
     return stoppedAt;
   }
@@ -508,7 +504,7 @@ export class Loudspeaker {
 
   /** Forgets the kept sound: none of it will be played any more. */
   drained(): void {
-    this.#isPaused = false;
+    this.isPaused = false;
     this.#gain = 1;
     this.#stoppedAt = null;
     this.#saidMs.clear();
