@@ -99,7 +99,6 @@ export function deadline(event: string, dueAt: number, id = 'deadline'): Deadlin
  * @param now Returns the time of the clock of the actor's system, in milliseconds since 1970: `Date.now`.
  */
 export function withDeadlines<M extends AnyStateMachine>(machine: M, now: () => number): M {
-  const { startActivity, stopActivity: stop } = machine.implementations.actions;
   return machine.provide({
     actions: {
       startActivity: enqueueActions(({ enqueue }, params: Activity<string, DeadlineInput>) => {
@@ -112,8 +111,8 @@ export function withDeadlines<M extends AnyStateMachine>(machine: M, now: () => 
         if (params.name === 'deadline') enqueue.cancel(params.id);
         else enqueue({ type: 'stopOther', params });
       }),
-      startOther: startActivity,
-      stopOther: stop,
+      startOther: machine.implementations.actions['startActivity'],
+      stopOther: machine.implementations.actions['stopActivity'],
     },
   }) as M;
 }

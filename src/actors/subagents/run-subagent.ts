@@ -178,7 +178,8 @@ export function startRun(
   checkNeeds(own.name, own, { model, jobs, price });
   checkToolNames(own.name, own);
   const [outcomes, handlers] = splitOutcomeOptions(rest);
-  const { tree, host } = scopeOf(runtime);
+  // The actors below an actor are its own.
+  const { tree, host } = changed ? openScope(runtime) : scopeOf(runtime);
   const { promise: result, resolve } = Promise.withResolvers<Outcome>();
   const ports = new ProgramPorts({
     host: onError ? { ...host, report: reporter(onError) } : host,
@@ -191,6 +192,7 @@ export function startRun(
     ended({ id, parentId }, outcome, disposed) {
       if (parentId !== null) return;
       tree.delivered(id);
+      if (changed) runtime.supervisor.close(tree.id);
       void disposed.then(() => resolve(outcome));
     },
   });
@@ -300,10 +302,14 @@ interface Scope {
 
 const scopes = new WeakMap<Runtime, Scope>();
 
-/** Returns the scope of a runtime: its runs count together, and do not see each other. */
+/** Returns the scope of the runs of a runtime: they count together, and do not see each other. */
 function scopeOf(runtime: Runtime): Scope {
-  const known = scopes.get(runtime);
-  if (known) return known;
+  const scope = scopes.get(runtime) ?? openScope(runtime);
+  scopes.set(runtime, scope);
+  return scope;
+}
+
+function openScope(runtime: Runtime): Scope {
   const { environment, jobs, price, inspect, supervisor, onUnfoldable } = runtime;
   const id = environment.ids.next('runs');
   const journal = journalOfPassing(runtime);
@@ -325,9 +331,7 @@ function scopeOf(runtime: Runtime): Scope {
   });
   const tree = new SubagentTree({ id, supervisor, limits, ports: noProgram });
   supervisor.open(id, limits);
-  const scope = { tree, host };
-  scopes.set(runtime, scope);
-  return scope;
+  return { tree, host };
 }
 
 /** The options that have a meaning where a run is done on an engine. */

@@ -25,7 +25,7 @@ import type { ClientAnswer } from '../contracts/session-command.ts';
 import type { Outcome } from '../contracts/outcome.ts';
 import type { AskedQuestion } from '../contracts/records.ts';
 import type { SubagentState, SubagentView } from '../contracts/session-views.ts';
-import { isOfXState, type ActorRefusal } from '../runtime/actor-tree.ts';
+import { below, isOfXState, type ActorRefusal } from '../runtime/actor-tree.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
 import { answerOf, type ProgramAnswer } from './program-ports.ts';
 import { requestDigest } from './refusal.ts';
@@ -213,10 +213,11 @@ export function subagentLogic(
       if (leave?.aborted) live.isOver = true;
       if (live.isOver) return;
       leave?.addEventListener('abort', depart, { once: true });
-      live.started = startRun(config, task, { ...options, ...own, onQuestion }, changed);
-      const { run } = live.started;
-      if (live.cancelled !== null) run.cancel(live.cancelled);
-      void run.result.then(end);
+      const run = { ...options, ...own, onQuestion };
+      live.started = below(self, () => startRun(config, task, run, changed));
+      const { cancel, result } = live.started.run;
+      if (live.cancelled !== null) cancel(live.cancelled);
+      void result.then(end);
     };
     const earlier =
       input.id === undefined

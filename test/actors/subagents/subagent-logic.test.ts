@@ -6,6 +6,7 @@ import {
   setup,
   toPromise,
   waitFor,
+  type AnyActorRef,
   type InspectionEvent,
 } from 'xstate';
 import { z } from 'zod';
@@ -214,6 +215,34 @@ describe('the actor of a subagent', () => {
       expect.stringContaining('the flight at nine'),
       expect.stringContaining('the hotel at nine'),
     ]);
+  });
+
+  it('shows the actors of its chart and of its subagents below its own (ACTORS-3)', async () => {
+    const { environment, logic } = place(asks);
+    const below = new Map<string, string | undefined>();
+    const inspect = (inspected: InspectionEvent): void => {
+      if (inspected.type !== '@xstate.actor') return;
+      const actorRef = inspected.actorRef as AnyActorRef;
+      below.set(actorRef.id, actorRef._parent?.id);
+    };
+    const actor = createActor(logic(), {
+      input: { task: 'Buy one' },
+      inspect,
+      id: 'buyer',
+    }).start();
+    await environment.settle();
+    const chart = [...below].find(([, parent]) => parent === 'buyer');
+    expect(chart?.[0]).toMatch(/^runs_\w+\/sub_1$/);
+    const shown = actor.system.get(chart?.[0] ?? '');
+    expect(shown?.getSnapshot()).toMatchObject({ value: { waiting_for_input: 'asking' } });
+    actor.send({
+      type: 'answer',
+      requestId: requestIn(actor.getSnapshot()),
+      answer: { text: 'Blue' },
+    });
+    await environment.settle();
+    expect(shown?.getSnapshot()).toMatchObject({ value: 'completed' });
+    expect(actor.getSnapshot().status).toBe('done');
   });
 
   it('shows each of its events to an inspector', async () => {
