@@ -352,9 +352,8 @@ export class SessionUnit implements UnitBody {
   }
 
   take(actor: string, event: UnitEvent & Stamped): Taken | null {
-    const taken = addressed(actor, event);
-    if (!this.#accepts(taken)) return null;
-    const entry = this.#owner.enrich?.(taken) ?? event;
+    if (!this.accepts(actor, event)) return null;
+    const entry = this.#owner.enrich?.(addressed(actor, event)) ?? event;
     return { entry, apply: () => this.apply(actor, entry) };
   }
 
