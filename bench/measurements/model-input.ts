@@ -168,7 +168,7 @@ function messagePieces(lines: readonly string[]): readonly Piece[] {
       says = line.replace(/^\[.*?\] /, '');
       return [own(`note: ${beginningOf(says)}`, line)];
     }
-    if (!line.startsWith('[data ')) return [app('words', line)];
+    if (!/^\[data[ \]]/.test(line)) return [app('words', line)];
     if (REPEATS.test(says)) return [own(`note: ${beginningOf(says)}`, line)];
     const json = line.slice(line.indexOf(']') + 2);
     const quoted = leavesOf(JSON.parse(json));

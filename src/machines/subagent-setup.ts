@@ -114,7 +114,7 @@ function budgetExhausted(message: string): Failure {
 export function stepLimit(maxSteps: number): Failure {
   return {
     code: 'STEP_LIMIT',
-    message: `The work was not done after ${maxSteps} model steps (maxSteps)`,
+    message: `The work was not done after ${maxSteps} steps`,
     retryable: false,
   };
 }

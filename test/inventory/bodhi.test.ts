@@ -41,7 +41,7 @@ describe('a background call', () => {
         output: { status: 'still_in_progress', message: 'On it.' },
       },
     ]);
-    expect(systems[0]).toMatch(/`still_in_progress` is NOT complete.*Do not guess it/s);
+    expect(systems[0]).toMatch(/`still_in_progress` is NOT complete.*do not guess it/s);
     expect(events.filter(({ type: kind }) => kind === 'tool.answered')).toHaveLength(1);
   });
 

@@ -66,7 +66,7 @@ describe('[B66 BW10 BW31] a long conversation', () => {
     const told = model()
       .of('message.add')
       .map(({ text }) => text);
-    expect(told[0]).toMatch(/^\[data \S+\] \{"summary":"(More\. )?They said \d things\."\}$/);
+    expect(told[1]).toMatch(/^\[data \S+\] \{"summary":"(More\. )?They said \d things\."\}$/);
     expect(told).toContain('You said: four');
     expect(told).not.toContain('one');
   });

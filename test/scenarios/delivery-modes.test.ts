@@ -73,8 +73,8 @@ describe('by voice, while the lead agent speaks', () => {
       const { story, play, pause, asked, result, notes, say: utter, session, environment } = talk;
       expect(result()).toMatchObject({ state: 'pending', card: true, attempts: 0 });
       expect(notes()).toMatchObject([
-        { role: 'user', isNote: true, text: expect.stringMatching(/^\[data .*Sales are up\./) },
         { role: 'system', text: expect.stringContaining('Do not speak about it') },
+        { role: 'user', isNote: true, text: expect.stringMatching(/^\[data .*Sales are up\./) },
       ]);
       story.end();
       await play(story.itemId, 4000);

@@ -62,6 +62,18 @@ async function begun(lead: Script, more?: TalkOptions) {
 }
 
 describe('a lead model', () => {
+  test.each(['economy', 'Economy'])(
+    'answers with the option that its text names (%s)',
+    async (text) => {
+      const words = 'the cheaper one';
+      const { type, result } = await begun(
+        settling(words, settle('answer', { text, quote: words })),
+      );
+      await type(words);
+      expect(result()?.text).toBe('Got {"userResponse":"Economy","optionId":"economy"}');
+    },
+  );
+
   test('answers with an option that the user described', async () => {
     const words = 'the cheaper one';
     const { type, result, settled, said } = await begun(
@@ -71,7 +83,7 @@ describe('a lead model', () => {
     expect(settled()).toEqual([
       {
         status: 'answered',
-        tell: expect.stringContaining('nothing is done yet'),
+        tell: expect.stringContaining('not done yet'),
       },
     ]);
     expect(result()?.text).toBe('Got {"userResponse":"Economy","optionId":"economy"}');
@@ -164,7 +176,13 @@ describe('a lead model', () => {
       settling(words, settle('explain', { quote: words })),
     );
     await type(words);
-    expect(settled()).toMatchObject([{ status: 'explain_now', explain: { options } }]);
+    expect(settled()).toMatchObject([
+      {
+        status: 'explain_now',
+        explain: { options },
+        tell: expect.stringContaining('say that you do not know it'),
+      },
+    ]);
     expect(said().at(-1)).toContain('Tools said');
     expect(question()?.state).toBe('open');
   });
@@ -372,9 +390,7 @@ describe('a settlement that does not count', () => {
         },
       );
       await type(words);
-      expect(settled()).toMatchObject([
-        { tell: expect.stringContaining('reads the approval back') },
-      ]);
+      expect(settled()).toMatchObject([{ tell: expect.stringContaining('now reads it back') }]);
       expect(parts.findLast(({ type: kind }) => kind === 'question.asked')).toMatchObject({
         question: expect.stringContaining('To be sure: May I'),
       });
@@ -442,6 +458,10 @@ describe('a correction', () => {
     expect(settled()).toMatchObject([
       { status: 'refused', reason: 'too_late', tell: expect.stringContaining('book') },
     ]);
+    // The lead agent has no tool that stops the work.
+    expect(JSON.stringify(settled())).toContain(
+      'You cannot stop it, unless one of your tools does',
+    );
     expect(said().at(-1)).toContain('too late');
   });
 

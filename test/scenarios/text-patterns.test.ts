@@ -388,7 +388,7 @@ describe('work that comes to nothing', () => {
     expect(session.subagents.cancel(id)).toBe(false);
     await type('hello');
     expect(histories.at(-1)).toContain(
-      String.raw`was cancelled. It has no result; nothing else was cancelled.\n[data `,
+      String.raw`was cancelled. It has no result; nothing else was cancelled.\n[data] `,
     );
     expect(histories.at(-1)).not.toContain('failed');
   });

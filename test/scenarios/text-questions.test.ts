@@ -121,7 +121,7 @@ describe('an answer', () => {
     await environment.settle();
     // One more call: to tell the result.
     expect(prompts.length).toBe(before + 1);
-    expect(prompts.at(-1)).toContain('words above answered a subagent');
+    expect(prompts.at(-1)).toContain('These words answered a subagent');
     expect(said().filter((text) => text.startsWith('You said'))).toEqual([]);
   });
 });
@@ -243,7 +243,7 @@ describe('words that are none', () => {
     expect(known).toContainEqual({
       subagent: 'ride',
       question: 'Economy or Premium?',
-      options: options.map(({ label, description }) => ({ label, description })),
+      options: options.map(({ label, description }) => `${label}: ${description}`),
     });
     expect(resultOf('ride')).toBeNull();
     await type(words);

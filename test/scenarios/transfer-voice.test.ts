@@ -83,11 +83,11 @@ describe('on a wire whose session can be changed', () => {
     ]);
     const handed = model().commands.slice(types(model()).indexOf('session.configure') + 1);
     expect(handed).toEqual([
+      expect.objectContaining({ role: 'system', text: expect.stringContaining('handed') }),
       expect.objectContaining({
         role: 'user',
         text: expect.stringContaining('{"from":"lead","to":"billing"}'),
       }),
-      expect.objectContaining({ role: 'system', text: expect.stringContaining('handed') }),
       expect.objectContaining({ role: 'system', text: expect.stringContaining('Say hi') }),
       expect.objectContaining({ type: 'tool.answer', callId: 'call_t' }),
       expect.objectContaining({ type: 'response.request' }),

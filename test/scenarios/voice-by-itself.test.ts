@@ -365,8 +365,8 @@ describe('TURNS-7: while a question is open', () => {
     expect(heard).toEqual([]);
     expect(told().slice(-3)).toEqual([
       expect.stringContaining('was not played'),
-      expect.stringContaining('"subagent":"ride"'),
       expect.stringContaining('answered a subagent'),
+      expect.stringContaining('"subagent":"ride"'),
     ]);
     expect(JSON.stringify(events)).not.toContain('Premium is booked!');
   });
@@ -504,8 +504,8 @@ describe('its memory', () => {
     await environment.advance(300);
     expect(model().of('playout.truncate')).toEqual([]);
     expect(told()).toEqual([
-      expect.stringContaining('{"heard":"Once upon a time"}'),
       expect.stringContaining('heard only what is quoted'),
+      expect.stringContaining('{"heard":"Once upon a time"}'),
     ]);
   });
 

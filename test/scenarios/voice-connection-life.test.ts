@@ -47,12 +47,12 @@ const types = ({ commands }: FakeConnection): string[] => commands.map(({ type }
 
 /** The messages of a note that the user heard only these words. */
 const cutAt = (heard: string) => [
+  { role: 'system', text: expect.stringContaining('heard only what is quoted') },
   {
     role: 'user',
     isNote: true,
     text: expect.stringContaining(`{"heard":${JSON.stringify(heard)}}`),
   },
-  { role: 'system', text: expect.stringContaining('heard only what is quoted') },
 ];
 
 const report = { script: () => say('Sales are up.') };
@@ -234,8 +234,8 @@ describe('a connection that is about to end', () => {
     expect(transport.inUse.of('message.add').map(({ text }) => text)).toEqual([
       'tell me a story',
       'Once upon a time',
-      expect.stringMatching(/^\[data .*There is a fire/),
       expect.stringMatching(/^\[note .*There is news for the user/),
+      expect.stringMatching(/^\[data .*There is a fire/),
     ]);
   });
 
@@ -300,8 +300,8 @@ describe('a connection that is gone on from', () => {
     await environment.advance(400);
     expect(after.of('message.add').map(({ text }) => text)).toEqual([
       'are you there?',
-      expect.stringMatching(/^\[data .*"News\."/),
       expect.stringMatching(/^\[note .*There is news for the user/),
+      expect.stringMatching(/^\[data .*"News\."/),
     ]);
     expect(connections()).toEqual(['connecting', 'active', 'connecting', 'active']);
   });
@@ -529,8 +529,8 @@ describe('a picture', () => {
         .of('message.add')
         .map(({ text }) => text),
     ).toEqual([
-      expect.stringMatching(/^\[data .*"image\/png"/),
       expect.stringMatching(/^\[note .*showed a picture here/),
+      expect.stringMatching(/^\[data .*"image\/png"/),
     ]);
   });
 

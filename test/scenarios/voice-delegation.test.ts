@@ -89,7 +89,7 @@ describe('delegations', () => {
     session.notifyBackground('The shop has closed.');
     await pause();
     await speak('The shop has closed.');
-    const [, told] = model().of('message.add');
+    const [told] = model().of('message.add');
     expect(told).toMatchObject({ role: 'system', text: expect.stringMatching(/^\[note /) });
     await utter('how are sales this week?');
     await delegate();

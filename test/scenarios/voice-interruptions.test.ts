@@ -590,7 +590,7 @@ describe('P4: words that put off a result while it is told', () => {
     const { result, asked, speak, pause, session, environment, model } =
       await over('Not now, thanks.');
     expect(result()).toMatchObject({ state: 'pending', card: true });
-    expect(model().of('message.add').at(-1)?.text).toContain(
+    expect(model().of('message.add').at(-2)?.text).toContain(
       'Do not speak about it unless they ask',
     );
     expect(asked()).toBe('reply');

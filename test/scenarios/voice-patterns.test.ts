@@ -102,7 +102,7 @@ describe('a task', () => {
       model()
         .of('message.add')
         .map(({ text }) => text),
-    ).toEqual([expect.stringContaining('"task":"work"'), expect.stringContaining('was cancelled')]);
+    ).toEqual([expect.stringContaining('was cancelled'), expect.stringContaining('"task":"work"')]);
   });
 
   test('[B17] that failed is told with its error', async () => {

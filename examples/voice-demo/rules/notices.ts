@@ -74,7 +74,7 @@ export function readNotice(
   const [, part, mark = ''] = /^\[(note|data) ([^\]\s]+)\] /.exec(text) ?? [];
   const note = notes.get(mark);
   if (!note) return null;
-  // A quotation in a message of its own belongs to the note that follows.
+  // A quotation in a message of its own belongs to the note above it.
   return part === 'note' ? noticeOf(note) : { type: 'background', text };
 }
 
@@ -104,13 +104,18 @@ function noticeOf({ says, quotes }: ReadNote): Notice {
 }
 
 function optionOf(option: unknown): SpokenOption {
-  // An option without a description is its label.
-  const { id, label, description } = (typeof option === 'string' ? { label: option } : option) as {
+  const { id, label, description } = (typeof option === 'string' ? partsOf(option) : option) as {
     id?: string;
     label: string;
     description?: string;
   };
   return { ...(id !== undefined && { id }), label, detail: description ?? null };
+}
+
+/** A note to be said has "label: description", or the label alone. */
+function partsOf(option: string) {
+  const [label, ...more] = option.split(': ');
+  return { label, ...(more.length > 0 && { description: more.join(': ') }) };
 }
 
 function askedOf(asked: unknown): AskedQuestion {

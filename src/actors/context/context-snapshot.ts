@@ -183,7 +183,7 @@ function workSection(
   return [
     `You do the work of the tool ${tool} in the background, for another agent.`,
     shape === undefined
-      ? `${goes} goes to it: facts, and what you could not do; no greeting, no offer.`
+      ? `${goes} goes to it: facts, no greeting, no offer; what is missing, only if it was asked for.`
       : `${goes} goes to it.`,
     ...(asksUser ? ['Only ask_user reaches the user.'] : []),
     ...(asksApproval
@@ -191,9 +191,7 @@ function workSection(
           'Tools marked (needs approval) or (may need approval) ask the user by themselves: do not ask before.',
         ]
       : []),
-    ...(maxSteps === undefined
-      ? []
-      : [`You have ${maxSteps} steps: your answers, the last one included.`]),
+    ...(maxSteps === undefined ? [] : [`You have ${maxSteps} steps: each answer is one.`]),
   ].join(' ');
 }
 

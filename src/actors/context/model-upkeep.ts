@@ -224,7 +224,7 @@ export function transcriptOf(
 
 function entryOf(item: ConversationItem): readonly [speaker: string, text: string] {
   if (isMessage(item)) return [item.role, messageText(item)];
-  if (item.role === 'transfer') return ['system', promptText(transferNote(item))];
+  if (item.role === 'transfer') return ['system', promptText(transferNote(item, sentence``))];
   if (item.role === 'tool_call')
     return ['tool call', `${item.toolName} ${JSON.stringify(item.args)}`];
   const kind = item.output.type === 'error' ? 'tool error' : 'tool result';

@@ -206,9 +206,14 @@ function asNote(text: string): string {
   return text.startsWith('[SYSTEM') ? text : `[SYSTEM: ${text}]`;
 }
 
-/** Returns the note about a change of the lead agent. */
-export function transferNote({ from, to }: { readonly from: string; readonly to: string }): Note {
-  return noteOf(sentence`The conversation was handed from one agent to another.`, { from, to });
+const TAKE_OVER = sentence` You are the quoted "to": answer what the user still waits for, and say nothing of the handover.`;
+
+/** Returns the note about a change of the lead agent; `act`: what that agent does now. */
+export function transferNote({ from, to }: { from: string; to: string }, act = TAKE_OVER): Note {
+  return noteOf(sentence`The conversation was handed from one agent to another.${act}`, {
+    from,
+    to,
+  });
 }
 
 /**

@@ -9,6 +9,7 @@ import {
   type Note,
   type Prompt,
   type Quotes,
+  type Sentence,
 } from '../notes/note.ts';
 import type { LedgerEntry } from '../contracts/outcome.ts';
 import type { QuestionOption } from '../contracts/session-views.ts';
@@ -30,27 +31,25 @@ export function isGreeting(
 }
 
 /** Returns the output of a call whose work continues in the background. */
-export function pendingAnswer(message: string) {
-  return { status: 'still_in_progress', message };
-}
+export const pendingAnswer = (message: string) => ({ status: 'still_in_progress', message });
 
 /** What a lead model is told once of its calls whose work continues in the background. */
 export const BACKGROUND_CALLS =
-  '`still_in_progress` is NOT complete: say its message once, unless you just said so; the result comes as a note. Do not guess it, or call again ' +
-  'for that wish.';
+  '`still_in_progress` is NOT complete: tell the user so once, in your words. Until the result comes as a note, do not guess it or call again.';
 
 /** The pending message of a background call without one, if the call cannot stay open. */
 export const DEFAULT_PENDING_MESSAGE = 'I am working on it and will tell you when it is done.';
 
 const ON_SCREEN = sentence`It is on the user's screen. Do not speak about it unless they ask.`;
 
-/** Returns the prompt for a result that the model is to know and not to tell. */
-export function silentNote(prompt: Prompt): Prompt {
+/** Returns the prompt with one more sentence. */
+function promptWith(prompt: Prompt, says: Sentence): Prompt {
   // An earlier version kept it as text.
-  return typeof prompt === 'string'
-    ? `${prompt} [SYSTEM: ${ON_SCREEN}]`
-    : noteWith(prompt, ON_SCREEN);
+  return typeof prompt === 'string' ? `${prompt} [SYSTEM: ${says}]` : noteWith(prompt, says);
 }
+
+/** Returns the prompt for a result that the model is to know and not to tell. */
+export const silentNote = (prompt: Prompt): Prompt => promptWith(prompt, ON_SCREEN);
 
 export function cancelledNote(
   task: string,
@@ -76,7 +75,7 @@ export function questionPrompt(
   question: string,
   options: readonly QuestionOption[],
 ): Note {
-  return note(sentence`SUBAGENT QUESTION: only the user can answer.`, {
+  return note(sentence`SUBAGENT QUESTION to the user.`, {
     subagent,
     question,
     ...(options.length > 0 && { options: options.map(choiceOf) }),
@@ -98,9 +97,8 @@ export function nudgePrompt(
   );
 }
 
-function choiceOf({ label, description }: QuestionOption) {
-  return description ? { label, description } : label;
-}
+const choiceOf = ({ label, description }: QuestionOption): string =>
+  description ? `${label}: ${description}` : label;
 
 /**
  * Returns the prompt for an approval, which is read out exactly, with nothing added: the user consents to the
@@ -117,35 +115,29 @@ export function approvalPrompt(
       ? sentence` The answer was not clear.`
       : sentence``;
   return note(
-    sentence`SUBAGENT QUESTION, an approval: only the user's own plain yes or no decides; you cannot give it.${why}`,
+    sentence`SUBAGENT QUESTION, an approval: only the user's own plain yes or no decides.${why}`,
     { subagent, question: readBack ? readBackText(question) : question },
   );
 }
 
-export function readBackText(question: string): string {
-  return `To be sure: ${question}`;
-}
+export const readBackText = (question: string): string => `To be sure: ${question}`;
 
 export function noticePrompt(label: string, text: string): Note {
   return note(sentence`There is news for the user. Pass it on.`, { label, text });
 }
 
-const STILL_OPEN = sentence`They see it: do not ask it yourself.`;
+const STILL_OPEN = sentence`They see it: do not ask it.`;
 
 /**
  * Returns a note for a lead agent that does not say a question itself: the user sees it, and may talk about
  * another topic meanwhile.
  */
-export function openQuestionNote(prompt: Prompt): Prompt {
-  return typeof prompt === 'string'
-    ? `${prompt} [SYSTEM: ${STILL_OPEN}]`
-    : noteWith(prompt, STILL_OPEN);
-}
+export const openQuestionNote = (prompt: Prompt): Prompt => promptWith(prompt, STILL_OPEN);
 
-/** The meaning of each action of `settle_question`. */
-export const ACTIONS = sentence`answer (text, or the optionId if one is quoted), correct (an earlier answer), decline (text: what instead), cancel (they no longer want it at all), later, repeat (the runtime says it, not you) or explain (you do not know what it is about). quote: the user's exact words.`;
+/** The meaning of each action of `settle_question`; what `explain` gives, a model that reads the quoted question has. */
+export const ACTIONS = sentence`answer (text, or the id of a quoted option), correct (an earlier answer), decline (text: what instead), cancel (they want none of it), later or repeat (the runtime says it, not you). quote: the user's exact words.`;
 
-const APPROVALS = sentence` A plain yes to an approval: call answer; the runtime then reads it back to them, and a yes to that counts. A yes with a change: decline.`;
+const APPROVALS = sentence` A plain yes to an approval: answer; the runtime then reads it back, and a yes to that counts. A yes with a change: decline.`;
 
 /**
  * Returns what a lead model reads before it answers while a question is open, or was answered just now: for this
@@ -157,7 +149,7 @@ export function questionsNote(
   const approvals = state.open.some(({ isApproval }) => isApproval) ? APPROVALS : sentence``;
   return note(
     state.open.length > 0
-      ? sentence`Open questions of subagents. If the user's words below answer, change, put off or end one, call settle_question: ${ACTIONS}${approvals} Then deal with the rest. If they only ask about one, or the work, answer from what is quoted.`
+      ? sentence`Open questions of subagents. If the user's words below answer, change, put off or end one, call settle_question: ${ACTIONS}${approvals} Then deal with the rest. If they only ask about one, or the work, answer from what you know, or say that you do not know it.`
       : sentence`The user has just answered these questions of subagents. If their words below change an answer, call settle_question with the action correct.`,
     withoutEmpty(state),
   );
@@ -173,7 +165,7 @@ export function workNote(work: WorkQuotes): Note {
   return note(WORK, withoutEmpty(work));
 }
 
-const WORK = sentence`The work in the background: speak of it only if the user's words below ask about it.`;
+const WORK = sentence`The work in the background: speak of it only if the user's words below ask about it or change it. You cannot add to it or stop it, unless one of your tools does.`;
 
 type WorkQuotes = Readonly<
   Record<'running' | 'waitsToBeTold' | 'beingTold', readonly Quotes[string][]>
@@ -186,8 +178,8 @@ type WorkQuotes = Readonly<
 export function overheardNote(words: string, subagent: string, isAnswer = true): Note {
   return note(
     isAnswer
-      ? sentence`The user's words above answered a subagent: do not reply to them.`
-      : sentence`The user's words above did not settle a subagent's question, which the runtime asks again: do not reply to them.`,
+      ? sentence`These words answered a subagent: do not reply to them.`
+      : sentence`These words did not settle a subagent's question, which the runtime asks again: do not reply to them.`,
     { words, subagent },
   );
 }

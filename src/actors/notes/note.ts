@@ -168,8 +168,10 @@ export function readNotes(text: string): readonly ReadNote[] {
     notes.set(mark, known);
     return known;
   };
+  let above = '';
   for (const line of text.split('\n')) {
-    const [, kind, mark = '', content = ''] = LINE.exec(line) ?? [];
+    const [, kind, mark = kind === 'data' ? above : '', content = ''] = LINE.exec(line) ?? [];
+    above = kind === 'note' ? mark : '';
     if (kind === 'note') of(mark).says = content;
     else if (kind === 'data') Object.assign(of(mark).quotes, parsedObject(content));
     else if (line.startsWith('[Subagent task ')) {

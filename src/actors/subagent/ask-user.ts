@@ -38,7 +38,7 @@ const output = jsonSchema<{ userResponse: string; optionId?: string } | { error:
 
 /** The AI SDK tool, without `execute`. */
 export const askUserTool: Tool = tool({
-  description: 'Asks the user. Returns { userResponse, optionId? } or { error }.',
+  description: 'Asks the user, and returns the answer.',
   inputSchema: jsonSchema(inputJson, { validate: validatedBy(input) }),
   outputSchema: output,
 });

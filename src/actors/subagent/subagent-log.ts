@@ -43,10 +43,10 @@ const CUT_OFF = `${INTERRUPTED}: whether it was done is not known. Find out befo
 /** The answer to a call that was given up for a message. */
 const UNREAD_FIRST = 'Not run: a message came first. Read it, then decide again.';
 const HAND_IN_NOW = note(
-  sentence`What you may use is used up. This is your last answer, and you cannot call tools. Hand in what you have so far, and say what is missing.`,
+  sentence`What you may use is used up. This is your last answer, and you cannot call tools. Hand in what you have so far, and say what is missing, if anything.`,
 );
 const LAST_STEP = note(
-  sentence`This is your last step: no other tool runs after it. Hand in what you have found so far, and say what is missing.`,
+  sentence`This is your last step: no other tool runs after it. Hand in what you have found so far, and say what is missing, if anything.`,
 );
 const FROM_ABOVE = sentence`MESSAGE from the agent that you work for: do as it says.`;
 
@@ -391,7 +391,7 @@ export class SubagentLog {
     if (answer.approved === false) {
       const { userResponse } = answer;
       // The model of a provider without denials reads this like a result.
-      const denied = `Not approved. The answer: ${quoted(userResponse)}`;
+      const denied = `Not approved. The answer: ${quoted(userResponse)}. If it asks for something else, do that: a changed call asks for approval again. Otherwise go on without this call.`;
       this.#settle(callId, { callId, denied }, 'denied', userResponse);
       return;
     }

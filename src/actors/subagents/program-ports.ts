@@ -196,7 +196,7 @@ export class ProgramPorts implements ScopePorts {
     const { handlers, tree } = this.#options;
     const { onQuestion } = handlers;
     if (!onQuestion) {
-      const reason = 'withdrawn: nobody is there';
+      const reason = 'withdrawn: the user is not there';
       tree()?.get(subagentId)?.receive({ type: 'question.withdrawn', requestId, reason });
       return;
     }

@@ -2,6 +2,7 @@
 // words and requests, and when to speak. Pure.
 
 import { note, sentence } from '../../actors/notes/note.ts';
+import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import type {
   TransportCommand,
   TransportConfiguration,
@@ -62,27 +63,22 @@ function quotedCall(call: Readonly<Record<string, string>>): string {
 }
 
 function messageText({ role, text, isNote }: Extract<Told, { type: 'message.add' }>): string {
-  switch (role) {
-    case 'system':
-      return text;
-    case 'user':
-      return isNote ? text : `The user writes: ${JSON.stringify(text)}`;
-    case 'assistant':
-      return `You said: ${JSON.stringify(text)}`;
-  }
+  if (role === 'system' || isNote) return text;
+  return `${role === 'user' ? 'The user writes' : 'You said'}: ${JSON.stringify(text)}`;
 }
 
-const NOW = 'Do not wait for the user to speak first. Say it once; after that, pause and listen.';
+const NOW = sentence`Do not wait for the user to speak first. Say it once; after that, pause and listen.`;
 
-/** Returns a text that makes the model speak now; `instructions` state the subject. */
-export function speakNow(instructions: string | undefined, about: string | undefined): string {
-  return instructions === undefined
-    ? `Reply to the user now: to their last words, or with the last result or note above; if all is said, say nothing. ${NOW}`
-    : [instructions, ...(about === undefined ? [] : [about]), NOW].join('\n\n');
+const REPLY_NOW = sentence`Reply to the user now: to their last words, or with the last result or note above; if all is said, say nothing. ${NOW}`;
+
+/** Returns a text that makes the model speak now; `instructions`, a note, state the subject. */
+export function speakNow(notes: NoteWriter, instructions?: string, about?: string): string {
+  if (instructions === undefined) return notes.text(note(REPLY_NOW), 'reply now');
+  return `${instructions} ${NOW}${about === undefined ? '' : `\n${about}`}`;
 }
 
-/** The same text for a model that has just been told the subject. */
-export const FOLLOW_NOW = `Do now, aloud, what the instructions above say. ${NOW}`;
+/** The same text for a model that has just read the subject. */
+export const FOLLOW_NOW = note(sentence`Do now, aloud, what the last note above says. ${NOW}`);
 
 /** The answer to a delegation without a call. */
 export const TAKEN_CARE_OF = note(

@@ -184,7 +184,8 @@ export class Translator {
     subject: string | null,
   ): void {
     const { responseKey, instructions, about, insist = false, subject: saidOf = null } = command;
-    const text = speakNow(instructions, about);
+    const text = speakNow(this.#notes, instructions, about);
+    const follow = this.#notes.text(FOLLOW_NOW, 'follow now');
     const fits = estimateTokens(text) <= MAX_APPEND_TOKENS;
     this.#requests.ask(
       responseKey,
@@ -193,8 +194,8 @@ export class Translator {
           ...(fits
             ? []
             : this.#appends.say('thinking', `${instructions}\n\n${about}`, subject, false)),
-          ...this.#appends.say('commentary', fits ? text : FOLLOW_NOW, subject, false),
-          ...(insist ? this.#appends.say('instructions', FOLLOW_NOW, subject, false) : []),
+          ...this.#appends.say('commentary', fits ? text : follow, subject, false),
+          ...(insist ? this.#appends.say('instructions', follow, subject, false) : []),
         ];
         for (const event of events) this.#connection.send(JSON.stringify(event));
         return events.at(-1)?.event_id ?? '';

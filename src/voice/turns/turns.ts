@@ -329,12 +329,8 @@ export class Turns implements Turn {
     const { offer } = attempt;
     const { notes } = this.#core;
     this.memory.sendQueued();
-    const words = offerInstructions(offer, notes.markOf(noteId), this.#options.capabilities);
-    // If instructions have the role of the user, they are sent as a note.
-    const instructions =
-      notes.systemAs === 'user'
-        ? notes.text({ says: words }, `${noteId} ${offer.generation}`)
-        : words;
+    const says = offerInstructions(offer, notes.markOf(noteId), this.#options.capabilities);
+    const instructions = notes.text({ says }, `${noteId} ${offer.generation}`);
     this.responses.say(attempt, instructions, notes.data(offer.prompt, noteId));
   }
 

@@ -129,7 +129,8 @@ test('notes of the runtime quote what others said; those of earlier versions sta
     {
       role: 'user',
       content:
-        '[note] The conversation was handed from one agent to another.\n' +
+        '[note] The conversation was handed from one agent to another. You are the quoted "to": ' +
+        'answer what the user still waits for, and say nothing of the handover.\n' +
         '[data] {"from":"front","to":"billing"}',
     },
   ]);
@@ -138,11 +139,13 @@ test('notes of the runtime quote what others said; those of earlier versions sta
   const mark = notes.markOf('t1');
   expect(log.toModelMessages({ notes }).slice(1)).toEqual([
     { role: 'system', content: 'The report is ready.' },
-    { role: 'user', content: `[data ${mark}] {"from":"front","to":"billing"}` },
     {
       role: 'system',
-      content: `[note ${mark}] The conversation was handed from one agent to another.`,
+      content: expect.stringMatching(
+        `^\\[note ${mark}\\] The conversation was handed from one agent`,
+      ),
     },
+    { role: 'user', content: `[data ${mark}] {"from":"front","to":"billing"}` },
   ]);
 });
 

@@ -156,7 +156,7 @@ describe("[M20] with completion: 'tool'", () => {
       steps(say('twelve'), say('{"total": "12"}'), say('```json\n{"total": 12}\n```')),
     );
     expect(await run.result).toMatchObject({ output: { total: 12 }, steps: 3 });
-    expect(run.prompts[1]?.user).toMatch(/^\[note .*not accepted.*\n\[data .*not JSON/s);
+    expect(run.prompts[1]?.user).toMatch(/^\[note .*not accepted.*\n\[data\] .*not JSON/s);
     expect(run.prompts[2]?.user).toContain('total');
   });
 });

@@ -430,7 +430,9 @@ describe('the output schema', () => {
       status: 'failed',
       error: {
         code: 'STEP_LIMIT',
-        message: expect.stringMatching(/\(maxSteps\); its answer was not accepted: it is not JSON/),
+        message: expect.stringMatching(
+          /after 2 steps; its answer was not accepted: it is not JSON/,
+        ),
       },
       output: null,
       partial: 'about twelve',

@@ -86,7 +86,7 @@ describe('[H1 H4 H9] a tool of a program', () => {
       subAgentTools(createSubAgentTool({ ...summarizer, maxSteps: 2 }, texts, { service })),
     );
     expect(outputs).toEqual([
-      { code: 'STEP_LIMIT', error: expect.stringContaining('maxSteps') as string },
+      { code: 'STEP_LIMIT', error: expect.stringContaining('after 2 steps') as string },
     ]);
     expect(text).toBe('I do it myself.');
     expect(subAgentRefs(service, THE_LEAD)).toMatchObject([

@@ -272,7 +272,7 @@ describe('its questions', () => {
   test('are withdrawn where nobody is there, and where the answer is none', async () => {
     const first = setUp(asking);
     const { result } = first.run({ interactive: true });
-    expect((await result).text).toContain('nobody is there');
+    expect((await result).text).toContain('the user is not there');
 
     const second = setUp(asking);
     const wrong = second.run({ interactive: true }, { onQuestion: () => ({ optionId: 'first' }) });

@@ -157,7 +157,7 @@ describe('a request', () => {
       { type: 'tool.answer', callId: 'c9', output: 'Booked.' },
       { type: 'response.request', responseKey: 'k1' },
     );
-    const lines = JSON.stringify(said).match(/\[(?:note|data|SYSTEM)[^\]]*\]/g) ?? [];
+    const lines = JSON.stringify(said).match(/\[(?:note|data |SYSTEM)[^\]]*\]/g) ?? [];
     expect(lines.length).toBeGreaterThan(3);
     for (const line of lines) expect(line).toMatch(new RegExp(`^\\[(note|data) ${notes.key}-`));
   });

@@ -343,7 +343,7 @@ describe('how it is asked', () => {
   test('as commentary', () => {
     const { peer } = asked();
     expect(peer.told).toEqual([
-      ['commentary', null, expect.stringMatching(/^Tell the user: it is done\.\n\nDo not wait/)],
+      ['commentary', null, expect.stringMatching(/^Tell the user: it is done\. Do not wait/)],
     ]);
   });
 
@@ -351,7 +351,7 @@ describe('how it is asked', () => {
     const { peer, request } = startCall();
     request('reply:1');
     expect(peer.told).toEqual([
-      ['commentary', null, expect.stringMatching(/^Reply to the user now/)],
+      ['commentary', null, expect.stringMatching(/^\[note\] Reply to the user now/)],
     ]);
   });
 
@@ -389,7 +389,11 @@ describe('how it is asked', () => {
     const channels = peer.told.map(([channel]) => channel);
     expect(channels.slice(0, -1)).toEqual(channels.slice(0, -1).map(() => 'thinking'));
     expect(channels.length).toBeGreaterThan(2);
-    expect(peer.told.at(-1)).toMatchObject(['commentary', null, expect.stringMatching(/^Do now/)]);
+    expect(peer.told.at(-1)).toMatchObject([
+      'commentary',
+      null,
+      expect.stringMatching(/^\[note\] Do now/),
+    ]);
     peer.takesIn();
     peer.sounds(100);
     expect(news()).toEqual(['started offer:1']);

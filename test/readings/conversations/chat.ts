@@ -47,8 +47,18 @@ export function chatCast({ model, takes, did }: Crew) {
         name: 'lead',
         instructions: ASSISTANT,
         tools: [
-          background('research', 'Finds something out', 'topic', 'I am looking into it.'),
-          background('book_table', 'Books a table in a restaurant', 'request', 'I am asking them.'),
+          background(
+            'research',
+            'Finds something out: a place to eat, a way, a price',
+            'topic',
+            'I am looking into it.',
+          ),
+          background(
+            'book_table',
+            'Books a table in a restaurant that the user has chosen',
+            'request',
+            'I am asking them.',
+          ),
           background('book_ride', 'Books a ride', 'request', 'I am looking for a ride.'),
           background('order', 'Orders goods for the user', 'request', 'I am on it.'),
           weather,

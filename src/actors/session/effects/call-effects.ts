@@ -416,7 +416,7 @@ export class CallEffects {
           status: 'already_in_progress',
           subagentId: twin.id,
           // A model may say it aloud: without ids.
-          message: `${busy}. Nothing was started a second time; you will be told its result once.`,
+          message: `${busy}. Nothing was started a second time; its result comes once.`,
         });
       case 'reject':
         return duplicate(`${said}. Expected to be called once for it`);

@@ -129,7 +129,7 @@ export class SessionEffects {
         for (const id of session.unit.questions.ids)
           session.receive(`question:${id}`, {
             type: 'question.withdraw',
-            reason: 'nobody is there',
+            reason: 'the user is not there',
           });
       },
       'session.stopSubagents': () => {
@@ -378,13 +378,13 @@ export class SessionEffects {
     const called = subagent.log.calledSince(answeredAt).find((name) => name !== ASK_USER);
     if (called !== undefined)
       return settlementRefused('too_late', {
-        tell: `It is too late: ${subagentName} has gone on with the first answer (${called}). Ask the user whether to cancel it.`,
+        tell: `It is too late: ${subagentName} has gone on with the first answer (${called}). Tell the user; the result comes as a note. You cannot stop it, unless one of your tools does.`,
       });
     const { userResponse, optionId } = answer;
     const chosen = optionId === undefined ? '' : ` (option ${JSON.stringify(optionId)})`;
     const content =
       `The user has corrected the answer to your question ${JSON.stringify(question)}. ` +
-      `It is now ${JSON.stringify(userResponse)}${chosen}, and not what you were told before.`;
+      `It is now ${JSON.stringify(userResponse)}${chosen}; the earlier answer no longer holds.`;
     const sent = tree.send(
       subagentId,
       { content, mode: 'interrupt', idempotencyKey: callId },

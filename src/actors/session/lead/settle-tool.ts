@@ -33,6 +33,7 @@ import type { SubagentTree } from '../../subagents/subagent-tree.ts';
 import {
   answeredJustNow,
   openQuestions,
+  optionOf,
   quotedUtterance,
   speakerOf,
 } from '../questions/settle-question.ts';
@@ -57,13 +58,15 @@ interface ShownSession extends SettlingSession {
 }
 
 /** A text model reads the meaning of the actions beside an open question (`questionsNote`). */
-const DESCRIPTION = "Settles a subagent's question.";
+const DESCRIPTION = 'Settles an open question; a note says which and how.';
+const DESCRIPTION_BY_VOICE = `Settles an open SUBAGENT QUESTION. Actions: ${ACTIONS} explain: read it again.`;
 
 const WORDS_LIMIT_MS = 3000;
 
 const schema = z.object({
   questionId: z.string().nullish(),
   action: z.enum(SETTLE_ACTIONS),
+  /** Not offered: `text` may be one. */
   optionId: z.string().nullish(),
   text: z.string().nullish(),
   quote: z.string(),
@@ -72,11 +75,8 @@ const schema = z.object({
 type Args = z.infer<typeof schema>;
 
 const aText: JSONSchema7 = { type: 'string' };
-const anAction: JSONSchema7 = { type: 'string', enum: SETTLE_ACTIONS.slice() };
-const parameters = objectJson(
-  { questionId: aText, action: anAction, optionId: aText, text: aText, quote: aText },
-  ['action', 'quote'],
-);
+const parametersWith = (action: JSONSchema7): JSONSchema7 =>
+  objectJson({ questionId: aText, action, text: aText, quote: aText }, ['action', 'quote']);
 
 /** Returns the tool as the runtime runs it, and as a lead model is offered it. */
 export function settleTool(
@@ -85,14 +85,18 @@ export function settleTool(
     readonly lead: Pick<LeadDriver, 'awaitsWords'>;
   },
 ): ToolDefinition {
+  const hears = session.lead.awaitsWords !== undefined;
+  // What `explain` gives stands in the note that a text model reads.
+  const actions = SETTLE_ACTIONS.filter((action) => hears || action !== 'explain');
   return defineTool<Args>({
     name: SETTLE_QUESTION,
-    description:
-      session.lead.awaitsWords === undefined ? DESCRIPTION : `${DESCRIPTION} Actions: ${ACTIONS}`,
-    parameters: jsonSchema<Args>(parameters, { validate: validatedBy(schema) }),
+    description: hears ? DESCRIPTION_BY_VOICE : DESCRIPTION,
+    parameters: jsonSchema<Args>(parametersWith({ type: 'string', enum: actions }), {
+      validate: validatedBy(schema),
+    }),
     // It knows its own repetition (SETTLE-3).
     idempotent: true,
-    execute: async ({ questionId, action, optionId, text, quote }, { callId }) => {
+    execute: async ({ questionId, action, text, quote, ...given }, { callId }) => {
       let answers = session.records.calls.get(callId)?.requestId;
       // A model that hears the user calls before their words are written down.
       if (session.lead.awaitsWords) {
@@ -101,13 +105,18 @@ export function settleTool(
       }
       const utteranceId = quotedUtterance(session.records, answers ?? '', { quote, callId });
       const requestId = questionId ?? meantQuestion(session, action, utteranceId);
+      const { questions, answered } = session.records;
+      const question = [...questions.values(), ...answered].find(
+        (one) => one.requestId === requestId,
+      );
+      const optionId = given.optionId ?? (text && question && optionOf(question, text)?.id);
       return session.userInput.settle({
         callId,
         utteranceId,
         requestId,
         action,
         quote,
-        ...(typeof optionId === 'string' && { optionId }),
+        ...(optionId && { optionId }),
         ...(typeof text === 'string' && { text }),
       });
     },
@@ -322,7 +331,8 @@ export function settlementOf(
   return {
     status,
     ...(GOES_ON.has(status) && { tell: NOT_DONE }),
-    ...(status === 'explain_now' && explained && { explain: described(explained) }),
+    ...(status === 'explain_now' &&
+      explained && { explain: described(explained), tell: ALL_KNOWN }),
     ...(stillOpen.length > 0 && { stillOpen }),
     ...(stillOpen.length > 0 && status !== 'explain_now' && { next: RUNTIME_ASKS }),
   };
@@ -330,14 +340,16 @@ export function settlementOf(
 
 /** After these the subagent works on. */
 const GOES_ON: ReadonlySet<string> = new Set(['answered', 'corrected', 'declined']);
-const NOT_DONE = 'Passed on; nothing is done yet. Acknowledge it briefly, unless you just did.';
+const NOT_DONE = 'Passed on, not done yet. Say so briefly, unless you just did.';
+const ALL_KNOWN =
+  'This, and what you have read before, is all there is: explain it from that. If the user asks for more, say that you do not know it.';
 const RUNTIME_ASKS = 'The runtime asks what is still open; you do not.';
 
 const TELL: Readonly<Record<SettleRefusal, string>> = {
   not_said:
     'The user has not said this since your last reply. Quote their exact words, or leave the question open.',
   needs_consent:
-    'Right: the runtime reads the approval back to them now, and a yes to that counts. Say no more of it than "One moment.", and deal with the rest of their words. If they refused or changed it, call `decline`.',
+    'Right: the runtime now reads it back, and a yes to that counts. Say only "One moment.", and deal with the rest of their words. If they refused or changed it, call `decline`.',
   unknown_option:
     'No such option. If the user meant one of these, call again with its id; otherwise ask which one they mean.',
   already_settled: 'The question was settled already. Nothing was changed; say nothing of it.',

@@ -115,7 +115,7 @@ export function quotedUtterance(
 }
 
 /** Finds the option that a model means, by its id or its label. */
-function optionOf({ options }: AskedQuestion, given: string) {
+export function optionOf({ options }: AskedQuestion, given: string) {
   return (
     options.find(({ id }) => id === given) ??
     options.find(({ id, label }) => fold(label) === fold(given) || fold(id) === fold(given))

@@ -152,7 +152,7 @@ export function createParentSubagentToolset(
     spawn_subagent: marked(
       tool({
         description:
-          'Start a subagent that works on a task in the background. Returns { subagentId, status } at once, and no result: until await_subagent or check_subagent gives it, you know nothing of it. Do not guess it.',
+          'Start a subagent that works on a task in the background. Returns { subagentId, status } at once, and no result: until that comes, as a note or from await_subagent or check_subagent, you know nothing of it. Do not guess it.',
         inputSchema: zodSchema(spawnInput),
         execute: (input, call: CallOptions) =>
           answer(call, (scope) => spawn(scope, input, call, options)),

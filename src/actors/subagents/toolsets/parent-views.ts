@@ -78,8 +78,8 @@ export type AwaitStatus =
 export const USER_SPOKE = {
   why: 'user',
   note:
-    'The user has said something: answer it now. What you waited for goes on, and you hear of ' +
-    'its end; do not start it again.',
+    'The user has said something: answer it now. What you waited for goes on, and its result ' +
+    'comes as a note; do not start it again.',
 } as const;
 
 interface Interrupted {

@@ -354,7 +354,7 @@ describe('notices', () => {
 
   test('told to say one thing, it says that and nothing else', async () => {
     const said = noteWriter()(noticePrompt('SUBAGENT UPDATE', 'Half way.'));
-    const mark = /\[note (\S+)\]/.exec(said.at(-1)?.text ?? '')?.[1];
+    const mark = /\[note (\S+)\]/.exec(said[0]?.text ?? '')?.[1];
     const { text, toolCalls } = await generateText({
       model: ruleModel({ environment: hastyEnvironment() }),
       instructions: `Tell the user now what note ${mark} is about. Call no tool.`,

@@ -15,8 +15,8 @@ import { completedNote, failedNote, noteWriter } from '../support.ts';
 /** Of a note in messages of its own, and of the whole in one. */
 function readNoteOf(note: Note): Notice | null {
   const texts = noteWriter()(note).map(({ text }) => text);
-  const whole = texts.toReversed().join('\n');
-  const read = readNotice(texts.at(-1) ?? '', notesIn(texts));
+  const whole = texts.join('\n');
+  const read = readNotice(texts[0] ?? '', notesIn(texts));
   expect(readNotice(whole)).toEqual(read);
   return read;
 }
