@@ -597,6 +597,32 @@ test('SETTLE-TOOL-1: a voice model has the tool all the time, where a subagent m
   expect(alone.model().configuration.tools).toEqual([]);
 });
 
+test('a voice model may name a question by the mark of the note that asks it, which is all that it reads', async () => {
+  const asks = voiceTalk({ subagents: ride });
+  await asks.start();
+  await asks.use('ride');
+  await asks.pause();
+  await asks.speak('Which ride?');
+  await asks.say('the cheaper one');
+  const [, mark] =
+    /\[note (\w+-\w+)\] [^"]*QUESTION/.exec(JSON.stringify(asks.model().commands)) ?? [];
+  expect(mark).toBeDefined();
+  const settled = (questionId: string | undefined) => {
+    const given = { questionId, action: 'answer', text: 'economy', quote: 'the cheaper one' };
+    const callId = `c ${questionId}`;
+    asks.model().call({ callId, name: 'settle_question', arguments: JSON.stringify(given) });
+    return asks.environment.settle().then(
+      () =>
+        asks
+          .model()
+          .of('tool.answer')
+          .find((one) => one.callId === callId)?.output,
+    );
+  };
+  expect(await settled('q1')).toContain('not_open');
+  expect(await settled(mark)).toContain('"answered"');
+});
+
 test('a call that a voice model makes before the words are written down waits for them', async () => {
   for (const isWritten of [true, false]) {
     const slow = {

@@ -26,7 +26,7 @@ import type { ToolDefinition } from '../../contracts/lead-tool.ts';
 import { objectJson, validatedBy } from '../../model/schema.ts';
 import { isMessage, messageText } from '../../conversation/items.ts';
 import { ACTIONS, questionsNote, workNote } from '../../conversation/prompts.ts';
-import type { NoteWriter } from '../../notes/note-marks.ts';
+import type { NoteMarks, NoteWriter } from '../../notes/note-marks.ts';
 import type { Note, Quotes } from '../../notes/note.ts';
 import type { Host } from '../../runtime/host.ts';
 import type { SubagentTree } from '../../subagents/subagent-tree.ts';
@@ -83,6 +83,7 @@ export function settleTool(
   session: SettlingSession & {
     readonly userInput: Pick<UserInput, 'settle' | 'nextWords'>;
     readonly lead: Pick<LeadDriver, 'awaitsWords'>;
+    readonly notes: Pick<NoteMarks, 'key'>;
   },
 ): ToolDefinition {
   const hears = session.lead.awaitsWords !== undefined;
@@ -104,7 +105,9 @@ export function settleTool(
         answers = session.records.utteranceId;
       }
       const utteranceId = quotedUtterance(session.records, answers ?? '', { quote, callId });
-      const requestId = questionId ?? meantQuestion(session, action, utteranceId);
+      // A voice reads the mark of the note that asks, and no id.
+      const isMark = hears && questionId?.startsWith(`${session.notes.key}-`) === true;
+      const requestId = (isMark ? null : questionId) ?? meantQuestion(session, action, utteranceId);
       const { questions, answered } = session.records;
       const question = [...questions.values(), ...answered].find(
         (one) => one.requestId === requestId,
