@@ -580,6 +580,8 @@ export const turnMachine = turnSetup.createMachine({
             'request.ended': [
               { guard: ({ event }) => event.continuesAs !== null, target: 'expected' },
               { guard: 'isCalledOff', target: 'calledOff' },
+              // It has spoken to these words, and was reminded of the rest: it has nothing to add.
+              { guard: and(['answersWords', 'hasAnswered', 'isWhole']), target: 'none' },
               { guard: and(['mayAskAgain', 'answersWords']), target: 'expected' },
               { guard: 'mayAskAgain', target: 'due' },
               { target: 'none', actions: givesUp },

@@ -120,8 +120,11 @@ export type TurnFact =
   | { readonly type: 'response.ended'; readonly responseId: string }
   /** The model begins to read the conversation for the response that was requested. */
   | { readonly type: 'request.read' }
-  /** The requested response is over; `continuesAs`: the model goes on, and it is unknown with which answer. */
-  | { readonly type: 'request.ended'; readonly continuesAs: string | null }
+  /**
+   * The requested response is over. `continuesAs`: the model goes on, and it is unknown with which answer. `done`: it
+   * ended by itself. @defaultValue false
+   */
+  | { readonly type: 'request.ended'; readonly continuesAs: string | null; readonly done?: boolean }
   /** Null: all responses. */
   | { readonly type: 'response.cancelled'; readonly responseId: string | null }
   | { readonly type: 'responses.lost' }
@@ -266,6 +269,7 @@ export const turnSetup = setup({
       event.type === 'model.spoke' &&
       (event.responseId === null || !context.before.includes(event.responseId)),
     mayAskAgain: ({ context }) => context.asked < context.maxAsked,
+    isWhole: ({ event }) => event.type === 'request.ended' && event.done === true,
     /** The requested response was cancelled by the session. */
     isCalledOff: ({ context }) =>
       context.responses.some(({ key, isCancelled }) => key !== null && isCancelled),

@@ -27,7 +27,7 @@ export class TransientMachine<M extends AnyStateMachine, Fact extends EventObjec
   readonly #machine: Hosted<M>;
   readonly #timers = new Map<string, () => void>();
   readonly #effects: Effect[] = [];
-  #isOver = false;
+  isOver = false;
 
   /** @param id The path of its actor. */
   constructor(
@@ -52,12 +52,8 @@ export class TransientMachine<M extends AnyStateMachine, Fact extends EventObjec
     return this.#machine.snapshot;
   }
 
-  get isOver(): boolean {
-    return this.#isOver;
-  }
-
   send(fact: Fact): void {
-    if (this.#isOver) return;
+    if (this.isOver) return;
     const at = this.#host.environment.clock.now();
     this.#machine.send({ ...fact, at, ...this.#options.now?.() });
     for (const effect of this.#effects.splice(0)) this.#carryOut(effect);
@@ -65,7 +61,7 @@ export class TransientMachine<M extends AnyStateMachine, Fact extends EventObjec
 
   /** Ends it for good: its observers complete, no deadline passes any more, and no fact counts. */
   stop(): void {
-    this.#isOver = true;
+    this.isOver = true;
     this.#machine.end();
     for (const cancel of this.#timers.values()) cancel();
     this.#timers.clear();

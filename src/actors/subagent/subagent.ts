@@ -179,7 +179,7 @@ export class Subagent implements UnitBody, Worker {
   /** Its state, for `restore`. */
   toSnapshot(): SubagentUnitSnapshot {
     const { snapshot, log, ...facts } = this.#known ?? this.#awake;
-    const parked = this.#isParked ? { isParked: true as const } : {};
+    const parked = typeof this.#form === 'string' ? { isParked: true as const } : {};
     return { seq: this.#unit.seq, life: { snapshot, log, ...parked }, ...facts };
   }
 
@@ -215,10 +215,6 @@ export class Subagent implements UnitBody, Worker {
     if (isNew && state && actors.isWatched) actors.began(this.#shown());
   }
 
-  get #isParked(): boolean {
-    return typeof this.#form === 'string';
-  }
-
   /** Its state; null: it is not in the journal yet. Reading it wakes no parked subagent. */
   get #known(): SubagentUnitState | null {
     const form = this.#form;
@@ -241,7 +237,7 @@ export class Subagent implements UnitBody, Worker {
   /** Begins the interrupted activity again, or reports the end. */
   resume(): void {
     if (this.#crash) this.#resumeEnd(this.#crash);
-    else if (this.#isParked) this.#work.restored(false);
+    else if (typeof this.#form === 'string') this.#work.restored(false);
     else this.#resumeState(snapshotOf(this.#awake));
     this.#unit.resume();
     if (this.state === 'waiting_for_input' && !this.#ended) void this.#recheck();

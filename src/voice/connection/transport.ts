@@ -292,6 +292,7 @@ export type TransportEvent =
       readonly responseId: string;
       readonly responseKey: string | null;
       readonly status: 'completed' | 'cancelled' | 'failed' | 'incomplete';
+      /** `nothing_said`: the model was asked to speak, and has not spoken in time. */
       readonly reason: string | null;
       readonly audio: readonly { readonly itemId: string; readonly durationMs: number }[];
     }

@@ -395,7 +395,9 @@ export class Responses {
     if (isAsked) {
       // The key was withdrawn: the response goes on, and it is unknown what it answers.
       const continues = this.#isByItself && asked.id !== null && asked.id !== responseId;
-      this.#chart.send({ type: 'request.ended', continuesAs: continues ? asked.id : null });
+      const continuesAs = continues ? asked.id : null;
+      const done = event.status === 'completed' || event.reason === 'nothing_said';
+      this.#chart.send({ type: 'request.ended', continuesAs, done });
     }
     if (!this.#isUnderWay) this.#watchdog.stop();
     if (isAsked) {

@@ -40,12 +40,12 @@ function repliesOf(answersWords: boolean, answersResults = answersWords) {
      * Requests the reply that is due; its response is over at once, and `says` something or nothing. Returns false
      * if none is due.
      */
-    take({ says = true } = {}) {
+    take({ says = true, done = false } = {}) {
       const { taken } = world;
       chart.send({ type: 'choose' });
       const isTaken = world.taken > taken;
       if (isTaken && says) chart.send({ type: 'model.spoke', responseId: null });
-      chart.send({ type: 'request.ended', continuesAs: null });
+      chart.send({ type: 'request.ended', continuesAs: null, done });
       return isTaken;
     },
     /** Requests the reply that is due, and calls it off before its first word: the user makes a sound. */
@@ -127,6 +127,23 @@ describe('REPLIES-1', () => {
     expect(replies.toWords(true)).toBe(true);
     replies.given();
     expect(replies.take()).toBe(true);
+  });
+
+  test('a model that has spoken with its call, and is silent to the result, is reminded once', async () => {
+    const { replies, environment, world } = repliesOf(true);
+    replies.toWords(false);
+    replies.given();
+    replies.toResult();
+    await environment.advance(5000);
+    expect(replies.take({ says: false, done: true })).toBe(true);
+    expect(replies.isExpected).toBe(false);
+    expect([world.overdue, world.unanswered, environment.pendingTimers]).toEqual([1, 0, 0]);
+    // It has not spoken to the next words.
+    replies.userSpeaks();
+    replies.toWords(false);
+    await environment.advance(5000);
+    expect(replies.take({ says: false, done: true })).toBe(true);
+    expect(replies.isExpected).toBe(true);
   });
 
   test('a model that will not speak is not asked for ever', async () => {
