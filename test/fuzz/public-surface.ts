@@ -486,7 +486,7 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     [
       'activities', 'activity', 'askingFor', 'backoffMs', 'deadline', 'effect', 'floorOf', 'gateIsOpen', 'gateMessage', 'gateOf', 'hasRoom',
       'isEffect', 'isInDoubt', 'modelIsBusy', 'outageOf', 'ownerOf', 'priorityOf', 'questionItem', 'replyIsComing', 'replyIsExpected', 'replyIsWanted',
-      'requestIdOf', 'restMs', 'resultItem', 'shared', 'sourceMessages', 'stopActivity', 'userHasFloor', 'whyWaiting', 'wire',
+      'requestIdOf', 'restMs', 'resultItem', 'shared', 'sourceMessages', 'stopActivity', 'userHasFloor', 'whyWaiting', 'wire', 'withDeadlines',
     ].map((name) => [name, { args: () => ['a', 'b', 'c'], trusts: machineMade }]),
   ), // prettier-ignore
   './voice': {
