@@ -50,9 +50,10 @@ export function readConversation(prompt: LanguageModelV4Prompt): Conversation {
   let instructions = '';
   prompt.forEach((message, index) => {
     if (message.role === 'system') {
+      // Those for one response are a note themselves.
+      if (index === 0) instructions = message.content;
       const notice = readNotice(message.content, notes);
       if (notice) entries.push({ kind: 'notice', notice });
-      else if (index === 0) instructions = message.content;
       return;
     }
     for (const part of message.content) {

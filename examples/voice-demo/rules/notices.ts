@@ -59,7 +59,8 @@ export function readAssignment(
   notes: ReadonlyMap<string, ReadNote>,
 ): Notice | null {
   const marks = instructions.match(/(?<=\bnote )[\w-]+/g) ?? [];
-  const note = marks.map((mark) => notes.get(mark)).find((found) => found !== undefined);
+  // The first mark may be that of the instructions.
+  const note = marks.map((mark) => notes.get(mark)).findLast((found) => found !== undefined);
   return note ? noticeOf(note) : null;
 }
 
