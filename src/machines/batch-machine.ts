@@ -39,7 +39,7 @@ import { byOf, type HearingGrade } from './outbox-setup.ts';
 /** The treatment of calls that still work at the ceiling: `deliver` tells them later, `cancel` stops them. */
 export type AtCeiling = 'deliver' | 'cancel';
 
-/** A batch: the background calls of one request, told together. */
+/** A batch: the background calls of one request, whose results form one reply. */
 export interface BatchInput {
   /** Names the batch, and its delivery. */
   readonly batchId: string;

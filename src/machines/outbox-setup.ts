@@ -7,7 +7,7 @@
 import { assign, not, or, setup, stateIn } from 'xstate';
 import { activities, effect, type Deadline, type EffectsOf, type Stamped } from './effect.ts';
 
-/** What an item tells. */
+/** The content of an item. */
 export type DeliveryKind = 'result' | 'question' | 'notice' | 'progress';
 /** An `urgent` item goes first, and may interrupt. */
 export type DeliveryPriority = 'normal' | 'high' | 'urgent';

@@ -58,7 +58,7 @@ export interface RotationNow {
   readonly canResume: boolean;
 }
 
-/** What happens to a connection that is renewed. */
+/** A fact about a connection that is renewed. */
 export type RotationFact =
   /** A connection is in use. */
   | { readonly type: 'connection.opened'; readonly dueAt: number | null; readonly lastAt: number }
@@ -115,7 +115,7 @@ const effects = {
 
 export type RotationEffects = EffectsOf<typeof effects>;
 
-/** Renews a connection before its provider ends it, at a moment when nobody speaks. */
+/** Renews a connection before its provider ends it, while both parties are silent. */
 export const rotationMachine = setup({
   types: {
     input: {} as RotationInput,

@@ -27,7 +27,7 @@ import {
   type Stamped,
 } from './effect.ts';
 
-/** How long nobody may speak before something is done about it. */
+/** The silences after which the session acts. */
 export interface SilenceInput {
   /** Null: no question is asked again. */
   readonly nudgeAfterMs: number | null;
@@ -46,7 +46,7 @@ interface SilenceContext extends SilenceInput {
 /** The activity in the session: somebody speaks or nobody listens, only a tool works, or nothing. */
 export type SilenceState = 'loud' | 'waiting' | 'still';
 
-/** What happens to the silence of a session. */
+/** A fact about the silence of a session. */
 export type SilenceFact =
   | { readonly type: 'silence.changed'; readonly to: SilenceState }
   /** The user speaks, writes or answers. */
@@ -85,7 +85,7 @@ const start = (id: 'nudge' | 'away', leftMs: (of: SilenceContext) => number | nu
       deadline(`deadline.${id}`, context.since + (leftMs(context) ?? 0), id),
   }) as const;
 
-/** Counts how long nobody speaks, reminds the user, and notices that nobody is there. */
+/** Counts how long a session is silent, reminds the user, and notices that the user is away. */
 export const silenceMachine = setup({
   types: {
     input: {} as SilenceInput,

@@ -581,7 +581,7 @@ export const turnMachine = turnSetup.createMachine({
               { guard: ({ event }) => event.continuesAs !== null, target: 'expected' },
               { guard: 'isCalledOff', target: 'calledOff' },
               // It has spoken to these words, and was reminded of the rest: it has nothing to add.
-              { guard: and(['answersWords', 'hasAnswered', 'isWhole']), target: 'none' },
+              { guard: and(['answersWords', 'hasAnswered', 'isDone']), target: 'none' },
               { guard: and(['mayAskAgain', 'answersWords']), target: 'expected' },
               { guard: 'mayAskAgain', target: 'due' },
               { target: 'none', actions: givesUp },

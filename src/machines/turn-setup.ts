@@ -88,7 +88,7 @@ export type WordsRead = 'interrupts' | 'listens';
 /** The sound of an utterance shows before its words whether the microphone hears the model or somebody else. */
 export type SoundRead = 'echo' | 'voice';
 
-/** What happens in a spoken turn. */
+/** A fact about a spoken turn. */
 export type TurnFact =
   | { readonly type: 'choose' }
   // The user
@@ -269,7 +269,7 @@ export const turnSetup = setup({
       event.type === 'model.spoke' &&
       (event.responseId === null || !context.before.includes(event.responseId)),
     mayAskAgain: ({ context }) => context.asked < context.maxAsked,
-    isWhole: ({ event }) => event.type === 'request.ended' && event.done === true,
+    isDone: ({ event }) => event.type === 'request.ended' && event.done === true,
     /** The requested response was cancelled by the session. */
     isCalledOff: ({ context }) =>
       context.responses.some(({ key, isCancelled }) => key !== null && isCancelled),

@@ -27,11 +27,12 @@ import {
   begin,
   reduce,
   snapshotOf,
+  stateIn,
   stateOf,
   takes,
+  type SubagentUnitSnapshot,
   type SubagentUnitState,
 } from '../subagent/subagent-unit.ts';
-import type { SubagentUnitSnapshot } from '../subagent/subagent.ts';
 import type { RecordSnapshot } from '../subagents/subagent-registry.ts';
 import { EntryByEntry, nothingFollows, replayHost, type TakenEntry } from './entry-by-entry.ts';
 import type { ReplaySubagent } from './replay-view.ts';
@@ -158,7 +159,10 @@ export class ReplayedSubagent implements UnitBody {
   endedBy(message: string): void {
     const { step: steps } = this.snapshot.context;
     const error = { code: 'INTERNAL', message, retryable: false };
-    this.#outcome ??= outcomeOf({ status: 'failed', steps, error }, this.#log);
+    this.#outcome ??= outcomeOf(
+      { status: 'failed', steps, error },
+      new SubagentLog(this.#state.log),
+    );
   }
 
   take(actor: string, event: UnitEvent & Stamped): Taken | null {
@@ -174,12 +178,8 @@ export class ReplayedSubagent implements UnitBody {
     [this.#state] = reduce(this.#state, event);
     const { snapshot } = this;
     if (stageOf(snapshot) !== before) this.#since = event.at;
-    if (snapshot.status === 'done') this.#outcome ??= outcomeOf(snapshot.output, this.#log);
-  }
-
-  /** A copy of its log. */
-  get #log(): SubagentLog {
-    return new SubagentLog(this.#state.log);
+    if (snapshot.status === 'done')
+      this.#outcome ??= outcomeOf(snapshot.output, new SubagentLog(this.#state.log));
   }
 
   get messages(): LogRecord['messages'] {
@@ -200,13 +200,12 @@ export class ReplayedSubagent implements UnitBody {
   }
 
   get work(): WorkOf {
-    const { snapshot } = this;
-    const log = this.#log;
+    const { snapshot, log } = this.#state;
     const { parentId, callId, relay = null, engine = null } = this.#birth;
     const { calls, step } = snapshot.context;
     const tools = calls.flatMap(
       ({ callId: id }): [string, { toolName: string; engine?: string }][] => {
-        const call = log.call(id);
+        const call = log.calls.find((one) => one.callId === id);
         if (!call) return [];
         const { toolName, job } = call;
         return [[id, { toolName, ...(job !== undefined && { engine: job }) }]];
@@ -228,9 +227,10 @@ export class ReplayedSubagent implements UnitBody {
 
   /** The question under way, if only some identities may answer it. */
   get asking(): readonly [requestId: string, by: readonly string[]] | null {
-    const { calls, asked } = this.#state.snapshot.context;
-    const by = this.#log.call(askOf(calls)?.callId ?? '')?.answerableBy;
-    return by ? [requestIdOf(this.#id, asked), by] : null;
+    const { snapshot, log } = this.#state;
+    const callId = askOf(snapshot.context.calls)?.callId;
+    const by = log.calls.find((call) => call.callId === callId)?.answerableBy;
+    return by ? [requestIdOf(this.#id, snapshot.context.asked), by] : null;
   }
 
   get view(): ReplaySubagent {
@@ -251,11 +251,6 @@ export class ReplayedSubagent implements UnitBody {
       outcome: this.#outcome,
     };
   }
-}
-
-function stateIn({ life, denied, taken }: SubagentUnitSnapshot): SubagentUnitState {
-  const { snapshot, log } = life;
-  return { snapshot, log, ...(denied && { denied }), ...(taken && { taken }) };
 }
 
 /** Its state and its step. */

@@ -81,6 +81,7 @@ export function moved<M extends AnyStateMachine>(
   event: AnyEventObject,
 ): Step<SnapshotFrom<M>> {
   if ((snapshot as AnyMachineSnapshot).status !== 'active') return [snapshot, []];
+  // XState's own types lose which machine a snapshot belongs to.
   return listing(() => machine.transition(snapshot as never, event, scope) as SnapshotFrom<M>);
 }
 

@@ -112,6 +112,7 @@ export function posted<S>([snapshot, effects]: Step<S>, postbox: Postbox): S {
 export function plain<S extends AnyMachineSnapshot>(snapshot: S): Plain<S> {
   const { value, context, status, output } = snapshot;
   const end = status === 'active' ? {} : { status, output };
+  // XState declares an `error` in each snapshot; a machine of ours throws instead.
   return { value, context, ...end } as unknown as Plain<S>;
 }
 

@@ -17,7 +17,7 @@ export interface TransientOptions<M extends AnyStateMachine, Fact, Effects> {
   now?(): object;
   /** Receives the fact that a deadline has passed. @defaultValue the machine */
   due?(fact: Fact): void;
-  /** What carries out each effect; one that never concerns the owner is left out. */
+  /** The handler of each effect; the owner leaves out those that never concern it. */
   readonly handlers: { readonly [Name in keyof Effects]?: (params: Effects[Name]) => void };
 }
 
@@ -72,7 +72,9 @@ export class TransientMachine<M extends AnyStateMachine, Fact extends EventObjec
     else if (effect.kind === 'stop') {
       this.#timers.get(effect.id)?.();
       this.#timers.delete(effect.id);
-    } else this.#options.handlers[effect.name as keyof Effects]?.(effect.params as never);
+    }
+    // The machine declares `Effects`: the params are those of this name.
+    else this.#options.handlers[effect.name as keyof Effects]?.(effect.params as never);
   }
 
   #arm(id: string, { dueAt, event: type }: DeadlineInput): void {

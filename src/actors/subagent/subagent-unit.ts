@@ -8,7 +8,6 @@
 //   SUBAGENT-UNIT-1. The state follows from the first entry and the later ones alone, and comes back from JSON unchanged.
 //   SUBAGENT-UNIT-2. A step changes nothing that it was given: what throws has not happened.
 
-import { callKey } from '../../values/json.ts';
 import type { AnyMachineSnapshot } from 'xstate';
 import {
   subagentMachine,
@@ -18,6 +17,8 @@ import {
 } from '../../machines/index.ts';
 import { askOf, type ModelStepInput, type SubagentEffects } from '../../machines/subagent-setup.ts';
 import { forgetOldest } from '../../values/forget-oldest.ts';
+import { callKey } from '../../values/json.ts';
+import { withoutUndefined } from '../../values/without-undefined.ts';
 import type { SubagentState } from '../contracts/session-views.ts';
 import type { StepReport } from '../contracts/task.ts';
 import { accepts, begun, moved, restored, type Effect } from '../runtime/chart-steps.ts';
@@ -35,8 +36,23 @@ export interface SubagentUnitState {
   readonly taken?: readonly string[];
 }
 
+/** A subagent in the snapshot of its scope, as plain JSON. */
+export interface SubagentUnitSnapshot extends Omit<SubagentUnitState, 'snapshot' | 'log'> {
+  /** Number of its entries in the journal. */
+  readonly seq: number;
+  readonly life: Pick<SubagentUnitState, 'snapshot' | 'log'> & {
+    /** True if it only waited. @defaultValue false */
+    readonly isParked?: true;
+  };
+}
+
+/** Returns the state from which a subagent of a snapshot goes on. */
+export function stateIn({ life, denied, taken }: SubagentUnitSnapshot): SubagentUnitState {
+  return withoutUndefined({ snapshot: life.snapshot, log: life.log, denied, taken });
+}
+
 /** The effects of a subagent: those of its chart, and those of its unit. */
-export interface SubagentUnitEffects extends SubagentEffects {
+export interface RunEffects extends SubagentEffects {
   /** The state has changed. */
   readonly changed: undefined;
   readonly ended: Ending;
@@ -52,10 +68,7 @@ export type SubagentStep = readonly [state: SubagentUnitState, effects: readonly
 /** Ids of messages that are kept: a repeated message comes soon after the first. */
 const MAX_TAKEN = 100;
 
-function effectOf<Name extends keyof SubagentUnitEffects>(
-  name: Name,
-  params: SubagentUnitEffects[Name],
-): Effect {
+function effectOf<Name extends keyof RunEffects>(name: Name, params: RunEffects[Name]): Effect {
   return { kind: 'do', name, params };
 }
 
@@ -99,19 +112,19 @@ export function reduce(
 ): SubagentStep {
   const before = snapshotOf(state);
   const log = new SubagentLog(state.log);
-  const [facts, told] = factsOf(state, event, before, log);
+  const [facts, reports] = factsOf(state, event, before, log);
   log.fold(event, before);
   const [after, done] = moved(subagentMachine, before, event);
   // The messages of a model call follow from the entries.
-  for (const { kind, name, ...effect } of done)
-    if (kind === 'start' && name === 'modelStep' && 'input' in effect)
+  for (const effect of done)
+    if (effect.kind === 'start' && effect.name === 'modelStep')
       log.beginStep(effect.input as ModelStepInput);
   const ended = after.status === 'done';
   if (ended) log.endIn(before);
   return [
     { snapshot: plain(after), log: log.record, ...facts },
     [
-      ...told,
+      ...reports,
       ...done,
       effectOf('changed', undefined),
       ...(ended ? [effectOf('ended', after.output)] : []),
@@ -119,7 +132,7 @@ export function reduce(
   ];
 }
 
-/** The facts beside chart and log after an event, and the effects that tell of it. */
+/** Returns the facts beside chart and log after an event, and the effects that report it. */
 function factsOf(
   { denied = [], taken = [] }: SubagentUnitState,
   event: SubagentUnitEvent,

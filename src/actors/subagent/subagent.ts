@@ -79,23 +79,15 @@ import {
   messageIdOf,
   reduce,
   snapshotOf,
+  stateIn,
   stateOf,
   takes,
   type SubagentStep,
-  type SubagentUnitEffects,
+  type RunEffects,
+  type SubagentUnitSnapshot,
   type SubagentUnitState,
 } from './subagent-unit.ts';
 import { SubagentWork, type Worker } from './subagent-work.ts';
-
-/** A subagent in the snapshot of its scope, as plain JSON. */
-export interface SubagentUnitSnapshot extends Omit<SubagentUnitState, 'snapshot' | 'log'> {
-  /** Number of its entries in the journal. */
-  readonly seq: number;
-  readonly life: Pick<SubagentUnitState, 'snapshot' | 'log'> & {
-    /** True if it only waited. @defaultValue false */
-    readonly isParked?: true;
-  };
-}
 
 /** Its end, from the instant in which it is certain: the outcome may be processed before it is reported. */
 interface Ended {
@@ -122,7 +114,7 @@ export class Subagent implements UnitBody, Worker {
   readonly #work: SubagentWork;
   /** Its state, as a string while it only waits; null until `subagent.spawned` is committed. */
   #form: SubagentUnitState | string | null = null;
-  /** The log of its state; null until somebody reads it. */
+  /** The log of its state; null until a reader asks for it. */
   #log: SubagentLog | null = null;
   #ended: Ended | null = null;
   /**
@@ -188,15 +180,15 @@ export class Subagent implements UnitBody, Worker {
    * `refold` does. `isAsked`: the user side of its host still has its question.
    */
   restore(
-    { seq, life: { isParked, ...life }, ...facts }: SubagentUnitSnapshot,
+    rest: SubagentUnitSnapshot,
     entries: readonly JournalEntry[],
     isAsked: boolean,
   ): Ending | null {
-    const state = { ...life, ...facts };
-    this.#unit.setSequence(seq);
+    const state = stateIn(rest);
+    this.#unit.setSequence(rest.seq);
     this.#moveTo(state);
-    const onlyWaits =
-      isParked === true && isAsked && askOf(snapshotOf(state).context.calls)?.kind !== 'input';
+    const asksParent = askOf(state.snapshot.context.calls)?.kind === 'input';
+    const onlyWaits = rest.life.isParked === true && isAsked && !asksParent;
     if (entries.length > 0 || !onlyWaits) return this.refold(entries, state);
     // Restoring wakes no parked subagent.
     this.#park();
@@ -532,7 +524,8 @@ export class Subagent implements UnitBody, Worker {
       }
       this.#work.begin(effect.name, effect.input);
     } else {
-      const name = effect.name as keyof SubagentUnitEffects;
+      const name = effect.name as keyof RunEffects;
+      // `reduce` made it, with the params of this name.
       Subagent.#carriers[name](this, effect.params as never);
     }
   }
@@ -614,12 +607,9 @@ export class Subagent implements UnitBody, Worker {
     return `${this.#ports.path}/${this.id}`;
   }
 
-  /** What carries out each effect. */
+  /** The handler of each effect. */
   static readonly #carriers: {
-    readonly [Name in keyof SubagentUnitEffects]: (
-      subagent: Subagent,
-      params: SubagentUnitEffects[Name],
-    ) => void;
+    readonly [Name in keyof RunEffects]: (subagent: Subagent, params: RunEffects[Name]) => void;
   } = {
     changed: (subagent) => {
       subagent.#ports.activity(subagent);

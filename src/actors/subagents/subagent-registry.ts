@@ -36,7 +36,8 @@ import type { SubagentTask } from '../contracts/task.ts';
 import type { SessionLimits } from '../admission/limits.ts';
 import type { Clock } from '../ports/environment.ts';
 import type { SpawnedEvent } from '../subagent/subagent-events.ts';
-import type { Subagent, SubagentUnitSnapshot } from '../subagent/subagent.ts';
+import type { Subagent } from '../subagent/subagent.ts';
+import type { SubagentUnitSnapshot } from '../subagent/subagent-unit.ts';
 import type { ScopePorts } from './scope-ports.ts';
 
 export const MAX_DELIVERED = 1000;

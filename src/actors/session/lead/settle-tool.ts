@@ -87,7 +87,7 @@ export function settleTool(
   },
 ): ToolDefinition {
   const hears = session.lead.awaitsWords !== undefined;
-  // What `explain` gives stands in the note that a text model reads.
+  // The note that a text model reads holds all that `explain` gives.
   const actions = SETTLE_ACTIONS.filter((action) => hears || action !== 'explain');
   return defineTool<Args>({
     name: SETTLE_QUESTION,
