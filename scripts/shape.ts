@@ -288,7 +288,7 @@ const rows: readonly Row[] = [
     goal: 10,
   },
   { what: 'casts (`as`)', value: count(/\bas (?!const\b)[A-Z{[(]/g), limit: 656, goal: 250 },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 114_116, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 114_005, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),

@@ -1,22 +1,30 @@
-// The fields of the events of the journal that a trace reads, and the state that it keeps in snapshots. An event in another
-// form is passed over.
+// The fields of the events of the journal that traces and metrics read, and the state that a trace keeps in snapshots. An
+// event in another form is passed over.
 
 import { SpanKind } from '@opentelemetry/api';
 import { z } from 'zod';
 
 const text = z.string();
-const count = z.number().optional().catch(undefined);
+const amount = z.number().optional().catch(undefined);
 
 export const opened = z.object({ inputs: z.object({ books: z.object({ agentName: text }) }) });
 export const entered = z.object({ agentName: text });
 export const noted = z.object({ itemId: text });
 export const playing = z.object({ attempt: z.number(), deliveryIds: z.array(text) });
-export const called = z.object({ callId: text, name: text });
+export const called = z.object({ callId: text, name: text, agentName: text.optional() });
 export const ofCall = z.object({ callId: text });
-export const accepted = z.object({ subagentId: text });
-export const ended = z.object({
-  outcome: z.object({ status: text, error: z.object({ code: text }).nullish() }),
+export const validated = z.object({ execution: text });
+export const executed = z.object({
+  failed: z.boolean().nullish(),
+  output: z.object({ code: text.optional().catch(undefined) }).catch({}),
 });
+export const accepted = z.object({ subagentId: text });
+const outcome = z.object({
+  status: text,
+  error: z.object({ code: text.nullish() }).nullish().catch(null),
+});
+export const ended = z.object({ outcome });
+export const settled = z.object({ callId: text, tookMs: amount, outcome });
 export const spawned = z.object({
   name: text,
   callId: text.nullish(),
@@ -25,51 +33,62 @@ export const spawned = z.object({
   traceparent: text.nullish(),
 });
 export const usageShape = z.object({
-  inputTokens: count,
-  outputTokens: count,
-  cachedInputTokens: count,
-  cacheWriteTokens: count,
-  reasoningTokens: count,
+  inputTokens: amount,
+  outputTokens: amount,
+  cachedInputTokens: amount,
+  cacheWriteTokens: amount,
+  reasoningTokens: amount,
+  audioInputTokens: amount,
+  audioOutputTokens: amount,
+  cost: amount,
 });
 /** Absent: an earlier version wrote it. */
-export const modelNames = z.object({ provider: text, modelId: text }).optional().catch(undefined);
-export const reported = z.object({
-  agentName: text,
-  usage: usageShape,
-  beganAt: z.number().nullish(),
-  model: modelNames,
-});
+const modelNames = z.object({ provider: text, modelId: text }).optional().catch(undefined);
+const answer = z.object({ usage: usageShape, model: modelNames, tookMs: amount });
+export const reported = answer.extend({ agentName: text, beganAt: z.number().nullish() });
 export const responded = z.object({
   step: z.number(),
   again: z.boolean().nullish(),
   calls: z.array(z.object({ callId: text, kind: text })),
-  response: z.object({
+  response: answer.extend({
     finish: text.optional(),
-    calls: z.array(z.object({ callId: text, toolName: text })),
-    usage: usageShape,
-    model: modelNames,
+    calls: z.array(z.object({ callId: text, toolName: text })).catch([]),
   }),
 });
-export const failed = z.object({
-  error: z.object({ code: text }),
-  response: z.object({ usage: usageShape, model: modelNames }).optional().catch(undefined),
+const withError = z.object({ error: z.object({ code: text }) });
+export const failed = withError.extend({
+  /** The lead agent; absent: it is a subagent's. */
+  agentName: text.optional(),
+  model: modelNames,
+  tookMs: amount,
+  /** An answer that cannot be used. */
+  response: answer.optional().catch(undefined),
 });
-export const settled = z.object({
-  callId: text,
-  outcome: z.object({
-    status: text,
-    error: z.object({ code: text.nullish() }).optional(),
-  }),
-});
+export const lost = withError.extend({ retryInMs: z.number().nullish() });
+export const aside = z.object({ event: text });
+export const asked = z.object({ requestId: text, kind: text });
+export const closed = z.object({ requestId: text });
 export const answered = z.object({ approved: z.boolean().nullish() });
 export const fromCaller = z.object({ traceparent: text });
-/** A snapshot that no traced process wrote. */
-const births = z.array(
-  z.object({ id: text, birth: spawned, rest: z.object({ outcome: z.unknown().optional() }) }),
-);
+/** The subagents that have not ended, where the entries of their beginning may be trimmed. */
 export const snapshot = z.object({
   books: z.object({ agentName: text }).optional(),
-  delegation: z.object({ subagents: births }),
+  delegation: z.object({
+    subagents: z.array(
+      z.object({
+        id: text,
+        bornAt: amount,
+        birth: spawned,
+        rest: z.object({
+          outcome: z.unknown().optional(),
+          life: z
+            .object({ snapshot: z.object({ value: z.unknown() }) })
+            .nullish()
+            .catch(null),
+        }),
+      }),
+    ),
+  }),
 });
 export const contexts = z.object({ traceparents: z.record(text, text) });
 /** A later process needs this where the entries before a snapshot are trimmed. */

@@ -23,8 +23,8 @@ import { anObject, check, type ChecksOf } from '../../values/checks.ts';
 import { readTraceContext } from '../../values/traceparent.ts';
 import { OFFSTAGE_VERSION } from '../../values/version.ts';
 import * as names from './names.ts';
-import { contextOf } from './scope-trace.ts';
-import { quietly } from './watched-journal.ts';
+import { contextOf } from './scope-spans.ts';
+import { quietly } from './watched-journals.ts';
 
 export interface TracedHandlerOptions {
   /** The provider of the spans. @defaultValue the one that the app registered with `@opentelemetry/api` */

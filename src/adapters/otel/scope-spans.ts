@@ -1,0 +1,235 @@
+// The spans of one scope: those that are open, and the contexts of those that a later span is a child of or links to.
+//
+// Owns:     the writing of spans, under keys that a later process knows them by.
+// Does not: know events (scope-fold.ts), or export, which the app's SDK does.
+
+import {
+  type Attributes,
+  INVALID_SPAN_CONTEXT,
+  type Link,
+  ROOT_CONTEXT,
+  type Span,
+  type SpanContext,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Tracer,
+} from '@opentelemetry/api';
+import type { TracedWork } from '../../actors/ports/journal.ts';
+import { readTraceparent } from '../../values/traceparent.ts';
+import * as names from './names.ts';
+
+/** What a span says, whether or not this process began it. */
+interface Work {
+  readonly name: string;
+  readonly kind: SpanKind;
+  /** The key of the parent; unknown: the root. */
+  readonly parent: string;
+  readonly attributes: Attributes;
+}
+
+/** The spans that an entry begins, and what follows once it is kept. */
+export interface Written {
+  /** The `traceparent` of each, by its key. */
+  readonly begun: Record<string, string>;
+  readonly following: (() => void)[];
+}
+
+export const ROOT = 'root';
+export const TURN = 'turn';
+/** The model call of the turn. */
+export const REPLY = 'reply';
+/** What the user says. */
+export const WORDS = 'words';
+/** The span of the caller who sent the latest words of the user. */
+export const CALLER = 'caller';
+/** The contexts that are kept beside the root's; the oldest are forgotten first. */
+const MAX_CONTEXTS = 500;
+
+export class ScopeSpans {
+  readonly #scope: string;
+  readonly #contexts = new Map<string, SpanContext>();
+  /** Begun and not ended, in any process. */
+  readonly running = new Map<string, Work>();
+  /** Those of them that this process began. */
+  readonly #spans = new Map<string, Span>();
+  /** Of the entry at hand; null while entries are only folded. */
+  #writing: (Written & { readonly tracer: Tracer }) | null = null;
+
+  constructor(scope: string) {
+    this.#scope = scope;
+  }
+
+  /** Writes what `fold` begins and ends. */
+  write(tracer: Tracer, fold: (begun: Written['begun']) => void): Written {
+    const written: Written = { begun: {}, following: [] };
+    this.#writing = { ...written, tracer };
+    try {
+      fold(written.begun);
+    } finally {
+      this.#writing = null;
+    }
+    return written;
+  }
+
+  begin(
+    key: string,
+    name: string,
+    at: number,
+    { kind = SpanKind.INTERNAL, parent, attributes }: Omit<Work, 'name' | 'kind'> & Partial<Work>,
+    links: Link[] = [],
+  ): void {
+    this.running.set(key, { name, kind, parent, attributes });
+    if (!this.#writing) return;
+    const above = this.#contexts.get(parent) ?? (key === ROOT ? undefined : this.rootAt(at));
+    const span = this.#writing.tracer.startSpan(
+      name,
+      {
+        kind,
+        startTime: new Date(at),
+        links,
+        attributes: {
+          ...attributes,
+          [names.CONVERSATION_ID]: this.#scope,
+          [names.SESSION_ID]: this.#scope,
+        },
+      },
+      above ? trace.setSpanContext(ROOT_CONTEXT, above) : ROOT_CONTEXT,
+    );
+    // An event that was not seen would have ended it.
+    this.#spans.get(key)?.end(new Date(at));
+    this.#spans.set(key, span);
+    this.remember(key, span.spanContext());
+    this.#writing.begun[key] = traceparentOf(span.spanContext());
+  }
+
+  end(key: string, at: number, attributes: Attributes = {}): void {
+    this.running.delete(key);
+    const span = this.#spans.get(key);
+    if (!span) return;
+    this.#spans.delete(key);
+    this.#writing?.following.push(() => {
+      describe(span, attributes);
+      if (attributes[names.ERROR_TYPE] !== undefined)
+        span.setStatus({ code: SpanStatusCode.ERROR });
+      span.end(new Date(at));
+    });
+  }
+
+  note(key: string, attributes: Attributes): void {
+    const span = this.#spans.get(key);
+    if (span) this.#writing?.following.push(() => describe(span, attributes));
+  }
+
+  /** Links an open span to another one. */
+  link(key: string, to: string, link: string): void {
+    const span = this.#spans.get(key);
+    const links = this.linkTo(to, link);
+    if (span) this.#writing?.following.push(() => span.addLinks(links));
+  }
+
+  linkTo(key: string, link: string): Link[] {
+    const context = this.#contexts.get(key);
+    return context ? [{ context, attributes: { [names.LINK]: link } }] : [];
+  }
+
+  /** Begins the trace. @param caller The key of the span above. */
+  beginTrace(at: number, caller: string): void {
+    this.begin(ROOT, 'offstage.session', at, { parent: caller, attributes: {} });
+    this.end(ROOT, at);
+  }
+
+  /** The root of the trace, which begins with the first span below it. */
+  rootAt(at: number): SpanContext {
+    const known = this.#contexts.get(ROOT);
+    if (known) return known;
+    this.beginTrace(at, '');
+    return this.#contexts.get(ROOT) ?? INVALID_SPAN_CONTEXT;
+  }
+
+  /** Begins anew what was running when the process before this one ended. */
+  takeUp(at: number, homeOf: (key: string) => string): void {
+    this.#spans.clear();
+    const running = [...this.running];
+    this.running.clear();
+    for (const [key, work] of running) {
+      // A turn of the lead agent ends with its process, and so do its calls and the words of the user.
+      if (isOfTurn(key)) continue;
+      const parent = work.parent.startsWith('subagent:') ? work.parent : homeOf(key);
+      this.begin(key, work.name, at, { ...work, parent }, this.linkTo(key, 'continues'));
+    }
+  }
+
+  /** Ends what is open: this process leaves the scope. */
+  leave(at: number): void {
+    for (const span of this.#spans.values()) span.end(new Date(at));
+    this.#spans.clear();
+  }
+
+  /** The first of these that is known. */
+  contextOf(...keys: readonly string[]): SpanContext | undefined {
+    for (const key of keys) {
+      const context = this.#contexts.get(key);
+      if (context) return context;
+    }
+    return undefined;
+  }
+
+  /** The span of the work under way, or of the work that it is a part of; null: it does none. */
+  spanOf({ unit, part }: Omit<TracedWork, 'scope'>): SpanContext | null {
+    const isLead = unit === this.#scope;
+    const whole = isLead ? TURN : `subagent:${unit}`;
+    const own = !part
+      ? whole
+      : part === 'model'
+        ? isLead
+          ? REPLY
+          : `step:${unit}`
+        : isLead
+          ? `call:${part.callId}`
+          : `tool:${unit}:${part.callId}`;
+    const span = this.#spans.get(own) ?? this.#spans.get(whole);
+    return span?.spanContext() ?? null;
+  }
+
+  /** Remembers a span that an event names. Returns whether it can be read. */
+  rememberNamed(key: string, traceparent: string): boolean {
+    const context = contextOf(traceparent);
+    if (context) this.remember(key, context);
+    return context !== null;
+  }
+
+  remember(key: string, context: SpanContext): void {
+    this.#contexts.delete(key);
+    this.#contexts.set(key, context);
+    if (this.#contexts.size <= MAX_CONTEXTS) return;
+    for (const oldest of this.#contexts.keys())
+      if (oldest !== ROOT) {
+        this.#contexts.delete(oldest);
+        return;
+      }
+  }
+}
+
+/** Which model is asked is known with its answer. */
+function describe(span: Span, attributes: Attributes): void {
+  span.setAttributes(attributes);
+  const { [names.REQUEST_MODEL]: model } = attributes;
+  if (typeof model === 'string') span.updateName(`chat ${model}`);
+}
+
+/** A turn of the lead agent, its model call and its tool calls, and words of the user. */
+export function isOfTurn(key: string): boolean {
+  return key === TURN || key === REPLY || key === WORDS || key.startsWith('call:');
+}
+
+/** The header of W3C Trace Context. */
+export function traceparentOf({ traceId, spanId, traceFlags }: SpanContext): string {
+  return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
+}
+
+export function contextOf(given: string): SpanContext | null {
+  const [, traceId, spanId, flags] = readTraceparent(given)?.split('-') ?? [];
+  if (traceId === undefined || spanId === undefined || flags === undefined) return null;
+  return { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };
+}
