@@ -2,7 +2,8 @@
 // 23-claude-by-voice.ts. A fake server is the voice model, on the wire of OpenAI Realtime, and the user is a script that
 // says words. In your program these are a transport such as `openaiRealtime()`, and a microphone.
 
-import { defineSubagent, defineTool, VoiceSession, type QuestionView } from 'offstage';
+import { defineSubagent, defineTool, type QuestionView } from 'offstage';
+import { VoiceSession } from 'offstage/voice-session';
 import { nodeEnvironment } from 'offstage/node';
 import { openaiRealtime } from 'offstage/openai-realtime';
 import type { Relay } from 'offstage/subagents';

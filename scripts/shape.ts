@@ -249,7 +249,7 @@ const rows: readonly Row[] = [
     value: count(/\bas never\b|\bas unknown as\b|\bas any\b/g),
     limit: 16,
   },
-  { what: 'names exported by the root', value: rootNames.length, limit: 99 },
+  { what: 'names exported by the root', value: rootNames.length, limit: 94 },
   {
     what: 'ids of invariants that stand for several',
     value: ambiguous.length,
@@ -276,7 +276,7 @@ const rows: readonly Row[] = [
   {
     what: 'files with one importer, %',
     value: percent(singles, files.length),
-    limit: 26.3,
+    limit: 26,
     goal: 18,
   },
   { what: 'classes made at one place', value: madeOnce, limit: 199, goal: 90 },
@@ -297,13 +297,13 @@ const rows: readonly Row[] = [
   {
     what: "files that `import 'offstage'` loads",
     value: loaded.size,
-    limit: 250,
+    limit: 214,
     goal: 110,
   },
   {
     what: "lines of code that `import 'offstage'` loads",
     value: linesOf(loaded),
-    limit: 50_060,
+    limit: 43_460,
     goal: 24_000,
   },
 ];

@@ -1,5 +1,5 @@
 // The public API, name by name. Adapters to external systems come from the subpaths
-// (`offstage/openai-realtime`, `offstage/local-voice`, …) and are passed in.
+// (`offstage/openai-realtime`, `offstage/local-voice`, …) and are passed in; a session by voice from `offstage/voice-session`.
 
 // Sessions, and other functions that use real time if the app gives no environment
 
@@ -8,11 +8,9 @@ export {
   runSubagent,
   subagentLogic,
   TextSession,
-  VoiceSession,
   workingMemory,
   type RunSubagentOptions,
   type TextSessionOptions,
-  type VoiceSessionOptions,
 } from './real-time.ts';
 export { sessionLogic } from './actors/session/view/session-logic.ts';
 export { createSessionPool } from './actors/pool/session-pool.ts';
@@ -24,7 +22,6 @@ export type { SessionHooks } from './actors/session/lead/hooks.ts';
 export type { ConversationOptions } from './actors/session/lead/conversation-options.ts';
 export type { Consolidation, ConsolidationOptions } from './actors/session/state/batches.ts';
 export type { PromptStyle } from './actors/session/state/synthetic-turns.ts';
-export type { VoiceOptions } from './voice/voice-session.ts';
 
 // The arguments and results of the methods of a session
 
@@ -105,7 +102,6 @@ export { memoryStore, type MemoryStore } from './actors/ports/memory-store.ts';
 export type { WorkingMemory } from './actors/ports/working-memory.ts';
 export type { AudioFrame } from './voice/audio/audio-frame.ts';
 export type { Transport } from './voice/connection/transport.ts';
-export { defaultWithVoiceOptions, withVoice } from './voice/voiced/with-voice.ts';
 
 // Errors
 

@@ -35,19 +35,14 @@ import {
   type SubagentLogic,
   type SubagentLogicOptions,
 } from './actors/subagents/subagent-logic.ts';
-import {
-  VoiceSession as CoreVoiceSession,
-  type VoiceSessionOptions as CoreVoiceSessionOptions,
-} from './voice/voice-session.ts';
 
 /** The options for a session's runtime: a given one, or those from which the session creates its own. */
-type RuntimeChoice = {
+export type RuntimeChoice = {
   /** The runtime shared with other sessions: `createRuntime(…)`. */
   readonly runtime?: Runtime;
 } & Partial<RuntimeOptions>;
 
 export type TextSessionOptions = Omit<CoreTextSessionOptions, 'runtime'> & RuntimeChoice;
-export type VoiceSessionOptions = Omit<CoreVoiceSessionOptions, 'runtime'> & RuntimeChoice;
 
 /**
  * Creates a runtime in real time with a journal in memory, unless the options say otherwise. Sessions that
@@ -79,7 +74,7 @@ const ofRuntimes = [
 ] as const;
 
 /** Returns the options for the core: with a runtime, and without the options that it was created from. */
-function withRuntime<Options extends RuntimeChoice>(
+export function withRuntime<Options extends RuntimeChoice>(
   where: string,
   options: Options,
 ): Omit<Options, keyof RuntimeChoice> & { readonly runtime: Runtime } {
@@ -132,14 +127,6 @@ export class TextSession extends CoreTextSession {
   /** @throws {ConfigurationError} for options that cannot work together. */
   constructor(options: TextSessionOptions) {
     super(withRuntime('new TextSession(options)', options));
-  }
-}
-
-/** A conversation by voice. */
-export class VoiceSession extends CoreVoiceSession {
-  /** @throws {ConfigurationError} for options that cannot work together. */
-  constructor(options: VoiceSessionOptions) {
-    super(withRuntime('new VoiceSession(options)', options));
   }
 }
 

@@ -2,7 +2,8 @@
 // what it is told of.
 
 import { Subject } from 'rxjs';
-import { VoiceSession, type AudioFrame, type Transport } from '../../src/index.ts';
+import type { AudioFrame, Transport } from '../../src/index.ts';
+import { VoiceSession } from '../../src/entries/voice-session.ts';
 import { SIMULATED_CAPABILITIES } from '../../src/testing/simulate/voice-stage.ts';
 import type { TransportEvent } from '../../src/voice/connection/transport.ts';
 

@@ -2,14 +2,8 @@
 
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import {
-  OffstageError,
-  memoryJournal,
-  VoiceSession,
-  type Environment,
-  type SessionHooks,
-  type VoiceSessionOptions,
-} from 'offstage';
+import { OffstageError, memoryJournal, type Environment, type SessionHooks } from 'offstage';
+import { VoiceSession, type VoiceSessionOptions } from 'offstage/voice-session';
 import { nodeEnvironment } from 'offstage/node';
 import type { LocalServer } from 'offstage/serve';
 import { sqliteJournal } from 'offstage/sqlite-journal';

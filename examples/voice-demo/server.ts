@@ -2,7 +2,8 @@
 // order, and the death of this process.
 
 import { join } from 'node:path';
-import type { Journal, VoiceSession } from 'offstage';
+import type { Journal } from 'offstage';
+import type { VoiceSession } from 'offstage/voice-session';
 import { serveLocally, type LocalServer, type ServedSession } from 'offstage/serve';
 import { z } from 'zod';
 import type { World } from './agents/world.ts';

@@ -417,6 +417,7 @@ export const layers: readonly Layer[] = [
       'actors/model',
       'actors/notes',
       'actors/ports',
+      'actors/runtime',
       'actors/session/lead',
       'actors/session/questions',
       'actors/session/state',
@@ -660,13 +661,22 @@ export const layers: readonly Layer[] = [
   // The one place that chooses for the app: real time, unless it is given another.
   {
     files: 'real-time.ts',
-    sources: ['language', 'results', 'memory', 'values', 'voice', 'actors', 'adapters/node'],
+    sources: ['memory', 'values', 'actors', 'adapters/node'],
     packages: ['zod'],
   },
-  // The public names by theme; they only pass on.
+  // The public names by theme; they only pass on. The voice session is in real time, too.
   {
     files: 'entries',
-    sources: ['actors', 'language', 'memory', 'results', 'machines', 'values', 'voice'],
+    sources: [
+      'actors',
+      'language',
+      'memory',
+      'results',
+      'machines',
+      'real-time.ts',
+      'values',
+      'voice',
+    ],
     packages: [],
   },
   // The dialects of the superseded systems; the core imports none. RockBot's tools say how long a subagent runs, in real time.

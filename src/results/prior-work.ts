@@ -21,9 +21,8 @@ import type { Briefing } from '../actors/subagent/instance.ts';
 import { editDistance } from '../language/similarity.ts';
 import { isLargeOutput } from '../memory/large-output.ts';
 import { countWords, relevance } from '../values/bm25.ts';
-import { head } from '../values/clip.ts';
+import { head, indented } from '../values/clip.ts';
 import { ConfigurationError } from '../values/errors.ts';
-import { indented } from '../values/indented.ts';
 
 /** An input that the new subagent was given to work on. */
 export interface PriorInput {

@@ -1,4 +1,4 @@
-// Cuts texts that are too long, and marks the cut for the reader.
+// Cuts texts that are too long, and marks the cut for the reader; indents foreign text.
 
 /**
  * Returns `text`, or its beginning and a mark that says how much is missing: at most `maxChars` and the mark.
@@ -19,4 +19,12 @@ export function head(text: string, maxChars: number): string {
 /** Returns the mark that stands for this number of removed characters. */
 export function cutMark(chars: number): string {
   return `[… ${chars} more characters]`;
+}
+
+/**
+ * Indents all lines but the first of foreign text, so that none of them can pass for a heading, another speaker or
+ * another entry.
+ */
+export function indented(text: string): string {
+  return text.trim().replace(/\r?\n|\r|[\u2028\u2029]/g, '\n  ');
 }

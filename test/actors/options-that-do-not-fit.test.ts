@@ -11,10 +11,10 @@ import {
   defineTool,
   runSubagent,
   TextSession,
-  VoiceSession,
   type LeadAgent,
   type SubagentConfig,
 } from '../../src/index.ts';
+import { VoiceSession } from '../../src/entries/voice-session.ts';
 import { scriptedModel, simulatedEnvironment } from '../../src/testing/index.ts';
 import { FakeTransport } from '../support/fake-transport.ts';
 import { writtenJournal } from '../support/refolded-records.ts';

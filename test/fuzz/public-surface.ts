@@ -155,17 +155,6 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     ProviderError: { args: () => ['PROVIDER', 'failed', { retryable: true }], trusts: ofErrors },
     TextSession: { args: (world) => [sessionOptions(world)], walks: true },
     TimeoutError: { args: () => ['late'], trusts: ofErrors },
-    VoiceSession: {
-      args: (world) => [
-        {
-          ...sessionOptions(world),
-          transport: new FakeTransport(),
-          voice: { quietMs: 100 },
-          thinkingSound: undefined,
-        },
-      ],
-      walks: true,
-    },
     callerOf: { args: () => [{}], trusts: recordMade },
     createChildSubagentToolset: { args: () => [{ structured: true }] },
     createParentSubagentToolset: { args: () => [{}] },
@@ -489,6 +478,19 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       'requestIdOf', 'restMs', 'resultItem', 'shared', 'sourceMessages', 'stopActivity', 'userHasFloor', 'whyWaiting', 'wire', 'withDeadlines',
     ].map((name) => [name, { args: () => ['a', 'b', 'c'], trusts: machineMade }]),
   ), // prettier-ignore
+  './voice-session': {
+    VoiceSession: {
+      args: (world) => [
+        {
+          ...sessionOptions(world),
+          transport: new FakeTransport(),
+          voice: { quietMs: 100 },
+          thinkingSound: undefined,
+        },
+      ],
+      walks: true,
+    },
+  },
   './voice': {
     SentenceChunker: { args: () => [{}], trusts: machineMade },
     createBoundedBuffer: { args: () => [{ maxMs: 100, keep: 'newest' }], walks: 'trusts' },

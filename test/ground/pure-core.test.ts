@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { reachedFrom } from '../../scripts/lint/value-imports.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -31,6 +31,16 @@ describe('nothing but these packages is reached as a value', () => {
     // Else nothing was looked at.
     expect(Object.keys(reached).toSorted()).toEqual(packages);
   });
+});
+
+it('loads no voice for a text session', () => {
+  const loaded: string[] = [];
+  reachedFrom(['src/index.ts'], (file) => {
+    loaded.push(file);
+    return source(file);
+  });
+  expect(loaded.length).toBeGreaterThan(100);
+  expect(loaded.filter((file) => file.startsWith('src/voice/'))).toEqual([]);
 });
 
 describe('the ways are found', () => {

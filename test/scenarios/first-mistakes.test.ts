@@ -23,9 +23,9 @@ import {
   memoryJournal,
   runSubagent,
   TextSession,
-  VoiceSession,
   workingMemory,
 } from '../../src/index.ts';
+import { VoiceSession } from '../../src/entries/voice-session.ts';
 import { rockbotToolset } from '../../src/compat/index.ts';
 import { scriptedModel } from '../../src/testing/index.ts';
 import { FakeTransport } from '../support/fake-transport.ts';

@@ -3,7 +3,8 @@
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { defineTool, VoiceSession, type ToolDefinition } from '../../src/index.ts';
+import { defineTool, type ToolDefinition } from '../../src/index.ts';
+import { VoiceSession } from '../../src/entries/voice-session.ts';
 import {
   readNotes,
   scriptedModel,

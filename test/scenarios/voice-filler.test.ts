@@ -2,7 +2,8 @@
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { ConfigurationError, defineTool, VoiceSession } from '../../src/index.ts';
+import { ConfigurationError, defineTool } from '../../src/index.ts';
+import { VoiceSession } from '../../src/entries/voice-session.ts';
 import {
   scriptedVoice,
   simulatedEnvironment,

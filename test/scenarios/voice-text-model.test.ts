@@ -2,7 +2,8 @@
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { defineTool, VoiceSession, withVoice, type SessionEvent } from '../../src/index.ts';
+import { defineTool, type SessionEvent } from '../../src/index.ts';
+import { VoiceSession, withVoice } from '../../src/entries/voice-session.ts';
 import { scriptedVoice, simulatedEnvironment } from '../../src/testing/index.ts';
 import type { AudioFrame } from '../../src/voice/audio/audio-frame.ts';
 import { FakeTransport } from '../support/fake-transport.ts';

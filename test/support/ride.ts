@@ -3,13 +3,8 @@
 
 import { tool } from 'ai';
 import { z } from 'zod';
-import {
-  defineTool,
-  VoiceSession,
-  type SessionEvent,
-  type SubagentConfig,
-  type VoiceSessionOptions,
-} from '../../src/index.ts';
+import { defineTool, type SessionEvent, type SubagentConfig } from '../../src/index.ts';
+import { VoiceSession, type VoiceSessionOptions } from '../../src/entries/voice-session.ts';
 import { scriptedModel, simulatedEnvironment } from '../../src/testing/index.ts';
 import type { Script } from '../../src/testing/doubles/scripted-model.ts';
 import { FakeTransport } from './fake-transport.ts';

@@ -6,10 +6,10 @@ import {
   createSubagentService,
   memoryJournal,
   TextSession,
-  VoiceSession,
   type Journal,
   type Runtime,
 } from '../../src/index.ts';
+import { VoiceSession } from '../../src/entries/voice-session.ts';
 import type { SubagentTree } from '../../src/actors/subagents/subagent-tree.ts';
 import { FakeTransport } from './fake-transport.ts';
 import { LEAD } from './text-talk.ts';

@@ -2,7 +2,8 @@
 // The counterpart of `text-talk.ts`: here the test itself speaks for the user, for the lead
 // agent and for the client's loudspeaker.
 
-import { VoiceSession, type SessionEvent, type VoiceSessionOptions } from '../../src/index.ts';
+import type { SessionEvent } from '../../src/index.ts';
+import { VoiceSession, type VoiceSessionOptions } from '../../src/entries/voice-session.ts';
 import { simulatedEnvironment } from '../../src/testing/index.ts';
 import { FakeTransport, type FakeConnection } from './fake-transport.ts';
 import { agentsOf, castOf, configsOf, type TalkOptions } from './text-talk.ts';

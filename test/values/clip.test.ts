@@ -2,8 +2,7 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { clip, head } from '../../src/values/clip.ts';
-import { indented } from '../../src/values/indented.ts';
+import { clip, head, indented } from '../../src/values/clip.ts';
 
 test('a text that fits is left as it is', () => {
   expect(clip('four', 4)).toBe('four');

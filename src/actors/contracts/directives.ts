@@ -12,7 +12,7 @@
 
 import { shown } from '../../values/plain-checks.ts';
 import { CapacityError, ConfigurationError } from '../../values/errors.ts';
-import { indented } from '../../values/indented.ts';
+import { indented } from '../../values/clip.ts';
 
 /** `session`: until it is removed. `agent`: until another agent leads. */
 export type DirectiveScope = 'session' | 'agent';

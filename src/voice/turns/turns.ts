@@ -65,7 +65,7 @@ import { Speech } from '../output/speech.ts';
 import type { MadeCall, Turn } from '../output/turn.ts';
 import { VoiceTranscript } from '../output/voice-transcript.ts';
 import { Waiting, type WaitingOptions } from '../output/waiting.ts';
-import { Silence } from '../../actors/session/lead/silence.ts';
+import { Silence } from './silence.ts';
 import { Delegations, type WorkOut } from './delegations.ts';
 import { BargeIn, END_LAG_MS, Listening, type ListeningOptions } from './listening.ts';
 

@@ -12,10 +12,10 @@ import {
   createParentSubagentToolset,
   leadTools,
   memoryStore,
-  VoiceSession,
   workingMemory,
   type SubagentConfig,
 } from '../../../src/index.ts';
+import { VoiceSession } from '../../../src/entries/voice-session.ts';
 import { rockbotToolset } from '../../../src/compat/index.ts';
 import { THE_LEAD } from '../../../src/actors/contracts/service-types.ts';
 import { geminiLive } from '../../../src/adapters/gemini-live/index.ts';

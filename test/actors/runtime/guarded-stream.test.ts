@@ -1,12 +1,8 @@
 import { filter, map, Observable, Subject, take, toArray } from 'rxjs';
 import { describe, expect, test } from 'vitest';
 import { guarded } from '../../../src/actors/runtime/guarded-stream.ts';
-import {
-  createRuntime,
-  createSubagentService,
-  TextSession,
-  VoiceSession,
-} from '../../../src/index.ts';
+import { createRuntime, createSubagentService, TextSession } from '../../../src/index.ts';
+import { VoiceSession } from '../../../src/entries/voice-session.ts';
 import { scriptedModel, simulatedEnvironment } from '../../../src/testing/index.ts';
 import { FakeTransport } from '../../support/fake-transport.ts';
 

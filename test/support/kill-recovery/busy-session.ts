@@ -11,8 +11,8 @@ import {
   createRuntime,
   createSubAgentTool,
   defineTool,
-  VoiceSession,
 } from '../../../src/index.ts';
+import { VoiceSession } from '../../../src/entries/voice-session.ts';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { readTask, type Script } from '../../../src/testing/index.ts';
 import { turns } from '../crashes.ts';

@@ -4,16 +4,16 @@
 // Owns:     the machine.
 // Does not: know who speaks (turns), or how often a question may be asked again (question machine).
 
-import type { LeadSession } from './lead-session.ts';
-import type { Shown } from '../../runtime/hosting.ts';
-import { TransientMachine } from '../../runtime/transient-machine.ts';
+import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
+import type { Shown } from '../../actors/runtime/hosting.ts';
+import { TransientMachine } from '../../actors/runtime/transient-machine.ts';
 import {
   silenceMachine,
   type SilenceFact,
   type SilenceInput,
   type SilenceState,
-} from '../../../machines/index.ts';
-import type { SilenceEffects } from '../../../machines/silence-machine.ts';
+} from '../../machines/index.ts';
+import type { SilenceEffects } from '../../machines/silence-machine.ts';
 
 export class Silence {
   readonly #core: LeadSession;

@@ -1,0 +1,20 @@
+// `offstage/voice-session`: a conversation by voice. The root is without it: a text session loads no voice.
+
+import { withRuntime, type RuntimeChoice } from '../real-time.ts';
+import {
+  VoiceSession as CoreVoiceSession,
+  type VoiceSessionOptions as CoreVoiceSessionOptions,
+} from '../voice/voice-session.ts';
+
+export type { VoiceOptions } from '../voice/voice-session.ts';
+export { defaultWithVoiceOptions, withVoice } from '../voice/voiced/with-voice.ts';
+
+export type VoiceSessionOptions = Omit<CoreVoiceSessionOptions, 'runtime'> & RuntimeChoice;
+
+/** A conversation by voice. */
+export class VoiceSession extends CoreVoiceSession {
+  /** @throws {ConfigurationError} for options that cannot work together. */
+  constructor(options: VoiceSessionOptions) {
+    super(withRuntime('new VoiceSession(options)', options));
+  }
+}
