@@ -81,6 +81,7 @@ export interface ChatPool {
   use<T>(sessionId: string, use: (session: ChatSession) => T | Promise<T>): Promise<T>;
 }
 
+/** The options of `chatHandler`. */
 export interface ChatHandlerOptions {
   /** Says who a request comes from, and which session it gets; null: it is refused. */
   readonly authorize: (request: Request) => ChatIdentity | null | Promise<ChatIdentity | null>;

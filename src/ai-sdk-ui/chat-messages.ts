@@ -35,6 +35,7 @@ export type SessionDataParts = {
   transcript: TranscriptItem;
 };
 
+/** The metadata of a message of the session in a chat. */
 export interface SessionMessageMetadata {
   /** Milliseconds since 1970. */
   readonly at: number;

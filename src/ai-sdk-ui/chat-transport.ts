@@ -26,6 +26,7 @@ import { ChatFeed, type Screen, type UpdateMessages } from './chat-feed.ts';
 import type { SessionChunk, SessionMessage } from './chat-messages.ts';
 import { screen } from '../client/screen.ts';
 
+/** The options of `chatTransport`. */
 export interface ChatTransportOptions {
   /**
    * Who reports that results and questions were shown: `chat`, when a visible page has taken their message; or

@@ -77,6 +77,7 @@ export interface SocketLike {
   addEventListener(type: string, listener: (event: never) => void): void;
 }
 
+/** The class of WebSockets that a client opens. */
 export type SocketClass = new (url: URL, protocols: string[]) => SocketLike;
 
 /** `WebSocket.OPEN` */

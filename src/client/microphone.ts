@@ -25,6 +25,7 @@ import {
 } from './web-audio.ts';
 import type { WorkletFrame } from './worklet.ts';
 
+/** The state of a client's microphone. */
 export interface MicrophoneStatus {
   /**
    * `denied`: by the user or the browser. `missing`: there is none, or it was pulled out. `blocked`: the browser has paused
@@ -39,6 +40,7 @@ export interface MicrophoneStatus {
   readonly isOpen: boolean;
 }
 
+/** The options of a microphone's `start()`. */
 export interface MicrophoneOptions {
   /** One of `devices()`. @defaultValue that of the system */
   readonly deviceId?: string;
@@ -59,6 +61,7 @@ interface OpenMicrophone {
   close(): void;
 }
 
+/** The user's microphone at a client: `client.microphone`. */
 export class Microphone {
   readonly #line: VoiceLine;
   readonly #workletUrl: () => string | URL;

@@ -64,6 +64,7 @@ import { Speaker } from './speaker.ts';
 import { defaultWorkletUrl } from './web-audio.ts';
 import { Emitter, selectionOf, Value, type Watchable, type WatchableValue } from './watchable.ts';
 
+/** The options of `connect`. */
 export interface ConnectOptions {
   /** The address of the handler of `serve`; a page may give a path. */
   readonly url: string | URL;
@@ -201,6 +202,7 @@ export interface ClientStore extends Watchable<ClientSnapshot> {
   ): WatchableValue<T>;
 }
 
+/** A session at a client: its state, its events and its commands, over a connection that comes back by itself. */
 export class SessionClient {
   readonly #options: ConnectOptions;
   readonly #environment: Environment;

@@ -28,6 +28,7 @@ import {
 } from './web-audio.ts';
 import type { WorkletReport } from './worklet.ts';
 
+/** The state of a client's sound. */
 export interface SpeakerStatus {
   /**
    * `blocked`: the browser wants a click or a key press, first or after it has paused the sound; call `start` in its
@@ -37,6 +38,7 @@ export interface SpeakerStatus {
   readonly state: 'off' | 'starting' | 'blocked' | 'on' | 'silent' | 'insecure';
 }
 
+/** The options of a speaker's `start()`. */
 export interface SpeakerOptions {
   /**
    * For a user who reads: nothing sounds, and speech counts as heard as soon as it has come. It needs no click.
@@ -63,6 +65,7 @@ const SILENT_REPORT_MS = 100;
 /** Items whose number is remembered. */
 const MAX_ITEMS = 256;
 
+/** The sound of the lead agent at a client: `client.speaker`. */
 export class Speaker {
   readonly #line: VoiceLine;
   readonly #environment: Environment;

@@ -1,9 +1,11 @@
 // A small stream of values for listeners of a page: what `events` and `status` of a client are.
 
+/** A subscription, which its owner can end. */
 export interface Subscription {
   unsubscribe(): void;
 }
 
+/** A function that gets each value, or an object with such a function as `next`. */
 export type Listener<T> = ((value: T) => void) | { readonly next?: (value: T) => void };
 
 /** A stream that a page subscribes to; RxJS takes it with `from(...)`. */

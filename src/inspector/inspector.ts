@@ -43,6 +43,7 @@ import { reporter } from '../values/reporter.ts';
 /** The part of a session that the inspector acts in. */
 export type ActedSession = CommandedSession;
 
+/** The options of `inspector`. */
 export interface InspectorPageOptions {
   /** The journal of the sessions; with `scopes`, their list. @defaultValue none: the page shows `inspect` alone */
   readonly journal?: Journal;
@@ -72,6 +73,7 @@ export interface InspectorPageOptions {
   readonly onError?: (error: unknown, where: string) => void;
 }
 
+/** The page of a journal's sessions and of an app's machines, as `inspector` returns it. */
 export interface InspectorPage {
   /** Answers a request of the page. `next` is called for another path; without it, that is a 404. */
   readonly handle: (request: IncomingMessage, response: ServerResponse, next?: () => void) => void;

@@ -34,6 +34,7 @@ export type WorkingMemoryTool =
   | 'list_working_memory'
   | 'search_working_memory';
 
+/** The options of `createWorkingMemoryToolset`. */
 export interface WorkingMemoryToolsetOptions {
   readonly memory: WorkingMemory;
   /**

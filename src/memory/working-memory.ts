@@ -34,6 +34,7 @@ import { z } from 'zod';
 
 const HOUR_MS = 3_600_000;
 
+/** The limits of working memory: how long entries are kept, their number and size. */
 export interface WorkingMemoryLimits {
   /**
    * How long an entry of a subagent is kept if it names no time, in milliseconds. @defaultValue 14400000, 4
@@ -88,6 +89,7 @@ function checkedWorkingMemoryLimits(partial: Partial<WorkingMemoryLimits>): Work
   return limits;
 }
 
+/** The options of `workingMemory`: its limits, and its source of time. */
 export interface WorkingMemoryOptions extends Partial<WorkingMemoryLimits> {
   /** The source of time: the environment of the runtime that the memory is used with. */
   readonly environment: Pick<Environment, 'clock' | 'scheduler'>;

@@ -7,6 +7,7 @@ import type { SessionState } from '../actors/contracts/session-views.ts';
 import type { ClientStatus, SessionClient } from '../client/session-client.ts';
 import { ourTime, scheduler, useServerTime, useSession } from './hooks.ts';
 
+/** The props of `ConnectionStatus`. */
 export interface ConnectionStatusProps {
   readonly client: SessionClient;
   /** Brings the voice to this page; the button is there while another one has it. @defaultValue no button */
@@ -46,6 +47,7 @@ export function ConnectionStatus(props: ConnectionStatusProps): ReactElement {
   );
 }
 
+/** The props of `Alerts`. */
 export interface AlertsProps {
   readonly client: SessionClient;
   /** The time for which one is shown, in milliseconds. @defaultValue 8000 */

@@ -49,6 +49,7 @@ export interface QuestionLabels {
   readonly ended?: (question: QuestionView) => string;
 }
 
+/** The props of `QuestionCard`. */
 export interface QuestionCardProps {
   readonly question: QuestionView;
   readonly client: Pick<SessionClient, 'answer' | 'questionShown'> & Partial<Timed>;
@@ -315,6 +316,7 @@ function Clock(props: {
 const LATE_MS = 15_000;
 const LINGER_MS = 5_000;
 
+/** The props of `QuestionList`. */
 export interface QuestionListProps extends Pick<
   QuestionCardProps,
   'client' | 'shortcuts' | 'user'

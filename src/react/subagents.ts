@@ -8,6 +8,7 @@ import type { DeliveryView, SubagentView } from '../actors/contracts/session-vie
 import type { SessionClient } from '../client/session-client.ts';
 import { Elapsed, humanName, type Timed } from './words.ts';
 
+/** The props of `SubagentList`. */
 export interface SubagentListProps {
   readonly subagents: readonly SubagentView[];
   /** With a client, each task that runs has a button that cancels it, and each shows its time. */
@@ -100,6 +101,7 @@ function Task(props: {
   );
 }
 
+/** The props of `DeliveryList`. */
 export interface DeliveryListProps {
   readonly deliveries: readonly DeliveryView[];
   readonly client: Pick<SessionClient, 'shown' | 'dismiss'>;

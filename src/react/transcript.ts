@@ -24,6 +24,7 @@ export interface TranscriptNote {
   readonly at: number;
 }
 
+/** The words of the lines that `useTranscriptNotes` returns. */
 export interface TranscriptNotesLabels {
   readonly started?: (subagent: SubagentView) => string;
   readonly ended?: (subagent: SubagentView) => string;
@@ -70,6 +71,7 @@ function endOf({ name, state, outcome }: SubagentView): string {
   return `${who} gave up${outcome?.error ? `: ${outcome.error.message}` : ''}.`;
 }
 
+/** The props of `Transcript`. */
 export interface TranscriptProps {
   readonly items: readonly TranscriptItem[];
   /**

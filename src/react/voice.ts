@@ -11,6 +11,7 @@ import { messageOf } from '../values/errors.ts';
 import { useMicrophone, useSession, useSpeaker } from './hooks.ts';
 import { isForPage, isIn, page, valueIn, type PageElement, type PageKey } from './page.ts';
 
+/** The props of `TalkButton`. */
 export interface TalkButtonProps {
   readonly client: SessionClient;
   /** Called while the microphone is off. @defaultValue it is started */
@@ -134,6 +135,7 @@ export function useTalkKeys(client: SessionClient | null): void {
   }, [client]);
 }
 
+/** The props of `TalkModes`. */
 export interface TalkModesProps {
   readonly client: SessionClient;
   /** Called when the user has chosen how to talk. */
@@ -223,6 +225,7 @@ function hintOf(
   return speaker === 'silent' ? 'This browser has no sound; read along.' : null;
 }
 
+/** The props of `MessageField`. */
 export interface MessageFieldProps {
   readonly client: Pick<SessionClient, 'send'>;
   /** Called with what the user has written, in place of `client.send`. */

@@ -25,6 +25,7 @@ import { note, promptText, sentence } from '../notes/note.ts';
 import type { Environment } from '../ports/environment.ts';
 import type { MemoryFact } from '../ports/memory-store.ts';
 
+/** The part of a conversation that is to be summarised. */
 export interface SummaryRequest {
   /** The summary of everything before `items`; null if there is none. The new summary replaces both. */
   readonly previous: string | null;
@@ -43,6 +44,7 @@ export interface SummaryRequest {
 /** Writes a summary. An error is reported, and the summary is requested again after the next turn. */
 export type Summarise = (request: SummaryRequest) => Promise<string>;
 
+/** The options of `modelSummary`. */
 export interface ModelSummaryOptions {
   readonly model: LanguageModel;
   /** A description of the content to keep. @defaultValue the user, agreements, results, open points */
@@ -98,6 +100,7 @@ export function modelSummary(options: ModelSummaryOptions): Summarise {
   };
 }
 
+/** A fact that a distiller found in a conversation. */
 export interface DistilledFact {
   /** One sentence, such as "Prefers window seats". */
   readonly text: string;
@@ -106,6 +109,7 @@ export interface DistilledFact {
   readonly replaces?: string;
 }
 
+/** The part of a conversation from which a distiller extracts facts. */
 export interface DistilRequest {
   /** The items since the last time, oldest first; each is finished. */
   readonly items: readonly ConversationItem[];
@@ -122,6 +126,7 @@ export interface DistilRequest {
 /** Distils facts from items. An error is reported, and the items are passed again the next time. */
 export type MemoryDistiller = (request: DistilRequest) => Promise<readonly DistilledFact[]>;
 
+/** The options of `modelDistiller`. */
 export interface ModelDistillerOptions {
   readonly model: LanguageModel;
   /**

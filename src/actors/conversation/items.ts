@@ -92,6 +92,7 @@ export interface TransferItem extends ItemBase {
   readonly to: string;
 }
 
+/** An item of a conversation: a message, a tool call, its result, or a transfer to another agent. */
 export type ConversationItem = MessageItem | ToolCallItem | ToolResultItem | TransferItem;
 
 const base = { id: z.string().min(1), at: z.number() };
@@ -202,6 +203,7 @@ export function toolOutputText(output: ToolOutput): string {
   return typeof output.value === 'string' ? output.value : JSON.stringify(output.value);
 }
 
+/** The limits of a kept conversation; the oldest items leave first. */
 export interface ConversationLimits {
   readonly maxItems: number;
   /** The number of characters of all items together. */

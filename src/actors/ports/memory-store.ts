@@ -9,6 +9,7 @@ import { CapacityError, ConfigurationError } from '../../values/errors.ts';
 import { countWords, relevance } from '../../values/bm25.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
 
+/** A fact that a memory store keeps. */
 export interface MemoryFact {
   /** Unique in its scope. */
   readonly id: string;
@@ -23,6 +24,7 @@ export interface MemoryFact {
   readonly source?: string;
 }
 
+/** A query for facts in one scope of a memory. */
 export interface FactQuery {
   readonly scope: string;
   /** The query in plain words. Without it the newest facts are returned. */

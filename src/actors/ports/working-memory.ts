@@ -17,6 +17,7 @@ export interface MemoryOwner {
   readonly path: readonly string[];
 }
 
+/** An entry to be written into working memory. */
 export interface NewMemoryEntry {
   /** `report/part-1`, or absolute. A path without empty segments; at most 200 characters. */
   readonly key: string;
@@ -44,12 +45,14 @@ export interface MemoryEntryInfo {
   readonly expiresAt: number;
 }
 
+/** An entry of working memory with its value. */
 export interface MemoryEntry extends MemoryEntryInfo {
   readonly value: JSONValue;
   /** The value as text: itself if it is a text, else its JSON. */
   readonly text: string;
 }
 
+/** The entries that a list or search of working memory is about. */
 export interface MemoryFilter {
   /**
    * Whole segments: `subagent/ab` does not match `subagent/abc`. Relative to the caller's namespace, or
@@ -65,10 +68,12 @@ export interface MemoryFilter {
   readonly limit?: number | undefined;
 }
 
+/** A search of working memory. */
 export interface MemoryQuery extends MemoryFilter {
   readonly query: string;
 }
 
+/** An entry that a search of working memory found. */
 export interface MemoryMatch extends MemoryEntryInfo {
   /** The relevance; greater is better. Comparable within one search only. */
   readonly score: number;
@@ -94,11 +99,13 @@ export type MemoryRefusalCode =
   | 'ENTRY_TOO_LARGE'
   | 'MEMORY_FULL';
 
+/** Why working memory refused a request. */
 export interface MemoryRefusal {
   readonly ok: false;
   readonly error: { readonly code: MemoryRefusalCode; readonly message: string };
 }
 
+/** The answer of working memory: a result, or a refusal with a code. */
 export type MemoryAnswer<T> = ({ readonly ok: true } & T) | MemoryRefusal;
 
 /**

@@ -12,6 +12,7 @@ import { A2aSession } from './a2a-session.ts';
 import { loadSdk, type Sdk } from './load-sdk.ts';
 import { withoutEndSlashes } from '../../values/end-slashes.ts';
 
+/** The options of `a2aRelay`. */
 export interface A2aRelayOptions {
   /** The address of the agent, below which its card is: `<url>/.well-known/agent-card.json`. */
   readonly url: string;

@@ -30,6 +30,7 @@ export interface AcpSessionRequest {
   readonly traceparent?: string;
 }
 
+/** The options of `acpAgent`. */
 export interface AcpAgentOptions {
   /**
    * Makes a session, not started yet: with this `sessionId` if there is one, and with a journal if its sessions are
@@ -46,6 +47,7 @@ export interface AcpAgentOptions {
   readonly onError?: (error: unknown, where: string) => void;
 }
 
+/** A running agent behind ACP, as `acpAgent` returns it. */
 export interface AcpAgent {
   /** Resolves when the editor has left, and its sessions are suspended. */
   readonly closed: Promise<void>;

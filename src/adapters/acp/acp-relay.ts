@@ -14,6 +14,7 @@ import { AcpSession } from './acp-session.ts';
 import { AgentProcess, ownFolder, sweep, tracedEnv } from '../agent-process/agent-process.ts';
 import { loadSdk } from './load-sdk.ts';
 
+/** The options of `acpRelay`. */
 export interface AcpRelayOptions {
   /** The program of the agent, such as `claude-agent-acp`. */
   readonly command: string;

@@ -23,6 +23,7 @@ import type { Transcriber, Voice } from '../../voice/speech/voice.ts';
 
 type ProviderOptions = NonNullable<Parameters<typeof transcribe>[0]['providerOptions']>;
 
+/** The options of `aiSdkTranscriber`. */
 export interface AiSdkTranscriberOptions {
   /** The provider options of `transcribe`, such as `{ openai: { language: 'en' } }`. @defaultValue none */
   readonly providerOptions?: ProviderOptions;
@@ -34,6 +35,7 @@ export interface AiSdkTranscriberOptions {
   readonly maxRetries?: number;
 }
 
+/** The defaults of `aiSdkTranscriber`: 16 kHz, one retry. */
 export const defaultAiSdkTranscriberOptions = {
   sampleRateHz: 16_000,
   maxRetries: 1,
@@ -78,6 +80,7 @@ export function aiSdkTranscriber(
   };
 }
 
+/** The options of `aiSdkVoice`. */
 export interface AiSdkVoiceOptions {
   /** The provider's name of the voice. @defaultValue that of the provider */
   readonly voice?: string;
@@ -100,6 +103,7 @@ export interface AiSdkVoiceOptions {
   readonly maxRetries?: number;
 }
 
+/** The defaults of `aiSdkVoice`: WAV, one retry. */
 export const defaultAiSdkVoiceOptions = {
   outputFormat: 'wav',
   maxRetries: 1,

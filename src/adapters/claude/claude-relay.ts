@@ -18,6 +18,7 @@ import { ClaudeSession } from './claude-session.ts';
 import type { ClaudeQuery } from './mapping.ts';
 import { SessionFile } from './session-file.ts';
 
+/** The options of `claudeRelay`. */
 export interface ClaudeRelayOptions {
   /** `query` of the SDK: `import { query } from '@anthropic-ai/claude-agent-sdk'`. */
   readonly query: ClaudeQuery;

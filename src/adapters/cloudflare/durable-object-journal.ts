@@ -35,6 +35,7 @@ const TABLES = `
   create table if not exists wake_times (scope text primary key, at real not null);
   create index if not exists wake_times_in_order on wake_times (at, scope)`;
 
+/** The options of `durableObjectJournal`. */
 export interface DurableObjectJournalOptions {
   /** `ctx.storage` of an object with SQLite. */
   readonly storage: DurableStorage;

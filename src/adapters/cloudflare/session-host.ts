@@ -58,6 +58,7 @@ import { workersEnvironment } from './workers-environment.ts';
 /** The part of a session that a host needs; `TextSession` has it. One that speaks is refused (`VOICE_NOT_HOSTED`). */
 export type HostedSession = PooledSession & ServedSession;
 
+/** The options of `hostSession`. */
 export interface SessionHostOptions<S extends HostedSession> extends ClientOptions {
   /** Creates the session with this id, not started yet: with this `sessionId` and `runtime`. */
   readonly open: (sessionId: string, runtime: Runtime) => S;
@@ -71,6 +72,7 @@ export interface SessionHostOptions<S extends HostedSession> extends ClientOptio
   readonly origins?: readonly string[];
 }
 
+/** The session of a Durable Object, as `hostSession` returns it. */
 export interface SessionHost<S extends HostedSession> {
   readonly sessionId: string;
   /** Whether the session is in memory. */

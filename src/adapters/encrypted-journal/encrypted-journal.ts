@@ -26,6 +26,7 @@ import { check, checkUnshown, type ChecksOf } from '../../values/checks.ts';
 import { ConfigurationError } from '../../values/errors.ts';
 import { textOfEntry } from '../journal-rows/stored-rows.ts';
 
+/** The keys of `encryptionCodec`, and of an encrypted journal. */
 export interface EncryptionOptions {
   /** 32 random bytes, or their base64: `openssl rand -base64 32`. New entries are encrypted with it. */
   readonly key: Uint8Array | string;
@@ -33,6 +34,7 @@ export interface EncryptionOptions {
   readonly earlierKeys?: readonly (Uint8Array | string)[];
 }
 
+/** The options of `encryptedJournal`. */
 export interface JournalEncryptionOptions extends EncryptionOptions {
   /**
    * Reads entries that are not encrypted, of the time before the key: a scope may begin with them, and has none after its first

@@ -12,6 +12,7 @@ import { apiKeyOf, tokenAddress } from './address.ts';
 import { checkOptions, sessionOf, type GeminiLiveOptions } from './options.ts';
 import { setup } from './wire.ts';
 
+/** The options of `createEphemeralToken`. */
 export interface EphemeralTokenOptions {
   /** @defaultValue as for `geminiLive` */
   readonly apiKey?: string;
@@ -37,6 +38,7 @@ export interface EphemeralTokenOptions {
   readonly fetch?: typeof globalThis.fetch;
 }
 
+/** A short-lived token with which a page connects to Gemini Live without the key. */
 export interface EphemeralToken {
   /** The value for `geminiLive({ ephemeralToken })`: `auth_tokens/…`. */
   readonly token: string;

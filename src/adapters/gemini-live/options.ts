@@ -11,6 +11,7 @@ import { addressOf } from './address.ts';
 import { traitsOf, type ModelTraits } from './models.ts';
 import type { SessionSettings } from './wire.ts';
 
+/** The options of `geminiLive`. */
 export interface GeminiLiveOptions extends DialOptions {
   /**
    * @defaultValue the first that is set of the environment variables `GOOGLE_GENERATIVE_AI_API_KEY` (the AI

@@ -20,6 +20,7 @@ import {
   type WebSocketTarget,
 } from './viewers.ts';
 
+/** An inspector whose messages a callback of the app gets. */
 export interface SinkTarget {
   /** A callback of the app. */
   readonly mode: 'sink';
@@ -30,6 +31,7 @@ export interface SinkTarget {
 /** The destination of the stream. */
 export type InspectorTarget = RelayTarget | BrowserTarget | WebSocketTarget | SinkTarget;
 
+/** The options of `createInspector`. */
 export interface InspectorOptions {
   /** The source of time, and of a relay's token. */
   readonly environment: Environment;
@@ -56,6 +58,7 @@ export interface InspectorOptions {
   readonly onError?: (error: unknown, where: string) => void;
 }
 
+/** The defaults of `createInspector`: a relay on 127.0.0.1, with words redacted. */
 export const defaultInspectorOptions = {
   to: { mode: 'relay' },
   redact: true,
@@ -125,6 +128,7 @@ function resolveOptions(options: InspectorOptions): InspectorSettings {
   };
 }
 
+/** An inspector, as `createInspector` returns it. */
 export interface Inspector {
   /** For `createRuntime({ inspect })`, or `createActor(machine, { inspect })`. Never throws. */
   readonly inspect: (event: InspectionEvent) => void;

@@ -23,6 +23,7 @@ import { createGuard, type RequestVisit, type Verdict, type Visit } from '../lis
 import { pageHeaders } from '../listen/page-headers.ts';
 import type { InspectionStream } from './stream.ts';
 
+/** An inspector that serves its messages on 127.0.0.1, with a page. */
 export interface RelayTarget {
   /** A server of this process on 127.0.0.1. Needs `ws`. */
   readonly mode: 'relay';

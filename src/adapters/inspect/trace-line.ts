@@ -366,4 +366,5 @@ export interface SnapshotMessage extends BaseMessage {
   readonly snapshot: ShownSnapshot;
 }
 
+/** A message of the Stately Inspector's protocol: an actor, an event or a snapshot. */
 export type InspectorMessage = ActorMessage | EventMessage | SnapshotMessage;

@@ -5,6 +5,7 @@ import type { Environment } from '../../actors/ports/environment.ts';
 import { ProviderError, ConfigurationError } from '../../values/errors.ts';
 import type { InspectionStream } from './stream.ts';
 
+/** An inspector that sends its messages to a server elsewhere. */
 export interface WebSocketTarget {
   /** An inspector server that runs elsewhere. */
   readonly mode: 'webSocket';
@@ -98,6 +99,7 @@ export interface BrowserWindow {
   removeEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
 }
 
+/** An inspector whose messages the Stately Inspector of a page gets. */
 export interface BrowserTarget {
   /** A window or frame with the Stately Inspector. Needs `@statelyai/inspect`. */
   readonly mode: 'browser';

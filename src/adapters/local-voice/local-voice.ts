@@ -26,6 +26,7 @@ import { createBuiltInEngine, withParts } from './speech/built-in-engine.ts';
 import type { SpeechEngine } from './speech/speech-engine.ts';
 import type { ServerEventBody } from './wire-events.ts';
 
+/** The options of `localVoice`. */
 export interface LocalVoiceOptions {
   /** Answers the user; its tools are those of the connecting session. */
   readonly model: LanguageModel;
@@ -96,12 +97,14 @@ export interface HearingOptions {
   readonly levelMarginDb?: number | null;
 }
 
+/** The defaults of `localVoice({ hearing })`. */
 export const defaultHearingOptions = {
   longestUtteranceMs: 15_000,
   transcribeAfterMs: 200,
   levelMarginDb: 15,
 } as const satisfies HearingOptions;
 
+/** The defaults of `localVoice`. */
 export const defaultLocalVoiceOptions = {
   port: 0,
   speech: 'built-in',
@@ -117,6 +120,7 @@ export interface LocalVoiceAddress {
   readonly apiKey: string;
 }
 
+/** The local voice server, as `localVoice` returns it. */
 export interface LocalVoice {
   /**
    * Loads the models and listens. Once.
@@ -152,7 +156,10 @@ const optionsSchema = z.strictObject({
   tls: z.strictObject({ key: z.string(), cert: z.string() }).optional(),
 });
 
-/** @throws {ConfigurationError} `INVALID_OPTION` */
+/**
+ * Creates a voice server of this machine: it speaks the protocol of OpenAI Realtime, with local speech and any text model of the AI SDK.
+ * @throws {ConfigurationError} `INVALID_OPTION`
+ */
 export function localVoice(options: LocalVoiceOptions): LocalVoice {
   check('localVoice', optionsSchema, options);
   const { environment, model, tls, apiKey, transcriber } = options;

@@ -14,6 +14,7 @@ import type { ForeignServer, Heard } from './foreign-server.ts';
 import { loadClientSdk } from './load-sdk.ts';
 import { McpRelaySession, type McpPrompt } from './mcp-relay-session.ts';
 
+/** The options of `mcpRelay`. */
 export interface McpRelayOptions {
   /** The tool that does the work. */
   readonly tool: string;

@@ -31,6 +31,7 @@ import { loadServerSdk, type ServerSdk } from './load-sdk.ts';
 import { checkedMcp, checkedUser, type CheckedMcp, type McpServerOptions } from './options.ts';
 import { UserTasks } from './served-tasks.ts';
 
+/** The options of an MCP server's `stdio()`. */
 export interface McpStdioOptions {
   /** The user whose tasks the client sees. @defaultValue 'local' */
   readonly user?: string;
@@ -40,11 +41,13 @@ export interface McpStdioOptions {
   readonly output?: Writable;
 }
 
+/** The connection to the client that has started this program. */
 export interface McpStdio {
   /** Resolves when the client has left. Its tasks go on. */
   readonly closed: Promise<void>;
 }
 
+/** Subagents as tools of MCP, as `mcpServer` returns them. */
 export interface McpServer {
   /** The number of connections over HTTP, and of users whose tasks are in memory. */
   readonly size: { readonly connections: number; readonly users: number };

@@ -44,6 +44,7 @@ export interface McpLimits {
   readonly idleMs: number;
 }
 
+/** The defaults of `mcpServer({ limits })`. */
 export const defaultMcpLimits: McpLimits = {
   maxMessageBytes: 1_048_576,
   sessions: 1_000,
@@ -53,6 +54,7 @@ export const defaultMcpLimits: McpLimits = {
   idleMs: 1_800_000,
 };
 
+/** The options of `mcpServer`. */
 export interface McpServerOptions {
   readonly subagents: readonly McpSubagent[];
   /** The journal of this runtime keeps the tasks: with one on disk they survive a crash. */

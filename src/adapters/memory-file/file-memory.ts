@@ -29,6 +29,7 @@ import {
 import { check } from '../../values/checks.ts';
 import { ConfigurationError, messageOf, ProviderError } from '../../values/errors.ts';
 
+/** The options of `fileMemory`. */
 export interface FileMemoryOptions {
   /** The path of the file; its folder is created if necessary. Relative to the working directory. */
   readonly path: string;

@@ -11,6 +11,7 @@ import { z } from 'zod';
 import { JobError } from '../../actors/ports/jobs.ts';
 import { check } from '../../values/checks.ts';
 
+/** The options of `fileClaims`. */
 export interface FileClaimsOptions {
   /** The folder; created if necessary. Relative to the working directory. */
   readonly directory: string;

@@ -15,6 +15,7 @@ import { loadWebSocketFactory } from '../socket/web-socket.ts';
 import type { SessionSettings } from './wire.ts';
 import { withoutEndSlashes } from '../../values/end-slashes.ts';
 
+/** The options of `openaiLive`. */
 export interface OpenaiLiveOptions extends DialOptions {
   /** @defaultValue the environment variable `OPENAI_API_KEY`, read at each connect */
   readonly apiKey?: string;

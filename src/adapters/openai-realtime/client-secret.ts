@@ -10,6 +10,7 @@ import { resolveOptions, type OpenaiRealtimeOptions } from './options.ts';
 import { sessionStart } from './wire.ts';
 import { withoutEndSlashes } from '../../values/end-slashes.ts';
 
+/** The options of `createClientSecret`. */
 export interface ClientSecretOptions {
   /** Key, address, model, voice and the like, as for `openaiRealtime`. */
   readonly options?: OpenaiRealtimeOptions;
@@ -22,6 +23,7 @@ export interface ClientSecretOptions {
   readonly fetch?: typeof globalThis.fetch;
 }
 
+/** A short-lived secret with which a page connects to OpenAI Realtime without the key. */
 export interface ClientSecret {
   /** The value to use in place of a key: `ek_…`. */
   readonly value: string;

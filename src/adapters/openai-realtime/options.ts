@@ -14,6 +14,7 @@ import {
 import { loadWebSocketFactory } from '../socket/web-socket.ts';
 import type { SessionSettings } from './wire.ts';
 
+/** The options of `openaiRealtime`. */
 export interface OpenaiRealtimeOptions extends DialOptions {
   /** @defaultValue the environment variable `OPENAI_API_KEY`, read at each connect */
   readonly apiKey?: string;

@@ -26,6 +26,7 @@ import * as names from './names.ts';
 import { contextOf } from './scope-spans.ts';
 import { quietly } from './watched-journals.ts';
 
+/** The options of `tracedHandler`. */
 export interface TracedHandlerOptions {
   /** The provider of the spans. @defaultValue the one that the app registered with `@opentelemetry/api` */
   readonly tracerProvider?: TracerProvider;

@@ -38,6 +38,7 @@ import { AppendQueue } from './leased-appends.ts';
 import { Leases, fenced } from './node-leases.ts';
 import { NodeWakeTimes } from './node-wake-times.ts';
 
+/** The options of `postgresJournal`. */
 export interface PostgresJournalOptions {
   /**
    * The database: `postgres://…`, or the options of `Pool` of the package `pg`.
@@ -72,6 +73,7 @@ export interface PostgresJournalOptions {
   readonly timeoutMs?: number;
 }
 
+/** A journal in a database of PostgreSQL, as `postgresJournal` returns it. */
 export interface PostgresJournal extends Journal {
   append(entry: JournalEntry): Promise<void>;
   read(query?: JournalQuery): Promise<readonly JournalEntry[]>;

@@ -52,6 +52,7 @@ import {
   type DurablePromise,
 } from './restate-ingress.ts';
 
+/** The options of `restateJobs`. */
 export interface RestateJobsOptions {
   /** The address of Restate's ingress, such as `http://127.0.0.1:8080`. */
   readonly ingress: string;
@@ -68,6 +69,7 @@ export interface RestateJobsOptions {
   readonly maxBytes?: number;
 }
 
+/** The options of `restateJobService`. */
 export interface RestateJobServiceOptions<Service = unknown> {
   /** The SDK: `import * as restate from '@restatedev/restate-sdk'`. */
   readonly restate: RestateSdk<Service>;

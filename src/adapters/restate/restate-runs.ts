@@ -60,6 +60,7 @@ import {
   type DurablePromise,
 } from './restate-ingress.ts';
 
+/** The options of `restateRuns`. */
 export interface RestateRunsOptions {
   /** The address of Restate's ingress, such as `http://127.0.0.1:8080`. */
   readonly ingress: string;
@@ -74,6 +75,7 @@ export interface RestateRunsOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** The options of `restateRunWorkflow`. */
 export interface RestateRunWorkflowOptions<Workflow = unknown> {
   /** The SDK: `import * as restate from '@restatedev/restate-sdk'`. */
   readonly restate: RestateWorkflowSdk<Workflow>;

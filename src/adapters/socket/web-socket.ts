@@ -24,6 +24,7 @@ export interface WebSocketLike {
   terminate(): void;
 }
 
+/** The options with which a transport opens its WebSocket. */
 export interface WebSocketOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly maxPayload: number;

@@ -53,6 +53,7 @@ import {
   OLDEST_READABLE_LAYOUT,
 } from './database.ts';
 
+/** The options of `sqliteJournal`. */
 export interface SqliteJournalOptions {
   /**
    * The file; its folder is created if it does not exist. Relative to the working directory. `:memory:` keeps
@@ -421,6 +422,7 @@ function filter({ scope, unit }: JournalQuery): { where: string; values: readonl
   return { where: `where ${where}`, values: conditions.map(([, value]) => value) };
 }
 
+/** A journal in a file of SQLite, as `sqliteJournal` returns it. */
 export interface SqliteJournal extends Journal {
   append(entry: JournalEntry): Promise<void>;
   read(query?: JournalQuery): readonly JournalEntry[];

@@ -42,6 +42,7 @@ import {
   type TemporalActivity,
 } from './temporal-sdk.ts';
 
+/** The options of `temporalJobs`. */
 export interface TemporalJobsOptions {
   /** The client: `new Client({ connection })` of `@temporalio/client`. */
   readonly client: TemporalClient;
@@ -68,12 +69,14 @@ export interface TemporalJobsOptions {
 /** The part of the client that is used. With the parts that find and delete, `forget` is there. */
 export type TemporalClient = TemporalClientOf<TemporalHandle>;
 
+/** The handle of a job's workflow, as far as `temporalJobs` uses it. */
 export interface TemporalHandle {
   describe?(): Promise<object>;
   result(): Promise<unknown>;
   cancel(): Promise<unknown>;
 }
 
+/** The options of `temporalJobActivities`. */
 export interface TemporalJobActivitiesOptions {
   /** The package: `import * as activity from '@temporalio/activity'`. */
   readonly activity: TemporalActivity;

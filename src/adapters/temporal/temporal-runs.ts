@@ -52,6 +52,7 @@ import {
 import { RUN_PREFIX, RUN_UPDATES, RUN_VIEW } from './workflow.ts';
 import { unzippedEntries, zippedEntries } from './zipped-text.ts';
 
+/** The options of `temporalRuns`. */
 export interface TemporalRunsOptions {
   /** The client: `new Client({ connection })` of `@temporalio/client`. */
   readonly client: TemporalRunsClient;
@@ -70,6 +71,7 @@ export interface TemporalRunsOptions {
 /** The part of the client that is used. With the parts that find and delete, `forget` is there. */
 export type TemporalRunsClient = TemporalClientOf<TemporalRunHandle>;
 
+/** The handle of a run's workflow, as far as `temporalRuns` uses it. */
 export interface TemporalRunHandle {
   describe(): Promise<
     Partial<TemporalExecution> & { readonly memo?: Readonly<Record<string, unknown>> | undefined }
@@ -78,6 +80,7 @@ export interface TemporalRunHandle {
   result(): Promise<unknown>;
 }
 
+/** The options of `temporalRunActivities`. */
 export interface TemporalRunActivitiesOptions {
   /** The package: `import * as activity from '@temporalio/activity'`. */
   readonly activity: TemporalActivity;

@@ -38,6 +38,7 @@ export interface CallSession {
   answer(requestId: string, answer: { readonly optionId: string }): Promise<unknown>;
 }
 
+/** The options of a call: its time limits, and the length of sound that is kept. */
 export interface TwilioCallOptions {
   /** Time; `nodeEnvironment()` of `offstage/node`. */
   readonly environment: Environment;

@@ -58,6 +58,7 @@ import {
  */
 export type CallEnd = 'stopped' | 'closed' | 'lost' | 'refused' | 'hung_up';
 
+/** A phone call of Twilio whose caller can be connected to a session. */
 export interface TwilioCall {
   readonly callSid: string;
   readonly streamSid: string;

@@ -20,6 +20,7 @@ import { createGuard, type Verdict } from '../listen/guard.ts';
 import { checkCallOptions, type TwilioCallOptions } from './options.ts';
 import { acceptTwilioCall, type TwilioCall } from './twilio-call.ts';
 
+/** The options of `twilioCalls`. */
 export interface TwilioCallsOptions extends TwilioCallOptions {
   /** The auth token of the account; Twilio signs each upgrade with it. */
   readonly authToken: string;
@@ -31,6 +32,7 @@ export interface TwilioCallsOptions extends TwilioCallOptions {
   readonly onCall: (call: TwilioCall) => void | Promise<void>;
 }
 
+/** The handler of phone calls, as `twilioCalls` returns it. */
 export interface TwilioCalls {
   /** Returns whether this request is for the path of `url`. Other upgrades of the same server are not. */
   readonly isFor: (request: IncomingMessage) => boolean;

@@ -22,6 +22,7 @@ export interface WebhookRefusal {
   readonly reason: string;
 }
 
+/** The options of `webhookSource`. */
 export interface WebhookSourceOptions {
   /** @defaultValue 'webhook' */
   readonly name?: string;

@@ -44,6 +44,7 @@ import {
 } from './options.ts';
 import { claimOf, digestOf, isSigned, type Claim } from './signatures.ts';
 
+/** A source of the events that a webhook delivers. */
 export interface WebhookSource extends EventSourceConfig {
   /**
    * Answers a request, for a server of the app. The body must not have been read before. Never rejects;

@@ -28,6 +28,7 @@ export interface Machine {
   voiceFolder(): string | null;
 }
 
+/** A finding of the doctor: in order, worth a note, or missing. */
 export interface Finding {
   readonly status: 'ok' | 'note' | 'missing';
   readonly text: string;

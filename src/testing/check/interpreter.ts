@@ -38,6 +38,7 @@ type CreateActor<M extends Machines> = (
   options: { readonly clock: SimulatedClock; readonly input: InputFrom<M[keyof M]> },
 ) => AnyActor;
 
+/** The options of `interpreter`. */
 export interface InterpreterOptions<M extends Machines = Machines> {
   /**
    * Makes an actor, not yet started, such as the machine with its real implementations. The effects of its

@@ -13,6 +13,7 @@ import { headline, Trace } from './trace.ts';
 import type { Machines, SnapshotLike, ReplayHarness, ReplayRun } from './types.ts';
 import { Violation, ViolationError } from './violation.ts';
 
+/** The options of `replay`. */
 export interface ReplayOptions {
   /** The real system. @defaultValue `interpreter(report)`: the checked machines in XState's actors */
   readonly harness?: ReplayHarness;

@@ -35,6 +35,7 @@ export interface ScriptedPrompt {
   readonly signal: AbortSignal | undefined;
 }
 
+/** A function that answers each call of a scripted model. */
 export type Script = (prompt: ScriptedPrompt) => ScriptedStep | Promise<ScriptedStep>;
 
 /**
@@ -46,6 +47,7 @@ export type ScriptLike = Script | readonly (ScriptedStep | Script)[];
 
 type Seen = Omit<ScriptedPrompt, 'turn'>;
 
+/** The options of `scriptedModel` for several agents. */
 export interface ScriptedModelOptions {
   /** The first script whose `when` is in the system prompt, or accepts the call, answers. */
   readonly scripts?: readonly {

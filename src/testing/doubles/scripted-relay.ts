@@ -16,6 +16,7 @@ import type {
 } from '../../actors/ports/relay.ts';
 import { actsIn, perform, type RelayAct, type RelayActor } from './relay-acts.ts';
 
+/** The options of `scriptedRelay`. */
 export interface ScriptedRelayOptions {
   /** @defaultValue all but `openQuestionSurvives` */
   readonly capabilities?: Partial<RelayCapabilities>;
@@ -44,6 +45,7 @@ export type ToldRelay =
   | { readonly type: 'interrupt'; readonly session: string }
   | { readonly type: 'release'; readonly session: string; readonly how: RelayRelease };
 
+/** A relay for tests, whose agents act as their prompts or a script say. */
 export interface ScriptedRelay extends Relay {
   readonly told: readonly ToldRelay[];
   /** The number of connections that are open. */

@@ -55,6 +55,7 @@ export type ScriptedStep = StepOptions &
     | { readonly type: 'error'; readonly error: unknown }
   );
 
+/** A tool call that a scripted model makes. */
 export interface ScriptedCall {
   readonly name: string;
   /** A string is passed unchanged: arguments that are no JSON. */

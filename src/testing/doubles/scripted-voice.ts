@@ -12,6 +12,7 @@ const SAMPLE_RATE_HZ = 24_000;
 const TONE_HZ = 220;
 const LOUDNESS = 3000;
 
+/** The options of `scriptedVoice`. */
 export interface ScriptedVoiceOptions {
   /** The time in which it synthesises. */
   readonly environment: Environment;
@@ -21,6 +22,7 @@ export interface ScriptedVoiceOptions {
   readonly latencyMs?: number;
 }
 
+/** A voice for tests: a quiet tone, as long as the text is spoken. */
 export interface ScriptedVoice extends Voice {
   /** The texts that it was asked to say, in order. */
   readonly said: readonly string[];

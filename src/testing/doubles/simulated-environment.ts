@@ -14,6 +14,7 @@ import { z } from 'zod';
 import { check, type ChecksOf } from '../../values/checks.ts';
 import { mulberry32 } from './chance.ts';
 
+/** The options of `simulatedEnvironment`. */
 export interface SimulatedEnvironmentOptions {
   /** @defaultValue 1 */
   readonly seed?: number;
@@ -21,6 +22,7 @@ export interface SimulatedEnvironmentOptions {
   readonly startAt?: number;
 }
 
+/** Time, ids and chance of a test, which advance only when the test says so. */
 export interface SimulatedEnvironment extends Environment {
   /** Waits for everything that needs no time to pass. */
   settle(): Promise<void>;
@@ -46,7 +48,10 @@ const optionsSchema = z.strictObject({
   startAt: z.number().optional(),
 } satisfies ChecksOf<SimulatedEnvironmentOptions>);
 
-/** @throws {ConfigurationError} `INVALID_OPTION` */
+/**
+ * Creates time, ids and chance for a test: time passes with `advance()` only, and a seed repeats a run.
+ * @throws {ConfigurationError} `INVALID_OPTION`
+ */
 export function simulatedEnvironment(
   options: SimulatedEnvironmentOptions = {},
 ): SimulatedEnvironment {

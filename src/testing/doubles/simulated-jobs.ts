@@ -22,6 +22,7 @@ import {
 import type { Environment } from '../../actors/ports/environment.ts';
 import { raceAbort } from '../../values/race-abort.ts';
 
+/** The options of `simulatedJobs`. */
 export interface SimulatedJobsOptions {
   /** Does the jobs: those of `jobWorker({ … })`. */
   readonly handler: JobHandler;
@@ -43,6 +44,7 @@ export interface SimulatedExecution {
   readonly body: string;
 }
 
+/** An engine of jobs for tests, in this process, whose workers can be killed. */
 export interface SimulatedJobs extends Jobs {
   /** What was begun, in order: a job that is begun again is there again. */
   readonly begun: readonly SimulatedExecution[];

@@ -24,6 +24,7 @@ import {
 import { playRun, type RunDriver, type RunStepEnd } from '../../actors/ports/run-flow.ts';
 import { raceAbort } from '../../values/race-abort.ts';
 
+/** The options of `simulatedRuns`. */
 export interface SimulatedRunsOptions {
   /** The time in which runs wait. */
   readonly environment: Environment;
@@ -36,6 +37,7 @@ export interface SimulatedRunsOptions {
   readonly steps?: 'one' | 'none';
 }
 
+/** An engine of runs for tests, in this process, whose workers can be killed. */
 export interface SimulatedRuns extends RunEngine {
   /** The number of turns that were recorded, over all runs. */
   readonly recorded: number;

@@ -28,6 +28,7 @@ export class RecordingError extends OffstageError {
   }
 }
 
+/** A recorded session in a file, as `recording` returns it for a test. */
 export interface RecordedSession {
   /** Reads the content of the file. */
   read(): Promise<Recording>;

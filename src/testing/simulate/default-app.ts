@@ -119,6 +119,7 @@ const SERVICES = 0.25;
 const PROGRAMS = 0.15;
 const JOBS = 0.3;
 
+/** The app that `simulate` plays if it is given none: two lead agents, and subagents that look up, ask and book. */
 export function defaultApp(context: AppContext): SimulatedApp {
   const has = (what: string, share: number): boolean =>
     chanceOf(context.seed, 'app', what).happens(share);

@@ -5,6 +5,7 @@ import { chanceOf, type Chance } from '../doubles/chance.ts';
 import type { SimulatedApp } from './log/app.ts';
 import type { Step } from './log/script.ts';
 
+/** How many steps a generated script has, and over which time. */
 export interface GenerateOptions {
   /** Steps at most. @defaultValue 10 */
   readonly steps?: number;

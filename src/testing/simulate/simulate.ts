@@ -61,6 +61,7 @@ export interface SimulationOptions {
   readonly maxShrinks?: number;
 }
 
+/** The options of `simulate`. */
 export interface SimulateOptions extends SimulationOptions {
   /** The seed of a single run. */
   readonly seed?: number;
@@ -161,6 +162,7 @@ function tooLittle(record: RunRecord, { atLeast, steps }: SimulationOptions): re
   );
 }
 
+/** The options of `crashEverywhere`. */
 export interface CrashEverywhereOptions extends SimulationOptions {
   /** @defaultValue 1 */
   readonly seed?: number;

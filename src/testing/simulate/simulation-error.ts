@@ -22,6 +22,7 @@ export interface SimulationFailure {
   readonly log: readonly LogEntry[];
 }
 
+/** A simulation broke a promise: the error has its seed, the promises, and the smallest script that breaks one. */
 export class SimulationError extends OffstageError {
   declare readonly failure: SimulationFailure;
 

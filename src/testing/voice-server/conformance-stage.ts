@@ -44,6 +44,7 @@ const QUOTA_IS_SPENT =
 /** The time between Gemini's announcement of the end and the end. */
 const NOTICE_MS = 10_000;
 
+/** The options of `voiceServerStage`. */
 export interface VoiceServerStageOptions {
   /** @defaultValue the name of the wire */
   readonly name?: string;

@@ -49,7 +49,10 @@ const optionsSchema = z.strictObject({
   onConnection: aFunction.optional(),
 } satisfies ChecksOf<VoiceServerOptions>);
 
-/** @throws {ConfigurationError} `INVALID_OPTION` */
+/**
+ * Creates a fake of the voice servers of OpenAI Realtime, OpenAI Live and Gemini Live, in this process and without keys.
+ * @throws {ConfigurationError} `INVALID_OPTION`
+ */
 export function createVoiceServer(options: VoiceServerOptions): VoiceServer {
   check('createVoiceServer', optionsSchema, options);
   const { environment, apiKey = null } = options;

@@ -18,6 +18,7 @@ export interface SimulatedApp extends Omit<SessionOptions, 'sessionId' | 'model'
   readonly program?: (host: ProgramHost) => SimulatedProgram;
 }
 
+/** The process of a simulation in which an app's program runs. */
 export interface ProgramHost {
   /** The runtime on the journal of the process. */
   readonly runtime: Runtime;

@@ -42,8 +42,10 @@ export const FAULT_POINTS = {
   'worker.dies': 'the worker of an engine dies, up to 4 s after a step was begun as a job',
 } as const satisfies Readonly<Record<string, string>>;
 
+/** A place in a simulation at which a fault can strike, such as `crash.afterAppend`. */
 export type FaultPoint = keyof typeof FAULT_POINTS;
 
+/** The names of all fault points of a simulation. */
 export const faultPoints = Object.keys(FAULT_POINTS) as readonly FaultPoint[];
 
 /** The occurrences at which a fault point strikes. */

@@ -84,6 +84,7 @@ export interface RunRecord {
   readonly appends: number;
 }
 
+/** Returns the events of this type in the log of a simulation, each with its time and process. */
 export function eventsOf<Type extends SessionEvent['type']>(
   log: readonly LogEntry[],
   type: Type,

@@ -82,6 +82,7 @@ export type TranscriptTiming =
   /** The delay after the user has ended, in milliseconds, regardless of other events. */
   | { readonly lateMs: number };
 
+/** How long the user speaks, and when the transcript comes. */
 export interface UserSpeech {
   /** The duration of the speech (`says` only). @defaultValue 60 ms for each character */
   readonly durationMs?: number;
@@ -214,6 +215,7 @@ export interface FakeVoiceModel {
   readonly openCalls: readonly { readonly callId: string; readonly name: string }[];
 }
 
+/** The options of `createVoiceServer`. */
 export interface VoiceServerOptions {
   /** Time, ids and chance. @see simulatedEnvironment for tests, nodeEnvironment for real sockets */
   readonly environment: Environment;
@@ -251,6 +253,7 @@ export interface VoiceServerAddress {
   readonly ca: string | null;
 }
 
+/** The options of a fake voice server's `listen()`. */
 export interface ListenOptions {
   /** @defaultValue 0: any free port */
   readonly port?: number;

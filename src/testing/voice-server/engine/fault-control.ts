@@ -9,6 +9,7 @@ export type FaultMoment =
   /** Right after this number of further frames of the server. */
   | { readonly afterFrames: number };
 
+/** The faults that a fake voice server can be told to have. */
 export interface FakeFaults {
   /** The network is gone: no close frame, the client sees 1006. Both sides lose the frames under way. */
   drop(moment?: FaultMoment): void;
