@@ -61,6 +61,7 @@ export type UiPayload =
       readonly data: { readonly text: string; readonly options: readonly QuestionOption[] };
     };
 
+/** A message to a client in Bodhi's JSON. */
 export type ClientMessage =
   | {
       readonly type: 'transcript';
@@ -339,6 +340,7 @@ const clientInputSchema = z.discriminatedUnion('type', [
   }),
 ]);
 
+/** A message that a client sends in Bodhi's JSON. */
 export type ClientInput = z.infer<typeof clientInputSchema>;
 
 /** The receipt of a client's message: taken, or the reason why not. */

@@ -15,6 +15,7 @@ import {
 
 export { TaskQueueTimeoutError as OpenClawTaskQueueTimeoutError };
 
+/** The kinds of tasks that OpenClaw knows. */
 export type OpenClawTaskDomain = 'calendar' | 'email' | 'coding' | 'research' | 'other';
 
 /** The topic of a task, and whether it changes something. */

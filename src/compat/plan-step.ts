@@ -16,6 +16,7 @@ export type PlannableCall =
   | { readonly toolCallId: string; readonly toolName: string; readonly input: unknown }
   | { readonly id: string; readonly name: string; readonly arguments: unknown };
 
+/** The calls of one model step: those of subagents, and the others. */
 export interface StepPlan<Call extends PlannableCall = PlannableCall> {
   readonly toolCalls: readonly Call[];
   readonly subAgentCalls: readonly {

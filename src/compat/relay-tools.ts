@@ -19,6 +19,7 @@ import { aFunction, anObject, check, type ChecksOf } from '../values/checks.ts';
 import { messageOf } from '../values/errors.ts';
 import { looksLikeQuestion } from './openclaw-tasks.ts';
 
+/** The options of `relaySubagent`. */
 export interface RelayToolsOptions {
   readonly relay: Relay;
   readonly environment: Environment;

@@ -21,6 +21,7 @@ import {
 import { inScope, type ToolScope } from '../actors/subagents/toolsets/toolset-scope.ts';
 import { isToolFailure, toolFailure, type ToolFailure } from '../actors/model/tool-results.ts';
 
+/** The options of `rockbotToolset`. */
 export interface RockbotToolsetOptions {
   /** The clock for the running time of subagents. @defaultValue real time */
   readonly clock?: Clock;

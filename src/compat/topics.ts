@@ -46,6 +46,7 @@ export interface SubagentResultMessage extends SubagentMessage {
   readonly toolCallCount: number;
 }
 
+/** The messages of `topic`, by the name of the topic. */
 export interface SubagentTopics {
   readonly 'subagent.progress': SubagentProgressMessage;
   readonly 'subagent.result': SubagentResultMessage;

@@ -49,6 +49,7 @@ export interface PriorResult {
   readonly endedAt: number;
 }
 
+/** The earlier work in a conversation that a new subagent is told of. */
 export interface PriorWork {
   /** The words of the user that led to it; null: no user asked for it. */
   readonly request: string | null;
@@ -58,6 +59,7 @@ export interface PriorWork {
   readonly canRead?: boolean;
 }
 
+/** The default limit of the block that `priorWorkSection` writes, in characters. */
 export const LINEAGE_BUDGET_CHARS = 24_000;
 
 const TITLE = '# Prior Work in This Conversation';

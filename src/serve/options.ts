@@ -105,6 +105,7 @@ export interface ServeLimits {
   readonly resumeBytes: number;
 }
 
+/** The options of `serve`. */
 export interface ServeOptions<S extends ServedSession = ServedSession> {
   /** The sessions, each awake while a client is connected. Either this or `session`. */
   readonly pool?: SessionPool<S & PooledSession>;
@@ -149,6 +150,7 @@ export interface ServeOptions<S extends ServedSession = ServedSession> {
   readonly onError?: (error: unknown, where: string) => void;
 }
 
+/** The defaults of `serve({ limits })`. */
 export const defaultServeLimits: ServeLimits = {
   clients: 2_000,
   clientsPerUser: 20,

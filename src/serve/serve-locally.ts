@@ -49,6 +49,7 @@ export type PageHandler = (
  */
 export type PageRoute = (body: unknown) => unknown;
 
+/** The options of `serveLocally`. */
 export interface ServeLocallyOptions<S extends ServedSession = ServedSession> extends Omit<
   ServeOptions<S>,
   'authorize' | 'hosts' | 'locate' | 'origins' | 'pool' | 'session'

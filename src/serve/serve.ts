@@ -33,6 +33,7 @@ import {
 import type { Channel, FrameText, ServedClient } from './served-client.ts';
 import { SessionHub } from './session-hub.ts';
 
+/** The handler of clients, as `serve` returns it. */
 export interface OffstageServer {
   /** The number of connected clients, and of sessions that are kept for them. */
   readonly size: { readonly clients: number; readonly sessions: number };

@@ -2,6 +2,7 @@
 
 import type { Clock } from '../actors/ports/environment.ts';
 
+/** The rate of a token bucket. */
 export interface ServeRate {
   /** The burst: what may come at once. */
   readonly burst: number;

@@ -38,12 +38,14 @@ export interface TaskThread {
   readonly tasks: number;
 }
 
+/** The tasks of a manager at this moment. */
 export interface TaskStats {
   readonly running: number;
   readonly waiting: number;
   readonly threads: readonly TaskThread[];
 }
 
+/** A relay that does the tasks of another relay by rules: topics, locks, limits and queues. */
 export interface TaskManager {
   /** For `defineSubagent({ relay })`. */
   readonly relay: Relay;

@@ -27,6 +27,7 @@ export interface TaskPlan {
   readonly caps?: TaskCaps;
 }
 
+/** The options of `taskManager`. */
 export interface TaskManagerOptions {
   /** The agent that does the tasks. */
   readonly relay: Relay;

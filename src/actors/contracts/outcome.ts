@@ -131,6 +131,7 @@ export type ApprovalGrade =
   | 'expired'
   /** The question could not be asked, or was withdrawn. */
   | 'withdrawn';
+/** A sentence of a result that claims an action of which there is no successful tool call. */
 export interface UnverifiedClaim {
   /** The sentence as the subagent wrote it. */
   readonly claim: string;
@@ -161,6 +162,7 @@ export type FailureReason =
   | 'unanswered'
   | 'exception';
 
+/** The last tool call of a subagent, for a report on its end. */
 export interface LastTool {
   readonly name: string;
   /** The arguments as JSON, at most 1,000 characters. */

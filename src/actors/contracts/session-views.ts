@@ -511,6 +511,7 @@ export interface ServiceCounts {
   readonly invalid: number;
 }
 
+/** The state of an event source, as views show it. */
 export interface EventSourceView {
   readonly name: string;
   readonly state: 'created' | 'starting' | 'running' | 'releasing' | 'backing_off' | 'stopped';
@@ -520,6 +521,7 @@ export interface EventSourceView {
   readonly error: string | null;
 }
 
+/** The state of a service, as views show it. */
 export interface ServiceView {
   /** The name of the agent. */
   readonly name: string;

@@ -60,6 +60,7 @@ export interface EventSourceContext {
   report(error: unknown): void;
 }
 
+/** A source of events for a service, such as a webhook or a poll. */
 export interface EventSourceConfig {
   /** The name in views and errors; unique within its service. */
   readonly name: string;

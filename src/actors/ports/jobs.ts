@@ -78,6 +78,7 @@ export const jobEndSchema: z.ZodType<JobEnd> = z.union([
   z.object({ lost: z.literal(true) }),
 ]);
 
+/** What a job gets beside its data: the signal that ends it, and the way to send texts. */
 export interface JobRunOptions {
   readonly signal: AbortSignal;
   /**

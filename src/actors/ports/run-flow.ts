@@ -133,6 +133,7 @@ export interface RunWait {
   readonly askedAt: number;
 }
 
+/** A turn that an engine gives to a worker: the run's order, its journal, and what has happened since the last turn. */
 export interface RunTurn {
   readonly order: RunOrder;
   /** Counts from 1. */
@@ -155,6 +156,7 @@ export interface RunTurn {
   readonly mark?: string;
 }
 
+/** The end of a turn, which the engine records: the journal's new entries, and what the run waits for. */
 export interface RunTurnEnd {
   /** When the turn ended, in milliseconds since 1970. */
   readonly at: number;

@@ -3,6 +3,7 @@
 /** The time of sessions in memory: they must be loaded as soon as the process that has them dies. */
 export const AT_ONCE = 0;
 
+/** The time at which a sleeping session is to be awake. */
 export interface WakeTime {
   /** The id of the session. */
   readonly scope: string;

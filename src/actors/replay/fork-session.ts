@@ -9,6 +9,7 @@ import { z } from 'zod';
 import { check, type ChecksOf } from '../../values/checks.ts';
 import type { Journal, JournalEntry } from '../ports/journal.ts';
 
+/** The options of `forkSession`. */
 export interface ForkOptions {
   /** The id of the original session. */
   readonly from: string;

@@ -38,6 +38,7 @@ export interface RecordedStep {
   readonly isAccepted: boolean;
 }
 
+/** A recorded session: its journal entries, each with the changes that it had when it was recorded. */
 export interface Recording {
   /** The id of the session. */
   readonly scope: string;

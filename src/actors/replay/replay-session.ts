@@ -80,6 +80,7 @@ import {
 /** The actor under which a program's service records the results that the program has received. */
 const OF_PROGRAM = 'service';
 
+/** One journal entry of a replay, with what it changed. */
 export interface ReplayStep {
   /** Counts from 1 over the whole replay. */
   readonly number: number;

@@ -47,6 +47,7 @@ export interface ReplayDelivery {
   readonly text: string;
 }
 
+/** A subagent in a `ReplayView`. */
 export interface ReplaySubagent {
   readonly id: string;
   /** The `name` of its configuration. */

@@ -16,6 +16,7 @@ import type { MemoryStore } from '../ports/memory-store.ts';
 import type { RunEngine } from '../ports/run-engine.ts';
 import type { WorkingMemory } from '../ports/working-memory.ts';
 
+/** The stores from which `forgetSession` deletes a session. */
 export interface ForgetStores {
   /** With `forget`, as all journals of Offstage have. */
   readonly journal: Journal;
@@ -28,6 +29,7 @@ export interface ForgetStores {
   readonly also?: (sessionId: string) => void | Promise<void>;
 }
 
+/** The sessions that `applyRetention` keeps, by age and by number; it forgets the others. */
 export interface RetentionPolicy {
   /** The time after the last entry after which a session is forgotten, in milliseconds. @defaultValue Infinity */
   readonly maxAgeMs?: number;
@@ -37,6 +39,7 @@ export interface RetentionPolicy {
   readonly keep?: (session: ScopeSummary) => boolean;
 }
 
+/** The stores from which `applyRetention` deletes sessions, and the clock by which they are old. */
 export interface RetentionStores extends Omit<ForgetStores, 'memory'> {
   readonly clock: Clock;
   /** The memory in which the session's facts are, if any. */
@@ -100,6 +103,7 @@ export async function forgetSession(sessionId: string, stores: ForgetStores): Pr
   }
 }
 
+/** The stores from which `forgetRun` deletes a run. */
 export interface ForgetRunStores {
   /** The engine that has the run, with `forget`: `restateRuns({ admin, … })`, `temporalRuns(…)`. */
   readonly engine: RunEngine;

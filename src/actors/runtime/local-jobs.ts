@@ -22,6 +22,7 @@ import {
 } from '../ports/jobs.ts';
 import { raceAbort } from '../../values/race-abort.ts';
 
+/** The options of `localJobs`. */
 export interface LocalJobsOptions {
   /** Does the jobs: `jobWorker({ … })`. */
   readonly handler: JobHandler;

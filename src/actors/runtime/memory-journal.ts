@@ -24,6 +24,7 @@ import {
 } from '../ports/journal.ts';
 import { memoryWakeTimes, type WakeTimes } from '../ports/wake-times.ts';
 
+/** The options of `memoryJournal`. */
 export interface MemoryJournalOptions {
   /**
    * The number of latest entries that are kept, over all scopes. A scope that lost entries begins at its first kept
@@ -43,6 +44,7 @@ const optionsSchema = z.strictObject({
     .optional(),
 } satisfies ChecksOf<MemoryJournalOptions>);
 
+/** A journal in memory, as `memoryJournal` returns it: it ends with the process, and its methods return at once. */
 export interface MemoryJournal extends Journal {
   append(entry: JournalEntry): void;
   /** @throws {JournalError} `JOURNAL_CUT` if entries of the requested scope are no longer kept. */

@@ -20,6 +20,7 @@ import {
   type TakeOut,
 } from '../../values/secrets.ts';
 
+/** The secrets that `redactingJournal` replaces, and their replacement. */
 export interface RedactionOptions {
   /**
    * Names of properties whose texts and numbers are replaced, with everything inside them, at any depth.

@@ -330,6 +330,7 @@ export class ScopeSnapshots {
   }
 }
 
+/** When a session writes a snapshot of itself, from which it is recovered faster. */
 export interface SnapshotPolicy {
   /**
    * The number of entries of a session after which a snapshot is made, at the next instant in which none of

@@ -29,6 +29,7 @@ export interface Polled<Cursor> {
   readonly cursor?: Cursor;
 }
 
+/** The options of `pollingSource`. */
 export interface PollingSourceOptions<Cursor = unknown> {
   /** @defaultValue 'polling' */
   readonly name?: string;

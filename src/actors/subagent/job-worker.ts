@@ -40,6 +40,7 @@ import {
 } from './step-jobs.ts';
 import { reporter } from '../../values/reporter.ts';
 
+/** The options of `jobWorker`. */
 export interface JobWorkerOptions {
   /** Time and chance: `nodeEnvironment()` of `offstage/node`. */
   readonly environment: Environment;

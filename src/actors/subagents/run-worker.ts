@@ -66,6 +66,7 @@ import { toolsOf } from '../subagent/instance.ts';
 import { lostBy } from './refusal.ts';
 import { RunPlay, standInsOf, type StandIns } from './run-play.ts';
 
+/** The options of `runWorker`. */
 export interface RunWorkerOptions {
   /** Time and chance: `nodeEnvironment()` of `offstage/node`. */
   readonly environment: Environment;

@@ -281,6 +281,7 @@ function sentMessages(service: SubagentService, subagentId: string): readonly Se
   return logs.get(service)?.get(subagentId)?.slice() ?? [];
 }
 
+/** A child of a subagent, in Helix's words. */
 export interface SubAgentRef {
   readonly id: string;
   /** The parent's call that the child works for. */
