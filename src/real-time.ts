@@ -42,6 +42,7 @@ export type RuntimeChoice = {
   readonly runtime?: Runtime;
 } & Partial<RuntimeOptions>;
 
+/** The options of a `TextSession`, which creates its own runtime in real time unless it is given one. */
 export type TextSessionOptions = Omit<CoreTextSessionOptions, 'runtime'> & RuntimeChoice;
 
 /**

@@ -14,6 +14,7 @@ export type DeliveryPriority = 'normal' | 'high' | 'urgent';
 
 /** How the result of a background call wants to reach the user. */
 export const DELIVERY_MODES = ['when_idle', 'interrupt', 'silent', 'skip_if_busy'] as const;
+/** How a result reaches the user. */
 export type DeliveryMode = (typeof DELIVERY_MODES)[number];
 
 /** An item that is to be said; the host keeps its text under `deliveryId`. */

@@ -36,6 +36,7 @@ import type { Transport } from './connection/transport.ts';
 import { VoiceLead } from './voice-lead.ts';
 import { resampleFrames } from './audio/frame-operators.ts';
 
+/** The options of speech: when results are spoken, when they count as heard, how a lost connection is made again. */
 export interface VoiceOptions {
   /** Silence required before an unprompted delivery is spoken, in milliseconds. @defaultValue 300 */
   readonly quietMs: number;

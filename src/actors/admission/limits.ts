@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { check } from '../../values/checks.ts';
 import { readable } from '../../values/plain-checks.ts';
 
+/** The limits of a session or service: how many subagents, how deep, and how long they wait. */
 export interface SessionLimits {
   /** The number of subagents in `running` at the same time. @defaultValue 10 */
   readonly maxConcurrentPerSession: number;

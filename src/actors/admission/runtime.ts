@@ -21,6 +21,7 @@ import type { OnUnfoldable } from '../runtime/set-aside.ts';
 import { DEFAULT_MAX_TOTAL_ACTIVE } from './limits.ts';
 import { Supervisor } from './supervisor.ts';
 
+/** The options of `createRuntime`. */
 export interface RuntimeOptions {
   /** Time and chance: `nodeEnvironment()` of `offstage/node`, or a simulated one in tests. */
   readonly environment: Environment;
@@ -58,6 +59,7 @@ export interface RuntimeOptions {
   readonly onUnfoldable?: OnUnfoldable;
 }
 
+/** What sessions share: time, journal, engine, prices, limits and inspection. */
 export interface Runtime {
   readonly environment: Environment;
   readonly journal: Journal;

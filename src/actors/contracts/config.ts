@@ -202,6 +202,7 @@ export type OutputOf<Config> = Config extends {
     : unknown
   : unknown;
 
+/** A subagent that shows no sign of life, as its `onHung` gets it. */
 export interface HungSubagent {
   readonly id: string;
   readonly name: string;
@@ -209,6 +210,7 @@ export interface HungSubagent {
   readonly lastActiveAt: number;
 }
 
+/** How often a failed model call is made again, and after which delay. */
 export interface RetryOptions {
   /** The number of calls in all, including the first. @defaultValue 3 */
   readonly maxAttempts: number;

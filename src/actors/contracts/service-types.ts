@@ -60,10 +60,12 @@ export type DelegationErrorCode =
   /** The scope is closed. */
   | 'SESSION_CLOSED';
 
+/** The reason why a request about a subagent was refused. */
 export interface DelegationFailure extends Failure {
   readonly code: DelegationErrorCode;
 }
 
+/** A request about a subagent that was refused; nothing has happened. */
 export interface Refused {
   readonly ok: false;
   readonly error: DelegationFailure;
@@ -77,6 +79,7 @@ export interface ToolGrant {
   readonly disallowedTools?: readonly string[];
 }
 
+/** A request for a new subagent. */
 export interface SpawnRequest {
   /** The configuration as its author wrote it (a checked definition is one, too). */
   readonly config: SubagentConfig;
@@ -122,6 +125,7 @@ export interface SpawnRequest {
   readonly traceparent?: string;
 }
 
+/** The receipt of a spawn: the subagent's id, or the reason of its refusal. */
 export type SpawnReceipt =
   | {
       readonly status: 'accepted';
@@ -143,6 +147,7 @@ export interface PendingInput {
   readonly dueAt: number;
 }
 
+/** A progress that a subagent reported. */
 export interface ProgressNote {
   /** Its first 2,000 characters, and whether that is not all of it. */
   readonly update: string;
@@ -187,8 +192,10 @@ export interface SubagentReport {
   readonly outcome: Outcome | null;
 }
 
+/** The report on a subagent, or the reason of its refusal. */
 export type CheckResult = { readonly ok: true; readonly report: SubagentReport } | Refused;
 
+/** A message to a subagent: a steer, a queued message, or the answer to its question. */
 export interface SendRequest {
   readonly content: string;
   /** The `requestId` of its pending request, if this message answers it. */
@@ -210,6 +217,7 @@ export type MessageReceipt =
 /** The raised budget, or why it was not raised. */
 export type RaiseResult = { readonly ok: true; readonly budget: BudgetReport } | Refused;
 
+/** The receipt of a message to a subagent, or the reason of its refusal. */
 export type SendResult =
   | {
       readonly ok: true;
@@ -237,6 +245,7 @@ export type MessageSent =
   | Pick<Extract<SendResult, { ok: true }>, 'ok' | 'messageId' | 'resolvedPending'>
   | Refused;
 
+/** The options of a wait for subagents. */
 export interface AwaitOptions {
   /**
    * For several subagents: `any` waits until one has ended, `all` until all have. A question of one of them
@@ -256,6 +265,7 @@ export interface AwaitOptions {
   readonly signal?: AbortSignal;
 }
 
+/** The result of a wait for subagents, or the reason of its refusal. */
 export type AwaitResult =
   | {
       readonly ok: true;
@@ -271,6 +281,7 @@ export type AwaitResult =
     }
   | Refused;
 
+/** The options of a list of subagents. */
 export interface ListOptions {
   /** @defaultValue false */
   readonly includeEnded?: boolean;

@@ -9,6 +9,7 @@ export type ClientAnswer =
   /** The id of an option. */
   { readonly optionId: string } | { readonly text: string } | { readonly approved: boolean };
 
+/** What the user does at a client: words, answers, cancellations and acknowledgements. */
 export type SessionCommand =
   /** Words of the user. */
   | {

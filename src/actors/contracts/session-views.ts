@@ -48,6 +48,7 @@ export interface TranscriptItem {
   readonly deliveryIds?: readonly string[];
 }
 
+/** The state of a subagent; the last three are its ends. */
 export type SubagentState =
   | 'spawning'
   | 'ready'
@@ -58,6 +59,7 @@ export type SubagentState =
   | 'failed'
   | 'cancelled';
 
+/** A subagent, as views show it. */
 export interface SubagentView {
   readonly id: string;
   /** The `name` of its configuration. */
@@ -98,6 +100,7 @@ export interface QuestionOption {
 /** The button of an approval with which the user permits another agent this call and later ones. */
 export const APPROVE_LASTING = 'approve_lasting';
 
+/** A question or approval of a subagent for the user, as views show it. */
 export interface QuestionView {
   /** The id that an answer must name. */
   readonly requestId: string;
@@ -182,6 +185,7 @@ export function questionFor(question: QuestionView, by: string): QuestionView {
   return { ...shown, mayAnswer: mayAnswer(question, by) };
 }
 
+/** A result or notice for the user, as views show it. */
 export interface DeliveryView {
   readonly deliveryId: string;
   readonly kind: DeliveryKind;
@@ -212,6 +216,7 @@ export interface LimitView {
   readonly resetInMs: number;
 }
 
+/** The state of a session's connection to its model. */
 export type ConnectionState =
   | 'created'
   | 'connecting'

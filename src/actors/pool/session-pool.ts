@@ -39,6 +39,7 @@ import type { BaseSession } from '../session/view/base-session.ts';
 import { WakeScheduler } from './wake-scheduler.ts';
 import { reporter } from '../../values/reporter.ts';
 
+/** The options of `createSessionPool`. */
 export interface SessionPoolOptions<S extends PooledSession> {
   /** The runtime of the sessions. Its journal also stores when sleeping sessions must be woken, if it can. */
   readonly runtime: Runtime;
@@ -128,6 +129,7 @@ export type PooledSession = Pick<
   'id' | 'start' | 'hibernate' | 'events' | 'isIdle' | 'nextDueAt'
 >;
 
+/** The sessions of a process, of which those in use or busy are in memory, and the others sleep in the journal. */
 export interface SessionPool<S extends PooledSession> {
   /** The number of awake sessions. */
   readonly awakeCount: number;
@@ -184,7 +186,10 @@ const anyFunction = z.custom((value) => typeof value === 'function', {
   error: 'expected a function',
 });
 
-/** @throws {ConfigurationError} `INVALID_OPTION`, which names the option and the expected value. */
+/**
+ * Creates a pool: it wakes a session for each use, and suspends it when it is idle and unused.
+ * @throws {ConfigurationError} `INVALID_OPTION`, which names the option and the expected value.
+ */
 export function createSessionPool<S extends PooledSession>(
   options: SessionPoolOptions<S>,
 ): SessionPool<S> {

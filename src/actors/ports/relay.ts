@@ -53,6 +53,7 @@ export interface RelayTask {
   readonly scope: object;
 }
 
+/** What a relay gets to begin or take up the session of an agent. */
 export interface RelayStart {
   /** The id of the subagent, unique in the journal. */
   readonly subagentId: string;
@@ -76,6 +77,7 @@ export interface RelayStart {
   report(error: unknown): void;
 }
 
+/** The prompt of one turn of an agent behind a relay. */
 export interface RelayPrompt {
   /** The same for every attempt to begin this turn. */
   readonly key: string;
@@ -109,6 +111,7 @@ export interface RelaySession {
 /** How the agent ended: it had nothing to do, it stopped when it was asked, or it had to be killed. */
 export type RelayRelease = 'idle' | 'cancelled' | 'killed';
 
+/** The answer to a request of an agent behind a relay. */
 export type RelayAnswer =
   /** This call, this once; `lasting`: and for as long as the request offered. */
   | { readonly type: 'permitted'; readonly lasting?: true }
@@ -126,6 +129,7 @@ export interface RelayTool {
   readonly input: unknown;
 }
 
+/** An event of an agent behind a relay. */
 export type RelayEvent =
   /** The session is taken up by this id from now on: an agent that names its work only when it has been given some. */
   | { readonly type: 'session_id'; readonly id: string }

@@ -35,6 +35,7 @@ export interface RelayedAgent {
   }>;
 }
 
+/** A question for the user that an agent of the AI SDK asks by a tool call. */
 export interface AgentQuestion {
   readonly text: string;
   readonly options?: readonly {
@@ -44,6 +45,7 @@ export interface AgentQuestion {
   }[];
 }
 
+/** The options of `agentRelay`. */
 export interface AgentRelayOptions {
   /** The name of the agent in messages. @defaultValue the agent's id, or `an agent` */
   readonly name?: string;

@@ -30,6 +30,7 @@ const words = z.string().trim().min(1).max(MAX_WORDS);
 /** Names of the tools. */
 export type ChildTool = 'report_progress' | 'request_input' | 'complete_task';
 
+/** The options of `createChildSubagentToolset`. */
 export interface ChildToolsetOptions {
   /**
    * The result is JSON of a shape instead of text: the `outputSchema` of the subagent, which its prompt

@@ -115,6 +115,7 @@ export interface SubagentRun<Output = unknown> {
 
 export type { RunMessageReceipt } from './engine-run.ts';
 
+/** The options of a message to a run. */
 export interface RunMessageOptions extends Pick<SendRequest, 'mode' | 'idempotencyKey'> {
   /** The user whose words they are, for whose identity the program vouches. @defaultValue none */
   readonly by?: string;

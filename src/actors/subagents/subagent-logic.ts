@@ -60,6 +60,7 @@ export type SubagentActorEvent =
   /** Cancels the run. @defaultValue the reason `cancelled` */
   | { readonly type: 'cancel'; readonly reason?: string };
 
+/** The context of a subagent's actor: its work and the questions that wait. */
 export interface SubagentActorContext {
   /** The id of the run; null: it ends with the process. */
   readonly id: string | null;
@@ -89,6 +90,7 @@ export type SubagentActorSnapshot<Output = unknown> = Snapshot<Outcome<Output>> 
 /** Options of `runSubagent` that an actor has no use for. */
 const OF_RUNS = ['id', 'by', 'traceparent', 'engine', 'abortSignal', 'onQuestion'] as const;
 
+/** The options of `subagentLogic`. */
 export interface SubagentLogicOptions extends Omit<RunSubagentOptions, (typeof OF_RUNS)[number]> {
   /**
    * Aborts when the process leaves: runs with an `id` are left to their journal, from which an actor with the same `id`
@@ -97,6 +99,7 @@ export interface SubagentLogicOptions extends Omit<RunSubagentOptions, (typeof O
   readonly leave?: AbortSignal;
 }
 
+/** A subagent as actor logic of XState, whose output is its outcome. */
 export type SubagentLogic<Output = unknown> = ActorLogic<
   SubagentActorSnapshot<Output>,
   SubagentActorEvent,

@@ -57,6 +57,7 @@ import { reporter } from '../../values/reporter.ts';
 
 export type { SubagentService } from '../contracts/service-types.ts';
 
+/** The options of `createSubagentService`. */
 export interface SubagentServiceOptions extends ProgramHandlers, OutcomeOptions {
   readonly runtime: Runtime;
   /**

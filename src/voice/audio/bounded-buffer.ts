@@ -23,6 +23,7 @@ export interface DroppedAudio {
   readonly durationMs: number;
 }
 
+/** The options of `createBoundedBuffer`. */
 export interface BoundedBufferOptions {
   /** The limit in milliseconds of sound; more than 0. */
   readonly maxMs: number;
@@ -59,7 +60,10 @@ const optionChecks: OptionChecks<BoundedBufferOptions> = {
   onDrop: optional((value) => (typeof value === 'function' ? null : 'Invalid input')),
 };
 
-/** @throws {ConfigurationError} `INVALID_OPTION` if `maxMs` is not a number above 0. */
+/**
+ * Creates a queue of audio frames that holds at most `maxMs` of sound, and reports the sound that it drops.
+ * @throws {ConfigurationError} `INVALID_OPTION` if `maxMs` is not a number above 0.
+ */
 export function createBoundedBuffer(options: BoundedBufferOptions): BoundedBuffer {
   const { maxMs, keep, onDrop } = checkOptions('createBoundedBuffer', optionChecks, options);
   let frames: AudioFrame[] = [];

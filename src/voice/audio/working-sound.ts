@@ -19,6 +19,7 @@ const notes = [
   { hz: 440, atMs: 240 },
 ];
 
+/** The options of `workingSound`. */
 export interface WorkingSoundOptions {
   /** The rate, 8000 to 48000. @defaultValue 24000 */
   readonly sampleRateHz?: number;

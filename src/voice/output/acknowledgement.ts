@@ -38,6 +38,7 @@ export interface AcknowledgementPhrases {
   readonly time?: string;
 }
 
+/** When and how the user's answer to a question is acknowledged while the work goes on. */
 export interface AcknowledgementOptions {
   /** Silence after the answer before it is acknowledged, in milliseconds. @defaultValue 400 */
   readonly afterMs?: number;

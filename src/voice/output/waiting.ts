@@ -39,6 +39,7 @@ import type { Turn } from './turn.ts';
 const FRAME_MS = 100;
 const AHEAD_MS = 200;
 
+/** The sound that is played while the user waits, and the silence before it. */
 export interface ThinkingSoundOptions {
   /** The sound, repeated: mono, 8 to 48 kHz, at least 100 ms. `workingSound()` makes one. */
   readonly loop: AudioFrame;
@@ -46,6 +47,7 @@ export interface ThinkingSoundOptions {
   readonly afterMs?: number;
 }
 
+/** When and how a voice fills a silence with a phrase. */
 export interface FillerOptions {
   /** Silence before the phrase is said, in milliseconds. @defaultValue 2000 */
   readonly afterMs?: number;

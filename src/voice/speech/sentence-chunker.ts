@@ -36,6 +36,7 @@ const SENTENCE_END = new RegExp(
 const CLAUSE_END = new RegExp(`[,;:،؛]${CLOSERS}\\s+|[、，；：]\\s*`, 'gu');
 const ELLIPSIS = /(?:…|\.\.)$/;
 
+/** Cuts the streamed text of a model into pieces to be spoken one at a time: sentences where possible. */
 export class SentenceChunker {
   #text = '';
   #first = true;

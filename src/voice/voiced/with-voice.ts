@@ -51,6 +51,7 @@ import {
 /** Only this many of the newest items can still be cut. */
 const MAX_ITEMS = 100;
 
+/** The options of `withVoice`. */
 export interface WithVoiceOptions {
   /** The text to speech: `aiSdkVoice(…)` of `offstage/ai-sdk-speech`, or an implementation of your own. */
   readonly voice: Voice;
@@ -72,6 +73,7 @@ export interface WithVoiceOptions {
   readonly spoken?: (text: string) => string;
 }
 
+/** The defaults of `withVoice`: 24 kHz, 5 s ahead, speed 1. */
 export const defaultWithVoiceOptions = {
   sampleRateHz: 24_000,
   maxAheadMs: 5000,

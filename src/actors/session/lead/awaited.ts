@@ -33,11 +33,13 @@ const resultSchema = waitSchema.extend({
   callId: z.string().optional(),
 });
 
+/** The options of a session's `idle()`. */
 export interface IdleOptions {
   /** Ends the wait, which rejects with `CANCELLED`. */
   readonly signal?: AbortSignal;
 }
 
+/** The options of a session's `nextResult()`. */
 export interface NextResultOptions extends IdleOptions {
   /** The subagent whose result is awaited. @defaultValue any */
   readonly subagentId?: string;

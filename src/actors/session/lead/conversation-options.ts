@@ -8,6 +8,7 @@ import { modelSummary, type MemoryDistiller, type Summarise } from '../../contex
 import type { UpkeepOptions } from '../../context/upkeep.ts';
 import { checkedLimits, type ConversationLimits } from '../../conversation/items.ts';
 
+/** The options of a lead agent's conversation: how long it may be, how it is summarised, and which facts are remembered. */
 export interface ConversationOptions {
   /** Limits of the kept conversation. @defaultValue 500 items, 200,000 characters, 20,000 of one item */
   readonly limits?: Partial<ConversationLimits>;

@@ -13,6 +13,7 @@ import type {
 import type { Outcome } from '../../contracts/outcome.ts';
 import type { LeadUsage, UsageView } from '../../contracts/usage.ts';
 
+/** The app's hooks of a session: each is called when its event happens. */
 export interface SessionHooks {
   readonly onSessionStart?: (event: { sessionId: string }) => void;
   readonly onSessionEnd?: (event: {

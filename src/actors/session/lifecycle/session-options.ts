@@ -78,6 +78,7 @@ export interface SessionOptions extends OutcomeOptions {
   readonly detachGraceMs?: number | null;
 }
 
+/** The options of a session's `start()`. */
 export interface StartOptions {
   /**
    * Starts only a session that the journal knows: otherwise it rejects with `UNKNOWN_SESSION`, and nothing

@@ -4,6 +4,7 @@
 import { shown } from '../../../values/plain-checks.ts';
 import { ConfigurationError } from '../../../values/errors.ts';
 
+/** An image that the user shows, for a session's `showImage()`. */
 export interface ShownImage {
   /** `image/png`, `image/jpeg` or `image/webp`. */
   readonly mediaType: string;

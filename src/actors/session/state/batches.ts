@@ -13,6 +13,7 @@ import type { AnyUnit } from '../../runtime/commit-unit.ts';
 import type { Host } from '../../runtime/host.ts';
 import { Population, type MemberSnapshot } from '../../runtime/population.ts';
 
+/** How long results of one request wait for each other, to be told together. */
 export interface ConsolidationOptions {
   /**
    * Time that a result waits for its siblings while a client is attached, in milliseconds, counted from the

@@ -45,6 +45,7 @@ export type SessionActorSnapshot<Input = unknown> = Snapshot<SessionEnd> & {
   matches(value: ConnectionState): boolean;
 };
 
+/** The options of `sessionLogic`. */
 export interface SessionLogicOptions {
   /**
    * Aborts when the process leaves: the session is suspended, an actor whose `open` makes a session of the same `sessionId`
@@ -54,6 +55,7 @@ export interface SessionLogicOptions {
   readonly leave?: AbortSignal;
 }
 
+/** A session as actor logic of XState, whose output is its end. */
 export type SessionLogic<Input = unknown> = ActorLogic<
   SessionActorSnapshot<Input>,
   SessionActorEvent,

@@ -12,6 +12,7 @@ import { withCaller } from '../../model/caller.ts';
 import { delegates, SOURCE_TOOL, subAgentOf } from '../../model/tool-flags.ts';
 import type { ToolContext, ToolDefinition } from '../../contracts/lead-tool.ts';
 
+/** The options of `leadTools`. */
 export interface LeadToolsOptions {
   /** The pending message of the agent when it calls a subagent: for all tools, or by tool name. */
   readonly pendingMessage?: string | Readonly<Record<string, string>>;

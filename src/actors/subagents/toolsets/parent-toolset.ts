@@ -68,6 +68,7 @@ export type ParentTool =
   | 'list_subagents'
   | 'cancel_subagent';
 
+/** The options of `createParentSubagentToolset`. */
 export interface ParentToolsetOptions extends SpawnOptions {
   /**
    * The service for calls by a program: `createSubagentService(…)`. A session or a subagent provides its own.

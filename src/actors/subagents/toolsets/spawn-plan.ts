@@ -77,6 +77,7 @@ export const spawnChecks = {
   configure: aFunction.optional(),
 } satisfies ChecksOf<SpawnOptions>;
 
+/** The options of tools with which a model spawns subagents: their configurations and models. */
 export interface SpawnOptions {
   /**
    * The base configuration of every spawned subagent. @defaultValue name 'subagent', completion 'tool',

@@ -39,6 +39,7 @@ export interface SubAgentConfig extends SubagentConfig {
   readonly outputSchema: FlexibleSchema<unknown>;
 }
 
+/** The options of `createSubAgentTool`. */
 export interface SubAgentToolOptions extends ProgramOptions {
   /** The description for the calling model. @defaultValue `Hands the task to the subagent "<name>"…` */
   readonly description?: string;
@@ -65,6 +66,7 @@ export interface SubAgentFailure {
   readonly partial?: string;
 }
 
+/** The result of a tool of `createSubAgentTool` whose subagent asks, with `questions: 'return'`. */
 export interface SubAgentQuestion {
   readonly status: 'waiting_input';
   readonly subagentId: string;
