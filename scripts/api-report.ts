@@ -1,5 +1,5 @@
 // The public names, by subpath, as docs/api.md lists them. `npm run api` writes it; `npm run check`
-// compares, so that no name is added or lost by accident.
+// compares, so that no name is added or lost by accident. Both fail when a name has no description.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,6 +28,9 @@ function firstSentence(text: string): string {
   return sentence.replaceAll('|', '\\|');
 }
 
+/** The names without a description, each with its subpath. */
+const undescribed: string[] = [];
+
 function sections(api: API): string {
   const [project] = api
     .updateSnapshot({ openProjects: [join(root, 'tsconfig.json')] })
@@ -41,6 +44,7 @@ function sections(api: API): string {
     const file = program.getSourceFile(join(root, source));
     const module = file && checker.getSymbolAtLocation(file);
     if (!module) throw new Error(`package.json exports ${subpath}, but ${source} is no module`);
+    const name = `offstage${subpath.slice(1)}`;
     const rows = checker
       .getExportsOfModule(module)
       .map((symbol) => {
@@ -48,10 +52,10 @@ function sections(api: API): string {
         const target = isAlias ? checker.getAliasedSymbol(symbol) : symbol;
         const kind = KINDS.find(([flag]) => (target.flags & flag) !== 0)?.[1] ?? 'other';
         const says = firstSentence(target.getDocumentationComment(checker));
+        if (says === '') undescribed.push(`${name}: ${symbol.name}`);
         return `| \`${symbol.name}\` | ${kind} | ${says} |`;
       })
       .toSorted();
-    const name = `offstage${subpath.slice(1)}`;
     texts.push(
       `## ${name}\n\n${rows.length} names.\n\n| name | is | |\n| --- | --- | --- |\n${rows.join('\n')}\n`,
     );
@@ -80,3 +84,8 @@ if (argv.includes('--check')) {
     process.exitCode = 1;
   }
 } else writeFileSync(report, text);
+for (const name of undescribed) stdout.write(`${name} has no description\n`);
+if (undescribed.length > 0) {
+  stdout.write('Each public name has a docstring: one sentence that says what it is for.\n');
+  process.exitCode = 1;
+}
