@@ -59,6 +59,7 @@ import * as names from './names.ts';
 import { ScopeFold, type Observed } from './scope-fold.ts';
 import { traceparentOf } from './scope-spans.ts';
 
+/** The options of `tracedJournal`. */
 export interface TracedJournalOptions {
   /** The provider of the spans. @defaultValue the one that the app registered with `@opentelemetry/api` */
   readonly tracerProvider?: TracerProvider;
@@ -169,6 +170,7 @@ function written(span: SpanContext): TraceContext {
   return tracestate === '' ? { traceparent } : { traceparent, tracestate };
 }
 
+/** The options of `meteredJournal`. */
 export interface MeteredJournalOptions {
   /** The provider of the meters. @defaultValue the one that the app has registered when the first event comes */
   readonly meterProvider?: MeterProvider;
