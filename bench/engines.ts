@@ -16,7 +16,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { nodeEnvironment } from '../src/adapters/node/index.ts';
-import { createRuntime, runSubagent } from '../src/index.ts';
+import { createRuntime } from '../src/index.ts';
+import { runSubagent } from '../src/entries/subagents.ts';
 import type { LiveEngine } from '../test/engines/support/live-engine.ts';
 import { median, percentile } from './lib/statistics.ts';
 

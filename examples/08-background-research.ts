@@ -1,7 +1,7 @@
 // Usage: npm run example examples/08-background-research.ts
 //
 // Research in the background. The primary agent spawns a subagent with a description and goes
-import { createWorkingMemoryToolset } from 'offstage/memory';
+import { createWorkingMemoryToolset, workingMemory } from 'offstage/memory';
 import { rockbotLimits, rockbotToolset, topic } from 'offstage/compat';
 
 // on talking; progress reaches the screen as it is, without a model. The findings are too long
@@ -10,7 +10,8 @@ import { rockbotLimits, rockbotToolset, topic } from 'offstage/compat';
 
 import { tool } from 'ai';
 import { z } from 'zod';
-import { leadTools, TextSession, workingMemory } from 'offstage';
+import { TextSession } from 'offstage';
+import { leadTools } from 'offstage/subagents';
 import { scriptedModel, type Script, type ScriptedCall } from 'offstage/testing';
 import { scriptedLead } from './scripted-lead.ts';
 

@@ -3,7 +3,12 @@
 // How to test agents that call agents, without a key and without waiting. Each agent has a
 // script of its own, found by its name, so that a parent and children that run at once never
 import { subAgentRefs } from 'offstage/compat';
-import { THE_LEAD } from 'offstage/subagents';
+import {
+  THE_LEAD,
+  createSubAgentTool,
+  createSubagentService,
+  subAgentTools,
+} from 'offstage/subagents';
 
 // race for one list of answers; the clock is simulated, so that ten minutes take no time.
 // These are plain assertions: use them in the test runner that you have.
@@ -11,7 +16,7 @@ import { THE_LEAD } from 'offstage/subagents';
 import assert from 'node:assert/strict';
 import { generateText, isStepCount } from 'ai';
 import { z } from 'zod';
-import { createRuntime, createSubAgentTool, createSubagentService, subAgentTools } from 'offstage';
+import { createRuntime } from 'offstage';
 import { scriptedModel, simulatedEnvironment, type ScriptLike } from 'offstage/testing';
 
 /** The agents under test: an editor that has texts summarized. */

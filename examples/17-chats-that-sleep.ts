@@ -8,14 +8,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import {
-  createRuntime,
-  createSessionPool,
-  defineSubagent,
-  defineTool,
-  TextSession,
-  type TextPart,
-} from 'offstage';
+import { createRuntime, defineSubagent, defineTool, TextSession, type TextPart } from 'offstage';
+import { createSessionPool } from 'offstage/journal';
 import { nodeEnvironment } from 'offstage/node';
 import { sqliteJournal } from 'offstage/sqlite-journal';
 import { readNotes, scriptedModel } from 'offstage/testing';

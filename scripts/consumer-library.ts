@@ -4,15 +4,13 @@
 import { tool } from 'ai';
 import {
   createRuntime,
-  createSubAgentTool,
-  createSubagentService,
   defineSubagent,
   defineTool,
   memoryJournal,
-  runSubagent,
   TextSession,
   type Outcome,
 } from 'offstage';
+import { createSubAgentTool, createSubagentService, runSubagent } from 'offstage/subagents';
 import { isLargeOutput } from 'offstage/results';
 import { scriptedModel, simulatedEnvironment } from 'offstage/testing';
 import { z } from 'zod';

@@ -4,7 +4,9 @@
 import type { openai as openaiProvider } from '@ai-sdk/openai';
 import type * as ai from 'ai';
 import type * as offstage from 'offstage';
+import type { SessionPool } from 'offstage/journal';
 import type { ServeOptions } from 'offstage/serve';
+import type { RunSubagentOptions, SubagentService } from 'offstage/subagents';
 import type { Voice, Transcriber } from 'offstage/voice';
 import type { ConformanceSetup, JournalConformanceSetup } from 'offstage/testing';
 import { fromPromise, setup, type createActor as createXStateActor } from 'xstate';
@@ -67,7 +69,7 @@ declare global {
   // An app
   const model: ai.LanguageModel;
   const session: offstage.TextSession;
-  const pool: offstage.SessionPool<offstage.TextSession>;
+  const pool: SessionPool<offstage.TextSession>;
   const chat: offstage.TextSession;
   const agents: offstage.TextSessionOptions['agents'];
   const subagentConfigs: Record<string, offstage.SubagentConfig>;
@@ -90,7 +92,7 @@ declare global {
   const screen: { show(event: offstage.SessionEvent): void };
   const lead: offstage.LeadAgent;
   const openSessions: readonly offstage.TextSession[];
-  const sessions: offstage.SessionPool<offstage.TextSession>;
+  const sessions: SessionPool<offstage.TextSession>;
   const authorize: ServeOptions['authorize'];
   const reconcile: (toolName: string, input: unknown, idempotencyKey: string) => void;
   const log: (value: unknown) => void;
@@ -118,9 +120,9 @@ declare global {
   const order: offstage.SubagentConfig;
   const task: offstage.SubagentTask;
   const outcome: offstage.Outcome;
-  const service: offstage.SubagentService;
-  const onQuestion: NonNullable<offstage.RunSubagentOptions['onQuestion']>;
-  const askSomebody: NonNullable<offstage.RunSubagentOptions['onQuestion']>;
+  const service: SubagentService;
+  const onQuestion: NonNullable<RunSubagentOptions['onQuestion']>;
+  const askSomebody: NonNullable<RunSubagentOptions['onQuestion']>;
   const execute: (
     tool: string,
     input: object,

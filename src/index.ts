@@ -3,18 +3,8 @@
 
 // Sessions, and other functions that use real time if the app gives no environment
 
-export {
-  createRuntime,
-  runSubagent,
-  subagentLogic,
-  TextSession,
-  workingMemory,
-  type RunSubagentOptions,
-  type TextSessionOptions,
-} from './real-time.ts';
+export { createRuntime, TextSession, type TextSessionOptions } from './real-time.ts';
 export { sessionLogic } from './actors/session/view/session-logic.ts';
-export { createSessionPool } from './actors/pool/session-pool.ts';
-export type { PooledSession, SessionPool, SessionPoolOptions } from './actors/pool/session-pool.ts';
 export type { Runtime, RuntimeOptions } from './actors/admission/runtime.ts';
 export type { SessionLimits } from './actors/admission/limits.ts';
 export type { StartOptions } from './actors/session/lifecycle/session-options.ts';
@@ -55,19 +45,12 @@ export type {
   SubagentConfig,
 } from './actors/contracts/config.ts';
 export type { SubagentTask } from './actors/contracts/task.ts';
-export type { SubagentRun } from './actors/subagents/run-subagent.ts';
 export type { Artifact, LedgerEntry, Outcome } from './actors/contracts/outcome.ts';
 export type { Price, Usage, UsageView } from './actors/contracts/usage.ts';
 
 // Parents and children, agents that call agents
 
-export { createParentSubagentToolset } from './actors/subagents/toolsets/parent-toolset.ts';
-export { createChildSubagentToolset } from './actors/subagent/child-toolset.ts';
-export { createSubAgentTool, subAgentTools } from './actors/subagents/toolsets/sub-agent-tool.ts';
-export { leadSubagents, leadTools } from './actors/subagents/toolsets/lead-toolset.ts';
 export { callerOf, type Caller } from './actors/model/caller.ts';
-export { createSubagentService } from './actors/subagents/subagent-service.ts';
-export type { SubagentService } from './actors/contracts/service-types.ts';
 
 // Services: agents that examine external events
 
@@ -98,8 +81,6 @@ export type {
 export type { Environment } from './actors/ports/environment.ts';
 export type { Journal } from './actors/ports/journal.ts';
 export { memoryJournal } from './actors/runtime/memory-journal.ts';
-export { memoryStore, type MemoryStore } from './actors/ports/memory-store.ts';
-export type { WorkingMemory } from './actors/ports/working-memory.ts';
 export type { AudioFrame } from './voice/audio/audio-frame.ts';
 export type { Transport } from './voice/connection/transport.ts';
 

@@ -1,5 +1,5 @@
-// The functions that an app can call without naming an environment: those of the core, in real time unless an
-// environment is given. No other module chooses an environment for the app.
+// What an app can call without naming an environment: the core, in real time unless an environment is given. Besides, only
+// the entries choose an environment for the app.
 //
 // Owns:     the runtime of the process, shared by all sessions without special options.
 
@@ -14,27 +14,10 @@ import {
   type Runtime,
   type RuntimeOptions,
 } from './actors/admission/runtime.ts';
-import type { WorkingMemory } from './actors/ports/working-memory.ts';
-import {
-  workingMemory as workingMemoryWith,
-  type WorkingMemoryOptions,
-} from './memory/working-memory.ts';
 import {
   TextSession as CoreTextSession,
   type TextSessionOptions as CoreTextSessionOptions,
 } from './actors/session/view/text-session.ts';
-import type { OutputOf, SubagentConfig } from './actors/contracts/config.ts';
-import {
-  runSubagent as runSubagentWith,
-  type RunSubagentOptions as CoreRunSubagentOptions,
-  type RunTask,
-  type SubagentRun,
-} from './actors/subagents/run-subagent.ts';
-import {
-  subagentLogic as subagentLogicWith,
-  type SubagentLogic,
-  type SubagentLogicOptions,
-} from './actors/subagents/subagent-logic.ts';
 
 /** The options for a session's runtime: a given one, or those from which the session creates its own. */
 export type RuntimeChoice = {
@@ -129,56 +112,4 @@ export class TextSession extends CoreTextSession {
   constructor(options: TextSessionOptions) {
     super(withRuntime('new TextSession(options)', options));
   }
-}
-
-/**
- * The model, the handlers of questions, and the shared resources; the runtime of the process unless one is
- * given.
- */
-export type RunSubagentOptions = Omit<CoreRunSubagentOptions, 'runtime'> & RuntimeChoice;
-
-/**
- * Runs one subagent that works for a program instead of a conversation.
- * @throws {ConfigurationError} for an invalid configuration.
- * @throws {CapacityError} if 100,000 runs of the runtime have not ended.
- */
-export function runSubagent<Config extends SubagentConfig>(
-  config: Config,
-  task: RunTask | string,
-  options?: RunSubagentOptions,
-): SubagentRun<OutputOf<Config>>;
-export function runSubagent(
-  config: SubagentConfig,
-  task: RunTask | string,
-  options: RunSubagentOptions = {},
-): SubagentRun {
-  return runSubagentWith(config, task, withRuntime('runSubagent(…, options)', options));
-}
-
-/**
- * Returns a subagent as actor logic of XState, for `createActor`, `invoke` and `spawn`. Its actor has the states of the
- * subagent (`running`, `waiting_for_input`, `completed`, `failed`, `cancelled`, …), takes the events `answer`, `message` and
- * `cancel`, and is done with the outcome as its output.
- * @throws {ConfigurationError} for a configuration or an option that is wrong.
- */
-export function subagentLogic<Config extends SubagentConfig>(
-  config: Config,
-  options?: Omit<SubagentLogicOptions, 'runtime'> & RuntimeChoice,
-): SubagentLogic<OutputOf<Config>>;
-export function subagentLogic(
-  config: SubagentConfig,
-  options: Omit<SubagentLogicOptions, 'runtime'> & RuntimeChoice = {},
-): SubagentLogic {
-  return subagentLogicWith(config, withRuntime('subagentLogic(…, options)', options));
-}
-
-/**
- * Creates working memory that ends with the process; in real time, unless the options say otherwise.
- * @throws {ConfigurationError} if a limit is unknown, not a whole number ≥ 1, or above `maxTtlMs`.
- */
-export function workingMemory(options: Partial<WorkingMemoryOptions> = {}): WorkingMemory {
-  return workingMemoryWith({
-    environment: nodeEnvironment(),
-    ...readable('workingMemory', options),
-  });
 }

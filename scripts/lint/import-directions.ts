@@ -664,10 +664,11 @@ export const layers: readonly Layer[] = [
     sources: ['memory', 'values', 'actors', 'adapters/node'],
     packages: ['zod'],
   },
-  // The public names by theme; they only pass on. The voice session is in real time, too.
+  // The public names by theme. Functions that an app can call without naming an environment are in real time.
   {
     files: 'entries',
     sources: [
+      'adapters/node',
       'actors',
       'language',
       'memory',
@@ -677,7 +678,7 @@ export const layers: readonly Layer[] = [
       'values',
       'voice',
     ],
-    packages: [],
+    packages: ['zod'],
   },
   // The dialects of the superseded systems; the core imports none. RockBot's tools say how long a subagent runs, in real time.
   {

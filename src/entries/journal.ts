@@ -1,5 +1,12 @@
-// `offstage/journal`: entries, errors, redaction and wake times, for apps that write or read a journal.
+// `offstage/journal`: sessions that sleep in their journal; entries, errors, redaction and wake times, for apps that write
+// or read one.
 
+export { createSessionPool } from '../actors/pool/session-pool.ts';
+export type {
+  PooledSession,
+  SessionPool,
+  SessionPoolOptions,
+} from '../actors/pool/session-pool.ts';
 export type { OnUnfoldable } from '../actors/runtime/set-aside.ts';
 export type { Clock, Ids, Random, Scheduler } from '../actors/ports/environment.ts';
 export type {

@@ -1,5 +1,15 @@
 // `offstage/memory`: working memory, remembered facts and summaries.
 
+import { nodeEnvironment } from '../adapters/node/environment.ts';
+import type { WorkingMemory } from '../actors/ports/working-memory.ts';
+import {
+  workingMemory as workingMemoryWith,
+  type WorkingMemoryOptions,
+} from '../memory/working-memory.ts';
+import { readable } from '../values/plain-checks.ts';
+
+export { memoryStore, type MemoryStore } from '../actors/ports/memory-store.ts';
+export type { WorkingMemory } from '../actors/ports/working-memory.ts';
 export { modelDistiller, modelSummary } from '../actors/context/model-upkeep.ts';
 export type {
   DistilledFact,
@@ -33,3 +43,14 @@ export type {
   NewMemoryEntry,
 } from '../actors/ports/working-memory.ts';
 export type { WorkingMemoryLimits } from '../memory/working-memory.ts';
+
+/**
+ * Creates working memory that ends with the process; in real time, unless the options say otherwise.
+ * @throws {ConfigurationError} if a limit is unknown, not a whole number ≥ 1, or above `maxTtlMs`.
+ */
+export function workingMemory(options: Partial<WorkingMemoryOptions> = {}): WorkingMemory {
+  return workingMemoryWith({
+    environment: nodeEnvironment(),
+    ...readable('workingMemory', options),
+  });
+}

@@ -1,5 +1,29 @@
-// `offstage/subagents`: the tree of subagents for programs, and the types of its toolsets.
+// `offstage/subagents`: subagents without a session, the tree of subagents for programs, and the toolsets.
 
+import { z } from 'zod';
+import { withRuntime, type RuntimeChoice } from '../real-time.ts';
+import { usageBelow, type Usage, type UsageOf } from '../actors/contracts/usage.ts';
+import { check } from '../values/checks.ts';
+import type { OutputOf, SubagentConfig } from '../actors/contracts/config.ts';
+import {
+  runSubagent as runSubagentWith,
+  type RunSubagentOptions as CoreRunSubagentOptions,
+  type RunTask,
+  type SubagentRun,
+} from '../actors/subagents/run-subagent.ts';
+import {
+  subagentLogic as subagentLogicWith,
+  type SubagentLogic,
+  type SubagentLogicOptions,
+} from '../actors/subagents/subagent-logic.ts';
+
+export type { SubagentRun } from '../actors/subagents/run-subagent.ts';
+export { createParentSubagentToolset } from '../actors/subagents/toolsets/parent-toolset.ts';
+export { createChildSubagentToolset } from '../actors/subagent/child-toolset.ts';
+export { createSubAgentTool, subAgentTools } from '../actors/subagents/toolsets/sub-agent-tool.ts';
+export { leadSubagents, leadTools } from '../actors/subagents/toolsets/lead-toolset.ts';
+export { createSubagentService } from '../actors/subagents/subagent-service.ts';
+export type { SubagentService } from '../actors/contracts/service-types.ts';
 export type {
   RunMessageOptions,
   RunMessageReceipt,
@@ -13,7 +37,6 @@ export type {
   SubagentLogic,
   SubagentLogicOptions,
 } from '../actors/subagents/subagent-logic.ts';
-export { subtreeUsage } from '../actors/subagents/subtree-usage.ts';
 export type { ActorRefusal, HostedActor } from '../actors/runtime/actor-tree.ts';
 export type { SessionActorEvent, SessionCommand } from '../actors/contracts/session-command.ts';
 export type { SessionActor } from '../actors/session/unit/session-unit.ts';
@@ -105,3 +128,67 @@ export type {
 } from '../actors/subagent/agent-relay.ts';
 export type { AgentLoop, AgentSettings } from '../actors/contracts/agent-loop.ts';
 export type { AgentSubagentConfig } from '../actors/subagent/agent-settings.ts';
+
+/**
+ * The model, the handlers of questions, and the shared resources; the runtime of the process unless one is
+ * given.
+ */
+export type RunSubagentOptions = Omit<CoreRunSubagentOptions, 'runtime'> & RuntimeChoice;
+
+/**
+ * Runs one subagent that works for a program instead of a conversation.
+ * @throws {ConfigurationError} for an invalid configuration.
+ * @throws {CapacityError} if 100,000 runs of the runtime have not ended.
+ */
+export function runSubagent<Config extends SubagentConfig>(
+  config: Config,
+  task: RunTask | string,
+  options?: RunSubagentOptions,
+): SubagentRun<OutputOf<Config>>;
+export function runSubagent(
+  config: SubagentConfig,
+  task: RunTask | string,
+  options: RunSubagentOptions = {},
+): SubagentRun {
+  return runSubagentWith(config, task, withRuntime('runSubagent(…, options)', options));
+}
+
+/**
+ * Returns a subagent as actor logic of XState, for `createActor`, `invoke` and `spawn`. Its actor has the states of the
+ * subagent (`running`, `waiting_for_input`, `completed`, `failed`, `cancelled`, …), takes the events `answer`, `message` and
+ * `cancel`, and is done with the outcome as its output.
+ * @throws {ConfigurationError} for a configuration or an option that is wrong.
+ */
+export function subagentLogic<Config extends SubagentConfig>(
+  config: Config,
+  options?: Omit<SubagentLogicOptions, 'runtime'> & RuntimeChoice,
+): SubagentLogic<OutputOf<Config>>;
+export function subagentLogic(
+  config: SubagentConfig,
+  options: Omit<SubagentLogicOptions, 'runtime'> & RuntimeChoice = {},
+): SubagentLogic {
+  return subagentLogicWith(config, withRuntime('subagentLogic(…, options)', options));
+}
+
+const tokens = z.number().nonnegative();
+
+const usages = z.object({
+  subagents: z.array(
+    z.looseObject({
+      id: z.string(),
+      parentId: z.string().nullable(),
+      usage: z.looseObject({ inputTokens: tokens, outputTokens: tokens, totalTokens: tokens }),
+    }),
+  ),
+  id: z.string().nullable(),
+});
+
+/**
+ * Sums up the usage of a subagent and of all below it, out of the `subagents` of a session's state; null: of all. The lead
+ * agent's own usage is no part of it. An unknown `id` has used nothing.
+ * @throws {ConfigurationError} `INVALID_ARGUMENT` for subagents that are not those of a state.
+ */
+export function subtreeUsage(subagents: readonly UsageOf[], id: string | null): Usage {
+  check('subtreeUsage(subagents, id)', usages, { subagents, id }, 'INVALID_ARGUMENT');
+  return usageBelow(subagents, id);
+}

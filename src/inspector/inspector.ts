@@ -20,8 +20,9 @@ import type { InspectionEvent } from 'xstate';
 import { z } from 'zod';
 import { identity } from '../actors/contracts/identity.ts';
 import type { Environment } from '../actors/ports/environment.ts';
-import type { Journal } from '../actors/ports/journal.ts';
+import type { Journal, JournalEntry } from '../actors/ports/journal.ts';
 import { forkSession } from '../actors/replay/fork-session.ts';
+import { exportRecording } from '../actors/replay/recording.ts';
 import { redactNothing, redactWords, type Redact } from '../adapters/inspect/shown-value.ts';
 import { bearerToken, isLoopbackName, isSameSecret, targetOf } from '../adapters/listen/access.ts';
 import { contentSecurityPolicy, pageHeaders } from '../adapters/listen/page-headers.ts';
@@ -37,7 +38,6 @@ import { laidOutCharts } from './laid-out-charts.ts';
 import { OwnMachines } from './own-machines.ts';
 import { pageHtml, pageStyle } from './page.ts';
 import { pageScript } from './page-script.ts';
-import { savedTest } from './saved-test.ts';
 import { reporter } from '../values/reporter.ts';
 
 /** The part of a session that the inspector acts in. */
@@ -425,4 +425,33 @@ function write(response: ServerResponse, { status, type, body }: Answer): void {
 
 function wholeNumber(text: string | null): number | null {
   return /^\d{1,15}$/.test(text ?? '') ? Number(text) : null;
+}
+
+/**
+ * Returns the beginning of a session as a test: one file that runs as it is, with `node --test`.
+ * @throws the errors of `exportRecording`
+ */
+async function savedTest(
+  scope: string,
+  entries: readonly JournalEntry[],
+): Promise<{ readonly name: string; readonly text: string }> {
+  const recording = await exportRecording({ append() {}, read: () => entries }, scope);
+  const lines = recording.trimEnd().split('\n');
+  const title = JSON.stringify(`${scope} up to entry ${entries.length} leads to the same state`);
+  return {
+    name: `${scope.replaceAll(/[^\w-]+/g, '_').slice(0, 100)}-${entries.length}.test.ts`,
+    text: `import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { checkRecording, parseRecording } from 'offstage/replay';
+
+const lines = [
+${lines.map((line) => `  ${JSON.stringify(line)},`).join('\n')}
+];
+
+test(${title}, () => {
+  const recording = parseRecording(lines.join('\\n'), 'the recording of this test');
+  assert.deepEqual(checkRecording(recording), null);
+});
+`,
+  };
 }

@@ -6,14 +6,13 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import {
   createRuntime,
-  createSubagentService,
   defineSubagent,
   defineTool,
-  runSubagent,
   TextSession,
   type LeadAgent,
   type SubagentConfig,
 } from '../../src/index.ts';
+import { createSubagentService, runSubagent } from '../../src/entries/subagents.ts';
 import { VoiceSession } from '../../src/entries/voice-session.ts';
 import { scriptedModel, simulatedEnvironment } from '../../src/testing/index.ts';
 import { FakeTransport } from '../support/fake-transport.ts';

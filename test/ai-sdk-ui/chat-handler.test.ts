@@ -8,7 +8,8 @@ import {
   type ChatHandlerOptions,
   type SessionMessage,
 } from '../../src/ai-sdk-ui/index.ts';
-import { createRuntime, createSessionPool, memoryJournal, TextSession } from '../../src/index.ts';
+import { createRuntime, memoryJournal, TextSession } from '../../src/index.ts';
+import { createSessionPool } from '../../src/entries/journal.ts';
 import { scriptedModel, simulatedEnvironment } from '../../src/testing/index.ts';
 import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
 import { rideSession } from '../serve/support/served.ts';

@@ -9,7 +9,8 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { AcpRelayOptions } from '../../src/adapters/acp/index.ts';
 import { nodeEnvironment } from '../../src/adapters/node/index.ts';
 import type { AskedQuestion } from '../../src/actors/contracts/records.ts';
-import { createRuntime, runSubagent } from '../../src/index.ts';
+import { createRuntime } from '../../src/index.ts';
+import { runSubagent } from '../../src/entries/subagents.ts';
 import { actsPrompt } from '../../src/testing/index.ts';
 import { relayConformance } from '../suites/relays/index.ts';
 import {

@@ -9,7 +9,8 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { sweep } from '../../src/adapters/agent-process/agent-process.ts';
 import { nodeEnvironment } from '../../src/adapters/node/index.ts';
 import type { AskedQuestion } from '../../src/actors/contracts/records.ts';
-import { createRuntime, runSubagent, type GivenAnswer } from '../../src/index.ts';
+import { createRuntime, type GivenAnswer } from '../../src/index.ts';
+import { runSubagent } from '../../src/entries/subagents.ts';
 import { taskManager } from '../../src/tasks/index.ts';
 import { actsPrompt, type RelayAct } from '../../src/testing/index.ts';
 import {

@@ -6,13 +6,8 @@ import { describe, expect, test } from 'vitest';
 import { CommitUnit } from '../../src/actors/runtime/commit-unit.ts';
 import { createHost } from '../../src/actors/runtime/host.ts';
 import { ConversationLog } from '../../src/actors/conversation/conversation.ts';
-import {
-  defineTool,
-  memoryJournal,
-  memoryStore,
-  TextSession,
-  type SubagentConfig,
-} from '../../src/index.ts';
+import { defineTool, memoryJournal, TextSession, type SubagentConfig } from '../../src/index.ts';
+import { memoryStore } from '../../src/entries/memory.ts';
 import { readNotes, scriptedModel, simulatedEnvironment } from '../../src/testing/index.ts';
 import { calls, never, say, simpleTool, steps } from '../support/subagent-runs.ts';
 import { agentOf, backgroundTool, leadScript, textTalk } from '../support/text-talk.ts';

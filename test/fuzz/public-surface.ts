@@ -156,44 +156,7 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     TextSession: { args: (world) => [sessionOptions(world)], walks: true },
     TimeoutError: { args: () => ['late'], trusts: ofErrors },
     callerOf: { args: () => [{}], trusts: recordMade },
-    createChildSubagentToolset: { args: () => [{ structured: true }] },
-    createParentSubagentToolset: { args: () => [{}] },
     createRuntime: { args: ({ environment }) => [{ environment, journal: memoryJournal() }] },
-    createSessionPool: {
-      args: ({ environment }) => {
-        const runtime = createRuntime({ environment, journal: memoryJournal() });
-        const open = (id: string): unknown =>
-          new TextSession({
-            sessionId: id,
-            runtime,
-            model: model() as never,
-            agents: [lead()] as never,
-            subagentConfigs: { research: config() } as never,
-          });
-        return [{ runtime, open, idleMs: 1_000, maxAwake: 2, lookMs: 1_000 }];
-      },
-      walks: true,
-    },
-    createSubAgentTool: {
-      args: () => [
-        { ...config(), interactive: false, outputSchema: z.object({ a: z.string() }) },
-        z.object({}),
-      ],
-    },
-    createSubagentService: {
-      args: ({ environment, number }) => [
-        {
-          id: `service-${number}`,
-          runtime: createRuntime({ environment, journal: memoryJournal() }),
-          model: model(),
-          configs: { research: config() },
-          constraints: {},
-          budget: { steps: 10 },
-          graceMs: 100,
-        },
-      ],
-      walks: true,
-    },
     defineService: {
       args: () => [{ agent: config(), eventSources: [{ name: 's', start: () => undefined }] }],
     },
@@ -201,20 +164,8 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       args: () => [{ name: 'agent', agent: { model: model(), tools: {} } }],
     },
     defineTool: { args: () => [{ ...tool }] },
-    leadSubagents: { args: () => [{}] },
-    leadTools: { args: () => [{}, {}] },
     memoryJournal: { args: () => [{ keep: 10 }], walks: 'trusts' },
-    memoryStore: { args: () => [{}], walks: 'trusts' },
-    runSubagent: {
-      args: ({ environment }) => [config(), 'Find out.', { environment, model: model() }],
-      walks: true,
-    },
-    subagentLogic: {
-      args: ({ environment }) => [config(), { environment, model: model() }],
-      walks: 'trusts',
-    },
     sessionLogic: { args: () => [() => undefined, {}], walks: true },
-    subAgentTools: { args: () => [], trusts: recordMade },
     withVoice: {
       args: ({ environment }) => [
         {
@@ -225,7 +176,6 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
         { voice: scriptedVoice({ environment }), speed: 1 },
       ],
     },
-    workingMemory: { args: ({ environment }) => [{ environment }], walks: 'trusts' },
   },
   './jobs': {
     JobError: { args: () => ['BROKEN', 'broken'], trusts: ofErrors },
@@ -360,6 +310,21 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     },
   },
   './journal': {
+    createSessionPool: {
+      args: ({ environment }) => {
+        const runtime = createRuntime({ environment, journal: memoryJournal() });
+        const open = (id: string): unknown =>
+          new TextSession({
+            sessionId: id,
+            runtime,
+            model: model() as never,
+            agents: [lead()] as never,
+            subagentConfigs: { research: config() } as never,
+          });
+        return [{ runtime, open, idleMs: 1_000, maxAwake: 2, lookMs: 1_000 }];
+      },
+      walks: true,
+    },
     JournalError: { args: () => ['BROKEN', 'broken'], trusts: ofErrors },
     journalEntryOf: {
       args: () => [
@@ -398,6 +363,8 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     replaySession: { args: () => [[]] },
   },
   './memory': {
+    memoryStore: { args: () => [{}], walks: 'trusts' },
+    workingMemory: { args: ({ environment }) => [{ environment }], walks: 'trusts' },
     createWorkingMemoryToolset: { args: () => [{ memory: {} }], trusts: recordMade },
     modelDistiller: { args: () => [{ model: model() }] },
     modelSummary: { args: () => [{ model: model() }] },
@@ -451,6 +418,39 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     TaskQueueTimeoutError: { args: () => ['lock', 1, 0], trusts: recordMade },
   },
   './subagents': {
+    createChildSubagentToolset: { args: () => [{ structured: true }] },
+    createParentSubagentToolset: { args: () => [{}] },
+    createSubAgentTool: {
+      args: () => [
+        { ...config(), interactive: false, outputSchema: z.object({ a: z.string() }) },
+        z.object({}),
+      ],
+    },
+    createSubagentService: {
+      args: ({ environment, number }) => [
+        {
+          id: `service-${number}`,
+          runtime: createRuntime({ environment, journal: memoryJournal() }),
+          model: model(),
+          configs: { research: config() },
+          constraints: {},
+          budget: { steps: 10 },
+          graceMs: 100,
+        },
+      ],
+      walks: true,
+    },
+    leadSubagents: { args: () => [{}] },
+    leadTools: { args: () => [{}, {}] },
+    runSubagent: {
+      args: ({ environment }) => [config(), 'Find out.', { environment, model: model() }],
+      walks: true,
+    },
+    subagentLogic: {
+      args: ({ environment }) => [config(), { environment, model: model() }],
+      walks: 'trusts',
+    },
+    subAgentTools: { args: () => [], trusts: recordMade },
     subtreeUsage: {
       args: () => [
         [{ id: 'a', parentId: null, usage: { inputTokens: 0, outputTokens: 0, totalTokens: 0 } }],

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { rockbotToolset, topic, type SubagentResultMessage } from '../../src/compat/index.ts';
-import { leadTools } from '../../src/index.ts';
+import { leadTools } from '../../src/entries/subagents.ts';
 import { calls, never, say, simpleTool } from '../support/subagent-runs.ts';
 import { instructionsOf, textTalk } from '../support/text-talk.ts';
 

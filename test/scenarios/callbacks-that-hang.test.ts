@@ -2,18 +2,16 @@
 // reported, and the run, the service and the session come to their end.
 
 import { describe, expect, test } from 'vitest';
-import { THE_LEAD } from '../../src/entries/subagents.ts';
+import { THE_LEAD, createSubagentService } from '../../src/entries/subagents.ts';
 import { z } from 'zod';
 import {
   createRuntime,
-  createSubagentService,
   defineTool,
   memoryJournal,
-  type MemoryStore,
   type SubagentConfig,
   type TextSessionOptions,
-  type WorkingMemory,
 } from '../../src/index.ts';
+import type { MemoryStore, WorkingMemory } from '../../src/entries/memory.ts';
 import { scriptedModel, simulatedEnvironment, type ScriptedStep } from '../../src/testing/index.ts';
 import { calls, never, say, simpleTool, steps, subagentRuns } from '../support/subagent-runs.ts';
 import { textTalk } from '../support/text-talk.ts';

@@ -1,8 +1,8 @@
 // A long conversation: put into fewer words, remembered, and told again after a reconnect.
 
 import { describe, expect, test } from 'vitest';
-import { modelDistiller, type Summarise } from '../../src/entries/memory.ts';
-import { ConfigurationError, memoryStore, TextSession } from '../../src/index.ts';
+import { modelDistiller, type Summarise, memoryStore } from '../../src/entries/memory.ts';
+import { ConfigurationError, TextSession } from '../../src/index.ts';
 import { scriptedModel } from '../../src/testing/index.ts';
 import { say } from '../support/subagent-runs.ts';
 import { textTalk } from '../support/text-talk.ts';

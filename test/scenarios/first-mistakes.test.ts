@@ -7,24 +7,26 @@ import {
   createWorkingMemoryToolset,
   modelDistiller,
   modelSummary,
+  workingMemory,
 } from '../../src/entries/memory.ts';
 import { pollingSource } from '../../src/entries/services.ts';
 import { z } from 'zod';
 import {
   ConfigurationError,
-  createChildSubagentToolset,
-  createParentSubagentToolset,
   createRuntime,
-  createSubAgentTool,
-  createSubagentService,
   defineSubagent,
   defineTool,
-  leadTools,
   memoryJournal,
-  runSubagent,
   TextSession,
-  workingMemory,
 } from '../../src/index.ts';
+import {
+  createChildSubagentToolset,
+  createParentSubagentToolset,
+  createSubAgentTool,
+  createSubagentService,
+  leadTools,
+  runSubagent,
+} from '../../src/entries/subagents.ts';
 import { VoiceSession } from '../../src/entries/voice-session.ts';
 import { rockbotToolset } from '../../src/compat/index.ts';
 import { scriptedModel } from '../../src/testing/index.ts';

@@ -2,13 +2,8 @@
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import {
-  CancelledError,
-  defineTool,
-  OffstageError,
-  type MemoryStore,
-  type SubagentConfig,
-} from '../../src/index.ts';
+import { CancelledError, defineTool, OffstageError, type SubagentConfig } from '../../src/index.ts';
+import type { MemoryStore } from '../../src/entries/memory.ts';
 import { codeOf, isA, isError, messageOf } from '../../src/values/errors.ts';
 import type { ScriptedStep } from '../../src/testing/index.ts';
 import { memoryJournal } from '../../src/actors/runtime/memory-journal.ts';

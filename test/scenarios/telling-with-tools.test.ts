@@ -3,13 +3,12 @@
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { defineTool, type ToolDefinition } from '../../src/index.ts';
 import {
   createChildSubagentToolset,
   createParentSubagentToolset,
-  defineTool,
   leadTools,
-  type ToolDefinition,
-} from '../../src/index.ts';
+} from '../../src/entries/subagents.ts';
 import {
   simulatedEnvironment,
   type Script,

@@ -3,8 +3,8 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { leadTools } from '../../src/actors/subagents/toolsets/lead-toolset.ts';
-import { createWorkingMemoryToolset } from '../../src/entries/memory.ts';
-import { defineTool, workingMemory } from '../../src/index.ts';
+import { createWorkingMemoryToolset, workingMemory } from '../../src/entries/memory.ts';
+import { defineTool } from '../../src/index.ts';
 import { simulatedEnvironment, type ScriptedPrompt } from '../../src/testing/index.ts';
 import { calls, never, resultsIn, say, simpleTool, steps } from '../support/subagent-runs.ts';
 import { textTalk, type ScriptedSubagent, type TalkOptions } from '../support/text-talk.ts';

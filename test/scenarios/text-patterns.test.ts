@@ -3,13 +3,8 @@
 
 import { describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
-import {
-  defineTool,
-  memoryStore,
-  TextSession,
-  type SessionEvent,
-  type TextPart,
-} from '../../src/index.ts';
+import { defineTool, TextSession, type SessionEvent, type TextPart } from '../../src/index.ts';
+import { memoryStore } from '../../src/entries/memory.ts';
 import {
   readNotes,
   scriptedModel,

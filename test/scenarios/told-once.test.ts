@@ -3,7 +3,7 @@
 // words of the lead agent follow (P4).
 
 import { describe, expect, test } from 'vitest';
-import { createParentSubagentToolset, leadTools } from '../../src/index.ts';
+import { createParentSubagentToolset, leadTools } from '../../src/entries/subagents.ts';
 import { simulatedEnvironment, type Script, type ScriptedStep } from '../../src/testing/index.ts';
 import { calls, say } from '../support/subagent-runs.ts';
 import { instructionsOf, leadScript, textTalk } from '../support/text-talk.ts';

@@ -4,16 +4,16 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { describe, expect, test } from 'vitest';
 import { replaySession } from '../../src/entries/replay.ts';
-import { modelDistiller, modelSummary, type Summarise } from '../../src/entries/memory.ts';
+import {
+  modelDistiller,
+  modelSummary,
+  type Summarise,
+  memoryStore,
+} from '../../src/entries/memory.ts';
 import { modelClaimJudge } from '../../src/entries/results.ts';
 import { tracedJournal } from '../../src/adapters/otel/index.ts';
-import {
-  createRuntime,
-  memoryJournal,
-  memoryStore,
-  runSubagent,
-  TextSession,
-} from '../../src/index.ts';
+import { createRuntime, memoryJournal, TextSession } from '../../src/index.ts';
+import { runSubagent } from '../../src/entries/subagents.ts';
 import type { PricedCall } from '../../src/actors/contracts/usage.ts';
 import { scriptedModel, simulatedEnvironment } from '../../src/testing/index.ts';
 import { sdk } from '../adapters/otel/support/traces.ts';

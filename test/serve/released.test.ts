@@ -5,13 +5,8 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { chatHandler } from '../../src/ai-sdk-ui/index.ts';
-import {
-  createRuntime,
-  createSessionPool,
-  memoryJournal,
-  type SessionPool,
-  type TextSession,
-} from '../../src/index.ts';
+import { createRuntime, memoryJournal, type TextSession } from '../../src/index.ts';
+import { createSessionPool, type SessionPool } from '../../src/entries/journal.ts';
 import { rideSession, served } from './support/served.ts';
 
 setFlagsFromString('--expose-gc');

@@ -12,11 +12,11 @@ import { WebSocket } from 'ws';
 import { z } from 'zod';
 import {
   createRuntime,
-  createSessionPool,
   memoryJournal,
   type SessionState,
   type TextSession,
 } from '../../src/index.ts';
+import { createSessionPool } from '../../src/entries/journal.ts';
 import { serve, type ServeOptions } from '../../src/serve/index.ts';
 import { nodeEnvironment } from '../../src/adapters/node/index.ts';
 import { connect, type SocketClass } from '../../src/client/index.ts';

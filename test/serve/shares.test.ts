@@ -3,7 +3,8 @@
 import { once } from 'node:events';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { createRuntime, createSessionPool, memoryJournal } from '../../src/index.ts';
+import { createRuntime, memoryJournal } from '../../src/index.ts';
+import { createSessionPool } from '../../src/entries/journal.ts';
 import type { ServeOptions } from '../../src/serve/index.ts';
 import { rideSession, served } from './support/served.ts';
 

@@ -1,6 +1,10 @@
 // One life of a program with a service, which takes in what there is, and wants one order done.
-import { THE_LEAD, type SubagentServiceOptions } from '../../src/entries/subagents.ts';
-import { createSubagentService, type SubagentConfig } from '../../src/index.ts';
+import {
+  THE_LEAD,
+  type SubagentServiceOptions,
+  createSubagentService,
+} from '../../src/entries/subagents.ts';
+import type { SubagentConfig } from '../../src/index.ts';
 import type { Script } from '../../src/testing/index.ts';
 import { turns, type World } from './crashes.ts';
 import { calls, never, say } from './subagent-runs.ts';

@@ -3,12 +3,12 @@
 
 import {
   createRuntime,
-  createSubagentService,
   memoryJournal,
   TextSession,
   type Journal,
   type Runtime,
 } from '../../src/index.ts';
+import { createSubagentService } from '../../src/entries/subagents.ts';
 import { VoiceSession } from '../../src/entries/voice-session.ts';
 import type { SubagentTree } from '../../src/actors/subagents/subagent-tree.ts';
 import { FakeTransport } from './fake-transport.ts';

@@ -6,14 +6,13 @@
 
 import { tool } from 'ai';
 import { z } from 'zod';
+import { callerOf, type SubagentConfig } from '../../src/index.ts';
 import {
-  callerOf,
   createChildSubagentToolset,
   createParentSubagentToolset,
   createSubAgentTool,
   subAgentTools,
-  type SubagentConfig,
-} from '../../src/index.ts';
+} from '../../src/entries/subagents.ts';
 import type { Asked, Person, Run, Stage } from './tree-stage.ts';
 
 let current: Stage | null = null;

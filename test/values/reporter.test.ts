@@ -2,7 +2,8 @@
 
 import { channel } from 'node:diagnostics_channel';
 import { afterEach, beforeEach, describe, expect, it, test, vi } from 'vitest';
-import { createRuntime, memoryJournal, runSubagent } from '../../src/index.ts';
+import { createRuntime, memoryJournal } from '../../src/index.ts';
+import { runSubagent } from '../../src/entries/subagents.ts';
 import { simulatedEnvironment } from '../../src/testing/index.ts';
 import { ProviderError } from '../../src/values/errors.ts';
 import { reporter } from '../../src/values/reporter.ts';

@@ -5,7 +5,8 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { useActorRef, useSelector } from '@xstate/react';
 import { assign, setup, type ActorRefFrom } from 'xstate';
-import { defineSubagent, subagentLogic } from 'offstage';
+import { defineSubagent } from 'offstage';
+import { subagentLogic } from 'offstage/subagents';
 import { scriptedModel } from 'offstage/testing';
 
 const periods = [

@@ -5,9 +5,17 @@
 // or with the reason why the event is not read. The compiler refuses the table when the official union grows,
 // and a type test fails when a field that is read changes.
 
+// The official types are for checks at compile time only: `openai` is a development dependency, and no declaration that the
+// public index reaches may name them. They stand in `satisfies`, and in checks that are not exported.
+// oxlint-disable-next-line offstage/import-direction -- types only; in no published declaration
+import type { ForkClientEvent } from 'openai/resources/live/forks/forks';
+// oxlint-disable-next-line offstage/import-direction -- types only; in no published declaration
+import type {
+  ClientEvent as LiveClientEvent,
+  ServerEvent as LiveServerEvent,
+} from 'openai/resources/live/live';
 import { z } from 'zod';
 import { parseEvent, type EventOf, type ParsedEvent } from '../socket/event-table.ts';
-import type { ForkClientEvent, LiveClientEvent, LiveServerEvent } from './official.ts';
 
 /** How the model takes a text: as a rule, as knowledge, as words to say. */
 export type AppendChannel = 'instructions' | 'thinking' | 'commentary';

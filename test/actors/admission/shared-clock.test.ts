@@ -1,10 +1,9 @@
 // Processes whose clocks differ, on one journal that knows the time they share.
 
 import { expect, test } from 'vitest';
-import { memoryWakeTimes } from '../../../src/entries/journal.ts';
+import { memoryWakeTimes, createSessionPool } from '../../../src/entries/journal.ts';
 import {
   createRuntime,
-  createSessionPool,
   memoryJournal,
   type Environment,
   type Journal,

@@ -4,13 +4,8 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import {
-  createRuntime,
-  createSessionPool,
-  type Runtime,
-  type SessionPool,
-  type TextSession,
-} from '../../../src/index.ts';
+import { createRuntime, type Runtime, type TextSession } from '../../../src/index.ts';
+import { createSessionPool, type SessionPool } from '../../../src/entries/journal.ts';
 import { readNotes, simulatedEnvironment } from '../../../src/testing/index.ts';
 import { SimulatedProcess } from '../../../src/testing/simulate/simulated-process.ts';
 import { turns } from '../../support/crashes.ts';

@@ -1,15 +1,19 @@
 // SESSION-POOL-1 to SESSION-POOL-4: sessions that are in memory only while something of them goes on.
 
 import { describe, expect, test } from 'vitest';
-import { JournalError, memoryWakeTimes, type WakeTimes } from '../../../src/entries/journal.ts';
+import {
+  JournalError,
+  memoryWakeTimes,
+  type WakeTimes,
+  createSessionPool,
+  type SessionPool,
+  type SessionPoolOptions,
+} from '../../../src/entries/journal.ts';
 import {
   CapacityError,
   createRuntime,
-  createSessionPool,
   memoryJournal,
   type Journal,
-  type SessionPool,
-  type SessionPoolOptions,
   type TextSession,
 } from '../../../src/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';

@@ -2,14 +2,12 @@
 
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
-import { JournalError } from '../../../src/entries/journal.ts';
 import {
-  createRuntime,
+  JournalError,
   createSessionPool,
-  type Journal,
   type SessionPoolOptions,
-  type TextSession,
-} from '../../../src/index.ts';
+} from '../../../src/entries/journal.ts';
+import { createRuntime, type Journal, type TextSession } from '../../../src/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { SimulatedProcess } from '../../../src/testing/simulate/simulated-process.ts';
 import { SharedJournal, type SharedJournalOptions } from './shared-journal.ts';

@@ -4,7 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { replaySession, type ReplayStep, type ReplayView } from '../../../src/entries/replay.ts';
 import { type JournalEntry } from '../../../src/entries/journal.ts';
-import { createRuntime, defineTool, runSubagent, type SessionState } from '../../../src/index.ts';
+import { createRuntime, defineTool, type SessionState } from '../../../src/index.ts';
+import { runSubagent } from '../../../src/entries/subagents.ts';
 import {
   eventsOf,
   scriptedModel,

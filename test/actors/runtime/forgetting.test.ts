@@ -7,13 +7,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { fileMemory } from '../../../src/adapters/memory-file/index.ts';
 import { sqliteJournal } from '../../../src/adapters/sqlite-journal/index.ts';
 import { applyRetention, forgetSession } from '../../../src/entries/journal.ts';
-import {
-  CapacityError,
-  createRuntime,
-  memoryJournal,
-  workingMemory,
-  type Journal,
-} from '../../../src/index.ts';
+import { CapacityError, createRuntime, memoryJournal, type Journal } from '../../../src/index.ts';
+import { workingMemory } from '../../../src/entries/memory.ts';
 import { JobError } from '../../../src/entries/jobs.ts';
 import { simulatedEnvironment, simulatedJobs } from '../../../src/testing/index.ts';
 import { entry } from '../../../src/testing/journal-conformance/case.ts';

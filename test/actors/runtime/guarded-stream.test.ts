@@ -1,7 +1,8 @@
 import { filter, map, Observable, Subject, take, toArray } from 'rxjs';
 import { describe, expect, test } from 'vitest';
 import { guarded } from '../../../src/actors/runtime/guarded-stream.ts';
-import { createRuntime, createSubagentService, TextSession } from '../../../src/index.ts';
+import { createRuntime, TextSession } from '../../../src/index.ts';
+import { createSubagentService } from '../../../src/entries/subagents.ts';
 import { VoiceSession } from '../../../src/entries/voice-session.ts';
 import { scriptedModel, simulatedEnvironment } from '../../../src/testing/index.ts';
 import { FakeTransport } from '../../support/fake-transport.ts';

@@ -1,15 +1,10 @@
 // The methods of a session with arguments that TypeScript would not let pass: a caller
 // without types, or JSON. Nothing but what a method names gets in, and wrong values are refused.
 import { clientMessages, receiveClientMessage, topic } from '../../../src/compat/index.ts';
-import { THE_LEAD } from '../../../src/entries/subagents.ts';
+import { THE_LEAD, createSubagentService } from '../../../src/entries/subagents.ts';
 import { describe, expect, test } from 'vitest';
-import {
-  createRuntime,
-  createSessionPool,
-  createSubagentService,
-  memoryJournal,
-  OffstageError,
-} from '../../../src/index.ts';
+import { createRuntime, memoryJournal, OffstageError } from '../../../src/index.ts';
+import { createSessionPool } from '../../../src/entries/journal.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { calls, say, simpleTool, steps } from '../../support/subagent-runs.ts';
 import { textTalk } from '../../support/text-talk.ts';

@@ -19,10 +19,10 @@ import type { AskedQuestion } from '../../../src/actors/contracts/records.ts';
 import {
   createRuntime,
   defineSubagent,
-  runSubagent,
   type GivenAnswer,
   type SubagentConfig,
 } from '../../../src/index.ts';
+import { runSubagent } from '../../../src/entries/subagents.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 
 const usage = {

@@ -1,7 +1,8 @@
 // The instance of a run: its own or shared, and disposed exactly once on every way out (SUBAGENT-2).
 
 import { describe, expect, test } from 'vitest';
-import type { MemoryStore, SubagentConfig } from '../../../src/index.ts';
+import type { SubagentConfig } from '../../../src/index.ts';
+import type { MemoryStore } from '../../../src/entries/memory.ts';
 import { calls, never, say, simpleTool, steps, subagentRuns } from '../../support/subagent-runs.ts';
 import { failingJournal } from '../../support/journals.ts';
 import { instructionsOf, textTalk } from '../../support/text-talk.ts';

@@ -7,14 +7,14 @@ import { outcomeOf } from '../../../src/actors/subagent/outcome-of.ts';
 import { SubagentLog } from '../../../src/actors/subagent/subagent-log.ts';
 import type { RunEngine } from '../../../src/entries/jobs.ts';
 import { replaySession } from '../../../src/entries/replay.ts';
-import { THE_LEAD } from '../../../src/entries/subagents.ts';
+import { THE_LEAD, runSubagent } from '../../../src/entries/subagents.ts';
 import {
   isLargeOutput,
   type CompletedOutcome,
   type LargeOutput,
   type UnfinishedOutcome,
 } from '../../../src/entries/results.ts';
-import { createRuntime, runSubagent } from '../../../src/index.ts';
+import { createRuntime } from '../../../src/index.ts';
 import type { Failure } from '../../../src/machines/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { textLife, turns, world, type World } from '../../support/crashes.ts';

@@ -5,7 +5,6 @@ import { describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
 import {
   createRuntime,
-  createSubagentService,
   defineSubagent,
   defineTool,
   TextSession,
@@ -32,6 +31,7 @@ import {
   type Relay,
   type RelayAnswer,
   type RelayEvent,
+  createSubagentService,
 } from '../../../src/entries/subagents.ts';
 
 const EDIT = { title: 'Edit notes.txt', kind: 'edit', input: { path: 'notes.txt', text: 'hi' } };

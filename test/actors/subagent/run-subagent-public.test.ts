@@ -1,7 +1,8 @@
 // `runSubagent` as the package exports it: without a runtime it takes that of the process.
 
 import { expect, test } from 'vitest';
-import { createRuntime, runSubagent } from '../../../src/index.ts';
+import { createRuntime } from '../../../src/index.ts';
+import { runSubagent } from '../../../src/entries/subagents.ts';
 import { scriptedModel, simulatedEnvironment } from '../../../src/testing/index.ts';
 
 const config = { name: 'researcher', instructions: 'You look things up.' };

@@ -11,7 +11,8 @@ import {
   createSubAgentTool,
   subAgentTools,
 } from '../../../src/actors/subagents/toolsets/sub-agent-tool.ts';
-import { workingMemory, type SubagentConfig } from '../../../src/index.ts';
+import type { SubagentConfig } from '../../../src/index.ts';
+import { workingMemory } from '../../../src/entries/memory.ts';
 import { simulatedEnvironment, type ScriptedPrompt } from '../../../src/testing/index.ts';
 import { simpleTool } from '../../support/subagent-runs.ts';
 import { call, program, summarizer, summaryOf, texts } from '../../support/agents-at-work.ts';

@@ -4,14 +4,13 @@ import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { jobWorker, runWorker, type RunOrder } from '../../../src/entries/jobs.ts';
+import { createRuntime, type SubagentConfig } from '../../../src/index.ts';
 import {
   createChildSubagentToolset,
-  createRuntime,
   createSubAgentTool,
   runSubagent,
   type RunSubagentOptions,
-  type SubagentConfig,
-} from '../../../src/index.ts';
+} from '../../../src/entries/subagents.ts';
 import {
   scriptedModel,
   simulatedEnvironment,

@@ -3,7 +3,8 @@
 
 import { expect, test } from 'vitest';
 import { SubagentTree } from '../../../src/actors/subagents/subagent-tree.ts';
-import { createRuntime, createSubagentService } from '../../../src/index.ts';
+import { createRuntime } from '../../../src/index.ts';
+import { createSubagentService } from '../../../src/entries/subagents.ts';
 import { scriptedModel, simulatedEnvironment } from '../../../src/testing/index.ts';
 import { birthOf } from '../../support/lone-subagent.ts';
 import { say } from '../../support/subagent-runs.ts';

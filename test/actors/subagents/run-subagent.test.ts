@@ -8,7 +8,8 @@ import {
 } from '../../../src/actors/subagents/run-subagent.ts';
 import type { SubagentConfig } from '../../../src/actors/contracts/config.ts';
 import type { LargeOutput } from '../../../src/actors/contracts/outcome.ts';
-import { defineSubagent, runSubagent as runInRealTime } from '../../../src/index.ts';
+import { defineSubagent } from '../../../src/index.ts';
+import { runSubagent as runInRealTime } from '../../../src/entries/subagents.ts';
 import {
   readTask,
   scriptedModel,

@@ -4,7 +4,8 @@ import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { jobWorker, runWorker, type RunHandler, type RunOrder } from '../../../src/entries/jobs.ts';
-import { createRuntime, runSubagent, type SubagentConfig } from '../../../src/index.ts';
+import { createRuntime, type SubagentConfig } from '../../../src/index.ts';
+import { runSubagent } from '../../../src/entries/subagents.ts';
 import { scriptedModel, simulatedEnvironment, simulatedRuns } from '../../../src/testing/index.ts';
 
 const OFFER_MS = 60_000;

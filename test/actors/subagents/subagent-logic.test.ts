@@ -16,13 +16,8 @@ import {
   subagentLogic as logicWith,
   type SubagentActorSnapshot,
 } from '../../../src/actors/subagents/subagent-logic.ts';
-import {
-  defineSubagent,
-  memoryJournal,
-  subagentLogic,
-  type Journal,
-  type Outcome,
-} from '../../../src/index.ts';
+import { defineSubagent, memoryJournal, type Journal, type Outcome } from '../../../src/index.ts';
+import { subagentLogic } from '../../../src/entries/subagents.ts';
 import { scriptedModel, simulatedEnvironment, type Script } from '../../../src/testing/index.ts';
 import { calls, never, say, simpleTool } from '../../support/subagent-runs.ts';
 

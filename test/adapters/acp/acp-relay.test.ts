@@ -11,13 +11,8 @@ import { lastingIn, permissionOutcome, ToolTable } from '../../../src/adapters/a
 import { fieldsOf, NOT_LISTED } from '../../../src/adapters/relays/form-fields.ts';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import type { AskedQuestion } from '../../../src/actors/contracts/records.ts';
-import type { RelayAnswer, RelayEvent } from '../../../src/entries/subagents.ts';
-import {
-  createRuntime,
-  runSubagent,
-  type GivenAnswer,
-  type SubagentConfig,
-} from '../../../src/index.ts';
+import { type RelayAnswer, type RelayEvent, runSubagent } from '../../../src/entries/subagents.ts';
+import { createRuntime, type GivenAnswer, type SubagentConfig } from '../../../src/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { actsPrompt } from '../../../src/testing/index.ts';
 import { AGENT } from './support/agent-path.ts';

@@ -12,10 +12,10 @@ import type { AskedQuestion } from '../../../src/actors/contracts/records.ts';
 import {
   createRuntime,
   memoryJournal,
-  runSubagent,
   type GivenAnswer,
   type SubagentConfig,
 } from '../../../src/index.ts';
+import { runSubagent } from '../../../src/entries/subagents.ts';
 
 const AGENT = fileURLToPath(new URL('support/hostile-agent.ts', import.meta.url));
 

@@ -12,8 +12,8 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { mcpRelay, type McpRelayOptions } from '../../../src/adapters/mcp/index.ts';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
-import type { RelayAnswer, RelayEvent } from '../../../src/entries/subagents.ts';
-import { createRuntime, memoryJournal, runSubagent } from '../../../src/index.ts';
+import { type RelayAnswer, type RelayEvent, runSubagent } from '../../../src/entries/subagents.ts';
+import { createRuntime, memoryJournal } from '../../../src/index.ts';
 import { actsPrompt } from '../../../src/testing/index.ts';
 import { actingServer } from './support/acting-server.ts';
 import { rideServer } from './support/ride-server.ts';

@@ -8,14 +8,13 @@ import { z } from 'zod';
 import { tracedJournal } from '../../../src/adapters/otel/index.ts';
 import {
   createRuntime,
-  createSubAgentTool,
   defineSubagent,
   defineTool,
   memoryJournal,
-  runSubagent,
   TextSession,
   type SubagentConfig,
 } from '../../../src/index.ts';
+import { createSubAgentTool, runSubagent } from '../../../src/entries/subagents.ts';
 import { readNotes, scriptedModel, simulatedEnvironment } from '../../../src/testing/index.ts';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { voiceTalk } from '../../support/voice-talk.ts';

@@ -25,9 +25,9 @@ import { tracedJournal } from '../../../src/adapters/otel/index.ts';
 import { chatHandler } from '../../../src/ai-sdk-ui/index.ts';
 import { connect } from '../../../src/client/index.ts';
 import { serve } from '../../../src/serve/index.ts';
-import { createRuntime, memoryJournal, runSubagent, TextSession } from '../../../src/index.ts';
+import { createRuntime, memoryJournal, TextSession } from '../../../src/index.ts';
 import type { GivenAnswer, Journal } from '../../../src/index.ts';
-import type { Relay } from '../../../src/entries/subagents.ts';
+import { type Relay, runSubagent } from '../../../src/entries/subagents.ts';
 import {
   actsPrompt,
   scriptedModel,

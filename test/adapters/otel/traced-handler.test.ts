@@ -18,13 +18,8 @@ import {
   type JobHandler,
   type Jobs,
 } from '../../../src/entries/jobs.ts';
-import {
-  createRuntime,
-  createSubAgentTool,
-  memoryJournal,
-  runSubagent,
-  type SubagentConfig,
-} from '../../../src/index.ts';
+import { createRuntime, memoryJournal, type SubagentConfig } from '../../../src/index.ts';
+import { createSubAgentTool, runSubagent } from '../../../src/entries/subagents.ts';
 import {
   scriptedModel,
   simulatedEnvironment,

@@ -3,7 +3,8 @@
 // As a process: `node sleepers.ts <host> <schema> <lease in ms>` puts the session `asleep` away, which asks
 // its user something for an hour, uses the session `awake` for ever, and says `ready`.
 
-import { createRuntime, createSessionPool, type Environment } from '../../../src/index.ts';
+import { createRuntime, type Environment } from '../../../src/index.ts';
+import { createSessionPool } from '../../../src/entries/journal.ts';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import {
   postgresJournal,

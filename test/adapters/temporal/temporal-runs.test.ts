@@ -19,7 +19,8 @@ import {
   type RunTurn,
 } from '../../../src/entries/jobs.ts';
 import { firstTurn } from '../../../src/actors/ports/run-flow.ts';
-import { createRuntime, runSubagent, type SubagentConfig } from '../../../src/index.ts';
+import { createRuntime, type SubagentConfig } from '../../../src/index.ts';
+import { runSubagent } from '../../../src/entries/subagents.ts';
 import { runsConformance, runsConformanceAgents } from '../../suites/runs/index.ts';
 import { simulatedJobs } from '../../../src/testing/index.ts';
 import { askedAgain } from '../../support/asked-again.ts';

@@ -1,7 +1,8 @@
 // "Cloudflare Runtime" of the Helix document: a parent with three sub-agents. Its run is a Durable Object, which is asked for the
 // outcome; the alarm goes on with the run when the object has died. The sub-agents are in the same object.
 
-import { createRuntime, runSubagent } from 'offstage';
+import { createRuntime } from 'offstage';
+import { runSubagent } from 'offstage/subagents';
 import { durableObjectJournal, workersEnvironment } from 'offstage/cloudflare';
 import { helixModel, parent } from '../../engines/support/helix.ts';
 

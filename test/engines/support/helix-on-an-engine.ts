@@ -3,7 +3,8 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
-import { createRuntime, runSubagent, type SubagentConfig } from '../../../src/index.ts';
+import { createRuntime, type SubagentConfig } from '../../../src/index.ts';
+import { runSubagent } from '../../../src/entries/subagents.ts';
 import { CountedCalls } from '../../suites/counting-bench.ts';
 import { parent } from './helix.ts';
 import type { LiveEngine, WorkersDo } from './live-engine.ts';

@@ -2,7 +2,8 @@
 
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { sqliteJournal } from '../../../src/adapters/sqlite-journal/index.ts';
-import { createRuntime, runSubagent } from '../../../src/index.ts';
+import { createRuntime } from '../../../src/index.ts';
+import { runSubagent } from '../../../src/entries/subagents.ts';
 import { engineOf } from './engine-of.ts';
 import { rides } from './rides.ts';
 

@@ -3,7 +3,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { forgetRun } from '../../../src/entries/jobs.ts';
-import { createRuntime, runSubagent } from '../../../src/index.ts';
+import { createRuntime } from '../../../src/index.ts';
+import { runSubagent } from '../../../src/entries/subagents.ts';
 import {
   runsConformance,
   runsConformanceAgents,

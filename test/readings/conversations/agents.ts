@@ -1,7 +1,8 @@
 // What an agent knows of others, and what it must not take from them.
 
 import { z } from 'zod';
-import { defineTool, memoryStore } from '../../../src/index.ts';
+import { defineTool } from '../../../src/index.ts';
+import { memoryStore } from '../../../src/entries/memory.ts';
 import type { Conversation } from '../play.ts';
 import { ASSISTANT, background, work } from './assistant.ts';
 

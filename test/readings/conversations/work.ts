@@ -4,7 +4,7 @@ import {
   createChildSubagentToolset,
   createParentSubagentToolset,
   leadTools,
-} from '../../../src/index.ts';
+} from '../../../src/entries/subagents.ts';
 import { scriptedModel } from '../../../src/testing/index.ts';
 import type { Conversation, Crew } from '../play.ts';
 import { ASSISTANT, background, work } from './assistant.ts';

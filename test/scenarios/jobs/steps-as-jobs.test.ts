@@ -12,14 +12,8 @@ import {
   type JobHandler,
   type JobPacking,
 } from '../../../src/entries/jobs.ts';
-import { THE_LEAD } from '../../../src/entries/subagents.ts';
-import {
-  callerOf,
-  createRuntime,
-  createSubagentService,
-  runSubagent,
-  type SubagentConfig,
-} from '../../../src/index.ts';
+import { THE_LEAD, createSubagentService, runSubagent } from '../../../src/entries/subagents.ts';
+import { callerOf, createRuntime, type SubagentConfig } from '../../../src/index.ts';
 import {
   scriptedModel,
   simulatedEnvironment,

@@ -1,11 +1,8 @@
 // A session that is put away idle, and goes on as if it had never been away.
 
 import { describe, expect, test } from 'vitest';
-import {
-  createChildSubagentToolset,
-  memoryStore,
-  workingMemory as newMemory,
-} from '../../../src/index.ts';
+import { memoryStore, workingMemory as newMemory } from '../../../src/entries/memory.ts';
+import { createChildSubagentToolset } from '../../../src/entries/subagents.ts';
 import type { Script } from '../../../src/testing/index.ts';
 import { textLife, turns, world, type World } from '../../support/crashes.ts';
 import { calls, never, say, simpleTool } from '../../support/subagent-runs.ts';

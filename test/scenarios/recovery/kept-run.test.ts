@@ -4,13 +4,12 @@ import { describe, expect, test } from 'vitest';
 import { JournalError, type JournalEntry } from '../../../src/entries/journal.ts';
 import {
   createRuntime,
-  createSubagentService,
   memoryJournal,
   OffstageError,
-  runSubagent,
   type Journal,
   type Outcome,
 } from '../../../src/index.ts';
+import { createSubagentService, runSubagent } from '../../../src/entries/subagents.ts';
 import { simulatedEnvironment, type Script } from '../../../src/testing/index.ts';
 import { turns, world, type World } from '../../support/crashes.ts';
 import { calls, never, say, simpleTool } from '../../support/subagent-runs.ts';

@@ -1,9 +1,8 @@
 // Actions and limits that a session has once in its whole life, however many processes that takes: the
 // first agent enters, and the time of its budget passes.
-import { THE_LEAD } from '../../../src/entries/subagents.ts';
+import { THE_LEAD, createSubagentService } from '../../../src/entries/subagents.ts';
 import { type JournalEntry } from '../../../src/entries/journal.ts';
 import { describe, expect, test } from 'vitest';
-import { createSubagentService } from '../../../src/index.ts';
 import { textLife, turns, voiceLife, world, type World } from '../../support/crashes.ts';
 import { askingOrder } from '../../support/program-life.ts';
 import { calls, never, say } from '../../support/subagent-runs.ts';

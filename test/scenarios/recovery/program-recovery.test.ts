@@ -1,13 +1,15 @@
 // A program whose process dies while its subagents work, and that is started again.
 
 import { describe, expect, test } from 'vitest';
-import { THE_LEAD } from '../../../src/entries/subagents.ts';
 import {
+  THE_LEAD,
   createParentSubagentToolset,
-  createRuntime,
   createSubagentService,
-  ProviderError,
   runSubagent,
+} from '../../../src/entries/subagents.ts';
+import {
+  createRuntime,
+  ProviderError,
   type DoubtfulCall,
   type Journal,
 } from '../../../src/index.ts';

@@ -1,16 +1,10 @@
 // A program's service that lives long: it goes on from what it has become, not from its first entry,
 // and can be put away on purpose.
-import { THE_LEAD } from '../../../src/entries/subagents.ts';
+import { THE_LEAD, createSubagentService } from '../../../src/entries/subagents.ts';
 import { type JournalEntry } from '../../../src/entries/journal.ts';
 import { replaySession } from '../../../src/entries/replay.ts';
 import { describe, expect, test } from 'vitest';
-import {
-  createRuntime,
-  createSubagentService,
-  memoryJournal,
-  OffstageError,
-  type Journal,
-} from '../../../src/index.ts';
+import { createRuntime, memoryJournal, OffstageError, type Journal } from '../../../src/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { turns, world, type World } from '../../support/crashes.ts';
 import { askingOrder, programLife, type Work } from '../../support/program-life.ts';

@@ -1,14 +1,13 @@
 // An id that comes again with another request, in the process of the first one and in later ones.
 
 import { describe, expect, it } from 'vitest';
+import { createRuntime, type Journal, type SubagentConfig } from '../../../src/index.ts';
 import {
-  createRuntime,
+  THE_LEAD,
+  type SpawnRequest,
   createSubagentService,
   runSubagent,
-  type Journal,
-  type SubagentConfig,
-} from '../../../src/index.ts';
-import { THE_LEAD, type SpawnRequest } from '../../../src/entries/subagents.ts';
+} from '../../../src/entries/subagents.ts';
 import { isAskedFor } from '../../../src/actors/ports/journal.ts';
 import { redactingJournal, type JournalEntry } from '../../../src/entries/journal.ts';
 import { simulatedEnvironment, type Script } from '../../../src/testing/index.ts';

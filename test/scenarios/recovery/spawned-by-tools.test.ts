@@ -2,7 +2,7 @@
 // tool makes it again.
 
 import { describe, expect, test } from 'vitest';
-import { createParentSubagentToolset, leadTools } from '../../../src/index.ts';
+import { createParentSubagentToolset, leadTools } from '../../../src/entries/subagents.ts';
 import { companions, rockbotToolset } from '../../../src/compat/index.ts';
 import { readTask, type Script } from '../../../src/testing/index.ts';
 import { textLife, turns, world, type World } from '../../support/crashes.ts';

@@ -6,13 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { postgresJournal } from '../../../src/adapters/postgres-journal/index.ts';
 import { sqliteJournal } from '../../../src/adapters/sqlite-journal/index.ts';
-import {
-  createRuntime,
-  createSessionPool,
-  memoryJournal,
-  TextSession,
-  type Journal,
-} from '../../../src/index.ts';
+import { createRuntime, memoryJournal, TextSession, type Journal } from '../../../src/index.ts';
+import { createSessionPool } from '../../../src/entries/journal.ts';
 import { serve } from '../../../src/serve/index.ts';
 import { homeConformanceAgents } from '../../suites/homes/index.ts';
 import type { HomeNode } from './stage.ts';

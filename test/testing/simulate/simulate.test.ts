@@ -4,7 +4,8 @@
 import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { createSubAgentTool, defineTool, runSubagent, subAgentTools } from '../../../src/index.ts';
+import { defineTool } from '../../../src/index.ts';
+import { createSubAgentTool, runSubagent, subAgentTools } from '../../../src/entries/subagents.ts';
 import {
   defaultApp,
   defaultFaults,

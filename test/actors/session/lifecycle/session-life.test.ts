@@ -8,11 +8,11 @@ import {
 import { describe, expect, test } from 'vitest';
 import {
   createRuntime,
-  createSubagentService,
   memoryJournal,
   type Journal,
   type SessionEvent,
 } from '../../../../src/index.ts';
+import { createSubagentService } from '../../../../src/entries/subagents.ts';
 import { simulatedEnvironment, type SimulatedEnvironment } from '../../../../src/testing/index.ts';
 import { calls, never, say, simpleTool, steps } from '../../../support/subagent-runs.ts';
 import { failingJournal, gatedJournal } from '../../../support/journals.ts';

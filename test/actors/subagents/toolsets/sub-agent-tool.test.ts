@@ -10,7 +10,9 @@ import {
   type SubAgentToolOptions,
 } from '../../../../src/actors/subagents/toolsets/sub-agent-tool.ts';
 import { THE_LEAD } from '../../../../src/actors/contracts/service-types.ts';
-import { createRuntime, createSubagentService, workingMemory } from '../../../../src/index.ts';
+import { createRuntime } from '../../../../src/index.ts';
+import { workingMemory } from '../../../../src/entries/memory.ts';
+import { createSubagentService } from '../../../../src/entries/subagents.ts';
 import { scriptedModel, simulatedEnvironment } from '../../../../src/testing/index.ts';
 import { callOptions, fakeService } from '../../../support/fake-service.ts';
 

@@ -16,11 +16,11 @@ import { nodeEnvironment } from '../../../../src/adapters/node/index.ts';
 import { sqliteJournal } from '../../../../src/adapters/sqlite-journal/index.ts';
 import {
   callerOf,
-  createChildSubagentToolset,
   createRuntime,
   type Runtime,
   type SubagentConfig,
 } from '../../../../src/index.ts';
+import { createChildSubagentToolset } from '../../../../src/entries/subagents.ts';
 import { scriptedModel, type Script } from '../../../../src/testing/index.ts';
 import { rideConfig, RIDE_INSTRUCTIONS, rideScript } from '../../../support/ride.ts';
 
