@@ -249,7 +249,7 @@ const rows: readonly Row[] = [
     value: count(/\bas never\b|\bas unknown as\b|\bas any\b/g),
     limit: 16,
   },
-  { what: 'names exported by the root', value: rootNames.length, limit: 75 },
+  { what: 'names exported by the root', value: rootNames.length, limit: 74 },
   {
     what: 'ids of invariants that stand for several',
     value: ambiguous.length,
@@ -288,11 +288,11 @@ const rows: readonly Row[] = [
     goal: 10,
   },
   { what: 'casts (`as`)', value: count(/\bas (?!const\b)[A-Z{[(]/g), limit: 656, goal: 250 },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 114_005, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 112_680, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
-    limit: 67_738,
+    limit: 66_410,
   },
   {
     what: "files that `import 'offstage'` loads",
@@ -303,7 +303,7 @@ const rows: readonly Row[] = [
   {
     what: "lines of code that `import 'offstage'` loads",
     value: linesOf(loaded),
-    limit: 39_490,
+    limit: 38_160,
     goal: 24_000,
   },
 ];

@@ -3,7 +3,7 @@
 // `consent.yes` leaves out words that are also backchannels ("okay", "right", "mm-hm", "fine", "sounds good"):
 // such a word must never approve an action. It may stand beside a yes.
 
-import { list, lines, words, type AnswerLanguage } from './language.ts';
+import { list, words, type AnswerLanguage } from './language.ts';
 
 export const english: AnswerLanguage = {
   code: 'en',
@@ -148,11 +148,7 @@ export const english: AnswerLanguage = {
     ...words('what whats if whether which when where who how my'),
     'about',
     ...words('it up into that them through for'),
-    'in my',
-    'on my',
-    'the calendar',
-    'at the',
-    'at my',
+    ...list(`in my, on my, the calendar, at the, at my`),
   ],
   holdReasons: list(`
     i need, i gotta, i have got to, i am just, i am looking, i am checking, i am thinking, i
@@ -228,29 +224,11 @@ export const english: AnswerLanguage = {
       copy attach invite share post move save note confirm raise lower lock unlock dim count
       transfer print forget ignore disregard prepare plan calculate convert download upload take
       put wake check fetch`),
-    'message',
-    'look up',
-    'let me know',
-    'go to',
-    'i want you to',
-    'i need you to',
-    "i'd like you to",
-    "i'd like to",
-    'i would like to',
-    'i want to',
-    "let's",
-    'do me a favor',
-    'do me a favour',
-    'help me',
+    ...list(`
+      message, look up, let me know, go to, i want you to, i need you to, i'd like you to, i'd like to,
+      i would like to, i want to, let's, do me a favor, do me a favour, help me`),
   ],
-  beforehand: [
-    'first',
-    'first of all',
-    'before that',
-    'beforehand',
-    'in the meantime',
-    'meanwhile',
-  ],
+  beforehand: list(`first, first of all, before that, beforehand, in the meantime, meanwhile`),
   joints: words('and also then plus'),
   digressionStarts: list(`
     by the way, never mind, stop asking, tell me, can you tell me, could you tell me, do you
@@ -260,45 +238,11 @@ export const english: AnswerLanguage = {
   questionStarts: [
     ...words(`what whats how hows why when where wheres who whos which whose
       is are does did was were isnt arent doesnt would could should`),
-    'do you',
-    'do i',
-    'do we',
-    'do they',
-    'did you',
-    'did i',
-    'are you',
-    'am i',
-    'can i',
-    'can we',
-    'can they',
-    'can somebody',
-    'could i',
-    'could we',
-    'shall i',
-    'shall we',
-    'may i',
-    'would that',
-    'will that',
-    'will they',
-    'have we',
-    'have i',
-    'has it',
-    'has he',
-    'has she',
-    'whats the',
-    'is it',
-    'is that',
-    'can you',
-    'could you',
-    'would you',
-    'will you',
-    'have you',
-    'should i',
-    'should we',
-    'is there',
-    'will it',
-    'would it',
-    'can it',
+    ...list(`
+      do you, do i, do we, do they, did you, did i, are you, am i, can i, can we, can they, can somebody,
+      could i, could we, shall i, shall we, may i, would that, will that, will they, have we, have i, has it,
+      has he, has she, whats the, is it, is that, can you, could you, would you, will you, have you, should i,
+      should we, is there, will it, would it, can it`),
   ],
   requestStarts: [
     ...['would', 'could', 'should'].flatMap((verb) =>
@@ -335,241 +279,63 @@ export const english: AnswerLanguage = {
         'yes yeah yep yup aye sure absolutely definitely certainly affirmative agreed granted',
       ),
       ...words('approve approved allow allowed confirm confirmed proceed'),
-      ...lines(`
-        of course
-        by all means
-        please do
-        go ahead
-        go right ahead
-        go for it
-        do it
-        do that
-        do so
-        let's do it
-        let's do that
-        make it so
-        run it
-        run that
-        you may
-        you may do that
-        you may do it
-        yes you can
-        you can do that
-        you can do it
-        be my guest
-        i agree
-        i consent
-        i approve
-        i approve it
-        i approve that
-        i allow it
-        i allow that
-        i confirm
-        i confirm it
-        i confirm that
-        approve it
-        approve that
-        allow it
-        allow that
-        confirm it
-        confirm that
-        permission granted
-        permission given
-        you have my permission
-        you have my approval
-        you have my consent
-        you've got my permission
-        i give you permission
-        i give my permission
-        i give my consent
-        it's a yes
-        that's a yes
-        it is approved
-        it's approved
-        that's approved`),
+      ...list(`
+        of course, by all means, please do, go ahead, go right ahead, go for it, do it, do that, do so,
+        let's do it, let's do that, make it so, run it, run that, you may, you may do that, you may do it,
+        yes you can, you can do that, you can do it, be my guest, i agree, i consent, i approve, i approve it,
+        i approve that, i allow it, i allow that, i confirm, i confirm it, i confirm that, approve it,
+        approve that, allow it, allow that, confirm it, confirm that, permission granted, permission given,
+        you have my permission, you have my approval, you have my consent, you've got my permission,
+        i give you permission, i give my permission, i give my consent, it's a yes, that's a yes,
+        it is approved, it's approved, that's approved`),
     ],
     asides: [
       ...words(
         'okay oh alright so and sorry well then now just really great good perfect cool fine',
       ),
       ...words('nice right mm mhm'),
-      ...lines(`
-        mm hm
-        all right
-        right now
-        right away
-        sure thing
-        that's right
-        that is right
-        that's correct
-        that is correct
-        from my side
-        i do
-        for heavens sake
-        for god's sake
-        that's fine
-        that's good
-        that's great
-        that's okay
-        that's alright
-        sounds good
-        sounds great
-        sounds fine
-        that sounds good
-        that sounds great
-        looks good
-        that looks good
-        that works
-        works for me
-        fine by me
-        fine with me
-        i'm fine with that
-        i'm okay with that`),
+      ...list(`
+        mm hm, all right, right now, right away, sure thing, that's right, that is right, that's correct,
+        that is correct, from my side, i do, for heavens sake, for god's sake, that's fine, that's good,
+        that's great, that's okay, that's alright, sounds good, sounds great, sounds fine, that sounds good,
+        that sounds great, looks good, that looks good, that works, works for me, fine by me, fine with me,
+        i'm fine with that, i'm okay with that`),
     ],
     pronouns: [
       ...words('it that this them these those the a an my our your all everything'),
-      'all of it',
-      'all of them',
-      'them all',
-      'it all',
+      ...list(`all of it, all of them, them all, it all`),
     ],
     no: [
       ...words('no nope nah never stop abort cancel deny denied reject rejected decline declined'),
       ...words('refuse refused negative'),
-      ...lines(`
-        no way
-        no chance
-        god no
-        oh god no
-        hell no
-        heavens no
-        don't
-        do not
-        don't do it
-        don't do that
-        do not do it
-        do not do that
-        not now
-        not today
-        not this time
-        not at all
-        stop it
-        stop that
-        stop asking
-        stop asking me
-        cancel it
-        cancel that
-        abort it
-        deny it
-        i deny it
-        reject it
-        i refuse
-        absolutely not
-        definitely not
-        certainly not
-        of course not
-        better not
-        i'd rather not
-        rather not
-        i don't want that
-        i don't want it
-        i don't want you to
-        i don't think so
-        i'd rather you didn't
-        permission denied
-        not allowed
-        not approved
-        you may not
-        you can't
-        never mind
-        forget it
-        forget about it
-        leave it
-        leave it alone
-        leave them
-        leave them alone
-        keep it
-        keep them
-        hands off
-        it's a no
-        that's a no`),
+      ...list(`
+        no way, no chance, god no, oh god no, hell no, heavens no, don't, do not, don't do it, don't do that,
+        do not do it, do not do that, not now, not today, not this time, not at all, stop it, stop that,
+        stop asking, stop asking me, cancel it, cancel that, abort it, deny it, i deny it, reject it, i refuse,
+        absolutely not, definitely not, certainly not, of course not, better not, i'd rather not, rather not,
+        i don't want that, i don't want it, i don't want you to, i don't think so, i'd rather you didn't,
+        permission denied, not allowed, not approved, you may not, you can't, never mind, forget it,
+        forget about it, leave it, leave it alone, leave them, leave them alone, keep it, keep them, hands off,
+        it's a no, that's a no`),
     ],
-    refusals: lines(`
-      don't
-      do not
-      never
-      not now
-      not today
-      not this time
-      not okay
-      not allowed
-      not approved
-      rather not
-      better not
-      absolutely not
-      definitely not
-      certainly not
-      you can't
-      you may not
-      you must not
-      you shouldn't
-      i refuse
-      i don't want
-      i don't think so
-      i'd rather you didn't
-      permission denied
-      stop asking
-      please stop
-      never mind`),
-    notRefusals: lines(`
-      you may not be
-      you can't be
-      not saying no
-      say no
-      don't you dare not
-      don't know
-      do not know
-      don't mind
-      do not mind
-      don't care
-      don't worry
-      don't think
-      don't understand
-      don't get it
-      don't see
-      don't hear
-      don't have
-      don't remember
-      don't you
-      don't need
-      never heard
-      never done
-      never used
-      no problem
-      no worries
-      no doubt
-      no idea
-      no objection
-      no objections
-      not all
-      not every
-      not everything
-      not only
-      not until
-      not before
-      not yet
-      why not`),
+    refusals: list(`
+      don't, do not, never, not now, not today, not this time, not okay, not allowed, not approved, rather not,
+      better not, absolutely not, definitely not, certainly not, you can't, you may not, you must not,
+      you shouldn't, i refuse, i don't want, i don't think so, i'd rather you didn't, permission denied,
+      stop asking, please stop, never mind`),
+    notRefusals: list(`
+      you may not be, you can't be, not saying no, say no, don't you dare not, don't know, do not know,
+      don't mind, do not mind, don't care, don't worry, don't think, don't understand, don't get it, don't see,
+      don't hear, don't have, don't remember, don't you, don't need, never heard, never done, never used,
+      no problem, no worries, no doubt, no idea, no objection, no objections, not all, not every,
+      not everything, not only, not until, not before, not yet, why not`),
     afterwards: list(`
       then, also, after that, afterwards, when that's done, when it's done, when you're done, in addition, besides`),
     indefinites: words('a an another some any me us'),
     adjustments: [
       ...words(`add put take change set attach include raise lower use let leave move keep give cancel remove
         delete stop note confirm pay`),
-      ...lines(`
-        make it
-        make that
-        make sure
-        make them`),
+      ...list(`make it, make that, make sure, make them`),
     ],
     lastings: list(`
       don't ask again, don't ask me again, do not ask again, do not ask me again, never ask again, never ask me
@@ -583,42 +349,14 @@ export const english: AnswerLanguage = {
     ],
     infinitives: {},
     separable: [],
-    ironies: lines(`
-      yeah right
-      yeah yeah
-      yes right
-      yep right
-      sure right
-      oh sure
-      oh yeah
-      oh right
-      oh really
-      oh great
-      oh perfect
-      oh wonderful
-      yeah sure right
-      sure of course
-      of course right
-      yeah of course right
-      yes of course right
-      yeah well`),
-    asks: lines(`
-      may i do this
-      may i
-      should i
-      shall i
-      can i
-      could i
-      do you want me to
-      would you like me to
-      is it okay to
-      is it okay if i
-      is it fine to
-      is it all right to
-      is it all right if i
-      is it alright if i
-      am i allowed to
-      do i have your permission to`),
+    ironies: list(`
+      yeah right, yeah yeah, yes right, yep right, sure right, oh sure, oh yeah, oh right, oh really, oh great,
+      oh perfect, oh wonderful, yeah sure right, sure of course, of course right, yeah of course right,
+      yes of course right, yeah well`),
+    asks: list(`
+      may i do this, may i, should i, shall i, can i, could i, do you want me to, would you like me to,
+      is it okay to, is it okay if i, is it fine to, is it all right to, is it all right if i,
+      is it alright if i, am i allowed to, do i have your permission to`),
     verbs: {},
     yesLabels: ['yes', 'yeah', 'yep'],
     noLabels: ['no', 'nope'],

@@ -2,9 +2,8 @@
 // written plainly ("don't") and brought to the form of utterances (see `utterance.ts`) when a table is first
 // used. `languages.ts` lists the languages.
 
-/** Returns the entries of a table: `list` divides by commas, `lines` by line ends, `words` by blanks. */
+/** Returns the entries of a table: `list` divides by commas, `words` by blanks. */
 export const list = (text: string): string[] => text.trim().split(/(?<!\s)\s*,\s*/);
-export const lines = (text: string): string[] => text.trim().split(/(?<!\s)\s*\n\s*/);
 export const words = (text: string): string[] => text.trim().split(/\s+/);
 
 /** The words of a yes or a no to an action that will really run. Every list may be empty. */
