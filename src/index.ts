@@ -7,30 +7,19 @@ export { createRuntime, TextSession, type TextSessionOptions } from './real-time
 export { sessionLogic } from './actors/session/view/session-logic.ts';
 export type { Runtime, RuntimeOptions } from './actors/admission/runtime.ts';
 export type { SessionLimits } from './actors/admission/limits.ts';
-export type { StartOptions } from './actors/session/lifecycle/session-options.ts';
 export type { SessionHooks } from './actors/session/lead/hooks.ts';
-export type { ConversationOptions } from './actors/session/lead/conversation-options.ts';
-export type { Consolidation, ConsolidationOptions } from './actors/session/state/batches.ts';
-export type { PromptStyle } from './actors/session/state/synthetic-turns.ts';
+export type { ConsolidationOptions } from './actors/session/state/batches.ts';
 
 // The arguments and results of the methods of a session
 
 export type { TextPart } from './actors/session/lead/text-output.ts';
-export type { NoticeOptions } from './actors/session/effects/notices.ts';
-export type { ShownImage } from './actors/session/questions/shown-image.ts';
-export type {
-  IdleOptions,
-  NextResultOptions,
-  SessionResult,
-} from './actors/session/lead/awaited.ts';
-export type { VouchedFor } from './actors/contracts/identity.ts';
+export type { SessionResult } from './actors/session/lead/awaited.ts';
 export type { GivenAnswer } from './actors/subagent/ask-user.ts';
 export type { SessionSubagents } from './actors/session/view/base-session.ts';
 
 // Lead agents and their tools
 
 export type { AgentContext, LeadAgent } from './actors/session/lead/lead-agent.ts';
-export type { DirectiveScope, SetDirective } from './actors/contracts/directives.ts';
 export { defineTool } from './actors/session/lead/lead-tools.ts';
 export type { ToolContext, ToolDefinition } from './actors/contracts/lead-tool.ts';
 export type { DeliveryMode, MessageMode } from './machines/index.ts';
@@ -38,12 +27,7 @@ export type { DeliveryMode, MessageMode } from './machines/index.ts';
 // Subagents
 
 export { defineSubagent } from './actors/subagent/define-subagent.ts';
-export type {
-  BudgetLimits,
-  PreApproval,
-  SpeakProgress,
-  SubagentConfig,
-} from './actors/contracts/config.ts';
+export type { BudgetLimits, PreApproval, SubagentConfig } from './actors/contracts/config.ts';
 export type { SubagentTask } from './actors/contracts/task.ts';
 export type { Artifact, LedgerEntry, Outcome } from './actors/contracts/outcome.ts';
 export type { Price, Usage, UsageView } from './actors/contracts/usage.ts';
@@ -63,17 +47,13 @@ export type {
   ConnectionState,
   DeliveryView,
   DoubtfulCall,
-  LimitView,
   QuestionOption,
   QuestionView,
-  RecoveryReport,
   SessionEvent,
   SessionState,
   SubagentState,
   SubagentView,
   TranscriptItem,
-  UnaddressedReason,
-  UnansweredReason,
 } from './actors/contracts/session-views.ts';
 
 // Ports, and their built-in implementations

@@ -1,15 +1,8 @@
 // A session in `useChat` of the AI SDK: `offstage/ai-sdk-ui`. It needs the types of `ai`, and loads nothing of it.
 
-export {
-  chatHandler,
-  type ChatHandlerOptions,
-  type ChatIdentity,
-  type ChatPool,
-  type ChatSession,
-} from './chat-handler.ts';
+export { chatHandler, type ChatHandlerOptions } from './chat-handler.ts';
 export {
   chatTransport,
-  type ChatClient,
   type ChatTransportOptions,
   type SessionChatTransport,
 } from './chat-transport.ts';

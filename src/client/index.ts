@@ -8,12 +8,12 @@ export {
   type ConnectOptions,
   type SessionClient,
 } from './session-client.ts';
-export type { SocketClass, SocketLike } from './line.ts';
-export type { Microphone, MicrophoneOptions, MicrophoneStatus } from './microphone.ts';
-export type { Speaker, SpeakerOptions, SpeakerStatus } from './speaker.ts';
+export type { SocketClass } from './line.ts';
+export type { Microphone, MicrophoneStatus } from './microphone.ts';
+export type { Speaker, SpeakerStatus } from './speaker.ts';
 export type { MicrophoneDevice } from './web-audio.ts';
 export { emptySessionState } from '../actors/contracts/session-views.ts';
 export { applySessionEvent } from './session-state.ts';
 export type { ClientAnswer } from '../actors/contracts/session-command.ts';
 export type { ClientRole } from './protocol.ts';
-export type { Listener, Subscription, Watchable, WatchableValue } from './watchable.ts';
+export type { Subscription, Watchable, WatchableValue } from './watchable.ts';

@@ -1,14 +1,7 @@
 // `offstage/compat`: the dialects of RockBot, Bodhi, Helix and Makaio (docs/coming-from.md).
 
 export { clientMessages, receiveClientMessage } from './client-messages.ts';
-export type {
-  ClientInput,
-  ClientMessage,
-  ClientReceipt,
-  ClientSession,
-  SubagentCompletion,
-  UiPayload,
-} from './client-messages.ts';
+export type { ClientMessage, SubagentCompletion } from './client-messages.ts';
 export { topic } from './topics.ts';
 export type {
   SubagentProgressMessage,
@@ -17,12 +10,11 @@ export type {
   TopicSession,
 } from './topics.ts';
 export { rockbotChildToolset, rockbotLimits, rockbotToolset } from './rockbot-toolset.ts';
-export type { RockbotToolsetOptions } from './rockbot-toolset.ts';
 export { isSubAgentTool, planStepProcessing } from './plan-step.ts';
-export type { PlannableCall, StepPlan } from './plan-step.ts';
+export type { StepPlan } from './plan-step.ts';
 export { SUBAGENT_TOOL_PREFIX } from '../actors/subagents/toolsets/sub-agent-tool.ts';
 export type { SubAgentConfig } from '../actors/subagents/toolsets/sub-agent-tool.ts';
-export { companions, type CompanionAgent } from './companions.ts';
+export { companions } from './companions.ts';
 export { subAgentRefs } from '../actors/subagents/toolsets/parent-views.ts';
 export type { SubAgentRef } from '../actors/subagents/toolsets/parent-views.ts';
 export { subAgentStream } from './sub-agent-stream.ts';
@@ -35,6 +27,6 @@ export {
   openClawTaskManager,
   OpenClawTaskQueueTimeoutError,
 } from './openclaw-tasks.ts';
-export type { OpenClawTaskDomain, OpenClawTaskKind } from './openclaw-tasks.ts';
+export type { OpenClawTaskKind } from './openclaw-tasks.ts';
 export { askClaude, relaySubagent } from './relay-tools.ts';
 export type { RelayToolResult, RelayToolsOptions } from './relay-tools.ts';

@@ -2,13 +2,8 @@
 // or read one.
 
 export { createSessionPool } from '../actors/pool/session-pool.ts';
-export type {
-  PooledSession,
-  SessionPool,
-  SessionPoolOptions,
-} from '../actors/pool/session-pool.ts';
-export type { OnUnfoldable } from '../actors/runtime/set-aside.ts';
-export type { Clock, Ids, Random, Scheduler } from '../actors/ports/environment.ts';
+export type { SessionPool, SessionPoolOptions } from '../actors/pool/session-pool.ts';
+export type { Clock, Random } from '../actors/ports/environment.ts';
 export type {
   JournalEntry,
   JournalPosition,
@@ -17,18 +12,12 @@ export type {
 } from '../actors/ports/journal.ts';
 export { journalEntryOf } from '../actors/ports/journal-entry.ts';
 export { JournalError } from '../actors/ports/journal-error.ts';
-export type { ScopeHolder, ScopeInUse } from '../actors/ports/journal-error.ts';
+export type { ScopeInUse } from '../actors/ports/journal-error.ts';
 export { memoryWakeTimes } from '../actors/ports/wake-times.ts';
 export type { WakeTime, WakeTimes } from '../actors/ports/wake-times.ts';
-export type { MemoryJournal, MemoryJournalOptions } from '../actors/runtime/memory-journal.ts';
+export type { MemoryJournal } from '../actors/runtime/memory-journal.ts';
 export { applyRetention, forgetSession } from '../actors/runtime/forgetting.ts';
-export type {
-  ForgetStores,
-  RetentionPolicy,
-  RetentionStores,
-} from '../actors/runtime/forgetting.ts';
 export { redactingJournal } from '../actors/runtime/redacting-journal.ts';
 export type { RedactionOptions } from '../actors/runtime/redacting-journal.ts';
 export { SECRET_NAMES } from '../values/secrets.ts';
 export type { SetAsideEntry } from '../actors/contracts/session-views.ts';
-export type { SnapshotPolicy } from '../actors/runtime/scope-journal.ts';

@@ -5,4 +5,4 @@ export {
   answerLanguageFor,
   type AnswerLanguageTables,
 } from '../language/languages.ts';
-export type { AnswerLanguage, ClockTables, ConsentTables } from '../language/language.ts';
+export type { AnswerLanguage } from '../language/language.ts';

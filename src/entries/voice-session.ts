@@ -6,8 +6,7 @@ import {
   type VoiceSessionOptions as CoreVoiceSessionOptions,
 } from '../voice/voice-session.ts';
 
-export type { VoiceOptions } from '../voice/voice-session.ts';
-export { defaultWithVoiceOptions, withVoice } from '../voice/voiced/with-voice.ts';
+export { withVoice } from '../voice/voiced/with-voice.ts';
 
 /** The options of a `VoiceSession`, which creates its own runtime in real time unless it is given one. */
 export type VoiceSessionOptions = Omit<CoreVoiceSessionOptions, 'runtime'> & RuntimeChoice;

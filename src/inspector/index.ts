@@ -1,8 +1,3 @@
 // A page to look at sessions, live and past: `offstage/inspector`.
 
-export {
-  inspector,
-  type ActedSession,
-  type InspectorPage,
-  type InspectorPageOptions,
-} from './inspector.ts';
+export { inspector, type InspectorPage, type InspectorPageOptions } from './inspector.ts';

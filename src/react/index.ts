@@ -11,14 +11,12 @@ export {
   useSpeaker,
   useSubagents,
   useTranscript,
-  type SessionSource,
   type UsedSession,
 } from './hooks.ts';
 export {
   QuestionCard,
   QuestionList,
   type QuestionCardProps,
-  type QuestionLabels,
   type QuestionListProps,
 } from './questions.ts';
 export {
@@ -31,7 +29,6 @@ export {
   Transcript,
   useTranscriptNotes,
   type TranscriptNote,
-  type TranscriptNotesLabels,
   type TranscriptProps,
 } from './transcript.ts';
 export {

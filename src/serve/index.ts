@@ -2,21 +2,12 @@
 // `offstage/serve`.
 
 export { serve, type OffstageServer } from './serve.ts';
-export {
-  serveLocally,
-  type LocalServer,
-  type PageHandler,
-  type PageRoute,
-  type ServeLocallyOptions,
-} from './serve-locally.ts';
+export { serveLocally, type LocalServer, type ServeLocallyOptions } from './serve-locally.ts';
 export type { PageFiles } from './page-files.ts';
 export {
-  defaultServeLimits,
   type AuthorizeRequest,
   type ServedIdentity,
   type ServedSession,
-  type ServeLimits,
   type ServeOptions,
 } from './options.ts';
-export type { ServeRate } from './token-bucket.ts';
 export type { ClientRole } from '../client/protocol.ts';

@@ -5,29 +5,20 @@ export { ConformanceError } from './conformance/conformance-error.ts';
 export { transportConformance, type ConformanceCase } from './conformance/transport-conformance.ts';
 export type {
   ConformanceFault,
-  ConformanceMemory,
   ConformanceResponder,
   ConformanceModel,
-  ConformanceReply,
   ConformanceSetup,
   ConformanceStage,
-  ConformanceStep,
   ConformanceTranscript,
   ConformanceTurn,
-  ConformanceWorld,
 } from './conformance/stage.ts';
 export * from './simulate/index.ts';
 export { journalConformance } from './journal-conformance/journal-conformance.ts';
-export type {
-  JournalConformanceSetup,
-  JournalFeature,
-  JournalStage,
-} from './journal-conformance/stage.ts';
+export type { JournalConformanceSetup, JournalStage } from './journal-conformance/stage.ts';
 export * from './recording/index.ts';
 export {
   simulatedEnvironment,
   type SimulatedEnvironment,
-  type SimulatedEnvironmentOptions,
 } from './doubles/simulated-environment.ts';
 export { readNotes, readTask, type ReadNote, type ReadTask } from '../actors/notes/note.ts';
 export {
@@ -39,30 +30,19 @@ export {
   scriptedRelay,
   type ScriptedRelay,
   type ScriptedRelayOptions,
-  type ToldRelay,
 } from './doubles/scripted-relay.ts';
 export { actsPrompt, type RelayAct } from './doubles/relay-acts.ts';
-export {
-  simulatedJobs,
-  type SimulatedJobs,
-  type SimulatedJobsOptions,
-} from './doubles/simulated-jobs.ts';
-export {
-  simulatedRuns,
-  type SimulatedRuns,
-  type SimulatedRunsOptions,
-} from './doubles/simulated-runs.ts';
+export { simulatedJobs, type SimulatedJobs } from './doubles/simulated-jobs.ts';
+export { simulatedRuns, type SimulatedRuns } from './doubles/simulated-runs.ts';
 export {
   providerRefusals,
   providerRules,
   refusalBody,
   refusalError,
-  type EarlierAnswers,
   type ProviderApi,
   type ProviderRefusal,
   type ProviderRule,
   type RuledCall,
-  type RulesOption,
 } from './doubles/provider-rules.ts';
 export {
   scriptedModel,

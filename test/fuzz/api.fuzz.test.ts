@@ -39,9 +39,9 @@ const noOptions: Readonly<Record<string, readonly string[]>> = {
     'offstage/ai-sdk-ui#chatTransport 0', 'offstage/encrypted-journal#encryptedJournal 0', 'offstage/otel#meteredJournal 0', 'offstage/otel#tracedHandler 0', 'offstage/otel#tracedJournal 0', 'offstage/cloudflare#hostSession 0',
   ],
   'records, which a later version may have added to': [
-    'offstage/replay#checkRecording 0', 'offstage/replay#importRecording 1', 'offstage/journal#journalEntryOf 0', 'offstage/results#priorWorkSection 0',
+    'offstage/replay#checkRecording 0', 'offstage/replay#importRecording 1', 'offstage/journal#journalEntryOf 0',
     'offstage/compat#receiveClientMessage 1', 'offstage/compat#subAgentStream 0', 'offstage/results#verifyClaims 0',
-    'offstage/testing#scriptInWords 0', 'offstage/testing/voice-server#echoResponder 0',
+    'offstage/testing/voice-server#echoResponder 0',
   ],
   'options of an error, which must not fail itself': ['offstage#ProviderError 2'],
 }; // prettier-ignore

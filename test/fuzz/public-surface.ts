@@ -372,10 +372,6 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
   './results': {
     isLargeOutput: { args: () => [{}] },
     modelClaimJudge: { args: ({ environment }) => [{ model: model(), environment }] },
-    priorWorkSection: {
-      args: () => [{ request: null, inputs: [], results: [] }, 'task', 100],
-      trusts: recordMade,
-    },
     speakable: { args: () => [{ a: 1 }, 100], trusts: recordMade },
     verifyClaims: { args: () => [{ text: 'I did it.', toolLedger: [] }, {}], trusts: recordMade },
   },
@@ -473,9 +469,8 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
   },
   './machines': Object.fromEntries(
     [
-      'activities', 'activity', 'askingFor', 'backoffMs', 'deadline', 'effect', 'floorOf', 'gateIsOpen', 'gateMessage', 'gateOf', 'hasRoom',
-      'isEffect', 'isInDoubt', 'modelIsBusy', 'outageOf', 'ownerOf', 'priorityOf', 'questionItem', 'replyIsComing', 'replyIsExpected', 'replyIsWanted',
-      'requestIdOf', 'restMs', 'resultItem', 'shared', 'sourceMessages', 'stopActivity', 'userHasFloor', 'whyWaiting', 'wire', 'withDeadlines',
+      'activities', 'activity', 'askingFor', 'deadline', 'effect', 'gateMessage', 'gateOf', 'ownerOf', 'priorityOf',
+      'requestIdOf', 'resultItem', 'shared', 'sourceMessages', 'stopActivity', 'whyWaiting', 'wire', 'withDeadlines',
     ].map((name) => [name, { args: () => ['a', 'b', 'c'], trusts: machineMade }]),
   ), // prettier-ignore
   './voice-session': {
@@ -492,8 +487,6 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     },
   },
   './voice': {
-    SentenceChunker: { args: () => [{}], trusts: machineMade },
-    createBoundedBuffer: { args: () => [{ maxMs: 100, keep: 'newest' }], walks: 'trusts' },
     createResampler: { args: () => [{ fromHz: 8_000, toHz: 24_000 }] },
     decodeMuLaw: { args: () => [new Uint8Array(4)] },
     decodePcm16: { args: () => [new Uint8Array(4)] },
@@ -504,10 +497,7 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     encodePcm16Base64: { args: () => [new Int16Array(4)] },
     encodeWav: { args: () => [frame()] },
     frameDurationMs: { args: () => [frame()] },
-    isSampleRateHz: { args: () => [8_000] },
-    isWav: { args: () => [new Uint8Array(44)] },
     reframe: { args: () => [20, {}] },
-    resampleFrames: { args: () => [24_000, {}] },
     workingSound: { args: () => [{ sampleRateHz: 8_000, volume: 0.1 }] },
   },
   './testing': {
@@ -533,7 +523,6 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     eventsOf: { args: () => [[], 'floor.changed'], trusts: testTool },
     interpreter: { args: () => [checkMachine(door, doorCheck()), {}] },
     journalConformance: { args: () => [{ name: 'a', offers: ['trim'], open: () => ({}) }] },
-    logInWords: { args: () => [[]], trusts: testTool },
     providerRefusals: { args: () => [{ prompt: [] }, ['anthropic']], trusts: testTool },
     refusalBody: { args: () => [{ rule: { api: 'anthropic' }, words: 'no' }], trusts: testTool },
     refusalError: { args: () => [{ rule: { api: 'anthropic' }, words: 'no' }], trusts: testTool },
@@ -543,9 +532,6 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     recording: { args: () => ['/nowhere'], trusts: testTool },
     replay: { args: () => [checkMachine(door, doorCheck()), { onViolation: 'collect' }] },
     replayScript: { args: () => ['no script'], trusts: testTool, isCostly: true },
-    scriptInWords: {
-      args: () => [{ seed: 1, session: 'text', steps: [{ at: 0, do: 'leave' }], strikes: [] }],
-    },
     actsPrompt: { args: () => [{ say: 'Hello.' }], trusts: testTool },
     simulatedRuns: {
       args: ({ environment }) => [{ environment, handler: { turn: () => ({}) } }],

@@ -1,6 +1,6 @@
 // Finds the options of the public API that no code reads, with TypeScript's own checker.
 //
-// An option is a property of an options type: of a parameter of an exported function or constructor, or
+// An option is a property of an options type: of a parameter of an exported function, constructor or method, or
 // of an exported type named so, and of what is nested in it. A read is an access, or a destructuring,
 // that the checker resolves to the declaration of the property. An entry in a schema is no read.
 //
@@ -134,6 +134,8 @@ class Scan {
       if (target.flags & (SymbolFlags.Interface | SymbolFlags.TypeAlias)) {
         if (OPTIONS.test(exported.name)) this.#take(this.#checker.getDeclaredTypeOfSymbol(target));
       }
+      if (target.flags & (SymbolFlags.Interface | SymbolFlags.Class))
+        this.#methodsOf(this.#checker.getDeclaredTypeOfSymbol(target));
       if (!(target.flags & SymbolFlags.Value)) continue;
       const type = this.#checker.getTypeOfSymbol(target);
       if (!type) continue;
@@ -141,6 +143,21 @@ class Scan {
         for (const signature of this.#checker.getSignaturesOfType(type, kind))
           for (const parameter of signature.getParameters())
             this.#take(this.#checker.getTypeOfSymbol(parameter));
+    }
+  }
+
+  /** Takes the parameters of methods whose types are named as options. */
+  #methodsOf(type: Type | undefined): void {
+    if (!type) return;
+    for (const method of this.#checker.getPropertiesOfType(type)) {
+      const own = this.#checker.getTypeOfSymbol(method);
+      if (!own?.isObjectType()) continue;
+      for (const signature of this.#checker.getSignaturesOfType(own, SignatureKind.Call))
+        for (const parameter of signature.getParameters()) {
+          const given = this.#checker.getTypeOfSymbol(parameter);
+          for (const each of given?.isUnionType() ? given.getTypes() : [given])
+            if (OPTIONS.test(each?.getSymbol()?.name ?? '')) this.#take(each);
+        }
     }
   }
 

@@ -38,7 +38,6 @@ export type {
   RunNews,
   RunOrder,
   RunStep,
-  RunStepEnd,
   RunTurn,
   RunTurnEnd,
   RunView,

@@ -1,4 +1,3 @@
 // `offstage/encrypted-journal`
 
 export { encryptedJournal, encryptionCodec } from './encrypted-journal.ts';
-export type { EncryptionOptions, JournalEncryptionOptions } from './encrypted-journal.ts';

@@ -2,11 +2,5 @@
 
 export { mcpRelay, type McpRelayOptions } from './mcp-relay.ts';
 export type { McpPrompt } from './mcp-relay-session.ts';
-export { mcpServer, type McpServer, type McpStdio, type McpStdioOptions } from './mcp-server.ts';
-export {
-  defaultMcpLimits,
-  type McpAuthorizeRequest,
-  type McpLimits,
-  type McpServerOptions,
-  type McpSubagent,
-} from './options.ts';
+export { mcpServer, type McpServer, type McpStdio } from './mcp-server.ts';
+export { type McpAuthorizeRequest, type McpServerOptions } from './options.ts';

@@ -1,3 +1,3 @@
 // offstage/memory-file: memory in a file.
 
-export { fileMemory, type FileMemoryOptions } from './file-memory.ts';
+export { fileMemory } from './file-memory.ts';

@@ -1,2 +1,2 @@
 export { nodeEnvironment } from './environment.ts';
-export { fileClaims, type FileClaims, type FileClaimsOptions } from './file-claims.ts';
+export { fileClaims, type FileClaims } from './file-claims.ts';

@@ -4,13 +4,6 @@ export {
   restateJobs,
   restateJobService,
   type RestateJobServiceOptions,
-  type RestateJobsOptions,
   type RestateSdk,
 } from './restate-jobs.ts';
-export {
-  restateRuns,
-  restateRunWorkflow,
-  type RestateRunsOptions,
-  type RestateRunWorkflowOptions,
-  type RestateWorkflowSdk,
-} from './restate-runs.ts';
+export { restateRuns, restateRunWorkflow, type RestateWorkflowSdk } from './restate-runs.ts';

@@ -1,5 +1,4 @@
 // `offstage/sqlite-journal`
 
 export { sqliteJournal } from './sqlite-journal.ts';
-export type { SqliteJournalOptions } from './sqlite-journal.ts';
 export type { SqliteJournal } from './sqlite-journal.ts';

@@ -6,16 +6,12 @@ export {
   type TemporalClient,
   type TemporalHandle,
   type TemporalJobActivities,
-  type TemporalJobActivitiesOptions,
-  type TemporalJobsOptions,
 } from './temporal-jobs.ts';
 export {
   temporalRunActivities,
   temporalRuns,
   type TemporalRunActivities,
-  type TemporalRunActivitiesOptions,
   type TemporalRunHandle,
   type TemporalRunsClient,
-  type TemporalRunsOptions,
 } from './temporal-runs.ts';
 export type { TemporalActivity } from './temporal-sdk.ts';

@@ -51,7 +51,7 @@ interface Limits {
 }
 
 /** The part of `@temporalio/workflow` that is used: `import * as workflow from '@temporalio/workflow'`. */
-export interface TemporalWorkflow {
+interface TemporalWorkflow {
   proxyActivities(options: object): unknown;
   isCancellation(error: unknown): boolean;
   sleep(ms: number): Promise<unknown>;

@@ -4,15 +4,15 @@ import { readFileSync } from 'node:fs';
 import { ConfigurationError, messageOf, OffstageError } from '../../values/errors.ts';
 import {
   crashEverywhere,
-  logInWords,
   parseScript,
   replayScript,
-  scriptInWords,
   simulate as runSimulation,
   simulateOnce,
   SimulationError,
-  type SimulationOptions,
 } from '../../testing/simulate/index.ts';
+import { logInWords } from '../../testing/simulate/log/log.ts';
+import { scriptInWords } from '../../testing/simulate/log/script.ts';
+import type { SimulationOptions } from '../../testing/simulate/simulate.ts';
 import { argumentsOf, commandOf, WrongCall, type Command } from '../command/command.ts';
 import { z } from 'zod';
 import { resolve } from 'node:path';

@@ -19,8 +19,22 @@
 // long it takes. Not served: WebRTC, SIP, sideband connections, and Live with delegation to OpenAI's own
 // backends.
 
-export { voiceServerStage, type VoiceServerStageOptions } from './conformance-stage.ts';
+export { voiceServerStage } from './conformance-stage.ts';
 export { createVoiceServer } from './voice-server.ts';
 export { echoResponder } from './engine/turn-source.ts';
-export type * from './engine/control.ts';
-export type * from './engine/fault-control.ts';
+export type {
+  FakeItem,
+  FakeReply,
+  FakeVoiceModel,
+  ListenOptions,
+  ReceivedFrame,
+  UserSpeech,
+  VoiceCause,
+  VoiceResponder,
+  VoiceServer,
+  VoiceServerAddress,
+  VoiceServerOptions,
+  VoiceStep,
+  VoiceTurn,
+  VoiceWire,
+} from './engine/control.ts';

@@ -2,14 +2,11 @@
 // speech begins and ends.
 
 import { describe, expect, test } from 'vitest';
-import {
-  localVoice,
-  type Transcriber,
-  type Voice,
-} from '../../../src/adapters/local-voice/index.ts';
+import { localVoice } from '../../../src/adapters/local-voice/index.ts';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { ConfigurationError } from '../../../src/values/errors.ts';
 import { decodePcm16Base64 } from '../../../src/voice/audio/pcm16.ts';
+import type { Transcriber, Voice } from '../../../src/voice/index.ts';
 import { gate, startHarness, userSays } from './support/harness.ts';
 import { scriptedModel } from './support/scripted-model.ts';
 import { scriptedSpeech, tone } from './support/scripted-speech.ts';

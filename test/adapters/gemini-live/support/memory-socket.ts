@@ -5,7 +5,7 @@ import type {
   WebSocketFactory,
   WebSocketLike,
   WebSocketOptions,
-} from '../../../../src/adapters/gemini-live/index.ts';
+} from '../../../../src/adapters/socket/web-socket.ts';
 import type { OfficialServerMessage } from '../../../../src/adapters/gemini-live/official.ts';
 
 export type ServerSays = OfficialServerMessage;

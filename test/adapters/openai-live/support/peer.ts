@@ -7,7 +7,7 @@ import type {
   WebSocketFactory,
   WebSocketLike,
   WebSocketOptions,
-} from '../../../../src/adapters/openai-live/index.ts';
+} from '../../../../src/adapters/socket/web-socket.ts';
 import { encodePcm16Base64 } from '../../../../src/voice/audio/pcm16.ts';
 
 type WithoutId<Event> = Event extends { event_id: string } ? Omit<Event, 'event_id'> : Event;
