@@ -166,16 +166,6 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     defineTool: { args: () => [{ ...tool }] },
     memoryJournal: { args: () => [{ keep: 10 }], walks: 'trusts' },
     sessionLogic: { args: () => [() => undefined, {}], walks: true },
-    withVoice: {
-      args: ({ environment }) => [
-        {
-          name: 'fake',
-          connect: () => undefined,
-          capabilities: { ...new FakeTransport().capabilities, output: 'text' },
-        },
-        { voice: scriptedVoice({ environment }), speed: 1 },
-      ],
-    },
   },
   './jobs': {
     JobError: { args: () => ['BROKEN', 'broken'], trusts: ofErrors },
@@ -484,6 +474,16 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
         },
       ],
       walks: true,
+    },
+    withVoice: {
+      args: ({ environment }) => [
+        {
+          name: 'fake',
+          connect: () => undefined,
+          capabilities: { ...new FakeTransport().capabilities, output: 'text' },
+        },
+        { voice: scriptedVoice({ environment }), speed: 1 },
+      ],
     },
   },
   './voice': {
