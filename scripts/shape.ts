@@ -277,7 +277,7 @@ const rows: readonly Row[] = [
     value: texts.get(longest ?? '')?.split('\n').length ?? 0,
     limit: 900,
   },
-  { what: 'files', value: files.length, limit: 676 },
+  { what: 'files', value: files.length, limit: 673 },
   {
     what: 'files with one importer, %',
     value: percent(singles, files.length),
@@ -289,15 +289,15 @@ const rows: readonly Row[] = [
   {
     what: `members of the widest port (${widest?.name ?? ''})`,
     value: widest?.members ?? 0,
-    limit: 32,
+    limit: 21,
     goal: 10,
   },
-  { what: 'casts (`as`)', value: count(/\bas (?!const\b)[A-Z{[(]/g), limit: 656, goal: 250 },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 112_680, goal: 85_000 },
+  { what: 'casts (`as`)', value: count(/\bas (?!const\b)[A-Z{[(]/g), limit: 653, goal: 250 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 112_650, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
-    limit: 66_410,
+    limit: 66_375,
   },
   {
     what: "files that `import 'offstage'` loads",
@@ -308,7 +308,7 @@ const rows: readonly Row[] = [
   {
     what: "lines of code that `import 'offstage'` loads",
     value: linesOf(loaded),
-    limit: 38_160,
+    limit: 38_150,
     goal: 24_000,
   },
 ];

@@ -93,34 +93,60 @@ export function loneSubagent(config: Partial<SubagentConfig>, script: Script) {
       else grantHeld = grant;
     },
     releaseSlot: () => void told.push(['releaseSlot']),
-    ask: ({ requestId }) => void told.push(['ask', requestId]),
-    withdraw: (requestId) => void told.push(['withdraw', requestId]),
-    answerableBy: ({ definition }) => definition.answerableBy,
-    requestInput: (asked) => {
-      inputs.push(asked);
-      told.push(['requestInput', asked.requestId]);
-    },
-    withdrawInput: (requestId) => void told.push(['withdrawInput', requestId]),
-    budgetOf: () => null,
-    deniedAbove: () => false,
-    callerOf: () => ({
-      sessionId: 'test',
-      parentId: 'parent',
-      depth: 2,
-      requester: null,
-      service,
+    standingOf: ({ definition }) => ({
+      budget: null,
+      answerableBy: definition.answerableBy,
+      goesOn: true,
+      atWork: [],
+      isDenied: () => false,
+      caller: {
+        sessionId: 'test',
+        parentId: 'parent',
+        depth: 2,
+        requester: null,
+        service,
+      },
     }),
-    messageApplied: (_subagent, messageIds, step) => void told.push(['applied', messageIds, step]),
-    messageTaken: () => {},
-    messageRefused: (_subagent, messageIds, reason) =>
-      void told.push(['refused', messageIds, reason]),
-    activity: () => void (signsOfLife += 1),
-    streamed: (_subagent, chunk) => void chunks.push(chunk),
-    changed: ({ state }) => {
-      if (states.at(-1) !== state) states.push(state);
+    tell: ({ state }, news) => {
+      switch (news.type) {
+        case 'question.asked':
+          told.push(['ask', news.question.requestId]);
+          break;
+        case 'question.withdrawn':
+          told.push(['withdraw', news.requestId]);
+          break;
+        case 'input.requested':
+          inputs.push(news.asked);
+          told.push(['requestInput', news.asked.requestId]);
+          break;
+        case 'input.withdrawn':
+          told.push(['withdrawInput', news.requestId]);
+          break;
+        case 'message.applied':
+          told.push(['applied', news.messageIds, news.step]);
+          break;
+        case 'message.refused':
+          told.push(['refused', news.messageIds, news.reason]);
+          break;
+        case 'alive':
+          signsOfLife += 1;
+          break;
+        case 'streamed':
+          chunks.push(news.chunk);
+          break;
+        case 'changed':
+          if (states.at(-1) !== state) states.push(state);
+          break;
+        case 'ended':
+          resolve(news.outcome);
+          break;
+        case 'message.taken':
+        case 'stepped':
+        case 'call.in_doubt':
+        case 'lacks':
+          break;
+      }
     },
-    stepped: () => {},
-    ended: (_subagent, outcome) => resolve(outcome),
   };
   const definition = checkSubagentConfig({
     name: 'worker',

@@ -182,11 +182,11 @@ export const faults: readonly Fault[] = [
     plant: () =>
       replace(
         SubagentHost.prototype,
-        'messageApplied',
+        'tell',
         (right) =>
-          function (this: SubagentHost, face, ids, step) {
-            right.call(this, face, ids, step);
-            right.call(this, face, ids, step);
+          function (this: SubagentHost, subagent, news) {
+            right.call(this, subagent, news);
+            if (news.type === 'message.applied') right.call(this, subagent, news);
           },
       ),
   },

@@ -3,7 +3,6 @@
 //
 // SHAPE-1. Events of earlier versions match the shapes: a new property is optional, and a type is only
 //     widened.
-// SHAPE-2. The quick check of a shape says yes only where zod does. Where it does not say yes, zod decides.
 
 import { z } from 'zod';
 import { messageOf } from '../../values/errors.ts';
@@ -65,7 +64,6 @@ export function misshapen(
   const shape = shapes && Object.hasOwn(shapes, event.type) ? shapes[event.type] : undefined;
   if (!shape) return null;
   try {
-    if (quickCheckOf(shape)(event)) return null;
     const { error } = shape.safeParse(event);
     if (!error) return null;
     return error.issues
@@ -75,107 +73,4 @@ export function misshapen(
     // The value is so deeply nested that the stack overflows.
     return messageOf(error);
   }
-}
-
-/** Tells whether a value surely matches a shape. */
-type QuickCheck = (value: unknown) => boolean;
-
-const quickChecks = new WeakMap<z.core.$ZodType, QuickCheck>();
-
-const unsure: QuickCheck = () => false;
-
-/**
- * Returns the quick check of a shape, made once: it copies nothing and collects no issues, which is most of what
- * zod does with an event that matches. Only the kinds of shapes of this file are known to it.
- */
-export function quickCheckOf(shape: z.core.$ZodType): QuickCheck {
-  const known = quickChecks.get(shape);
-  if (known) return known;
-  const made = refined(shape, madeCheck(shape));
-  quickChecks.set(shape, made);
-  return made;
-}
-
-type Rule = (value: unknown) => unknown;
-
-function refined({ _zod: { def } }: z.core.$ZodType, base: QuickCheck): QuickCheck {
-  if (!def.checks || def.checks.length === 0) return base;
-  const rules: Rule[] = [];
-  for (const { _zod: rule } of def.checks) {
-    const { check, fn } = rule.def as { readonly check: string; readonly fn?: Rule };
-    if (check !== 'custom' || typeof fn !== 'function') return unsure;
-    rules.push(fn);
-  }
-  // A promise is no answer.
-  return (value) => base(value) && rules.every((rule) => rule(value) === true);
-}
-
-function madeCheck(shape: z.core.$ZodType): QuickCheck {
-  const { def } = (shape as z.core.$ZodTypes)._zod;
-  if (def.type === 'string') return 'format' in def ? unsure : (value) => typeof value === 'string';
-  if (def.type === 'number') return 'format' in def ? unsure : (value) => Number.isFinite(value);
-  if (def.type === 'null') return (value) => value === null;
-  if (def.type === 'boolean') return (value) => typeof value === 'boolean';
-  if (def.type === 'unknown') return () => true;
-  if (def.type === 'literal') return (value) => (def.values as readonly unknown[]).includes(value);
-  if (def.type === 'enum') {
-    const words = Object.values(def.entries);
-    return (value) => typeof value === 'string' && words.includes(value);
-  }
-  if (def.type === 'custom') {
-    const { fn }: { readonly fn?: Rule } = def;
-    return typeof fn === 'function' ? (value) => fn(value) === true : unsure;
-  }
-  if (def.type === 'optional') {
-    const inner = quickCheckOf(def.innerType);
-    return (value) => value === undefined || inner(value);
-  }
-  if (def.type === 'nullable') {
-    const inner = quickCheckOf(def.innerType);
-    return (value) => value === null || inner(value);
-  }
-  if (def.type === 'union') {
-    const options = def.options.map(quickCheckOf);
-    return (value) => options.some((option) => option(value));
-  }
-  if (def.type === 'array') return arrayCheck(quickCheckOf(def.element));
-  if (def.type === 'record')
-    return recordCheck(quickCheckOf(def.keyType), quickCheckOf(def.valueType));
-  if (def.type === 'lazy') {
-    // Asked when it is needed: it may lead back to itself.
-    const { _zod: made } = shape as z.core.$ZodLazy;
-    return (value) => quickCheckOf(made.innerType)(value);
-  }
-  return def.type === 'object' ? objectCheck(def) : unsure;
-}
-
-function arrayCheck(ofItem: QuickCheck): QuickCheck {
-  return (value) => {
-    if (!Array.isArray(value)) return false;
-    // `every` skips holes, which zod does not.
-    for (const item of value as readonly unknown[]) if (!ofItem(item)) return false;
-    return true;
-  };
-}
-
-function recordCheck(ofKey: QuickCheck, ofValue: QuickCheck): QuickCheck {
-  return (value) => {
-    if (typeof value !== 'object' || value === null) return false;
-    const prototype: unknown = Object.getPrototypeOf(value);
-    if (prototype !== Object.prototype && prototype !== null) return false;
-    if (Object.getOwnPropertySymbols(value).length > 0) return false;
-    return Object.entries(value).every(([key, held]) => ofKey(key) && ofValue(held));
-  };
-}
-
-function objectCheck({ shape, catchall }: z.core.$ZodObjectDef): QuickCheck {
-  // Other properties pass, or are dropped from a copy that is not read.
-  if (catchall && (catchall as z.core.$ZodTypes)._zod.def.type !== 'unknown') return unsure;
-  const properties = Object.entries(shape).map(([key, held]) => [key, quickCheckOf(held)] as const);
-  return (value) => {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
-    for (const [key, check] of properties)
-      if (!check((value as Readonly<Record<string, unknown>>)[key])) return false;
-    return true;
-  };
 }

@@ -1,6 +1,9 @@
 // A pause before another attempt.
 
-import type { Scheduler } from '../ports/environment.ts';
+import { backoffMs } from '../../machines/index.ts';
+import { isA } from '../../values/errors.ts';
+import type { Environment, Scheduler } from '../ports/environment.ts';
+import { JobError } from '../ports/jobs.ts';
 
 /** Resolves after `ms`; rejects with the reason of the signal when that aborts first. */
 export function pause(scheduler: Scheduler, ms: number, signal: AbortSignal): Promise<void> {
@@ -17,4 +20,27 @@ export function pause(scheduler: Scheduler, ms: number, signal: AbortSignal): Pr
     if (signal.aborted) abort();
     else signal.addEventListener('abort', abort, { once: true });
   });
+}
+
+/**
+ * Asks an engine until it can be reached, with pauses of `baseMs` to `maxMs`.
+ * @throws the reason of the signal, or the error of an engine that has refused.
+ */
+export async function untilReached<T>(
+  ask: () => Promise<T>,
+  { scheduler, random }: Environment,
+  signal: AbortSignal,
+  { baseMs: baseDelayMs, maxMs: maxDelayMs }: { readonly baseMs: number; readonly maxMs: number },
+  report: (error: unknown) => void,
+): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (signal.aborted || !isA(error, JobError) || !error.retryable) throw error;
+      report(error);
+      const ms = backoffMs({ baseDelayMs, maxDelayMs }, attempt, random.next());
+      await pause(scheduler, ms, signal);
+    }
+  }
 }

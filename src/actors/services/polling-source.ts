@@ -17,6 +17,7 @@ import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
 import { readable } from '../../values/plain-checks.ts';
 import { ConfigurationError, ProviderError } from '../../values/errors.ts';
 import type { Environment } from '../ports/environment.ts';
+import { pause } from '../runtime/pause.ts';
 import type { EmitEvent, EventSourceConfig, ExternalEvent } from '../ports/event-source.ts';
 import { raceAbort } from '../../values/race-abort.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
@@ -108,7 +109,7 @@ class Polling<Cursor> {
       if (this.#found.length === 0) await this.#poll(signal, environment);
       await this.#handOver(emit, signal);
       const spread = 1 + jitter * (2 * environment.random.next() - 1);
-      await pause(intervalMs * spread, signal, environment);
+      await pause(environment.scheduler, intervalMs * spread, signal).catch(() => {});
     }
   }
 
@@ -179,18 +180,4 @@ class Polling<Cursor> {
       this.#found = this.#found.slice(1);
     }
   }
-}
-
-/** Resolves after the delay, or as soon as the signal aborts. */
-function pause(ms: number, signal: AbortSignal, { scheduler }: Environment): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const end = (): void => {
-      cancel();
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    const cancel = scheduler.schedule(end, ms);
-    signal.addEventListener('abort', end, { once: true });
-  });
 }

@@ -19,26 +19,26 @@ import type { AgentLoop, CallSettings } from '../contracts/agent-loop.ts';
 import type { LedgerEntry } from '../contracts/outcome.ts';
 import { addUsage, NO_USAGE, usageSince, type ModelNames, type Usage } from '../contracts/usage.ts';
 import { aModel } from '../model/model.ts';
-import type { ModelResponse, ModelSettings } from '../model/model-step.ts';
+import type { ModelResponse } from '../model/model-step.ts';
 import { namesOf } from '../model/price.ts';
+import type { ToolOutcome } from '../model/tool-results.ts';
 import type { PreparedTools } from '../model/tools.ts';
 import { raceAbort } from '../../values/race-abort.ts';
 import { callChecks, checkNames, loopChecks } from './agent-settings.ts';
 import { completionToolIn } from './child-toolset.ts';
+import type {
+  Acting,
+  Executor,
+  ExecutorRun,
+  PreparedStep,
+  StepLoop,
+  Thinking,
+} from './executor.ts';
 import type { Instance } from './instance.ts';
 import type { SubagentLog } from './subagent-log.ts';
 
-/** The settings of one step. */
-export interface PreparedStep {
-  readonly instance: Instance;
-  readonly messages: readonly ModelMessage[];
-  readonly call: CallSettings;
-  /** A stop condition was met: only a result is expected. */
-  readonly isStopped: boolean;
-}
-
 /** The error of a model that calls tools where only a result is expected. */
-export const NOT_STOPPED = {
+const NOT_STOPPED = {
   code: 'TOOL_CHOICE_VIOLATION',
   message:
     'The stop condition of the agent was met, and its model called a tool instead of giving its result',
@@ -65,9 +65,10 @@ const preparedSchema = z.strictObject({
     .optional(),
 });
 
-/** The loop of one run. */
-export class AgentRun {
+/** The loop of one run, around the executor of its steps. */
+export class AgentRun implements Executor, StepLoop {
   readonly #loop: AgentLoop;
+  readonly #inner: Executor;
   readonly #id: string;
   #instructions: string | undefined;
   #runtimeContext: Context;
@@ -83,10 +84,29 @@ export class AgentRun {
   #step = 0;
   #model: ModelNames = nameOf(null);
 
-  constructor(loop: AgentLoop, id: string) {
+  constructor({ worker }: ExecutorRun, loop: AgentLoop, inner: Executor) {
     this.#loop = loop;
-    this.#id = id;
+    this.#inner = inner;
+    this.#id = worker.id;
     this.#runtimeContext = loop.runtimeContext;
+  }
+
+  get loop(): StepLoop {
+    return this;
+  }
+
+  async think(step: Thinking, signal: AbortSignal): Promise<ModelResponse> {
+    const response = await this.#inner.think(step, signal);
+    if (!step.final) this.#responded(response);
+    return response;
+  }
+
+  act(acting: Acting, signal: AbortSignal): ToolOutcome | Promise<ToolOutcome> {
+    return this.#inner.act(acting, signal);
+  }
+
+  release(why: 'ended' | 'suspended'): void | Promise<void> {
+    return this.#inner.release?.(why);
   }
 
   /** As the last step has it. */
@@ -144,12 +164,12 @@ export class AgentRun {
       },
       messages: changed.messages ?? told,
       call: this.#callOf(changed, definition.completion === 'tool' ? tools : null),
-      isStopped: this.#isStopped,
+      violation: this.#isStopped ? NOT_STOPPED : null,
     };
   }
 
   /** Remembers what the journal does not tell of a step. */
-  responded({ usage, finish, providerMetadata }: ModelResponse): void {
+  #responded({ usage, finish, providerMetadata }: ModelResponse): void {
     const model = this.#model;
     this.#known[this.#step] = { usage, finishReason: finish, model, providerMetadata };
   }
@@ -359,15 +379,4 @@ function checkedAs<Schema extends z.ZodType>(
 function failed(name: string, why: string, cause: unknown): OffstageError {
   if (isA(cause, OffstageError) && cause.code === 'PREPARATION_FAILED') return cause;
   return new OffstageError('PREPARATION_FAILED', `${name} of the agent: ${why}`, { cause });
-}
-
-/** Returns the settings of a call, within the tokens that a budget has left; undefined: none. */
-export function settingsWithin(
-  given: CallSettings | undefined,
-  left: number | undefined,
-): ModelSettings | undefined {
-  const { toolChoice: _, ...own } = given ?? {};
-  const least = Math.min(left ?? Infinity, own.maxOutputTokens ?? Infinity);
-  const settings = { ...own, ...(least === Infinity ? {} : { maxOutputTokens: least }) };
-  return Object.keys(settings).length > 0 ? settings : undefined;
 }

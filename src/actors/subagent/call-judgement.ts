@@ -27,9 +27,9 @@ import type { ModelCall } from '../model/model-step.ts';
 import { toolError, type ToolOutcome } from '../model/tool-results.ts';
 import type { PreparedTools, ToolEntry } from '../model/tools.ts';
 import type { Host } from '../runtime/host.ts';
-import type { AgentRun } from './agent-loop.ts';
 import { ASK_USER, mayGiveBack, NOT_FOR_ME } from './ask-user.ts';
 import { checkHandIn } from './child-toolset.ts';
+import type { StepLoop } from './executor.ts';
 import type { Instance } from './instance.ts';
 import type { SubagentHandle, SubagentPorts } from './subagent-ports.ts';
 import type { SubagentLog } from './subagent-log.ts';
@@ -40,7 +40,7 @@ export interface Judging {
   readonly ports: SubagentPorts;
   readonly worker: SubagentHandle & { readonly log: SubagentLog };
   /** The loop of an agent of the AI SDK, whose contexts `toolApproval` gets. */
-  readonly loop: AgentRun | null;
+  readonly loop: StepLoop | null;
   readonly definition: SubagentDefinition;
   /** Null: they are known once its instance is made. */
   readonly tools: PreparedTools | null;
@@ -120,7 +120,7 @@ async function consentOf(
     toolName,
     input,
     preApproved: definition.preApproved,
-    deniedAbove: () => ports.deniedAbove(worker, toolName, input),
+    deniedAbove: () => ports.standingOf(worker).isDenied(toolName, input),
     needed: () => (toolApproval || entry.needsApproval !== false ? decided() : false),
     report,
   });
@@ -137,7 +137,7 @@ function circumstances(
 
 /** The identities that may answer: those of the tool, or of the nearest configuration that names some. */
 function answerersOf({ ports, worker }: Judging, entry: ToolEntry | null) {
-  return entry?.answerableBy ?? ports.answerableBy(worker);
+  return entry?.answerableBy ?? ports.standingOf(worker).answerableBy;
 }
 
 function whoMay(judging: Judging, entry: ToolEntry | null) {

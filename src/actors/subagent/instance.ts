@@ -180,8 +180,8 @@ export function toolsOf(definition: SubagentDefinition): PreparedTools {
   return prepared;
 }
 
-/** A `dispose` that takes longer is reported, and no longer waited for. */
-const DISPOSE_TIMEOUT_MS = 30_000;
+/** A release that takes longer is reported, and no longer waited for. */
+const RELEASE_TIMEOUT_MS = 30_000;
 
 /**
  * Releases the instance. Resolves when it is disposed, at once if other runs still use it, and after 30
@@ -195,19 +195,27 @@ export async function releaseInstance(
   users.set(definition.source, left);
   if (left > 0 || !definition.dispose) return;
   const { dispose, name } = definition;
-  const where = `dispose of ${name}`;
+  await releaseInTime(host, `dispose of ${name}`, () => dispose());
+}
+
+/** Waits for what a run lets go of, for at most 30 seconds. Never rejects: what goes wrong is reported. */
+export async function releaseInTime(
+  { environment, report }: Host,
+  where: string,
+  release: () => void | Promise<void>,
+): Promise<void> {
   try {
-    await raceTime(() => dispose(), {
-      timeoutMs: DISPOSE_TIMEOUT_MS,
-      scheduler: host.environment.scheduler,
+    await raceTime(release, {
+      timeoutMs: RELEASE_TIMEOUT_MS,
+      scheduler: environment.scheduler,
       late: () =>
         new TimeoutError(
-          `Expected ${where} to be done within ${DISPOSE_TIMEOUT_MS} ms: it is not waited for`,
+          `Expected ${where} to be done within ${RELEASE_TIMEOUT_MS} ms: it is not waited for`,
           { code: 'DISPOSE_TIMEOUT' },
         ),
     });
   } catch (error) {
-    host.report(error, where);
+    report(error, where);
   }
 }
 

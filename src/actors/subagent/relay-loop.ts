@@ -27,18 +27,12 @@ import type { PreparedTools } from '../model/tools.ts';
 import { prepareTools } from '../model/tools.ts';
 import { defaultModelOutput, toolError, type ToolOutcome } from '../model/tool-results.ts';
 import { quoted } from '../notes/note.ts';
-import type { Environment } from '../ports/environment.ts';
-import type {
-  Relay,
-  RelayAnswer,
-  RelayEvent,
-  RelaySession,
-  RelayTask,
-  RelayTool,
-} from '../ports/relay.ts';
+import type { Relay, RelayAnswer, RelayEvent, RelaySession, RelayTool } from '../ports/relay.ts';
 import { raceAbort } from '../../values/race-abort.ts';
 import { AGENT_TOOL, ASK_USER } from './ask-user.ts';
 import { createChildSubagentToolset } from './child-toolset.ts';
+import type { Acting, Executor, ExecutorRun, Thinking } from './executor.ts';
+import { releaseInTime } from './instance.ts';
 import {
   MAX_LABEL,
   MAX_WORDS,
@@ -59,33 +53,13 @@ const MAX_ARGUMENTS = 1024 * 1024;
 const MAX_BUTTONS = 20;
 const CHARACTERS_PER_TOKEN = 4;
 
-export interface RelayLoopOptions {
-  readonly relay: Relay;
-  readonly subagentId: string;
-  readonly task: RelayTask;
-  /** Whether its questions reach the user; otherwise nobody answers them. */
-  readonly interactive: boolean;
-  readonly environment: Environment;
-  report(error: unknown): void;
-  progressed(text: string): void;
-  /** The agent no longer waits for the answer to this call. */
-  withdrawn(callId: string, reason: string): void;
-  /** Any event: a sign of life. */
-  alive(): void;
-  /** The W3C `traceparent` of the work under way. */
-  traceparent(): string | undefined;
-}
-
 /** The work and the messages of the subagent so far, at the beginning of a step. */
-export interface RelayStep {
-  readonly step: number;
-  readonly instructions: string;
-  readonly messages: readonly ModelMessage[];
+interface RelayStep extends Pick<
+  Thinking,
+  'step' | 'instructions' | 'messages' | 'final' | 'said'
+> {
   readonly ledger: readonly LedgerEntry[];
-  /** The work is to be handed in as it is. */
-  readonly final: boolean;
   readonly signal: AbortSignal;
-  readonly said: ((text: string) => void) | undefined;
 }
 
 /** A call of `agent_tool`, and what it waits for. */
@@ -104,8 +78,11 @@ const anything = z.record(z.string(), z.unknown());
 
 const CUT_OFF = `Your connection ended, perhaps in the middle of a turn. What you had asked was withdrawn, and a step that was under way may or may not have been done. Find out what is done before you repeat anything, ask again for what you still need, and then go on with the task.`;
 
-export class RelayLoop {
-  readonly #options: RelayLoopOptions;
+export class RelayLoop implements Executor {
+  readonly isRemote = true;
+  readonly tools: PreparedTools;
+  readonly #owner: ExecutorRun;
+  readonly #relay: Relay;
   /** Names the calls of this loop: no other process uses the same. */
   readonly #generation: string;
   #session: RelaySession | null = null;
@@ -137,14 +114,15 @@ export class RelayLoop {
   /** Tools of the agent that run while no call waits for them: their call, by their id. */
   readonly #running = new Map<string, { readonly callId: string; readonly tool: RelayTool }>();
 
-  constructor(options: RelayLoopOptions) {
-    this.#options = options;
-    this.#generation = options.environment.ids.next('rly');
+  constructor(owner: ExecutorRun, relay: Relay) {
+    this.#owner = owner;
+    this.#relay = relay;
+    this.#generation = owner.host.environment.ids.next('rly');
+    this.tools = this.#ownTools(owner.definition.name);
   }
 
-  /** Makes the tools that its calls are classified by. */
-  tools(path: string): PreparedTools {
-    const { openQuestionSurvives } = this.#options.relay.capabilities;
+  #ownTools(path: string): PreparedTools {
+    const { openQuestionSurvives } = this.#relay.capabilities;
     const entry = { inputSchema: anything, description: '' };
     const { complete_task } = createChildSubagentToolset();
     return prepareTools({}, path, {
@@ -163,27 +141,26 @@ export class RelayLoop {
   }
 
   /** Waits for the next thing that has to be in the journal. Settles as soon as the signal aborts. */
-  async step(step: RelayStep): Promise<ModelResponse> {
-    const { signal } = step;
+  async think(step: Thinking, signal: AbortSignal): Promise<ModelResponse> {
     signal.throwIfAborted();
     try {
-      return await this.#step(step);
+      return await this.#step({ ...step, signal, ledger: this.#ledger });
     } catch (error) {
       if (signal.aborted) this.#isInterrupted = true;
       throw error;
     }
   }
 
-  /** Runs a call that `step` returned. Never rejects. `inDoubt` is called if nobody knows whether it was done. */
-  async run(
-    call: Pick<ModelCall, 'callId' | 'toolName' | 'input' | 'lasting'>,
-    ledger: readonly LedgerEntry[],
-    signal: AbortSignal,
-    inDoubt: () => void,
-  ): Promise<ToolOutcome> {
+  get #ledger(): readonly LedgerEntry[] {
+    return this.#owner.worker.log.ledger;
+  }
+
+  /** Runs a call that `think` returned. */
+  async act(acting: Acting, signal: AbortSignal): Promise<ToolOutcome> {
+    const { call } = acting;
     if (call.toolName === START_AGENT) return done(call.input as JSONValue);
     try {
-      return (await this.#run(call, ledger, signal)) ?? this.#lost(call, inDoubt);
+      return (await this.#run(call, signal)) ?? this.#lost(acting);
     } catch (error) {
       if (!signal.aborted) return toolError(messageOf(error), 'FAILED');
       this.#isInterrupted = true;
@@ -193,22 +170,31 @@ export class RelayLoop {
 
   /** Lets the step under way end, so that a message is read. */
   nudge(): void {
-    if (!this.#options.relay.capabilities.steers || !this.#isTurn) return;
+    if (!this.#relay.capabilities.steers || !this.#isTurn) return;
     this.#isNudged = true;
     this.#wake?.();
   }
 
-  /** Lets go of the agent. Rejects with the error of the relay. */
-  async release(why: 'ended' | 'suspended'): Promise<void> {
+  release(why: 'ended' | 'suspended'): Promise<void> {
+    const { host, definition } = this.#owner;
+    return releaseInTime(host, `relay of ${definition.name}`, () => this.#letGo(why));
+  }
+
+  async #letGo(why: 'ended' | 'suspended'): Promise<void> {
     if (this.#isReleased) return;
     this.#isReleased = true;
     const session = this.#session;
     this.#session = null;
     if (session) await session.release(why);
-    else if (why === 'ended') await this.#options.relay.discard?.(this.#options.subagentId);
+    else if (why === 'ended') await this.#relay.discard?.(this.#owner.worker.id);
   }
 
-  #lost({ callId, input }: Pick<ModelCall, 'callId' | 'input'>, inDoubt: () => void): ToolOutcome {
+  #report(error: unknown): void {
+    const { host, definition } = this.#owner;
+    host.report(error, `relay of ${definition.name}`);
+  }
+
+  #lost({ call: { callId, input }, inDoubt }: Acting): ToolOutcome {
     inDoubt();
     const title = this.#works.get(callId)?.title ?? titleOf(input);
     return toolError(
@@ -244,15 +230,14 @@ export class RelayLoop {
     this.#read = step.messages.length;
     this.#isNudged = false;
     if (!this.#isTurn) this.#prompt(step, [...(this.#prompts === 0 ? opening(step) : told)]);
-    else if (told.length > 0 && this.#options.relay.capabilities.steers)
-      session.steer(told.join('\n\n'));
+    else if (told.length > 0 && this.#relay.capabilities.steers) session.steer(told.join('\n\n'));
     else this.#later.push(...told);
     return this.#nextPause(step);
   }
 
   /** Takes a session up that an earlier connection began. */
   async #takeUp(step: RelayStep, known: string): Promise<void> {
-    const { relay } = this.#options;
+    const relay = this.#relay;
     const { openQuestionSurvives, resumes } = relay.capabilities;
     if (!resumes && !openQuestionSurvives)
       throw new OffstageError(
@@ -279,19 +264,21 @@ export class RelayLoop {
   }
 
   async #open(resume: string | undefined, signal: AbortSignal): Promise<RelaySession> {
-    const { relay, subagentId, task, environment, report, traceparent } = this.#options;
+    const { host, worker, traceOf } = this.#owner;
+    const { scheduler, ids } = host.environment;
+    const report = (error: unknown): void => this.#report(error);
     const connection = (this.#connection += 1);
     this.#inbox.clear();
     this.#requests.clear();
     this.#running.clear();
-    const starting = relay.start({
-      subagentId,
+    const starting = this.#relay.start({
+      subagentId: worker.id,
       ...(resume === undefined ? {} : { resume }),
-      task,
+      task: { ...worker.task, scope: host.scope },
       signal,
-      traceparent,
-      scheduler: environment.scheduler,
-      ids: environment.ids,
+      traceparent: () => traceOf()?.traceparent,
+      scheduler,
+      ids,
       receive: (event) => {
         if (connection === this.#connection) this.#receive(event);
       },
@@ -321,13 +308,12 @@ export class RelayLoop {
   }
 
   #prompt({ step }: RelayStep, texts: readonly string[]): void {
-    const { subagentId } = this.#options;
     const text = [...this.#later, ...texts].join('\n\n');
     this.#later = [];
     this.#isTurn = true;
     this.#denied = null;
     this.#prompts += 1;
-    this.#openSession.prompt({ key: `${subagentId}:${step}:${this.#prompts}`, text });
+    this.#openSession.prompt({ key: `${this.#owner.worker.id}:${step}:${this.#prompts}`, text });
   }
 
   /** RELAY-LOOP-1 */
@@ -361,11 +347,11 @@ export class RelayLoop {
 
   async #handIn({ signal }: RelayStep): Promise<ModelResponse> {
     if (this.#session) await this.#stopTurn(signal);
-    return this.#respond([], this.#report);
+    return this.#respond([], this.#lastWords);
   }
 
   /** The words since the last step; without any, the last that it said. */
-  get #report(): string {
+  get #lastWords(): string {
     return this.#words.trim() === '' ? this.#said : this.#words;
   }
 
@@ -466,11 +452,10 @@ export class RelayLoop {
 
   /** RELAY-LOOP-4 */
   #denyUnseen(event: Extract<RelayEvent, { type: 'permission' }>, why: string): void {
-    const { relay, report } = this.#options;
     const { requestId } = event;
     const title = titleOf(event);
-    const message = `${relay.name} asked for ${quoted(title)} with arguments that cannot be shown: ${why}`;
-    report(new ProtocolError('INVALID_EVENT', message));
+    const message = `${this.#relay.name} asked for ${quoted(title)} with arguments that cannot be shown: ${why}`;
+    this.#report(new ProtocolError('INVALID_EVENT', message));
     this.#denied = title;
     const words = `Nobody was asked: the arguments cannot be shown to the user (${why}).`;
     this.#openSession.answer(requestId, { type: 'denied', words });
@@ -485,7 +470,7 @@ export class RelayLoop {
     const isLong = options.length > MAX_BUTTONS;
     const labels = isLong ? `\nOne of: ${options.map(({ label }) => label).join(', ')}` : '';
     const question = clip(text.trim() + labels, MAX_LABEL);
-    if (!this.#options.interactive || question === '') {
+    if (!this.#owner.definition.interactive || question === '') {
       this.#openSession.answer(requestId, { type: 'cancelled' });
       return null;
     }
@@ -501,7 +486,7 @@ export class RelayLoop {
    */
   #callIdOf(requestId: string, ledger: readonly LedgerEntry[]): string | null {
     if (this.#requests.has(requestId)) return null;
-    if (!this.#options.relay.capabilities.openQuestionSurvives) return this.#nextCallId();
+    if (!this.#relay.capabilities.openQuestionSurvives) return this.#nextCallId();
     const callId = SURVIVING + requestId;
     const entry = ledger.findLast((one) => one.callId === callId);
     if (!entry) return callId;
@@ -510,7 +495,7 @@ export class RelayLoop {
   }
 
   #turnEnded({ reason, message }: Ended, step: RelayStep): ModelResponse | null {
-    const { name } = this.#options.relay;
+    const { name } = this.#relay;
     this.#isTurn = false;
     const denied = this.#denied;
     this.#running.clear();
@@ -534,7 +519,7 @@ export class RelayLoop {
   }
 
   #completed(): ModelResponse {
-    const text = this.#report;
+    const text = this.#lastWords;
     if (this.#artifacts.length === 0) return this.#respond([], text);
     const artifacts = this.#artifacts.map(({ name, mediaType, content }) => ({
       type: mediaType,
@@ -547,12 +532,12 @@ export class RelayLoop {
   }
 
   #closed(message: string): OffstageError {
-    const { relay } = this.#options;
+    const relay = this.#relay;
     const session = this.#session;
     this.#session = null;
     this.#isTurn = false;
     // It may be taken up again: what it has left here stays, until the subagent has ended.
-    session?.release('suspended').catch((error: unknown) => this.#options.report(error));
+    session?.release('suspended').catch((error: unknown) => this.#report(error));
     return new ProviderError('RELAY_CLOSED', `The connection to ${relay.name} ended: ${message}`, {
       retryable: relay.capabilities.resumes || relay.capabilities.openQuestionSurvives,
     });
@@ -561,10 +546,9 @@ export class RelayLoop {
   /** Gives the permission of a call, or waits for a tool of the agent; null: nobody knows how it ended. */
   async #run(
     { callId, lasting }: Pick<ModelCall, 'callId' | 'lasting'>,
-    ledger: readonly LedgerEntry[],
     signal: AbortSignal,
   ): Promise<ToolOutcome | null> {
-    const work = this.#works.get(callId) ?? (await this.#workAgain(callId, ledger, signal));
+    const work = this.#works.get(callId) ?? (await this.#workAgain(callId, signal));
     if (!work || work.outcome) return work?.outcome ?? null;
     const { requestId, toolId, title } = work;
     if (requestId !== undefined && this.#requests.delete(requestId)) {
@@ -572,7 +556,7 @@ export class RelayLoop {
       if (toolId !== undefined && !this.#running.has(toolId))
         this.#running.set(toolId, { callId, tool: { title, kind: '', input: null } });
     }
-    if (toolId === undefined || !this.#options.relay.capabilities.reportsTools)
+    if (toolId === undefined || !this.#relay.capabilities.reportsTools)
       return done({ status: 'permitted' });
     for (;;) {
       await this.#waiting(signal);
@@ -601,12 +585,8 @@ export class RelayLoop {
   }
 
   /** Takes up a permission that an earlier process may not have passed on: its request comes again. */
-  async #workAgain(
-    callId: string,
-    ledger: readonly LedgerEntry[],
-    signal: AbortSignal,
-  ): Promise<Work | null> {
-    const known = sessionIn(ledger);
+  async #workAgain(callId: string, signal: AbortSignal): Promise<Work | null> {
+    const known = sessionIn(this.#ledger);
     if (this.#session || known === null || !callId.startsWith(SURVIVING)) return null;
     const session = await this.#open(known, signal);
     if (!session.isRunning) return null;
@@ -634,10 +614,11 @@ export class RelayLoop {
       this.#unreadable(given, event);
       return;
     }
-    this.#options.alive();
+    this.#owner.alive();
     switch (event.type) {
       case 'progress':
-        if (event.text.trim() !== '' && !this.#isReleased) this.#options.progressed(event.text);
+        if (event.text.trim() !== '' && !this.#isReleased)
+          this.#owner.progressed(event.text.trim());
         return;
       case 'usage':
         this.#used = addUsage(this.#used, { ...event, totalTokens: 0 });
@@ -647,7 +628,7 @@ export class RelayLoop {
         return;
       case 'tool_started':
       case 'tool_ended':
-        if (!this.#options.relay.capabilities.reportsTools) return;
+        if (!this.#relay.capabilities.reportsTools) return;
         break;
       case 'turn_ended':
       case 'closed':
@@ -667,17 +648,16 @@ export class RelayLoop {
 
   /** RELAY-LOOP-5 */
   #unreadable(raw: RelayEvent, { why, requestId }: UnreadableEvent): void {
-    const { relay, report, environment } = this.#options;
-    const message = `Expected an event of ${relay.name}, got one that cannot be read: ${why}`;
-    report(new ProtocolError('INVALID_EVENT', message, { raw }));
+    const message = `Expected an event of ${this.#relay.name}, got one that cannot be read: ${why}`;
+    this.#report(new ProtocolError('INVALID_EVENT', message, { raw }));
     const connection = this.#connection;
     if (requestId !== null)
-      environment.scheduler.yieldThen(() => {
+      this.#owner.host.environment.scheduler.yieldThen(() => {
         if (connection !== this.#connection) return;
         try {
           this.#session?.answer(requestId, { type: 'cancelled' });
         } catch (error) {
-          report(error);
+          this.#report(error);
         }
       });
   }
@@ -700,7 +680,7 @@ export class RelayLoop {
     const callId = this.#requests.get(requestId);
     if (callId === undefined) return;
     this.#requests.delete(requestId);
-    this.#options.withdrawn(callId, reason);
+    this.#owner.withdrawn(callId, reason);
   }
 
   async #next(signal: AbortSignal): Promise<RelayEvent> {
@@ -728,9 +708,9 @@ export class RelayLoop {
     if (this.#artifacts.length < MAX_ARTIFACTS) this.#artifacts.push(artifact);
   }
 
-  #hear(text: string, said: ((text: string) => void) | undefined): void {
+  #hear(text: string, said: Thinking['said']): void {
     this.#words = clip(this.#words + text, MAX_WORDS);
-    said?.(text);
+    said?.({ type: 'text', delta: text });
   }
 
   #nextCallId(): string {

@@ -1,7 +1,8 @@
-// The steps of a subagent as jobs: what a job's body and the text of its end hold, and the end that asks for them.
+// The steps of a subagent as jobs: what a job's body and the text of its end hold, and the executor that asks for them.
 //
 // Owns:     the form of bodies and of ends; asking again while the engine cannot be reached.
-// Does not: do a step (job-worker.ts), decide which steps are jobs (subagent-work.ts), retry a model call.
+// Does not: do a step (job-worker.ts, or the executor in this process), decide which calls are jobs
+//           (call-judgement.ts), retry a model call.
 //
 // Invariants
 //   STEP-JOBS-1. An engine that cannot be reached is asked again under the same key, until the signal aborts.
@@ -12,15 +13,23 @@
 
 import type { JSONValue, ModelMessage } from 'ai';
 import { z } from 'zod';
-import { backoffMs } from '../../machines/index.ts';
 import { isA, messageOf, OffstageError } from '../../values/errors.ts';
 import type { TraceContext } from '../../values/traceparent.ts';
-import type { Environment } from '../ports/environment.ts';
-import { JobError, jobUnreadable, type Job, type JobEnd, type Jobs } from '../ports/jobs.ts';
+import { jobUnreadable, type Job, type Jobs } from '../ports/jobs.ts';
 import type { Caller } from '../model/caller.ts';
 import type { ModelResponse } from '../model/model-step.ts';
-import type { ToolOutcome } from '../model/tool-results.ts';
-import { pause } from '../runtime/pause.ts';
+import { toolError, type ToolOutcome } from '../model/tool-results.ts';
+import { keptElsewhere } from '../model/tool-run.ts';
+import { runsAsJob } from '../model/tools.ts';
+import { callSafely } from '../runtime/host.ts';
+import { untilReached } from '../runtime/pause.ts';
+import {
+  StepFailure,
+  type Acting,
+  type Executor,
+  type ExecutorRun,
+  type Thinking,
+} from './executor.ts';
 
 /** The description of a caller that travels: its service stays with the session. */
 export type JobCaller = Omit<Caller, 'service'>;
@@ -152,104 +161,138 @@ export function isModelCall({ name: jobName }: Pick<Job, 'name'>): boolean {
   return jobName.startsWith(MODEL_OF);
 }
 
-/** A step that failed at the worker: classified there, like a model's error. */
-export class StepFailure extends OffstageError {
-  readonly retryable: boolean;
-  readonly retryAfterMs: number | undefined;
-  constructor(failed: Extract<JobEnd, { readonly failed: unknown }>['failed']) {
-    super(failed.code, failed.message);
-    this.retryable = failed.retryable;
-    this.retryAfterMs = failed.retryAfterMs;
-  }
-}
+type Asked = Pick<Job, 'key' | 'name' | 'once'> & { readonly trace: TraceContext | null };
 
-interface Asking {
-  readonly key: string;
-  readonly signal: AbortSignal;
-  /** The span that the job is below. */
-  readonly trace: TraceContext | null;
-  /** True: the job goes on when the signal aborts, for the process that takes the session up. */
-  readonly isLeft: () => boolean;
-  readonly said?: ((said: StepSaid) => void) | undefined;
-}
+const AGAIN = { baseMs: 250, maxMs: 30_000 };
 
-const AGAIN_BASE_MS = 250;
-const AGAIN_MAX_MS = 30_000;
+/** Asks an engine for the steps that are jobs. `inner` does the others. */
+export class StepJobs implements Executor {
+  readonly #owner: ExecutorRun;
+  readonly #jobs: Jobs;
+  readonly #inner: Executor;
 
-/** Asks an engine for steps. */
-export class StepJobs {
-  readonly jobs: Jobs;
-  readonly #environment: Environment;
-  readonly #report: (error: unknown, where: string) => void;
-
-  constructor(
-    jobs: Jobs,
-    environment: Environment,
-    report: (error: unknown, where: string) => void,
-  ) {
-    this.jobs = jobs;
-    this.#environment = environment;
-    this.#report = report;
+  constructor(owner: ExecutorRun, jobs: Jobs, inner: Executor) {
+    this.#owner = owner;
+    this.#jobs = jobs;
+    this.#inner = inner;
   }
 
-  /** @throws {StepFailure}, or the reason of the signal. */
-  async think(step: ModelJob, asking: Asking): Promise<ModelResponse> {
-    const { config } = step;
-    const end = await this.#run(step, { name: `${MODEL_OF}${config}`, once: false }, asking);
-    if ('lost' in end)
-      throw new StepFailure({
-        code: 'JOB_LOST',
-        message: `${this.jobs.name} lost the model call`,
-        retryable: true,
-      });
-    if ('failed' in end) throw new StepFailure(end.failed);
-    return read(modelEnd, end.done, `the answer of ${config}'s model`) as ModelResponse;
-  }
-
-  /**
-   * Returns the outcome; `lost`: nobody knows whether it was run.
-   * @throws the reason of the signal, or an error that says why it was not run.
-   */
-  async act(step: ToolJob, once: boolean, asking: Asking): Promise<ToolOutcome | 'lost'> {
-    const jobName = `tool ${step.toolName} of ${step.config}`;
-    const end = await this.#run(step, { name: jobName, once }, asking);
-    if ('lost' in end) return 'lost';
-    if ('failed' in end) throw new StepFailure(end.failed);
-    return read(toolEnd, end.done, `the result of ${jobName}`) as ToolOutcome;
-  }
-
-  async #run(
-    step: StepJob,
-    about: Pick<Job, 'name' | 'once'>,
-    { key, signal, trace, isLeft, said: hear }: Asking,
-  ): Promise<JobEnd> {
-    const { jobs } = this;
-    const job: Job = { key, ...about, body: JSON.stringify(step), ...(trace && { trace }) };
-    const stop = (): void => {
-      if (!isLeft()) jobs.cancel(key);
+  async think(step: Thinking, signal: AbortSignal): Promise<ModelResponse> {
+    const { definition, traceOf } = this.#owner;
+    const { name: config } = definition;
+    if (definition.runs !== 'jobs') return this.#inner.think(step, signal);
+    const { instance, instructions, messages: told, final, maxOutputTokens, said: hear } = step;
+    const job = {
+      key: `${step.step}:${told.length}${final ? ':final' : ''}#${step.attempt}`,
+      name: `${MODEL_OF}${config}`,
+      once: false,
+      trace: traceOf('model'),
     };
-    signal.addEventListener('abort', stop, { once: true });
+    const body: ModelJob = {
+      kind: 'model',
+      config,
+      tools: Object.keys(instance.tools.modelTools ?? {}),
+      instructions,
+      messages: told,
+      final,
+      maxOutputTokens,
+      stream: hear !== undefined,
+    };
+    const end = await this.#ask(
+      job,
+      body,
+      signal,
+      hear && ((one) => one.type !== 'preliminary' && hear(one)),
+    );
+    if (end !== null)
+      return read(modelEnd, end, `the answer of ${config}'s model`) as ModelResponse;
+    const message = `${this.#jobs.name} lost the model call`;
+    throw new StepFailure({ code: 'JOB_LOST', message, retryable: true });
+  }
+
+  async act(acting: Acting, signal: AbortSignal): Promise<ToolOutcome> {
+    const { definition, traceOf, worker } = this.#owner;
+    const { name: config, toolTimeout: timeoutMs } = definition;
+    const { step, call, entry } = acting;
+    if (call.job === undefined) return this.#inner.act(acting, signal);
+    const { callId, toolName, input, raw = false, given } = call;
+    const { service: _, ...caller } = acting.caller();
+    const jobName = `tool ${toolName} of ${config}`;
+    const job = {
+      key: `${step}:${callId}`,
+      name: jobName,
+      once: !entry.idempotent,
+      trace: traceOf({ callId }),
+    };
+    const body: ToolJob = {
+      kind: 'tool',
+      config,
+      tools: [toolName],
+      toolName,
+      callId,
+      input,
+      raw,
+      ...(given !== undefined && { given }),
+      timeoutMs,
+      caller,
+      messages: worker.log.messagesBeforeCalls,
+    };
     try {
-      for (let attempt = 1; ; attempt += 1) {
-        try {
-          return await jobs.run(job, { signal, said: hear && heard(hear) });
-        } catch (error) {
-          if (signal.aborted) throw error;
-          if (!isA(error, JobError) || !error.retryable) throw asFailure(error);
-          // STEP-JOBS-1
-          this.#report(error, `${jobs.name}: ${about.name}`);
-          await this.#pause(attempt, signal);
-        }
-      }
-    } finally {
-      signal.removeEventListener('abort', stop);
+      const end = await this.#ask(
+        job,
+        body,
+        signal,
+        (one) => one.type === 'preliminary' && acting.preliminary(one.output),
+      );
+      if (end === null) return acting.inDoubt();
+      const outcome = read(toolEnd, end, `the result of ${jobName}`) as ToolOutcome;
+      return await keptElsewhere(outcome, entry, acting.keepLarge, signal);
+    } catch (error) {
+      if (signal.aborted) return toolError(messageOf(signal.reason), 'CANCELLED');
+      return toolError(messageOf(error), 'FAILED');
     }
   }
 
-  #pause(attempt: number, signal: AbortSignal): Promise<void> {
-    const { scheduler, random } = this.#environment;
-    const limits = { baseDelayMs: AGAIN_BASE_MS, maxDelayMs: AGAIN_MAX_MS };
-    return pause(scheduler, backoffMs(limits, attempt, random.next()), signal);
+  async release(why: 'ended' | 'suspended'): Promise<void> {
+    await this.#inner.release?.(why);
+    if (why === 'suspended') return;
+    // The end is in the journal: no process asks for its jobs again.
+    const { definition, host, path, worker } = this.#owner;
+    const asks = definition.runs === 'jobs' || Object.values(definition.tools).some(runsAsJob);
+    if (asks) callSafely(host, `jobs of ${worker.id}`, () => this.#jobs.ended?.(`${path}:`));
+  }
+
+  /** Returns what the job gave; null: nobody knows whether it was done. Rejects with a `StepFailure`. */
+  async #ask(
+    { key: own, trace, ...about }: Asked,
+    step: StepJob,
+    signal: AbortSignal,
+    hear: ((told: StepSaid) => void) | undefined,
+  ): Promise<string | null> {
+    const jobs = this.#jobs;
+    const { host, path, isLeft } = this.#owner;
+    const key = `${path}:${own}`;
+    const job: Job = { key, ...about, body: JSON.stringify(step), ...(trace && { trace }) };
+    const stop = (): void => {
+      if (!isLeft() || !jobs.keepsResults) jobs.cancel(key);
+    };
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      // STEP-JOBS-1
+      const end = await untilReached(
+        () => jobs.run(job, { signal, said: hear && heard(hear) }),
+        host.environment,
+        signal,
+        AGAIN,
+        (error) => host.report(error, `${jobs.name}: ${about.name}`),
+      );
+      if ('failed' in end) throw new StepFailure(end.failed);
+      return 'lost' in end ? null : end.done;
+    } catch (error) {
+      throw signal.aborted ? error : asFailure(error);
+    } finally {
+      signal.removeEventListener('abort', stop);
+    }
   }
 }
 
@@ -265,6 +308,7 @@ function heard(hear: (told: StepSaid) => void): (text: string) => void {
 }
 
 function asFailure(error: unknown): StepFailure {
+  if (isA(error, StepFailure)) return error;
   const code = isA(error, OffstageError) ? error.code : 'JOBS_REFUSED';
   return new StepFailure({ code, message: messageOf(error), retryable: false });
 }

@@ -31,9 +31,6 @@ export interface SubagentHandle {
   hasDenied(toolName: string, input: unknown): boolean;
 }
 
-/** The tools of the subagent, as their author defined them. */
-type OwnTools = Readonly<Record<string, unknown>>;
-
 /** A value that a tool returned, as JSON. */
 export interface ReturnedValue {
   readonly callId: string;
@@ -49,6 +46,61 @@ export interface ReturnedValue {
 export interface PreparedBefore {
   /** The secret of its marks; undefined: an earlier version wrote the messages without marks. */
   readonly marks: string | undefined;
+}
+
+/** What a subagent tells its host. */
+export type SubagentNews =
+  /** A sign of life: an event was applied, or a tool or the model produced output. */
+  | { readonly type: 'alive' }
+  /** State, step or progress changed. */
+  | { readonly type: 'changed' }
+  | { readonly type: 'streamed'; readonly chunk: StreamedChunk }
+  | { readonly type: 'stepped'; readonly report: StepReport }
+  /** It asks the user. The host reports `question.answered`, `.expired` or `.withdrawn`, with the `requestId`. */
+  | { readonly type: 'question.asked'; readonly question: AskedQuestion }
+  /** `reason`: for the user; absent if it no longer needs an answer. */
+  | { readonly type: 'question.withdrawn'; readonly requestId: string; readonly reason?: string }
+  /**
+   * It asks the agent that gave the task; the host reports as for a question, and the answer as `{ userResponse }`.
+   * The host keeps the time: `question.expired` after `timeoutMs`.
+   */
+  | { readonly type: 'input.requested'; readonly asked: AskedInput }
+  | { readonly type: 'input.withdrawn'; readonly requestId: string }
+  /** The message is in the journal, or came too late. */
+  | { readonly type: 'message.taken'; readonly messageId: string }
+  /** The model call of this step reads these messages. */
+  | {
+      readonly type: 'message.applied';
+      readonly messageIds: readonly string[];
+      readonly step: number;
+    }
+  /** These messages will never be read. */
+  | {
+      readonly type: 'message.refused';
+      readonly messageIds: readonly string[];
+      readonly reason: string;
+    }
+  /** A call that the app has to reconcile; the model is told so, too. */
+  | { readonly type: 'call.in_doubt'; readonly call: CallInDoubt }
+  /** Its process lacks something that an earlier one had, such as `no tool "pay" for rides`. */
+  | { readonly type: 'lacks'; readonly what: string }
+  /** The last one. `disposed` settles when the instance is disposed; it never rejects. */
+  | { readonly type: 'ended'; readonly outcome: Outcome; readonly disposed: Promise<void> };
+
+/** What a subagent has from those that it works for. */
+export interface Standing {
+  /** The budget that pays for its model calls; null: no limit. */
+  readonly budget: Budget | null;
+  /** The description of the caller that its tools receive. */
+  readonly caller: Omit<Caller, 'subagentId' | 'idempotencyKey' | 'approver'>;
+  /** The identities that may answer for its configuration; undefined: all. */
+  readonly answerableBy: readonly string[] | undefined;
+  /** Whether another process continues it, if its journal refuses this one. */
+  readonly goesOn: boolean;
+  /** Ids of its children that have not ended. */
+  readonly atWork: readonly string[];
+  /** Tells whether the user denied this very call to a subagent above it. */
+  isDenied(toolName: string, input: unknown): boolean;
 }
 
 /** The interface of the host that a subagent needs. Only `prepare` may throw. */
@@ -72,60 +124,25 @@ export interface SubagentPorts {
     grant: (history?: readonly ModelMessage[]) => void,
   ): void;
   releaseSlot(id: string): void;
+  /** Returns what it has at this moment. */
+  standingOf(subagent: SubagentHandle): Standing;
   /**
-   * Asks the user. The host reports `question.answered`, `.expired` or `.withdrawn`, with the `requestId`.
-   */
-  ask(question: AskedQuestion): void;
-  /** `reason`: for the user; absent if the subagent no longer needs an answer. */
-  withdraw(requestId: string, subagent: SubagentHandle, reason?: string): void;
-  /** Returns the identities that may answer for its configuration; undefined: all. */
-  answerableBy(subagent: SubagentHandle): readonly string[] | undefined;
-  /**
-   * Asks the agent that gave the task; the host reports as for `ask`, and the answer as `{ userResponse }`.
-   * The host keeps the time: `question.expired` after `timeoutMs`.
-   */
-  requestInput(asked: AskedInput): void;
-  withdrawInput(requestId: string, subagent: SubagentHandle): void;
-  /** Returns the budget that pays for its model calls; null: no limit. */
-  budgetOf(subagent: SubagentHandle): Budget | null;
-  /** Tells whether the user denied this very call to a subagent above it. */
-  deniedAbove(subagent: SubagentHandle, toolName: string, input: unknown): boolean;
-  /** Returns the description of the caller that its tools receive. */
-  callerOf(subagent: SubagentHandle): Omit<Caller, 'subagentId' | 'idempotencyKey' | 'approver'>;
-  /** Reports that the model call of this step reads these messages. */
-  messageApplied(subagent: SubagentHandle, messageIds: readonly string[], step: number): void;
-  /** Reports that the message is in the journal, or came too late. */
-  messageTaken(messageId: string): void;
-  /** Reports that these messages will never be read. */
-  messageRefused(subagent: SubagentHandle, messageIds: readonly string[], reason: string): void;
-  /** Reports a sign of life: an event was applied, or a tool or the model produced output. */
-  activity(subagent: SubagentHandle): void;
-  streamed(subagent: SubagentHandle, chunk: StreamedChunk): void;
-  /**
-   * Returns the replacement of a tool's value that is too large to be read. Never rejects. Absent: the value
-   * is cut.
+   * Returns the replacement of a tool's value that is too large to be read. Never rejects. `tools`: its own, as their
+   * author defined them. @defaultValue the value is cut
    */
   keepLarge?(
     subagent: SubagentHandle,
-    tools: OwnTools,
+    tools: Readonly<Record<string, unknown>>,
     returned: ReturnedValue,
   ): JSONValue | Promise<JSONValue>;
   /**
-   * Processes the outcome for its readers; `ended` receives the processed one. A promise never rejects. Not
+   * Processes the outcome for its readers; the news of its end has the processed one. A promise never rejects. Not
    * called for a killed subagent.
    */
-  settle?(subagent: SubagentHandle, tools: OwnTools, outcome: Outcome): Outcome | Promise<Outcome>;
-  /** Reports that state, step or progress changed. */
-  changed(subagent: SubagentHandle): void;
-  stepped(subagent: SubagentHandle, report: StepReport): void;
-  /** Tells whether another process continues it, if its journal refuses this one. @defaultValue true */
-  goesOn?(subagent: SubagentHandle): boolean;
-  /** Reports a call that the app has to reconcile; the model is told so, too. */
-  inDoubt?(subagent: SubagentHandle, call: CallInDoubt): void;
-  /** Returns the ids of its children that have not ended. @defaultValue none */
-  atWork?(subagent: SubagentHandle): readonly string[];
-  /** Reports something that its process lacks, and that an earlier one had, such as `no tool "pay" for rides`. */
-  lacks?(subagent: SubagentHandle, what: string): void;
-  /** The last call of a subagent. `disposed` settles when the instance is disposed; it never rejects. */
-  ended(subagent: SubagentHandle, outcome: Outcome, disposed: Promise<void>): void;
+  settle?(
+    subagent: SubagentHandle,
+    tools: Readonly<Record<string, unknown>>,
+    outcome: Outcome,
+  ): Outcome | Promise<Outcome>;
+  tell(subagent: SubagentHandle, news: SubagentNews): void;
 }

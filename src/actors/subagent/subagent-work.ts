@@ -1,9 +1,10 @@
 // The activity of a subagent while its machine is in a lasting state: it prepares, calls its model, or runs
 // tools. One activity at a time; each reports its events, unless it was stopped.
 //
-// Owns:     the activity under way, its AbortController, the instance of the configuration; the retries of a
-//           model call, and its cost for the budget.
-// Does not: decide what is done next (the machine does), or keep the results (the log does).
+// Owns:     the activity under way, its AbortController, the instance of the configuration and its executor; the
+//           retries of a model call, and its cost for the budget.
+// Does not: decide what is done next (the machine does), keep the results (the log does), or know who does a step
+//           (the executor does).
 //
 // Invariants
 //   SUBAGENT-WORK-1. A stopped activity reports nothing any more.
@@ -12,35 +13,30 @@
 //   SUBAGENT-WORK-3. After a crash a call whose fate is unknown is made again, with the same key, only if its
 //       tool permits that; any other call is settled as one that the app must reconcile.
 
-import type { JSONValue, ModelMessage } from 'ai';
+import type { JSONValue } from 'ai';
 import { clip } from '../../values/clip.ts';
-import { codeOf, isA, messageOf, TimeoutError } from '../../values/errors.ts';
-import type { TraceContext } from '../../values/traceparent.ts';
+import { codeOf, isA, messageOf } from '../../values/errors.ts';
 import { backoffMs, type StepCall } from '../../machines/index.ts';
 import type { ModelStepInput, ToolCallsInput } from '../../machines/subagent-setup.ts';
 import type { Budget } from '../admission/budget.ts';
 import type { Usage } from '../contracts/usage.ts';
-import type { PreparedBefore, SubagentHandle, SubagentPorts } from './subagent-ports.ts';
+import type { PreparedBefore, SubagentNews, SubagentPorts } from './subagent-ports.ts';
 import type { StreamedChunk } from '../contracts/task.ts';
 import { AUTHORS_DENIAL, INHERITED_DENIAL } from '../model/approval.ts';
-import { withCaller } from '../model/caller.ts';
+import { withCaller, type Caller } from '../model/caller.ts';
 import {
   failure,
   unusable,
   modelError,
-  runModelStep,
   toStepError,
   type ModelCall,
   type ModelResponse,
 } from '../model/model-step.ts';
-import { costOf, namesOf } from '../model/price.ts';
-import type { CallSettings } from '../contracts/agent-loop.ts';
-import { AgentRun, NOT_STOPPED, settingsWithin, type PreparedStep } from './agent-loop.ts';
-import { checkOutput, structuredOutput } from '../model/output.ts';
-import { keptElsewhere, runToolCall, type KeepLarge } from '../model/tool-run.ts';
-import { callSafely, inSpanOf, type Host } from '../runtime/host.ts';
-import { raceTime } from '../../values/race-abort.ts';
-import { runsAsJob, type ToolEntry } from '../model/tools.ts';
+import { costOf, countedUsage, estimateTokens, namesOf } from '../model/price.ts';
+import { AgentRun } from './agent-loop.ts';
+import { checkOutput } from '../model/output.ts';
+import type { KeepLarge } from '../model/tool-run.ts';
+import { inSpanOf, type Host } from '../runtime/host.ts';
 import type { SubagentDefinition } from '../contracts/config.ts';
 import {
   changeSince,
@@ -51,15 +47,30 @@ import {
   type Judging,
 } from './call-judgement.ts';
 import { completionToolIn, leftAtWork, notHandedInNote } from './child-toolset.ts';
-import { modelAsked, modelOf, releaseInstance, toolsOf, type Instance } from './instance.ts';
-import { permitFor, type Granted } from './permit.ts';
+import {
+  modelExecutor,
+  StepFailure,
+  type Acting,
+  type Executor,
+  type ExecutorRun,
+  type PreparedStep,
+  type StepLoop,
+  type Thinking,
+  type Worker,
+} from './executor.ts';
+import {
+  modelAsked,
+  releaseInstance,
+  toolsOf,
+  type Instance,
+  type PreparedInstance,
+} from './instance.ts';
 import { RelayLoop } from './relay-loop.ts';
 import type { Note } from '../notes/note.ts';
-import { StepFailure, StepJobs } from './step-jobs.ts';
+import { StepJobs } from './step-jobs.ts';
 import type { TracedWork } from '../ports/journal.ts';
 import type { SubagentUnitEvent } from './subagent-events.ts';
-import type { SubagentLog } from './subagent-log.ts';
-import type { Delta, Structured } from '../model/model.ts';
+import type { Delta } from '../model/model.ts';
 import {
   endOf,
   inDoubtMessage,
@@ -69,14 +80,6 @@ import {
   type ToolOutcome,
 } from '../model/tool-results.ts';
 
-/** The subagent whose work it is. */
-export interface Worker extends SubagentHandle {
-  readonly log: SubagentLog;
-  /** The question under way, and the call that asks it; null: it does not wait for one. */
-  readonly openQuestion: { readonly requestId: string; readonly callId: string } | null;
-  receive(event: SubagentUnitEvent): void;
-}
-
 interface Activity {
   readonly controller: AbortController;
   readonly signal: AbortSignal;
@@ -84,23 +87,15 @@ interface Activity {
   readonly step: number;
   /** Number of events that the activity has still to report. */
   expected: number;
-  /** Its jobs go on when it is stopped, for the process that takes the session up. */
-  isLeft: boolean;
   /** Report the calls that are under way, by their ids: one that is cut off may have been done. */
   readonly underWay: Map<string, () => void>;
 }
 
 /** A model call, which may be attempted several times. */
-interface Thinking {
+interface Attempted extends PreparedStep {
   readonly activity: Activity;
-  readonly instance: Instance;
-  readonly messages: readonly ModelMessage[];
   /** The model may not call tools: its words are the end of the run. */
   readonly final: boolean;
-  /** The settings of the step, of an agent of the AI SDK. @defaultValue none */
-  readonly call?: CallSettings;
-  /** A stop condition of the agent was met: only a result is expected. @defaultValue false */
-  readonly isStopped?: boolean;
   /** The budget that pays for the calls; null: no limit. */
   readonly budget: Budget | null;
 }
@@ -108,8 +103,6 @@ interface Thinking {
 const CUT_OFF = 'The budget is used up: its last tokens were not enough for the answer';
 const COST_UNKNOWN = 'The budget is used up: the cost of a call is not known';
 const MAX_PROGRESS_CHARS = 200;
-/** A relay that takes longer to let its agent go is reported, and no longer waited for. */
-const RELEASE_TIMEOUT_MS = 30_000;
 
 /** Returns the idempotency key of a call: the same for every attempt, in this process and after it. */
 const keyOf = ({ id }: Worker, step: number, callId: string): string => `${id}:${step}:${callId}`;
@@ -121,10 +114,7 @@ export class SubagentWork {
   readonly #ports: SubagentPorts;
   readonly #worker: Worker;
   #instance: Instance | null = null;
-  /** In place of the model, for an agent of somebody else. */
-  #relayLoop: RelayLoop | null = null;
-  /** The loop of an agent of the AI SDK. */
-  #loop: AgentRun | null = null;
+  #executor: Executor | null = null;
   #preparing: Promise<void> | null = null;
   #activity: Activity | null = null;
   #reportsProgress = false;
@@ -134,6 +124,8 @@ export class SubagentWork {
   #isInDoubt = false;
   /** Another process, perhaps with other code, judged the calls of the step. */
   #isJudgedElsewhere = false;
+  /** Another process goes on. */
+  #isLeft = false;
 
   constructor(host: Host, ports: SubagentPorts, worker: Worker) {
     this.#host = host;
@@ -174,7 +166,7 @@ export class SubagentWork {
     const change = await questionChange(this.#judgingOf(signal, worker.definition), call);
     if (change === null) return;
     // Another worker may have the code that put the question.
-    this.#ports.lacks?.(worker, `${call.toolName} for ${worker.definition.name}: ${change}`);
+    this.#lacks(`${call.toolName} for ${worker.definition.name}: ${change}`);
     this.#questionWithdrawn(call.callId, `withdrawn: ${change}`, change);
   }
 
@@ -185,24 +177,34 @@ export class SubagentWork {
     const { signal } = controller;
     const expected = callIds?.length ?? 1;
     const underWay: Activity['underWay'] = new Map();
-    const activity: Activity = { controller, signal, step, expected, isLeft: false, underWay };
+    const activity: Activity = { controller, signal, step, expected, underWay };
     this.#activity = activity;
     if (name === 'prepare') {
-      this.#preparing = this.#prepare(activity);
+      this.#prepare(activity);
       return;
     }
     const begin = (instance: Instance): void => {
       if (name === 'modelStep') this.#think(activity, instance, input as ModelStepInput);
       else this.#act(activity, instance, input as ToolCallsInput);
     };
-    const fail = (message: string): void => {
-      const error = { code: 'PREPARATION_FAILED', message, retryable: false };
-      if (name === 'modelStep') this.#report(activity, { type: 'model.failed', step, error });
+    const fail = (error: unknown): void => {
+      const message = messageOf(error);
+      if (name === 'modelStep') {
+        const failed = failure('PREPARATION_FAILED', message, false);
+        this.#report(activity, { type: 'model.failed', step, error: failed });
+      }
       for (const callId of callIds ?? [])
         this.#settle(activity, callId, toolError(message, 'FAILED'));
     };
     if (this.#instance) begin(this.#instance);
-    else if (this.#isRestored) this.#preparing = this.#prepareAgain(signal, begin, fail);
+    // The first messages are in the log already.
+    else if (this.#isRestored)
+      this.#making(
+        signal,
+        { marks: this.#worker.log.marks },
+        () => this.#instance && begin(this.#instance),
+        fail,
+      );
     else fail('not prepared');
   }
 
@@ -216,14 +218,14 @@ export class SubagentWork {
     this.#activity = null;
     if (!this.#reportsProgress) this.progress = null;
     if (!activity || activity.expected === 0) return;
-    activity.isLeft = why === 'suspended' && this.#host.jobs?.keepsResults === true;
+    this.#isLeft = why === 'suspended';
     activity.controller.abort(reason());
     if (why === 'ended') for (const report of activity.underWay.values()) report();
   }
 
   /** Lets the other agent's step end, so that it reads a message that has come. */
   nudge(): void {
-    this.#relayLoop?.nudge();
+    this.#executor?.nudge?.();
   }
 
   /**
@@ -231,34 +233,11 @@ export class SubagentWork {
    * process continues the work.
    */
   async release(why: 'ended' | 'suspended'): Promise<void> {
-    if (why === 'ended') this.#endJobs();
-    await this.#releaseRelay(why);
+    // An earlier process may have left something at whoever does its steps.
+    const isKnown = this.#executor !== null || (why === 'ended' && this.#isRestored);
+    if (isKnown) await this.#does.release?.(why);
     if (!this.#instance) return this.#preparing ?? Promise.resolve();
     return releaseInstance(this.#host, this.#instance);
-  }
-
-  async #releaseRelay(why: 'ended' | 'suspended'): Promise<void> {
-    const relayLoop = this.#relayLoop;
-    if (!relayLoop) return;
-    const { name } = this.#worker.definition;
-    try {
-      await raceTime(() => relayLoop.release(why), {
-        timeoutMs: RELEASE_TIMEOUT_MS,
-        scheduler: this.#host.environment.scheduler,
-        late: () =>
-          new TimeoutError(
-            `Expected the relay of ${name} to let go within ${RELEASE_TIMEOUT_MS} ms: it is not waited for`,
-            { code: 'DISPOSE_TIMEOUT' },
-          ),
-      });
-    } catch (error) {
-      this.#host.report(error, `relay of ${name}`);
-    }
-  }
-
-  /** Returns the span of the work, for whoever does it elsewhere. */
-  #traceOf(part?: TracedWork['part']): TraceContext | null {
-    return this.#host.journal.traceContextOf?.(this.#traced(part)) ?? null;
   }
 
   #traced(part?: TracedWork['part']): TracedWork {
@@ -282,73 +261,79 @@ export class SubagentWork {
     this.#report(activity, { type: 'tool.settled', step, callId, outcome, tookMs });
   }
 
-  async #prepare(activity: Activity): Promise<void> {
-    try {
-      const prepared = await this.#makeInstance(activity.signal);
-      if (!prepared) return;
-      const { messages, notes } = prepared;
-      this.#report(activity, { type: 'subagent.prepared', messages, marks: notes?.secret });
-    } catch (error) {
-      const message = messageOf(error);
-      const code = codeOf(error, 'PREPARATION_FAILED');
-      this.#report(activity, {
-        type: 'subagent.unprepared',
-        error: { code, message, retryable: false },
-      });
-    } finally {
-      this.#preparing = null;
-    }
+  #prepare(activity: Activity): void {
+    this.#making(
+      activity.signal,
+      undefined,
+      ({ messages, notes }) =>
+        this.#report(activity, { type: 'subagent.prepared', messages, marks: notes?.secret }),
+      (error) => {
+        const code = codeOf(error, 'PREPARATION_FAILED');
+        const failed = failure(code, messageOf(error), false);
+        this.#report(activity, { type: 'subagent.unprepared', error: failed });
+      },
+    );
   }
 
-  /** Prepares the instance of a restored subagent: the first messages are in the log already. */
-  async #prepareAgain(
+  /** Makes the instance. One of the callbacks is called, unless the signal aborts before. */
+  #making(
     signal: AbortSignal,
-    begin: (instance: Instance) => void,
-    fail: (message: string) => void,
-  ): Promise<void> {
-    try {
-      const prepared = await this.#makeInstance(signal, { marks: this.#worker.log.marks });
-      if (prepared) begin(prepared.instance);
-    } catch (error) {
-      fail(messageOf(error));
-    } finally {
-      this.#preparing = null;
-    }
+    again: PreparedBefore | undefined,
+    made: (prepared: PreparedInstance) => void,
+    failed: (error: unknown) => void,
+  ): void {
+    const making = async (): Promise<void> => {
+      try {
+        const prepared = await this.#makeInstance(signal, again);
+        if (prepared) made(prepared);
+      } catch (error) {
+        failed(error);
+      } finally {
+        this.#preparing = null;
+      }
+    };
+    this.#preparing = making();
   }
 
   /** Makes the instance; null: the signal aborted meanwhile, and the instance is released. */
-  async #makeInstance(signal: AbortSignal, again?: PreparedBefore) {
+  async #makeInstance(
+    signal: AbortSignal,
+    again: PreparedBefore | undefined,
+  ): Promise<PreparedInstance | null> {
     const prepared = await this.#inSpan(() => this.#ports.prepare(this.#worker, signal, again));
-    const { messages, notes, ...instance } = prepared;
+    const { messages: _, notes: _none, ...instance } = prepared;
     if (signal.aborted) {
       await releaseInstance(this.#host, instance);
       return null;
     }
-    const own = this.#withRelay(instance);
-    const { agent } = instance.definition;
-    if (agent) this.#loop ??= new AgentRun(agent, this.#worker.id);
-    this.#instance = own;
-    return { instance: own, messages, notes };
+    const { tools = instance.tools } = (this.#executor = this.#executorOf(instance.definition));
+    this.#instance = { ...instance, tools };
+    return prepared;
   }
 
-  #withRelay(instance: Instance): Instance {
-    const { relay, interactive, name } = instance.definition;
-    if (!relay) return instance;
-    const { environment } = this.#host;
-    const relayLoop = new RelayLoop({
-      relay,
-      subagentId: this.#worker.id,
-      task: { ...this.#worker.task, scope: this.#host.scope },
-      interactive,
-      environment,
-      report: (error) => this.#host.report(error, `relay of ${name}`),
-      progressed: (text) => this.#progressed(text.trim()),
+  get #does(): Executor {
+    return (this.#executor ??= this.#executorOf(this.#worker.definition));
+  }
+
+  #executorOf(definition: SubagentDefinition): Executor {
+    const worker = this.#worker;
+    const run: ExecutorRun = {
+      host: this.#host,
+      worker,
+      definition,
+      path: `${this.#ports.path}/${worker.id}`,
+      progressed: (text) => this.#progressed(text),
       withdrawn: (callId, reason) => this.#questionWithdrawn(callId, reason),
-      alive: () => this.#ports.activity(this.#worker),
-      traceparent: () => this.#traceOf()?.traceparent,
-    });
-    this.#relayLoop = relayLoop;
-    return { ...instance, tools: relayLoop.tools(name) };
+      alive: () => this.#tell({ type: 'alive' }),
+      isLeft: () => this.#isLeft,
+      traceOf: (part) => this.#host.journal.traceContextOf?.(this.#traced(part)) ?? null,
+    };
+    const { relay, agent } = definition;
+    if (relay) return new RelayLoop(run, relay);
+    const model = modelExecutor(run);
+    const { jobs } = this.#host;
+    const executor = jobs ? new StepJobs(run, jobs, model) : model;
+    return agent ? new AgentRun(run, agent, executor) : executor;
   }
 
   /** Takes a question back while the user is asked. `reason` is for the model, `told` for the user. */
@@ -356,24 +341,24 @@ export class SubagentWork {
     const open = this.#worker.openQuestion;
     if (open?.callId !== callId) return;
     const { requestId } = open;
-    this.#ports.withdraw(requestId, this.#worker, told);
+    this.#tell({ type: 'question.withdrawn', requestId, reason: told });
     this.#worker.receive({ type: 'question.withdrawn', requestId, reason });
   }
 
   /** Begins the model call after a turn of the event loop: audio goes first. */
   #think(activity: Activity, instance: Instance, { final, last }: ModelStepInput): void {
-    const budget = this.#ports.budgetOf(this.#worker);
+    const { budget } = this.#ports.standingOf(this.#worker);
     const isLast = last && !final && instance.tools.modelTools !== undefined;
     const messages = this.#worker.log.prompt(isLast);
     const thinking = { activity, instance, messages, final, budget };
-    const loop = this.#loop;
+    const loop = this.#executor?.loop;
     this.#host.environment.scheduler.yieldThen(
       () => void (loop ? this.#attemptIn(loop, thinking) : this.#attempt(thinking, 1)),
     );
   }
 
-  /** As `#attempt`, for a step that an agent of the AI SDK prepares. */
-  async #attemptIn(loop: AgentRun, thinking: Thinking): Promise<void> {
+  /** As `#attempt`, for a step that a loop prepares. */
+  async #attemptIn(loop: StepLoop, thinking: Attempted): Promise<void> {
     const { activity, instance } = thinking;
     const { signal, step } = activity;
     let prepared: PreparedStep;
@@ -392,19 +377,17 @@ export class SubagentWork {
     await this.#attempt({ ...thinking, ...prepared }, 1);
   }
 
-  async #attempt(thinking: Thinking, number: number): Promise<void> {
-    const { activity, instance, messages, final, budget } = thinking;
+  async #attempt(thinking: Attempted, number: number): Promise<void> {
+    const { activity, instance, messages, final, budget, call } = thinking;
     const { signal, step } = activity;
+    const executor = this.#does;
     if (signal.aborted) return;
+    const { isRemote = false } = executor;
     const instructions = instance.instructions();
     const { environment } = this.#host;
-    const relayLoop = this.#relayLoop;
     // Another agent keeps its conversation itself: only what it says is counted here.
-    const permit = permitFor(
-      relayLoop
-        ? { budget, instructions: '', messages: [], final }
-        : { budget, instructions, messages, final },
-    );
+    const read = isRemote ? { instructions: '', messages: [] } : { instructions, messages };
+    const permit = permitFor({ budget, ...read, final });
     if (!permit.ok) {
       // The log gets this message when the journal has it; this call cannot wait for that.
       const told = [...messages, this.#worker.log.handIn];
@@ -413,74 +396,25 @@ export class SubagentWork {
       return;
     }
     const { maxOutputTokens } = permit;
-    const settings = settingsWithin(thinking.call, maxOutputTokens);
-    const toolChoice = final ? 'none' : thinking.call?.toolChoice;
     const stream = this.#streamOf(activity, instance);
+    const said =
+      stream &&
+      (({ type, delta }: Delta) =>
+        stream({ type: type === 'text' ? 'text_delta' : 'thinking', step, delta }));
     const beganAt = environment.clock.now();
     const tookMs = (): number => environment.clock.now() - beganAt;
+    const about = { step, attempt: number, instructions, maxOutputTokens, said };
+    const asked: Thinking = { ...about, instance, messages, final, call };
     try {
-      if (relayLoop) {
-        const { ledger } = this.#worker.log;
-        const said = stream && ((delta: string) => stream({ type: 'text_delta', step, delta }));
-        const own = { step, instructions, messages, ledger, final, signal, said };
-        const response = await this.#inSpan(() => relayLoop.step(own));
-        const paid = this.#paid(thinking, permit, response);
-        await this.#inSpan(() => this.#digest(thinking, paid));
-        return;
-      }
-      const { tools } = instance;
-      const said =
-        stream &&
-        (({ type, delta }: Delta) =>
-          stream({ type: type === 'text' ? 'text_delta' : 'thinking', step, delta }));
-      const jobs = instance.definition.runs === 'jobs' ? this.#jobs() : null;
       const response = await this.#inSpan(
-        () =>
-          jobs
-            ? jobs.think(
-                {
-                  kind: 'model',
-                  config: instance.definition.name,
-                  tools: Object.keys(tools.modelTools ?? {}),
-                  instructions,
-                  messages,
-                  final,
-                  maxOutputTokens,
-                  stream: said !== undefined,
-                },
-                {
-                  key: `${this.#jobPrefix}${step}:${messages.length}${final ? ':final' : ''}#${number}`,
-                  signal,
-                  trace: this.#traceOf('model'),
-                  isLeft: () => activity.isLeft,
-                  said:
-                    said &&
-                    ((told) => {
-                      if (told.type !== 'preliminary') said(told);
-                    }),
-                },
-              )
-            : runModelStep({
-                caller: { name: instance.definition.name, journal: this.#host.journal },
-                model: modelOf(instance),
-                instructions,
-                messages,
-                tools,
-                ...(settings ? { settings } : {}),
-                structured: final ? null : this.#formatOf(instance),
-                ...(toolChoice && instance.tools.modelTools ? { toolChoice } : {}),
-                signal,
-                said,
-                ids: environment.ids,
-                clock: environment.clock,
-              }),
-        'model',
+        () => executor.think(asked, signal),
+        isRemote ? undefined : 'model',
       );
-      const timed = { ...response, tookMs: tookMs() };
+      const timed = isRemote ? response : { ...response, tookMs: tookMs() };
       const paid = this.#paid(thinking, permit, timed);
-      if (!final) this.#loop?.responded(paid);
       // Cut off by the budget, not by the model: the partial answer is handed in.
-      const isCut = response.finish === 'length' && maxOutputTokens !== undefined && !final;
+      const isCut =
+        !isRemote && response.finish === 'length' && maxOutputTokens !== undefined && !final;
       if (isCut) this.#exhausted(activity, CUT_OFF);
       await this.#inSpan(() => this.#digest(isCut ? { ...thinking, final: true } : thinking, paid));
     } catch (error) {
@@ -524,14 +458,14 @@ export class SubagentWork {
 
   /** Settles what an answer used, and returns it with its cost. */
   #paid(
-    { activity, instance, budget, final }: Thinking,
+    { activity, instance, budget, final }: Attempted,
     permit: Granted,
     response: ModelResponse,
   ): ModelResponse {
     if (!budget && !this.#host.price) return response;
     const usage = permit.counted(response);
-    // A relay reports its own costs, and not with every step.
-    if (this.#relayLoop) {
+    // Not with every step.
+    if (this.#does.isRemote === true) {
       permit.settle(usage.totalTokens, usage.cost ?? 0);
       return response;
     }
@@ -556,24 +490,9 @@ export class SubagentWork {
     this.#worker.receive({ type: 'budget.exhausted', graceful: true, message, step });
   }
 
-  /** Returns the format of an answer that ends the run; null: plain words. */
-  #formatOf({ definition, model, tools }: Instance): Structured | null {
-    const { outputSchema, completion, structured, name } = definition;
-    if (outputSchema === undefined || completion === 'tool' || structured === 'off') return null;
-    if (model === null) return null;
-    // The packages of some providers ask for JSON with a tool of this name.
-    if (tools.execution.has('json')) return null;
-    return structuredOutput(model, outputSchema, (error) =>
-      this.#host.report(
-        error,
-        `structured output of ${name}: it is asked for in words from now on`,
-      ),
-    );
-  }
-
   /** Reports the answer: calls, a result, or words that ask the model again. */
-  async #digest(thinking: Thinking, response: ModelResponse) {
-    const { activity, instance, messages, final, isStopped = false } = thinking;
+  async #digest(thinking: Attempted, response: ModelResponse) {
+    const { activity, instance, messages, final, violation } = thinking;
     const { signal, step } = activity;
     const type = 'model.responded';
     const report = (event: SubagentUnitEvent): void => this.#report(activity, event);
@@ -583,12 +502,14 @@ export class SubagentWork {
     }
     const isHandIn = ({ toolName }: ModelCall): boolean =>
       instance.tools.execution.get(toolName)?.role === 'complete_task';
-    if (isStopped && !response.calls.every(isHandIn)) {
-      report({ type: 'model.failed', step, error: NOT_STOPPED, response });
+    if (violation && !response.calls.every(isHandIn)) {
+      report({ type: 'model.failed', step, error: violation, response });
       return;
     }
     const isLast = step >= instance.definition.maxSteps;
-    const left = isLast ? null : leftAtWork(this.#ports.atWork?.(this.#worker), messages.at(-1));
+    const left = isLast
+      ? null
+      : leftAtWork(this.#ports.standingOf(this.#worker).atWork, messages.at(-1));
     if (response.calls.length > 0 && response.finish !== 'length') {
       const calls: StepCall[] = [];
       const judged: ModelCall[] = [];
@@ -605,8 +526,8 @@ export class SubagentWork {
       report({ type, step, calls, response: { ...response, calls: judged } });
       return;
     }
-    // A relay whose turn goes on: a message is read first.
-    if (this.#relayLoop && response.finish === 'tool-calls') {
+    // Its turn goes on: a message is read first.
+    if (this.#does.isRemote === true && response.finish === 'tool-calls') {
       report({ type, step, calls: [], again: true, response });
       return;
     }
@@ -644,7 +565,7 @@ export class SubagentWork {
       if (!call) continue;
       const isKept = keeper !== null && call.job === keeper;
       const isKnown = call.invalid !== undefined || instance.tools.execution.has(call.toolName);
-      if (!isKnown) this.#lacksTool(instance, call);
+      if (!isKnown) this.#lacks(`no tool "${call.toolName}" for ${instance.definition.name}`);
       if (wasBegun && !isKept && mayHaveBegun(instance, call)) {
         this.#settle(activity, callId, this.#doubtful(step, call));
         continue;
@@ -656,9 +577,13 @@ export class SubagentWork {
     }
   }
 
-  /** The process that took the call from the model knew its tool. */
-  #lacksTool({ definition }: Instance, { toolName }: ModelCall): void {
-    this.#ports.lacks?.(this.#worker, `no tool "${toolName}" for ${definition.name}`);
+  #tell(news: SubagentNews): void {
+    this.#ports.tell(this.#worker, news);
+  }
+
+  /** Another process had it: the one that took the call from the model. */
+  #lacks(what: string): void {
+    this.#tell({ type: 'lacks', what });
   }
 
   async #run(
@@ -673,7 +598,7 @@ export class SubagentWork {
     const change = check && (await changeSince(this.#judging(activity, instance), call));
     if (signal.aborted) return;
     if (typeof change === 'string') {
-      this.#ports.lacks?.(this.#worker, `${toolName} for ${instance.definition.name}: ${change}`);
+      this.#lacks(`${toolName} for ${instance.definition.name}: ${change}`);
       const fate = wasBegun ? this.#doubtful(step, call) : withdrawnCall(call, change);
       this.#settle(activity, callId, fate);
       return;
@@ -701,7 +626,7 @@ export class SubagentWork {
     call: ModelCall,
   ): ToolOutcome | Promise<ToolOutcome> {
     const { signal, step } = activity;
-    const { callId, toolName, input, raw } = call;
+    const { callId, toolName } = call;
     const entry = instance.tools.execution.get(toolName);
     if (call.invalid || !entry) {
       const message = call.invalid?.message ?? `There is no tool "${toolName}"`;
@@ -709,27 +634,18 @@ export class SubagentWork {
     }
     if (call.consent === 'inherited_denial') return toolDenied(INHERITED_DENIAL);
     if (call.consent === 'author_denied') return toolDenied(call.reason ?? AUTHORS_DENIAL);
-    if (this.#relayLoop)
-      return this.#relayLoop.run(call, this.#worker.log.ledger, signal, () => {
-        this.#reportInDoubt(step, call);
-      });
-    const jobs = call.job === undefined ? null : this.#jobs();
-    if (jobs) return this.#outcomeOfJob(jobs, activity, instance, call, entry);
-    return runToolCall({
-      tool: entry,
-      callId,
-      input,
-      raw,
-      messages: this.#worker.log.messagesBeforeCalls,
-      signal,
-      // A child limits its own time.
-      timeoutMs: entry.delegates ? undefined : instance.definition.toolTimeout,
+    const acting: Acting = {
+      step,
+      call,
+      entry,
       idempotencyKey: keyOf(this.#worker, step, callId),
-      context: this.#contextOf(step, instance.definition, toolName, callId),
-      environment: this.#host.environment,
       keepLarge: this.#keeperOf(call),
-      onPreliminary: (output) => this.#preliminary(output, signal),
-    });
+      caller: () => this.#callerOf(step, callId),
+      context: () => this.#contextOf(step, instance.definition, toolName, callId),
+      preliminary: (output) => this.#preliminary(output, signal),
+      inDoubt: () => this.#doubtful(step, call),
+    };
+    return this.#does.act(acting, signal);
   }
 
   #keeperOf({ callId, toolName }: ModelCall): KeepLarge | undefined {
@@ -756,74 +672,8 @@ export class SubagentWork {
 
   #reportInDoubt(step: number, { callId, toolName, input }: ModelCall): void {
     const idempotencyKey = keyOf(this.#worker, step, callId);
-    this.#ports.inDoubt?.(this.#worker, { callId, toolName, input, idempotencyKey });
-  }
-
-  #jobs(): StepJobs | null {
-    const { jobs, environment, report } = this.#host;
-    return jobs && new StepJobs(jobs, environment, report);
-  }
-
-  /** The beginning of the keys of its jobs, in every process. */
-  get #jobPrefix(): string {
-    return `${this.#ports.path}/${this.#worker.id}:`;
-  }
-
-  /** Its end is in the journal: no process asks for its jobs again. */
-  #endJobs(): void {
-    const { jobs } = this.#host;
-    if (!jobs?.ended) return;
-    const { runs, tools } = this.#worker.definition;
-    const asks = runs === 'jobs' || Object.values(tools).some(runsAsJob);
-    if (asks)
-      callSafely(this.#host, `jobs of ${this.#worker.id}`, () => jobs.ended?.(this.#jobPrefix));
-  }
-
-  async #outcomeOfJob(
-    jobs: StepJobs,
-    activity: Activity,
-    instance: Instance,
-    call: ModelCall,
-    entry: ToolEntry,
-  ): Promise<ToolOutcome> {
-    const { signal, step } = activity;
-    const { callId, toolName, input, raw = false } = call;
-    const { name, toolTimeout: timeoutMs } = instance.definition;
-    const { log, id: subagentId } = this.#worker;
-    const idempotencyKey = keyOf(this.#worker, step, callId);
-    const { service: _, ...caller } = this.#ports.callerOf(this.#worker);
-    try {
-      const outcome = await jobs.act(
-        {
-          kind: 'tool',
-          config: name,
-          tools: [toolName],
-          toolName,
-          callId,
-          input,
-          raw,
-          ...(call.given !== undefined && { given: call.given }),
-          timeoutMs,
-          caller: { ...caller, subagentId, approver: log.approverOf(callId), idempotencyKey },
-          messages: log.messagesBeforeCalls,
-        },
-        !entry.idempotent,
-        {
-          key: `${this.#jobPrefix}${step}:${callId}`,
-          signal,
-          trace: this.#traceOf({ callId }),
-          isLeft: () => activity.isLeft,
-          said: (told) => {
-            if (told.type === 'preliminary') this.#preliminary(told.output, signal);
-          },
-        },
-      );
-      if (outcome === 'lost') return this.#doubtful(step, call);
-      return await keptElsewhere(outcome, entry, this.#keeperOf(call), signal);
-    } catch (error) {
-      if (signal.aborted) return toolError(messageOf(signal.reason), 'CANCELLED');
-      return toolError(messageOf(error), 'FAILED');
-    }
+    const doubtful = { callId, toolName, input, idempotencyKey };
+    this.#tell({ type: 'call.in_doubt', call: doubtful });
   }
 
   #judging(
@@ -844,7 +694,7 @@ export class SubagentWork {
       host: this.#host,
       ports: this.#ports,
       worker,
-      loop: this.#loop,
+      loop: this.#executor?.loop ?? null,
       definition,
       tools: definition.relay || definition.createInstance ? null : toolsOf(definition),
       messages: worker.log.messagesBeforeCalls,
@@ -860,14 +710,19 @@ export class SubagentWork {
     toolName: string,
     callId: string,
   ): unknown {
-    const { id: subagentId, log } = this.#worker;
-    const contexts = this.#loop?.toolsContext(definition.toolsContext) ?? definition.toolsContext;
-    return withCaller(contexts?.[toolName], {
-      ...this.#ports.callerOf(this.#worker),
-      subagentId,
-      approver: log.approverOf(callId),
-      idempotencyKey: keyOf(this.#worker, step, callId),
-    });
+    const own = definition.toolsContext;
+    const contexts = this.#executor?.loop?.toolsContext(own) ?? own;
+    return withCaller(contexts?.[toolName], this.#callerOf(step, callId));
+  }
+
+  #callerOf(step: number, callId: string): Caller {
+    const worker = this.#worker;
+    return {
+      ...this.#ports.standingOf(worker).caller,
+      subagentId: worker.id,
+      approver: worker.log.approverOf(callId),
+      idempotencyKey: keyOf(worker, step, callId),
+    };
   }
 
   /** Returns the receiver of what the model says and of the beginning and end of calls, where it streams. */
@@ -878,21 +733,62 @@ export class SubagentWork {
     if (!definition.stream) return undefined;
     return (chunk) => {
       if (signal.aborted) return;
-      this.#ports.activity(this.#worker);
-      this.#ports.streamed(this.#worker, chunk);
+      this.#tell({ type: 'alive' });
+      this.#tell({ type: 'streamed', chunk });
     };
   }
 
   /** Reports progress once in a turn of the event loop: an agent may report some and ask in one breath, which ends the step. */
   #progressed(words: string): void {
     this.progress = clip(words, MAX_PROGRESS_CHARS);
-    this.#ports.activity(this.#worker);
+    this.#tell({ type: 'alive' });
     if (this.#reportsProgress) return;
     this.#reportsProgress = true;
     this.#host.environment.scheduler.yieldThen(() => {
       this.#reportsProgress = false;
-      if (!this.#worker.outcome) this.#ports.changed(this.#worker);
+      if (!this.#worker.outcome) this.#tell({ type: 'changed' });
       if (!this.#activity) this.progress = null;
     });
   }
+}
+
+/** A model call that may be made. */
+interface Granted {
+  readonly ok: true;
+  /** Limit on the output tokens of the call; undefined: no limit. */
+  readonly maxOutputTokens: number | undefined;
+  /** Returns the usage of an answer, estimated by its length if the provider counted nothing. */
+  counted(response: Pick<ModelResponse, 'usage' | 'text'>): Usage;
+  /** Records what a call that was answered used. */
+  settle(tokens: number, cost: number): void;
+  /** Records a call that failed. `underWay`: the provider may have read it, and charged for it. */
+  failed(underWay: boolean, priceOf: (usage: Usage) => number): void;
+}
+
+type Permit = Granted | { readonly ok: false; readonly message: string };
+
+/** Asks the budget for permission before a model call. `final`: the call hands in partial work. */
+export function permitFor({
+  budget,
+  instructions,
+  messages,
+  final,
+}: Pick<Attempted, 'budget' | 'messages' | 'final'> & Pick<Thinking, 'instructions'>): Permit {
+  const counted: Granted['counted'] = ({ usage, text }) =>
+    countedUsage(usage, { instructions, messages, written: text });
+  if (!budget) return { ok: true, maxOutputTokens: undefined, counted, settle() {}, failed() {} };
+  const inputTokens = estimateTokens(instructions, messages);
+  const call = final ? budget.beginFinalCall() : budget.beginCall(inputTokens);
+  if (!call.ok) return { ok: false, message: call.error.message };
+  return {
+    ok: true,
+    maxOutputTokens: call.maxOutputTokens,
+    counted,
+    settle: (tokens, cost) => call.settle(tokens, cost),
+    failed: (underWay, priceOf) => {
+      const read = { inputTokens, outputTokens: 0, totalTokens: inputTokens };
+      if (underWay) call.settle(inputTokens, priceOf(read));
+      else call.settle(0);
+    },
+  };
 }

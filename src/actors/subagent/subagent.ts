@@ -62,6 +62,7 @@ import { NO_USAGE, type Usage } from '../contracts/usage.ts';
 import type { SubagentTask } from '../contracts/task.ts';
 import { approvalQuestion, askedQuestion, NOT_FOR_ME, returnedQuestion } from './ask-user.ts';
 import { requestedInput } from './child-toolset.ts';
+import type { Worker } from './executor.ts';
 import { outcomeOf } from './outcome-of.ts';
 import {
   insteadOf,
@@ -72,7 +73,7 @@ import {
   type SubagentUnitEvent,
 } from './subagent-events.ts';
 import { SubagentLog } from './subagent-log.ts';
-import type { SubagentPorts } from './subagent-ports.ts';
+import type { SubagentNews, SubagentPorts } from './subagent-ports.ts';
 import {
   begin,
   isActing,
@@ -87,7 +88,7 @@ import {
   type SubagentUnitSnapshot,
   type SubagentUnitState,
 } from './subagent-unit.ts';
-import { SubagentWork, type Worker } from './subagent-work.ts';
+import { SubagentWork } from './subagent-work.ts';
 
 /** Its end, from the instant in which it is certain: the outcome may be processed before it is reported. */
 interface Ended {
@@ -412,11 +413,15 @@ export class Subagent implements UnitBody, Worker {
   #applied(messageIds: readonly string[], step: number): void {
     // An earlier process may have taken some of them.
     for (const messageId of messageIds) this.#unread?.delete(messageId);
-    this.#ports.messageApplied(this, messageIds, step);
+    this.#tell({ type: 'message.applied', messageIds, step });
   }
 
   #refuse(messageIds: readonly string[], reason: string): void {
-    if (messageIds.length > 0) this.#ports.messageRefused(this, messageIds, reason);
+    if (messageIds.length > 0) this.#tell({ type: 'message.refused', messageIds, reason });
+  }
+
+  #tell(news: SubagentNews): void {
+    this.#ports.tell(this, news);
   }
 
   /** Tells whether this message, or answer, is in its journal. Does not wake a parked subagent. */
@@ -486,7 +491,7 @@ export class Subagent implements UnitBody, Worker {
   ignored(ignored: UnitEvent, error: OffstageError | null): void {
     const event = ignored as SubagentUnitEvent;
     const messageId = messageIdOf(event);
-    if (messageId !== null) this.#ports.messageTaken(messageId);
+    if (messageId !== null) this.#tell({ type: 'message.taken', messageId });
     // An entry that was half folded is set aside.
     const isRefused = error !== null && !isA(error, JournalError) && !this.#ended;
     const instead = isRefused ? insteadOf(event, error) : null;
@@ -547,7 +552,7 @@ export class Subagent implements UnitBody, Worker {
 
   journalRefused(error: unknown): void {
     this.#host.report(error, `journal of ${this.id}`);
-    if (this.#ports.goesOn?.(this) === false)
+    if (!this.#ports.standingOf(this).goesOn)
       this.lose({ code: 'JOURNAL_REFUSED', message: messageOf(error), retryable: true });
     else this.suspend();
   }
@@ -612,21 +617,22 @@ export class Subagent implements UnitBody, Worker {
     readonly [Name in keyof RunEffects]: (subagent: Subagent, params: RunEffects[Name]) => void;
   } = {
     changed: (subagent) => {
-      subagent.#ports.activity(subagent);
-      subagent.#ports.changed(subagent);
+      subagent.#tell({ type: 'alive' });
+      subagent.#tell({ type: 'changed' });
       if (subagent.state === 'waiting_for_input') subagent.#park();
     },
     ended: (subagent, ending) => subagent.#end(ending),
     requestSlot: (subagent, { resumed }) => subagent.#requestSlot(resumed),
     releaseSlot: (subagent) => subagent.#ports.releaseSlot(subagent.id),
     ask: (subagent, asked) => subagent.#ask(asked),
-    withdraw: (subagent, { kind, requestId }) => {
-      if (kind === 'input') subagent.#ports.withdrawInput(requestId, subagent);
-      else subagent.#ports.withdraw(requestId, subagent);
-    },
-    taken: (subagent, messageId) => subagent.#ports.messageTaken(messageId),
+    withdraw: (subagent, { kind, requestId }) =>
+      subagent.#tell({
+        type: kind === 'input' ? 'input.withdrawn' : 'question.withdrawn',
+        requestId,
+      }),
+    taken: (subagent, messageId) => subagent.#tell({ type: 'message.taken', messageId }),
     steered: (subagent) => subagent.#work.nudge(),
-    stepped: (subagent, step) => subagent.#ports.stepped(subagent, step),
+    stepped: (subagent, report) => subagent.#tell({ type: 'stepped', report }),
   };
 
   #requestSlot(resumed: boolean): void {
@@ -641,7 +647,7 @@ export class Subagent implements UnitBody, Worker {
     const call = this.log.call(callId);
     const asked = { requestId, subagentId: this.id, subagentName };
     if (kind === 'input') {
-      this.#ports.requestInput({ ...asked, ...requestedInput(call) });
+      this.#tell({ type: 'input.requested', asked: { ...asked, ...requestedInput(call) } });
       return;
     }
     const question =
@@ -651,7 +657,8 @@ export class Subagent implements UnitBody, Worker {
           ? returnedQuestion(call.input, this.log.ledger)
           : askedQuestion(call?.input);
     const who = call?.answerableBy === undefined ? {} : { answerableBy: call.answerableBy };
-    this.#ports.ask({ ...asked, kind, timeoutMs, ...question, ...who });
+    const about = { ...asked, kind, timeoutMs, ...question, ...who };
+    this.#tell({ type: 'question.asked', question: about });
   }
 
   #end(ending: Ending): void {
@@ -695,7 +702,7 @@ export class Subagent implements UnitBody, Worker {
     ended.isReported = true;
     ended.outcome = outcome;
     callSafely(this.#host, `end of ${this.id}`, () =>
-      this.#ports.ended(this, outcome, ended.disposed),
+      this.#tell({ type: 'ended', outcome, disposed: ended.disposed }),
     );
   }
 }

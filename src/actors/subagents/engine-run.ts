@@ -14,14 +14,12 @@
 //       receipt settles once: when a view says that it was read, or with the run.
 
 import { z } from 'zod';
-import { backoffMs } from '../../machines/index.ts';
-import { CancelledError, ConfigurationError, isA, messageOf } from '../../values/errors.ts';
-import { shown } from '../../values/plain-checks.ts';
+import { CancelledError, messageOf } from '../../values/errors.ts';
 import { reporter } from '../../values/reporter.ts';
 import { readOutcome, type Outcome, type StoredOutcome } from '../contracts/outcome.ts';
 import type { AskedQuestion } from '../contracts/records.ts';
 import type { Environment } from '../ports/environment.ts';
-import { JobError, readFrom } from '../ports/jobs.ts';
+import { readFrom } from '../ports/jobs.ts';
 import {
   MAX_UNREAD_MESSAGES,
   type MessageTaken,
@@ -32,8 +30,9 @@ import {
   type RunView,
   type RunWait,
 } from '../ports/run-engine.ts';
+import { pause, untilReached } from '../runtime/pause.ts';
 import { idReused, isOther, lostBy } from './refusal.ts';
-import { answerOf, type ProgramHandlers, type ProgramRequest } from './program-ports.ts';
+import { answerOf, contentOf, type ProgramHandlers, type ProgramRequest } from './program-ports.ts';
 
 export interface EngineRunOptions extends Pick<ProgramHandlers, 'onQuestion' | 'onInput'> {
   readonly engine: RunEngine;
@@ -58,8 +57,7 @@ const askedSchema = z.looseObject(
   { error: 'expected a question: both ends need the same packing' },
 );
 
-const AGAIN_BASE_MS = 100;
-const AGAIN_MAX_MS = 10_000;
+const AGAIN = { baseMs: 100, maxMs: 10_000 };
 const LOOK_MS = 1_000;
 const FIRST_LOOK_MS = 10;
 
@@ -195,8 +193,8 @@ class Asking {
           this.#followAll(view.children ?? [], followed);
         } else {
           const { lookMs = LOOK_MS } = engine;
-          await this.#pause(Math.min(lookMs, FIRST_LOOK_MS * 2 ** looks));
-          signal.throwIfAborted();
+          const pauseMs = Math.min(lookMs, FIRST_LOOK_MS * 2 ** looks);
+          await pause(this.#options.environment.scheduler, pauseMs, signal);
           looks += 1;
         }
       }
@@ -260,12 +258,7 @@ class Asking {
     const { onQuestion, onInput } = this.#options;
     try {
       if (kind === 'input') {
-        const content: unknown = (await onInput?.(asked as ProgramRequest)) ?? null;
-        if (content !== null && typeof content !== 'string')
-          throw new ConfigurationError(
-            'INVALID_ANSWER',
-            `onInput: expected text or null, got ${shown(content)}`,
-          );
+        const content = contentOf((await onInput?.(asked as ProgramRequest)) ?? null);
         return { requestId, content };
       }
       const question = asked as AskedQuestion;
@@ -284,25 +277,10 @@ class Asking {
   }
 
   /** ENGINE-RUN-3 */
-  async #again<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  #again<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const { engine, environment } = this.#options;
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        return await ask();
-      } catch (error) {
-        if (signal.aborted || !isA(error, JobError) || !error.retryable) throw error;
-        this.#report(error, `${engine.name}: ${this.#order.id}`);
-        const limits = { baseDelayMs: AGAIN_BASE_MS, maxDelayMs: AGAIN_MAX_MS };
-        const pauseMs = backoffMs(limits, attempt, environment.random.next());
-        await this.#pause(pauseMs);
-        signal.throwIfAborted();
-      }
-    }
-  }
-
-  #pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.#options.environment.scheduler.schedule(resolve, ms);
-    });
+    return untilReached(ask, environment, signal, AGAIN, (error) =>
+      this.#report(error, `${engine.name}: ${this.#order.id}`),
+    );
   }
 }

@@ -76,7 +76,7 @@ export function granterOf(
   ports: ScopePorts,
   agentName: string | null = null,
 ): Granter {
-  if (!parent) return { tools: ports.tools(agentName), denied: nothingDenied };
+  if (!parent) return { tools: ports.giver.tools(agentName), denied: nothingDenied };
   const { definition, denied } = parent.admission;
   const { tools, toolsContext } = definition;
   return { tools, denied, ...(toolsContext ? { toolsContext } : {}) };

@@ -24,11 +24,10 @@ import { checkedAnswer, givenAnswer, type GivenAnswer } from '../subagent/ask-us
 import type { SubagentConfig, SubagentDefinition } from '../contracts/config.ts';
 import type { NoteMarks } from '../notes/note-marks.ts';
 import { briefing, type Briefing } from '../subagent/instance.ts';
-import type { Outcome } from '../contracts/outcome.ts';
-import type { EndFacts, ScopePorts } from './scope-ports.ts';
+import type { Giver, ScopeNews, ScopePorts, ScopeTerms } from './scope-ports.ts';
 import type { SubagentTree } from './subagent-tree.ts';
 import type { PendingInput, ProgressNote, SpawnRequest } from '../contracts/service-types.ts';
-import type { CallInDoubt, StepReport, SubagentTask } from '../contracts/task.ts';
+import type { StepReport, SubagentTask } from '../contracts/task.ts';
 import type { SubagentUnitEvent } from '../subagent/subagent-events.ts';
 
 /** A request of a subagent to the program that gave it the task. */
@@ -92,13 +91,9 @@ export interface ProgramPortsOptions {
   readonly answersBySend: boolean;
   /** When a question was asked first, in milliseconds since 1970, where that outlives the process. @defaultValue now */
   askedAt?(requestId: string): number | undefined;
-  readonly standIn?: ScopePorts['standIn'];
-  readonly stepsAreJobs?: ScopePorts['stepsAreJobs'];
-  readonly denied?: ScopePorts['denied'];
-  readonly lacks?: ScopePorts['lacks'];
-  /** Gets the view of each subagent as it changes. */
-  changed?(view: SubagentView): void;
-  ended?(view: SubagentView, outcome: Outcome, disposed: Promise<void>): void;
+  readonly terms?: Pick<ScopeTerms, 'standIn' | 'stepsAreJobs' | 'denied'>;
+  /** Gets what changed, what ended and what the process lacks. */
+  told?(news: ScopeNews): void;
 }
 
 interface OpenQuestion {
@@ -112,7 +107,8 @@ const noConversation = ConversationLog.empty();
 export class ProgramPorts implements ScopePorts {
   readonly name = 'program';
   readonly host: Host;
-  readonly model: LanguageModel | undefined;
+  readonly terms: ScopeTerms;
+  readonly giver: Giver;
   readonly outcomes: OutcomeProcessor;
   readonly #options: ProgramPortsOptions;
   readonly #questions = new Map<string, OpenQuestion>();
@@ -121,58 +117,66 @@ export class ProgramPorts implements ScopePorts {
 
   constructor(options: ProgramPortsOptions) {
     this.host = options.host;
-    this.model = options.model;
+    const { handlers, ledger, model, terms, tools = {} } = options;
+    this.terms = {
+      ...terms,
+      goesOn: ledger !== undefined,
+      // A handler of the program holds the questions, and ends with its process.
+      keepsQuestions: false,
+      handlesInput: handlers.onInput !== undefined,
+    };
+    this.giver = { agentName: null, model, tools: () => tools };
     this.outcomes = new OutcomeProcessor(options.host, options.outcomes ?? {});
     this.#options = options;
-  }
-
-  /** A handler of the program holds the questions, and ends with its process. */
-  readonly keepsQuestions = false;
-
-  get goesOn(): boolean {
-    return this.#options.ledger !== undefined;
-  }
-
-  get handlesInput(): boolean {
-    return this.#options.handlers.onInput !== undefined;
-  }
-
-  tools(): Readonly<Record<string, unknown>> {
-    return this.#options.tools ?? {};
-  }
-
-  standIn(config: SubagentConfig): SubagentConfig {
-    return this.#options.standIn?.(config) ?? config;
-  }
-
-  get stepsAreJobs(): boolean {
-    return this.#options.stepsAreJobs ?? false;
-  }
-
-  get denied(): ReadonlySet<string> | undefined {
-    return this.#options.denied;
-  }
-
-  lacks(what: string): void {
-    this.#options.lacks?.(what);
   }
 
   configOf(_toolName: string, name: string): SubagentConfig | undefined {
     return ownValue(this.#options.configs ?? {}, name);
   }
 
-  knowsEnd(id: string): boolean {
-    return this.#options.ledger?.hasHad(id) ?? true;
+  endOf(id: string) {
+    return { isKnown: this.#options.ledger?.hasHad(id) ?? true, outcome: null };
   }
 
-  delivered(id: string, parentId: string | null): void {
-    if (parentId === null) this.#options.ledger?.had(id);
-  }
-
-  inDoubt({ id, name }: SubagentView, call: CallInDoubt): void {
-    callSafely(this.host, 'onCallInDoubt', () =>
-      this.#options.handlers.onCallInDoubt?.({ subagentId: id, subagentName: name, ...call }),
-    );
+  tell(news: ScopeNews): void {
+    const { handlers, ledger, told } = this.#options;
+    const report = (name: string, call: () => unknown): void => callSafely(this.host, name, call);
+    switch (news.type) {
+      case 'question.asked':
+        return this.#ask(news.question);
+      case 'question.withdrawn':
+        return this.#withdraw(news.requestId);
+      case 'input.requested':
+        return this.#requested(news.view, news.request);
+      case 'progressed': {
+        const { id } = news.view;
+        this.#progress.set(id, news.note.update);
+        return report('onProgress', () => handlers.onProgress?.(news.note, id));
+      }
+      case 'changed':
+        told?.(news);
+        return this.#progressed(news.view);
+      case 'stepped':
+        return report('onStep', () => handlers.onStep?.(news.report, news.view.id));
+      case 'call.in_doubt': {
+        const { id: subagentId, name: subagentName } = news.view;
+        const call = { subagentId, subagentName, ...news.call };
+        return report('onCallInDoubt', () => handlers.onCallInDoubt?.(call));
+      }
+      case 'delivered':
+        if (news.parentId === null) ledger?.had(news.id);
+        return;
+      case 'ended':
+        for (const [requestId, { subagentId }] of this.#questions)
+          if (subagentId === news.view.id) this.#withdraw(requestId);
+        this.#progress.delete(news.view.id);
+        return told?.(news);
+      case 'lacks':
+        return told?.(news);
+      case 'input.settled':
+      case 'wait.began':
+      case 'wait.ended':
+    }
   }
 
   brief(
@@ -191,7 +195,7 @@ export class ProgramPorts implements ScopePorts {
     return briefing(own, conversation ? { ...snapshot, conversation } : snapshot, notes);
   }
 
-  ask(question: AskedQuestion): void {
+  #ask(question: AskedQuestion): void {
     const { requestId, subagentId, timeoutMs } = question;
     const { handlers, tree } = this.#options;
     const { onQuestion } = handlers;
@@ -203,7 +207,7 @@ export class ProgramPorts implements ScopePorts {
     const controller = new AbortController();
     const settle = (event: SubagentUnitEvent): void => {
       if (this.#questions.get(requestId)?.controller !== controller) return;
-      this.withdraw(requestId);
+      this.#withdraw(requestId);
       tree()?.get(subagentId)?.receive(event);
     };
     const { clock, scheduler } = this.host.environment;
@@ -229,7 +233,7 @@ export class ProgramPorts implements ScopePorts {
     });
   }
 
-  withdraw(requestId: string): void {
+  #withdraw(requestId: string): void {
     const question = this.#questions.get(requestId);
     if (!question) return;
     this.#questions.delete(requestId);
@@ -239,10 +243,10 @@ export class ProgramPorts implements ScopePorts {
 
   /** Withdraws all questions: the process that continues asks them again. */
   suspend(): void {
-    for (const requestId of this.#questions.keys()) this.withdraw(requestId);
+    for (const requestId of this.#questions.keys()) this.#withdraw(requestId);
   }
 
-  inputRequested({ id, name }: SubagentView, request: PendingInput): void {
+  #requested({ id, name }: SubagentView, request: PendingInput): void {
     const { requestId } = request;
     const { answersBySend, handlers } = this.#options;
     const answer = (content: string | null): void =>
@@ -253,13 +257,7 @@ export class ProgramPorts implements ScopePorts {
       return;
     }
     const asking = async (): Promise<void> => {
-      const content: unknown = await onInput({ ...request, subagentId: id, subagentName: name });
-      if (content !== null && typeof content !== 'string')
-        throw new ConfigurationError(
-          'INVALID_ANSWER',
-          `onInput: expected text or null, got ${shown(content)}`,
-        );
-      answer(content);
+      answer(contentOf(await onInput({ ...request, subagentId: id, subagentName: name })));
     };
     asking().catch((error: unknown) => {
       this.host.report(error, 'onInput');
@@ -267,29 +265,22 @@ export class ProgramPorts implements ScopePorts {
     });
   }
 
-  progressed({ id }: Pick<SubagentView, 'id'>, note: ProgressNote): void {
-    this.#progress.set(id, note.update);
-    callSafely(this.host, 'onProgress', () => this.#options.handlers.onProgress?.(note, id));
-  }
-
   /** The view alone has the progress of a tool, or of an agent behind a relay. */
-  changed(view: SubagentView): void {
-    this.#options.changed?.(view);
+  #progressed(view: SubagentView): void {
     const { id, progress: update } = view;
     if (update === null || update === this.#progress.get(id)) return;
-    this.progressed({ id }, { update, percent: null, at: this.host.environment.clock.now() });
+    const note = { update, percent: null, at: this.host.environment.clock.now() };
+    this.tell({ type: 'progressed', view, note });
   }
+}
 
-  stepped({ id }: SubagentView, report: StepReport): void {
-    callSafely(this.host, 'onStep', () => this.#options.handlers.onStep?.(report, id));
-  }
-
-  ended(view: SubagentView, outcome: Outcome, { disposed }: EndFacts): void {
-    for (const [requestId, { subagentId }] of this.#questions)
-      if (subagentId === view.id) this.withdraw(requestId);
-    this.#progress.delete(view.id);
-    this.#options.ended?.(view, outcome, disposed);
-  }
+/** @throws {ConfigurationError} `INVALID_ANSWER`, for what is no answer to a request. */
+export function contentOf(given: unknown): string | null {
+  if (given === null || typeof given === 'string') return given;
+  throw new ConfigurationError(
+    'INVALID_ANSWER',
+    `onInput: expected text or null, got ${shown(given)}`,
+  );
 }
 
 /**

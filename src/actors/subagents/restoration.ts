@@ -153,7 +153,7 @@ function restoreOne(
   let { problem } = found;
   let ending: Ending | null = null;
   try {
-    const { keepsQuestions = true } = ports;
+    const { keepsQuestions = true } = ports.terms;
     ending = rest ? subagent.restore(rest, entries, keepsQuestions) : subagent.refold(entries);
   } catch (error) {
     problem = messageOf(error);
@@ -168,8 +168,9 @@ function restoreOne(
   const used = { startedAt: bornAt, tokens, cost, steps: subagent.step };
   const limits = definition.budget && raisedLimits(definition.budget, subagent.raised);
   budgets.readmit(id, birth.parentId, limits, used, (message) => subagent.timeIsOver(message));
-  const knowsEnd = record.deliveredAt !== null || (ports.knowsEnd?.(id, birth.callId) ?? true);
-  const told = knowsEnd && parent === null ? (ports.outcomeOf?.(birth.callId) ?? null) : null;
+  const end = ports.endOf(id, birth.callId);
+  const knowsEnd = record.deliveredAt !== null || end.isKnown;
+  const told = knowsEnd && parent === null ? end.outcome : null;
   // A process that could not write its end down reported it (P1).
   if (told && problem === null) ending ??= endingOf(told);
   if (ending && (knowsEnd || parent !== null)) {

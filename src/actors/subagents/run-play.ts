@@ -221,10 +221,14 @@ export class RunPlay {
       },
       {
         askedAt: (requestId) => askedAt.get(requestId),
-        standIn: (wanted) => standIns.get(wanted)?.config ?? wanted,
-        stepsAreJobs: true,
-        denied: new Set(denied),
-        lacks: (what) => this.#lacks(what),
+        terms: {
+          standIn: (wanted) => standIns.get(wanted)?.config ?? wanted,
+          stepsAreJobs: true,
+          denied: new Set(denied),
+        },
+        told: (news) => {
+          if (news.type === 'lacks') this.#lacks(news.what);
+        },
       },
     );
     this.#service.events.subscribe((chunk) => {

@@ -189,12 +189,12 @@ export function startRun(
     outcomes,
     answersBySend: false,
     tree: () => tree,
-    changed,
-    ended({ id, parentId }, outcome, disposed) {
-      if (parentId !== null) return;
-      tree.delivered(id);
+    told(news) {
+      if (news.type === 'changed') changed?.(news.view);
+      if (news.type !== 'ended' || news.view.parentId !== null) return;
+      tree.delivered(news.view.id);
       if (changed) runtime.supervisor.close(tree.id);
-      void disposed.then(() => resolve(outcome));
+      void news.disposed.then(() => resolve(news.outcome));
     },
   });
   const request = { config: own, task: wanted, caller: THE_LEAD, by, traceparent };
@@ -442,7 +442,7 @@ function keptRun(
         (onError ?? inTerminal)(error, where);
       },
     },
-    { changed },
+    { told: (news) => news.type === 'changed' && changed?.(news.view) },
     digest,
   );
   const ended = new Promise<Outcome>((resolve) => {

@@ -16,17 +16,17 @@
 //       its time.
 
 import { callKey } from '../../values/json.ts';
+import { withoutUndefined } from '../../values/without-undefined.ts';
 import type { JSONValue, ModelMessage } from 'ai';
 import { Subject, type Observable } from 'rxjs';
-import { Budgets, type Budget } from '../admission/budget.ts';
+import { Budgets } from '../admission/budget.ts';
 import { checkPriced } from '../subagent/config.ts';
 import type { SessionLimits } from '../admission/limits.ts';
 import type { Supervisor } from '../admission/supervisor.ts';
 import type { BudgetLimits, SubagentConfig, SubagentDefinition } from '../contracts/config.ts';
 import type { Outcome } from '../contracts/outcome.ts';
-import type { AskedQuestion } from '../contracts/records.ts';
 import type { SpawnRequest, SubagentChunk, SubagentService } from '../contracts/service-types.ts';
-import type { AskedInput, CallInDoubt, StepReport, StreamedChunk } from '../contracts/task.ts';
+import type { AskedInput } from '../contracts/task.ts';
 import { NoteMarks } from '../notes/note-marks.ts';
 import type { Environment, Scheduler } from '../ports/environment.ts';
 import type { MemoryOwner } from '../ports/working-memory.ts';
@@ -36,7 +36,9 @@ import { prepareInstance, type Briefing, type PreparedInstance } from '../subage
 import type {
   PreparedBefore,
   ReturnedValue,
+  Standing,
   SubagentHandle,
+  SubagentNews,
   SubagentPorts,
 } from '../subagent/subagent-ports.ts';
 import { Messages, requestMessage } from './messages.ts';
@@ -130,7 +132,7 @@ export class SubagentHost implements SubagentPorts {
     return prepareInstance(
       ports.host,
       this.instances.definitionOf(record),
-      ports.model,
+      ports.giver.model,
       signal,
       notes,
       (own) => this.#brief(record, own, messages, notes, again !== undefined),
@@ -153,7 +155,7 @@ export class SubagentHost implements SubagentPorts {
     const { outcomes } = admission.ports;
     if (!outcomes) return outcome;
     const parent = parentId === null ? undefined : this.registry.get(parentId);
-    const readerTools = parent?.admission.definition.tools ?? admission.ports.tools();
+    const readerTools = parent?.admission.definition.tools ?? admission.ports.giver.tools();
     const owner = this.#memoryOf(handle.id);
     const { startedAt } = admission;
     return outcomes.settle(handle, { owner, startedAt, tools, readerTools, progress }, outcome);
@@ -180,36 +182,84 @@ export class SubagentHost implements SubagentPorts {
     if (instances.isLocked(record)) supervisor.waitsElsewhere(scope, id);
   }
 
-  budgetOf({ id }: SubagentHandle): Budget | null {
-    return this.budgets.of(id);
-  }
-
   releaseSlot(id: string): void {
     this.supervisor.releaseSlot(this.path, id);
   }
 
-  ask(question: AskedQuestion): void {
-    const record = this.#recordOf(question.subagentId);
-    // An earlier version did not record the identities of an ancestor with the call.
-    const answerableBy = question.answerableBy ?? this.#answerableBy(record);
-    record.admission.ports.ask(
-      answerableBy === undefined ? question : { ...question, answerableBy },
-    );
+  standingOf({ id }: SubagentHandle): Standing {
+    const { budgets, path: sessionId, registry } = this;
+    const record = this.#recordOf(id);
+    const { parentId, depth, admission } = record;
+    const { lineage, ports, requestedBy: requester } = admission;
+    const children = registry.childrenOf(record);
+    return {
+      budget: budgets.of(id),
+      caller: { sessionId, parentId, depth, requester, service: this.#service },
+      answerableBy: this.#answerableBy(record),
+      goesOn: ports.terms.goesOn !== false,
+      atWork: children.filter(({ isLive }) => isLive).map((child) => child.id),
+      isDenied: (toolName, input) =>
+        ports.terms.denied?.has(callKey(toolName, input)) === true ||
+        lineage.some((one) => registry.get(one)?.subagent?.hasDenied(toolName, input) === true),
+    };
   }
 
-  withdraw(requestId: string, { id }: SubagentHandle, reason?: string): void {
-    this.#recordOf(id).admission.ports.withdraw(requestId, reason);
+  tell(subagent: SubagentHandle, news: SubagentNews): void {
+    const record = this.#recordOf(subagent.id);
+    const { ports } = record.admission;
+    switch (news.type) {
+      case 'alive':
+        if (!this.registry.active(record)) return;
+        this.emit(record, { type: 'recovered' });
+        return ports.tell({ type: 'changed', view: viewOf(record) });
+      case 'changed':
+        if (subagent.progress !== null) record.said = null;
+        this.registry.count(record);
+        return ports.tell({ ...news, view: viewOf(record) });
+      case 'streamed':
+        return this.emit(record, news);
+      case 'stepped':
+        this.registry.count(record);
+        return ports.tell({ ...news, view: viewOf(record) });
+      case 'question.asked': {
+        // An earlier version did not record the identities of an ancestor with the call.
+        const answerableBy = news.question.answerableBy ?? this.#answerableBy(record);
+        const question = withoutUndefined({ ...news.question, answerableBy });
+        return ports.tell({ type: news.type, question });
+      }
+      case 'question.withdrawn':
+      case 'lacks':
+        return ports.tell(news);
+      case 'input.requested':
+        return this.#requestInput(record, news.asked);
+      case 'input.withdrawn':
+        this.#closeRequest(record, 'withdrawn');
+        return;
+      case 'message.taken':
+        return this.messages.taken(news.messageId);
+      case 'message.applied': {
+        const { type, messageIds, step } = news;
+        this.messages.settle(messageIds, { applied: true, step });
+        for (const messageId of messageIds) this.emit(record, { type, messageId, step });
+        return;
+      }
+      case 'message.refused': {
+        const { type, messageIds, reason } = news;
+        this.messages.settle(messageIds, { applied: false, reason });
+        for (const messageId of messageIds) this.emit(record, { type, messageId, reason });
+        return;
+      }
+      case 'call.in_doubt':
+        return ports.tell({ ...news, view: viewOf(record) });
+      case 'ended':
+        this.#ended(record, news);
+    }
   }
 
-  answerableBy({ id }: SubagentHandle): readonly string[] | undefined {
-    return this.#answerableBy(this.#recordOf(id));
-  }
-
-  requestInput(asked: AskedInput): void {
+  #requestInput(record: SubagentRecord, asked: AskedInput): void {
     const { waits, messages, registry } = this;
-    const record = this.#recordOf(asked.subagentId);
     const { parentId, admission } = record;
-    const isHandled = parentId === null && admission.ports.handlesInput === true;
+    const isHandled = parentId === null && admission.ports.terms.handlesInput === true;
     // The events that follow from the request are written down as well.
     const isKnown = record.asked?.requestId === asked.requestId;
     const request = this.#openRequest(record, asked, isHandled);
@@ -221,7 +271,7 @@ export class SubagentHost implements SubagentPorts {
     if (isKnown && !isHandled) return;
     const view = viewOf(record);
     if (parentId === null) {
-      admission.ports.inputRequested(view, pending);
+      admission.ports.tell({ type: 'input.requested', view, request: pending });
       return;
     }
     const parent = registry.get(parentId);
@@ -235,16 +285,6 @@ export class SubagentHost implements SubagentPorts {
       });
   }
 
-  withdrawInput(_requestId: string, { id }: SubagentHandle): void {
-    this.#closeRequest(this.#recordOf(id), 'withdrawn');
-  }
-
-  deniedAbove(handle: SubagentHandle, toolName: string, input: unknown): boolean {
-    const { lineage, ports } = this.#recordOf(handle.id).admission;
-    if (ports.denied?.has(callKey(toolName, input)) === true) return true;
-    return lineage.some((id) => this.registry.get(id)?.subagent?.hasDenied(toolName, input));
-  }
-
   /** Returns the configuration with which a subagent is kept here: its own, or one that stands in for it. */
   keptAs(
     granted: SubagentConfig,
@@ -252,8 +292,9 @@ export class SubagentHost implements SubagentPorts {
     ports: ScopePorts,
   ): SubagentConfig {
     const hasStandIn = parent !== null && this.budgets.of(parent.id) === null;
-    const kept = (hasStandIn && ports.standIn?.(granted)) || granted;
-    return ports.stepsAreJobs === true && kept.runs !== 'jobs' ? { ...kept, runs: 'jobs' } : kept;
+    const { terms } = ports;
+    const kept = (hasStandIn && terms.standIn?.(granted)) || granted;
+    return terms.stepsAreJobs === true && kept.runs !== 'jobs' ? { ...kept, runs: 'jobs' } : kept;
   }
 
   /** The bounds of a subagent that follow from those above it, for one that works elsewhere; null: there is none of this id. */
@@ -265,112 +306,9 @@ export class SubagentHost implements SubagentPorts {
     const answerableBy = this.#answerableBy(record);
     return {
       depth: record.depth - 1,
-      denied: [...(ports.denied ?? []), ...above],
+      denied: [...(ports.terms.denied ?? []), ...above],
       ...(answerableBy ? { answerableBy } : {}),
     };
-  }
-
-  callerOf({ id }: SubagentHandle) {
-    const { parentId, depth, admission } = this.#recordOf(id);
-    const requester = admission.requestedBy;
-    return { sessionId: this.path, parentId, depth, requester, service: this.#service };
-  }
-
-  messageApplied({ id }: SubagentHandle, messageIds: readonly string[], step: number): void {
-    this.messages.settle(messageIds, { applied: true, step });
-    for (const messageId of messageIds)
-      this.emit(this.#recordOf(id), { type: 'message.applied', messageId, step });
-  }
-
-  messageTaken(messageId: string): void {
-    this.messages.taken(messageId);
-  }
-
-  messageRefused({ id }: SubagentHandle, messageIds: readonly string[], reason: string): void {
-    this.messages.settle(messageIds, { applied: false, reason });
-    for (const messageId of messageIds)
-      this.emit(this.#recordOf(id), { type: 'message.refused', messageId, reason });
-  }
-
-  activity({ id }: SubagentHandle): void {
-    const record = this.#recordOf(id);
-    if (!this.registry.active(record)) return;
-    this.emit(record, { type: 'recovered' });
-    record.admission.ports.changed(viewOf(record));
-  }
-
-  streamed({ id }: SubagentHandle, chunk: StreamedChunk): void {
-    this.emit(this.#recordOf(id), { type: 'streamed', chunk });
-  }
-
-  changed({ id, progress }: SubagentHandle): void {
-    const record = this.#recordOf(id);
-    if (progress !== null) record.said = null;
-    this.registry.count(record);
-    record.admission.ports.changed(viewOf(record));
-  }
-
-  stepped({ id }: SubagentHandle, report: StepReport): void {
-    const record = this.#recordOf(id);
-    this.registry.count(record);
-    record.admission.ports.stepped(viewOf(record), report);
-  }
-
-  goesOn({ id }: SubagentHandle): boolean {
-    return this.#recordOf(id).admission.ports.goesOn !== false;
-  }
-
-  inDoubt({ id }: SubagentHandle, call: CallInDoubt): void {
-    const record = this.#recordOf(id);
-    record.admission.ports.inDoubt?.(viewOf(record), call);
-  }
-
-  atWork({ id }: SubagentHandle): readonly string[] {
-    const children = this.registry.childrenOf(this.#recordOf(id));
-    return children.filter(({ isLive }) => isLive).map((child) => child.id);
-  }
-
-  lacks({ id }: SubagentHandle, what: string): void {
-    this.#recordOf(id).admission.ports.lacks?.(what);
-  }
-
-  ended({ id }: SubagentHandle, outcome: Outcome, disposed: Promise<void>): void {
-    const { registry, instances } = this;
-    const record = this.#recordOf(id);
-    const { subagent, parentId } = record;
-    if (!subagent) return;
-    const at = this.now();
-    const children = registry.childrenOf(record);
-    this.#closeRequest(record, 'withdrawn');
-    this.messages.ended(record);
-    registry.ended(record, outcome, at);
-    registry.count(record);
-    this.#cascade.ended(record);
-    this.#cascade.begin(
-      record,
-      children.filter(({ isLive }) => isLive),
-    );
-    // An ended parent reads no results.
-    for (const child of children) registry.markDelivered(child, at);
-    if (parentId !== null && !registry.get(parentId)?.isLive) registry.markDelivered(record, at);
-    registry.keepResult(record, at);
-    this.supervisor.ended(this.path, id);
-    this.budgets.ended(id);
-    instances.ended(record, () => subagent.messages);
-    this.#disposing.add(disposed);
-    void disposed.then(() => {
-      this.#disposing.delete(disposed);
-      this.#checkEnded();
-    });
-    this.waits.ended(record);
-    this.emit(record, { type: 'ended', outcome });
-    const { ports, request } = record.admission;
-    ports.ended(viewOf(record), outcome, {
-      isDelivered: record.deliveredAt !== null,
-      request,
-      disposed,
-    });
-    this.armSweep();
   }
 
   /** A hot stream of the events of all subagents; completes with `dispose`. */
@@ -467,11 +405,47 @@ export class SubagentHost implements SubagentPorts {
     void this.instances.dispose();
   }
 
+  #ended(record: SubagentRecord, news: Extract<SubagentNews, { readonly type: 'ended' }>): void {
+    const { outcome, disposed } = news;
+    const { registry, instances } = this;
+    const { id, subagent, parentId } = record;
+    if (!subagent) return;
+    const at = this.now();
+    const children = registry.childrenOf(record);
+    this.#closeRequest(record, 'withdrawn');
+    this.messages.ended(record);
+    registry.ended(record, outcome, at);
+    registry.count(record);
+    this.#cascade.ended(record);
+    this.#cascade.begin(
+      record,
+      children.filter(({ isLive }) => isLive),
+    );
+    // An ended parent reads no results.
+    for (const child of children) registry.markDelivered(child, at);
+    if (parentId !== null && !registry.get(parentId)?.isLive) registry.markDelivered(record, at);
+    registry.keepResult(record, at);
+    this.supervisor.ended(this.path, id);
+    this.budgets.ended(id);
+    instances.ended(record, () => subagent.messages);
+    this.#disposing.add(disposed);
+    void disposed.then(() => {
+      this.#disposing.delete(disposed);
+      this.#checkEnded();
+    });
+    this.waits.ended(record);
+    this.emit(record, { type: 'ended', outcome });
+    const { ports, request } = record.admission;
+    const isDelivered = record.deliveredAt !== null;
+    ports.tell({ ...news, view: viewOf(record), isDelivered, request });
+    this.armSweep();
+  }
+
   #hangs(record: SubagentRecord): void {
     const { id, admission, lastActiveAt, subagent } = record;
     const { definition, ports } = admission;
     this.emit(record, { type: 'hung', lastActiveAt });
-    ports.changed(viewOf(record));
+    ports.tell({ type: 'changed', view: viewOf(record) });
     const { onHung, name } = definition;
     if (onHung === 'cancel') subagent?.cancel('it showed no sign of life for too long');
     else if (typeof onHung === 'function')
@@ -528,7 +502,7 @@ export class SubagentHost implements SubagentPorts {
     request.stopClock();
     this.registry.asksNoMore(record);
     this.emit(record, { type: 'input.settled', requestId, how });
-    if (record.parentId === null) record.admission.ports.inputSettled?.(requestId);
+    if (record.parentId === null) record.admission.ports.tell({ type: 'input.settled', requestId });
     return requestId;
   }
 
@@ -543,7 +517,7 @@ export class SubagentHost implements SubagentPorts {
     const parent = parentId === null ? undefined : this.registry.get(parentId);
     const marks = parent?.subagent?.marks;
     const ofParent = marks === undefined ? undefined : new NoteMarks(marks);
-    const written = parentId === null ? ports.notes : ofParent;
+    const written = parentId === null ? ports.giver.notes : ofParent;
     // The conversation of a fork was written for the agent that spawned it.
     const forked = messages && notes && written ? notes.rewritten(messages, written) : messages;
     const briefing = await ports.brief(own, task, forked, notes);

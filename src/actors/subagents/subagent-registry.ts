@@ -367,7 +367,8 @@ export class SubagentRegistry {
   delivered(record: SubagentRecord): void {
     const isNew = record.deliveredAt === null;
     this.markDelivered(record, this.#clock.now());
-    if (isNew) record.admission.ports.delivered?.(record.id, record.parentId);
+    const { id, parentId, admission } = record;
+    if (isNew) admission.ports.tell({ type: 'delivered', id, parentId });
   }
 
   /** Records that its result has reached its addressee, or that there is none; also before it ends. */

@@ -161,10 +161,7 @@ export function createSubagentService(options: SubagentServiceOptions): OwnedSub
  */
 export function ownedService(
   options: SubagentServiceOptions,
-  own: Pick<
-    ProgramPortsOptions,
-    'askedAt' | 'changed' | 'standIn' | 'stepsAreJobs' | 'denied' | 'lacks'
-  > = {},
+  own: Pick<ProgramPortsOptions, 'askedAt' | 'terms' | 'told'> = {},
   digest?: string,
 ): OwnedSubagentTree {
   const {

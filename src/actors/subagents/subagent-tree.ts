@@ -216,7 +216,7 @@ export class SubagentTree implements SubagentService {
         maxDepth,
         adapterName: request.adapterName ?? definition.name,
         modelName: request.modelName,
-        model: definition.model ?? works.model,
+        model: definition.model ?? works.giver.model,
       },
       limits,
     );
@@ -266,7 +266,7 @@ export class SubagentTree implements SubagentService {
     // Before the events: a reader of the stream may end it as soon as it is announced.
     subagent.start(record.spawned);
     this.#host.emit(record, { type: 'spawned', task: description, input: args, workstreamId });
-    if (record.isLive) record.admission.ports.changed(viewOf(record));
+    if (record.isLive) works.tell({ type: 'changed', view: viewOf(record) });
     this.#host.armSweep();
     return { status: 'accepted', subagentId: id };
   }
@@ -422,7 +422,7 @@ export class SubagentTree implements SubagentService {
     record.said = noted.update;
     if (registry.active(record)) this.#host.emit(record, { type: 'recovered' });
     this.#host.emit(record, { type: 'progress', update: noted.update, percent });
-    record.admission.ports.progressed(viewOf(record), noted);
+    record.admission.ports.tell({ type: 'progressed', view: viewOf(record), note: noted });
     return { ok: true };
   }
 
@@ -606,7 +606,7 @@ function hasEnded({ id, outcome }: SubagentRecord): Refused {
 }
 
 function requestOf(callId: string | null, ports: ScopePorts): string | null {
-  return callId === null ? null : (ports.requestOf?.(callId) ?? null);
+  return callId === null ? null : (ports.originOf?.(callId).request ?? null);
 }
 
 /**
@@ -614,7 +614,7 @@ function requestOf(callId: string | null, ports: ScopePorts): string | null {
  * whatever the request says.
  */
 function requesterOf({ callId, by }: SpawnRequest, ports: ScopePorts): string | null {
-  return callId !== undefined && ports.requesterOf ? ports.requesterOf(callId) : (by ?? null);
+  return callId !== undefined && ports.originOf ? ports.originOf(callId).requester : (by ?? null);
 }
 
 /** Returns the title that the configuration gives to this task; null if it gives none. */
@@ -664,7 +664,7 @@ function spawnedEvent(
     ...(title === null ? {} : { title }),
     parentId: lineage.at(-1) ?? null,
     worksFor: ports.name,
-    agentName: ports.agentName ?? null,
+    agentName: ports.giver.agentName,
     callId,
     workstreamId,
     idempotencyKey,

@@ -110,9 +110,9 @@ export class Waits {
         stopClock();
         signal?.removeEventListener('abort', abort);
         resolve(this.#result(wait, end));
-        if (wait.by === null) this.#ports.waitEnded?.();
+        if (wait.by === null) this.#ports.tell({ type: 'wait.ended' });
       });
-      if (wait.by === null) this.#ports.waitBegan?.();
+      if (wait.by === null) this.#ports.tell({ type: 'wait.began' });
       // A subagent that the lead agent waits for may from now on depend on the lead agent's answer to another
       // subagent.
       if (wait.by !== null) for (const other of this.#graph.by(null)) this.#wake(other);

@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { estimateTokens } from '../../../src/actors/model/price.ts';
-import { permitFor } from '../../../src/actors/subagent/permit.ts';
+import { permitFor } from '../../../src/actors/subagent/subagent-work.ts';
 import { Budget } from '../../../src/actors/admission/budget.ts';
 import type { Usage } from '../../../src/actors/contracts/usage.ts';
 import type { ScriptedStep } from '../../../src/testing/index.ts';

@@ -283,7 +283,7 @@ export class CallEffects {
     const { output: value, failed } = whole;
     const returned = { callId, toolName: name, part: 'output' as const, value, signal };
     return {
-      output: await outcomes.keepLarge({ sessionId, path: [] }, ofCalls.tools(), returned),
+      output: await outcomes.keepLarge({ sessionId, path: [] }, ofCalls.giver.tools(), returned),
       failed,
     };
   }

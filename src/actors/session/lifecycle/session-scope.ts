@@ -9,11 +9,10 @@
 //       interrupts them, it is told as a delivery (P4). Until that is known it is neither.
 //   ONCE-2. A result that waits to be told is taken back when the lead agent reads it (`check_subagent`).
 
-import { withoutUndefined } from '../../../values/without-undefined.ts';
 import type { LanguageModel } from 'ai';
 import { requestMessage } from '../../subagents/messages.ts';
-import type { EndFacts, ScopePorts } from '../../subagents/scope-ports.ts';
-import type { PendingInput, ProgressNote, SpawnRequest } from '../../contracts/service-types.ts';
+import type { Giver, ScopeNews, ScopePorts } from '../../subagents/scope-ports.ts';
+import type { PendingInput, SpawnRequest } from '../../contracts/service-types.ts';
 import { assembleContextSnapshot, type FactSource } from '../../context/context-snapshot.ts';
 import type { OutcomeProcessor } from '../../../results/outcome-processor.ts';
 import { providerOf } from '../../../values/echo.ts';
@@ -30,13 +29,8 @@ import { inheritedTools, reportInDoubt } from '../effects/call-effects.ts';
 import { postNotice, type NewNotice } from '../effects/notices.ts';
 import type { SubagentEvents } from '../effects/subagent-events.ts';
 import { nameOfSpawned, saidOf, toldResult } from '../state/synthetic-turns.ts';
-import type { CallInDoubt, StepReport, SubagentTask } from '../../contracts/task.ts';
-import {
-  CANCELLED,
-  deliveryAbout,
-  subjectOf,
-  type AskedQuestion,
-} from '../../contracts/records.ts';
+import type { SubagentTask } from '../../contracts/task.ts';
+import { CANCELLED, deliveryAbout, subjectOf } from '../../contracts/records.ts';
 import type { EffectsSession } from '../effects/effects-session.ts';
 import { floorOf } from '../../../machines/index.ts';
 
@@ -59,7 +53,8 @@ interface Told extends Held {
 export class SessionScope implements ScopePorts {
   readonly name: string;
   readonly host: Host;
-  readonly model: LanguageModel | undefined;
+  readonly terms = {};
+  readonly giver: Giver;
   readonly outcomes: OutcomeProcessor;
   readonly #session: EffectsSession;
   readonly #facts: FactSource | undefined;
@@ -92,7 +87,16 @@ export class SessionScope implements ScopePorts {
     },
   ) {
     this.host = session.host;
-    this.model = options.model;
+    this.giver = {
+      model: options.model,
+      get agentName() {
+        return session.records.agentName;
+      },
+      get notes() {
+        return session.notes;
+      },
+      tools: (agentName) => inheritedTools(session, agentName ?? session.records.agentName),
+    };
     this.outcomes = options.outcomes;
     this.#facts = options.facts;
     this.#session = session;
@@ -107,40 +111,53 @@ export class SessionScope implements ScopePorts {
     return ownValue(configs, toolName) ?? services.agentOf(name);
   }
 
-  knowsEnd(id: string, callId: string | null): boolean {
+  endOf(id: string, callId: string | null) {
     const { records, unit } = this.#session;
-    if (!this.#hasCalls) return records.deliveries.has(deliveryAbout(id));
-    if (callId === null) return true;
-    const state = unit.calls.stateOf(callId)?.value;
-    return state !== 'acknowledged' && state !== 'delegated';
+    const outcome = (callId !== null && records.calls.get(callId)?.outcome) || null;
+    if (!this.#hasCalls) return { isKnown: records.deliveries.has(deliveryAbout(id)), outcome };
+    const state = callId === null ? undefined : unit.calls.stateOf(callId)?.value;
+    return { isKnown: state !== 'acknowledged' && state !== 'delegated', outcome };
   }
 
-  outcomeOf(callId: string | null): Outcome | null {
-    return (callId !== null && this.#session.records.calls.get(callId)?.outcome) || null;
+  originOf(callId: string) {
+    const { request, requestedBy } = this.#session.records.calls.get(callId) ?? {};
+    return { request: request ?? null, requester: requestedBy ?? null };
   }
 
-  inDoubt({ id, name }: SubagentView, call: CallInDoubt): void {
-    reportInDoubt(this.#session, { subagentId: id, subagentName: name, ...call });
-  }
-
-  get agentName(): string {
-    return this.#session.records.agentName;
-  }
-
-  tools(agentName: string | null = null): Readonly<Record<string, unknown>> {
-    return inheritedTools(this.#session, agentName ?? this.agentName);
-  }
-
-  get notes(): NoteMarks {
-    return this.#session.notes;
-  }
-
-  requestOf(callId: string): string | null {
-    return this.#session.records.calls.get(callId)?.request ?? null;
-  }
-
-  requesterOf(callId: string): string | null {
-    return this.#session.records.calls.get(callId)?.requestedBy ?? null;
+  tell(news: ScopeNews): void {
+    const session = this.#session;
+    switch (news.type) {
+      case 'question.asked':
+        return session.receive('questions', { type: news.type, ...news.question });
+      case 'question.withdrawn': {
+        const { requestId, reason = CANCELLED } = news;
+        return session.receive(`question:${requestId}`, { type: 'question.withdraw', reason });
+      }
+      case 'input.requested':
+        return this.#inputRequested(news.view, news.request);
+      // Also if the lead agent answers it in the very response that was to tell of it.
+      case 'input.settled':
+        return this.#takeBack(deliveryAbout(news.requestId), ['pending', 'offered']);
+      case 'progressed':
+        return this.#subagentEvents().progressed(news.view, news.note);
+      case 'changed':
+        return this.#changed(news.view);
+      case 'stepped':
+        return this.#subagentEvents().stepped(news.view, news.report);
+      case 'call.in_doubt': {
+        const { id: subagentId, name: subagentName } = news.view;
+        return reportInDoubt(session, { subagentId, subagentName, ...news.call });
+      }
+      case 'ended':
+        return this.#ended(news);
+      case 'delivered':
+        return this.#delivered(news.id);
+      case 'wait.began':
+        return this.#waitBegan();
+      case 'wait.ended':
+        return this.#waitEnded();
+      case 'lacks':
+    }
   }
 
   async brief(
@@ -152,7 +169,7 @@ export class SessionScope implements ScopePorts {
     const { context: mode, instructions } = own;
     // The conversation at the moment of the handoff, whatever is said while the facts are read.
     const { conversation } = this.#session.records;
-    const model = own.relay ? undefined : (own.model ?? this.model);
+    const model = own.relay ? undefined : (own.model ?? this.giver.model);
     const now = this.host.environment.clock.now();
     const input = {
       mode,
@@ -173,29 +190,8 @@ export class SessionScope implements ScopePorts {
     return briefing(own, isFork ? { ...snapshot, conversation: messages } : snapshot, notes);
   }
 
-  ask(question: AskedQuestion): void {
-    const { requestId, subagentId, subagentName, kind, options, timeoutMs } = question;
-    const { action, answerableBy, byButton, returned } = question;
-    this.#session.receive('questions', {
-      type: 'question.asked',
-      requestId,
-      subagentId,
-      subagentName,
-      kind,
-      question: question.question,
-      options,
-      timeoutMs,
-      ...(byButton && { byButton }),
-      ...withoutUndefined({ action, answerableBy, returned }),
-    });
-  }
-
-  withdraw(requestId: string, reason = CANCELLED): void {
-    this.#session.receive(`question:${requestId}`, { type: 'question.withdraw', reason });
-  }
-
   /** Tells the lead agent of a request in the next pause; the lead agent answers it with a tool. */
-  inputRequested(view: SubagentView, request: PendingInput): void {
+  #inputRequested(view: SubagentView, request: PendingInput): void {
     const { requestId, question, dueAt, askedAt } = request;
     this.#post(deliveryAbout(requestId), {
       subagentId: view.id,
@@ -207,16 +203,7 @@ export class SessionScope implements ScopePorts {
     });
   }
 
-  /** Ends a request, also if the lead agent answers it in the very response that was to tell of it. */
-  inputSettled(requestId: string): void {
-    this.#takeBack(deliveryAbout(requestId), ['pending', 'offered']);
-  }
-
-  progressed(view: SubagentView, note: ProgressNote): void {
-    this.#subagentEvents().progressed(view, note);
-  }
-
-  changed(view: SubagentView): void {
+  #changed(view: SubagentView): void {
     const isNew = this.#session.projection.subagent(view.id) === undefined;
     this.#subagentEvents().changed(view);
     if (isNew) this.#expect(view);
@@ -227,11 +214,12 @@ export class SessionScope implements ScopePorts {
       );
   }
 
-  stepped(view: SubagentView, report: StepReport): void {
-    this.#subagentEvents().stepped(view, report);
-  }
-
-  ended(view: SubagentView, outcome: Outcome, { isDelivered, request }: EndFacts): void {
+  #ended({
+    view,
+    outcome,
+    isDelivered,
+    request,
+  }: Extract<ScopeNews, { readonly type: 'ended' }>): void {
     const isOfCall = this.#hasCalls && view.parentId === null;
     this.#subagentEvents().ended(view, outcome, isOfCall ? view.callId : null, request);
     if (isOfCall) this.#callEnded(view, outcome, isDelivered);
@@ -322,14 +310,14 @@ export class SessionScope implements ScopePorts {
     return calls.ids.filter((callId) => calls.stateOf(callId)?.value === 'executing');
   }
 
-  waitBegan(): void {
+  #waitBegan(): void {
     for (const id of this.#expected.keys()) this.#heed(id);
   }
 
   /** Tells results that the ended wait did not return in the next pause. */
-  waitEnded(): void {
-    this.#beside?.waitEnded();
-    this.waitBegan();
+  #waitEnded(): void {
+    this.#beside?.tell({ type: 'wait.ended' });
+    this.#waitBegan();
     for (const [id, { post }] of this.#held) {
       if (this.#session.tree.waits.isAwaitedByLead(id)) continue;
       this.#held.delete(id);
@@ -338,7 +326,7 @@ export class SessionScope implements ScopePorts {
   }
 
   /** Handles a result that the lead agent has read, or was told. */
-  delivered(id: string): void {
+  #delivered(id: string): void {
     const held = this.#held.get(id);
     this.#held.delete(id);
     if (held) this.#returned(id, held);
