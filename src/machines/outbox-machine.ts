@@ -14,7 +14,8 @@
 // Invariants
 //   OUTBOX-1. One item at a time, and only from an open gate after a pause: `quietMs` since the gate opened
 //       and since the last attempt ended. An item that comes later than that is offered at once; an urgent
-//       item does not wait for the pause.
+//       item does not wait for the pause. Behind a question the pause is `answerMs`, until the user speaks or
+//       the question is answered.
 //   OUTBOX-2. An item that ends as heard was offered in this very attempt (`generation`), or in the one that
 //       told it in full.
 //   OUTBOX-3. An item leaves by being heard, shown, dismissed, retracted, or dropped with a reason; no other
@@ -113,6 +114,7 @@ const outboxSlot = outboxSetup.createStateConfig({
       always: [
         { guard: not(and(['gateIsOpen', 'hasNext'])), target: 'empty' },
         { guard: 'isUrgent', target: 'empty' },
+        { guard: 'waitsForNoAnswer', target: 'empty' },
       ],
       on: {
         'deadline.quiet': {
@@ -199,6 +201,7 @@ const outboxSlot = outboxSetup.createStateConfig({
                 ...(event.heardAt !== undefined && { heardAt: event.heardAt }),
               }),
             },
+            'noteAsked',
             'clear',
           ],
         },
@@ -220,6 +223,7 @@ const outboxSlot = outboxSetup.createStateConfig({
                   generation: context.generation,
                 }),
               },
+              'noteAsked',
               'keepTold',
             ],
           },
@@ -319,6 +323,7 @@ export const outboxMachine = outboxSetup.createMachine({
   context: ({ input }) => ({
     capacity: input?.capacity ?? 0,
     quietMs: input?.quietMs ?? 0,
+    answerMs: input?.answerMs ?? 0,
     offerTimeoutMs: input?.offerTimeoutMs ?? 0,
     playTimeoutMs: input?.playTimeoutMs ?? 0,
     maxAttempts: input?.maxAttempts ?? 1,
@@ -327,6 +332,7 @@ export const outboxMachine = outboxSetup.createMachine({
     generation: 0,
     reserved: 0,
     quietSince: 0,
+    asked: null,
     dueAt: 0,
     interruptible: false,
   }),
@@ -411,7 +417,7 @@ export const outboxMachine = outboxSetup.createMachine({
     'client.attached': { actions: 'wake' },
     'utterance.ended': { actions: 'wake' },
     'outbox.retract': {
-      guard: { type: 'isPending', params: ({ event }) => event },
+      guard: { type: 'isPendingOrAsked', params: ({ event }) => event },
       actions: { type: 'remove', params: ({ event }) => event },
     },
     'outbox.rest': {

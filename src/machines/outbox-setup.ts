@@ -121,6 +121,11 @@ export interface OutboxInput {
    * It counts from then, not from the arrival of the item.
    */
   readonly quietMs: number;
+  /**
+   * The same time behind a question, in which the user may answer it: until they speak or the question is answered,
+   * in milliseconds. @defaultValue `quietMs`
+   */
+  readonly answerMs?: number;
   /** Time until the audio must have begun; then the attempt has failed. */
   readonly offerTimeoutMs: number;
   /** Time until the audio must have ended; then the attempt has failed. */
@@ -187,10 +192,16 @@ export interface OutboxContext extends OutboxInput {
   readonly reserved: number;
   /** The time at which the gate opened, or the last attempt ended: the later of the two. */
   readonly quietSince: number;
+  /** The question that was said last, while the user may answer it. */
+  readonly asked?: string | null;
   readonly dueAt: number;
   /** The transport can stop its audio: urgent items may interrupt. */
   readonly interruptible: boolean;
 }
+
+/** Returns the time from which the next item may be said. */
+export const quietUntil = ({ quietSince, quietMs, answerMs, asked }: OutboxContext): number =>
+  quietSince + Math.max(quietMs, (typeof asked === 'string' && answerMs) || 0);
 
 /** Tells whether later progress of the same subagent waits. */
 const isOutdone = ({ current, pending }: Pick<OutboxContext, 'current' | 'pending'>): boolean =>
@@ -252,7 +263,10 @@ export const outboxSetup = setup({
     ...activities<Deadline>(),
     ...effects,
     beginQuiet: assign((_, { at }: Stamped) => ({ quietSince: at })),
-    awaitQuiet: assign(({ context }) => ({ dueAt: context.quietSince + context.quietMs })),
+    awaitQuiet: assign(({ context }) => ({ dueAt: quietUntil(context) })),
+    noteAsked: assign(({ context: { current } }) => ({
+      asked: current?.kind === 'question' ? current.deliveryId : null,
+    })),
     take: assign(({ context }, { at }: Stamped) => {
       const item = next(context) ?? null;
       return {
@@ -321,6 +335,7 @@ export const outboxSetup = setup({
       current: current && { ...current, attempts: 1 },
     })),
     remove: assign(({ context }, { deliveryId }: { deliveryId: string }) => ({
+      asked: context.asked === deliveryId ? null : context.asked,
       pending: context.pending.filter((item) => item.deliveryId !== deliveryId),
     })),
     removeExpired: assign(({ context }, { at }: Stamped) => ({
@@ -348,6 +363,7 @@ export const outboxSetup = setup({
     })),
     clear: assign({ current: null }),
     wake: assign(({ context }) => ({
+      asked: null,
       pending: context.pending.map((item) =>
         item.resting && item.rests !== 'always' && !isTold(item)
           ? { ...item, resting: false, attempts: 0 }
@@ -362,8 +378,7 @@ export const outboxSetup = setup({
     /** An item waits, and the pause is over; an urgent item does not wait for the pause. */
     isDue: ({ context, event: { at } }) => {
       const item = next(context);
-      const isQuiet = at >= context.quietSince + context.quietMs;
-      return item !== undefined && (isQuiet || isUrgent(item));
+      return item !== undefined && (at >= quietUntil(context) || isUrgent(item));
     },
     isAnyExpired: ({ context, event: { at } }) =>
       context.pending.some((item) => isExpired(item, at)),
@@ -395,6 +410,10 @@ export const outboxSetup = setup({
       context.current?.deliveryId === deliveryId && isOutdone(context),
     mayRestPending: ({ context }, { deliveryId }: { deliveryId: string }) =>
       context.pending.some((item) => item.deliveryId === deliveryId && mayRest(item)),
+    isPendingOrAsked: ({ context }, { deliveryId }: { deliveryId: string }) =>
+      context.asked === deliveryId || context.pending.some((item) => item.deliveryId === deliveryId),
+    /** The question behind which it pauses was answered meanwhile. */
+    waitsForNoAnswer: ({ context }) => context.dueAt > quietUntil(context),
     isPending: ({ context }, { deliveryId }: { deliveryId: string }) =>
       context.pending.some((item) => item.deliveryId === deliveryId),
     isPendingNews: ({ context }, { deliveryId }: { deliveryId: string }) =>

@@ -13,7 +13,7 @@ import type { BatchSnapshot } from './batch-machine.ts';
 import type { EventSourceSnapshot } from './event-source-machine.ts';
 import type { InteractionSnapshot } from './interaction-machine.ts';
 import type { OutboxSnapshot } from './outbox-machine.ts';
-import { isTold, type Waiting } from './outbox-setup.ts';
+import { isTold, quietUntil, type Waiting } from './outbox-setup.ts';
 import type { QuestionSnapshot } from './question-machine.ts';
 import type { ServiceSnapshot } from './service-machine.ts';
 import type { SessionSnapshot } from './session-machine.ts';
@@ -436,11 +436,11 @@ function firstWhy(state: OfSession): Why {
   const gate = gateWhy(state);
   if (gate) return gate;
   const { context } = state.outbox;
-  const until = context.quietSince + context.quietMs;
+  const until = quietUntil(context);
   return {
     cause: 'pause',
     until,
-    sentence: `waits for a pause: quiet for ${duration(state.at - context.quietSince)} of ${duration(context.quietMs)}`,
+    sentence: `waits for a pause: quiet for ${duration(state.at - context.quietSince)} of ${duration(until - context.quietSince)}`,
   };
 }
 

@@ -40,6 +40,11 @@ import { resampleFrames } from './audio/frame-operators.ts';
 export interface VoiceOptions {
   /** Silence required before an unprompted delivery is spoken, in milliseconds. @defaultValue 300 */
   readonly quietMs: number;
+  /**
+   * The same silence behind a question: the user's time to answer before anything but an urgent delivery is spoken, in
+   * milliseconds. It ends when the user speaks or the question is answered. @defaultValue 3000
+   */
+  readonly answerMs: number;
   /** Fraction of the audio that must have been played to count as heard, 0 to 1. @defaultValue 0.9 */
   readonly heardFraction: number;
   /** Time without any played audio after which an attempt fails, in milliseconds. @defaultValue 15000 */
@@ -117,6 +122,7 @@ export interface VoiceOptions {
 
 export const defaultVoiceOptions = {
   quietMs: 300,
+  answerMs: 3000,
   heardFraction: 0.9,
   offerTimeoutMs: 15_000,
   playTimeoutMs: 120_000,
@@ -212,6 +218,7 @@ const milliseconds = z.number().min(0);
 const limitMs = z.number().positive();
 const voiceChecks = {
   quietMs: milliseconds,
+  answerMs: milliseconds,
   heardFraction: z.number().gt(0).max(1),
   offerTimeoutMs: limitMs,
   playTimeoutMs: limitMs,

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import {
   outboxMachine,
   questionItem,
@@ -67,6 +67,56 @@ describe('the outbox by example', () => {
   };
   const pendingOf = (stage: Stage<typeof outboxMachine>): readonly string[] =>
     stage.actor.getSnapshot().context.pending.map(({ deliveryId }) => deliveryId);
+
+  describe('behind a question that was heard', () => {
+    /** A question was said and heard, and a result waits; the gate opens again. */
+    const asked = async (): Promise<Stage<typeof outboxMachine>> => {
+      const stage = new Stage(outboxMachine, { ...outboxInput, answerMs: 30 });
+      stage.send({ type: 'outbox.add', item: questionItem('order') });
+      stage.send({ type: 'gate.opened' });
+      await stage.wait(quietMs);
+      stage.send({ type: 'gate.closed', interruptible: true });
+      stage.send({ type: 'delivery.playing', generation: 1 });
+      stage.send({ type: 'delivery.heard', generation: 1, grade: 'played' });
+      stage.send({ type: 'outbox.reserve' });
+      stage.send({ type: 'outbox.add', item: resultItem('ride') });
+      stage.send({ type: 'gate.opened' });
+      return stage;
+    };
+    const offered = (stage: Stage<typeof outboxMachine>): readonly unknown[] =>
+      stage.told().flatMap(([name, params]) => (name === 'offer' ? [params] : []));
+    const ride = { deliveryId: 'ride', generation: 2, attempt: 1 };
+
+    it('leaves the user time to answer before it says a result', async () => {
+      const stage = await asked();
+      await stage.wait(29);
+      expect(offered(stage)).toHaveLength(1);
+      await stage.wait(1);
+      expect(offered(stage)).toEqual([ride]);
+    });
+
+    it('says the result after the ordinary pause once the user has spoken', async () => {
+      const stage = await asked();
+      stage.send({ type: 'gate.closed', interruptible: true });
+      stage.send({ type: 'utterance.ended' });
+      stage.send({ type: 'gate.opened' });
+      await stage.wait(quietMs);
+      expect(offered(stage)).toEqual([expect.anything(), ride]);
+    });
+
+    it('says the result at once when a button has answered the question and the ordinary pause is over', async () => {
+      const stage = await asked();
+      await stage.wait(quietMs);
+      stage.send({ type: 'outbox.retract', deliveryId: 'order' });
+      expect(offered(stage)).toEqual([expect.anything(), ride]);
+    });
+
+    it('does not keep an urgent notice waiting', async () => {
+      const stage = await asked();
+      stage.send({ type: 'outbox.add', item: urgent });
+      expect(offered(stage)).toHaveLength(2);
+    });
+  });
 
   test('[B56 B57] a result waits for a pause, is said, and heard', async () => {
     const stage = waiting();

@@ -13,7 +13,7 @@ import {
 } from '../../../src/machines/index.ts';
 import { checkMachine } from '../../../src/testing/check/index.ts';
 import { paramsOf, same, started, running } from './effects.ts';
-import { outboxEvents, outboxInput, outboxScopes } from './outbox-world.ts';
+import { outboxEvents, outboxInput, outboxScopes, pauseEnds } from './outbox-world.ts';
 import type { OnViolation } from './verdicts.ts';
 
 type Machine = typeof outboxMachine;
@@ -51,8 +51,6 @@ const urgentWaits = (snapshot: S): boolean =>
   snapshot.context.interruptible &&
   nextOf(snapshot)?.priority === 'urgent' &&
   snapshot.context.current?.priority !== 'urgent';
-
-const pauseEnds = ({ context: { quietSince } }: S): number => quietSince + outboxInput.quietMs;
 
 /** The clocks: the event of each, when it is due if it is armed at `at`, and the state that owns it. */
 const clocks = [
@@ -111,7 +109,7 @@ export function checkOutbox(
     onViolation,
     key: (snapshot) => {
       const { value, context } = snapshot;
-      const { pending, current, reserved, interruptible } = context;
+      const { pending, current, reserved, interruptible, asked } = context;
       const brief = (one: (typeof pending)[number]) => [
         one.deliveryId,
         one.attempts,
@@ -119,7 +117,7 @@ export function checkOutbox(
         one.rests,
         toldKey(snapshot, one),
       ];
-      return [value, pending.map(brief), current && brief(current), reserved, interruptible];
+      return [value, pending.map(brief), current && brief(current), reserved, interruptible, asked];
     },
     events: outboxEvents(items),
     end: (snapshot) => itemsOf(snapshot).length === 0 && snapshot.context.reserved === 0,
@@ -250,6 +248,8 @@ export function checkOutbox(
         const known = itemsOf(before).map(({ deliveryId }) => deliveryId);
         if (event.type === 'outbox.add')
           known.push((event as { item: OutboxItem }).item.deliveryId);
+        // The pause behind a question ends with it.
+        if (typeof before.context.asked === 'string') known.push(before.context.asked);
         return new Set(left).size === left.length && left.every((id) => known.includes(id));
       },
       'OUTBOX-3: results and questions are never dropped': (_before, _event, _after, effects) =>

@@ -10,6 +10,7 @@ import type {
 export const outboxInput: OutboxInput = {
   capacity: 2,
   quietMs: 1,
+  answerMs: 3,
   offerTimeoutMs: 2,
   playTimeoutMs: 4,
   maxAttempts: 2,
@@ -59,11 +60,15 @@ export const outboxScopes: Readonly<Record<string, readonly OutboxItem[]>> = {
   ],
 };
 
+/** The pause is longer behind a question that the user may still answer. */
+export const pauseEnds = ({ context: { quietSince, asked } }: OutboxSnapshot): number =>
+  quietSince + (typeof asked === 'string' ? 3 : 1);
+
 export function outboxEvents(items: readonly OutboxItem[]) {
   return (snapshot: OutboxSnapshot): readonly OutboxEvent[] => {
-    const { quietSince, quietMs } = snapshot.context;
+    const { quietSince } = snapshot.context;
     const mayBeQuiet = snapshot.matches({ gate: 'open', slot: 'empty' });
-    return (mayBeQuiet ? [quietSince, quietSince + quietMs] : [quietSince]).flatMap((at) =>
+    return (mayBeQuiet ? [quietSince, pauseEnds(snapshot)] : [quietSince]).flatMap((at) =>
       eventsAt(at, items, snapshot),
     );
   };

@@ -140,6 +140,7 @@ const inputsShape = z.looseObject({
   outbox: z.looseObject({
     capacity: limit,
     quietMs: limit,
+    answerMs: maybe(limit),
     offerTimeoutMs: limit,
     playTimeoutMs: limit,
     maxAttempts: limit,
