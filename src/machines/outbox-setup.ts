@@ -411,7 +411,8 @@ export const outboxSetup = setup({
     mayRestPending: ({ context }, { deliveryId }: { deliveryId: string }) =>
       context.pending.some((item) => item.deliveryId === deliveryId && mayRest(item)),
     isPendingOrAsked: ({ context }, { deliveryId }: { deliveryId: string }) =>
-      context.asked === deliveryId || context.pending.some((item) => item.deliveryId === deliveryId),
+      context.asked === deliveryId ||
+      context.pending.some((item) => item.deliveryId === deliveryId),
     /** The question behind which it pauses was answered meanwhile. */
     waitsForNoAnswer: ({ context }) => context.dueAt > quietUntil(context),
     isPending: ({ context }, { deliveryId }: { deliveryId: string }) =>
