@@ -302,13 +302,13 @@ const rows: readonly Row[] = [
   {
     what: "files that `import 'offstage'` loads",
     value: loaded.size,
-    limit: 196,
+    limit: 194,
     goal: 110,
   },
   {
     what: "lines of code that `import 'offstage'` loads",
     value: linesOf(loaded),
-    limit: 38_150,
+    limit: 37_800,
     goal: 24_000,
   },
 ];

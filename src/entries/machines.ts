@@ -18,11 +18,9 @@ export {
   questionMachine,
   requestIdOf,
   resultItem,
-  rotationMachine,
   serviceMachine,
   sessionMachine,
   shared,
-  silenceMachine,
   sourceMessages,
   stopActivity,
   subagentMachine,
@@ -49,4 +47,6 @@ export {
   type WaitingState,
   type WorkOf,
 } from '../machines/index.ts';
+export { rotationMachine } from '../machines/rotation-machine.ts';
+export { silenceMachine } from '../machines/silence-machine.ts';
 export { whyWaiting } from '../machines/why-waiting.ts';

@@ -61,22 +61,6 @@ export {
   type QuestionSnapshot,
 } from './question-machine.ts';
 export {
-  rotationMachine,
-  type RotationEvent,
-  type RotationFact,
-  type RotationInput,
-  type RotationNow,
-  type RotationSnapshot,
-} from './rotation-machine.ts';
-export {
-  silenceMachine,
-  type SilenceEvent,
-  type SilenceFact,
-  type SilenceInput,
-  type SilenceSnapshot,
-  type SilenceState,
-} from './silence-machine.ts';
-export {
   serviceMachine,
   sourceMessages,
   type EventDropReason,

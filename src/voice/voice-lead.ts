@@ -7,9 +7,9 @@
 //           addressed (session), run tools, or keep the raw messages about usage (`raw`): they may hold secrets.
 
 import type { Observable } from 'rxjs';
-import type { LeadDriver, Offer } from '../actors/session/lead/lead-driver.ts';
+import type { Offer, Speaker, SpokenTo, ToolAnswer } from '../actors/session/lead/speaker.ts';
 import type { Prompt } from '../actors/notes/note.ts';
-import type { Utterance, WordsToQuestion } from '../actors/contracts/records.ts';
+import type { Utterance } from '../actors/contracts/records.ts';
 import { transferNote } from '../actors/conversation/model-messages.ts';
 import { directivesNote, greetingNote } from '../actors/conversation/prompts.ts';
 import { callSafely } from '../actors/runtime/host.ts';
@@ -52,7 +52,7 @@ export interface VoiceLeadOptions extends Omit<TurnsOptions, 'capabilities'> {
   readonly connectTimeoutMs: number;
 }
 
-export class VoiceLead implements LeadDriver, ConnectionOwner {
+export class VoiceLead implements Speaker, ConnectionOwner {
   readonly #core: LeadSession;
   readonly #options: VoiceLeadOptions;
   readonly #connections: ConnectionManager;
@@ -111,14 +111,12 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
       this.#core.receive('session', { type: 'session.reconnect' });
   }
 
-  hangUp(): void {
-    this.#connections.disconnect();
-  }
-
-  disconnect(): void {
-    this.#stopWatching?.();
-    this.#turns.stop();
-    this.#connections.close();
+  disconnect(forGood: boolean): void {
+    if (forGood) {
+      this.#stopWatching?.();
+      this.#turns.stop();
+      this.#connections.close();
+    } else this.#connections.disconnect();
   }
 
   transfer(transferId: string, to: string): void {
@@ -137,20 +135,16 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
     this.#turns.next();
   }
 
-  resume(owes: boolean): void {
-    this.#owesReply = owes;
-    if (this.#core.unit.isAttached) this.clientAttached();
-  }
-
-  greet(): void {
-    this.#owesGreeting = this.#core.agents.current.greeting !== undefined;
+  begin(owes: 'greeting' | 'reply' | null): void {
+    if (owes === 'greeting') this.#owesGreeting = this.#core.agents.current.greeting !== undefined;
+    else this.#owesReply = owes !== null;
     if (this.#core.unit.isAttached) this.clientAttached();
   }
 
   configure(): void {
     if (this.#connections.configure(this.configuration)) return;
     const { inForce } = this.#core.records.directives;
-    this.addNote(directivesNote(inForce));
+    this.note(directivesNote(inForce), false);
   }
 
   /** Shows a picture to the model. Returns false if no model is connected. */
@@ -175,46 +169,34 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
     this.#turns.speech.played(itemId, playedMs);
   }
 
-  offer(offer: Offer): void {
+  say(offer: Offer): void {
     this.#turns.offer(offer);
   }
 
-  interrupt(): void {
-    this.#turns.interrupt();
+  stop(generation: number | null): void {
+    if (generation === null) this.#turns.interrupt();
+    else this.#turns.responses.abandon(generation);
   }
 
-  abandon(generation: number): void {
-    this.#turns.responses.abandon(generation);
+  answer(callId: string, answer: ToolAnswer | null): void {
+    if (answer === null) this.#turns.deferTool(callId);
+    else this.#turns.answerTool(callId, answer);
   }
 
-  answerTool(callId: string, output: unknown, respond: boolean, noteId?: string): void {
-    this.#turns.answerTool(callId, output, respond, noteId);
-  }
-
-  deferTool(callId: string): void {
-    this.#turns.deferTool(callId);
-  }
-
-  addNote(prompt: Prompt): void {
+  note(prompt: Prompt, respond: boolean): void {
     this.#turns.memory.note(prompt);
-  }
-
-  replyTo(prompt: Prompt): void {
-    this.addNote(prompt);
-    this.#turns.askToSpeak();
+    if (respond) this.#turns.askToSpeak();
   }
 
   get awaitsWords(): boolean {
     return this.#turns.listening.unknownMs > 0;
   }
 
-  heardUser(utterance: Utterance): void {
-    this.reconnect();
-    this.#turns.heardUser(utterance);
-  }
-
-  overheard(utterance: Utterance, subagentName: string, were: WordsToQuestion): void {
-    this.#turns.overheard(utterance, subagentName, were);
+  heard(utterance: Utterance, to: SpokenTo | null): void {
+    if (to === null) {
+      this.reconnect();
+      this.#turns.heardUser(utterance);
+    } else this.#turns.overheard(utterance, to);
   }
 
   /**
@@ -226,7 +208,7 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
     this.#turns.update();
     const greeting = this.#owesGreeting ? greetingNote(this.#core.agents.current) : undefined;
     if (greeting === undefined && !this.#owesReply) return;
-    if (greeting !== undefined) this.addNote(greeting);
+    if (greeting !== undefined) this.note(greeting, false);
     this.#owesGreeting = false;
     this.#owesReply = false;
     this.#turns.askToSpeak();

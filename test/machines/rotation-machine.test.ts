@@ -1,5 +1,5 @@
 import { describe, test } from 'vitest';
-import { rotationMachine } from '../../src/machines/index.ts';
+import { rotationMachine } from '../../src/machines/rotation-machine.ts';
 import { mutate } from './support/mutate.ts';
 import { checkRotation } from './support/rotation-check.ts';
 import { rotationFaults } from './support/rotation-faults.ts';

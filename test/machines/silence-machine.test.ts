@@ -1,5 +1,5 @@
 import { describe, test } from 'vitest';
-import { silenceMachine } from '../../src/machines/index.ts';
+import { silenceMachine } from '../../src/machines/silence-machine.ts';
 import { mutate } from './support/mutate.ts';
 import { checkSilence } from './support/silence-check.ts';
 import { silenceFaults } from './support/silence-faults.ts';

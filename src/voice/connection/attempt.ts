@@ -11,7 +11,7 @@
 //       there; else it begins anew.
 
 import { endsSentence } from '../../values/sentences.ts';
-import type { Offer } from '../../actors/session/lead/lead-driver.ts';
+import type { Offer } from '../../actors/session/lead/speaker.ts';
 import { ONSET_MS } from './transport.ts';
 
 export class Attempt {

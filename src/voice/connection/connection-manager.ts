@@ -34,13 +34,12 @@ import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import { callSafely, type Host } from '../../actors/runtime/host.ts';
 import type { Shown } from '../../actors/runtime/hosting.ts';
 import { TransientMachine } from '../../actors/runtime/transient-machine.ts';
+import type { BackoffInput, Failure } from '../../machines/index.ts';
 import {
+  type RotationEffects,
   rotationMachine,
-  type BackoffInput,
-  type Failure,
   type RotationFact,
-} from '../../machines/index.ts';
-import type { RotationEffects } from '../../machines/rotation-machine.ts';
+} from '../../machines/rotation-machine.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
 import { createBoundedBuffer, RecentSound, type BoundedBuffer } from '../audio/bounded-buffer.ts';
 import { RecentIds } from '../audio/recent-ids.ts';

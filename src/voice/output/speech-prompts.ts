@@ -3,7 +3,7 @@
 
 import { note, sentence, type Note } from '../../actors/notes/note.ts';
 import type { TransportCapabilities } from '../connection/transport.ts';
-import type { Offer } from '../../actors/session/lead/lead-driver.ts';
+import type { Offer } from '../../actors/session/lead/speaker.ts';
 
 /**
  * What a model that answers by itself says to the answer: it is heard, and stands for the runtime's own

@@ -30,7 +30,7 @@
 import { Subject, type Observable } from 'rxjs';
 import type { Environment } from '../../actors/ports/environment.ts';
 import { ConfigurationError } from '../../values/errors.ts';
-import { followQuestion, isHeardNow } from '../../actors/session/lead/lead-driver.ts';
+import { followQuestion, isHeardNow } from '../../actors/session/lead/speaker.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
 import { frameDurationMs, type AudioFrame } from '../audio/audio-frame.ts';
 import { EchoMeter } from '../audio/echo-meter.ts';

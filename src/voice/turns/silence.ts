@@ -8,12 +8,12 @@ import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
 import type { Shown } from '../../actors/runtime/hosting.ts';
 import { TransientMachine } from '../../actors/runtime/transient-machine.ts';
 import {
+  type SilenceEffects,
   silenceMachine,
   type SilenceFact,
   type SilenceInput,
   type SilenceState,
-} from '../../machines/index.ts';
-import type { SilenceEffects } from '../../machines/silence-machine.ts';
+} from '../../machines/silence-machine.ts';
 
 export class Silence {
   readonly #core: LeadSession;

@@ -34,13 +34,18 @@
 //   ADDRESSEE-2. Words addressed to a subagent silence at most one answer of the model; two if the model may
 //        answer twice, because its requested response failed meanwhile.
 
-import type { Utterance, WordsToQuestion } from '../../actors/contracts/records.ts';
+import type { Utterance } from '../../actors/contracts/records.ts';
 import { answerable } from '../../actors/session/questions/user-words.ts';
 import { overheardNote, OWED_REPLY_NOTE } from '../../actors/conversation/prompts.ts';
 import { shortNameOf } from '../../actors/notes/note-marks.ts';
 import type { Prompt } from '../../actors/notes/note.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
-import { HOLDS_FLOOR_MS, type Offer } from '../../actors/session/lead/lead-driver.ts';
+import {
+  HOLDS_FLOOR_MS,
+  type Offer,
+  type SpokenTo,
+  type ToolAnswer,
+} from '../../actors/session/lead/speaker.ts';
 import { TurnChart } from '../../actors/session/lead/turn-chart.ts';
 import { intoConversation } from '../../actors/session/state/live-conversation.ts';
 import {
@@ -50,9 +55,8 @@ import {
   replyIsExpected,
   replyIsWanted,
   userHasFloor,
-  type SilenceInput,
-  type SilenceState,
 } from '../../machines/index.ts';
+import type { SilenceInput, SilenceState } from '../../machines/silence-machine.ts';
 import { ProviderError } from '../../values/errors.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
 import { Attempt } from '../connection/attempt.ts';
@@ -367,7 +371,7 @@ export class Turns implements Turn {
     this.chart.send({ type: 'urgent.waits' });
   }
 
-  answerTool(callId: string, output: unknown, respond: boolean, noteId?: string): void {
+  answerTool(callId: string, { output, respond, noteId }: ToolAnswer): void {
     const { notes } = this.#core;
     const text = typeof output === 'string' ? output : JSON.stringify(output ?? null);
     this.#sendResult(
@@ -406,7 +410,7 @@ export class Turns implements Turn {
     this.#understood(id);
   }
 
-  overheard({ id, text, typed }: Utterance, subagentName: string, were: WordsToQuestion): void {
+  overheard({ id, text, typed }: Utterance, { subagentName, were }: SpokenTo): void {
     // ADDRESSEE-2: the reply that the model has begun is dropped, unless it acknowledges the answer.
     if (typed) this.silence.noticed();
     const { held } = this.responses;

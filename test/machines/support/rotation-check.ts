@@ -8,7 +8,7 @@ import {
   type RotationEvent,
   type RotationFact,
   type RotationSnapshot,
-} from '../../../src/machines/index.ts';
+} from '../../../src/machines/rotation-machine.ts';
 import { checkMachine } from '../../../src/testing/check/index.ts';
 import { paramsOf, same, running } from './effects.ts';
 import type { OnViolation } from './verdicts.ts';

@@ -1,6 +1,6 @@
 // Planted faults of a rotation, each with the property that must catch it.
 
-import { rotationMachine } from '../../../src/machines/index.ts';
+import { rotationMachine } from '../../../src/machines/rotation-machine.ts';
 import { mutate, provide, stateOf, type Fault } from './mutate.ts';
 
 type Machine = typeof rotationMachine;

@@ -7,7 +7,7 @@ import {
   silenceMachine,
   type SilenceEvent,
   type SilenceSnapshot,
-} from '../../../src/machines/index.ts';
+} from '../../../src/machines/silence-machine.ts';
 import { checkMachine } from '../../../src/testing/check/index.ts';
 import { paramsOf, running, same } from './effects.ts';
 import type { OnViolation } from './verdicts.ts';

@@ -1,7 +1,7 @@
 // Planted faults of a silence, each with the property that must catch it.
 
 import { assign } from 'xstate';
-import { silenceMachine } from '../../../src/machines/index.ts';
+import { silenceMachine } from '../../../src/machines/silence-machine.ts';
 import { forget, mutate, provide, stateOf, type Fault } from './mutate.ts';
 
 type Machine = typeof silenceMachine;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { note, sentence } from '../../../src/actors/notes/note.ts';
-import type { Offer } from '../../../src/actors/session/lead/lead-driver.ts';
+import type { Offer } from '../../../src/actors/session/lead/speaker.ts';
 import { acknowledgementIn } from '../../../src/language/acknowledgement.ts';
 import { offerInstructions } from '../../../src/voice/output/speech-prompts.ts';
 

@@ -322,7 +322,7 @@ export class CallEffects {
     const isRecorded = isOver && answer !== 'cancelled';
     this.answered(callId, name, output, { status: answer, isOver, isRecorded, wantsReply });
     // The reply that it may cause has read it (TEXT-LEAD-9).
-    session.lead.answerTool(callId, output, wantsReply);
+    session.lead.answer(callId, { output, respond: wantsReply });
     if (isOver) session.unit.calls.forget(callId);
   }
 
@@ -380,7 +380,7 @@ export class CallEffects {
     const { subagentId } = delegated;
     this.#workBegan(definition, task, subagentId);
     session.receive(`call:${callId}`, { type: 'subagent.accepted', subagentId });
-    if (call.output === null) session.lead.deferTool(callId);
+    if (call.output === null) session.lead.answer(callId, null);
     session.projection.emit({
       type: 'subagent.delegated',
       callId,

@@ -111,9 +111,9 @@ export class SessionEffects {
     return {
       'session.changed': shown,
       'question.changed': shown,
-      'session.connect': ({ attempt }) => lead.connect(attempt),
-      'session.hangUp': () => lead.hangUp(),
-      'session.disconnect': () => lead.disconnect(),
+      'session.connect': () => lead.connect(),
+      'session.hangUp': () => lead.disconnect(false),
+      'session.disconnect': () => lead.disconnect(true),
       'session.transfer': ({ transferId, to }) => lead.transfer(transferId, to),
       'session.transferEnded': ({ transferId, error }) => {
         lead.transferEnded(error);
@@ -159,9 +159,9 @@ export class SessionEffects {
         this.#forget(callId);
       },
       'outbox.offer': (attempt) => this.#offer(attempt),
-      'outbox.interrupt': () => lead.interrupt(),
+      'outbox.interrupt': () => lead.stop(null),
       'outbox.abandon': ({ deliveryId, generation }) => {
-        lead.abandon(generation);
+        lead.stop(generation);
         returned({ deliveryId });
       },
       'outbox.begun': ({ deliveryId }) => this.#showEach(deliveryId, { state: 'playing' }),
@@ -201,18 +201,18 @@ export class SessionEffects {
         const { usage } = projection;
         callSafely(host, 'hook onUsage', () => hooks.onUsage?.({ usage, used }));
       },
-      'user.heardUser': ({ utterance, about }) => {
+      'user.heardUser': ({ utterance }) => {
         this.#showUtterance(utterance, 'lead');
-        lead.heardUser(utterance, about);
+        lead.heard(utterance, null);
         session.userInput.said(utterance.id);
       },
       'user.overheard': ({ utterance, subagentName, were }) => {
         this.#showUtterance(utterance, 'question');
-        lead.overheard(utterance, subagentName, were);
+        lead.heard(utterance, { subagentName, were });
         session.userInput.said(utterance.id);
       },
       'questions.returned': ({ words, reason, subagentName }) =>
-        lead.replyTo(returnedNote(words, reason, subagentName)),
+        lead.note(returnedNote(words, reason, subagentName), true),
       'answers.settled': (settled) => this.#settled(settled),
       'answers.receipt': ({ ticket, receipt }) => session.userInput.answered(ticket, receipt),
     };
@@ -279,7 +279,7 @@ export class SessionEffects {
   endUnopened(): void {
     this.#session.projection.emit({ type: 'connection.changed', state: 'closed' });
     this.#session.services.kill();
-    this.#session.lead.disconnect();
+    this.#session.lead.disconnect(true);
     this.#sessionEnded(null);
   }
 
@@ -299,7 +299,7 @@ export class SessionEffects {
     session.tree.kill('the session failed');
     const code = isLost ? 'SESSION_LOST' : 'INTERNAL';
     this.#sessionEnded({ code, message: messageOf(error), retryable: false });
-    session.lead.disconnect();
+    session.lead.disconnect(true);
   }
 
   #showUtterance({ id, text, startedAt }: Utterance, to: 'lead' | 'question'): void {
@@ -484,7 +484,7 @@ export class SessionEffects {
       for (const id of batch.parts) this.#answerSilently(id);
       const { parts: deliveryIds } = batch;
       const text = deliveries.map((part) => `${part.label}: ${part.text}`).join('\n');
-      lead.offer({
+      lead.say({
         deliveryId,
         deliveryIds,
         ...tried,
@@ -502,7 +502,7 @@ export class SessionEffects {
     const { kind, priority, prompt, text } = delivery;
     const answersCallId = this.#answerLate(delivery);
     const role = kind === 'result' || kind === 'progress' ? records.words.role : 'system';
-    lead.offer({
+    lead.say({
       deliveryId,
       ...tried,
       kind,
@@ -523,7 +523,7 @@ export class SessionEffects {
       if (!delivery) continue;
       const words = silentNote(delivery.prompt);
       if (delivery.answersCall) this.#answerSilently(id, words);
-      else lead.addNote(words);
+      else lead.note(words, false);
     }
     this.#showCard(deliveryId);
   }
@@ -532,7 +532,7 @@ export class SessionEffects {
   #showCard(deliveryId: string): void {
     const { lead, userInput } = this.#session;
     for (const part of this.#partsOf(deliveryId))
-      lead.showCard?.(part, () => userInput.shown(part));
+      lead.show?.({ kind: 'card', deliveryId: part, seen: () => userInput.shown(part) });
   }
 
   /** Returns the deliveries that an item of the outbox tells: itself, or the results of a batch. */
@@ -580,8 +580,9 @@ export class SessionEffects {
     const { records, lead } = this.#session;
     const delivery = records.delivery(deliveryId);
     const callId = delivery ? this.#answerLate(delivery) : null;
-    if (delivery && callId !== null)
-      lead.answerTool(callId, words ?? delivery.prompt, false, `${deliveryId}.note`);
+    if (!delivery || callId === null) return;
+    const output = words ?? delivery.prompt;
+    lead.answer(callId, { output, respond: false, noteId: `${deliveryId}.note` });
   }
 
   #delivered(

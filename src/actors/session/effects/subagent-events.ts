@@ -66,7 +66,7 @@ export class SubagentEvents {
       percent,
       at: timestamp,
     });
-    session.lead.reported?.({
+    session.lead.show?.({
       kind: 'progress',
       subagentId: view.id,
       subagentName: view.name,
@@ -82,7 +82,7 @@ export class SubagentEvents {
     const { kind, subagentId, label, text } = records.delivery(deliveryId) ?? {};
     if (!showsRawResults || kind !== 'result' || !subagentId) return;
     const subagentName = this.#session.configs[label ?? '']?.name ?? label ?? '';
-    lead.reported?.({ kind: 'result', subagentId, subagentName, text: text ?? '' });
+    lead.show?.({ kind: 'result', subagentId, subagentName, text: text ?? '' });
   }
 
   stepped(view: SubagentView, report: StepReport): void {
@@ -130,8 +130,9 @@ export class SubagentEvents {
     }
     // The result of a cancelled call is not awaited; the model must learn that none will come.
     this.#session.receive(`call:${callId}`, { type: 'call.cancel' });
-    this.#session.lead.addNote(
+    this.#session.lead.note(
       cancelledNote(view.toolName, outcome.error.message, outcome.toolLedger),
+      false,
     );
   }
 

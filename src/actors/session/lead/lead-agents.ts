@@ -40,7 +40,7 @@ import type { SessionUnit } from '../unit/session-unit.ts';
 import type { UserInput } from '../questions/user-input.ts';
 import type { SessionHooks } from './hooks.ts';
 import { checkAgents, type AgentContext, type LeadAgent } from './lead-agent.ts';
-import type { LeadDriver } from './lead-driver.ts';
+import type { Speaker } from './speaker.ts';
 import {
   checkLeadTools,
   checkSubagentNames,
@@ -57,7 +57,7 @@ export interface AgentsSession extends Receiver {
   readonly host: Host;
   readonly hooks: SessionHooks;
   /** The driver of the current lead agent. */
-  readonly lead: LeadDriver;
+  readonly lead: Speaker;
   /** The marks of genuine notes to the lead model. */
   readonly notes: NoteMarks;
   readonly projection: Projection;
@@ -265,14 +265,14 @@ export class LeadAgents {
     const from = before?.takesOverFrom ?? null;
     if (from === null && (!agent.onEnter || before?.hasEntered || before?.hasGreeted)) {
       this.#entered(agent.name, null);
-      if (!before?.hasGreeted) lead.greet();
+      if (!before?.hasGreeted) lead.begin('greeting');
       return;
     }
     this.#isChanging = true;
     void this.#enter(agent, from).then(() => {
       this.#isChanging = false;
       this.#recordEntered(agent);
-      if (!this.#isOver) lead.greet();
+      if (!this.#isOver) lead.begin('greeting');
       this.#transferAsRequested();
     });
   }
@@ -307,7 +307,7 @@ export class LeadAgents {
     callSafely(session.host, 'hook onTransfer', () =>
       session.hooks.onTransfer?.({ from: from.name, to, error: null }),
     );
-    if (!this.#isOver) session.lead.greet();
+    if (!this.#isOver) session.lead.begin('greeting');
     this.#transferAsRequested();
     return { status: 'transferred', agent_name: to };
   }
@@ -425,7 +425,7 @@ export class LeadAgents {
       injectSystemMessage: (text) => {
         check('injectSystemMessage(text)', z.string(), text, 'INVALID_ARGUMENT');
         if (!session.unit.unit.disposed)
-          session.lead.addNote(note(wordsOfApp(session.notes.guard(text))));
+          session.lead.note(note(wordsOfApp(session.notes.guard(text))), false);
       },
       getRecentTurns: (count = 10) => session.records.conversation.recentTurns(count),
       getMemoryFacts: (limit = 10) => session.facts(limit),

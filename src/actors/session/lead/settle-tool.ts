@@ -38,7 +38,7 @@ import {
   speakerOf,
 } from '../questions/settle-question.ts';
 import type { Settlement, UserInput } from '../questions/user-input.ts';
-import type { LeadDriver } from './lead-driver.ts';
+import type { Speaker } from './speaker.ts';
 import type { Projection } from '../state/projection.ts';
 import type { SessionRecords } from '../state/session-records.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
@@ -82,7 +82,7 @@ const parametersWith = (action: JSONSchema7): JSONSchema7 =>
 export function settleTool(
   session: SettlingSession & {
     readonly userInput: Pick<UserInput, 'settle' | 'nextWords'>;
-    readonly lead: Pick<LeadDriver, 'awaitsWords'>;
+    readonly lead: Pick<Speaker, 'awaitsWords'>;
     readonly notes: Pick<NoteMarks, 'key'>;
   },
 ): ToolDefinition {

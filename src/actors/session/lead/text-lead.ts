@@ -52,10 +52,13 @@ import {
   followQuestion,
   HOLDS_FLOOR_MS,
   isHeardNow,
-  type LeadDriver,
   type Offer,
+  type RestingCard,
+  type Speaker,
+  type SpokenTo,
   type SubagentWords,
-} from './lead-driver.ts';
+  type ToolAnswer,
+} from './speaker.ts';
 import { intoConversation, noted } from '../state/live-conversation.ts';
 import {
   alreadyCalledNote,
@@ -68,7 +71,7 @@ import {
   READ_WORDS_NOTE,
 } from '../../conversation/prompts.ts';
 import { isMessage } from '../../conversation/items.ts';
-import type { QuestionRecord, Utterance, WordsToQuestion } from '../../contracts/records.ts';
+import type { QuestionRecord, Utterance } from '../../contracts/records.ts';
 import {
   replyIsComing,
   replyIsWanted,
@@ -139,7 +142,7 @@ interface Response {
   readonly isBroken: boolean;
 }
 
-export class TextLead implements LeadDriver {
+export class TextLead implements Speaker {
   readonly #core: LeadSession;
   readonly #model: LanguageModel;
   readonly #output: TextOutput;
@@ -183,7 +186,7 @@ export class TextLead implements LeadDriver {
         this.#telling = null;
         core.receive('outbox', { type: 'delivery.interrupted', generation });
       },
-      remind: () => this.addNote(OWED_REPLY_NOTE),
+      remind: () => this.note(OWED_REPLY_NOTE, false),
       take: () => core.receive('session', { type: 'response.requested' }),
       release: () => core.receive('session', { type: 'response.ended' }),
       unanswered: () =>
@@ -204,9 +207,6 @@ export class TextLead implements LeadDriver {
     this.#core.receive('session', { type: 'transport.ready' });
   }
 
-  /** A text model has no connection that could be slow. */
-  hangUp(): void {}
-
   /** Prepares nothing: the next response is that of the agent that leads then. */
   transfer(transferId: string): void {
     this.#core.receive('session', { type: 'transfer.ended', transferId, error: null });
@@ -216,30 +216,32 @@ export class TextLead implements LeadDriver {
     this.#next();
   }
 
-  resume(owes: boolean): void {
+  begin(owes: 'greeting' | 'reply' | null): void {
+    if (owes === 'greeting') {
+      const greeting = greetingNote(this.#core.agents.current);
+      if (greeting === undefined) return;
+      this.note(greeting, false);
+      this.#turn.send({ type: 'reply.wanted' });
+      this.#next();
+      return;
+    }
     const { calls } = this.#core.unit;
     for (const callId of calls.ids)
       if (ANSWERED_AT_ONCE.has(String(calls.stateOf(callId)?.value)))
         this.#awaits(callId, isOfTelling(this.#core, callId) ? 'offer' : 'reply');
-    if (owes) this.#turn.send({ type: 'reply.wanted' });
+    if (owes !== null) this.#turn.send({ type: 'reply.wanted' });
     const { items } = this.#core.records.conversation;
     const last = items.findLast(({ role }) => role === 'tool_call' || role === 'assistant');
     this.#wasCutOff = last?.role === 'tool_call' && last.isFollowed === true;
     this.#next();
   }
 
-  greet(): void {
-    const greeting = greetingNote(this.#core.agents.current);
-    if (greeting === undefined) return;
-    this.addNote(greeting);
-    this.#turn.send({ type: 'reply.wanted' });
-    this.#next();
-  }
-
   /** The instructions are read for each response. */
   configure(): void {}
 
-  disconnect(): void {
+  /** A text model has no connection that could be given up. */
+  disconnect(forGood: boolean): void {
+    if (!forGood) return;
     this.#watchdog.stop();
     this.#turn.stop();
     for (const cancel of this.#acknowledging) cancel();
@@ -249,7 +251,7 @@ export class TextLead implements LeadDriver {
     this.#settleIdle();
   }
 
-  offer(offer: Offer): void {
+  say(offer: Offer): void {
     this.#checkSomebodyListens(offer);
     if (offer.kind === 'question') {
       this.#ask(offer);
@@ -262,7 +264,14 @@ export class TextLead implements LeadDriver {
     this.#next();
   }
 
-  interrupt(): void {
+  stop(generation: number | null): void {
+    if (generation !== null) {
+      this.#endTelling(generation);
+      if (this.#underWay?.key === keyOf(generation))
+        this.#response?.abort(new CancelledError('the delivery is no longer due'));
+      this.#next();
+      return;
+    }
     if (this.#underWay?.says === 'reply') this.#turn.send({ type: 'reply.cutOff' });
     this.#response?.abort(new CancelledError('an urgent delivery waits'));
     // While only a tool works there is a pause.
@@ -270,30 +279,16 @@ export class TextLead implements LeadDriver {
     this.#checkIdle();
   }
 
-  abandon(generation: number): void {
-    this.#endTelling(generation);
-    if (this.#underWay?.key === keyOf(generation))
-      this.#response?.abort(new CancelledError('the delivery is no longer due'));
+  answer(callId: string, answer: ToolAnswer | null): void {
+    if (answer === null) this.#turn.send({ type: 'call.dropped', callId });
+    else this.#turn.send({ type: 'call.answered', callId, respond: answer.respond });
     this.#next();
   }
 
-  answerTool(callId: string, _output: unknown, respond: boolean): void {
-    this.#turn.send({ type: 'call.answered', callId, respond });
-    this.#next();
-  }
-
-  deferTool(callId: string): void {
-    this.#turn.send({ type: 'call.dropped', callId });
-    this.#next();
-  }
-
-  addNote(prompt: Prompt, role: 'system' | 'user' = 'system'): void {
-    this.#note(this.#core.host.environment.ids.next('note'), prompt, role);
-  }
-
-  replyTo(prompt: Prompt): void {
+  note(prompt: Prompt, respond: boolean): void {
+    this.#note(this.#core.host.environment.ids.next('note'), prompt);
+    if (!respond) return;
     this.#replying = { rounds: 0 };
-    this.addNote(prompt);
     this.#turn.send({ type: 'reply.wanted' });
     this.#next();
   }
@@ -304,7 +299,13 @@ export class TextLead implements LeadDriver {
     intoConversation(this.#core, noted(itemId, prompt, role, saidAt));
   }
 
-  heardUser(): void {
+  heard({ text }: Utterance, to: SpokenTo | null): void {
+    if (to !== null) {
+      const isAbout = typeof to.were === 'object' && to.were !== null;
+      this.note(overheardNote(text, to.subagentName, isAbout), false);
+      this.#checkIdle();
+      return;
+    }
     this.#replying = { rounds: 0 };
     this.#unasked = 0;
     // The lead agent may be about to begin such a wait, too (TEXT-LEAD-7).
@@ -314,12 +315,24 @@ export class TextLead implements LeadDriver {
     this.#next();
   }
 
-  overheard({ text }: Utterance, subagentName: string, were: WordsToQuestion): void {
-    this.addNote(overheardNote(text, subagentName, typeof were === 'object' && were !== null));
-    this.#checkIdle();
+  show(shown: RestingCard | SubagentWords): void {
+    if (shown.kind === 'card') {
+      this.#showCard(shown);
+      return;
+    }
+    const { kind, subagentId, subagentName, text } = shown;
+    this.#output.push({
+      type: 'subagent.reported',
+      kind,
+      subagentId,
+      agentName: `subagent-${subagentId}`,
+      subagentName,
+      text,
+      final: false,
+    });
   }
 
-  showCard(deliveryId: string, seen: () => void): void {
+  #showCard({ deliveryId, seen }: RestingCard): void {
     const { projection, records } = this.#core;
     const view = projection.delivery(deliveryId);
     if (!view) return;
@@ -330,18 +343,6 @@ export class TextLead implements LeadDriver {
     const isDue = (): boolean => projection.delivery(deliveryId)?.state === 'pending';
     if (!question) followQuestion(this.#core);
     this.#output.card(deliveryId, part, isDue, seen);
-  }
-
-  reported({ kind, subagentId, subagentName, text }: SubagentWords): void {
-    this.#output.push({
-      type: 'subagent.reported',
-      kind,
-      subagentId,
-      agentName: `subagent-${subagentId}`,
-      subagentName,
-      text,
-      final: false,
-    });
   }
 
   /** Calls back when nothing is being said and no response is about to begin; at once if so. */
@@ -436,9 +437,9 @@ export class TextLead implements LeadDriver {
 
   #reply(): void {
     this.#core.tree.waits.userWaits(false);
-    if (this.#hasToldBetween) this.addNote(LATE_ANSWER_NOTE);
+    if (this.#hasToldBetween) this.note(LATE_ANSWER_NOTE, false);
     this.#hasToldBetween = false;
-    if (this.#wasCutOff) this.addNote(CUT_OFF_NOTE);
+    if (this.#wasCutOff) this.note(CUT_OFF_NOTE, false);
     this.#wasCutOff = false;
     this.#request(null);
   }
@@ -505,7 +506,7 @@ export class TextLead implements LeadDriver {
     const telling = offer ? this.#telling : null;
     // A telling has read words that were written down late, or an earlier process did not ask for them.
     const wroteLast = !offer && endsWithAssistant(core);
-    if (wroteLast) this.addNote(READ_WORDS_NOTE);
+    if (wroteLast) this.note(READ_WORDS_NOTE, false);
     const maySayNothing = offer ? Boolean(telling?.said) : wroteLast || hasReplied(core);
     const readTo = core.records.conversation.items.at(-1)?.id ?? null;
     const itemId = ids.next('item');
@@ -523,7 +524,7 @@ export class TextLead implements LeadDriver {
     const handOver = (isFollowed: boolean): void => {
       if (!made) return;
       const of = offer ? 'offer' : 'reply';
-      if (offer && wasMade(core, offer, made)) this.addNote(alreadyCalledNote(made.name));
+      if (offer && wasMade(core, offer, made)) this.note(alreadyCalledNote(made.name), false);
       else
         after = this.#call(made, {
           of,

@@ -33,7 +33,7 @@ import { SessionRecords } from '../state/session-records.ts';
 import { checkedConversation } from '../lead/conversation-options.ts';
 import type { SessionHooks } from '../lead/hooks.ts';
 import { modelCallsOf } from '../lead/lead-usage.ts';
-import type { LeadDriver } from '../lead/lead-driver.ts';
+import type { Speaker } from '../lead/speaker.ts';
 import { LeadAgents } from '../lead/lead-agents.ts';
 import { checkedNotice, postNotice, type NoticeOptions } from '../effects/notices.ts';
 import { Projection } from '../state/projection.ts';
@@ -63,7 +63,7 @@ import { withoutUndefined } from '../../../values/without-undefined.ts';
 import { readTraceparent } from '../../../values/traceparent.ts';
 
 /** The options that voice and text sessions add to those of the app. */
-interface CoreOptions<Lead extends LeadDriver> extends SessionOptions {
+interface CoreOptions<Lead extends Speaker> extends SessionOptions {
   readonly runtime: Runtime;
   readonly outbox: Omit<OutboxInput, 'capacity'>;
   readonly settleTimeoutMs: number;
@@ -93,7 +93,7 @@ function failureOf(error: unknown): Failure {
   return { code, message: messageOf(error), retryable: false };
 }
 
-export class SessionCore<Lead extends LeadDriver = LeadDriver> implements HostedSession {
+export class SessionCore<Lead extends Speaker = Speaker> implements HostedSession {
   readonly id: string;
   readonly host: Host;
   readonly records: SessionRecords;
@@ -419,7 +419,7 @@ function unitInputs({
   closeGraceMs = DEFAULT_GRACE_MS,
   detachGraceMs = null,
   canInterrupt,
-}: CoreOptions<LeadDriver>): Pick<SessionInputs, 'session' | 'canInterrupt'> {
+}: CoreOptions<Speaker>): Pick<SessionInputs, 'session' | 'canInterrupt'> {
   return {
     session: {
       maxReconnects,

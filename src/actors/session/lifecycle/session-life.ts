@@ -344,7 +344,7 @@ export class SessionLife {
     if ((state !== 'active' && !rests) || !this.#settleStart) return;
     const recovery = this.#recovery;
     agents.begin(recovery);
-    if (recovery) lead.resume(recovery.owesReply);
+    if (recovery) lead.begin(recovery.owesReply ? 'reply' : null);
     services.start();
     this.#hasBegun = true;
     this.#settleStart.resolve();
@@ -411,7 +411,7 @@ export class SessionLife {
     services.suspend();
     tree.release();
     this.#effects.suspend();
-    lead.disconnect();
+    lead.disconnect(true);
     this.#left({ type: 'session.suspended', error }, error ?? suspended);
   }
 

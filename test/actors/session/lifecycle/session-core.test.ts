@@ -5,7 +5,12 @@ import { describe, expect, test } from 'vitest';
 import { waitFor } from 'xstate';
 import { z } from 'zod';
 import { codeOf } from '../../../../src/values/errors.ts';
-import type { LeadDriver, Offer } from '../../../../src/actors/session/lead/lead-driver.ts';
+import type {
+  Offer,
+  Speaker,
+  SpokenTo,
+  ToolAnswer,
+} from '../../../../src/actors/session/lead/speaker.ts';
 import type { LeadSession } from '../../../../src/actors/session/lead/lead-session.ts';
 import { SessionCore } from '../../../../src/actors/session/lifecycle/session-core.ts';
 import { JournalError } from '../../../../src/entries/journal.ts';
@@ -24,28 +29,29 @@ import { calls, never, say, simpleTool, steps } from '../../../support/subagent-
 import { agentOf, castOf, configsOf, type TalkOptions } from '../../../support/text-talk.ts';
 
 /** Connects, and writes down what it is told. */
-class NotingLead implements LeadDriver {
+class NotingLead implements Speaker {
   readonly said: string[] = [];
   readonly offers: Offer[] = [];
   core!: LeadSession;
   connect = (): void => this.core.receive('session', { type: 'transport.ready' });
-  hangUp = (): void => void this.said.push('hang up');
-  disconnect = (): void => void this.said.push('disconnect');
+  disconnect = (forGood: boolean): void => void this.said.push(forGood ? 'disconnect' : 'hang up');
   transfer = (_: string, to: string): void => void this.said.push(`transfer to ${to}`);
   transferEnded = (): void => void this.said.push('transfer ended');
-  greet = (): void => {};
-  resume = (owes: boolean): void => void this.said.push(owes ? 'resume, owes' : 'resume');
+  begin = (owes: 'greeting' | 'reply' | null): void => {
+    if (owes !== 'greeting') this.said.push(owes === null ? 'resume' : 'resume, owes');
+  };
   configure = (): void => void this.said.push('configure');
-  offer = (offer: Offer): void => void this.offers.push(offer);
-  interrupt = (): void => void this.said.push('interrupt');
-  abandon = (generation: number): void => void this.said.push(`abandon ${generation}`);
-  answerTool = (callId: string, _: unknown, respond: boolean): void =>
-    void this.said.push(`answer ${callId}${respond ? '' : ' silently'}`);
-  deferTool = (callId: string): void => void this.said.push(`defer ${callId}`);
-  addNote = (text: string): void => void this.said.push(text);
-  replyTo = (): void => void this.said.push('reply to a note');
-  heardUser = (): void => void this.said.push('heard user');
-  overheard = (): void => void this.said.push('overheard');
+  say = (offer: Offer): void => void this.offers.push(offer);
+  stop = (generation: number | null): void =>
+    void this.said.push(generation === null ? 'interrupt' : `abandon ${generation}`);
+  answer = (callId: string, answer: ToolAnswer | null): void => {
+    const how = answer?.respond === false ? ' silently' : '';
+    this.said.push(`${answer === null ? 'defer' : 'answer'} ${callId}${how}`);
+  };
+  note = (text: string, respond: boolean): void =>
+    void this.said.push(respond ? 'reply to a note' : text);
+  heard = (_: unknown, to: SpokenTo | null): void =>
+    void this.said.push(to === null ? 'heard user' : 'overheard');
 }
 
 async function coreTalk(

@@ -1,4 +1,4 @@
-// The port to the lead agent, which talks to the user. A voice session implements it with a transport, a text
+// The port through which the lead agent talks to the user. A voice session implements it with a transport, a text
 // session with a streaming model.
 
 import type { Prompt } from '../../notes/note.ts';
@@ -37,7 +37,7 @@ export interface Offer {
   readonly answersCallId: string | null;
 }
 
-/** The words of a subagent itself. */
+/** The words of a subagent itself, for the user and not for the model. */
 export interface SubagentWords {
   readonly kind: 'progress' | 'result';
   readonly subagentId: string;
@@ -46,19 +46,42 @@ export interface SubagentWords {
   readonly text: string;
 }
 
+/** A delivery that rests: the model could not tell it, shall not, or has told it without an acknowledgement. */
+export interface RestingCard {
+  readonly kind: 'card';
+  readonly deliveryId: string;
+  /** Reports that the user has seen it. */
+  readonly seen: () => void;
+}
+
+/** The output of a tool call; with a `noteId` it is a `Prompt` with this id. */
+export interface ToolAnswer {
+  readonly output: unknown;
+  /** The model responds to it. */
+  readonly respond: boolean;
+  readonly noteId?: string;
+}
+
+/** A subagent to which the user spoke, and how its question took the words. */
+export interface SpokenTo {
+  readonly subagentName: string;
+  readonly were: WordsToQuestion;
+}
+
 /**
  * Duties of an implementation. It reports to the session as events: `transport.ready / lost`,
  * `response.requested / waiting / ended`, `utterance.*`, `playout.*`, `delivery.playing / heard / interrupted
  * / failed` with the offer's generation. Guarantee to it: one offer at a time, and only while the gate is
- * open or after `interrupt`.
+ * open or after `stop(null)`.
  */
-export interface LeadDriver {
+export interface Speaker {
   /** Its machines, as their actors show them. */
   machines?(): Iterable<Shown>;
-  connect(attempt: number): void;
-  /** Gives up the connection that is being opened. */
-  hangUp(): void;
-  disconnect(): void;
+  /** The user has said something, and it is not known yet what. Absent: the model reads them. */
+  readonly awaitsWords?: boolean;
+  connect(): void;
+  /** Gives up the connection, also one that is being opened; `forGood`: it speaks no more. */
+  disconnect(forGood: boolean): void;
   /** Prepares the model for the agent `to`; reports `transfer.ended` with this id, once. */
   transfer(transferId: string, to: string): void;
   /**
@@ -66,48 +89,27 @@ export interface LeadDriver {
    * agent.
    */
   transferEnded(error: Failure | null): void;
-  /** Continues after a crash: a reply that was owed then (`owes`) is given now. */
-  resume(owes: boolean): void;
-  /** The user has said something, and it is not known yet what. Absent: the model reads them. */
-  readonly awaitsWords?: boolean;
-  /** Says the greeting of the current agent, if it has one, to the attached user. */
-  greet(): void;
+  /**
+   * Gives the user what they are owed: the greeting of the current agent, if it has one; after a crash the reply that
+   * was owed then, or nothing (null).
+   */
+  begin(owes: 'greeting' | 'reply' | null): void;
   /** Updates the model, because the instructions or tools of the lead agent have changed. */
   configure(): void;
-  offer(offer: Offer): void;
+  say(offer: Offer): void;
+  /** Cancels the attempt of this generation, if it is still being said; null: all, at once, as an urgent item waits. */
+  stop(generation: number | null): void;
+  /** Answers a tool call; null: it stays open, and an offer will answer it, later. */
+  answer(callId: string, answer: ToolAnswer | null): void;
+  /** Tells the model a fact. */
+  note(prompt: Prompt, respond: boolean): void;
   /**
-   * Handles a delivery that rests as a card: the model could not tell it, shall not, or has told it without
-   * an acknowledgement. Without a screen it is given to the user as it is; `seen` reports that the user has
-   * seen it.
+   * Reports words of the user, which the lead agent answers. To a subagent (`to`): the lead agent neither answers them nor
+   * takes them as addressed to it, and unless they answer the subagent's question, it stays open.
    */
-  showCard?(deliveryId: string, seen: () => void): void;
-  /** Shows the progress or the words of a subagent to the user as they are, not to the model. */
-  reported?(report: SubagentWords): void;
-  /** Stops speaking at once: an urgent item waits. */
-  interrupt(): void;
-  /** Cancels the attempt: stops saying it if it is still being said. */
-  abandon(generation: number): void;
-  /**
-   * Answers a tool call. `respond`: the model responds to it. `noteId`: the output is a `Prompt`, with this
-   * id.
-   */
-  answerTool(callId: string, output: unknown, respond: boolean, noteId?: string): void;
-  /** Leaves the call open: an offer will answer it, later. */
-  deferTool(callId: string): void;
-  /** Tells the model a fact that it does not respond to. */
-  addNote(prompt: Prompt): void;
-  /** Tells the model a fact that it responds to. */
-  replyTo(prompt: Prompt): void;
-  /**
-   * Passes words of the user on to the lead agent, which answers them. `about`: the question that had the floor,
-   * which the words did not answer beyond doubt.
-   */
-  heardUser(utterance: Utterance, about?: string): void;
-  /**
-   * Reports words of the user to a subagent: the lead agent neither answers them nor takes them as addressed
-   * to it. Unless they answer the subagent's question, it stays open.
-   */
-  overheard(utterance: Utterance, subagentName: string, were: WordsToQuestion): void;
+  heard(utterance: Utterance, to: SpokenTo | null): void;
+  /** Shows it to the user as it is. Absent: clients have a screen for it. */
+  show?(shown: RestingCard | SubagentWords): void;
 }
 
 /** Reports that the user is told something else than the question that has the floor (QUESTION-10). */
