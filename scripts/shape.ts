@@ -97,12 +97,14 @@ const classes = [...all.matchAll(/^(?:export )?(?:abstract )?class (\w+)/gm)].ma
 const madeOnce = classes.filter((name) => made.get(name) === 1).length;
 
 const index = texts.get(normalize('src/index.ts')) ?? '';
-const rootNames = [...index.matchAll(/export\s+(?:type\s+)?\{([^}]*)\}/gs)].flatMap(
-  ([, names = '']) =>
-    names
-      .split(',')
-      .map((name) => name.trim())
-      .filter((name) => name !== ''),
+const rootNames = [
+  ...index.matchAll(/export\s+(?:type\s+)?\{([^}]*)\}/gs),
+  ...index.matchAll(/^export (?:class|type) (\w+)/gm),
+].flatMap(([, names = '']) =>
+  names
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== ''),
 );
 
 /** The comments of a file, each as one line of prose. */

@@ -1,9 +1,26 @@
 // The public API, name by name. Adapters to external systems come from the subpaths
 // (`offstage/openai-realtime`, `offstage/local-voice`, …) and are passed in; a session by voice from `offstage/voice-session`.
 
-// Sessions, and other functions that use real time if the app gives no environment
+import {
+  TextSession as CoreTextSession,
+  type TextSessionOptions as CoreTextSessionOptions,
+} from './actors/session/view/text-session.ts';
+import { withRuntime, type RuntimeChoice } from './real-time.ts';
 
-export { createRuntime, TextSession, type TextSessionOptions } from './real-time.ts';
+// Sessions
+
+/** The options of a `TextSession`, which creates its own runtime in real time unless it is given one. */
+export type TextSessionOptions = Omit<CoreTextSessionOptions, 'runtime'> & RuntimeChoice;
+
+/** A conversation in text. */
+export class TextSession extends CoreTextSession {
+  /** @throws {ConfigurationError} for options that cannot work together. */
+  constructor(options: TextSessionOptions) {
+    super(withRuntime('new TextSession(options)', options));
+  }
+}
+
+export { createRuntime } from './real-time.ts';
 export { sessionLogic } from './actors/session/view/session-logic.ts';
 export type { Runtime, RuntimeOptions } from './actors/admission/runtime.ts';
 export type { SessionLimits } from './actors/admission/limits.ts';
@@ -32,8 +49,6 @@ export type { SubagentTask } from './actors/contracts/task.ts';
 export type { Artifact, LedgerEntry, Outcome } from './actors/contracts/outcome.ts';
 export type { Price, Usage, UsageView } from './actors/contracts/usage.ts';
 
-// Parents and children, agents that call agents
-
 export { callerOf, type Caller } from './actors/model/caller.ts';
 
 // Services: agents that examine external events
@@ -56,7 +71,7 @@ export type {
   TranscriptItem,
 } from './actors/contracts/session-views.ts';
 
-// Ports, and their built-in implementations
+// Ports
 
 export type { Environment } from './actors/ports/environment.ts';
 export type { Journal } from './actors/ports/journal.ts';

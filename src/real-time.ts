@@ -14,19 +14,12 @@ import {
   type Runtime,
   type RuntimeOptions,
 } from './actors/admission/runtime.ts';
-import {
-  TextSession as CoreTextSession,
-  type TextSessionOptions as CoreTextSessionOptions,
-} from './actors/session/view/text-session.ts';
 
 /** The options for a session's runtime: a given one, or those from which the session creates its own. */
 export type RuntimeChoice = {
   /** The runtime shared with other sessions: `createRuntime(…)`. */
   readonly runtime?: Runtime;
 } & Partial<RuntimeOptions>;
-
-/** The options of a `TextSession`, which creates its own runtime in real time unless it is given one. */
-export type TextSessionOptions = Omit<CoreTextSessionOptions, 'runtime'> & RuntimeChoice;
 
 /**
  * Creates a runtime in real time with a journal in memory, unless the options say otherwise. Sessions that
@@ -104,12 +97,4 @@ export function withRuntime<Options extends RuntimeChoice>(
   const shared = (): Runtime => (processRuntime ??= createRuntime());
   const chosen = runtime ?? (first === undefined ? shared() : createRuntime(own));
   return { ...rest, runtime: chosen };
-}
-
-/** A conversation in text. */
-export class TextSession extends CoreTextSession {
-  /** @throws {ConfigurationError} for options that cannot work together. */
-  constructor(options: TextSessionOptions) {
-    super(withRuntime('new TextSession(options)', options));
-  }
 }

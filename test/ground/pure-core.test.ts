@@ -33,14 +33,20 @@ describe('nothing but these packages is reached as a value', () => {
   });
 });
 
-it('loads no voice for a text session', () => {
-  const loaded: string[] = [];
-  reachedFrom(['src/index.ts'], (file) => {
-    loaded.push(file);
-    return source(file);
+describe('an entry loads only what it is about', () => {
+  it.each([
+    ['offstage', 'src/index.ts', 'src/voice/'],
+    ['offstage/subagents', 'src/entries/subagents.ts', 'src/actors/session/'],
+    ['offstage/memory', 'src/entries/memory.ts', 'src/actors/session/'],
+  ])('%s', (_what, entry, others) => {
+    const loaded: string[] = [];
+    reachedFrom([entry], (file) => {
+      loaded.push(file);
+      return source(file);
+    });
+    expect(loaded.length).toBeGreaterThan(20);
+    expect(loaded.filter((file) => file.startsWith(others))).toEqual([]);
   });
-  expect(loaded.length).toBeGreaterThan(100);
-  expect(loaded.filter((file) => file.startsWith('src/voice/'))).toEqual([]);
 });
 
 describe('the ways are found', () => {
