@@ -45,7 +45,6 @@ export const suites = {
       name: 'in process',
       shows: ['program_dies'],
       isEngine: false,
-      asksAtOnce: true,
       open,
     }),
   },

@@ -98,7 +98,6 @@ heard.resolve();
 await until('told/charge');
 void told.send('hear now', { mode: 'interrupt' });
 statuses.push((await told.result).text);
-// `run-….json` are of a version that did all steps of a turn as jobs: they are played again, and not recorded any more.
 for (const id of ['beside', 'answered', 'stopped', 'guided', 'guide-stopped', 'told']) {
   const history = await historyOf(withRuns.client, `run/${id}`);
   await writeFile(`${folder}/steps-${id}.json`, `${JSON.stringify(history, null, 1)}\n`);

@@ -21,7 +21,6 @@ import {
   type SimulatedEnvironment,
 } from '../../src/testing/index.ts';
 import { Trace } from '../../src/testing/check/trace.ts';
-import { simulatedJobs } from '../../src/testing/index.ts';
 import { FakeTransport } from '../support/fake-transport.ts';
 
 /** `ctx` of a Durable Object that keeps nothing. */
@@ -181,7 +180,6 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
           environment,
           configs: { own: { name: 'own', instructions: 'Work.', runs: 'jobs' } },
           steps: { do: () => Promise.resolve({ done: '' }) },
-          jobs: simulatedJobs({ handler: { do: () => Promise.resolve({ done: '' }) } }),
           maxChars: 1_000,
           onError: () => {},
         },
@@ -193,7 +191,7 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       walks: 'trusts',
     },
     packedHandler: { args: () => [{ do: () => ({ done: '' }) }, packing()] },
-    packedRunHandler: { args: () => [{ turn: () => ({}) }, packing()] },
+    packedRunHandler: { args: () => [{ turn: () => ({}), step: () => ({}) }, packing()] },
     packedRuns: { args: () => [runEngine(), packing()] },
     forgetRun: { args: () => ['run-1', { engine: runEngine() }] },
     packedJobs: {
@@ -227,7 +225,10 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     },
     temporalRunActivities: {
       args: () => [
-        { activity: { Context: { current: () => ({}) } }, handler: { turn: () => ({}) } },
+        {
+          activity: { Context: { current: () => ({}) } },
+          handler: { turn: () => ({}), step: () => ({}) },
+        },
       ],
     },
     temporalJobActivities: {
@@ -269,7 +270,7 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
             handlers: { workflow: { shared: (_: object, handler: unknown) => handler } },
             RestatePromise: { race: () => null },
           },
-          handler: { turn: () => ({}) },
+          handler: { turn: () => ({}), step: () => ({}) },
           service: 'runs',
           keepMs: 1_000,
           longestMs: 1_000,
@@ -534,7 +535,7 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     replayScript: { args: () => ['no script'], trusts: testTool, isCostly: true },
     actsPrompt: { args: () => [{ say: 'Hello.' }], trusts: testTool },
     simulatedRuns: {
-      args: ({ environment }) => [{ environment, handler: { turn: () => ({}) } }],
+      args: ({ environment }) => [{ environment, handler: { turn: () => ({}), step: () => ({}) } }],
       walks: 'trusts',
     },
     simulatedJobs: { args: () => [{ handler: { do: () => ({ done: '' }) } }], walks: 'trusts' },

@@ -91,11 +91,8 @@ export interface RunHandler {
    * with another reason, the turn rejects with that, and is done again elsewhere.
    */
   turn(turn: RunTurn, signal: AbortSignal): Promise<RunTurnEnd>;
-  /**
-   * Does a step that a turn has left to the engine, as a `JobHandler` does a job; or refuses it, for another worker to do.
-   * @defaultValue none: its turns do all steps, as jobs of another engine
-   */
-  readonly step?: ((step: Job, signal: AbortSignal) => Promise<JobEnd | JobRefusal>) | undefined;
+  /** Does a step that a turn has left to the engine, as a `JobHandler` does a job; or refuses it, for another worker to do. */
+  step(step: Job & Pick<RunStep, 'isKept'>, signal: AbortSignal): Promise<JobEnd | JobRefusal>;
   /** Tells whether this process has kept the run since the turn before. @defaultValue it keeps none */
   holds?(turn: RunTurn): boolean;
 }

@@ -5,7 +5,7 @@
 // A turn takes the journal of the run and one piece of news, and goes on until the run has ended, waits for people, or wants
 // steps that the engine has to record first (`RunTurn.steps`): it returns the entries that it has added to the journal. So a
 // step is one entry of the engine's own history: what was done before it is recorded, and its end comes with the turn that
-// reads it. In a turn without `steps` all steps are jobs, whose ends a repeated turn gets from their engine by their keys.
+// reads it.
 //
 // Invariants
 //   RUN-FLOW-1. A turn begins with the journal of the last turn that was recorded, and with one piece of news.
@@ -15,8 +15,7 @@
 //       that is no longer wanted is cancelled, unless the run has ended and its children are abandoned.
 //   RUN-FLOW-5. A step that a turn leaves to the engine is begun after that turn was recorded, once for each time that it is
 //       wanted, and its end is news once. A step that is no longer wanted is told to stop.
-//   RUN-FLOW-6. A message is given to every turn until one has read it. With `steps`, an `interrupt` breaks off the turn under
-//       way, and a run that is not cancelled does not end with a message that came before its last turn was recorded: that turn
+//   RUN-FLOW-6. A message is given to every turn until one has read it. An `interrupt` breaks off the turn under way, and a run that is not cancelled does not end with a message that came before its last turn was recorded: that turn
 //       is done again, its one model call included.
 
 import type { Job, JobEnd, JobFailure } from './jobs.ts';
@@ -90,8 +89,10 @@ export interface TakenMessage extends RunMessage {
   readonly nth: number;
 }
 
-/** A step that a turn leaves to the engine. */
+/** A step that a turn leaves to the engine. `once`: the engine must not begin it again. */
 export interface RunStep extends Pick<Job, 'key' | 'name' | 'once' | 'trace'> {
+  /** It is a job that must not be repeated, of another engine, which keeps its end: that may be asked for again. @defaultValue false */
+  readonly isKept?: boolean;
   /** Its content, as that of a job. @defaultValue none: it is under way, or the next turn does it itself */
   readonly body?: string;
   /** It is not begun: this is its end. @defaultValue it is begun */
@@ -145,11 +146,8 @@ export interface RunTurn {
   readonly news: RunNews;
   /** The messages that no model call has read yet, in their order. @defaultValue none */
   readonly messages?: readonly TakenMessage[];
-  /**
-   * The steps that the turn does itself: one at the most, or none; the engine records between two of them.
-   * @defaultValue all of them, as jobs of an engine that keeps their ends
-   */
-  readonly steps?: 'one' | 'none';
+  /** The steps that the turn does itself: one at the most, or none; the engine records between two of them. */
+  readonly steps: 'one' | 'none';
   /** The steps that the engine does now, by their keys. @defaultValue none */
   readonly underWay?: readonly string[];
   /** The mark of the last turn's end. @defaultValue none */
@@ -168,11 +166,8 @@ export interface RunTurnEnd {
   readonly mark?: string;
   /** The steps that the run waits for now; one without a body is done by the next turn. @defaultValue none */
   readonly steps?: readonly RunStep[];
-  /**
-   * Nothing was done: the turn needs a worker that does all its steps in it, as jobs; or another worker than this one, which
-   * cannot do it, where the engine makes one attempt. @defaultValue nothing is missing
-   */
-  readonly missing?: 'all steps' | 'another worker';
+  /** Nothing was done: this worker cannot do the turn, and the engine makes one attempt. @defaultValue nothing is missing */
+  readonly missing?: 'another worker';
   readonly waiting: readonly RunWait[];
   /** The numbers of its messages that a model call reads. @defaultValue none */
   readonly read?: readonly number[];
@@ -207,9 +202,9 @@ export interface RunView {
 
 /** What the flow needs of an engine. Every call is durable: at a replay it returns what it returned before. */
 export interface RunDriver {
-  /** The steps that a turn does itself. @defaultValue all of them */
+  /** The steps that a turn does itself. @defaultValue 'one' */
   readonly steps?: RunTurn['steps'];
-  /** Does a turn. A cancel during the turn reaches it. With `steps`, null: it was broken off, since an `interrupt` came. */
+  /** Does a turn. A cancel during the turn reaches it. Null: it was broken off, since an `interrupt` came. */
   turn(turn: RunTurn): Promise<RunTurnEnd | null>;
   /** Returns the messages that have come since it was called last. @defaultValue the engine takes none */
   messages?(): readonly TakenMessage[];
@@ -228,10 +223,10 @@ export interface RunDriver {
   begin(child: RunChild): void | Promise<void>;
   /** Cancels a child that was begun, and whose outcome is no longer waited for. */
   stop(childId: string, reason: string): void | Promise<void>;
-  /** Begins a step, which has a body or was refused. Needed with `steps`. */
-  beginStep?(step: RunStep): void;
-  /** Tells a step to stop. Its end is no news any more. Needed with `steps`. */
-  stopStep?(key: string): void;
+  /** Begins a step, which has a body or was refused. */
+  beginStep(step: RunStep): void;
+  /** Tells a step to stop. Its end is no news any more. */
+  stopStep(key: string): void;
   /**
    * The engine's history has room for few more steps, and can be begun anew when none is under way: none is begun before that.
    * @defaultValue there is room
@@ -250,9 +245,8 @@ const MAX_READ = 25;
 const STOPPED = 'the run that it worked for no longer waits for it';
 
 /** Returns the first turn of a run. */
-export function firstTurn(order: RunOrder, steps?: RunTurn['steps']): RunTurn {
-  const turn = { order, number: 1, journal: [], waiting: [], news: { type: 'begun' } } as const;
-  return steps ? { ...turn, steps } : turn;
+export function firstTurn(order: RunOrder, steps: RunTurn['steps'] = 'one'): RunTurn {
+  return { order, number: 1, journal: [], waiting: [], news: { type: 'begun' }, steps };
 }
 
 /** Plays a run on an engine, and returns its last view. `from`: where a history that is begun anew goes on. */
@@ -294,11 +288,10 @@ export async function playRun(
     const known = order.digest === undefined || readIds.length === 0 ? {} : { read: readIds };
     const messages = { last, unread: unread.map(({ nth }) => nth), ...known };
     const hasRead: boolean = last > 0 && !isSame(messages, view?.messages);
-    // A driver whose turns do all steps shows each turn.
-    const isShown: boolean = !driver.steps || hasRead || isNews(end, childIds, view, turn.news);
+    const isShown: boolean = hasRead || isNews(end, childIds, view, turn.news);
     const before: number = view?.turn ?? 0;
     view = {
-      turn: !driver.steps ? turn.number : isShown ? before + 1 : before,
+      turn: isShown ? before + 1 : before,
       waiting,
       outcome,
       ...(order.digest && { digest: order.digest }),
@@ -308,8 +301,7 @@ export async function playRun(
     if (isShown) await driver.show(view);
     const wanted = new Set(steps.map(({ key }) => key));
     // RUN-FLOW-5
-    for (const key of underWay)
-      if (!wanted.has(key) && underWay.delete(key)) driver.stopStep?.(key);
+    for (const key of underWay) if (!wanted.has(key) && underWay.delete(key)) driver.stopStep(key);
     if (outcome !== null) return view;
     const [first] = steps;
     let news: RunNews;
@@ -322,7 +314,7 @@ export async function playRun(
       for (const step of steps) {
         if (!mayBegin || underWay.has(step.key)) continue;
         underWay.add(step.key);
-        driver.beginStep?.(step);
+        driver.beginStep(step);
       }
       const ids = waiting.map(({ requestId }) => requestId);
       const dueInMs = wakeAt === null ? null : Math.max(0, wakeAt - at);
@@ -332,20 +324,19 @@ export async function playRun(
     if (news.type === 'child') begun.delete(news.id);
     if (news.type === 'ended') for (const { key } of news.ends) underWay.delete(key);
     taken();
-    const { steps: own } = driver;
     turn = {
       ...turnAfter(turn, end, news),
+      steps: driver.steps ?? 'one',
       ...(unread.length > 0 ? { messages: unread } : {}),
-      ...(own ? { steps: own } : {}),
       ...(underWay.size > 0 ? { underWay: [...underWay] } : {}),
     };
   }
 }
 
 /** The run would end in a turn that has not had the newest messages. The one step of such a turn is a model call. */
-function isRedone({ steps, news }: RunTurn, { outcome }: RunTurnEnd): boolean {
+function isRedone({ news }: RunTurn, { outcome }: RunTurnEnd): boolean {
   const isFinal = news.type === 'cancelled' || (news.type === 'next' && news.step.once);
-  return steps !== undefined && !isFinal && outcome !== null;
+  return !isFinal && outcome !== null;
 }
 
 /** The turn that takes the place of one that was broken off: it begins no step. */
@@ -407,7 +398,7 @@ function turnAfter(
   { order, number, journal, since = [] }: RunTurn,
   end: RunTurnEnd,
   news: RunNews,
-): RunTurn {
+): Omit<RunTurn, 'steps'> {
   const { isMore = false, mark, waiting } = end;
   const later = isMore && end.journal.length > 0 ? [...since, end.journal] : since;
   return {

@@ -131,11 +131,6 @@ export class Packer {
     return JSON.stringify({ sealed, claim: reference });
   }
 
-  /** Tells whether a text that was packed is kept by the claims. */
-  isClaim(written: string): boolean {
-    return packed.safeParse(parsedOrText(written)).data?.claim !== undefined;
-  }
-
   /** PACKING-3, PACKING-5 */
   async unpack(written: string, place: string): Promise<string> {
     const { success, data } = packed.safeParse(parsedOrText(written));

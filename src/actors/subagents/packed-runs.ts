@@ -5,8 +5,7 @@
 //   PACKED-RUNS-1. Task, user, bounds, journal, questions, answers, messages, reasons and outcomes reach the engine packed only.
 //   PACKED-RUNS-2. What cannot be unpacked ends the run as lost (`JOB_UNREADABLE`); claims that cannot be reached make
 //       the engine do the turn again.
-//   PACKED-RUNS-3. The claims of a run are kept until it is deleted; those of a turn whose journal replaces the one before, until
-//       the turn after the next one.
+//   PACKED-RUNS-3. The claims of a run are kept until it is deleted: all turns that follow read the entries of a turn.
 
 import { z } from 'zod';
 import { aFunction, anObject, check } from '../../values/checks.ts';
@@ -86,7 +85,7 @@ const PLACES = {
  */
 export function packedRuns(engine: RunEngine, packing: JobPacking): RunEngine {
   check('packedRuns(engine, …)', engineSchema, engine);
-  const texts = new RunTexts(new Packer('packedRuns(…, packing)', packing), packing);
+  const texts = new RunTexts(new Packer('packedRuns(…, packing)', packing));
   const { message: take, forget, lookMs } = engine;
   return {
     name: engine.name,
@@ -126,14 +125,13 @@ export function packedRuns(engine: RunEngine, packing: JobPacking): RunEngine {
 export function packedRunHandler(handler: RunHandler, packing: JobPacking): RunHandler {
   check(
     'packedRunHandler(handler, …)',
-    anObject('a handler such as that of runWorker({ … })', 'turn'),
+    anObject('a handler such as that of runWorker({ … })', 'turn', 'step'),
     handler,
   );
-  const texts = new RunTexts(new Packer('packedRunHandler(…, packing)', packing), packing);
-  const { step } = handler;
-  const steps = step && packedHandler({ do: (job, signal) => step(job, signal) }, packing);
+  const texts = new RunTexts(new Packer('packedRunHandler(…, packing)', packing));
+  const steps = packedHandler({ do: (job, signal) => handler.step(job, signal) }, packing);
   return {
-    step: steps && ((job, signal) => steps.do(job, signal)),
+    step: (job, signal) => steps.do(job, signal),
     holds: (turn) => handler.holds?.(turn) ?? false,
     async turn(turn, signal) {
       let end: RunTurnEnd;
@@ -147,7 +145,6 @@ export function packedRunHandler(handler: RunHandler, packing: JobPacking): RunH
         end = { at: 0, journal: [], waiting: [], wakeAt: null, outcome: lostBy(error) };
       }
       if (end.missing) return end;
-      await texts.dropBefore(turn);
       return texts.packEnd(turn, end);
     },
   };
@@ -155,11 +152,9 @@ export function packedRunHandler(handler: RunHandler, packing: JobPacking): RunH
 
 class RunTexts {
   readonly #packer: Packer;
-  readonly #packing: JobPacking;
 
-  constructor(packer: Packer, packing: JobPacking) {
+  constructor(packer: Packer) {
     this.#packer = packer;
-    this.#packing = packing;
   }
 
   /** PACKED-RUNS-1 */
@@ -258,16 +253,6 @@ class RunTexts {
     return body === undefined
       ? step
       : { ...step, body: await this.#packer.pack(bodyOf(key), body) };
-  }
-
-  /** PACKED-RUNS-3 */
-  async dropBefore({ order, number, journal, steps }: RunTurn): Promise<void> {
-    // The entries of a turn are read in all turns that follow.
-    if (steps) return;
-    const { claims } = this.#packing;
-    const isClaimed = typeof journal === 'string' && this.#packer.isClaim(journal);
-    // The turn before is recorded, and may be under way at a worker that is not: it reads the end of the one before that.
-    if (isClaimed && number > 2) await claims?.forget?.(`${order.id}/run:${number - 2}/`);
   }
 
   /** A cancel reaches a turn with its reason as text. */

@@ -123,9 +123,10 @@ type Rest =
 export interface RunPlaySetup {
   readonly standIns: StandIns;
   readonly environment: Environment;
-  /** Does all steps; null: `steps` does those that a turn may do, and the engine the others. */
-  readonly jobs: Jobs | null;
-  readonly steps: JobHandler | null;
+  /** Does the steps that a turn may do; the engine has the others done. */
+  readonly steps: JobHandler;
+  /** The other engine that keeps their ends: those that must not be repeated may be asked for again. Null: none. */
+  readonly kept: Jobs | null;
   /** The limit of the end of a step. */
   readonly maxEndBytes: number;
   readonly report: (error: unknown, where: string) => void;
@@ -168,8 +169,6 @@ export class RunPlay {
   /** Steps that this process does now. */
   readonly #own = new Map<string, AbortController>();
   #underWay = 0;
-  /** RUN-WORKER-7. By the keys of the jobs: gives a subagent the end that the engine has. */
-  readonly #brokenOff = new Map<string, () => void>();
   /** The one step of this turn was begun. */
   #hasBegunOne = false;
   #hasBegun = false;
@@ -187,7 +186,7 @@ export class RunPlay {
     this.#turn = turn;
     this.#config = config;
     this.#setup = setup;
-    const { environment, standIns, jobs, report } = setup;
+    const { environment, standIns, report } = setup;
     this.#standIns = new Map([...standIns.values()].map((standIn) => [standIn.config, standIn]));
     const { order, waiting, journal, since = [] } = turn;
     const { depth = 0, denied = [] } = order.above ?? {};
@@ -200,7 +199,7 @@ export class RunPlay {
     const runtime = createRuntime({
       environment: withNamedIds(environment, order.id),
       journal: this.#journal,
-      jobs: jobs ? this.#watched(jobs) : this.#recorded(),
+      jobs: this.#recorded(),
       snapshots: { trim: true },
       // The engine limits how many steps are done at once.
       maxTotalActive: Number.MAX_SAFE_INTEGER,
@@ -295,8 +294,6 @@ export class RunPlay {
       if (receipt.status === 'rejected')
         throw new OffstageError(receipt.error.code, receipt.error.message);
       if (news.type === 'cancelled') this.#cancel(news.reason);
-      // A turn of all steps comes to no rest before its last one.
-      else if (!turn.steps) this.#sends(receipt.subagentId);
       return await this.#rest(receipt.subagentId, signal);
     } catch (error) {
       // RUN-WORKER-6
@@ -400,8 +397,7 @@ export class RunPlay {
         if (this.#isAtRest && this.#isBeginningToWait && beginnings < MAX_BEGINNINGS) {
           beginnings += 1;
           again();
-        } else if (this.#isAtRest && this.#brokenOff.size > 0) this.#giveUpBrokenOff();
-        else if (this.#isAtRest && hasEnd) {
+        } else if (this.#isAtRest && hasEnd) {
           if (this.#sends(subagentId)) return sign();
           const own = this.#stepOfThisTurn;
           if (own) return this.#begin(own);
@@ -437,9 +433,7 @@ export class RunPlay {
    * (RUN-WORKER-3). A parent that waits for a subagent waits for whatever that waits for.
    */
   get #isAtRest(): boolean {
-    const isWorking = this.#underWay > this.#brokenOff.size;
-    if (isWorking) return false;
-    const brokenOff = new Set([...this.#brokenOff.keys()].map((key) => this.#subagentOf(key)));
+    if (this.#underWay > 0) return false;
     const wanted = new Map<string, number>();
     for (const { subagentId } of this.#wanted.values())
       wanted.set(subagentId, (wanted.get(subagentId) ?? 0) + 1);
@@ -448,7 +442,6 @@ export class RunPlay {
         state === 'waiting_for_input' ||
         state === 'waiting_for_children' ||
         this.#children.has(id) ||
-        brokenOff.has(id) ||
         (owes > 0 && wanted.get(id) === owes),
     );
   }
@@ -457,10 +450,6 @@ export class RunPlay {
     return this.#service.live.some(
       ({ id, state }) => state === 'waiting_for_children' && !this.#service.waits.isWaiting(id),
     );
-  }
-
-  #giveUpBrokenOff(): void {
-    for (const end of this.#brokenOff.values()) end();
   }
 
   /** The only thing that the run waits for is a step, and the engine has nothing else of it. */
@@ -478,16 +467,23 @@ export class RunPlay {
     const lone = this.#lone;
     if (!lone || this.#hasBegunOne) return null;
     const isRecorded = news.type === 'next' && news.step.key === lone.job.key;
-    return lone.job.once && !isRecorded ? null : lone;
+    return this.#isOnce(lone.job) && !isRecorded ? null : lone;
   }
 
   /** The steps that the turn leaves to the next one, or to the engine. */
   get #left(): readonly RunStep[] {
     const { underWay = [] } = this.#turn;
     const lone = this.#lone;
-    return [...this.#wanted.values()].map(({ job: { body, ...job } }) =>
-      lone || underWay.includes(job.key) ? job : { ...job, body },
-    );
+    return [...this.#wanted.values()].map(({ job: { body, ...given } }) => {
+      const once = this.#isOnce(given);
+      const job = { ...given, once, ...(once !== given.once && { isKept: true }) };
+      return lone || underWay.includes(job.key) ? job : { ...job, body };
+    });
+  }
+
+  /** Nobody may begin it again, or ask for it again. */
+  #isOnce({ once }: Pick<Job, 'once'>): boolean {
+    return once && !this.#setup.kept;
   }
 
   #begin(wanted: Wanted): void {
@@ -509,10 +505,10 @@ export class RunPlay {
   async #done(job: Job, signal: AbortSignal): Promise<JobEnd> {
     try {
       const { steps, maxEndBytes } = this.#setup;
-      return steps ? endWithin(job, await doStep(steps, job, signal), maxEndBytes) : { lost: true };
+      return endWithin(job, await doStep(steps, job, signal), maxEndBytes);
     } catch (error) {
       if (signal.aborted) return cancelledEnd();
-      if (job.once) return { lost: true };
+      if (this.#isOnce(job)) return { lost: true };
       // Another attempt at the turn does it again.
       this.#fail?.(error);
       throw error;
@@ -620,49 +616,18 @@ export class RunPlay {
     return standIn ? [subagent, standIn] : null;
   }
 
-  /**
-   * The same engine; steps under way keep the turn from its rest. The step of a stand-in is another run. Until the turn is
-   * recorded, it may be done again and ask for the ends of all its jobs: none is given up.
-   */
-  #watched(jobs: Jobs): Jobs {
-    return {
-      name: jobs.name,
-      keepsResults: jobs.keepsResults,
-      maxBytes: jobs.maxBytes,
-      cancel: (key) => jobs.cancel(key),
-      run: async (job, options) => {
-        const found = this.#standInOf(job);
-        if (found) return this.#ended(...found, options.signal);
-        return this.#under(async () => {
-          const end = await jobs.run(job, options);
-          if (isCancelled(end)) await this.#untilBrokenOff(job, options.signal);
-          return end;
-        });
-      },
-    };
-  }
-
-  /** RUN-WORKER-7. With steps that the engine records, no attempt at a turn leaves an end behind. */
-  async #untilBrokenOff({ key }: Job, signal: AbortSignal): Promise<void> {
-    try {
-      const givenUp = new Promise<void>((resolve) => this.#brokenOff.set(key, resolve));
-      this.#look?.();
-      await raceAbort(givenUp, signal);
-    } finally {
-      this.#brokenOff.delete(key);
-    }
-  }
-
   /** The engine that records each step in the history of the run. */
   #recorded(): Jobs {
     return {
       name: ENGINE_OF_STEPS,
       keepsResults: true,
-      maxBytes: Infinity,
-      cancel: (key) =>
-        this.#own
-          .get(key)
-          ?.abort(new JobError('CANCELLED', 'The step was cancelled', { retryable: false })),
+      maxBytes: this.#setup.kept?.maxBytes ?? Infinity,
+      cancel: (key) => {
+        const own = this.#own.get(key);
+        own?.abort(new JobError('CANCELLED', 'The step was cancelled', { retryable: false }));
+        // The engine stops what it has begun; a turn that was broken off has left this one.
+        if (!own && !this.#turn.underWay?.includes(key)) this.#setup.kept?.cancel(key);
+      },
       run: async (job, { signal }) => {
         const found = this.#standInOf(job);
         if (found) return this.#ended(...found, signal);
@@ -680,10 +645,6 @@ export class RunPlay {
     const subagentId = this.#subagentOf(key);
     return this.#endIn(this.#wanted, key, signal, (settle) => ({ job, subagentId, settle }));
   }
-}
-
-function isCancelled(end: JobEnd): boolean {
-  return 'failed' in end && end.failed.code === 'CANCELLED';
 }
 
 /**

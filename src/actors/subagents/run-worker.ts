@@ -1,8 +1,8 @@
 // The turns of runs that an engine keeps (ports/run-flow.ts): each plays the run with the runtime of every other run, from
 // the journal that the engine has (run-play.ts).
 //
-// With `steps`, a step is an entry of the engine's own history of the run: a turn ends before the next step that the engine
-// has to record. With `jobs`, a turn asks another service of an engine for all its steps, and ends when the run waits.
+// A step is an entry of the engine's own history of the run: a turn ends before the next step that the engine has to record.
+// With `jobs`, whoever does a step asks another engine for it, which keeps its end: it may be asked for again.
 //
 // Owns:     the configurations by name; the runs that this process plays on in their next turn.
 // Does not: play a run, or keep anything that another process would miss.
@@ -10,7 +10,7 @@
 // Invariants
 //   RUN-WORKER-1. A turn that is done again asks for the same steps under the same keys: the ids of subagents follow from
 //       the run and from the calls that spawned them. A step that must not be repeated is begun in no turn that does not
-//       know that the engine has recorded it, or is a job.
+//       know that the engine has recorded it, unless it is a job whose end another engine keeps.
 //   RUN-WORKER-2. A turn ends when the run has ended, or when nothing goes on without people, time or the engine's steps.
 //   RUN-WORKER-3. An answer reaches the run in the turn that got it, or its question is open no more.
 //   RUN-WORKER-4. A subagent with a run of its own has that run's outcome, its failure included; it is asked for under the
@@ -20,8 +20,6 @@
 //   RUN-WORKER-6. A turn that this worker cannot do, because another version has written its journal or begun it, or because it
 //       lacks a configuration, a tool or a subagent of the run, is left to other workers, and so is a step: while old and new ones
 //       work side by side, no run is lost. After `offerMs` no worker has what is missing, and the run does without.
-//   RUN-WORKER-7. A step that an earlier attempt at the turn broke off, for a message to its subagent, is under way again until this
-//       attempt does the same, or nothing else goes on.
 //   RUN-WORKER-8. Subagents that are spawned in the run do their steps as its own do, whatever their configuration says.
 //   RUN-WORKER-9. A run is played on from memory only by the process that did the turn which the engine has recorded (its
 //       mark); every other process plays it from the journal.
@@ -37,7 +35,7 @@ import {
   checkEnvironment,
   type ChecksOf,
 } from '../../values/checks.ts';
-import { ConfigurationError, OffstageError } from '../../values/errors.ts';
+import { ConfigurationError, isA, OffstageError } from '../../values/errors.ts';
 import { forgetOldest } from '../../values/forget-oldest.ts';
 import { reporter } from '../../values/reporter.ts';
 import type { SubagentConfig } from '../contracts/config.ts';
@@ -49,6 +47,8 @@ import {
   jobUnreadable,
   OFFER_MS,
   refusedEnd,
+  type Job,
+  type JobEnd,
   type JobHandler,
   type Jobs,
 } from '../ports/jobs.ts';
@@ -79,7 +79,7 @@ export interface RunWorkerOptions {
   readonly steps?: JobHandler;
   /**
    * The engine that does the steps elsewhere, and keeps their ends: `restateJobs(…)`, `temporalJobs(…)`. Each is an invocation of
-   * its own. Beside `steps` it serves runs that were begun without. @defaultValue none: `steps` is needed
+   * its own, too. @defaultValue none: `steps` is needed
    */
   readonly jobs?: Jobs;
   /**
@@ -115,10 +115,10 @@ export function runWorker(options: RunWorkerOptions): RunHandler {
   check('runWorker(options)', optionsSchema, options);
   checkEnvironment('runWorker(options): environment', options.environment);
   const { jobs, steps, configs } = options;
-  if (!jobs && !steps)
+  if ((jobs === undefined) === (steps === undefined))
     throw new ConfigurationError(
       'INVALID_OPTION',
-      'runWorker(options): expected `steps`, such as jobWorker({ … }), or `jobs`, got neither',
+      `runWorker(options): expected \`steps\`, such as jobWorker({ … }), or \`jobs\`, got ${jobs ? 'both' : 'neither'}`,
     );
   if (jobs && !jobs.keepsResults)
     throw new ConfigurationError(
@@ -194,7 +194,7 @@ const turnSchema = z.strictObject({
       } satisfies ChecksOf<TakenMessage>),
     )
     .exactOptional(),
-  steps: z.enum(['one', 'none']).exactOptional(),
+  steps: z.enum(['one', 'none']),
   underWay: z.unknown().optional(),
   mark: z.string().exactOptional(),
 } satisfies ChecksOf<RunTurn>);
@@ -253,17 +253,16 @@ class RunWorker implements RunHandler {
     this.#options = options;
     this.#known = known;
     this.#standIns = standInsOf(known);
-    const { steps, environment, offerMs = OFFER_MS } = options;
+    const { steps, jobs, environment, offerMs = OFFER_MS } = options;
     this.#offers = new Offers(environment, offerMs);
-    this.step =
-      steps &&
-      (async (step, signal) => {
-        const end = await steps.do(step, signal);
-        if (!('refused' in end)) return end;
-        if (this.#offers.isOver(step.key)) return refusedEnd(end);
-        this.#offers.refused(step.key);
-        return end;
-      });
+    this.step = async ({ isKept = false, ...step }, signal) => {
+      if (jobs) return askedOf(jobs, { ...step, once: step.once || isKept }, signal);
+      const end = (await steps?.do(step, signal)) ?? { lost: true };
+      if (!('refused' in end)) return end;
+      if (this.#offers.isOver(step.key)) return refusedEnd(end);
+      this.#offers.refused(step.key);
+      return end;
+    };
   }
 
   holds({ order, mark }: RunTurn): boolean {
@@ -275,7 +274,6 @@ class RunWorker implements RunHandler {
     signal.throwIfAborted();
     const { environment, maxChars = MAX_CHARS } = this.#options;
     const { id } = turn.order;
-    if (!this.#doesStepsOf(turn)) return { ...this.#ended(null), missing: 'all steps' };
     const key = `${turn.number}/${id}`;
     const isOver = this.#offers.isOver(key);
     const play = this.#playOf(turn);
@@ -296,7 +294,7 @@ class RunWorker implements RunHandler {
       if ('outcome' in rest) return { ...this.#ended(rest.outcome), ...told };
       // A snapshot at its end is shorter than a long journal.
       const isLong = play.journal.chars > maxChars;
-      if (isLong || !turn.steps) await play.leave(true);
+      if (isLong) await play.leave(true);
       if (isLong && play.journal.chars > maxChars)
         return this.#ended(
           lostBy(
@@ -309,7 +307,6 @@ class RunWorker implements RunHandler {
       const { waiting, children, wakeAt, steps } = rest;
       const at = environment.clock.now();
       const end = { at, waiting, ...told, wakeAt, children, outcome: null };
-      if (!turn.steps) return { ...end, journal: play.journal.read() };
       const mark = environment.ids.next('turn');
       // This process plays it on, if it is asked for the next turn.
       isKept = steps.length + waiting.length > 0 && !isLong;
@@ -332,19 +329,6 @@ class RunWorker implements RunHandler {
   #ended(outcome: Outcome | null): RunTurnEnd {
     const at = this.#options.environment.clock.now();
     return { at, journal: [], waiting: [], wakeAt: null, outcome };
-  }
-
-  /** @throws {JobError} for a turn that was begun by workers with another way (RUN-WORKER-6). */
-  #doesStepsOf({ order, number, steps: own }: RunTurn): boolean {
-    const { jobs, steps } = this.#options;
-    if (own ? steps : jobs) return true;
-    if (own && number === 1) return false;
-    const [has, lacks] = own ? ['jobs', 'steps'] : ['steps', 'jobs'];
-    throw new JobError(
-      'JOBS_UNREACHABLE',
-      `${order.id} was begun by a worker with \`${lacks}\`: expected them beside runWorker(options).${has} while such runs are under way`,
-      { retryable: true },
-    );
   }
 
   /** Returns the play that this process has kept, or another one; or why there is none. */
@@ -374,11 +358,32 @@ class RunWorker implements RunHandler {
     return new RunPlay(turn, bound, {
       standIns: this.#standIns,
       environment,
-      jobs: turn.steps ? null : (jobs ?? null),
-      steps: this.step ? { do: this.step } : null,
+      steps: { do: (job, signal) => this.step(job, signal) },
+      kept: jobs ?? null,
       maxEndBytes: maxChars,
       report: reporter(onError),
     });
+  }
+}
+
+/**
+ * Asks another engine for a step. One that the run no longer waits for is told to stop.
+ * @throws {JobError} where the step may be asked for again.
+ */
+async function askedOf(jobs: Jobs, job: Job, signal: AbortSignal): Promise<JobEnd> {
+  const stop = (): void => {
+    const { reason } = signal;
+    if (isA(reason, JobError) && reason.code === 'CANCELLED') jobs.cancel(job.key);
+  };
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    return await jobs.run(job, { signal });
+  } catch (error) {
+    if (signal.aborted || !isA(error, JobError) || error.retryable) throw error;
+    const { code, message, retryable } = error;
+    return { failed: { code, message, retryable } };
+  } finally {
+    signal.removeEventListener('abort', stop);
   }
 }
 

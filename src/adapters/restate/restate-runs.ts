@@ -1,7 +1,7 @@
 // Runs on Restate: a workflow for each run, whose key is the id of the run. It keeps the journal, and does one turn after the
 // other. Answers are promises of the workflow; messages and cancels are its letters, promises with ascending numbers. A turn is
 // a `ctx.run`, which does one step of the run: what the turn adds to the journal of the run is the entry in Restate's. Steps side
-// by side are a `ctx.run` each. (With `runWorker({ jobs })` a turn does all steps, as invocations of the service of jobs.)
+// by side are a `ctx.run` each.
 //
 // Owns:     at a worker, the turns and steps that this process does, and those that it may begin.
 // Does not: keep anything: Restate does.
@@ -166,7 +166,7 @@ const runsOptions = z.strictObject({
 } satisfies ChecksOf<RestateRunsOptions>);
 const workflowOptions = z.strictObject({
   restate: sdkSchema('workflow'),
-  handler: anObject('a handler such as that of runWorker({ … })', 'turn'),
+  handler: anObject('a handler such as that of runWorker({ … })', 'turn', 'step'),
   service: serviceName.optional(),
   keepMs: z.number().int().min(1).optional(),
   longestMs: z.number().int().min(1).optional(),
@@ -312,10 +312,8 @@ export function restateRunWorkflow<Workflow>(
       inactivityTimeout: longestMs,
     },
     handlers: {
-      run: async (ctx: WorkflowContext, order: RunOrder): Promise<RunView> => {
-        const steps = handler.step ? 'one' : undefined;
-        return playRun(order, driverOf(ctx, restate, underWay, service, steps));
-      },
+      run: (ctx: WorkflowContext, order: RunOrder): Promise<RunView> =>
+        playRun(order, driverOf(ctx, restate, underWay, service)),
       view: passing(async (ctx: SharedContext, after: number): Promise<RunView | Over> => {
         const turn = (await ctx.get(SHOWN))?.turn ?? 0;
         return ctx.promise<RunView | Over>(`turn/${Math.max(turn, after + 1)}`).get();
@@ -377,7 +375,6 @@ function driverOf(
   { RestatePromise }: Pick<RestateWorkflowSdk, 'RestatePromise'>,
   underWay: WorkUnderWay,
   service: string,
-  steps: RunDriver['steps'],
 ): RunDriver {
   const workflow = { name: service };
   const ends = new Map<string, DurablePromise<RunNews>>();
@@ -408,7 +405,6 @@ function driverOf(
   let orderId = '';
   let mark: string | undefined;
   return {
-    ...(steps ? { steps } : {}),
     messages: () => mail.splice(0),
     async turn(turn) {
       orderId = turn.order.id;
@@ -424,7 +420,7 @@ function driverOf(
           return first.turnEnd;
         }
         open(first);
-        if (first.type === 'message' && first.message.mode === 'interrupt' && steps) {
+        if (first.type === 'message' && first.message.mode === 'interrupt') {
           underWay.breakOff(key);
           return null;
         }
@@ -563,10 +559,9 @@ class WorkUnderWay {
       if (once && !this.#permits.delete(`${mark} ${key}`)) return { lost: true };
       const job = { body: '', ...wanted };
       try {
-        const { step } = this.#handler;
+        const does = (own: typeof job, stop: AbortSignal) => this.#handler.step(own, stop);
         // Another attempt may reach another worker; that of a step that must not be repeated stays here.
-        const end = step && (await doStep({ do: step }, job, signal));
-        return end ? endWithin(job, end, MAX_BYTES) : { lost: true };
+        return endWithin(job, await doStep({ do: does }, job, signal), MAX_BYTES);
       } catch (error) {
         if (signal.aborted) return cancelledEnd();
         if (once) return { lost: true };

@@ -109,7 +109,7 @@ const runsOptions = z.strictObject({
 } satisfies ChecksOf<TemporalRunsOptions>);
 const activitiesOptions = z.strictObject({
   activity: activitySchema,
-  handler: anObject('a handler such as that of runWorker({ … })', 'turn'),
+  handler: anObject('a handler such as that of runWorker({ … })', 'turn', 'step'),
 } satisfies ChecksOf<TemporalRunActivitiesOptions>);
 
 /**
@@ -307,19 +307,14 @@ export function temporalRunActivities(
             since: turn.since?.map(unzippedEntries) ?? [],
           };
       const end = stepsWithin(await doing((signal) => handler.turn(given, signal)), MAX_BYTES);
-      // An earlier version reads the journals of its turns.
-      return turn.steps ? { ...end, journal: zippedEntries(end.journal) } : end;
+      return { ...end, journal: zippedEntries(end.journal) };
     },
     offstageStep: (step, isOffered) =>
       doing(async (signal) => {
-        const { step: does } = handler;
+        const does = (own: Job, stop: AbortSignal) => handler.step(own, stop);
         // An earlier version of the workflow knows no refusals.
-        const end =
-          does && (await (isOffered ? does(step, signal) : doStep({ do: does }, step, signal)));
-        if (end) return 'refused' in end ? end : endWithin(step, end, MAX_BYTES);
-        throw new JobError('JOBS_UNREACHABLE', 'expected runWorker({ steps }) at this worker', {
-          retryable: true,
-        });
+        const end = await (isOffered ? does(step, signal) : doStep({ do: does }, step, signal));
+        return 'refused' in end ? end : endWithin(step, end, MAX_BYTES);
       }),
   };
 }

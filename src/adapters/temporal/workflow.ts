@@ -2,24 +2,21 @@
 // imports nothing, and is given the functions of `@temporalio/workflow` by the app's workflows file.
 //
 // A turn of a run is an activity, which does one step of the run: what it adds to the journal of the run is its result. Steps side by
-// side are an activity each, and the turns between them local ones, which take no round trip to the server. A run that an earlier
-// version began, or whose workers do its steps as jobs, has all steps of a turn in one activity.
+// side are an activity each, and the turns between them local ones, which take no round trip to the server.
 //
 // Invariants
 //   TEMPORAL-WORKFLOW-1. A job or step that must not be repeated has one attempt; if that fails, its end is `lost` (JOBS-2). One
 //       that a worker refuses was not begun, and is offered in an activity of its own (JOBS-8).
 //   TEMPORAL-WORKFLOW-2. The commands depend on the input and on what has happened, and on nothing else: it replays.
-//   TEMPORAL-WORKFLOW-3. A cancel reaches the turn under way; a turn whose worker died after that begins with the cancel. A turn
-//       of one step is not waited for: another one takes the cancel, as after the death of its worker.
+//   TEMPORAL-WORKFLOW-3. A turn under way is not waited for when a cancel comes: another one takes the cancel, as after the death
+//       of its worker.
 //   TEMPORAL-WORKFLOW-4. A child run is a child workflow; while one is under way, or a step, the history is not begun anew. At
 //       half of what Temporal allows, no step is begun beside another one until it is.
-//   TEMPORAL-WORKFLOW-5. A history that was begun before there were steps is played again as it was (`patched`).
-//   TEMPORAL-WORKFLOW-6. A run with steps asks for no cancel of activities when it ends: the end of the workflow stops them, at their
+//   TEMPORAL-WORKFLOW-6. A run asks for no cancel of activities when it ends: the end of the workflow stops them, at their
 //       next heartbeat. (Temporal's test server hangs for ever when such a request meets the end of the activity.)
 //   TEMPORAL-WORKFLOW-7. An `interrupt` asks the turn of one step to stop, and does not wait for it.
 
 import {
-  firstTurn,
   playRun,
   type RunAnswer,
   type RunDriver,
@@ -188,8 +185,8 @@ const FULL_EVENTS = 25_000;
 const FULL_BYTES = 25_000_000;
 /** As `MAX_UNREAD_MESSAGES` of the port, whose module the sandbox cannot have. */
 const MAX_UNREAD = 25;
-/** TEMPORAL-WORKFLOW-5 */
-const STEPS = 'offstage-steps';
+/** The form of the histories of runs. */
+const FORM = 'offstage-steps';
 
 /**
  * Returns the workflow that keeps a run: export it from the app's workflows file as `offstageRun`.
@@ -217,8 +214,6 @@ class RunOnTemporal {
   readonly #far: RunActivities;
   #view: RunView;
   #cancelled: string | null;
-  /** A turn that may be cancelled. */
-  #underWay: Scope | null = null;
   readonly #answers: RunAnswer[];
   readonly #answered: Set<string>;
   /** Messages that no turn has had yet. */
@@ -258,21 +253,11 @@ class RunOnTemporal {
 
   async play(): Promise<RunView> {
     const from = this.#carried;
+    if (!from && !this.#workflow.patched(FORM))
+      throw new Error('This history of a run is of a version that was never released');
     const start = from && { turn: from.turn, view: from.view };
-    if (from ? from.turn.steps === undefined : !this.#workflow.patched(STEPS))
-      return this.#over(await playRun(this.#order, this.#driver(), start));
-    if (from) return this.#over(await playRun(this.#order, this.#driverOfSteps(), start));
-    const turn = firstTurn(this.#order, 'one');
-    const first = (await this.#turnOfOne(turn)) ?? (await this.#between(turn));
-    // Its workers do all steps of a turn, as jobs.
-    if (first.missing === 'all steps')
-      return this.#over(await playRun(this.#order, this.#driver()));
-    const begun = { turn, view: null };
-    return this.#over(await playRun(this.#order, this.#driverOfSteps(first), begun));
-  }
-
-  /** Lets programs know before the run is over. */
-  async #over(view: RunView): Promise<RunView> {
+    const view = await playRun(this.#order, this.#driver(), start);
+    // Programs are told before the run is over.
     await this.#unwatched();
     return view;
   }
@@ -340,7 +325,6 @@ class RunOnTemporal {
 
   #cancel(reason: string): void {
     this.#cancelled ??= reason;
-    this.#underWay?.cancel();
   }
 
   /** TEMPORAL-WORKFLOW-4 */
@@ -356,26 +340,6 @@ class RunOnTemporal {
       ...(this.#mail.length > 0 ? { mail: this.#mail } : {}),
       cancelled: this.#cancelled,
     });
-  }
-
-  /** Does a turn with all its steps. */
-  async #turn(what: RunTurn): Promise<RunTurnEnd> {
-    await this.#renew(what);
-    // TEMPORAL-WORKFLOW-3
-    for (;;) {
-      const scope = new this.#workflow.CancellationScope();
-      const reason = this.#cancelled;
-      const given: RunTurn =
-        reason === null ? what : { ...what, news: { type: 'cancelled', reason } };
-      this.#underWay = reason === null ? scope : null;
-      try {
-        return await scope.run(() => this.#far.offstageTurn(given));
-      } catch (error) {
-        if (!this.#workflow.isCancellation(error)) throw error;
-      } finally {
-        this.#underWay = null;
-      }
-    }
   }
 
   /** Does a turn of at most one step. Null: a message breaks it off. */
@@ -435,11 +399,16 @@ class RunOnTemporal {
 
   #driver(): RunDriver {
     return {
-      turn: (turn) => this.#turn(turn),
+      turn: async (turn) => {
+        await this.#renew(turn);
+        return this.#turnOfOne(turn);
+      },
       messages: () => this.#mail.splice(0),
       show: (view) => {
-        this.#forgetRead(view);
         this.#view = view;
+        // The result of the workflow has the outcome.
+        if (view.outcome !== null) return;
+        this.#forgetRead(view);
         this.#workflow.upsertMemo({ [RUN_VIEW]: view });
       },
       begin: ({ order, onParentClose }) => this.#begin(order, onParentClose),
@@ -449,28 +418,6 @@ class RunOnTemporal {
         if (dueInMs === null) await this.#workflow.condition(hasNews);
         else await this.#workflow.condition(hasNews, Math.max(1, Math.ceil(dueInMs)));
         return this.#news() ?? { type: 'due' };
-      },
-    };
-  }
-
-  /** `first`: the end of the first turn, which was done before. */
-  #driverOfSteps(first?: RunTurnEnd): RunDriver {
-    const { show: inMemo, ...driver } = this.#driver();
-    let known = first;
-    return {
-      ...driver,
-      steps: 'one',
-      turn: async (turn) => {
-        const end = known;
-        known = undefined;
-        if (end) return end;
-        await this.#renew(turn);
-        return this.#turnOfOne(turn);
-      },
-      show: (view) => {
-        // The result of the workflow has the outcome.
-        if (view.outcome === null) return inMemo(view);
-        this.#view = view;
       },
       isFull: () => {
         const { historyLength = 0, historySize = 0 } = this.#workflow.workflowInfo();

@@ -30,10 +30,7 @@ export interface SimulatedRunsOptions {
   readonly environment: Environment;
   /** Does the turns: those of `runWorker({ … })`. */
   readonly handler: RunHandler;
-  /**
-   * The steps that a turn does itself, with a handler of `runWorker({ steps })`; the engine records between two of them.
-   * @defaultValue all of them, for a handler of `runWorker({ jobs })`
-   */
+  /** The steps that a turn does itself; the engine records between two of them. @defaultValue 'one' */
   readonly steps?: 'one' | 'none';
 }
 
@@ -77,7 +74,7 @@ const AGAIN_MS = 1_000;
 
 const optionsSchema = z.strictObject({
   environment: z.unknown(),
-  handler: anObject('a handler such as that of runWorker({ … })', 'turn'),
+  handler: anObject('a handler such as that of runWorker({ … })', 'turn', 'step'),
   steps: z.enum(['one', 'none']).optional(),
 } satisfies ChecksOf<SimulatedRunsOptions>);
 
@@ -102,12 +99,11 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
       else scheduler.yieldThen(resolve);
     });
   const copied = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
-  const breaksOff = (held: Held, { steps: own }: RunTurn): boolean =>
-    own !== undefined && held.mail.some(({ mode }) => mode === 'interrupt');
+  const breaksOff = (held: Held): boolean => held.mail.some(({ mode }) => mode === 'interrupt');
   const turn = async (held: Held, given: RunTurn): Promise<RunTurnEnd | null> => {
     let attempt = 1;
     for (;;) {
-      if (held.cancelled === null && breaksOff(held, given)) return null;
+      if (held.cancelled === null && breaksOff(held)) return null;
       const worker = new AbortController();
       held.worker = worker;
       if (held.cancelled !== null) worker.abort(cancelled(held.cancelled));
@@ -158,8 +154,8 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
       held.steps.set(key, worker);
       if (refused) return over({ failed: refused });
       try {
-        const end = await handler.step?.(copied({ body: '', ...wanted }), worker.signal);
-        if (!end || !('refused' in end)) return over(end ?? { lost: true });
+        const end = await handler.step(copied({ body: '', ...wanted }), worker.signal);
+        if (!('refused' in end)) return over(end);
         await before((attempt += 1));
       } catch {
         if (held.steps.get(key) !== worker) return;
@@ -288,7 +284,7 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
       held.unread = new Map([...held.unread, [message.id, nth]]);
       held.mail.push({ ...copied(message), nth });
       const { worker } = held;
-      if (worker && message.mode === 'interrupt' && steps) {
+      if (worker && message.mode === 'interrupt') {
         held.worker = null;
         worker.abort(new Error('a message came'));
       }

@@ -84,6 +84,7 @@ async function play(
   const engine = simulatedRuns({
     environment,
     handler: {
+      step: handler.step,
       turn(turn, signal) {
         orders.set(turn.order.id, turn.order);
         return handler.turn(turn, signal);

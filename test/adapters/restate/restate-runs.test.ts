@@ -131,7 +131,6 @@ describe.each(['steps', 'jobs'] as const)('conformance, with `%s`', (by) => {
     name: 'restate',
     shows: [],
     isEngine: true,
-    asksAtOnce: by === 'steps',
     moment: () => new Promise((resolve) => setImmediate(resolve)),
     async open(tell) {
       const { configs, model } = runsConformanceAgents(tell);
@@ -192,6 +191,8 @@ describe('the request of a program for the next view', () => {
   });
 });
 
+const noStep: RunHandler['step'] = () => Promise.reject(new Error('no step is left'));
+
 describe('the workflow', () => {
   const over = { at: 1, journal: [], waiting: [], wakeAt: null, outcome: { status: 'completed' } };
   const order = { id: 'r', config: 'a', task: { description: '', toolName: 'a', args: {} } };
@@ -199,6 +200,7 @@ describe('the workflow', () => {
   test('a cancel by an operator of Restate cancels the run', async () => {
     let reason: unknown;
     const handler: RunHandler = {
+      step: noStep,
       turn: (_, signal) =>
         new Promise((resolve) => {
           signal.addEventListener('abort', () => {
@@ -219,6 +221,7 @@ describe('the workflow', () => {
     const gate = Promise.withResolvers<void>();
     let turns = 0;
     const handler: RunHandler = {
+      step: noStep,
       async turn() {
         turns += 1;
         await gate.promise;
@@ -348,7 +351,7 @@ describe('the workflow', () => {
 });
 
 describe('options', () => {
-  const handler: RunHandler = { turn: () => Promise.reject(new Error('none')) };
+  const handler: RunHandler = { step: noStep, turn: () => Promise.reject(new Error('none')) };
 
   test.each([
     [{}, 'ingress'],

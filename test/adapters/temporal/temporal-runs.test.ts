@@ -42,10 +42,7 @@ interface Execution {
   readonly ended: PromiseWithResolvers<unknown>;
 }
 
-function openTemporal(
-  handler: RunHandler,
-  { renewsAfter = Infinity, isOld = false, isFull = false } = {},
-) {
+function openTemporal(handler: RunHandler, { renewsAfter = Infinity, isFull = false } = {}) {
   const executions = new Map<string, Execution>();
   let context: ReturnType<TemporalActivity['Context']['current']> | null = null;
   const activity: TemporalActivity = { Context: { current: () => context! } };
@@ -97,7 +94,7 @@ function openTemporal(
     const workflow: TemporalRunWorkflow = {
       proxyActivities: () => inContext(),
       proxyLocalActivities: () => inContext(),
-      patched: () => !isOld,
+      patched: () => true,
       isCancellation: (error) => (error as Error).name === 'CancelledFailure',
       async condition(isSo: () => boolean) {
         while (!isSo()) await turnOfTheLoop();
@@ -181,20 +178,18 @@ describe.each([
   ['conformance, with `steps` and a history that is begun anew for each turn', 'steps', 1],
   ['conformance, with `jobs`', 'jobs', Infinity],
   ['conformance, with `jobs` and a history that is begun anew for each turn', 'jobs', 1],
-  ['conformance, with the history of an earlier version', 'an old history', Infinity],
 ] as const)('%s', (_, by, renewsAfter) => {
   const cases = runsConformance({
     name: 'temporal',
     shows: [],
     isEngine: true,
-    asksAtOnce: by === 'steps',
     moment: turnOfTheLoop,
     open(tell) {
       const { configs, model } = runsConformanceAgents(tell);
       const steps = jobWorker({ environment, configs, model });
       const does = by === 'steps' ? { steps } : { jobs: simulatedJobs({ handler: steps }) };
       const handler = askedAgain(runWorker({ environment, configs, ...does, offerMs: 0 }));
-      const { client } = openTemporal(handler, { renewsAfter, isOld: by === 'an old history' });
+      const { client } = openTemporal(handler, { renewsAfter });
       const engine = temporalRuns({ client, lookMs: 5 });
       return {
         program: () => ({
@@ -209,48 +204,30 @@ describe.each([
   test.each(own)('$name', ({ run }) => run());
 });
 
-describe('the workflow', () => {
+const noStep: RunHandler['step'] = () => Promise.reject(new Error('no step is left'));
+
+test('TEMPORAL-WORKFLOW-3: another turn takes the cancel of an operator', async () => {
   const over = { at: 1, journal: [], waiting: [], wakeAt: null, outcome: { status: 'cancelled' } };
   const order = { id: 'r', config: 'a', task: { description: '', toolName: 'a', args: {} } };
-
-  test('TEMPORAL-WORKFLOW-3: a cancel by an operator reaches the turn under way', async () => {
-    let reason: unknown;
-    const turn: RunHandler['turn'] = (_, signal) =>
-      new Promise((resolve) => {
-        signal.addEventListener('abort', () => {
-          ({ reason } = signal);
-          resolve(over);
-        });
-      });
-    const { client, executions } = openTemporal({ turn }, { isOld: true });
-    await temporalRuns({ client }).start(order);
-    await turnOfTheLoop();
-    const [one] = executions.values();
-    one?.stop();
-    while (!one?.isOver) await turnOfTheLoop();
-    expect(reason).toMatchObject({ code: 'CANCELLED' });
-  });
-
-  test('TEMPORAL-WORKFLOW-3: a turn whose worker died after a cancel begins with the cancel', async () => {
-    const news: unknown[] = [];
-    const handler: RunHandler = {
-      turn(turn, signal) {
-        news.push(turn.news);
-        if (turn.news.type === 'cancelled') return Promise.resolve(over);
-        return new Promise((_, reject) => {
-          signal.addEventListener('abort', () => reject(named('CancelledFailure')));
-        });
-      },
-    };
-    const { client, executions } = openTemporal(handler, { isOld: true });
-    const engine = temporalRuns({ client });
-    await engine.start(order);
-    await turnOfTheLoop();
-    await engine.cancel('r', 'not needed');
-    const [one] = executions.values();
-    while (!one?.isOver) await turnOfTheLoop();
-    expect(news).toEqual([{ type: 'begun' }, { type: 'cancelled', reason: 'not needed' }]);
-  });
+  const news: unknown[] = [];
+  const handler: RunHandler = {
+    step: noStep,
+    turn(turn) {
+      news.push(turn.news);
+      if (turn.news.type === 'cancelled') return Promise.resolve(over);
+      return new Promise(() => {});
+    },
+  };
+  const { client, executions } = openTemporal(handler);
+  await temporalRuns({ client }).start(order);
+  await turnOfTheLoop();
+  const [one] = executions.values();
+  one?.stop();
+  while (!one?.isOver) await turnOfTheLoop();
+  expect(news).toEqual([
+    { type: 'begun' },
+    { type: 'cancelled', reason: 'cancelled at the engine' },
+  ]);
 });
 
 describe('TEMPORAL-WORKFLOW-4: at every time a step is under way', () => {
@@ -289,38 +266,31 @@ describe('TEMPORAL-WORKFLOW-4: at every time a step is under way', () => {
   });
 });
 
-describe('TEMPORAL-WORKFLOW-6: a run is cancelled in a model call', () => {
-  test.each([
-    ['with `steps`, the end of the workflow stops it', false, 0, 'NOT_FOUND'],
-    ['with the history of an earlier version, a request does', true, 1, 'CANCELLED'],
-  ])('%s', async (_, isOld, stopped, reason) => {
-    let held: AbortSignal | undefined;
-    const { configs } = runsConformanceAgents(() => Promise.resolve());
-    const steps: JobHandler = {
-      do: (__, signal) => {
-        held = signal;
-        return new Promise((___, reject) => {
-          signal.addEventListener('abort', () => reject(signal.reason as Error));
-        });
-      },
-    };
-    const jobs = simulatedJobs({ handler: steps });
-    const handler = runWorker({ environment, configs, steps, jobs, onError: () => {} });
-    const { client, executions } = openTemporal(handler, { isOld });
-    const engine = temporalRuns({ client, lookMs: 5 });
-    const run = runSubagent(configs['traveller'] as SubagentConfig, 'Travel', {
-      runtime: createRuntime({ environment }),
-      engine,
-      id: 'held',
-    });
-    while (!held) await turnOfTheLoop();
-    run.cancel('not needed');
-    expect((await run.result).status).toBe('cancelled');
-    const [one] = executions.values();
-    expect(one?.stopped).toBe(stopped);
-    expect(held.aborted).toBe(true);
-    if (!isOld) expect(held.reason).toMatchObject({ message: reason });
+test('TEMPORAL-WORKFLOW-6: the end of the workflow stops a model call of a run that is cancelled', async () => {
+  let held: AbortSignal | undefined;
+  const { configs } = runsConformanceAgents(() => Promise.resolve());
+  const steps: JobHandler = {
+    do: (_, signal) => {
+      held = signal;
+      return new Promise((__, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason as Error));
+      });
+    },
+  };
+  const handler = runWorker({ environment, configs, steps, onError: () => {} });
+  const { client, executions } = openTemporal(handler);
+  const engine = temporalRuns({ client, lookMs: 5 });
+  const run = runSubagent(configs['traveller'] as SubagentConfig, 'Travel', {
+    runtime: createRuntime({ environment }),
+    engine,
+    id: 'held',
   });
+  while (!held) await turnOfTheLoop();
+  run.cancel('not needed');
+  expect((await run.result).status).toBe('cancelled');
+  const [one] = executions.values();
+  expect(one?.stopped).toBe(0);
+  expect(held.reason).toMatchObject({ message: 'NOT_FOUND' });
 });
 
 describe('an activity says that it is alive', () => {
@@ -340,7 +310,7 @@ describe('an activity says that it is alive', () => {
       },
     };
     const end = { at: 1, journal: [], waiting: [], wakeAt: null, outcome: { status: 'failed' } };
-    const handler: RunHandler = { turn: () => Promise.resolve(end) };
+    const handler: RunHandler = { step: noStep, turn: () => Promise.resolve(end) };
     const order = { id: 'r', config: 'a', task: { description: '', toolName: 'a', args: {} } };
     await temporalRunActivities({ activity, handler }).offstageTurn(firstTurn(order, 'none'));
     expect(beats).toBe(times);
@@ -348,7 +318,10 @@ describe('an activity says that it is alive', () => {
 });
 
 describe('options and errors', () => {
-  const { client } = openTemporal({ turn: () => Promise.reject(new Error('none')) });
+  const { client } = openTemporal({
+    step: noStep,
+    turn: () => Promise.reject(new Error('none')),
+  });
   const activity: TemporalActivity = { Context: { current: () => null! } };
 
   test.each([
@@ -361,7 +334,7 @@ describe('options and errors', () => {
   });
 
   test.each([
-    [{ handler: { turn() {} } }, '@temporalio/activity'],
+    [{ handler: { turn() {}, step() {} } }, '@temporalio/activity'],
     [{ activity }, 'a handler such as'],
   ])('temporalRunActivities refuses %#', (options, message) => {
     expect(() => temporalRunActivities(options as never)).toThrow(message);

@@ -81,7 +81,6 @@ bind-port = ${admin}
         WORK: handler ?? '',
         VERSION: version,
         ...(isDeploy ? { OFFERS: 'long' } : {}),
-        INGRESS: ingressUrl,
         ...(packed ? { PACKED: '1' } : {}),
       },
       // HTTP/2 without TLS: `fetch` gets no answer, and the connection says that it listens.

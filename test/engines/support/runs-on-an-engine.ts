@@ -73,7 +73,6 @@ export function runsOnAnEngine(
       isEngine: true,
       deletes,
       deploys: true,
-      asksAtOnce: true,
       patience: 6_000,
       moment,
       open(tell): RunsStage {

@@ -4,15 +4,12 @@ import * as activity from '@temporalio/activity';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import {
   temporalJobActivities,
-  temporalJobs,
   temporalRunActivities,
 } from '../../../src/adapters/temporal/index.ts';
-import { connect } from './temporal-client.js';
 import { jobHandlerOf, runHandlerOf } from './worker-handler.ts';
 
 const { ADDRESS, BUNDLE } = process.env;
-const { client } = await connect(ADDRESS);
-const runs = runHandlerOf(process.env, temporalJobs({ client, heartbeatTimeoutMs: 1_000 }));
+const runs = runHandlerOf(process.env);
 const worker = await Worker.create({
   connection: await NativeConnection.connect({ address: ADDRESS }),
   taskQueue: 'offstage-jobs',

@@ -7,10 +7,9 @@ import {
   packedRunHandler,
   runWorker,
   type JobHandler,
-  type Jobs,
   type RunHandler,
 } from '../../../src/entries/jobs.ts';
-import { jobsPackedIf, PACKING } from './packing.ts';
+import { PACKING } from './packing.ts';
 import { runsConformanceAgents } from '../../suites/runs/index.ts';
 import { helixModel, parent } from './helix.ts';
 import { rides, ridesModel } from './rides.ts';
@@ -53,8 +52,8 @@ function bareHandsOf(env: Env): JobHandler {
   };
 }
 
-/** Null: it does no turns of runs. `jobs`: for runs that were begun without `steps`. */
-export function runHandlerOf(env: Env, jobs: Jobs): RunHandler | null {
+/** Null: it does no turns of runs. */
+export function runHandlerOf(env: Env): RunHandler | null {
   if (!doesRuns(env)) return null;
   const { configs } = agentsOf(env);
   const isPacked = env['PACKED'] !== undefined;
@@ -62,7 +61,6 @@ export function runHandlerOf(env: Env, jobs: Jobs): RunHandler | null {
     environment: nodeEnvironment(),
     configs,
     steps: bareHandsOf(env),
-    jobs: jobsPackedIf(isPacked, jobs),
     offerMs: OFFER_MS[env['OFFERS'] === 'long' ? 'long' : 'short'],
     onError: () => {},
   });

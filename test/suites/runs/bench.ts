@@ -62,11 +62,6 @@ export interface RunsConformanceSetup {
   readonly isEngine: boolean;
   /** The stage can delete runs. @defaultValue false */
   readonly deletes?: boolean;
-  /**
-   * A question is put, and a message is read, while steps of the run are under way: without an engine, and with `steps`.
-   * @defaultValue false
-   */
-  readonly asksAtOnce?: boolean;
   /** The stage can deploy workers of several versions. @defaultValue false */
   readonly deploys?: boolean;
   /** Looks at what happens, until it has. @defaultValue 20,000 */
@@ -85,7 +80,7 @@ export interface RunsConformanceSetup {
 
 export interface RunsScene {
   readonly name: string;
-  readonly needs?: readonly (RunsFault | 'engine' | 'deletes' | 'deploys' | 'asksAtOnce')[];
+  readonly needs?: readonly (RunsFault | 'engine' | 'deletes' | 'deploys')[];
   readonly play: (bench: RunsBench) => Promise<void>;
 }
 

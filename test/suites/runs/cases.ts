@@ -56,7 +56,6 @@ export const runsScenes: readonly RunsScene[] = [
   },
   {
     name: 'a subagent inside the run asks while the run works: it is answered, and goes on, before that has ended',
-    needs: ['asksAtOnce'],
     async play(bench) {
       const trip = bench.trip();
       const release = bench.hold(`${trip}/look_up`);

@@ -20,7 +20,6 @@ const setupSchema = z.strictObject({
   shows: z.array(z.enum(['program_dies', 'worker_dies', 'engine_dies'])),
   isEngine: z.boolean(),
   deletes: z.boolean().optional(),
-  asksAtOnce: z.boolean().optional(),
   deploys: z.boolean().optional(),
   patience: z.number().int().min(1).optional(),
   moment: aFunction.optional(),
@@ -42,7 +41,6 @@ export function runsConformance(setup: RunsConformanceSetup): readonly Conforman
     ...setup.shows,
     ...(setup.isEngine ? ['engine'] : []),
     ...(setup.deletes === true ? ['deletes'] : []),
-    ...(setup.asksAtOnce === true ? ['asksAtOnce'] : []),
     ...(setup.deploys === true ? ['deploys'] : []),
   ];
   return [...runsScenes, ...interruptionScenes, ...messageScenes, ...deployScenes].map(

@@ -81,7 +81,6 @@ async function sentDuringTool(
 export const messageScenes: readonly RunsScene[] = [
   {
     name: 'a message in a tool call is read by the next step',
-    needs: ['asksAtOnce'],
     play: (bench) => sentDuringTool(bench, 'left', { mode: 'steer', afterSteps: 1 }),
   },
   {
@@ -117,12 +116,10 @@ export const messageScenes: readonly RunsScene[] = [
   },
   {
     name: 'a message for the end is read when the run would have ended, and it goes on',
-    needs: ['asksAtOnce'],
     play: (bench) => sentDuringTool(bench, 'later', { mode: 'queue', afterSteps: 3 }),
   },
   {
     name: 'a message in the last model call keeps the run from its end until it is read',
-    needs: ['asksAtOnce'],
     async play(bench) {
       for (const mode of ['steer', 'queue'] as const) {
         const trip = bench.trip();
@@ -140,12 +137,11 @@ export const messageScenes: readonly RunsScene[] = [
   },
   ...INTERRUPTED_IN.map((state): RunsScene => ({
     name: `an interrupt ${state.state}: the run reads it at once`,
-    needs: state.step === null ? [] : ['asksAtOnce'],
     play: (bench) => interrupt(bench, state),
   })),
   {
     name: 'the workers die when an interrupt was read: nothing is done twice',
-    needs: ['worker_dies', 'asksAtOnce'],
+    needs: ['worker_dies'],
     async play(bench) {
       for (const state of INTERRUPTED_IN.filter(({ isDeadly }) => isDeadly))
         await interrupt(bench, state, () => bench.killWorkers());

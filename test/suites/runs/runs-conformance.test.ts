@@ -74,7 +74,6 @@ function inProcess(): RunsConformanceSetup {
     name: 'in process',
     shows: ['program_dies'],
     isEngine: false,
-    asksAtOnce: true,
     patience: 300,
     moment: () => environment.settle(),
     pass: (ms) => environment.advance(ms),
@@ -94,7 +93,7 @@ function inProcess(): RunsConformanceSetup {
 let salt = 0;
 
 interface Faults {
-  /** The steps that a turn does itself. @defaultValue all, as jobs */
+  /** The steps that a turn does itself, of a worker with `steps`. @defaultValue one, of a worker with `jobs` */
   readonly steps?: 'one' | 'none';
   /** No process keeps a run between two turns. */
   readonly forgetful?: boolean;
@@ -128,7 +127,6 @@ function simulatedWith({
     isEngine: true,
     deletes: true,
     deploys: true,
-    asksAtOnce: steps !== undefined,
     patience: 300,
     moment: () => environment.settle(),
     pass: (ms) => environment.advance(ms),
@@ -164,7 +162,7 @@ function simulatedWith({
       };
       const handler: RunHandler = {
         turn: (turn, signal) => taken().turn(turn, signal),
-        ...(steps ? { step: (job, signal) => taken().step!(job, signal) } : {}),
+        step: (job, signal) => taken().step(job, signal),
       };
       const kept = simulatedRuns({
         environment,
@@ -397,16 +395,6 @@ describe('a planted fault fails a case', () => {
             return handler.turn({ ...turn, news }, signal);
           },
         }),
-      },
-    ],
-    [
-      'the journal is lost, and so are the ends of jobs',
-      {
-        handler: (handler) => ({
-          ...handler,
-          turn: (turn, signal) => handler.turn({ ...turn, journal: [] }, signal),
-        }),
-        jobs: salted,
       },
     ],
     ['a job that is asked for again is another job', { jobs: salted }],
@@ -730,17 +718,6 @@ describe('a planted fault is found by its case', () => {
       ),
     }),
   };
-  /** A step that was broken off has ended in another way. */
-  const otherwiseEnded: Faults = {
-    jobs: (jobs) => ({
-      ...jobs,
-      async run(job, options) {
-        const end = await jobs.run(job, options);
-        const isCancelled = 'failed' in end && end.failed.code === 'CANCELLED';
-        return isCancelled ? { failed: { ...end.failed, code: 'STOPPED' } } : end;
-      },
-    }),
-  };
   /** An engine, or a worker, that gives up a turn where a worker lacks something. */
   const hasty: Faults = { worker: (options) => ({ ...options, offerMs: 0 }) };
   const takesForBegun: Faults = {
@@ -761,7 +738,7 @@ describe('a planted fault is found by its case', () => {
     handler: (handler) => ({
       ...handler,
       async step(job, signal) {
-        const end = (await handler.step?.(job, signal)) ?? { lost: true };
+        const end = await handler.step(job, signal);
         return 'refused' in end ? refusedEnd(end) : end;
       },
     }),
@@ -798,7 +775,7 @@ describe('a planted fault is found by its case', () => {
     ['a step that was refused is taken for begun', takesForBegun, `${deploys}: what one of them`],
     ['a step that was refused has failed', refusedIsFailed, `${deploys}: what one of them lacks`],
     ['an answer is lost in a deploy', losesTheQuestion, 'the workers of a run whose question'],
-    ['each attempt at a turn asks for other jobs', forgetful(), 'the workers die in any step'],
+    ['each attempt at a turn asks for other jobs', forgetful(), 'the workers die in a charge'],
     ['each program has a run of its own', anotherRun, 'the program dies in any step'],
     ['no time is waited for', expiryStands, 'the workers are dead when the time of a question'],
     ['no clock goes on', timeStands, 'the time of a run expires'],
@@ -814,11 +791,6 @@ describe('a planted fault is found by its case', () => {
     ['words wait for the next step', patient, 'words reach a subagent in a charge'],
     ['words wait for the next step', patient, 'words reach a subagent while it asks'],
     ['words wait for the next step', patient, 'words reach a subagent while it waits'],
-    [
-      'a step that was broken off has failed',
-      otherwiseEnded,
-      'the workers die when words have reached',
-    ],
     ['words wait for the next step', patient, 'the workers die when words have reached'],
     ['what the last turn has added is lost', losesTheLastTurn, 'the workers die in any step'],
     ['a step is begun by whatever process', beginsTwice, 'the workers die in a charge'],
