@@ -10,10 +10,9 @@ export {
   type Jobs,
 } from '../actors/ports/jobs.ts';
 export { localJobs } from '../actors/runtime/local-jobs.ts';
-export { packedHandler, packedJobs } from '../actors/runtime/packed-jobs.ts';
 export type { JobClaims, JobCodec, JobPacking } from '../actors/runtime/packing.ts';
 export { forgetRun, type ForgetRunStores } from '../actors/runtime/forgetting.ts';
-export { packedRunHandler, packedRuns } from '../actors/subagents/packed-runs.ts';
+export { packedEngine, packedHandler } from '../actors/subagents/packed-engine.ts';
 export { jobWorker } from '../actors/subagent/job-worker.ts';
 export type {
   RunAnswer,

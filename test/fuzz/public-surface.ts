@@ -191,10 +191,8 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       walks: 'trusts',
     },
     packedHandler: { args: () => [{ do: () => ({ done: '' }) }, packing()] },
-    packedRunHandler: { args: () => [{ turn: () => ({}), step: () => ({}) }, packing()] },
-    packedRuns: { args: () => [runEngine(), packing()] },
     forgetRun: { args: () => ['run-1', { engine: runEngine() }] },
-    packedJobs: {
+    packedEngine: {
       args: () => [localJobs({ handler: { do: () => Promise.resolve({ done: '' }) } }), packing()],
     },
   },

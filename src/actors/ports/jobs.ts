@@ -33,7 +33,7 @@ export interface Job {
   readonly name: string;
   /** It must not be begun twice. */
   readonly once: boolean;
-  /** Its content: JSON, or whatever `packedJobs` made of it. */
+  /** Its content: JSON, or whatever `packedEngine` made of it. */
   readonly body: string;
   /**
    * The span that asks for it, for `tracedHandler` of `offstage/otel` at the worker. It decides nothing: another attempt to
@@ -284,7 +284,7 @@ export function cancelledEnd(): JobEnd {
 export function jobTooLarge(what: string, text: string, maxBytes: number): JobError {
   return new JobError(
     'JOB_TOO_LARGE',
-    `${what}: expected at most ${maxBytes} bytes, got ${byteLength(text)}: give packedJobs(…) and packedHandler(…) the same \`claims\`, which keep large texts`,
+    `${what}: expected at most ${maxBytes} bytes, got ${byteLength(text)}: give packedEngine(…) and packedHandler(…) the same \`claims\`, which keep large texts`,
     { retryable: false },
   );
 }

@@ -40,7 +40,7 @@ export interface RunOrder {
   readonly trace?: TraceContext;
   /** The bounds of a run that works for another run. @defaultValue none: a program asked for it */
   readonly above?: RunBounds;
-  /** `task`, `by` and `above` as `packedRuns` or `packedRunHandler` wrote them; those fields then say nothing. @defaultValue none */
+  /** `task`, `by` and `above` as `packedEngine` or `packedHandler` wrote them; those fields then say nothing. @defaultValue none */
   readonly packed?: string;
 }
 
@@ -66,7 +66,7 @@ export interface RunAnswer {
   readonly requestId: string;
   readonly given?: object | null;
   readonly content?: string | null;
-  /** Both as `packedRuns` wrote them. @defaultValue none */
+  /** Both as `packedEngine` wrote them. @defaultValue none */
   readonly packed?: string;
 }
 
@@ -79,7 +79,7 @@ export interface RunMessage {
   readonly mode: 'queue' | 'steer' | 'interrupt';
   /** The user who sent it, for whose identity the program vouches. @defaultValue none */
   readonly by?: string;
-  /** `content` and `by` as `packedRuns` wrote them; `content` is empty then. @defaultValue none */
+  /** `content` and `by` as `packedEngine` wrote them; `content` is empty then. @defaultValue none */
   readonly packed?: string;
 }
 
@@ -105,7 +105,7 @@ export interface RunStepEnd {
   readonly end: JobEnd;
 }
 
-/** Entries of a run's journal; a text: as `packedRunHandler` wrote them. */
+/** Entries of a run's journal; a text: as `packedHandler` wrote them. */
 export type RunEntries = readonly JournalEntry[] | string;
 
 /** What a turn begins with. */

@@ -341,7 +341,7 @@ class RunWorker implements RunHandler {
     const { environment, jobs, maxChars = MAX_CHARS, onError } = this.#options;
     const { order, journal, since = [] } = turn;
     if (order.packed !== undefined || [journal, ...since].some((part) => typeof part === 'string'))
-      return unreadable('expected packedRunHandler(…) around runWorker(…)');
+      return unreadable('expected packedHandler(…) around runWorker(…)');
     const config = this.#known.get(order.config);
     if (!config)
       return new OffstageError(

@@ -135,7 +135,7 @@ export function encryptedJournal(journal: Journal, options: JournalEncryptionOpt
 }
 
 /**
- * Seals what an engine stores with AES-256-GCM: the `codec` of `packedJobs` and `packedRuns`, and of their handlers. It may
+ * Seals what an engine stores with AES-256-GCM: the `codec` of `packedEngine` and `packedHandler`. It may
  * have the key of the journal. The same text at the same place is sealed the same way, as a job that is asked for again must be.
  * `open` throws for a text that was changed or sealed for another place, or whose key is missing. A text that an earlier version
  * has sealed is opened at any place.

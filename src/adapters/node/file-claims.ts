@@ -1,4 +1,4 @@
-// Large texts of jobs in a folder that both ends reach: the claims of `packedJobs` on one machine, or on a shared disk.
+// Large texts of jobs in a folder that both ends reach: the claims of `packedEngine` on one machine, or on a shared disk.
 //
 // Invariants
 //   FILE-CLAIMS-1. A text is there whole, or not at all: it is written beside its name, and then renamed.
@@ -38,7 +38,7 @@ const PART_CHARS = 200;
 const MAX_PARTS = 12;
 
 /**
- * Keeps large texts of jobs in a folder, for `packedJobs` and `packedHandler`.
+ * Keeps large texts of jobs in a folder, for `packedEngine` and `packedHandler`.
  * @throws {ConfigurationError} for options that are unknown or wrong.
  */
 export function fileClaims(options: FileClaimsOptions): FileClaims {

@@ -15,7 +15,6 @@ import {
   JobError,
   readFrom,
   unreachable,
-  doStep,
   type Job,
   type JobEnd,
   type JobRefusal,
@@ -91,8 +90,7 @@ export interface TemporalRunActivitiesOptions {
 /** The activities of a worker, by name. */
 export interface TemporalRunActivities {
   offstageTurn(turn: RunTurn): Promise<RunTurnEnd>;
-  /** `isOffered`: a worker that lacks what the step needs may refuse it. @defaultValue false */
-  offstageStep(step: Job, isOffered?: boolean): Promise<JobEnd | JobRefusal>;
+  offstageStep(step: Job): Promise<JobEnd | JobRefusal>;
 }
 
 const MAX_BYTES = 1_800_000;
@@ -309,13 +307,8 @@ export function temporalRunActivities(
       const end = stepsWithin(await doing((signal) => handler.turn(given, signal)), MAX_BYTES);
       return { ...end, journal: zippedEntries(end.journal) };
     },
-    offstageStep: (step, isOffered) =>
-      doing(async (signal) => {
-        const does = (own: Job, stop: AbortSignal) => handler.step(own, stop);
-        // An earlier version of the workflow knows no refusals.
-        const end = await (isOffered ? does(step, signal) : doStep({ do: does }, step, signal));
-        return 'refused' in end ? end : endWithin(step, end, MAX_BYTES);
-      }),
+    offstageStep: (step) =>
+      doing(async (signal) => endWithin(step, await handler.step(step, signal), MAX_BYTES)),
   };
 }
 

@@ -30,15 +30,7 @@ import {
   type RunView,
   type TakenMessage,
 } from '../../actors/ports/run-flow.ts';
-
-/** The settings that a job carries into its workflow. */
-interface WorkflowJob {
-  readonly key: string;
-  readonly name: string;
-  readonly once: boolean;
-  readonly body: string;
-  readonly trace?: object;
-}
+import type { Job, JobEnd, JobRefusal } from '../../actors/ports/jobs.ts';
 
 interface Limits {
   readonly heartbeatTimeoutMs: number;
@@ -54,16 +46,8 @@ interface TemporalWorkflow {
   sleep(ms: number): Promise<unknown>;
 }
 
-/** The end of a job, as `Jobs` returns it. */
-type End = object;
-
-/** The answer of a worker that lacks what the job needs. */
-interface Refusal {
-  readonly refused: { readonly code: string; readonly message: string };
-}
-
 interface Activities {
-  offstageDoJob(job: WorkflowJob, limits: Pick<Limits, 'longestMs'>): Promise<End | Refusal>;
+  offstageDoJob(job: Job, limits: Pick<Limits, 'longestMs'>): Promise<JobEnd | JobRefusal>;
 }
 
 const MAX_PAUSE_MS = 30_000;
@@ -88,7 +72,7 @@ export function jobWorkflow({
   proxyActivities,
   isCancellation,
   sleep,
-}: TemporalWorkflow): (job: WorkflowJob, limits: Limits) => Promise<End> {
+}: TemporalWorkflow): (job: Job, limits: Limits) => Promise<JobEnd> {
   return async (job, { heartbeatTimeoutMs, longestMs, offerMs = OFFER_MS }) => {
     const options = {
       startToCloseTimeout: longestMs + GRACE_MS,
@@ -154,7 +138,7 @@ interface Scope {
 
 interface RunActivities {
   offstageTurn(turn: RunTurn): Promise<RunTurnEnd>;
-  offstageStep(step: WorkflowJob, isOffered: true): Promise<RunStepEnd['end'] | Refusal>;
+  offstageStep(step: Job): Promise<JobEnd | JobRefusal>;
 }
 
 /** The state of a run whose history is begun anew. */
@@ -457,14 +441,14 @@ class RunOnTemporal {
     const { CancellationScope, isCancellation } = this.#workflow;
     const scope = new CancellationScope();
     this.#steps.set(key, scope);
-    const over = (end: RunStepEnd['end']): void => {
+    const over = (end: JobEnd): void => {
       if (this.#steps.delete(key)) this.#stepEnds.push({ key, end });
     };
     if (refused) return over({ failed: refused });
     const { offstageStep } = this.#activities(once);
-    const offered = async (): Promise<RunStepEnd['end']> => {
+    const offered = async (): Promise<JobEnd> => {
       for (let pauseMs = MIN_OFFER_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
-        const given = await offstageStep({ body: '', ...step }, true);
+        const given = await offstageStep({ body: '', ...step });
         if (!('refused' in given)) return given;
         // Workers say themselves when nobody has what is missing.
         await this.#workflow.condition(() => this.#steps.get(key) !== scope, pauseMs);

@@ -6,8 +6,8 @@ import {
   JobError,
   localJobs,
   jobWorker,
-  packedRunHandler,
-  packedRuns,
+  packedHandler,
+  packedEngine,
   runWorker,
   type JobPacking,
   type RunEngine,
@@ -44,9 +44,9 @@ function packingSetUp(texts: 'plain' | 'packed') {
   const packing = { codec: testCodec('a key') };
   const turns = runWorker({ environment, configs, jobs });
   const isPacked = texts === 'packed';
-  const handler = isPacked ? packedRunHandler(turns, packing) : turns;
+  const handler = isPacked ? packedHandler(turns, packing) : turns;
   const kept = simulatedRuns({ environment, handler });
-  const as = (engine: RunEngine) => (isPacked ? packedRuns(engine, packing) : engine);
+  const as = (engine: RunEngine) => (isPacked ? packedEngine(engine, packing) : engine);
   return { environment, runtime, traveller, kept, as };
 }
 
@@ -303,11 +303,11 @@ describe('a run on an engine', () => {
       const turns = runWorker({ environment, configs, jobs, offerMs: 0 });
       const kept = simulatedRuns({
         environment,
-        handler: done ? packedRunHandler(turns, done) : turns,
+        handler: done ? packedHandler(turns, done) : turns,
       });
       const { result } = runSubagent(traveller, 'Go [trip t: ask, charge]', {
         runtime,
-        engine: asked ? packedRuns(kept, asked) : kept,
+        engine: asked ? packedEngine(kept, asked) : kept,
         id: 'r',
         onQuestion: () => ({ text: 'The cheap one' }),
       });

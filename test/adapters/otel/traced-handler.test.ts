@@ -10,9 +10,7 @@ import {
   jobWorker,
   localJobs,
   packedHandler,
-  packedJobs,
-  packedRunHandler,
-  packedRuns,
+  packedEngine,
   runWorker,
   type Job,
   type JobHandler,
@@ -87,7 +85,7 @@ test.each<[string, (handler: JobHandler) => Jobs]>([
     'packed jobs',
     (handler) => {
       const packing = { codec: testCodec('a key') };
-      return packedJobs(simulatedJobs({ handler: packedHandler(handler, packing) }), packing);
+      return packedEngine(simulatedJobs({ handler: packedHandler(handler, packing) }), packing);
     },
   ],
 ])('%s: spans of a model and of a tool at the worker are below its steps', async (_, engine) => {
@@ -224,12 +222,12 @@ test.each([false, true])(
     const engine = simulatedRuns({
       environment,
       steps: isPacked ? 'none' : 'one',
-      handler: isPacked ? packedRunHandler(turnsOf, packing) : turnsOf,
+      handler: isPacked ? packedHandler(turnsOf, packing) : turnsOf,
     });
     const { result } = runSubagent(config, 'To the airport', {
       runtime: createRuntime({ environment }),
       id: 'trip',
-      engine: isPacked ? packedRuns(engine, packing) : engine,
+      engine: isPacked ? packedEngine(engine, packing) : engine,
       traceparent: CALLER,
     });
     for (let at = 0; at < 60; at += 1) await environment.advance(1_000);

@@ -131,7 +131,7 @@ export function privacyOnAnEngine(
       for (const word of WORDS) expect(after).not.toContain(word);
     });
 
-    test('PACKING-1, PACKED-RUNS-1: sealed, it is in no table and in no byte of the engine at any time', async () => {
+    test('PACKING-1, PACKED-ENGINE-1: sealed, it is in no table and in no byte of the engine at any time', async () => {
       const live = await setUp({ packed: true });
       const { forget } = await playBoth(live);
       const looks = async (): Promise<readonly string[]> => [

@@ -4,7 +4,6 @@ import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import {
   jobWorker,
   packedHandler,
-  packedRunHandler,
   runWorker,
   type JobHandler,
   type RunHandler,
@@ -64,5 +63,5 @@ export function runHandlerOf(env: Env): RunHandler | null {
     offerMs: OFFER_MS[env['OFFERS'] === 'long' ? 'long' : 'short'],
     onError: () => {},
   });
-  return isPacked ? packedRunHandler(handler, PACKING) : handler;
+  return isPacked ? packedHandler(handler, PACKING) : handler;
 }

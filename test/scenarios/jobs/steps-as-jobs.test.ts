@@ -8,7 +8,7 @@ import {
   jobWorker,
   localJobs,
   packedHandler,
-  packedJobs,
+  packedEngine,
   type JobHandler,
   type JobPacking,
 } from '../../../src/entries/jobs.ts';
@@ -104,7 +104,7 @@ function engine(script: ScriptLike, subagent: SubagentConfig, packing?: JobPacki
   });
   const handler = packing ? packedHandler(worker, packing) : worker;
   const jobs = simulatedJobs({ handler });
-  return { environment, jobs, prompts, errors, seen: packing ? packedJobs(jobs, packing) : jobs };
+  return { environment, jobs, prompts, errors, seen: packing ? packedEngine(jobs, packing) : jobs };
 }
 
 describe('a run on an engine', () => {
@@ -675,7 +675,7 @@ describe('after a crash', () => {
       const jobs = simulatedJobs({ handler: done ? packedHandler(worker, done) : worker });
       const runtime = createRuntime({
         environment: it.environment,
-        jobs: asked ? packedJobs(jobs, asked) : jobs,
+        jobs: asked ? packedEngine(jobs, asked) : jobs,
       });
       const { error } = await runSubagent(config(), 'Go', { runtime }).result;
       expect(error?.code).toBe('JOB_UNREADABLE');

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import {
   localJobs,
   packedHandler,
-  packedJobs,
+  packedEngine,
   type JobHandler,
   type Jobs,
 } from '../../../src/entries/jobs.ts';
@@ -58,8 +58,8 @@ const setups: readonly JobsConformanceSetup[] = [
       const own = packing();
       const packed = packedHandler(handler, own);
       const engine = simulatedJobs({ handler: packed, offers: 50, environment });
-      const jobs = { ...packedJobs(engine, own), maxBytes: Infinity };
-      const hasty = packedJobs(simulatedJobs({ handler: packed, offers: 3, ...inAHurry }), own);
+      const jobs = { ...packedEngine(engine, own), maxBytes: Infinity };
+      const hasty = packedEngine(simulatedJobs({ handler: packed, offers: 3, ...inAHurry }), own);
       return { jobs: () => jobs, hasty: () => hasty, killWorkers: () => engine.killWorkers() };
     },
   },

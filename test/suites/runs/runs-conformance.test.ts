@@ -8,9 +8,7 @@ import {
   forgetRun,
   jobWorker,
   packedHandler,
-  packedJobs,
-  packedRunHandler,
-  packedRuns,
+  packedEngine,
   runWorker,
   type ForgetRunStores,
   type JobPacking,
@@ -140,7 +138,7 @@ function simulatedWith({
         jobWorker({ environment, ...agents[version] });
       const worker = stepsOf('later');
       const bare = simulatedJobs({ handler: own ? packedHandler(worker, own) : worker });
-      const jobs = own ? packedJobs(bare, own) : bare;
+      const jobs = own ? packedEngine(bare, own) : bare;
       const start = (version: AgentsVersion): RunHandler => {
         const { configs } = agents[version];
         const bareSteps = stepsOf(version);
@@ -150,7 +148,7 @@ function simulatedWith({
         const turns = runWorker(
           changedWorker({ environment, configs, ...does, onError: () => {} }),
         );
-        return own ? packedRunHandler(turns, own) : turns;
+        return own ? packedHandler(turns, own) : turns;
       };
       let versions: readonly AgentsVersion[] = ['later'];
       let living = versions.map(start);
@@ -169,7 +167,7 @@ function simulatedWith({
         handler: other?.(handler) ?? handler,
         ...(steps ? { steps } : {}),
       });
-      const engine = own ? packedRuns(kept, own) : kept;
+      const engine = own ? packedEngine(kept, own) : kept;
       return {
         forget: (id) => forgetRun(id, storesOf({ engine, jobs })),
         program() {

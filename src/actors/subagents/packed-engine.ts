@@ -1,16 +1,25 @@
-// Runs whose texts an engine stores packed (packing.ts): `packedRuns` where runs are asked for, `packedRunHandler` where their
-// turns are done. The engine sees the ids, the name of the configuration, the ids of requests, and the times.
+// Jobs and runs whose texts an engine stores packed (packing.ts): `packedEngine` where they are asked for, `packedHandler` where
+// they are done. The engine sees names, keys and times: of a run its id, the name of the configuration, and the ids of requests.
 //
 // Invariants
-//   PACKED-RUNS-1. Task, user, bounds, journal, questions, answers, messages, reasons and outcomes reach the engine packed only.
-//   PACKED-RUNS-2. What cannot be unpacked ends the run as lost (`JOB_UNREADABLE`); claims that cannot be reached make
+//   PACKED-ENGINE-1. Bodies, results and messages of failures of jobs, and task, user, bounds, journal, questions, answers,
+//       messages, reasons and outcomes of runs reach the engine packed only.
+//   PACKED-ENGINE-2. What cannot be unpacked ends the run as lost (`JOB_UNREADABLE`); claims that cannot be reached make
 //       the engine do the turn again.
-//   PACKED-RUNS-3. The claims of a run are kept until it is deleted: all turns that follow read the entries of a turn.
+//   PACKED-ENGINE-3. The claims of a run are kept until it is deleted: all turns that follow read the entries of a turn.
 
 import { z } from 'zod';
 import { aFunction, anObject, check } from '../../values/checks.ts';
-import { isA } from '../../values/errors.ts';
-import { JobError, readFrom } from '../ports/jobs.ts';
+import { isA, messageOf } from '../../values/errors.ts';
+import { raceAbort } from '../../values/race-abort.ts';
+import {
+  JobError,
+  readFrom,
+  type JobEnd,
+  type JobHandler,
+  type JobRefusal,
+  type Jobs,
+} from '../ports/jobs.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import type {
   RunAnswer,
@@ -27,12 +36,25 @@ import type {
   RunWait,
   TakenMessage,
 } from '../ports/run-engine.ts';
-import { bodyOf, packedHandler, unpackedEnd } from '../runtime/packed-jobs.ts';
 import { isPacked, Packer, unreadable, type JobPacking } from '../runtime/packing.ts';
-import { raceAbort } from '../../values/race-abort.ts';
 import { lostBy } from './refusal.ts';
 
-const engineSchema = z.looseObject({
+/** The places of a job's texts (PACKING-5). */
+const bodyOf = (key: string): string => `${key}/body`;
+const endOf = (key: string): string => `${key}/end`;
+
+const jobsSchema = z.looseObject({
+  name: z.string(),
+  keepsResults: z.boolean(),
+  // May be Infinity, which is no number for zod.
+  maxBytes: z.union([z.number(), z.literal(Infinity)]),
+  run: aFunction,
+  cancel: aFunction,
+  ended: aFunction.optional(),
+  forget: aFunction.optional(),
+});
+
+const runsSchema = z.looseObject({
   name: z.string(),
   start: aFunction,
   view: aFunction,
@@ -80,12 +102,105 @@ const PLACES = {
 };
 
 /**
- * Packs the texts of runs before they reach the engine, and unpacks its views: for `runSubagent({ engine })`.
+ * Packs the texts of jobs or of runs before they reach the engine, and unpacks its answers: for `createRuntime({ jobs })`, and for
+ * `runSubagent({ engine })`.
  * @throws {ConfigurationError} for options that are unknown or wrong.
  */
-export function packedRuns(engine: RunEngine, packing: JobPacking): RunEngine {
-  check('packedRuns(engine, …)', engineSchema, engine);
-  const texts = new RunTexts(new Packer('packedRuns(…, packing)', packing));
+export function packedEngine(engine: Jobs, packing: JobPacking): Jobs;
+export function packedEngine(engine: RunEngine, packing: JobPacking): RunEngine;
+export function packedEngine(engine: Jobs | RunEngine, packing: JobPacking): Jobs | RunEngine {
+  check(
+    'packedEngine(engine, …)',
+    anObject('an engine such as restateJobs({ … }) or restateRuns({ … })', 'cancel'),
+    engine,
+  );
+  const packer = new Packer('packedEngine(…, packing)', packing);
+  if ('run' in engine) {
+    check('packedEngine(engine, …)', jobsSchema, engine);
+    return packedJobs(engine, packer, packing.claims);
+  }
+  check('packedEngine(engine, …)', runsSchema, engine);
+  return packedRuns(engine, packer, packing.claims);
+}
+
+/**
+ * Unpacks at a worker the bodies of jobs or the turns of runs, and packs their ends: around `jobWorker({ … })`, and around
+ * `runWorker({ … })`.
+ * @throws {ConfigurationError} for options that are unknown or wrong.
+ */
+export function packedHandler(handler: JobHandler, packing: JobPacking): JobHandler;
+export function packedHandler(handler: RunHandler, packing: JobPacking): RunHandler;
+export function packedHandler(
+  handler: JobHandler | RunHandler,
+  packing: JobPacking,
+): JobHandler | RunHandler {
+  const what = 'a handler such as that of jobWorker({ … }) or runWorker({ … })';
+  const isOfJobs = anObject(what, 'do').safeParse(handler).success;
+  if (!isOfJobs) check('packedHandler(handler, …)', anObject(what, 'turn', 'step'), handler);
+  const packer = new Packer('packedHandler(…, packing)', packing);
+  return 'do' in handler ? packedJobHandler(handler, packer) : packedRunHandler(handler, packer);
+}
+
+function packedJobs(jobs: Jobs, packer: Packer, claims: JobPacking['claims']): Jobs {
+  const { ended, forget } = jobs;
+  return {
+    name: jobs.name,
+    keepsResults: jobs.keepsResults,
+    maxBytes: jobs.maxBytes,
+    async run(job, { signal, said }) {
+      signal.throwIfAborted();
+      const body = await raceAbort(packer.pack(bodyOf(job.key), job.body), signal);
+      // Words on the way are not packed, so they stay with the engines that carry none of them.
+      const hear = packer.isSealing ? undefined : said;
+      const end = await jobs.run({ ...job, body }, { signal, said: hear });
+      return raceAbort(unpackedEnd(packer, job.key, end), signal);
+    },
+    cancel: (key) => jobs.cancel(key),
+    async ended(prefix) {
+      await ended?.call(jobs, prefix);
+      await claims?.forget?.(prefix);
+    },
+    ...(forget
+      ? {
+          async forget(prefix: string) {
+            await forget.call(jobs, prefix);
+            await claims?.forget?.(prefix);
+          },
+        }
+      : {}),
+  };
+}
+
+function packedJobHandler(handler: JobHandler, packer: Packer): JobHandler {
+  return {
+    async do(job, signal, said): Promise<JobEnd | JobRefusal> {
+      let body: string;
+      try {
+        body = await raceAbort(packer.unpack(job.body, bodyOf(job.key)), signal);
+      } catch (error) {
+        if (signal.aborted || !isA(error, JobError)) throw error;
+        const { code, message, retryable } = error;
+        // A worker of another version may have the key.
+        return retryable
+          ? { failed: { code, message, retryable } }
+          : { refused: { code, message } };
+      }
+      const end = await handler.do({ ...job, body }, signal, packer.isSealing ? undefined : said);
+      try {
+        return await raceAbort(packedEnd(packer, job.key, end), signal);
+      } catch (error) {
+        // It was done, and its result cannot be told.
+        if ('done' in end && job.once && !signal.aborted) return { lost: true };
+        if (signal.aborted || !isA(error, JobError)) throw error;
+        const { code, message, retryable } = error;
+        return { failed: { code, message, retryable } };
+      }
+    },
+  };
+}
+
+function packedRuns(engine: RunEngine, packer: Packer, claims: JobPacking['claims']): RunEngine {
+  const texts = new RunTexts(packer);
   const { message: take, forget, lookMs } = engine;
   return {
     name: engine.name,
@@ -110,7 +225,7 @@ export function packedRuns(engine: RunEngine, packing: JobPacking): RunEngine {
       ? {
           async forget(id: string) {
             const ids = await forget.call(engine, id);
-            for (const one of new Set([id, ...ids])) await packing.claims?.forget?.(`${one}/`);
+            for (const one of new Set([id, ...ids])) await claims?.forget?.(`${one}/`);
             return ids;
           },
         }
@@ -118,18 +233,9 @@ export function packedRuns(engine: RunEngine, packing: JobPacking): RunEngine {
   };
 }
 
-/**
- * Unpacks the turns of runs at a worker, and packs their ends: around `runWorker({ … })`.
- * @throws {ConfigurationError} for options that are unknown or wrong.
- */
-export function packedRunHandler(handler: RunHandler, packing: JobPacking): RunHandler {
-  check(
-    'packedRunHandler(handler, …)',
-    anObject('a handler such as that of runWorker({ … })', 'turn', 'step'),
-    handler,
-  );
-  const texts = new RunTexts(new Packer('packedRunHandler(…, packing)', packing));
-  const steps = packedHandler({ do: (job, signal) => handler.step(job, signal) }, packing);
+function packedRunHandler(handler: RunHandler, packer: Packer): RunHandler {
+  const texts = new RunTexts(packer);
+  const steps = packedJobHandler({ do: (job, signal) => handler.step(job, signal) }, packer);
   return {
     step: (job, signal) => steps.do(job, signal),
     holds: (turn) => handler.holds?.(turn) ?? false,
@@ -141,7 +247,7 @@ export function packedRunHandler(handler: RunHandler, packing: JobPacking): RunH
         end = await handler.turn(given, texts.readableReason(signal));
       } catch (error) {
         if (signal.aborted || !isA(error, JobError) || error.retryable) throw error;
-        // PACKED-RUNS-2. Its time is that of no clock: nothing is waited for any more.
+        // PACKED-ENGINE-2. Its time is that of no clock: nothing is waited for any more.
         end = { at: 0, journal: [], waiting: [], wakeAt: null, outcome: lostBy(error) };
       }
       if (end.missing) return end;
@@ -157,7 +263,7 @@ class RunTexts {
     this.#packer = packer;
   }
 
-  /** PACKED-RUNS-1 */
+  /** PACKED-ENGINE-1 */
   async packOrder({ id, config, task, by, above, trace, digest }: RunOrder): Promise<RunOrder> {
     const packed = await this.#packer.packJson(PLACES.order(id), { task, by, above });
     const hidden = { description: '', toolName: config, args: {} };
@@ -344,5 +450,35 @@ class RunTexts {
       throw unreadable('it holds no JSON');
     }
     return readFrom('The engine', schema, json);
+  }
+}
+
+/** The message of a failure may hold words of a user or of a provider: it is hidden like a result. */
+async function packedEnd<End extends JobEnd | JobRefusal>(
+  packer: Packer,
+  key: string,
+  end: End,
+): Promise<End | JobEnd> {
+  if ('done' in end) return { done: await packer.pack(endOf(key), end.done) };
+  if (!('failed' in end) || !packer.isHiding) return end;
+  const message = await packer.packJson(endOf(key), end.failed.message);
+  return { failed: { ...end.failed, message } };
+}
+
+async function unpackedEnd(packer: Packer, key: string, end: JobEnd): Promise<JobEnd> {
+  if ('done' in end) return { done: await packer.unpack(end.done, endOf(key)) };
+  // The engine's own failures are not packed.
+  if (!('failed' in end) || !isPacked(end.failed.message)) return end;
+  const message = await unpackedMessage(packer, key, end.failed.message);
+  return { failed: { ...end.failed, message } };
+}
+
+/** The code of a failure counts, whatever became of its message. */
+async function unpackedMessage(packer: Packer, key: string, packed: string): Promise<string> {
+  try {
+    return String(JSON.parse(await packer.unpack(packed, endOf(key))));
+  } catch (error) {
+    if (isA(error, JobError) && error.retryable) throw error;
+    return `Its message cannot be read: ${messageOf(error)}`;
   }
 }
