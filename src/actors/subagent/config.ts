@@ -149,7 +149,9 @@ export function checkPriced(
  * Checks a configuration and fills in its defaults. The same configuration gives the same definition.
  * @throws {ConfigurationError} that names the option, its value and what was expected.
  */
-export function checkSubagentConfig(config: SubagentConfig, path = 'subagent'): SubagentDefinition {
+export function checkSubagentConfig(config: SubagentConfig, given?: unknown): SubagentDefinition {
+  // Most callers give its name, which may be anything yet.
+  const path = typeof given === 'string' ? given : 'subagent';
   checkIsObject(path, config, "{ name: 'reporter', instructions: 'You write reports.' }");
   const known = definitions.get(config);
   if (known) return known;

@@ -17,7 +17,7 @@ import {
   type SubagentActorSnapshot,
 } from '../../../src/actors/subagents/subagent-logic.ts';
 import { defineSubagent, memoryJournal, type Journal, type Outcome } from '../../../src/index.ts';
-import { subagentLogic } from '../../../src/entries/subagents.ts';
+import { runSubagent, subagentLogic } from '../../../src/entries/subagents.ts';
 import { scriptedModel, simulatedEnvironment, type Script } from '../../../src/testing/index.ts';
 import { calls, never, say, simpleTool } from '../../support/subagent-runs.ts';
 
@@ -296,6 +296,18 @@ it.each(['id', 'by', 'engine', 'abortSignal', 'onQuestion'])(
     expect(() => subagentLogic({ name: 'worker', instructions: INSTRUCTIONS }, options)).toThrow(
       expect.objectContaining({ code: 'INVALID_OPTION', message: expect.stringContaining(option) }),
     );
+  },
+);
+
+it.each(['subagentLogic', 'runSubagent'] as const)(
+  '%s refuses a configuration whose name cannot be written',
+  (of) => {
+    const name = Object.create(null) as string;
+    const config = { name, instructions: INSTRUCTIONS };
+    const runtime = createRuntime({ environment: simulatedEnvironment() });
+    const begin = () =>
+      of === 'runSubagent' ? runSubagent(config, 'Go', { runtime }) : subagentLogic(config, {});
+    expect(begin).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }));
   },
 );
 
