@@ -10,9 +10,20 @@ import {
   TextSession,
   type Outcome,
 } from 'offstage';
-import { createSubAgentTool, createSubagentService, runSubagent } from 'offstage/subagents';
+import { createWorkingMemoryToolset, workingMemory, type MemoryOwner } from 'offstage/memory';
+import type { Recording, ReplayStep } from 'offstage/replay';
 import { isLargeOutput } from 'offstage/results';
+import type { ServiceView } from 'offstage/services';
+import {
+  createChildSubagentToolset,
+  createParentSubagentToolset,
+  createSubAgentTool,
+  createSubagentService,
+  runSubagent,
+  THE_LEAD,
+} from 'offstage/subagents';
 import { scriptedModel, simulatedEnvironment } from 'offstage/testing';
+import type { TwilioCall } from 'offstage/twilio';
 import { z } from 'zod';
 
 export const model = scriptedModel({ otherwise: [{ text: 'Done.' }] });
@@ -65,3 +76,21 @@ export const asked = session.events.subscribe((event) => {
   if (event.type === 'subagent.ended' && event.outcome.status !== 'completed')
     texts.push(event.outcome.error.message);
 });
+
+export const said = (task: string) => run(task).send('Count faster.');
+export const checked = (id: string) => service.check(id, THE_LEAD);
+export const limits = () => session.store.getSnapshot().context.limits;
+export const parentTools = createParentSubagentToolset();
+export const childTools = createChildSubagentToolset();
+export const memory = workingMemory();
+export const memoryTools = createWorkingMemoryToolset({ memory });
+export const saved = (owner: MemoryOwner) => memory.list(owner);
+export const replayed = ({ view: { calls, outbox, subagents, transcript } }: ReplayStep) => [
+  calls,
+  outbox,
+  subagents,
+  transcript,
+];
+export const recorded = ({ steps }: Recording) => steps;
+export const sources = (view: ServiceView) => view.sources;
+export const over = (call: TwilioCall) => call.ended;

@@ -73,7 +73,7 @@ declare global {
   const chat: offstage.TextSession;
   const agents: offstage.TextSessionOptions['agents'];
   const subagentConfigs: Record<string, offstage.SubagentConfig>;
-  const limits: Partial<offstage.SessionLimits>;
+  const limits: NonNullable<offstage.TextSessionOptions['limits']>;
   const journal: offstage.Journal & { close(): Promise<void> };
   const runtime: offstage.Runtime;
   const environment: offstage.Environment;

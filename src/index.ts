@@ -23,7 +23,6 @@ export class TextSession extends CoreTextSession {
 export { createRuntime } from './real-time.ts';
 export { sessionLogic } from './actors/session/view/session-logic.ts';
 export type { Runtime, RuntimeOptions } from './actors/admission/runtime.ts';
-export type { SessionLimits } from './actors/admission/limits.ts';
 export type { SessionHooks } from './actors/session/lead/hooks.ts';
 export type { ConsolidationOptions } from './actors/session/state/batches.ts';
 
@@ -62,6 +61,7 @@ export type {
   ConnectionState,
   DeliveryView,
   DoubtfulCall,
+  LimitView,
   QuestionOption,
   QuestionView,
   SessionEvent,

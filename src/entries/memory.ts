@@ -7,14 +7,20 @@ import {
   type WorkingMemoryOptions,
 } from '../memory/working-memory.ts';
 import { readable } from '../values/plain-checks.ts';
+
 export { memoryStore, type MemoryStore } from '../actors/ports/memory-store.ts';
 export type { WorkingMemory } from '../actors/ports/working-memory.ts';
 export { modelDistiller, modelSummary } from '../actors/context/model-upkeep.ts';
 export type { MemoryDistiller, Summarise } from '../actors/context/model-upkeep.ts';
 export type { ConversationItem, ConversationTurn } from '../actors/conversation/items.ts';
-export { createWorkingMemoryToolset, WORKING_MEMORY_TOOLSET } from '../memory/toolset.ts';
+export {
+  createWorkingMemoryToolset,
+  WORKING_MEMORY_TOOLSET,
+  type WorkingMemoryTool,
+} from '../memory/toolset.ts';
 export type { FactQuery, MemoryFact } from '../actors/ports/memory-store.ts';
 export type {
+  MemoryAnswer,
   MemoryEntry,
   MemoryEntryInfo,
   MemoryMatch,

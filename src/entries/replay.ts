@@ -2,13 +2,19 @@
 
 export { replaySession } from '../actors/replay/replay-session.ts';
 export type { ReplayStep } from '../actors/replay/replay-session.ts';
-export type { ReplayView } from '../actors/replay/replay-view.ts';
 export {
   checkRecording,
   exportRecording,
   importRecording,
   parseRecording,
 } from '../actors/replay/recording.ts';
-export type { Recording, RecordingDifference } from '../actors/replay/recording.ts';
+export type { RecordedStep, Recording, RecordingDifference } from '../actors/replay/recording.ts';
 export { forkSession } from '../actors/replay/fork-session.ts';
-export type { Changes } from '../actors/replay/replay-view.ts';
+export type {
+  Changes,
+  ReplayCall,
+  ReplayDelivery,
+  ReplayItem,
+  ReplaySubagent,
+  ReplayView,
+} from '../actors/replay/replay-view.ts';

@@ -16,6 +16,7 @@ import {
   type SubagentLogic,
   type SubagentLogicOptions,
 } from '../actors/subagents/subagent-logic.ts';
+
 export type { SubagentRun } from '../actors/subagents/run-subagent.ts';
 export { createParentSubagentToolset } from '../actors/subagents/toolsets/parent-toolset.ts';
 export { createChildSubagentToolset } from '../actors/subagent/child-toolset.ts';
@@ -23,7 +24,7 @@ export { createSubAgentTool, subAgentTools } from '../actors/subagents/toolsets/
 export { leadSubagents, leadTools } from '../actors/subagents/toolsets/lead-toolset.ts';
 export { createSubagentService } from '../actors/subagents/subagent-service.ts';
 export type { SubagentService } from '../actors/contracts/service-types.ts';
-export type { RunMessageOptions } from '../actors/subagents/run-subagent.ts';
+export type { RunMessageOptions, RunMessageReceipt } from '../actors/subagents/run-subagent.ts';
 export type {
   SubagentActorContext,
   SubagentActorEvent,
@@ -40,12 +41,9 @@ export type {
 } from '../actors/session/view/session-logic.ts';
 export type { BudgetUse } from '../actors/contracts/config.ts';
 export { PARENT_TOOLSET, toolsetAnnotations } from '../actors/subagents/toolsets/parent-toolset.ts';
-export { CHILD_TOOLSET } from '../actors/subagent/child-toolset.ts';
-export type {
-  SubAgentFailure,
-  SubAgentQuestion,
-  SubAgentTool,
-} from '../actors/subagents/toolsets/sub-agent-tool.ts';
+export type { ParentTool } from '../actors/subagents/toolsets/parent-toolset.ts';
+export { CHILD_TOOLSET, type ChildTool } from '../actors/subagent/child-toolset.ts';
+export type { SubAgentTool } from '../actors/subagents/toolsets/sub-agent-tool.ts';
 export type { CallerContext } from '../actors/model/caller.ts';
 export type {
   OwnedSubagentService,
@@ -56,6 +54,7 @@ export type { ProgramRequest } from '../actors/subagents/program-ports.ts';
 export { THE_LEAD } from '../actors/contracts/service-types.ts';
 export type {
   AwaitResult,
+  CheckResult,
   DelegationErrorCode,
   DelegationFailure,
   PendingInput,

@@ -10,4 +10,3 @@ export {
   type ServedSession,
   type ServeOptions,
 } from './options.ts';
-export type { ClientRole } from '../client/protocol.ts';

@@ -31,7 +31,6 @@ import {
   sourceMessages,
   subagentMachine,
   toolCallMachine,
-  whyWaiting,
   wire,
   type BatchSnapshot,
   type EventSourceSnapshot,
@@ -49,7 +48,8 @@ import {
   type WaitCause,
   type WaitingState,
   type WorkOf,
-} from '../../../src/entries/machines.ts';
+} from '../../../src/machines/index.ts';
+import { whyWaiting } from '../../../src/machines/why-waiting.ts';
 import { explore, Graph, type Edge } from '../../../src/testing/check/explore.ts';
 import type { Delivery, Machines, SystemCheck, World } from '../../../src/testing/check/index.ts';
 import { SystemModel, type AnySystem } from '../../../src/testing/check/system-model.ts';

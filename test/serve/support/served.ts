@@ -4,15 +4,15 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import { connect, type ConnectOptions, type SessionClient } from '../../../src/client/index.ts';
+import {
+  connect,
+  type ClientRole,
+  type ConnectOptions,
+  type SessionClient,
+} from '../../../src/client/index.ts';
 import { TextSession, type QuestionView, type SessionState } from '../../../src/index.ts';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
-import {
-  serve,
-  type ClientRole,
-  type OffstageServer,
-  type ServeOptions,
-} from '../../../src/serve/index.ts';
+import { serve, type OffstageServer, type ServeOptions } from '../../../src/serve/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { agentsOf, castOf, configsOf, type TalkOptions } from '../../support/text-talk.ts';
 import { rideConfig, rideScript } from '../../support/ride.ts';

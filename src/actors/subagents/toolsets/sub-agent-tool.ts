@@ -66,17 +66,6 @@ export interface SubAgentFailure {
   readonly partial?: string;
 }
 
-/** The result of a tool of `createSubAgentTool` whose subagent asks, with `questions: 'return'`. */
-export interface SubAgentQuestion {
-  readonly status: 'waiting_input';
-  readonly subagentId: string;
-  readonly pendingRequest: {
-    readonly messageId: string;
-    readonly question: string;
-    readonly context?: string;
-  };
-}
-
 /** An AI SDK tool that the runtime recognises as a subagent. */
 export type SubAgentTool<Input> = Tool<Input, unknown> &
   SubAgentFlag & { readonly [DELEGATES]: true };
