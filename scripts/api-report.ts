@@ -69,6 +69,9 @@ const text = `# Public names
 Written by \`npm run api\` from the exports and their docstrings; \`npm run check\` fails when it is not
 up to date.
 
+Types that are only a part have no name of their own: the options of a function are \`Parameters<typeof forkSession>[1]\`, a
+part of a view is \`SessionState['outage']\`, the input of a statechart is XState's \`InputFrom<typeof questionMachine>\`.
+
 ${sections(api)}`;
 api.close();
 
