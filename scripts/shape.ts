@@ -294,12 +294,12 @@ const rows: readonly Row[] = [
     limit: 21,
     goal: 10,
   },
-  { what: 'casts (`as`)', value: count(/\bas (?!const\b)[A-Z{[(]/g), limit: 653, goal: 250 },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 112_650, goal: 85_000 },
+  { what: 'casts (`as`)', value: count(/\bas (?!const\b)[A-Z{[(]/g), limit: 650, goal: 250 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 112_400, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
-    limit: 66_375,
+    limit: 66_260,
   },
   {
     what: "files that `import 'offstage'` loads",
