@@ -2,19 +2,14 @@
 //
 // A subagent as a typed tool: zod says what goes in and what comes out, nothing else is
 import { subAgentRefs, subAgentStream, type SubAgentConfig } from 'offstage/compat';
-import {
-  THE_LEAD,
-  createSubAgentTool,
-  createSubagentService,
-  subAgentTools,
-} from 'offstage/subagents';
+import { THE_LEAD, createSubagentService, subAgentTools } from 'offstage/subagents';
 
 // shared. An ordinary AI SDK agent, outside of any session, calls three at once; their words
 // come in one stream, each under its own ids; the one that fails is a result like any other.
 
 import { generateText, isStepCount } from 'ai';
 import { z } from 'zod';
-import { createRuntime } from 'offstage';
+import { createRuntime, createSubAgentTool } from 'offstage';
 import { readTask, scriptedModel } from 'offstage/testing';
 
 const summarizer: SubAgentConfig = {

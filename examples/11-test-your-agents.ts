@@ -3,12 +3,7 @@
 // How to test agents that call agents, without a key and without waiting. Each agent has a
 // script of its own, found by its name, so that a parent and children that run at once never
 import { subAgentRefs } from 'offstage/compat';
-import {
-  THE_LEAD,
-  createSubAgentTool,
-  createSubagentService,
-  subAgentTools,
-} from 'offstage/subagents';
+import { THE_LEAD, createSubagentService, subAgentTools } from 'offstage/subagents';
 
 // race for one list of answers; the clock is simulated, so that ten minutes take no time.
 // These are plain assertions: use them in the test runner that you have.
@@ -16,7 +11,7 @@ import {
 import assert from 'node:assert/strict';
 import { generateText, isStepCount } from 'ai';
 import { z } from 'zod';
-import { createRuntime } from 'offstage';
+import { createRuntime, createSubAgentTool } from 'offstage';
 import { scriptedModel, simulatedEnvironment, type ScriptLike } from 'offstage/testing';
 
 /** The agents under test: an editor that has texts summarized. */

@@ -4,8 +4,8 @@
 // The child reports how far it is, asks its parent something in the middle (which wakes
 // whoever waits for it), and hands in its result. A refusal comes back as data.
 
-import { createRuntime } from 'offstage';
-import { createParentSubagentToolset, createSubagentService } from 'offstage/subagents';
+import { createRuntime, createParentSubagentToolset } from 'offstage';
+import { createSubagentService } from 'offstage/subagents';
 import { scriptedModel, type Script } from 'offstage/testing';
 
 /** Stands in for the child's model, with the tools that every spawned subagent has. */

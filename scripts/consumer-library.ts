@@ -9,19 +9,15 @@ import {
   memoryJournal,
   TextSession,
   type Outcome,
+  createChildSubagentToolset,
+  createParentSubagentToolset,
+  createSubAgentTool,
 } from 'offstage';
 import { createWorkingMemoryToolset, workingMemory, type MemoryOwner } from 'offstage/memory';
 import type { Recording, ReplayStep } from 'offstage/replay';
 import { isLargeOutput } from 'offstage/results';
 import type { ServiceView } from 'offstage/services';
-import {
-  createChildSubagentToolset,
-  createParentSubagentToolset,
-  createSubAgentTool,
-  createSubagentService,
-  runSubagent,
-  THE_LEAD,
-} from 'offstage/subagents';
+import { createSubagentService, runSubagent, THE_LEAD } from 'offstage/subagents';
 import { scriptedModel, simulatedEnvironment } from 'offstage/testing';
 import type { TwilioCall } from 'offstage/twilio';
 import { z } from 'zod';

@@ -251,7 +251,7 @@ const rows: readonly Row[] = [
     value: count(/\bas never\b|\bas unknown as\b|\bas any\b/g),
     limit: 16,
   },
-  { what: 'names exported by the root', value: rootNames.length, limit: 58 },
+  { what: 'names exported by the root', value: rootNames.length, limit: 61 },
   {
     what: 'public names',
     value: readFileSync(join(root, 'docs/api.md'), 'utf8').match(/^\| `/gm)?.length ?? 0,
@@ -304,13 +304,13 @@ const rows: readonly Row[] = [
   {
     what: "files that `import 'offstage'` loads",
     value: loaded.size,
-    limit: 194,
+    limit: 202,
     goal: 110,
   },
   {
     what: "lines of code that `import 'offstage'` loads",
     value: linesOf(loaded),
-    limit: 37_800,
+    limit: 39_480,
     goal: 24_000,
   },
 ];

@@ -48,6 +48,11 @@ export type { SubagentTask } from './actors/contracts/task.ts';
 export type { Artifact, LedgerEntry, Outcome } from './actors/contracts/outcome.ts';
 export type { Price, Usage, UsageView } from './actors/contracts/usage.ts';
 
+// Parents and children, agents that call agents
+
+export { createParentSubagentToolset } from './actors/subagents/toolsets/parent-toolset.ts';
+export { createChildSubagentToolset } from './actors/subagent/child-toolset.ts';
+export { createSubAgentTool } from './actors/subagents/toolsets/sub-agent-tool.ts';
 export { callerOf, type Caller } from './actors/model/caller.ts';
 
 // Services: agents that examine external events

@@ -3,8 +3,8 @@
 
 import { generateText, isStepCount, Output, tool, type ToolSet } from 'ai';
 import { z } from 'zod';
-import { createRuntime } from '../../src/index.ts';
-import { createSubAgentTool, subAgentTools } from '../../src/entries/subagents.ts';
+import { createRuntime, createSubAgentTool } from '../../src/index.ts';
+import { subAgentTools } from '../../src/entries/subagents.ts';
 import { runSubagent } from '../../src/actors/subagents/run-subagent.ts';
 import type { Measurement, Numbers } from '../lib/measurement.ts';
 import { collectGarbage } from '../lib/process.ts';

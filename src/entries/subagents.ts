@@ -18,9 +18,7 @@ import {
 } from '../actors/subagents/subagent-logic.ts';
 
 export type { SubagentRun } from '../actors/subagents/run-subagent.ts';
-export { createParentSubagentToolset } from '../actors/subagents/toolsets/parent-toolset.ts';
-export { createChildSubagentToolset } from '../actors/subagent/child-toolset.ts';
-export { createSubAgentTool, subAgentTools } from '../actors/subagents/toolsets/sub-agent-tool.ts';
+export { subAgentTools } from '../actors/subagents/toolsets/sub-agent-tool.ts';
 export { leadSubagents, leadTools } from '../actors/subagents/toolsets/lead-toolset.ts';
 export { createSubagentService } from '../actors/subagents/subagent-service.ts';
 export type { SubagentService } from '../actors/contracts/service-types.ts';

@@ -146,6 +146,14 @@ const testTool = 'a test calls it, and a test that is wrong may fail in any way'
 
 export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
   '.': {
+    createChildSubagentToolset: { args: () => [{ structured: true }] },
+    createParentSubagentToolset: { args: () => [{}] },
+    createSubAgentTool: {
+      args: () => [
+        { ...config(), interactive: false, outputSchema: z.object({ a: z.string() }) },
+        z.object({}),
+      ],
+    },
     CancelledError: { args: () => ['over'], trusts: ofErrors },
     CapacityError: { args: () => ['FULL', 'full'], trusts: ofErrors },
     ConfigurationError: { args: () => ['WRONG', 'wrong'], trusts: ofErrors },
@@ -403,14 +411,6 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     TaskQueueTimeoutError: { args: () => ['lock', 1, 0], trusts: recordMade },
   },
   './subagents': {
-    createChildSubagentToolset: { args: () => [{ structured: true }] },
-    createParentSubagentToolset: { args: () => [{}] },
-    createSubAgentTool: {
-      args: () => [
-        { ...config(), interactive: false, outputSchema: z.object({ a: z.string() }) },
-        z.object({}),
-      ],
-    },
     createSubagentService: {
       args: ({ environment, number }) => [
         {

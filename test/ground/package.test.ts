@@ -3,6 +3,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import * as machines from '../../src/entries/machines.ts';
+import * as voiceSession from '../../src/entries/voice-session.ts';
+import * as offstage from '../../src/index.ts';
+import * as testing from '../../src/testing/index.ts';
 import { OFFSTAGE_VERSION } from '../../src/values/version.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -52,4 +56,28 @@ test.each(Object.entries(manifest.exports))('the entry %s has a source', (_entry
   expect(target.types).toBe(target.default.replace(/\.js$/, '.d.ts'));
   // Checks, snippets and examples reach the sources by this condition, without a build.
   expect(target['offstage-source']).toBe(`./${source}`);
+});
+
+test.each([
+  [
+    'offstage',
+    offstage,
+    [
+      'TextSession',
+      'createChildSubagentToolset',
+      'createParentSubagentToolset',
+      'createSubAgentTool',
+      'defineSubagent',
+      'defineTool',
+    ],
+  ],
+  ['offstage/voice-session', voiceSession, ['VoiceSession', 'withVoice']],
+  [
+    'offstage/machines',
+    machines,
+    ['interactionMachine', 'outboxMachine', 'questionMachine', 'sessionMachine', 'subagentMachine'],
+  ],
+  ['offstage/testing', testing, ['checkMachine', 'scriptedModel', 'simulate']],
+])('%s exports the names that programs rely on', (_entry, exported, names) => {
+  expect(Object.keys(exported)).toEqual(expect.arrayContaining(names));
 });

@@ -18,15 +18,11 @@ import {
   defineTool,
   memoryJournal,
   TextSession,
-} from '../../src/index.ts';
-import {
   createChildSubagentToolset,
   createParentSubagentToolset,
   createSubAgentTool,
-  createSubagentService,
-  leadTools,
-  runSubagent,
-} from '../../src/entries/subagents.ts';
+} from '../../src/index.ts';
+import { createSubagentService, leadTools, runSubagent } from '../../src/entries/subagents.ts';
 import { VoiceSession } from '../../src/entries/voice-session.ts';
 import { rockbotToolset } from '../../src/compat/index.ts';
 import { scriptedModel } from '../../src/testing/index.ts';

@@ -3,8 +3,8 @@
 
 import { rockbotToolset, topic } from '../../src/compat/index.ts';
 import { describe, expect, test } from 'vitest';
-import type { TextPart } from '../../src/index.ts';
-import { createParentSubagentToolset, leadTools } from '../../src/entries/subagents.ts';
+import { type TextPart, createParentSubagentToolset } from '../../src/index.ts';
+import { leadTools } from '../../src/entries/subagents.ts';
 import type { Script } from '../../src/testing/index.ts';
 import { textLife, turns, world } from '../support/crashes.ts';
 import { calls, say } from '../support/subagent-runs.ts';

@@ -3,12 +3,13 @@
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { defineTool, type ToolDefinition } from '../../src/index.ts';
 import {
+  defineTool,
+  type ToolDefinition,
   createChildSubagentToolset,
   createParentSubagentToolset,
-  leadTools,
-} from '../../src/entries/subagents.ts';
+} from '../../src/index.ts';
+import { leadTools } from '../../src/entries/subagents.ts';
 import {
   simulatedEnvironment,
   type Script,

@@ -3,7 +3,8 @@
 // words of the lead agent follow (P4).
 
 import { describe, expect, test } from 'vitest';
-import { createParentSubagentToolset, leadTools } from '../../src/entries/subagents.ts';
+import { leadTools } from '../../src/entries/subagents.ts';
+import { createParentSubagentToolset } from '../../src/index.ts';
 import { simulatedEnvironment, type Script, type ScriptedStep } from '../../src/testing/index.ts';
 import { calls, say } from '../support/subagent-runs.ts';
 import { instructionsOf, leadScript, textTalk } from '../support/text-talk.ts';

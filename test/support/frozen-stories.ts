@@ -6,8 +6,8 @@ import { type JournalEntry } from '../../src/entries/journal.ts';
 // A story never changes once a journal of it is frozen: a later version plays `options`, then
 // `continued`, on entries that it did not write.
 
-import { defineTool } from '../../src/index.ts';
-import { createParentSubagentToolset, leadTools } from '../../src/entries/subagents.ts';
+import { defineTool, createParentSubagentToolset } from '../../src/index.ts';
+import { leadTools } from '../../src/entries/subagents.ts';
 import { companions } from '../../src/compat/index.ts';
 import { z } from 'zod';
 import { textLife, turns, voiceLife, world, type Inheritance, type World } from './crashes.ts';

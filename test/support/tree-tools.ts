@@ -6,13 +6,14 @@
 
 import { tool } from 'ai';
 import { z } from 'zod';
-import { callerOf, type SubagentConfig } from '../../src/index.ts';
 import {
+  callerOf,
+  type SubagentConfig,
   createChildSubagentToolset,
   createParentSubagentToolset,
   createSubAgentTool,
-  subAgentTools,
-} from '../../src/entries/subagents.ts';
+} from '../../src/index.ts';
+import { subAgentTools } from '../../src/entries/subagents.ts';
 import type { Asked, Person, Run, Stage } from './tree-stage.ts';
 
 let current: Stage | null = null;

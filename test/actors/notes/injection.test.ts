@@ -8,9 +8,9 @@ import { ConversationLog } from '../../../src/actors/conversation/conversation.t
 import type { LedgerEntry } from '../../../src/actors/contracts/outcome.ts';
 import { note, readNotes, sentence } from '../../../src/actors/notes/note.ts';
 import { NoteMarks } from '../../../src/actors/notes/note-marks.ts';
-import type { SubagentConfig } from '../../../src/index.ts';
+import { type SubagentConfig, createParentSubagentToolset } from '../../../src/index.ts';
 import { memoryStore, workingMemory } from '../../../src/entries/memory.ts';
-import { createParentSubagentToolset, leadTools } from '../../../src/entries/subagents.ts';
+import { leadTools } from '../../../src/entries/subagents.ts';
 import { VoiceSession } from '../../../src/entries/voice-session.ts';
 import { rockbotToolset } from '../../../src/compat/index.ts';
 import { THE_LEAD } from '../../../src/actors/contracts/service-types.ts';

@@ -7,8 +7,13 @@ import { z } from 'zod';
 import { jobWorker, localJobs } from '../../../src/entries/jobs.ts';
 import { replaySession, type ReplayView } from '../../../src/entries/replay.ts';
 import type { JournalEntry } from '../../../src/entries/journal.ts';
-import { createRuntime, memoryJournal, TextSession } from '../../../src/index.ts';
-import { createSubAgentTool, runSubagent } from '../../../src/entries/subagents.ts';
+import {
+  createRuntime,
+  memoryJournal,
+  TextSession,
+  createSubAgentTool,
+} from '../../../src/index.ts';
+import { runSubagent } from '../../../src/entries/subagents.ts';
 import { whyWaiting, type Wait } from '../../../src/entries/machines.ts';
 import {
   actsPrompt,

@@ -4,13 +4,13 @@ import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { jobWorker, runWorker, type RunOrder } from '../../../src/entries/jobs.ts';
-import { createRuntime, type SubagentConfig } from '../../../src/index.ts';
 import {
+  createRuntime,
+  type SubagentConfig,
   createChildSubagentToolset,
   createSubAgentTool,
-  runSubagent,
-  type RunSubagentOptions,
-} from '../../../src/entries/subagents.ts';
+} from '../../../src/index.ts';
+import { runSubagent, type RunSubagentOptions } from '../../../src/entries/subagents.ts';
 import {
   scriptedModel,
   simulatedEnvironment,

@@ -14,14 +14,10 @@ import {
   type RunHandler,
   type RunTurn,
 } from '../../../src/entries/jobs.ts';
-import { createRuntime } from '../../../src/index.ts';
+import { createRuntime, createSubAgentTool } from '../../../src/index.ts';
 import { runsConformanceAgents } from '../../suites/runs/index.ts';
 import { simulatedEnvironment, simulatedJobs, simulatedRuns } from '../../../src/testing/index.ts';
-import {
-  type RunMessageOptions,
-  createSubAgentTool,
-  runSubagent,
-} from '../../../src/entries/subagents.ts';
+import { type RunMessageOptions, runSubagent } from '../../../src/entries/subagents.ts';
 import { testCodec } from '../../support/job-packing.ts';
 import { tool } from 'ai';
 import { z } from 'zod';

@@ -1,13 +1,13 @@
 // MESSAGES-2: a message with a key is told once, and who sends it learns when it is in the journal.
 
 import { expect, test } from 'vitest';
+import { THE_LEAD, createSubagentService } from '../../../src/entries/subagents.ts';
 import {
-  THE_LEAD,
+  createRuntime,
+  memoryJournal,
   createChildSubagentToolset,
   createParentSubagentToolset,
-  createSubagentService,
-} from '../../../src/entries/subagents.ts';
-import { createRuntime, memoryJournal } from '../../../src/index.ts';
+} from '../../../src/index.ts';
 import { ownedService } from '../../../src/actors/subagents/subagent-service.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { gatedJournal } from '../../support/journals.ts';

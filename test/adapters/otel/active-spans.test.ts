@@ -13,8 +13,9 @@ import {
   memoryJournal,
   TextSession,
   type SubagentConfig,
+  createSubAgentTool,
 } from '../../../src/index.ts';
-import { createSubAgentTool, runSubagent } from '../../../src/entries/subagents.ts';
+import { runSubagent } from '../../../src/entries/subagents.ts';
 import { readNotes, scriptedModel, simulatedEnvironment } from '../../../src/testing/index.ts';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { voiceTalk } from '../../support/voice-talk.ts';

@@ -16,8 +16,13 @@ import {
   type JobHandler,
   type Jobs,
 } from '../../../src/entries/jobs.ts';
-import { createRuntime, memoryJournal, type SubagentConfig } from '../../../src/index.ts';
-import { createSubAgentTool, runSubagent } from '../../../src/entries/subagents.ts';
+import {
+  createRuntime,
+  memoryJournal,
+  type SubagentConfig,
+  createSubAgentTool,
+} from '../../../src/index.ts';
+import { runSubagent } from '../../../src/entries/subagents.ts';
 import {
   scriptedModel,
   simulatedEnvironment,

@@ -2,8 +2,7 @@
 // Each is a subagent by `createSubAgentTool`, and goes on when its parent closes.
 
 import { z } from 'zod';
-import { createSubAgentTool } from '../../../src/entries/subagents.ts';
-import type { SubagentConfig } from '../../../src/index.ts';
+import { type SubagentConfig, createSubAgentTool } from '../../../src/index.ts';
 import { scriptedModel } from '../../../src/testing/index.ts';
 
 const base = { runs: 'jobs', structured: 'off' } as const;

@@ -1,10 +1,7 @@
 // Work in the background: several tasks, failures, limits, and subagents of the app's own making.
 
-import {
-  createChildSubagentToolset,
-  createParentSubagentToolset,
-  leadTools,
-} from '../../../src/entries/subagents.ts';
+import { leadTools } from '../../../src/entries/subagents.ts';
+import { createChildSubagentToolset, createParentSubagentToolset } from '../../../src/index.ts';
 import { scriptedModel } from '../../../src/testing/index.ts';
 import type { Conversation, Crew } from '../play.ts';
 import { ASSISTANT, background, work } from './assistant.ts';

@@ -3,8 +3,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { defineTool } from '../../../src/index.ts';
-import { createSubAgentTool } from '../../../src/entries/subagents.ts';
+import { defineTool, createSubAgentTool } from '../../../src/index.ts';
 import { instantsOf, textLife, turns, world, type World } from '../../support/crashes.ts';
 import { calls, say, simpleTool } from '../../support/subagent-runs.ts';
 import { castOf, configOf, type TalkOptions } from '../../support/text-talk.ts';

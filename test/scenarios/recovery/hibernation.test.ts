@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { memoryStore, workingMemory as newMemory } from '../../../src/entries/memory.ts';
-import { createChildSubagentToolset } from '../../../src/entries/subagents.ts';
+import { createChildSubagentToolset } from '../../../src/index.ts';
 import type { Script } from '../../../src/testing/index.ts';
 import { textLife, turns, world, type World } from '../../support/crashes.ts';
 import { calls, never, say, simpleTool } from '../../support/subagent-runs.ts';

@@ -1,13 +1,12 @@
 // A message to a subagent (`send_to_subagent`) is read once, whenever the process is killed: a
 // message, and the answer to what it asked.
+import { THE_LEAD, createSubagentService } from '../../../src/entries/subagents.ts';
+import { describe, expect, test } from 'vitest';
 import {
-  THE_LEAD,
+  type DoubtfulCall,
   createChildSubagentToolset,
   createParentSubagentToolset,
-  createSubagentService,
-} from '../../../src/entries/subagents.ts';
-import { describe, expect, test } from 'vitest';
-import type { DoubtfulCall } from '../../../src/index.ts';
+} from '../../../src/index.ts';
 import { readTask, type Script, type ScriptedPrompt } from '../../../src/testing/index.ts';
 import { turns, world, type World } from '../../support/crashes.ts';
 import { calls, say, simpleTool } from '../../support/subagent-runs.ts';

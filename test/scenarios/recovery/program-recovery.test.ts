@@ -1,17 +1,13 @@
 // A program whose process dies while its subagents work, and that is started again.
 
 import { describe, expect, test } from 'vitest';
-import {
-  THE_LEAD,
-  createParentSubagentToolset,
-  createSubagentService,
-  runSubagent,
-} from '../../../src/entries/subagents.ts';
+import { THE_LEAD, createSubagentService, runSubagent } from '../../../src/entries/subagents.ts';
 import {
   createRuntime,
   ProviderError,
   type DoubtfulCall,
   type Journal,
+  createParentSubagentToolset,
 } from '../../../src/index.ts';
 import { readTask, scriptedModel, simulatedEnvironment } from '../../../src/testing/index.ts';
 import { turns, world, type World } from '../../support/crashes.ts';

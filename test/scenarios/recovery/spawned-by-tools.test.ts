@@ -2,7 +2,8 @@
 // tool makes it again.
 
 import { describe, expect, test } from 'vitest';
-import { createParentSubagentToolset, leadTools } from '../../../src/entries/subagents.ts';
+import { leadTools } from '../../../src/entries/subagents.ts';
+import { createParentSubagentToolset } from '../../../src/index.ts';
 import { companions, rockbotToolset } from '../../../src/compat/index.ts';
 import { readTask, type Script } from '../../../src/testing/index.ts';
 import { textLife, turns, world, type World } from '../../support/crashes.ts';

@@ -1,7 +1,8 @@
 // The model spawns two subagents in one response, and the process dies at one of its entries.
 
 import { describe, expect, test } from 'vitest';
-import { createParentSubagentToolset, leadTools } from '../../../src/entries/subagents.ts';
+import { leadTools } from '../../../src/entries/subagents.ts';
+import { createParentSubagentToolset } from '../../../src/index.ts';
 import type { Script } from '../../../src/testing/index.ts';
 import { instantsOf, textLife, turns, world, type World } from '../../support/crashes.ts';
 import { calls, say } from '../../support/subagent-runs.ts';

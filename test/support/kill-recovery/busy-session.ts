@@ -6,8 +6,12 @@
 
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
-import { CapacityError, createRuntime, defineTool } from '../../../src/index.ts';
-import { createSubAgentTool } from '../../../src/entries/subagents.ts';
+import {
+  CapacityError,
+  createRuntime,
+  defineTool,
+  createSubAgentTool,
+} from '../../../src/index.ts';
 import { VoiceSession } from '../../../src/entries/voice-session.ts';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { readTask, type Script } from '../../../src/testing/index.ts';

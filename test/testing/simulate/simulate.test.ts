@@ -4,8 +4,8 @@
 import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { defineTool } from '../../../src/index.ts';
-import { createSubAgentTool, runSubagent, subAgentTools } from '../../../src/entries/subagents.ts';
+import { defineTool, createSubAgentTool } from '../../../src/index.ts';
+import { runSubagent, subAgentTools } from '../../../src/entries/subagents.ts';
 import {
   defaultApp,
   defaultFaults,

@@ -19,8 +19,8 @@ import {
   createRuntime,
   type Runtime,
   type SubagentConfig,
+  createChildSubagentToolset,
 } from '../../../../src/index.ts';
-import { createChildSubagentToolset } from '../../../../src/entries/subagents.ts';
 import { scriptedModel, type Script } from '../../../../src/testing/index.ts';
 import { rideConfig, RIDE_INSTRUCTIONS, rideScript } from '../../../support/ride.ts';
 
