@@ -311,9 +311,7 @@ describe('the runtime', () => {
       { id: 'unit', scope: 'scope', kind: 'test', definitionVersion: 1 },
       host,
       {
-        take(actor, event) {
-          return { entry: event, apply: () => this.apply(actor, event) };
-        },
+        take: (_, event) => event,
         apply(_, event) {
           taken.push(event.type);
           unit.post('a', { kind: 'do', name: event.type, params: undefined });

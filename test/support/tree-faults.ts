@@ -350,7 +350,8 @@ export const faults: readonly Fault[] = [
             if (actor !== 'questions') return;
             const { requestId } = event as never as { readonly requestId: string };
             const granted = { type: 'question.granted', epoch: 1, at: event.at };
-            this.take(`question:${requestId}`, granted)?.apply();
+            if (this.take(`question:${requestId}`, granted))
+              this.apply(`question:${requestId}`, granted);
           },
       ),
   },

@@ -56,23 +56,23 @@ export const CANCELLED = 'cancelled';
 
 export interface QuestionRecord extends AskedQuestion {
   readonly askedAt: number;
-  answer: Answer | null;
+  readonly answer: Answer | null;
   /** The number of unclear spoken answers since the question was last presented because of them. */
-  timesUnclear: number;
+  readonly timesUnclear: number;
   /**
    * Whether an approval was asked again in words; that happens once, afterwards only its buttons are left.
    */
-  askedAgain: boolean;
+  readonly askedAgain: boolean;
   /** Whether its action is read back: consent was given while other approvals wait, or something else was said since. */
-  readBack: boolean;
+  readonly readBack: boolean;
   /** The last settlement by the lead agent. @defaultValue none */
-  settledBy?: SettledBy;
+  readonly settledBy?: SettledBy;
   /** It is asked again because nobody answered: in short, in this language. */
-  nudged?: string;
+  readonly nudged?: string;
   /** Why it was withdrawn. */
-  reason?: string;
+  readonly reason?: string;
   /** How it was last put to the user; absent: not yet, or by an earlier version. */
-  put?: QuestionPut;
+  readonly put?: QuestionPut;
 }
 
 /** The call by which the lead agent settled a question, and the words of the user that it rests on. */
@@ -122,9 +122,9 @@ export interface CallRecord {
   /** JSON text as the model wrote it. */
   readonly arguments: string;
   /** The arguments, once they are validated. */
-  input: unknown;
+  readonly input: unknown;
   /** The output for the model, once it is known. */
-  output: unknown;
+  readonly output: unknown;
   /** The words of the user that caused the call. */
   readonly request: string | null;
   /**
@@ -134,18 +134,18 @@ export interface CallRecord {
   readonly requestId?: string | null;
   /** The identity behind that utterance, if the app vouched for one. @defaultValue null */
   readonly requestedBy?: string | null;
-  subagentId: string | null;
-  outcome: Outcome | null;
+  readonly subagentId: string | null;
+  readonly outcome: Outcome | null;
   /** Whether the model has its answer: the result, or a pending message. */
-  isAnswered: boolean;
+  readonly isAnswered: boolean;
   /** When its subagent ended; 0 before that. */
-  endedAt: number;
+  readonly endedAt: number;
   /** How its result reaches the user. */
-  delivery: DeliveryMode;
+  readonly delivery: DeliveryMode;
   /** Whether it was run and failed or timed out. */
-  failed?: boolean;
+  readonly failed?: boolean;
   /** The reason for its cancellation; absent if it was not cancelled or no reason was given. */
-  cancelReason?: string;
+  readonly cancelReason?: string;
 }
 
 export interface DeliveryRecord {

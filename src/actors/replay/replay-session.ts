@@ -60,7 +60,7 @@ import { SUBAGENT_SHAPES, SPAWNED } from '../subagent/subagent-events.ts';
 import { treeSnapshotIn } from '../subagents/service-ledger.ts';
 import { SERVICE_SHAPES, servicePath } from '../services/service.ts';
 import type { RecordSnapshot } from '../subagents/subagent-registry.ts';
-import { EntryByEntry, nothingFollows, replayHost, type TakenEntry } from './entry-by-entry.ts';
+import { nothingFollows, replayHost, takenEntry, type TakenEntry } from './entry-by-entry.ts';
 import { ReplayedService, type KeptService } from './replayed-service.ts';
 import { ReplayedSubagent, type KnownSubagent } from './replayed-subagent.ts';
 import {
@@ -496,7 +496,6 @@ class ReplayedSession {
   readonly #scope: string;
   #since: Since;
   #isAsleep = false;
-  readonly #entries: EntryByEntry;
   readonly #records: SessionRecords;
   /** Cached: most items of a conversation do not change with an entry. */
   readonly #shown = new WeakMap<ConversationItem, ReplayItem>();
@@ -529,27 +528,22 @@ class ReplayedSession {
       { id: first.unit, ...inputs },
       {
         ...nothingFollows,
+        draft: this.#records.draft,
         fold: (received) => foldSessionEvent(this.#records, this.#unit, received),
       },
     );
-    const begin = (): void => {
-      this.#unit.reset();
-      this.#records.reset();
-      this.#unit.unit.setSequence(first.seq - 1);
-      if (!snapshot) {
-        this.#unit.begin();
-        return;
-      }
-      this.#unit.restore(snapshot.unit, inputs, first.seq - 1);
-      this.#records.restore(snapshot.books);
-    };
-    begin();
-    this.#entries = new EntryByEntry(this.#unit.unit, begin, () => this.forgetWhatIsOver());
+    this.#unit.unit.setSequence(first.seq - 1);
+    if (!snapshot) {
+      this.#unit.begin();
+      return;
+    }
+    this.#unit.restore(snapshot.unit, inputs, first.seq - 1);
+    this.#records.restore(snapshot.books);
   }
 
   /** Folds the entry. `reason`: why a later entry sets it aside; null if none does. */
   take(entry: JournalEntry, reason: string | null): TakenEntry {
-    const taken = this.#entries.take(entry, reason);
+    const taken = takenEntry(this.#unit.unit, entry, reason);
     this.#noteSince(entry.at);
     const { type, isAsleep } = entry.event as {
       readonly type: string;
@@ -639,7 +633,7 @@ class ReplayedSession {
       transcript: this.transcript,
       leadUsage: this.#records.usage,
       leadTrouble: this.#records.trouble,
-      ...(budget && { budget: raisedLimits(budget, this.#records.raised) }),
+      ...(budget && { budget: raisedLimits(budget, this.#records.facts.raised) }),
     };
   }
 

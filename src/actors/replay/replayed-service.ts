@@ -14,49 +14,52 @@ import {
   type ServiceSnapshot as MachineSnapshot,
 } from '../../machines/index.ts';
 import type { JournalEntry } from '../ports/journal.ts';
-import { Hosted, plain, type Effect } from '../runtime/hosting.ts';
+import { Draft } from '../runtime/draft.ts';
+import { plain, Population, type Effect } from '../runtime/hosting.ts';
 import type { ServiceLimits, ServiceSnapshot } from '../services/service.ts';
+
+/** A replay shows its machines to no observer. */
+const UNSEEN = { actors: { isWatched: false, began() {}, moved() {}, ended() {} } };
 
 /** A service, as its entries tell it. */
 export type KeptService = Pick<ServiceSnapshot, 'machine' | 'sources'>;
 
 export class ReplayedService {
-  #machine: Hosted<typeof serviceMachine> | null = null;
-  readonly #sources = new Map<string, Hosted<typeof eventSourceMachine>>();
   /** The effects of the entry in hand. */
   #effects: Effect[] = [];
-  readonly #postbox = (effect: Effect) => void this.#effects.push(effect);
+  readonly #unit = {
+    id: '',
+    draft: new Draft(),
+    post: (_: string, effect: Effect) => void this.#effects.push(effect),
+  };
+  readonly #machine = new Population(serviceMachine, 'service', this.#unit, UNSEEN);
+  readonly #sources = new Population(eventSourceMachine, 'source', this.#unit, UNSEEN);
 
   constructor(kept: KeptService | null = null) {
     if (!kept) return;
-    const { machine, sources = [] } = kept;
-    this.#machine = new Hosted(serviceMachine, { snapshot: machine }, this.#postbox, null);
-    for (const { id, state } of sources)
-      this.#sources.set(
-        id,
-        new Hosted(eventSourceMachine, { snapshot: state }, this.#postbox, null),
-      );
+    this.#machine.restore([{ id: '', state: kept.machine }]);
+    this.#sources.restore(kept.sources ?? []);
   }
 
   /** The state of its machine; null: not known. */
   get snapshot(): MachineSnapshot | null {
-    return this.#machine?.snapshot ?? null;
+    return this.#isKnown ? this.#machine.snapshot : null;
   }
 
   /** The states of its sources that have not stopped, by name. */
   get sources(): ReadonlyMap<string, EventSourceSnapshot> {
-    const live = [...this.#sources].filter(([, { snapshot }]) => snapshot.status === 'active');
-    return new Map(live.map(([name, { snapshot }]) => [name, snapshot]));
+    const live = new Map<string, EventSourceSnapshot>();
+    for (const name of this.#sources.ids) {
+      const snapshot = this.#sources.of(name);
+      if (snapshot?.status === 'active') live.set(name, snapshot);
+    }
+    return live;
   }
 
   /** The service as `new ReplayedService` continues it; null: not known. */
   get kept(): KeptService | null {
-    if (!this.#machine) return null;
-    const sources = [...this.#sources].map(([id, { snapshot }]) => ({
-      id,
-      state: plain(snapshot),
-    }));
-    return { machine: plain(this.#machine.snapshot), sources };
+    if (!this.#isKnown) return null;
+    return { machine: plain(this.#machine.snapshot), sources: this.#sources.snapshots };
   }
 
   /** Folds an entry. Returns whether this version would accept it here. */
@@ -66,34 +69,38 @@ export class ReplayedService {
     if (actor !== 'service') {
       const name = actor.slice(actor.indexOf(':') + 1);
       if (limits) this.#begin(name, limits);
-      return send(this.#sources.get(name), stamped);
+      return send(this.#sources, name, stamped);
     }
     if (limits) {
-      this.#machine ??= new Hosted(serviceMachine, { input: limits.service }, this.#postbox, null);
+      if (!this.#isKnown) this.#machine.create('', limits.service);
       for (const name of limits.sources) this.#begin(name, limits);
     }
     this.#effects = [];
-    const isAccepted = send(this.#machine, stamped);
+    const isAccepted = send(this.#machine, '', stamped);
     for (const { name } of this.#effects)
-      for (const message of sourceMessages(name, [...this.#sources.keys()]))
-        send(this.#sources.get(message.actor.slice('source:'.length)), { ...message.event, at });
+      for (const message of sourceMessages(name, this.#sources.ids))
+        send(this.#sources, message.actor.slice('source:'.length), { ...message.event, at });
     return isAccepted;
+  }
+
+  get #isKnown(): boolean {
+    return this.#machine.has('');
   }
 
   /** A source begins: those of an earlier process ended with it. */
   #begin(name: string, { source: input }: ServiceLimits): void {
-    this.#sources.set(name, new Hosted(eventSourceMachine, { input }, this.#postbox, null));
+    this.#sources.create(name, input);
   }
 }
 
 /** Limits that are not known accept everything. */
 function send(
-  machine: Pick<Hosted<typeof serviceMachine>, 'accepts' | 'send'> | null | undefined,
+  machines: Pick<Population, 'has' | 'accepts' | 'apply'>,
+  id: string,
   event: { readonly type: string; readonly at: number },
 ): boolean {
-  if (!machine) return true;
-  const isAccepted = machine.accepts(event);
-  machine.send(event);
+  const isAccepted = !machines.has(id) || machines.accepts(id, event);
+  machines.apply(id, event);
   return isAccepted;
 }
 

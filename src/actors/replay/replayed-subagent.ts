@@ -13,7 +13,7 @@ import { raisedLimits } from '../contracts/config.ts';
 import { readOutcome, type Outcome } from '../contracts/outcome.ts';
 import { journalCut } from '../ports/journal-error.ts';
 import type { JournalEntry } from '../ports/journal.ts';
-import { CommitUnit, type Taken, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
+import { CommitUnit, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
 import {
   SPAWNED,
   SUBAGENT_SHAPES,
@@ -34,7 +34,7 @@ import {
   type SubagentUnitState,
 } from '../subagent/subagent-unit.ts';
 import type { RecordSnapshot } from '../subagents/subagent-registry.ts';
-import { EntryByEntry, nothingFollows, replayHost, type TakenEntry } from './entry-by-entry.ts';
+import { nothingFollows, replayHost, takenEntry, type TakenEntry } from './entry-by-entry.ts';
 import type { ReplaySubagent } from './replay-view.ts';
 
 /** The state to continue from. */
@@ -56,7 +56,6 @@ export class ReplayedSubagent implements UnitBody {
   readonly #birth: SpawnedEvent;
   readonly shapes = SUBAGENT_SHAPES;
   readonly #unit: CommitUnit;
-  readonly #entries: EntryByEntry;
   #state: SubagentUnitState;
   #outcome: Outcome | null = null;
   readonly #bornAt: number;
@@ -78,9 +77,7 @@ export class ReplayedSubagent implements UnitBody {
     const identity = { id, scope, kind: 'subagent', definitionVersion: SUBAGENT_VERSION };
     this.#unit = new CommitUnit(identity, replayHost(bornAt), this);
     this.#unit.setSequence(seq);
-    const first = rest ? stateIn(rest) : begin(id, { at: bornAt, limits: birth.limits })[0];
-    this.#state = first;
-    this.#entries = new EntryByEntry(this.#unit, () => (this.#state = first));
+    this.#state = rest ? stateIn(rest) : begin(id, { at: bornAt, limits: birth.limits })[0];
   }
 
   /** @throws {JournalError} `JOURNAL_CUT` if `spawned` is not its birth. */
@@ -139,7 +136,7 @@ export class ReplayedSubagent implements UnitBody {
   /** Folds the entry. `reason`: why a later entry sets it aside; null if none does. */
   fold(entry: JournalEntry, reason: string | null): TakenEntry {
     this.#text = null;
-    return this.#entries.take(entry, reason);
+    return takenEntry(this.#unit, entry, reason);
   }
 
   /** JSON of a `RecordSnapshot`, from which `known` continues. */
@@ -165,10 +162,10 @@ export class ReplayedSubagent implements UnitBody {
     );
   }
 
-  take(actor: string, event: UnitEvent & Stamped): Taken | null {
+  take(_actor: string, event: UnitEvent & Stamped): (UnitEvent & Stamped) | null {
     const isTaken =
       event.type === SPAWNED || takes(this.#state, event as SubagentUnitEvent & Stamped);
-    return isTaken ? { entry: event, apply: () => this.apply(actor, event) } : null;
+    return isTaken ? event : null;
   }
 
   apply(_actor: string, applied: UnitEvent & Stamped): void {

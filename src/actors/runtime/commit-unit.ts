@@ -1,15 +1,15 @@
 // A commit unit: one mailbox, one transaction per event. A session with its questions, calls and outbox is
 // one unit; each subagent is another. Units communicate only by messages.
 //
-// Owns:     the mailbox, the order *accept, commit, apply, release*, and the unit's deadlines.
+// Owns:     the mailbox, the order *step, commit, install, release*, and the unit's deadlines.
 // Does not: know the machines inside (its body does) or the meaning of an effect.
 //
 // Invariants
 //   COMMIT-UNIT-1. The unit handles one event at a time. An event that the body does not accept leaves no
 //       entry.
-//   COMMIT-UNIT-2. No consequence of an event precedes the commit of its entry: the machines do not see the
-//       event before. Then its messages inside the unit are delivered in the same transaction, and its
-//       effects are released in order, through the router.
+//   COMMIT-UNIT-2. An event and its messages inside the unit are one step, which is taken before the append, on a draft
+//       (draft.ts). No consequence precedes the commit of its entry: the step counts after it, and its effects are then
+//       released in order, through the router. An event whose step throws is refused, and has no entry.
 //   COMMIT-UNIT-3. A failing journal loses no event: the event stays at the head and is retried.
 //   COMMIT-UNIT-4. Events named `xstate.*` belong to the machinery and are refused from outside.
 //   COMMIT-UNIT-5. After `dispose` no event is accepted, no deadline fires and the journal is not retried.
@@ -21,10 +21,8 @@
 //       full mailbox refuses new requests before any part of them has happened.
 //   COMMIT-UNIT-9. An event whose shape does not match its type is refused and leaves no entry. Its texts are
 //       made storable before any component sees it, so that the machines see the same event as the journal.
-//   COMMIT-UNIT-10. An entry that cannot be folded, because its shape is wrong or a fold throws, is set aside
-//       by a further entry, and the unit continues as if it had not been written: always in a refold, and in
-//       a running process if the body supports it (`restoreWithout`). A body that takes its step before the
-//       commit has no such entry: what it cannot take is refused.
+//   COMMIT-UNIT-10. An entry that cannot be refolded, because its shape is wrong or its step throws (the code is another
+//       one by now), is set aside by a further entry, and the unit continues as if it had not been written.
 //   COMMIT-UNIT-11. `whenHandled` resolves when each event that was queued at the call has its entry, or was refused;
 //       it rejects if the unit is disposed by then, or was before the call.
 
@@ -41,6 +39,7 @@ import { storable, storableText } from '../../values/storable.ts';
 import type { SetAsideEntry } from '../contracts/session-views.ts';
 import { JournalError, isForGood } from '../ports/journal-error.ts';
 import type { JournalEntry } from '../ports/journal.ts';
+import { Draft } from './draft.ts';
 import { misshapen } from './event-shapes.ts';
 import type { Host, Task } from './host.ts';
 import type { Effect } from './hosting.ts';
@@ -56,14 +55,13 @@ import type {
   AnyProtocol,
   Message,
   Posted,
-  Taken,
   UnitBody,
   UnitEvent,
   UnitIdentity,
 } from './unit-body.ts';
 import { upcast } from './upcasters.ts';
 
-export type { Message, Posted, Taken, UnitBody, UnitEvent, UnitIdentity } from './unit-body.ts';
+export type { Message, Posted, UnitBody, UnitEvent, UnitIdentity } from './unit-body.ts';
 
 /** The mailbox limit; more queued events mean that the unit cannot keep up at all. */
 const MAX_MAILBOX = 10_000;
@@ -76,6 +74,8 @@ export type AnyUnit = Omit<CommitUnit, 'receive' | 'resume'>;
 /** `Protocol`: its addresses, and the events that each takes. */
 export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   readonly id: string;
+  /** Holds what the step under way changes. */
+  readonly draft: Draft;
   readonly #scope: string;
   readonly #host: Host;
   readonly #body: UnitBody;
@@ -103,11 +103,15 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   #deadlines: Map<string, Deadline> | null = null;
   /** Entries that a refold has set aside and that are not written down yet. */
   #toSetAside: readonly SetAside[] = [];
-  /** The reason why the last entry could not be folded, until that is written down. */
-  #failure: UnfoldableEntry | null = null;
 
-  constructor({ id, scope, kind, definitionVersion }: UnitIdentity, host: Host, body: UnitBody) {
+  constructor(
+    { id, scope, kind, definitionVersion }: UnitIdentity,
+    host: Host,
+    body: UnitBody,
+    draft = new Draft(),
+  ) {
     this.id = id;
+    this.draft = draft;
     this.#scope = scope;
     this.#kind = kind;
     this.#version = definitionVersion;
@@ -238,41 +242,18 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
    */
   checkpoint(actor: string, make: () => UnitEvent): boolean {
     if (this.#disposed || this.#paused || this.isBusy) return false;
-    const entry = { ...make(), at: this.#host.environment.clock.now() };
-    this.#commit(actor, { entry, apply: () => this.#body.apply(actor, entry) });
+    this.#commit(actor, this.#step(actor, { ...make(), at: this.#host.environment.clock.now() }));
     return true;
   }
 
   /**
-   * Folds the unit's entries of the journal, oldest first, as far as possible (COMMIT-UNIT-6). An entry that
-   * cannot be folded is set aside (COMMIT-UNIT-10); `resume` writes that down. `again` resets the body to the
-   * state before these entries: it is called when an entry was half folded.
-   * @throws {JournalError} `JOURNAL_GAP`, `JOURNAL_VERSION`; `UNFOLDABLE_ENTRY` if entries must not be set
-   *   aside, or `again` is absent.
+   * Folds the unit's entries of the journal, oldest first (COMMIT-UNIT-6). Sets entries aside that cannot be folded
+   * (COMMIT-UNIT-10), and returns them; `resume` writes that down.
+   * @throws {JournalError} `JOURNAL_GAP`, `JOURNAL_VERSION`; `UNFOLDABLE_ENTRY` if entries must not be set aside.
    */
-  refold(entries: readonly JournalEntry[], again?: () => void): readonly SetAsideEntry[] {
+  refold(entries: readonly JournalEntry[]): readonly SetAsideEntry[] {
     const known = setAsideIn(entries);
-    const found = new Map<number, UnfoldableEntry>();
-    const from = this.#seq;
-    for (;;) {
-      const failed = this.#refolded(entries, known, found);
-      if (!failed) break;
-      if (!again || this.#host.onUnfoldable === 'lose') throw failed;
-      known.add(failed.entry.seq);
-      found.set(failed.entry.seq, failed);
-      this.#seq = from;
-      again();
-    }
-    for (const failure of found.values()) this.setAside(failure);
-    return [...found.values()].map(({ entry }) => entry);
-  }
-
-  /** Returns the entry that was half folded; null if there is none. */
-  #refolded(
-    entries: readonly JournalEntry[],
-    aside: Set<number>,
-    found: Map<number, UnfoldableEntry>,
-  ): UnfoldableEntry | null {
+    const found: SetAsideEntry[] = [];
     for (const entry of entries) {
       const { seq } = entry;
       if (seq !== this.#seq + 1)
@@ -281,27 +262,31 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
           `Expected entry ${this.#seq + 1} of ${this.id}, the journal has ${seq}: the entries between them were lost or cut`,
           { retryable: false },
         );
+      const failure = known.has(seq) ? null : this.#refolded(entry);
       this.#seq = seq;
-      if (isSetAside(entry.event)) {
-        if (entry.event.ends) this.#body.endedBy?.(entry.event.reason);
-        continue;
-      }
-      if (aside.has(seq)) continue;
-      const { at, actor, event, reason } = this.#readable(entry);
-      if (reason !== null) {
-        const malformed = this.#unfoldable(entry, reason);
-        if (this.#host.onUnfoldable === 'lose') throw malformed;
-        aside.add(seq);
-        found.set(seq, malformed);
-        continue;
-      }
-      try {
-        this.#gather(() => this.#body.apply(actor, { ...event, at }), at);
-      } catch (error) {
-        return this.#unfoldable(entry, messageOf(error), error);
-      }
+      if (!failure) continue;
+      if (this.#host.onUnfoldable === 'lose') throw failure;
+      found.push(failure.entry);
+      this.setAside(failure);
     }
-    return null;
+    return found;
+  }
+
+  /** Folds an entry. Returns why it cannot be; null: it is folded. */
+  #refolded(entry: JournalEntry): UnfoldableEntry | null {
+    if (isSetAside(entry.event)) {
+      if (entry.event.ends) this.#body.endedBy?.(entry.event.reason);
+      return null;
+    }
+    const { at, actor, event, reason } = this.#readable(entry);
+    if (reason !== null) return this.#unfoldable(entry, reason);
+    try {
+      this.#step(actor, { ...event, at });
+      this.draft.install();
+      return null;
+    } catch (error) {
+      return this.#unfoldable(entry, messageOf(error), error);
+    }
   }
 
   /** Returns the entry as this version reads it. `reason`: why it cannot. */
@@ -417,11 +402,12 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   }
 
   /**
-   * Returns what the event leads to, or that its actor does not accept it in this state (null). An event that
-   * cannot be judged is reported and does not block the ones behind it: then it is refused with the error.
+   * Returns the step of the event, or that it means nothing in this state (null). An event that cannot be judged, or
+   * whose step throws, is reported and does not block the ones behind it: then it is refused with the error.
    */
-  #judged(actor: string, event: UnitEvent & Stamped): Taken | Refused {
-    if (isSetAside(event)) return { entry: event, apply: () => this.#hasSetAside() };
+  #judged(actor: string, event: UnitEvent & Stamped): Step | Refused {
+    // Of `resume`: nobody else may send one (COMMIT-UNIT-4).
+    if (event.type === SET_ASIDE) return { entry: event, posted: [] };
     try {
       const reason = misshapen(event, this.#body.shapes);
       if (reason !== null)
@@ -430,10 +416,17 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
           `Expected a \`${event.type}\` as it is declared, got ${reason}`,
           { raw: event },
         );
-      return this.#body.take(actor, event) ?? { refused: null };
+      const entry = this.#body.take(actor, event);
+      return entry ? this.#step(actor, entry) : { refused: null };
     } catch (error) {
       return { refused: this.#refused(actor, event, error) };
     }
+  }
+
+  /** Takes the step of an event; it counts when its draft is installed. */
+  #step(actor: string, entry: UnitEvent & Stamped): Step {
+    const fold = () => this.#gather(() => this.#body.apply(actor, entry), entry.at);
+    return { entry, posted: this.draft.step(fold) };
   }
 
   #refused(actor: string, { type }: UnitEvent, error: unknown): OffstageError {
@@ -442,8 +435,8 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     return new OffstageError('INTERNAL', messageOf(error), { cause: error });
   }
 
-  #commit(actor: string, taken: Taken, retryMs = FIRST_RETRY_MS): void {
-    const { entry: event } = taken;
+  #commit(actor: string, step: Step, retryMs = FIRST_RETRY_MS): void {
+    const { entry: event } = step;
     const entry: JournalEntry = {
       scope: this.#scope,
       unit: this.id,
@@ -457,11 +450,11 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     try {
       appended = this.#host.journal.append(entry);
     } catch (error) {
-      this.#retry(actor, taken, retryMs, error);
+      this.#retry(actor, step, retryMs, error);
       return;
     }
     if (appended === undefined) {
-      this.#committed(actor, taken);
+      this.#committed(step);
       return;
     }
     this.#committing = true;
@@ -470,14 +463,14 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
       () => {
         this.#committing = false;
         if (this.#disposed) return;
-        this.#committed(actor, taken);
+        this.#committed(step);
         if (this.#mailbox) this.#wake();
       },
-      (error: unknown) => this.#retry(actor, taken, retryMs, error),
+      (error: unknown) => this.#retry(actor, step, retryMs, error),
     );
   }
 
-  #retry(actor: string, taken: Taken, retryMs: number, error: unknown): void {
+  #retry(actor: string, step: Step, retryMs: number, error: unknown): void {
     if (this.#disposed) return;
     if (isForGood(error)) {
       this.#body.journalRefused(error);
@@ -488,61 +481,21 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     this.#cancelRetry = this.#host.environment.scheduler.schedule(() => {
       this.#cancelRetry = null;
       this.#committing = false;
-      this.#commit(actor, taken, Math.min(retryMs * 2, LAST_RETRY_MS));
+      this.#commit(actor, step, Math.min(retryMs * 2, LAST_RETRY_MS));
       if (!this.#committing && this.#mailbox) this.#wake();
     }, retryMs);
   }
 
-  #committed(actor: string, taken: Taken): void {
-    const { entry: event } = taken;
+  #committed({ posted }: Step): void {
     this.#seq += 1;
-    if (isSetAside(event)) {
-      taken.apply();
-      return;
-    }
-    const { seq } = this;
     this.#handled();
     try {
-      this.#enqueue(this.#gather(() => taken.apply(), event.at));
+      this.draft.install();
     } catch (error) {
-      this.#failed(this.#unfoldable({ seq, event }, messageOf(error), error), actor, event);
-    }
-  }
-
-  /** COMMIT-UNIT-10. The last entry was half folded: later events wait until the unit is restored. */
-  #failed(failure: UnfoldableEntry, actor: string, event: UnitEvent & Stamped): void {
-    if (this.#host.onUnfoldable === 'lose') {
-      this.#body.crashed(failure);
+      this.#body.crashed(error);
       return;
     }
-    this.#host.report(failure, `journal of ${this.id}`);
-    this.#body.ignored?.(event, failure);
-    this.#host.ignored(this.id, actor, event);
-    this.#failure = failure;
-    const { seq, event: type, reason } = failure.entry;
-    const aside: SetAside = { type: SET_ASIDE, seq, event: type, reason };
-    const entry = { ...aside, at: event.at };
-    this.#commit(UNIT, { entry, apply: () => this.#hasSetAside() });
-  }
-
-  #hasSetAside(): void {
-    const failure = this.#failure;
-    if (!failure) return;
-    this.#failure = null;
-    if (!this.#body.restoreWithout) {
-      this.#body.crashed(failure.cause);
-      return;
-    }
-    this.#committing = true;
-    void this.#body.restoreWithout(failure.entry).then(
-      () => {
-        this.#committing = false;
-        if (this.#mailbox && !this.#disposed) this.#wake();
-      },
-      (error: unknown) => {
-        if (!this.#disposed) this.#body.crashed(error);
-      },
-    );
+    this.#enqueue(posted);
   }
 
   #enqueue(posted: readonly Release[]): void {
@@ -571,7 +524,10 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   }
 
   #deliver(messages: readonly Message[], at: number): void {
-    for (const { actor, event } of messages) this.#body.take(actor, { ...event, at })?.apply();
+    for (const { actor, event } of messages) {
+      const taken = this.#body.take(actor, { ...event, at });
+      if (taken) this.#body.apply(actor, taken);
+    }
   }
 
   #arm(actor: string, id: string, input: unknown): void {
@@ -613,6 +569,12 @@ interface Waiting {
   left: number;
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
+}
+
+/** The step of an event: its entry, and the effects that go out once that is written. */
+interface Step {
+  readonly entry: UnitEvent & Stamped;
+  readonly posted: readonly Release[];
 }
 
 interface Refused {

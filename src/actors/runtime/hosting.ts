@@ -2,7 +2,7 @@
 // effects of a machine (and the activities that its states start and stop) are posted instead of carried out, so
 // no effect of a machine happens by itself: the router releases it after the entry that caused it is committed.
 //
-// Owns:     the snapshot of a machine, its form as plain JSON, and the activities that belong to a state.
+// Owns:     the snapshots of the machines, their form as plain JSON, and the activities that belong to a state.
 // Does not: show a machine to apps and inspectors (actor-tree.ts), or decide when it moves (its unit does).
 //
 // Invariants
@@ -10,6 +10,7 @@
 //           of theirs goes to the unit first.
 //   HOST-2. A step posts its effects in the order in which the machine names them, and carries out none.
 //   HOST-3. Restoring a snapshot posts nothing: `underWay` returns the activities of its states.
+//   HOST-4. A member that waits is a small record: ten thousand waiting questions are ten thousand records.
 
 import type {
   AnyEventObject,
@@ -22,16 +23,9 @@ import type {
 } from 'xstate';
 import type { Activity } from '../../machines/effect.ts';
 import { accepts, begun, moved, restored, type Effect, type Step } from './chart-steps.ts';
+import { Table, type Draft } from './draft.ts';
 
 export type { Effect } from './chart-steps.ts';
-
-/** Receives the effects of a machine. */
-export type Postbox = (effect: Effect) => void;
-
-/** The machine as the start of its life: its input, or the snapshot that it continues from. */
-export type Origin<M extends AnyStateMachine> =
-  | { readonly input?: InputFrom<M> | undefined }
-  | { readonly snapshot: Snapshot<unknown> };
 
 /** A machine as its actor shows it. */
 export interface Shown {
@@ -41,71 +35,178 @@ export interface Shown {
   readonly snapshot: AnyMachineSnapshot;
 }
 
-/** The place of a machine in the tree of actors. */
-export interface Seat {
-  /** Its path. */
+/** The unit of some machines. */
+export interface HostUnit {
   readonly id: string;
-  readonly actors: {
-    /** False if nobody observes any machine. */
-    readonly isWatched: boolean;
-    began(shown: Shown): void;
-    moved(id: string, event: AnyEventObject): void;
-    ended(id: string): void;
-  };
+  readonly draft: Draft;
+  /** Collects an effect of the event that is being applied. */
+  post(actor: string, effect: Effect): void;
 }
 
-/** A machine with its state. */
-export class Hosted<M extends AnyStateMachine> {
+/** The tree of actors, as machines report to it. */
+export interface Observers {
+  /** False if nobody observes any machine. */
+  readonly isWatched: boolean;
+  began(shown: Shown): void;
+  moved(id: string, event: AnyEventObject): void;
+  ended(id: string): void;
+}
+
+/** One member, as plain JSON. */
+export interface MemberSnapshot {
+  readonly id: string;
+  readonly state: Snapshot<unknown>;
+}
+
+/** The id of a machine that is the only one of its kind. */
+const ONLY = '';
+
+/** Machines of one kind within one unit, by their ids: many of them, or one. */
+export class Population<M extends AnyStateMachine = AnyStateMachine> {
   readonly machine: M;
-  readonly #postbox: Postbox;
-  readonly #seat: Seat | null;
-  #snapshot: SnapshotFrom<M>;
+  readonly #prefix: string;
+  readonly #unit: HostUnit;
+  readonly #actors: Observers;
+  /** The path of the actor of the only one. */
+  readonly #own: string;
+  /** A member is plain JSON, and the only one of its kind its snapshot. */
+  readonly #members: Table<Snapshot<unknown>>;
 
   /**
-   * Begins with an input, whose effects are posted, or continues from a snapshot (HOST-3).
-   * @param seat Null: its owner shows the machine, or nobody does.
+   * @param prefix Members are addressed as `<prefix>:<id>`, the only one as `<prefix>`.
+   * @param path The path of the only one's actor. @defaultValue its address below the unit
    */
-  constructor(machine: M, from: Origin<M>, postbox: Postbox, seat: Seat | null) {
+  constructor(
+    machine: M,
+    prefix: string,
+    unit: HostUnit,
+    { actors }: { readonly actors: Observers },
+    path = `${unit.id}/${prefix}`,
+  ) {
     this.machine = machine;
-    this.#postbox = postbox;
-    this.#seat = seat;
-    this.#snapshot =
-      'snapshot' in from
-        ? restored(machine, from.snapshot)
-        : posted(begun(machine, from.input), postbox);
-    seat?.actors.began(this);
+    this.#prefix = prefix;
+    this.#unit = unit;
+    this.#actors = actors;
+    this.#own = path;
+    this.#members = new Table(unit.draft);
   }
 
-  /** The path of its actor. */
-  get id(): string {
-    return this.#seat?.id ?? '';
+  get ids(): readonly string[] {
+    return [...this.#members.keys()];
   }
 
+  has(id: string): boolean {
+    return this.#members.has(id);
+  }
+
+  /** The snapshot of the only one. */
   get snapshot(): SnapshotFrom<M> {
-    return this.#snapshot;
+    return this.#members.get(ONLY) as SnapshotFrom<M>;
+  }
+
+  /** Returns the snapshot of a member; null if there is none. */
+  of(id: string): SnapshotFrom<M> | null {
+    const member = this.#members.get(id);
+    if (!member) return null;
+    return id === ONLY ? this.snapshot : restored(this.machine, member);
+  }
+
+  /** The snapshots of all members, for `restore`. */
+  get snapshots(): readonly MemberSnapshot[] {
+    return [...this.#members].map(([id, state]) => ({ id, state }));
+  }
+
+  /** Restores the members without starting any activity; `underWay` lists the running ones. */
+  restore(members: readonly MemberSnapshot[]): void {
+    for (const { id, state } of members) {
+      this.#members.set(id, id === ONLY ? restored(this.machine, state) : state);
+      this.#show(id);
+    }
+  }
+
+  /** Begins a member. */
+  create(id: string, input?: InputFrom<M>): void {
+    this.#keep(id, begun(this.machine, input));
+    this.#show(id);
   }
 
   /** Tells whether this event would change anything. */
-  accepts(event: EventObject): boolean {
-    return accepts(this.#snapshot as AnyMachineSnapshot, event);
+  accepts(id: string, event: EventObject): boolean {
+    const snapshot = this.of(id);
+    return snapshot !== null && accepts(snapshot, event);
   }
 
-  /** Applies an event that is in the journal. Throws the error of the machine; its state is then unchanged. */
-  send(event: EventObject): void {
-    this.#snapshot = posted(moved(this.machine, this.#snapshot, event), this.#postbox);
-    if (this.#seat?.actors.isWatched) this.#seat.actors.moved(this.#seat.id, event);
+  /** Takes the step of an event. Throws the error of the machine; its state is then unchanged. */
+  apply(id: string, event: EventObject): void {
+    const snapshot = this.of(id);
+    if (!snapshot) return;
+    this.#keep(id, moved(this.machine, snapshot, event));
+    if (this.#actors.isWatched)
+      this.#unit.draft.later(() => this.#actors.moved(this.#path(id), event));
   }
 
-  /** Completes the observers of its actor. */
-  end(): void {
-    if (this.#seat?.actors.isWatched) this.#seat.actors.ended(this.#seat.id);
+  /** Returns the state of a member; null if there is none. */
+  stateOf(id: string): { value: unknown; context: unknown; done: boolean } | null {
+    const member = this.#members.get(id);
+    if (!member) return null;
+    const { value, context, status } = member as AnyMachineSnapshot;
+    return { value, context, done: status === 'done' };
   }
-}
 
-/** Posts the effects of a step, and returns its snapshot. */
-export function posted<S>([snapshot, effects]: Step<S>, postbox: Postbox): S {
-  effects.forEach(postbox);
-  return snapshot;
+  /** The running activities of all members, as effects that start them. */
+  get underWay(): readonly { readonly actor: string; readonly effect: Effect }[] {
+    return [...this.#members].flatMap(([id, snapshot]) =>
+      underWay(this.#address(id), this.machine, snapshot),
+    );
+  }
+
+  forget(id: string): void {
+    this.#members.delete(id);
+    if (this.#actors.isWatched) this.#actors.ended(this.#path(id));
+  }
+
+  /** Forgets all members; the only one of its kind stays readable. */
+  stop(): void {
+    for (const id of this.ids)
+      if (id !== ONLY) this.forget(id);
+      else if (this.#actors.isWatched) this.#actors.ended(this.#path(id));
+  }
+
+  /** The members as their actors show them. */
+  *machines(): Iterable<Shown> {
+    for (const id of this.#members.keys()) yield this.shown(id);
+  }
+
+  /** A member as its actor shows it. */
+  shown(id = ONLY): Shown {
+    // The last snapshot stays readable after the member is forgotten.
+    let last = this.of(id) as AnyMachineSnapshot;
+    const read = (): AnyMachineSnapshot => (last = this.of(id) ?? last);
+    return {
+      id: this.#path(id),
+      machine: this.machine,
+      get snapshot() {
+        return read();
+      },
+    };
+  }
+
+  #keep(id: string, [snapshot, effects]: Step<SnapshotFrom<M>>): void {
+    for (const effect of effects) this.#unit.post(this.#address(id), effect);
+    this.#members.set(id, id === ONLY ? snapshot : plain(snapshot as AnyMachineSnapshot));
+  }
+
+  #address(id: string): string {
+    return id === ONLY ? this.#prefix : `${this.#prefix}:${id}`;
+  }
+
+  #path(id: string): string {
+    return id === ONLY ? this.#own : `${this.#own}:${id}`;
+  }
+
+  #show(id: string): void {
+    if (this.#actors.isWatched) this.#unit.draft.later(() => this.#actors.began(this.shown(id)));
+  }
 }
 
 /** Returns a snapshot as plain JSON, for `restored`. */

@@ -1,10 +1,10 @@
-// Entries that a unit cannot fold: their event does not match the shape of its type, or folding them throws.
+// Entries that a unit cannot fold: their event does not match the shape of its type, or their step throws.
 // The unit continues without them; that fact is itself an entry, so that every later process and every later
 // version skips the same entries.
 //
 //   … 17 answer.given {text: 42}   18 entry.set_aside {seq: 17, event: 'answer.given', reason: …} …
 //
-// Does not: decide when an entry is set aside (commit-unit.ts), or restore a unit without it (its body).
+// Does not: decide when an entry is set aside (commit-unit.ts).
 //
 // Invariants
 //   ASIDE-1. A refolded unit has the state that it would have if the entries that are set aside had never

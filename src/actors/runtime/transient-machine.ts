@@ -7,7 +7,8 @@
 import type { AnyStateMachine, EventObject, InputFrom, SnapshotFrom } from 'xstate';
 import type { DeadlineInput } from '../../machines/index.ts';
 import type { Host } from './host.ts';
-import { Hosted, type Effect, type Shown } from './hosting.ts';
+import { Draft } from './draft.ts';
+import { Population, type Effect, type Shown } from './hosting.ts';
 
 export interface TransientOptions<M extends AnyStateMachine, Fact, Effects> {
   readonly input: InputFrom<M>;
@@ -24,7 +25,7 @@ export interface TransientOptions<M extends AnyStateMachine, Fact, Effects> {
 export class TransientMachine<M extends AnyStateMachine, Fact extends EventObject, Effects> {
   readonly #host: Pick<Host, 'environment' | 'actors'>;
   readonly #options: TransientOptions<M, Fact, Effects>;
-  readonly #machine: Hosted<M>;
+  readonly #machine: Population<M>;
   readonly #timers = new Map<string, () => void>();
   readonly #effects: Effect[] = [];
   isOver = false;
@@ -38,14 +39,14 @@ export class TransientMachine<M extends AnyStateMachine, Fact extends EventObjec
   ) {
     this.#host = host;
     this.#options = options;
-    const post = (effect: Effect): void => void this.#effects.push(effect);
-    const { input } = options;
-    this.#machine = new Hosted(machine, { input }, post, { id, actors: host.actors });
+    const post = (_: string, effect: Effect): void => void this.#effects.push(effect);
+    this.#machine = new Population(machine, '', { id, draft: new Draft(), post }, host, id);
+    this.#machine.create('', options.input);
   }
 
   /** The machine, as its actor shows it. */
   get shown(): Shown {
-    return this.#machine;
+    return this.#machine.shown();
   }
 
   get snapshot(): SnapshotFrom<M> {
@@ -55,14 +56,14 @@ export class TransientMachine<M extends AnyStateMachine, Fact extends EventObjec
   send(fact: Fact): void {
     if (this.isOver) return;
     const at = this.#host.environment.clock.now();
-    this.#machine.send({ ...fact, at, ...this.#options.now?.() });
+    this.#machine.apply('', { ...fact, at, ...this.#options.now?.() });
     for (const effect of this.#effects.splice(0)) this.#carryOut(effect);
   }
 
   /** Ends it for good: its observers complete, no deadline passes any more, and no fact counts. */
   stop(): void {
     this.isOver = true;
-    this.#machine.end();
+    this.#machine.stop();
     for (const cancel of this.#timers.values()) cancel();
     this.#timers.clear();
   }

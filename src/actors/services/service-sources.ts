@@ -16,8 +16,7 @@ import type { EventSourceView } from '../contracts/session-views.ts';
 import type { EventReceipt, EventSourceConfig, ExternalEvent } from '../ports/event-source.ts';
 import type { AnyUnit } from '../runtime/commit-unit.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
-import type { Effect } from '../runtime/hosting.ts';
-import { Population } from '../runtime/population.ts';
+import { Population, type Effect } from '../runtime/hosting.ts';
 import type { ServiceDefinition } from './service-config.ts';
 
 /** The unit of the service, as its sources use it. */

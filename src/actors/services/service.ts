@@ -40,7 +40,6 @@ import {
   CommitUnit,
   type Message,
   type Posted,
-  type Taken,
   type UnitBody,
   type UnitEvent,
 } from '../runtime/commit-unit.ts';
@@ -51,9 +50,9 @@ import {
   text,
   type EventShapes,
 } from '../runtime/event-shapes.ts';
+import { Table } from '../runtime/draft.ts';
 import type { Host } from '../runtime/host.ts';
-import type { MemberSnapshot } from '../runtime/population.ts';
-import { Hosted, plain, underWay, type Effect, type Origin } from '../runtime/hosting.ts';
+import { plain, Population, type Effect, type MemberSnapshot } from '../runtime/hosting.ts';
 import type { ServiceDefinition } from './service-config.ts';
 import { checkEvent, failedTelling, tellingOf, type CheckedEvent } from './service-events.ts';
 import { ServiceSources } from './service-sources.ts';
@@ -130,7 +129,7 @@ export function servicePath(sessionId: string, name: string): string {
 
 interface EventRecord {
   readonly event: CheckedEvent;
-  outcome: Outcome | null;
+  readonly outcome: Outcome | null;
 }
 
 /** An event that has not ended, as plain JSON. */
@@ -154,7 +153,7 @@ export class Service implements UnitBody {
   readonly #ports: ServicePorts;
   readonly #sources: ServiceSources;
   /** The events that have not ended. */
-  readonly #events = new Map<string, EventRecord>();
+  readonly #events: Table<EventRecord>;
   /** The emissions without a decision. */
   readonly #receipts = new Map<string, (receipt: EventReceipt) => void>();
   readonly #counts = {
@@ -166,7 +165,7 @@ export class Service implements UnitBody {
     ignored: 0,
     invalid: 0,
   };
-  #machine!: Hosted<typeof serviceMachine>;
+  readonly #machine: Population<typeof serviceMachine>;
   /** The event whose invocation is under way. */
   #invoked: string | null = null;
   #isRefolded = false;
@@ -186,11 +185,13 @@ export class Service implements UnitBody {
       definitionVersion: SERVICE_VERSION,
     };
     this.unit = new CommitUnit(identity, host, this);
+    this.#events = new Table(this.unit.draft);
+    this.#machine = new Population(serviceMachine, 'service', this.unit, host, path);
     this.#sources = new ServiceSources(host, this.unit, definition, (source, event) =>
       this.#emitted(source, event),
     );
     this.unit.start(() => {
-      this.#begin({ input: this.#limits });
+      this.#machine.create('', this.#limits);
       this.#sources.create();
     });
   }
@@ -236,31 +237,24 @@ export class Service implements UnitBody {
   restore(rest: ServiceSnapshot): void {
     this.#isRefolded = true;
     this.unit.setSequence(rest.seq);
-    this.#beginWith(rest);
-  }
-
-  #beginWith(rest: ServiceSnapshot | null): void {
-    if (rest) {
-      // As after a refold: the limits are those of the current code.
-      const { context } = rest.machine as AnyMachineSnapshot;
-      const snapshot = { ...rest.machine, context: { ...context, ...this.#limits } };
-      this.#begin({ snapshot });
-    } else this.unit.start(() => this.#begin({ input: this.#limits }));
-    this.#events.clear();
-    for (const { eventId, event, outcome } of rest?.events ?? [])
+    // As after a refold: the limits are those of the current code.
+    const { context } = rest.machine as AnyMachineSnapshot;
+    const state = { ...rest.machine, context: { ...context, ...this.#limits } };
+    this.#machine.restore([{ id: '', state }]);
+    for (const { eventId, event, outcome } of rest.events)
       this.#events.set(eventId, { event, outcome: outcome && readOutcome(outcome) });
   }
 
   /**
-   * Folds its entries of the journal after `rest` (null: from its first entry). Its sources start anew: the
-   * earlier ones lived in another process. Entries that are set aside are recorded at once.
+   * Folds its entries of the journal. Its sources start anew: the earlier ones lived in another process. Entries that
+   * are set aside are recorded at once.
    */
-  refold(entries: readonly JournalEntry[], rest: ServiceSnapshot | null): void {
+  refold(entries: readonly JournalEntry[]): void {
     if (entries.length === 0) return;
     this.#isRefolded = true;
     this.#isRefolding = true;
     try {
-      this.unit.refold(entries, () => this.#beginWith(rest));
+      this.unit.refold(entries);
     } finally {
       this.#isRefolding = false;
     }
@@ -278,7 +272,7 @@ export class Service implements UnitBody {
       return;
     }
     for (const eventId of examined) this.#settled(eventId);
-    this.unit.releaseDue(underWay('service', serviceMachine, this.#machine.snapshot));
+    this.unit.releaseDue(this.#machine.underWay);
     for (const { actor, event } of sourceMessages('startSources', this.#sources.lives.ids))
       this.unit.receive(
         actor,
@@ -322,19 +316,19 @@ export class Service implements UnitBody {
     this.unit.receive('service', { type: 'invocation.refused', eventId, retryable, jitter });
   }
 
-  take(actor: string, event: UnitEvent & Stamped): Taken | null {
+  take(actor: string, event: UnitEvent & Stamped): (UnitEvent & Stamped) | null {
     const isAccepted =
       actor === 'service'
-        ? this.#machine.accepts(event)
+        ? this.#machine.accepts('', event)
         : this.#sources.lives.accepts(nameOf(actor), event);
-    return isAccepted ? { entry: event, apply: () => this.apply(actor, event) } : null;
+    return isAccepted ? event : null;
   }
 
   apply(actor: string, event: UnitEvent & Stamped): void {
     if (this.#isRefolding && actor !== 'service') return;
     if (actor === 'service') {
       this.#fold(event as ServiceEvent);
-      this.#machine.send(event);
+      this.#machine.apply('', event);
     } else this.#sources.lives.apply(nameOf(actor), event);
     this.unit.post(actor, { kind: 'do', name: 'changed', params: undefined });
   }
@@ -357,6 +351,18 @@ export class Service implements UnitBody {
     if (this.#sources.areStopped) this.#finish();
   }
 
+  /** Answers an emission that is not taken in; a service that cannot take anything else in ends here. */
+  ignored({ type, ...event }: UnitEvent, error: OffstageError | null): void {
+    if (!error) return;
+    if (type !== 'event.arrived') this.crashed(error);
+    else if ('eventId' in event)
+      this.#receipt(String(event.eventId), {
+        accepted: false,
+        reason: 'invalid',
+        message: error.message,
+      });
+  }
+
   crashed(error: unknown): void {
     this.#host.report(error, `service ${this.name}`);
     this.kill();
@@ -370,7 +376,7 @@ export class Service implements UnitBody {
   /** Suspends it: it continues in another process, or later. */
   suspend(): void {
     this.unit.dispose();
-    this.#machine.end();
+    this.#machine.stop();
     this.#sources.kill();
     this.#refuseAll();
   }
@@ -470,10 +476,8 @@ export class Service implements UnitBody {
   #fold(event: ServiceEvent): void {
     if (event.type === 'event.arrived')
       this.#events.set(event.eventId, { event: event.event, outcome: null });
-    else if (event.type === 'invocation.ended') {
-      const record = this.#events.get(event.eventId);
-      if (record) record.outcome = readOutcome(event.outcome);
-    }
+    else if (event.type === 'invocation.ended')
+      this.#events.change(event.eventId, { outcome: readOutcome(event.outcome) });
   }
 
   /** Ends an event that the agent has examined. Ignores an event that was not examined, or has ended. */
@@ -534,19 +538,13 @@ export class Service implements UnitBody {
 
   /** Its machine, as its actor shows it. */
   get shown(): Shown {
-    return this.#machine;
-  }
-
-  #begin(from: Origin<typeof serviceMachine>): void {
-    const postbox = (effect: Effect) => this.unit.post('service', effect);
-    const { actors } = this.#host;
-    this.#machine = new Hosted(serviceMachine, from, postbox, { id: this.unit.id, actors });
+    return this.#machine.shown();
   }
 
   #finish(): void {
     if (!this.unit.disposed) {
       this.unit.dispose();
-      this.#machine.end();
+      this.#machine.stop();
       this.#sources.kill();
       this.#leave();
       for (const eventId of this.#events.keys()) this.#dropped(eventId, 'stopped');

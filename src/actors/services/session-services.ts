@@ -152,7 +152,7 @@ export class SessionServices {
       const rest = ownValue(known, service.name);
       if (rest) service.restore(rest);
       else service.unit.setSequence(history.before(id));
-      service.refold(history.of(id), rest ?? null);
+      service.refold(history.of(id));
     }
     for (const service of this.#absent) if (service.owed.length > 0) this.#missed(service);
   }

@@ -43,13 +43,7 @@ import {
   type AskInput,
 } from '../../machines/subagent-setup.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
-import {
-  CommitUnit,
-  type Posted,
-  type Taken,
-  type UnitBody,
-  type UnitEvent,
-} from '../runtime/commit-unit.ts';
+import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
 import { promptText, type Note } from '../notes/note.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { JournalError } from '../ports/journal-error.ts';
@@ -83,7 +77,6 @@ import {
   stateIn,
   stateOf,
   takes,
-  type SubagentStep,
   type RunEffects,
   type SubagentUnitSnapshot,
   type SubagentUnitState,
@@ -157,12 +150,11 @@ export class Subagent implements UnitBody, Worker {
   }
 
   /**
-   * Applies its entries of the journal, which go on `from` this state; null: from its birth. Returns its ending; null:
-   * `resume` continues it.
+   * Applies its entries of the journal. Returns its ending; null: `resume` continues it.
    * @throws {OffstageError} if its entries do not lead to a life that this code knows.
    */
-  refold(entries: readonly JournalEntry[], from: SubagentUnitState | null = null): Ending | null {
-    this.#unit.refold(entries, () => this.#moveTo(from));
+  refold(entries: readonly JournalEntry[]): Ending | null {
+    this.#unit.refold(entries);
     // Messages that come meanwhile follow the activity that was under way.
     this.#unit.pause();
     const { status, output } = snapshotOf(this.#awake);
@@ -190,7 +182,7 @@ export class Subagent implements UnitBody, Worker {
     this.#moveTo(state);
     const asksParent = askOf(state.snapshot.context.calls)?.kind === 'input';
     const onlyWaits = rest.life.isParked === true && isAsked && !asksParent;
-    if (entries.length > 0 || !onlyWaits) return this.refold(entries, state);
+    if (entries.length > 0 || !onlyWaits) return this.refold(entries);
     // Restoring wakes no parked subagent.
     this.#park();
     this.#unit.pause();
@@ -474,14 +466,15 @@ export class Subagent implements UnitBody, Worker {
     this.#end({ status: 'lost', steps: this.step, error });
   }
 
-  take(_actor: string, taken: UnitEvent & Stamped): Taken | null {
+  take(_actor: string, taken: UnitEvent & Stamped): (UnitEvent & Stamped) | null {
     // Typed where it was sent.
     const event = taken as SubagentUnitEvent & Stamped;
     const state = this.#known;
     const isTaken = state ? event.type !== SPAWNED && takes(state, event) : event.type === SPAWNED;
     if (!isTaken) return null;
-    const step = this.#stepOf(state, event);
-    return { entry: event, apply: () => this.#move(event, step) };
+    // Awake, as its step finds it.
+    this.#form = state;
+    return event;
   }
 
   /**
@@ -492,7 +485,6 @@ export class Subagent implements UnitBody, Worker {
     const event = ignored as SubagentUnitEvent;
     const messageId = messageIdOf(event);
     if (messageId !== null) this.#tell({ type: 'message.taken', messageId });
-    // An entry that was half folded is set aside.
     const isRefused = error !== null && !isA(error, JournalError) && !this.#ended;
     const instead = isRefused ? insteadOf(event, error) : null;
     if (instead === 'crash') this.crashed(error);
@@ -502,19 +494,17 @@ export class Subagent implements UnitBody, Worker {
   apply(_actor: string, applied: UnitEvent & Stamped): void {
     // The shape of an entry was checked.
     const event = applied as SubagentUnitEvent & Stamped;
-    this.#move(event, this.#stepOf(this.#known, event));
+    const [state, effects] =
+      event.type === SPAWNED ? begin(this.id, event) : reduce(this.#awake, event);
+    for (const effect of effects) this.#unit.post('subagent', effect);
+    this.#unit.draft.later(() => this.#move(event, state));
   }
 
-  #stepOf(state: SubagentUnitState | null, event: SubagentUnitEvent & Stamped): SubagentStep {
-    return event.type === SPAWNED ? begin(this.id, event) : reduce(state ?? this.#awake, event);
-  }
-
-  #move(event: SubagentUnitEvent & Stamped, [state, effects]: SubagentStep): void {
+  #move(event: SubagentUnitEvent & Stamped, state: SubagentUnitState): void {
     this.#moveTo(state);
     const { status, output } = snapshotOf(state);
     this.#stoppedBy = event.type;
     this.#ending = status === 'done' ? output : null;
-    for (const effect of effects) this.#unit.post('subagent', effect);
     const { actors } = this.#host;
     if (actors.isWatched && event.type !== SPAWNED) actors.moved(this.path, event);
   }

@@ -16,13 +16,7 @@ import type { Stamped } from '../../machines/index.ts';
 import type { Runtime } from '../admission/runtime.ts';
 import { journalCut } from '../ports/journal-error.ts';
 import { byUnit, type JournalEntry } from '../ports/journal.ts';
-import {
-  CommitUnit,
-  type Posted,
-  type Taken,
-  type UnitBody,
-  type UnitEvent,
-} from '../runtime/commit-unit.ts';
+import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
 import { misshapen, text, type EventShapes } from '../runtime/event-shapes.ts';
 import { createHost, type Host, type HostOptions } from '../runtime/host.ts';
 import { ScopeJournal, ScopeSnapshots, timeAwake } from '../runtime/scope-journal.ts';
@@ -122,10 +116,9 @@ export class ServiceLedger implements UnitBody {
   refold({ units, before, unfit }: ServiceHistory): void {
     const [first] = unfit;
     if (first && this.host.onUnfoldable === 'lose') throw first;
-    const begin = (): void => void (this.#had = new Map());
-    begin();
+    this.#had = new Map();
     this.unit.setSequence(before);
-    this.unit.refold(units.get(this.unit.id) ?? [], begin);
+    this.unit.refold(units.get(this.unit.id) ?? []);
     for (const failure of unfit) this.unit.setAside(failure);
   }
 
@@ -165,14 +158,14 @@ export class ServiceLedger implements UnitBody {
     });
   }
 
-  take(actor: string, entry: UnitEvent & Stamped): Taken {
-    return { entry, apply: () => this.apply(actor, entry) };
+  take(_actor: string, event: UnitEvent & Stamped): UnitEvent & Stamped {
+    return event;
   }
 
   apply(_actor: string, event: UnitEvent & Stamped): void {
     if ('subagentId' in event) this.#had?.set(event.subagentId as string, event.at);
     if (event.type === CLOSED || event.type === SNAPSHOT)
-      this.unit.post(LEDGER, { kind: 'do', name: event.type, params: this.unit.seq });
+      this.unit.post(LEDGER, { kind: 'do', name: event.type, params: this.unit.seq + 1 });
   }
 
   release({ effect }: Posted): void {

@@ -6,7 +6,6 @@ import {
   CommitUnit,
   type Message,
   type Posted,
-  type Taken,
   type UnitBody,
   type UnitEvent,
 } from '../../../src/actors/runtime/commit-unit.ts';
@@ -28,16 +27,16 @@ class Recorder implements UnitBody {
   settles: Message[][] = [];
   onRelease: (posted: Posted) => void = () => {};
 
-  take(actor: string, event: Event): Taken | null {
+  take(_: string, event: Event): Event | null {
     if (event.type === 'untestable') throw new Error('a guard threw');
     if (event.type === 'unreadable') throw new Error('a reader threw');
     if (event.type === 'refused') return null;
-    return { entry: event, apply: () => this.apply(actor, event) };
+    return event;
   }
 
   apply(actor: string, event: Event): void {
     if (event.type === 'poison') throw new Error('beyond repair');
-    this.applied.push(`${actor}.${event.type}${event.n ?? ''}`);
+    this.unit.draft.later(() => this.applied.push(`${actor}.${event.type}${event.n ?? ''}`));
     for (const name of event.then ?? [])
       this.unit.post(actor, { kind: 'do', name, params: undefined });
     if (event.type === 'arm')
@@ -208,15 +207,16 @@ describe('a transaction', () => {
     expect(ignored).toEqual([]);
   });
 
-  test('a fold that throws releases nothing and ends the unit', () => {
-    const { unit, body, ignored } = unitWith();
+  test('COMMIT-UNIT-2: a step that throws has changed nothing: it is refused, and those behind it are taken', async () => {
+    const { unit, body, ignored, errors, journal } = unitWith();
     body.routes['first'] = [{ actor: 'b', event: { type: 'poison' } }];
     unit.receive('a', { type: 'go', then: ['first', 'second'] } as UnitEvent);
     expect(ignored).toEqual(['unit/a.go']);
-    expect(body.crashes).toEqual([expect.objectContaining({ message: 'beyond repair' })]);
-    expect(body.released).toEqual([]);
+    expect(errors).toEqual([expect.stringContaining('beyond repair')]);
+    expect(body).toMatchObject({ applied: [], released: [], crashes: [] });
     unit.receive('a', { type: 'go' });
     expect(body.applied).toEqual(['a.go']);
+    expect(await journal.read()).toHaveLength(1);
   });
 });
 

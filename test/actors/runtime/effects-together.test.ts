@@ -6,7 +6,6 @@ import { describe, expect, test } from 'vitest';
 import {
   CommitUnit,
   type Posted,
-  type Taken,
   type UnitBody,
   type UnitEvent,
 } from '../../../src/actors/runtime/commit-unit.ts';
@@ -32,12 +31,12 @@ class Body implements UnitBody {
     );
   }
 
-  take(actor: string, entry: UnitEvent & Stamped): Taken {
-    return { entry, apply: () => this.apply(actor, entry) };
+  take(_: string, event: UnitEvent & Stamped): UnitEvent & Stamped {
+    return event;
   }
 
   apply(actor: string, { type }: { readonly type: string }): void {
-    this.log.push(`${this.name} takes ${type}`);
+    this.unit.draft.later(() => this.log.push(`${this.name} takes ${type}`));
     if (type === 'go') this.begin(actor);
     else this.unit.post(actor, { kind: 'do', name: `after ${type}`, params: undefined });
   }

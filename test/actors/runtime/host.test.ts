@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { assign, setup } from 'xstate';
 import { callSafely, createHost } from '../../../src/actors/runtime/host.ts';
-import { Hosted, plain, type Effect } from '../../../src/actors/runtime/hosting.ts';
+import { plain, type Effect } from '../../../src/actors/runtime/hosting.ts';
 import {
   activities,
   deadline,
@@ -12,6 +12,7 @@ import {
   type Deadline,
 } from '../../../src/machines/index.ts';
 import { createRuntime, memoryJournal } from '../../../src/index.ts';
+import { hosted } from '../../support/hosted.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 
 const hostWith = (onError: (error: unknown, where: string) => void, inspect?: () => void) =>
@@ -69,7 +70,7 @@ describe('code of others', () => {
         throw new Error('the inspector is broken');
       },
     );
-    const actor = new Hosted(counter, {}, () => {}, { id: 'a', actors: host.actors });
+    const actor = hosted(counter, {}, () => {}, host.actors);
     actor.send({ type: 'count' });
     expect(actor.snapshot.context.count).toBe(1);
     expect(reports.length).toBeGreaterThan(0);
@@ -105,7 +106,7 @@ describe('a hosted machine', () => {
 
   test('HOST-2: posts its effects in order, and carries out none', () => {
     const posted: Effect[] = [];
-    const actor = new Hosted(counter, {}, (effect) => posted.push(effect), null);
+    const actor = hosted(counter, {}, (effect) => posted.push(effect));
     actor.send({ type: 'count' });
     actor.send({ type: 'stop' });
     expect(posted).toEqual([
@@ -117,17 +118,17 @@ describe('a hosted machine', () => {
 
   test('of which there are two posts each to its own box', () => {
     const boxes: string[][] = [[], []];
-    const actors = boxes.map((box) => new Hosted(counter, {}, ({ name }) => box.push(name), null));
+    const actors = boxes.map((box) => hosted(counter, {}, ({ name }) => box.push(name)));
     actors[1]?.send({ type: 'count' });
     expect(boxes).toEqual([['deadline'], ['deadline', 'say']]);
   });
 
   test('HOST-3: continues from a snapshot without posting anything', () => {
-    const first = new Hosted(counter, {}, none, null);
+    const first = hosted(counter, {}, none);
     first.send({ type: 'count' });
     const posted: Effect[] = [];
     const box = (effect: Effect) => posted.push(effect);
-    const second = new Hosted(counter, { snapshot: plain(first.snapshot) }, box, null);
+    const second = hosted(counter, { snapshot: plain(first.snapshot) }, box);
     expect(second.snapshot.context.count).toBe(1);
     expect(posted).toEqual([]);
   });
@@ -142,24 +143,24 @@ describe('a hosted machine', () => {
       },
     }).createMachine({ on: { go: { actions: ['fail', { type: 'say', params: {} }] } } });
     const posted: Effect[] = [];
-    const actor = new Hosted(broken, {}, (effect) => posted.push(effect), null);
+    const actor = hosted(broken, {}, (effect) => posted.push(effect));
     const before = actor.snapshot;
     expect(() => actor.send({ type: 'go' })).toThrow('broken');
     expect(actor.snapshot).toBe(before);
-    const next = new Hosted(counter, {}, none, null);
+    const next = hosted(counter, {}, none);
     next.send({ type: 'count' });
     expect(posted).toEqual([]);
   });
 
   test('goes on without a look through what its context holds, which may be long', () => {
-    const { value, context } = new Hosted(counter, {}, none, null).snapshot;
+    const { value, context } = hosted(counter, {}, none).snapshot;
     let looks = 0;
     const long = new Proxy(['one', 'two'], {
       get: (target, key) => ((looks += 1), Reflect.get(target, key)),
       ownKeys: (target) => ((looks += 1), Reflect.ownKeys(target)),
     });
     const snapshot = { value, context: { ...context, long } } as never;
-    const second = new Hosted(counter, { snapshot }, none, null);
+    const second = hosted(counter, { snapshot }, none);
     second.send({ type: 'count' });
     expect(second.snapshot.context).toMatchObject({ count: 1 });
     expect(looks).toBe(0);

@@ -4,7 +4,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createActor, type AnyMachineSnapshot, type AnyStateMachine } from 'xstate';
-import { activitiesOf, Hosted, plain, type Effect } from '../../../src/actors/runtime/hosting.ts';
+import { hosted } from '../../support/hosted.ts';
+import { activitiesOf, plain, type Effect } from '../../../src/actors/runtime/hosting.ts';
 import {
   isEffect,
   outboxMachine,
@@ -177,9 +178,9 @@ function liveActor(machine: AnyStateMachine, input: object) {
   return { actor, effects: () => posted.splice(0) };
 }
 
-function hosted(machine: AnyStateMachine, from: ConstructorParameters<typeof Hosted>[1]) {
+function posting(machine: AnyStateMachine, from: Parameters<typeof hosted>[1]) {
   const posted: Effect[] = [];
-  const host = new Hosted(machine, from, (effect) => posted.push(effect), null);
+  const host = hosted(machine, from, (effect) => posted.push(effect));
   return { host, effects: () => posted.splice(0) };
 }
 
@@ -200,7 +201,7 @@ describe.each(cases)('$name', ({ machine, input, events }) => {
     fc.assert(
       fc.property(fc.array(fc.nat(), { maxLength: 40 }), fc.nat(40), (choices, storedAt) => {
         const live = liveActor(machine, input);
-        let here = hosted(machine, { input: input as never });
+        let here = posting(machine, { input: input as never });
         const running = new Map<string, unknown>();
         const follow = (): void => {
           const effects = here.effects();
@@ -219,7 +220,7 @@ describe.each(cases)('$name', ({ machine, input, events }) => {
             new Set(running.values()),
           );
           if (index === storedAt) {
-            here = hosted(machine, { snapshot: JSON.parse(JSON.stringify(plain(snapshot))) });
+            here = posting(machine, { snapshot: JSON.parse(JSON.stringify(plain(snapshot))) });
             expect(here.effects()).toEqual([]);
           }
           const possible = [...events(snapshot.context), ...deadlines(machine, snapshot)];
@@ -244,7 +245,7 @@ describe.each(cases)('$name', ({ machine, input, events }) => {
         actions.flatMap((action) => {
           if (typeof action !== 'object' || action.type !== type) return [];
           const { params } = action as { params: unknown };
-          const { context } = hosted(machine, { input: input as never }).host
+          const { context } = posting(machine, { input: input as never }).host
             .snapshot as AnyMachineSnapshot;
           const of = typeof params === 'function' ? params({ context, event: {} }) : params;
           return (of as { readonly name: string; readonly id: string }).id;

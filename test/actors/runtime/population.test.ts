@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { CommitUnit, type Posted } from '../../../src/actors/runtime/commit-unit.ts';
 import { createHost } from '../../../src/actors/runtime/host.ts';
-import { Population } from '../../../src/actors/runtime/population.ts';
+import { Population } from '../../../src/actors/runtime/hosting.ts';
 import { Batches, defaultConsolidation } from '../../../src/actors/session/state/batches.ts';
 import { memoryJournal } from '../../../src/index.ts';
 import { questionMachine, toolCallMachine } from '../../../src/machines/index.ts';
@@ -17,10 +17,8 @@ function populated() {
     { id: 'unit', scope: 'scope', kind: 'test', definitionVersion: 1 },
     host,
     {
-      take(actor, event) {
-        const isTaken = population.accepts(actor.slice('question:'.length), event);
-        return isTaken ? { entry: event, apply: () => this.apply(actor, event) } : null;
-      },
+      take: (actor, event) =>
+        population.accepts(actor.slice('question:'.length), event) ? event : null,
       apply: (actor, event) => population.apply(actor.slice('question:'.length), event),
       release: (posted) => released.push(posted),
       journalRefused() {},
@@ -117,10 +115,7 @@ test('sleeping and waking is no other life: the same events, the same state', ()
     { id: 'unit', scope: 'scope', kind: 'test', definitionVersion: 1 },
     host,
     {
-      take(actor, event) {
-        if (calls.population?.accepts('c', event) !== true) return null;
-        return { entry: event, apply: () => this.apply(actor, event) };
-      },
+      take: (_, event) => (calls.population?.accepts('c', event) === true ? event : null),
       apply: (_, event) => calls.population?.apply('c', event),
       release: ({ effect }) => states.push(effect.name),
       journalRefused() {},

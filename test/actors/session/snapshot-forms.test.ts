@@ -141,7 +141,7 @@ describe('a snapshot that an earlier version wrote', () => {
       const snapshot = entry && snapshotIn(entry);
       if (!snapshot) throw new Error('Expected a snapshot that can be read');
       const records = new SessionRecords('nobody');
-      const ports = { ...nothingFollows, fold: () => [] };
+      const ports = { ...nothingFollows, draft: records.draft, fold: () => [] };
       const unit = new SessionUnit(replayHost(entry.at), { id: scope, ...snapshot.inputs }, ports);
       unit.restore(snapshot.unit, snapshot.inputs, entry.seq);
       records.restore(snapshot.books);

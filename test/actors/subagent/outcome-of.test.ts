@@ -146,7 +146,7 @@ describe('read from', () => {
     await stage.emit(order({}, { priority: 'urgent' }));
     await stage.end(unfinishedOutcome({ status: 'lost' }));
     const later = serviceStage();
-    later.service.refold(withoutErrors(stage.journal.kept), null);
+    later.service.refold(withoutErrors(stage.journal.kept));
     const latest = serviceStage();
     latest.service.restore(withoutErrors(later.service.toSnapshot()));
     for (const { start, told } of [later, latest]) {

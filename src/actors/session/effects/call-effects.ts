@@ -133,7 +133,7 @@ export class CallEffects {
     const tool = this.#toolOf(call);
     const checked =
       tool?.definition.idempotent === true && (await this.#fitting(tool, callId, call.arguments));
-    const isOver = session.records.calls.get(callId) !== call || session.unit.unit.disposed;
+    const isOver = !session.records.calls.has(callId) || session.unit.unit.disposed;
     if (isOver || session.unit.calls.stateOf(callId)?.value !== 'executing') return;
     if (checked && checked.ok && callKey(name, checked.value) === callKey(name, input)) {
       this.execute(callId);
@@ -175,7 +175,7 @@ export class CallEffects {
     }
     const checked = await this.#checked(tool, call);
     // It may have been cancelled meanwhile, or the session may have ended.
-    if (session.records.calls.get(callId) !== call || session.unit.unit.disposed) return;
+    if (!session.records.calls.has(callId) || session.unit.unit.disposed) return;
     if (!checked.ok) {
       invalid(checked.message);
       return;

@@ -4,13 +4,7 @@
 // Owns:     the table of the effects' handlers. Those of tool calls are in call-effects.
 // Does not: decide anything: not when something is said (outbox), nor with what else (batch).
 
-import {
-  CancelledError,
-  CapacityError,
-  isA,
-  messageOf,
-  OffstageError,
-} from '../../../values/errors.ts';
+import { CancelledError, CapacityError, messageOf, OffstageError } from '../../../values/errors.ts';
 import {
   floorOf,
   type Failure,
@@ -37,7 +31,6 @@ import type { Prompt } from '../../notes/note.ts';
 import type { Posted } from '../../runtime/commit-unit.ts';
 import { callSafely } from '../../runtime/host.ts';
 import { ASK_USER } from '../../subagent/ask-user.ts';
-import { UnfoldableEntry } from '../../runtime/set-aside.ts';
 import { checkServiceConfigs, type ServiceSubagentConfig } from '../../services/service-config.ts';
 import { SessionServices } from '../../services/session-services.ts';
 import { postNotice } from './notices.ts';
@@ -49,8 +42,6 @@ import { questionView } from '../state/projection.ts';
 import { CEILING_REASON } from '../state/batches.ts';
 import { idOf } from '../state/session-records.ts';
 import { nameOfSpawned } from '../state/synthetic-turns.ts';
-import { lastEntry } from '../../runtime/scope-journal.ts';
-import { lostBy, SESSION_VERSION } from '../unit/session-entries.ts';
 import { CallEffects } from './call-effects.ts';
 import type { EffectsSession } from './effects-session.ts';
 import { SubagentEvents } from './subagent-events.ts';
@@ -285,20 +276,12 @@ export class SessionEffects {
 
   crashed(error: unknown): void {
     const session = this.#session;
-    const isLost = isA(error, UnfoldableEntry);
     // A later process continues its subagents: their changes here are not written down.
     session.unit.unit.pause();
-    if (isLost) {
-      const { id, host } = session;
-      const { seq } = session.unit.unit;
-      const last = lastEntry({ id, host, version: SESSION_VERSION }, seq + 1, lostBy(error));
-      callSafely(host, 'journal', () => host.journal.append(last));
-    }
     session.host.report(error, `session ${session.id}`);
     session.services.kill();
     session.tree.kill('the session failed');
-    const code = isLost ? 'SESSION_LOST' : 'INTERNAL';
-    this.#sessionEnded({ code, message: messageOf(error), retryable: false });
+    this.#sessionEnded({ code: 'INTERNAL', message: messageOf(error), retryable: false });
     session.lead.disconnect(true);
   }
 

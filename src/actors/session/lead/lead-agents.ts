@@ -243,7 +243,7 @@ export class LeadAgents {
   /** Calls `onTurnCompleted`: the model has completed its turn. */
   turnEnded(): void {
     const { records, host, hooks, projection } = this.#session;
-    const { turns: turn, agentName } = records;
+    const { turns: turn, agentName } = records.facts;
     projection.emit({ type: 'turn.ended', turn, agentName });
     callSafely(host, 'hook onTurnEnd', () => hooks.onTurnEnd?.({ turn, agentName }));
     const { onTurnCompleted } = this.current;

@@ -42,7 +42,7 @@ interface Report extends ModelNames, Pick<PricedCall, 'name'> {
 interface Counting extends Receiver {
   readonly host: Host;
   readonly unit: { readonly unit: { readonly disposed: boolean } };
-  readonly records: Pick<SessionRecords, 'usage'>;
+  readonly records: Pick<SessionRecords, 'usage' | 'note'>;
   readonly tree: { readonly usage: Usage };
   readonly hooks: Pick<SessionHooks, 'onUsage'>;
 }
@@ -65,7 +65,7 @@ export function reportUsage(
   if (session.unit.unit.disposed) {
     const { host, records, tree, hooks } = session;
     if (!used) return;
-    records.usage = addLeadUsage(records.usage, used);
+    records.note({ usage: addLeadUsage(records.usage, used) });
     const all = usageOfBoth(records.usage, tree.usage);
     callSafely(host, 'hook onUsage', () => hooks.onUsage?.({ usage: all, used }));
   } else if (beganAt !== undefined)

@@ -88,6 +88,9 @@ interface CoreOptions<Lead extends Speaker> extends SessionOptions {
   readonly promptStyle?: PromptStyle;
 }
 
+/** The events without which a session does not end. */
+const ENDS: ReadonlySet<string> = new Set(['session.close', 'deadline.close']);
+
 function failureOf(error: unknown): Failure {
   const code = codeOf(error);
   return { code, message: messageOf(error), retryable: false };
@@ -239,12 +242,16 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
         },
       },
       {
+        draft: this.records.draft,
         fold: (received) => foldSessionEvent(this.records, this.unit, received),
-        enrich: ({ event }) => this.#enriched(event),
+        complete: (event) => this.#completed(event),
         release: (posted) => this.#effects.release(posted),
         crashed: (error) => this.#effects.crashed(error),
-        ignored: (event, error) => this.userInput.ignored(event, error),
-        restoreWithout: (entry) => this.life.revert(entry),
+        ignored: (event, error) => {
+          this.userInput.ignored(event, error);
+          // A caller of `close` waits for its end, which would not come.
+          if (error && ENDS.has(event.type)) this.#effects.crashed(error);
+        },
         journalRefused: (error) => {
           this.reportError(error, `journal of session ${this.id}`);
           this.life.leave(failureOf(error));
@@ -385,7 +392,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
   }
 
   /** Adds what an entry records of the state in which its event was accepted. */
-  #enriched(event: Received['event']): Received['event'] {
+  #completed(event: Received['event']): Received['event'] {
     const { records, unit } = this;
     const { leadSettles = true } = this.#options;
     if (event.type === 'user.said') return withReading(records, unit, event, leadSettles);

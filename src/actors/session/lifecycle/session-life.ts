@@ -57,12 +57,7 @@ import { showUsage } from '../lead/lead-usage.ts';
 import { isOfTelling } from '../lead/text-lead.ts';
 import type { Recovery } from '../lead/lead-agents.ts';
 import { lostBy, openedWith, OPENING_ACTOR, SESSION_VERSION } from '../unit/session-entries.ts';
-import {
-  forgetWhatIsOver,
-  canContinue,
-  historyOf,
-  type SessionHistory,
-} from './session-journal.ts';
+import { canContinue, historyOf, type SessionHistory } from './session-journal.ts';
 import type { StartOptions } from './session-options.ts';
 import type { SessionScope } from './session-scope.ts';
 
@@ -202,7 +197,7 @@ export class SessionLife {
       gone: known?.gone ?? [],
       histories: known?.histories ?? {},
       awakeMs: history.awakeMs,
-      raised: core.records.raised,
+      raised: core.records.facts.raised,
     });
     // A running tool is examined separately: it may have had an effect (P6).
     unit.unit.releaseDue(unit.underWay.filter(({ effect }) => effect.name !== 'execute'));
@@ -219,8 +214,8 @@ export class SessionLife {
         !(isAsleep && unit.session.snapshot.value.client === 'attached') && owesReply(core),
       // The result of a transfer tool is the answer to its call, not words of the new agent.
       hasGreeted: items.slice(tookOver + 1).some(({ role }) => role !== 'tool_result'),
-      hasEntered: core.records.hasEntered || tookOver >= 0,
-      takesOverFrom: core.records.takesOverFrom,
+      hasEntered: core.records.facts.hasEntered || tookOver >= 0,
+      takesOverFrom: core.records.facts.takesOverFrom,
     };
     for (const subagent of tree.views) core.projection.emit({ type: 'subagent.changed', subagent });
     showUsage(core);
@@ -281,22 +276,10 @@ export class SessionLife {
         continue;
       }
       if (!snapshotEntry) begin();
-      if (!history.isNew) unit.refold(history.of(id), begin);
+      if (!history.isNew) unit.refold(history.of(id));
       for (const one of unfit) unit.unit.setAside(one);
       return history;
     }
-  }
-
-  /** Resets the running session to the state of the journal: an entry was applied in part, and is set aside. */
-  async revert({ event }: SetAsideEntry): Promise<void> {
-    // A caller of `close` waits for its end, which would not come.
-    if (event === 'session.close') throw new Error('Its end was set aside');
-    const { journal, records, unit, id } = this.#core;
-    const entries = await journal.read({ scope: id });
-    if (unit.unit.disposed) return;
-    this.#restore(entries);
-    // Its effects were carried out here.
-    forgetWhatIsOver(records, unit);
   }
 
   /** True if the session has ended, or is ending. */

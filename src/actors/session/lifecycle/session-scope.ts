@@ -274,7 +274,7 @@ export class SessionScope implements ScopePorts {
   /** Handles a result that was read: by a tool of the lead agent, or, if none runs, by the app. */
   #returned(id: string, held: Held): void {
     const callIds = this.#runningCalls;
-    const { turns } = this.#session.records;
+    const { turns } = this.#session.records.facts;
     if (callIds.length === 0) held.post();
     else this.#told.set(id, { ...held, callIds, turns });
   }
@@ -286,7 +286,7 @@ export class SessionScope implements ScopePorts {
     if (floorOf(unit.session.snapshot) !== 'nobody') return;
     for (const [id, told] of this.#told) {
       const isAnswered = !told.callIds.some((callId) => unit.calls.has(callId));
-      if (!isAnswered || records.turns <= told.turns) continue;
+      if (!isAnswered || records.facts.turns <= told.turns) continue;
       this.#told.delete(id);
       if (this.#isSaidAfter(told.callIds)) told.known();
       else told.post();

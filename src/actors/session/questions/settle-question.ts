@@ -208,14 +208,14 @@ function eventOf(records: SessionRecords, question: AskedQuestion, settled: Sett
 
 /** SETTLE-4 */
 function answerEvent(records: SessionRecords, question: AskedQuestion, settled: QuestionSettled) {
-  const said = records.conversation.get(settled.utteranceId);
+  const said = records.kept.get(settled.utteranceId);
   const answer =
     settled.action === 'decline' ? refusalIn(question, settled) : answerIn(question, settled);
   if (said?.role !== 'user' || !answer) return null;
   const { by } = said;
   return {
     type: 'question.settle',
-    channel: records.utteranceIsTyped ? 'typing' : 'speech',
+    channel: records.facts.requestIsTyped ? 'typing' : 'speech',
     saidAt: said.at,
     decisive: answer.approved !== true,
     answer: by === undefined ? answer : { ...answer, by },
@@ -241,24 +241,29 @@ export function questionSettled(
   const question = records.questions.get(requestId);
   const state = unit.questions.stateOf(requestId);
   if (!question || !state || state.done) {
-    records.answered = records.answered.map((answered) => {
-      const answer = answerIn(answered, settled);
-      return answered.requestId === requestId && answer
-        ? { ...answered, answer, settledBy }
-        : answered;
+    records.note({
+      answered: records.answered.map((answered) => {
+        const answer = answerIn(answered, settled);
+        return answered.requestId === requestId && answer
+          ? { ...answered, answer, settledBy }
+          : answered;
+      }),
     });
     return [];
   }
   if (question.settledBy?.callId === callId) return [];
-  question.settledBy = settledBy;
+  records.questions.change(requestId, { settledBy });
   const event = eventOf(records, question, settled);
   return event ? [{ actor: `question:${requestId}`, event }] : [];
 }
 
 /** Has a question said as what will be done, from its next presentation on. */
-export function readBack({ deliveries }: SessionRecords, question: QuestionRecord): void {
-  question.readBack = true;
-  deliveries.delete(question.requestId);
+export function readBack(
+  { questions, deliveries }: SessionRecords,
+  { requestId }: QuestionRecord,
+): void {
+  questions.change(requestId, { readBack: true });
+  deliveries.delete(requestId);
 }
 
 /** Tells whether the words contain the quotation, nearly (SETTLE-1). */

@@ -233,8 +233,7 @@ function wordsOf(
   const utterance: Utterance = { id, text, startedAt, typed: channel === 'typing' };
   const question = unit.owner === null ? undefined : records.questions.get(unit.owner);
   const toLead = (about?: string): readonly SessionMessage[] => {
-    records.utteranceId = id;
-    records.utteranceIsTyped = channel === 'typing';
+    records.note({ requestId: id, requestIsTyped: channel === 'typing' });
     unit.post('user.heardUser', { utterance, ...(about !== undefined && { about }) });
     return [];
   };
@@ -296,8 +295,10 @@ function wordsOf(
     return [{ actor, event: { type: 'question.readBack' } }];
   }
   if (isAnswer) return [{ actor, event: answer }];
-  question.timesUnclear += 1;
-  if (reading.to === 'again') question.askedAgain = true;
+  records.questions.change(requestId, {
+    timesUnclear: question.timesUnclear + 1,
+    ...(reading.to === 'again' && { askedAgain: true }),
+  });
   if (question.kind === 'approval') records.deliveries.delete(requestId);
   // The words were meant for the question, but cannot be accepted (unclear, or they interrupted the
   // question).
@@ -312,11 +313,11 @@ export function wordsReturned(
 ): void {
   if (!returned || records.questions.has(requestId)) return;
   const { words, reason } = returned;
-  const said = records.conversation.items.findLast(
+  const said = records.kept.items.findLast(
     (item) => item.role === 'user' && item.text.trim() === words.trim(),
   );
   // The lead agent answers them now, and may settle the question by them.
-  if (said) records.utteranceId = said.id;
+  if (said) records.note({ requestId: said.id });
   unit.post('questions.returned', { words, reason, subagentName });
 }
 

@@ -10,8 +10,9 @@ import { z } from 'zod';
 import { batchMachine, type AtCeiling, type BatchSnapshot } from '../../../machines/index.ts';
 import { ConfigurationError } from '../../../values/errors.ts';
 import type { AnyUnit } from '../../runtime/commit-unit.ts';
+import { Cell } from '../../runtime/draft.ts';
 import type { Host } from '../../runtime/host.ts';
-import { Population, type MemberSnapshot } from '../../runtime/population.ts';
+import { Population, type MemberSnapshot } from '../../runtime/hosting.ts';
 
 /** How long results of one request wait for each other, to be told together. */
 export interface ConsolidationOptions {
@@ -86,35 +87,36 @@ export interface BatchesSnapshot {
   readonly members: readonly MemberSnapshot[];
 }
 
-export class Batches extends Population {
+export class Batches extends Population<typeof batchMachine> {
   readonly #options: ConsolidationOptions | null;
-  #latest: Latest = null;
+  readonly #latest: Cell<Latest>;
 
   /** @param options Null: the session has no batches. */
   constructor(options: ConsolidationOptions | null, unit: AnyUnit, host: Host) {
     super(batchMachine, 'batch', unit, host);
     this.#options = options;
+    this.#latest = new Cell<Latest>(unit.draft, null);
   }
 
   /** The batch that calls for the current request join; null: none yet. */
   get latest(): string | null {
-    return this.#latest?.batchId ?? null;
+    return this.#latest.value?.batchId ?? null;
   }
 
   /** The state of all batches, for `restoreAll`. */
   toSnapshot(): BatchesSnapshot {
-    return { latest: this.#latest, members: this.snapshots };
+    return { latest: this.#latest.value, members: this.snapshots };
   }
 
   /** Continues from the state that `toSnapshot` returned. */
   restoreAll({ latest, members }: BatchesSnapshot): void {
-    this.#latest = latest;
+    this.#latest.value = latest;
     this.restore(members);
   }
 
   /** Returns the context of a batch; null if there is none of this id. */
   contextOf(batchId: string): BatchSnapshot['context'] | null {
-    return (this.stateOf(batchId)?.context ?? null) as BatchSnapshot['context'] | null;
+    return this.of(batchId)?.context ?? null;
   }
 
   /** Returns the batch that waits for this result, or null. */
@@ -123,9 +125,9 @@ export class Batches extends Population {
   }
 
   /** Returns the batch with which this result is told, or null. */
-  of(id: string): string | null {
-    const holding = this.ids.find((batchId) => this.contextOf(batchId)?.parts.includes(id));
-    return this.expecting(id) ?? holding ?? null;
+  holding(id: string): string | null {
+    const holder = this.ids.find((batchId) => this.contextOf(batchId)?.parts.includes(id));
+    return this.expecting(id) ?? holder ?? null;
   }
 
   /** Tells whether this batch has stopped its late members: it tells their results with the others. */
@@ -144,7 +146,7 @@ export class Batches extends Population {
     if (requestId === null || !isConsolidated || !this.#options) return null;
     const { interactiveCeilingMs, backgroundCeilingMs, atCeiling, graceMs } = this.#options;
     const joined = { type: 'batch.joined', callId, at };
-    const latest = this.#latest;
+    const latest = this.#latest.value;
     if (latest?.requestId === requestId && this.accepts(latest.batchId, joined)) {
       this.apply(latest.batchId, joined);
       return latest.batchId;
@@ -156,7 +158,7 @@ export class Batches extends Population {
     const ceilingMs = isAttached ? interactiveCeilingMs : backgroundCeilingMs;
     this.create(batchId, { batchId, ceilingMs, atCeiling, graceMs });
     this.apply(batchId, joined);
-    this.#latest = { requestId, batchId };
+    this.#latest.value = { requestId, batchId };
     return batchId;
   }
 }

@@ -6,7 +6,8 @@
 //           whose results it names (records).
 //
 // Invariants
-//   LIVE-CONVERSATION-1. The kept conversation is a function of the folded events: nothing else changes it.
+//   LIVE-CONVERSATION-1. The kept conversation is a function of the folded events: nothing else changes it, and a step
+//       reads nothing else.
 //   LIVE-CONVERSATION-2. Words can be read at once, whenever their event is committed; then they stand where
 //       the same event puts them when it is folded again.
 //   LIVE-CONVERSATION-3. Words that are still being said are never kept: a rate is no event.
@@ -22,6 +23,7 @@ import type { ConversationItem, ConversationLimits } from '../../conversation/it
 import type { Prompt } from '../../notes/note.ts';
 import type { ConversationEvent } from '../../contracts/records.ts';
 import type { Receiver } from '../../contracts/session-protocol.ts';
+import { Cell, Draft } from '../../runtime/draft.ts';
 
 /** A message that the lead agent is saying. */
 interface Saying {
@@ -46,7 +48,8 @@ export interface Unfinished {
 
 export class LiveConversation {
   readonly #empty: ConversationLog;
-  #kept: ConversationLog;
+  readonly #draft: Draft;
+  readonly #kept: Cell<ConversationLog>;
   /** Events that were posted to the unit and are not folded yet, in this order. */
   readonly #ahead: ConversationEvent[] = [];
   readonly #saying = new Map<string, Saying>();
@@ -56,27 +59,30 @@ export class LiveConversation {
   readonly #outputOf: (callId: string) => unknown;
 
   /** `outputOf`: returns the result of a call; undefined: unknown. */
-  constructor(limits: Partial<ConversationLimits>, outputOf: (callId: string) => unknown) {
+  constructor(
+    limits: Partial<ConversationLimits>,
+    outputOf: (callId: string) => unknown,
+    draft = new Draft(),
+  ) {
+    this.#draft = draft;
     this.#empty = ConversationLog.empty(limits);
-    this.#kept = this.#empty;
+    this.#kept = new Cell(draft, this.#empty);
     this.#outputOf = outputOf;
   }
 
   /** The conversation of the folded events (LIVE-CONVERSATION-1). */
   get kept(): ConversationLog {
-    return this.#kept;
+    return this.#kept.value;
   }
 
   /** Continues from a kept conversation; `rest` is its JSON. */
   restore(rest: unknown): void {
-    this.#kept = ConversationLog.fromJSON(rest, this.#kept.limits);
-    this.#changed();
+    this.change(({ limits }) => ConversationLog.fromJSON(rest, limits));
   }
 
   /** Resets the kept conversation. Words on their way, or being said, stay. */
   reset(): void {
-    this.#kept = this.#empty;
-    this.#changed();
+    this.change(() => this.#empty);
   }
 
   /** The readable conversation. */
@@ -103,19 +109,21 @@ export class LiveConversation {
 
   /** Changes the kept conversation by an event. */
   change(change: (kept: ConversationLog) => ConversationLog): void {
-    this.#kept = change(this.#kept);
-    this.#changed();
+    this.#kept.value = change(this.kept);
+    this.#draft.later(() => this.#changed());
   }
 
   /** Folds an event of the session's unit, which is on its way no longer. */
   fold(event: ConversationEvent): void {
-    const about = isAbout(event);
-    const index = this.#ahead.findIndex((one) => isAbout(one) === about);
-    if (index !== -1) this.#ahead.splice(index, 1);
-    this.#kept = this.#after(this.#kept, event);
-    // The oldest of the events ahead: the readable conversation stays the same. After the last one, the kept
-    // conversation is the readable one: nothing is held twice.
-    if (index !== 0 || this.#ahead.length === 0) this.#changed();
+    this.#kept.value = this.#after(this.kept, event);
+    this.#draft.later(() => {
+      const about = isAbout(event);
+      const index = this.#ahead.findIndex((one) => isAbout(one) === about);
+      if (index !== -1) this.#ahead.splice(index, 1);
+      // The oldest of the events ahead: the readable conversation stays the same. After the last one, the kept
+      // conversation is the readable one: nothing is held twice.
+      if (index !== 0 || this.#ahead.length === 0) this.#changed();
+    });
   }
 
   /** Shows an event that is about to be posted to the unit; returns it in the form to post. */
@@ -171,7 +179,7 @@ export class LiveConversation {
   }
 
   get #withAhead(): ConversationLog {
-    this.#told ??= this.#ahead.reduce((log, event) => this.#after(log, event), this.#kept);
+    this.#told ??= this.#ahead.reduce((log, event) => this.#after(log, event), this.kept);
     return this.#told;
   }
 

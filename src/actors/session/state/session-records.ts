@@ -37,6 +37,7 @@ import type {
 } from '../../contracts/records.ts';
 import type { EventFor, Received, SessionMessage } from '../../contracts/session-protocol.ts';
 import type { BudgetLimits } from '../../contracts/config.ts';
+import { Cell, Draft, Table } from '../../runtime/draft.ts';
 import { readOutcome } from '../../contracts/outcome.ts';
 import { addLeadUsage, NO_LEAD_USAGE, type LeadUsage } from '../../contracts/usage.ts';
 import {
@@ -101,36 +102,27 @@ const TROUBLE_ENDS: ReadonlySet<string> = new Set([
   'transfer.ended',
 ]);
 
-export class SessionRecords {
-  readonly questions = new Map<string, QuestionRecord>();
-  readonly calls = new Map<string, CallRecord>();
-  readonly deliveries = new Map<string, DeliveryRecord>();
-  /** The current lead agent. */
-  agentName: string;
-  directives = Directives.none;
-  /** The id of the utterance that the lead agent answers, or answered last. */
-  utteranceId: string | null = null;
-  /** Whether that utterance was typed. */
-  utteranceIsTyped = false;
-  /** The questions that were answered last, the latest first. */
-  answered: readonly AnsweredQuestion[] = [];
-  /** Number of completed turns of the model. */
-  turns = 0;
-  /** The usage of the lead agents' models. */
-  usage = NO_LEAD_USAGE;
-  /** The limits of the session's budget that were raised, with their totals. */
-  raised: BudgetLimits = {};
+/** The records beside the tables. */
+interface Facts extends Omit<
+  Required<SessionRecordsSnapshot>,
+  'questions' | 'calls' | 'deliveries' | 'directives' | 'conversation' | 'trouble'
+> {
+  readonly directives: Directives;
   /** Null: the lead agent's model has answered since, or was not asked. */
-  trouble: LeadTrouble | null = null;
-  /** The first agent's `onEnter` is done. */
-  hasEntered = false;
-  /** The previous lead agent, until the current one has entered; null: it has. */
-  takesOverFrom: string | null = null;
-  #successor: Successor = null;
+  readonly trouble: LeadTrouble | null;
+}
+
+export class SessionRecords {
+  /** Holds what a step of the session changes. */
+  readonly draft = new Draft();
+  readonly questions = new Table<QuestionRecord>(this.draft);
+  readonly calls = new Table<CallRecord>(this.draft);
+  readonly deliveries = new Table<DeliveryRecord>(this.draft);
 
   /** The words in which results and progress reach the lead model. */
   readonly words: ResultWords;
-  readonly #firstAgent: string;
+  readonly #first: Facts;
+  readonly #facts: Cell<Facts>;
   readonly #conversation: LiveConversation;
 
   constructor(
@@ -138,80 +130,109 @@ export class SessionRecords {
     limits: Partial<ConversationLimits> = {},
     promptStyle: PromptStyle = 'notice',
   ) {
-    this.agentName = agentName;
-    this.#firstAgent = agentName;
+    this.#first = {
+      agentName,
+      requestId: null,
+      requestIsTyped: false,
+      answered: [],
+      turns: 0,
+      usage: NO_LEAD_USAGE,
+      raised: {},
+      trouble: null,
+      hasEntered: false,
+      takesOverFrom: null,
+      successor: null,
+      directives: Directives.none,
+    };
+    this.#facts = new Cell(this.draft, this.#first);
     this.words = resultWords[promptStyle];
-    this.#conversation = new LiveConversation(limits, (id) => this.calls.get(id)?.output);
+    this.#conversation = new LiveConversation(
+      limits,
+      (id) => this.calls.get(id)?.output,
+      this.draft,
+    );
+  }
+
+  /** The records beside the tables. */
+  get facts(): Facts {
+    return this.#facts.value;
+  }
+
+  /** The current lead agent. */
+  get agentName(): string {
+    return this.facts.agentName;
+  }
+
+  get directives(): Directives {
+    return this.facts.directives;
+  }
+
+  /** The id of the utterance that the lead agent answers, or answered last. */
+  get utteranceId(): string | null {
+    return this.facts.requestId;
+  }
+
+  /** The questions that were answered last, the latest first. */
+  get answered(): readonly AnsweredQuestion[] {
+    return this.facts.answered;
+  }
+
+  /** The usage of the lead agents' models. */
+  get usage(): LeadUsage {
+    return this.facts.usage;
+  }
+
+  /** Null: the lead agent's model has answered since, or was not asked. */
+  get trouble(): LeadTrouble | null {
+    return this.facts.trouble;
+  }
+
+  /** Changes some of the records beside the tables. */
+  note(facts: Partial<Facts>): void {
+    this.#facts.value = { ...this.facts, ...facts };
   }
 
   /** The kept part of the records, for `restore`. */
   toSnapshot(): SessionRecordsSnapshot {
-    const { agentName, utteranceId: requestId, turns, hasEntered, takesOverFrom } = this;
-    // Copies, because records change after the state is written down.
-    const copies = <T extends object>(records: ReadonlyMap<string, T>): readonly T[] =>
-      [...records.values()].map((record) => ({ ...record }));
+    const { requestIsTyped, usage, raised, trouble, directives, answered, ...facts } = this.facts;
     return {
-      agentName,
-      requestId,
-      ...(this.utteranceIsTyped && { requestIsTyped: true }),
-      turns,
-      ...(this.usage !== NO_LEAD_USAGE && { usage: this.usage }),
-      ...(Object.keys(this.raised).length > 0 && { raised: this.raised }),
-      ...(this.trouble && { trouble: this.trouble }),
-      successor: this.#successor,
-      hasEntered,
-      takesOverFrom,
-      directives: this.directives.all,
-      questions: copies(this.questions),
-      ...(this.answered.length > 0 && { answered: this.answered }),
-      calls: copies(this.calls),
-      deliveries: copies(this.deliveries),
-      conversation: this.#conversation.kept.toJSON(),
+      ...facts,
+      ...(requestIsTyped && { requestIsTyped }),
+      ...(usage !== NO_LEAD_USAGE && { usage }),
+      ...(Object.keys(raised).length > 0 && { raised }),
+      ...(trouble && { trouble }),
+      ...(answered.length > 0 && { answered }),
+      directives: directives.all,
+      questions: [...this.questions.values()],
+      calls: [...this.calls.values()],
+      deliveries: [...this.deliveries.values()],
+      conversation: this.kept.toJSON(),
     };
   }
 
   /** Resets the records to the state before any event. */
   reset(): void {
-    this.agentName = this.#firstAgent;
-    this.directives = Directives.none;
-    this.utteranceId = null;
-    this.utteranceIsTyped = false;
-    this.answered = [];
-    this.turns = 0;
-    this.usage = NO_LEAD_USAGE;
-    this.raised = {};
-    this.trouble = null;
-    this.hasEntered = false;
-    this.takesOverFrom = null;
-    this.#successor = null;
-    this.questions.clear();
-    this.calls.clear();
-    this.deliveries.clear();
+    this.#facts.value = this.#first;
+    for (const table of [this.questions, this.calls, this.deliveries]) table.clear();
     this.#conversation.reset();
   }
 
   /** Continues from the state that `toSnapshot` returned. */
   restore(snapshot: SessionRecordsSnapshot): void {
-    this.agentName = snapshot.agentName;
-    this.utteranceId = snapshot.requestId;
-    this.utteranceIsTyped = snapshot.requestIsTyped === true;
-    this.answered = snapshot.answered ?? [];
-    this.turns = snapshot.turns;
-    this.usage = snapshot.usage ?? NO_LEAD_USAGE;
-    this.raised = snapshot.raised ?? {};
-    this.trouble = snapshot.trouble ?? null;
-    this.hasEntered = snapshot.hasEntered === true;
-    this.takesOverFrom = snapshot.takesOverFrom ?? null;
-    this.directives = Directives.of(snapshot.directives);
-    this.#successor = snapshot.successor;
-    for (const question of snapshot.questions)
-      this.questions.set(question.requestId, { ...question });
-    for (const call of snapshot.calls) {
+    const { questions, calls, deliveries, conversation, directives, ...facts } = snapshot;
+    this.#facts.value = { ...this.#first, ...facts, directives: Directives.of(directives) };
+    for (const question of questions) this.questions.set(question.requestId, question);
+    for (const call of calls) {
       const outcome = call.outcome && readOutcome(call.outcome);
       this.calls.set(call.callId, { ...call, outcome });
     }
-    for (const delivery of snapshot.deliveries) this.deliveries.set(delivery.deliveryId, delivery);
-    this.#conversation.restore(snapshot.conversation);
+    for (const delivery of deliveries) this.deliveries.set(delivery.deliveryId, delivery);
+    this.#conversation.restore(conversation);
+  }
+
+  /** The conversation of the entries, which a step reads. */
+  get kept(): ConversationLog {
+    return this.#conversation.kept;
   }
 
   /** The conversation so far, with the words that are being said. */
@@ -255,12 +276,14 @@ export class SessionRecords {
   fold({ kind, id, event }: Received): readonly SessionMessage[] {
     switch (kind) {
       case 'session':
-        if (TROUBLE_ENDS.has(event.type)) this.trouble = null;
         // The next response may not come soon: until then the failure of this one is shown.
-        else if (event.type === 'response.ended' && typeof this.trouble?.retryAt === 'number')
-          this.trouble = null;
-        if (event.type === 'response.ended') this.turns += 1;
-        else if (event.type === 'transfer.started') this.#successor = event;
+        if (
+          TROUBLE_ENDS.has(event.type) ||
+          (event.type === 'response.ended' && typeof this.trouble?.retryAt === 'number')
+        )
+          this.note({ trouble: null });
+        if (event.type === 'response.ended') this.note({ turns: this.facts.turns + 1 });
+        else if (event.type === 'transfer.started') this.note({ successor: event });
         else if (event.type === 'transfer.ended' && event.error === null) this.#transferred(event);
         return [];
       case 'questions': {
@@ -281,12 +304,14 @@ export class SessionRecords {
         if (!question) return [];
         if (event.type === 'question.answer' || event.type === 'question.settle')
           this.#answer(question, event);
-        else if (event.type === 'question.withdraw') question.reason = event.reason;
+        else if (event.type === 'question.withdraw')
+          this.questions.change(id, { reason: event.reason });
         else if (event.type === 'question.nudge') {
-          question.nudged = event.language ?? 'en';
+          this.questions.change(id, { nudged: event.language ?? 'en' });
           this.deliveries.delete(id);
         } else if (question.nudged !== undefined && PUTS.has(event.type)) {
-          delete question.nudged;
+          const { nudged: _, ...asked } = question;
+          this.questions.set(id, asked);
           this.deliveries.delete(id);
         }
         return [];
@@ -296,18 +321,17 @@ export class SessionRecords {
         return [];
       case 'call': {
         const call = this.calls.get(id);
-        if (call) applyToCall(call, event);
+        if (call) this.calls.change(id, changeOfCall(call, event));
         return [];
       }
       case 'notices':
         return this.#posted(event);
       case 'agents':
-        this.hasEntered = true;
-        this.takesOverFrom = null;
+        this.note({ hasEntered: true, takesOverFrom: null });
         return [];
       case 'directives': {
         const { key, value, scope } = event;
-        this.directives = this.directives.set(key, value, scope);
+        this.note({ directives: this.directives.set(key, value, scope) });
         return [];
       }
       case 'conversation':
@@ -316,23 +340,26 @@ export class SessionRecords {
         else this.#said(event);
         return [];
       case 'usage':
-        this.usage = addLeadUsage(this.usage, event.usage);
+        this.note({ usage: addLeadUsage(this.usage, event.usage) });
         return [];
       case 'lead': {
         const { failed, error } = event;
         const again = event.type === 'model.retried' ? event : { attempts: null, retryAt: null };
         const { attempts, retryAt } = again;
-        this.trouble = { failed, code: error.code, attempts, retryAt };
+        this.note({ trouble: { failed, code: error.code, attempts, retryAt } });
         return [];
       }
       case 'budget':
-        this.raised = { ...this.raised, ...withoutUndefined(event.limits) };
+        this.note({ raised: { ...this.facts.raised, ...withoutUndefined(event.limits) } });
         return [];
       case 'outbox': {
         const question =
           event.type === 'outbox.add' ? this.questions.get(event.item.deliveryId) : undefined;
-        if (question)
-          question.put = { times: (question.put?.times ?? 0) + 1, text: wordsOfQuestion(question) };
+        if (question) {
+          const times = (question.put?.times ?? 0) + 1;
+          const put = { times, text: wordsOfQuestion(question) };
+          this.questions.change(question.requestId, { put });
+        }
         return [];
       }
       // These change machines only, or are words that `userSaid` and its like take in.
@@ -370,26 +397,29 @@ export class SessionRecords {
 
   /** Applies a transfer: the directives to the former agent end. */
   #transferred({ at }: Stamped): void {
-    if (!this.#successor) return;
-    const { transferId: id, to, enters = false } = this.#successor;
-    const from = this.agentName;
+    const { successor, agentName: from } = this.facts;
+    if (!successor) return;
+    const { transferId: id, to, enters = false } = successor;
     this.#conversation.change((log) => log.transfer({ id, at, from, to }));
-    this.directives = this.directives.withoutAgents();
-    this.agentName = to;
-    this.takesOverFrom = enters ? from : null;
+    this.note({
+      directives: this.directives.withoutAgents(),
+      agentName: to,
+      takesOverFrom: enters ? from : null,
+    });
   }
 
   #answer(question: QuestionRecord, { answer, at }: { readonly answer: Answer | null } & Stamped) {
-    question.answer = answer;
+    this.questions.change(question.requestId, { answer });
     if (!answer) return;
     const { askedAt: _, timesUnclear: __, askedAgain: ___, readBack: ____, ...asked } = question;
     const answered = { ...asked, answer, answeredAt: at };
-    this.answered = [answered, ...this.answered].slice(0, MAX_ANSWERED);
+    this.note({ answered: [answered, ...this.answered].slice(0, MAX_ANSWERED) });
   }
 
   #said(event: ConversationEvent): void {
     this.#conversation.fold(event);
-    if (event.type === 'assistant.said' || event.type === 'assistant.cut') this.trouble = null;
+    if (event.type === 'assistant.said' || event.type === 'assistant.cut')
+      this.note({ trouble: null });
     if (event.type !== 'call.answered') return;
     this.#answered(event.callId);
     if (event.isOver) this.calls.delete(event.callId);
@@ -397,15 +427,14 @@ export class SessionRecords {
 
   /** Marks a call as answered: its later result is no answer any more. */
   #answered(callId: string): void {
-    const call = this.calls.get(callId);
-    if (call) call.isAnswered = true;
-    const delivery = this.deliveries.get(callId);
-    if (delivery?.answersCall) this.deliveries.set(callId, { ...delivery, answersCall: false });
+    this.calls.change(callId, { isAnswered: true });
+    if (this.deliveries.get(callId)?.answersCall)
+      this.deliveries.change(callId, { answersCall: false });
   }
 
   #called(event: EventFor<'calls'> & Stamped): void {
     const { callId, name } = event;
-    this.trouble = null;
+    this.note({ trouble: null });
     this.#conversation.fold({ ...event, calledAt: event.calledAt ?? event.at });
     if (this.calls.has(callId)) return;
     const request = this.#requestOf(event.requestId ?? null);
@@ -471,7 +500,7 @@ export class SessionRecords {
   }
 
   #requestOf(requestId: string | null): MessageItem | null {
-    const item = requestId === null ? undefined : this.#conversation.kept.get(requestId);
+    const item = requestId === null ? undefined : this.kept.get(requestId);
     return item?.role === 'user' ? item : null;
   }
 }
@@ -481,43 +510,39 @@ export function idOf(actor: string): string {
   return actor.slice(actor.indexOf(':') + 1);
 }
 
-/** Records the content of an event of the call's machine. */
-function applyToCall(call: CallRecord, event: EventFor<`call:${string}`> & Stamped): void {
+/** Returns what an event of the call's machine changes in its record. */
+function changeOfCall(
+  { name }: CallRecord,
+  event: EventFor<`call:${string}`> & Stamped,
+): Partial<CallRecord> {
   switch (event.type) {
     case 'call.validated':
-      call.input = event.input;
-      call.delivery = event.delivery ?? 'when_idle';
-      call.output = event.acknowledge ? pendingAnswer(String(event.message)) : null;
-      break;
-    case 'call.invalid':
-      call.output = { error: event.error.message };
-      break;
-    case 'subagent.rejected':
-      call.output = event.output ?? { error: event.error.message };
-      break;
-    case 'call.executed':
-      call.output = event.output;
-      if (event.failed === true) call.failed = true;
-      break;
-    case 'deadline.execution':
-      call.failed = true;
-      call.output = {
-        error: `Tool "${call.name}" timed out: whether it was done is not known. Find out before you repeat it.`,
+      return {
+        input: event.input,
+        delivery: event.delivery ?? 'when_idle',
+        output: event.acknowledge ? pendingAnswer(String(event.message)) : null,
       };
-      break;
-    case 'call.cancel':
-      if (typeof event.reason === 'string') call.cancelReason = event.reason;
-      call.output = { error: `Tool "${call.name}" was cancelled` };
-      break;
+    case 'call.invalid':
+      return { output: { error: event.error.message } };
+    case 'subagent.rejected':
+      return { output: event.output ?? { error: event.error.message } };
+    case 'call.executed':
+      return { output: event.output, ...(event.failed === true && { failed: true }) };
+    case 'deadline.execution': {
+      const error = `Tool "${name}" timed out: whether it was done is not known. Find out before you repeat it.`;
+      return { failed: true, output: { error } };
+    }
+    case 'call.cancel': {
+      const { reason: cancelReason } = event;
+      const output = { error: `Tool "${name}" was cancelled` };
+      return { output, ...(typeof cancelReason === 'string' && { cancelReason }) };
+    }
     case 'subagent.accepted':
-      call.subagentId = event.subagentId;
-      break;
+      return { subagentId: event.subagentId };
     case 'subagent.ended':
-      call.outcome = readOutcome(event.outcome);
-      call.endedAt = event.at;
-      break;
+      return { outcome: readOutcome(event.outcome), endedAt: event.at };
     case 'delivery.settled':
-      break;
+      return {};
   }
 }
 

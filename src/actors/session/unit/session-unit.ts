@@ -17,7 +17,7 @@
 //       dropped.
 
 import { OffstageError } from '../../../values/errors.ts';
-import type { AnyStateMachine, Snapshot, SnapshotFrom } from 'xstate';
+import type { Snapshot, SnapshotFrom } from 'xstate';
 import {
   askingFor,
   floorOf,
@@ -39,7 +39,6 @@ import {
 import {
   CommitUnit,
   type Posted,
-  type Taken,
   type UnitBody,
   type UnitEvent,
 } from '../../runtime/commit-unit.ts';
@@ -47,9 +46,14 @@ import type { JournalEntry } from '../../ports/journal.ts';
 import type { Host } from '../../runtime/host.ts';
 import type { SessionActorEvent } from '../../contracts/session-command.ts';
 import type { HostedActor } from '../../runtime/actor-tree.ts';
-import type { Shown } from '../../runtime/hosting.ts';
-import { Hosted, plain, underWay, withNoLimits, type Origin } from '../../runtime/hosting.ts';
-import { Population, type MemberSnapshot } from '../../runtime/population.ts';
+import {
+  plain,
+  Population,
+  withNoLimits,
+  type MemberSnapshot,
+  type Shown,
+} from '../../runtime/hosting.ts';
+import { Cell, Table, type Draft } from '../../runtime/draft.ts';
 import { Batches, type BatchesSnapshot } from '../state/batches.ts';
 import {
   inputsIn,
@@ -94,39 +98,57 @@ export type SessionActor = HostedActor<SnapshotFrom<typeof sessionMachine>, Sess
 /** The session around its unit. No method may call back into the unit's machines. */
 export interface SessionUnitOwner extends Pick<
   UnitBody,
-  'release' | 'crashed' | 'ignored' | 'restoreWithout' | 'journalRefused'
+  'release' | 'crashed' | 'ignored' | 'journalRefused'
 > {
+  /** Holds what a step changes, in the unit and beside it. */
+  readonly draft: Draft;
   /** Applies an event that brings words or creates a life; returns its consequences within the unit. */
   fold(received: Received): readonly SessionMessage[];
-  /** Adds data to an event before it is written down. */
-  enrich?(received: Received): UnitEvent & Stamped;
+  /** Adds to an event the facts of this moment that its entry keeps. */
+  complete?(event: Received['event']): UnitEvent & Stamped;
 }
 
 export class SessionUnit implements UnitBody {
   readonly shapes = SESSION_SHAPES;
   readonly unit: CommitUnit<SessionProtocol>;
   readonly questions: Population;
-  readonly calls: Population;
+  readonly calls: Population<typeof toolCallMachine>;
   batches!: Batches;
   // The owner carries out the effects and takes the reports of the unit.
   readonly release: SessionUnitOwner['release'];
   readonly crashed: SessionUnitOwner['crashed'];
   readonly ignored: SessionUnitOwner['ignored'];
-  readonly restoreWithout: SessionUnitOwner['restoreWithout'];
   readonly journalRefused: SessionUnitOwner['journalRefused'];
   readonly #owner: SessionUnitOwner;
   readonly #host: Host;
-  #session!: Hosted<typeof sessionMachine>;
-  #interaction!: Hosted<typeof interactionMachine>;
-  #outbox!: Hosted<typeof outboxMachine>;
+  readonly #session: Population<typeof sessionMachine>;
+  readonly #interaction: Population<typeof interactionMachine>;
+  readonly #outbox: Population<typeof outboxMachine>;
+  /** The machine that an event of each kind is for; of the others, the fold decides whether they mean anything. */
+  readonly #machines: {
+    readonly [Kind in Received['kind']]?: (id: string) => readonly [Population, id: string];
+  } = {
+    session: () => [this.session, ''],
+    interaction: () => [this.#interaction, ''],
+    outbox: () => [this.outbox, ''],
+    question: (id) => [this.questions, id],
+    call: (id) => [this.calls, id],
+    batch: (id) => [this.batches, id],
+    member: (id) => [this.batches, this.batches.expecting(id) ?? ''],
+    delivery: (id) => {
+      const batchId = this.batchOf(id);
+      const isHeld = batchId !== null && this.batches.contextOf(batchId)?.parts.includes(id);
+      return isHeld ? [this.batches, batchId] : [this.outbox, ''];
+    },
+  };
   /** The inputs of this process. */
   readonly #own: SessionInputs;
   #inputs!: SessionInputs;
   /** False until the machines are first read: those of a session that was put away never begin. */
   #hasBegun = false;
   /** Ids of service events whose findings have a place in the outbox. */
-  readonly #placed = new Set<string>();
-  #gate: Gate | null = null;
+  readonly #placed: Table<true>;
+  readonly #gate: Cell<Gate | null>;
   /** The actor of `session` that an app holds; null: no app has read it. */
   #actor: SessionActor | null = null;
 
@@ -140,16 +162,21 @@ export class SessionUnit implements UnitBody {
       release: this.release,
       crashed: this.crashed,
       ignored: this.ignored,
-      restoreWithout: this.restoreWithout,
       journalRefused: this.journalRefused,
     } = owner);
     this.#host = host;
     this.#own = options;
     const { id } = options;
     const identity = { id, scope: id, kind: 'session', definitionVersion: SESSION_VERSION };
-    this.unit = new CommitUnit(identity, host, this);
+    const { draft } = owner;
+    this.unit = new CommitUnit(identity, host, this, draft);
+    this.#placed = new Table(draft);
+    this.#gate = new Cell<Gate | null>(draft, null);
     // The entries of the journal come first.
     this.unit.pause();
+    this.#session = new Population(sessionMachine, 'session', this.unit, host, id);
+    this.#interaction = new Population(interactionMachine, 'interaction', this.unit, host);
+    this.#outbox = new Population(outboxMachine, 'outbox', this.unit, host);
     this.questions = new Population(questionMachine, 'question', this.unit, host);
     this.calls = new Population(toolCallMachine, 'call', this.unit, host);
     this.#beginWith(options);
@@ -174,7 +201,7 @@ export class SessionUnit implements UnitBody {
       questions: this.questions.snapshots,
       calls: this.calls.snapshots,
       batches: this.batches.toSnapshot(),
-      placed: [...this.#placed],
+      placed: [...this.#placed.keys()],
     };
   }
 
@@ -186,42 +213,30 @@ export class SessionUnit implements UnitBody {
     this.#beginWith(inputs);
     this.unit.setSequence(seq);
     const { session, interaction, outbox } = snapshot.machines;
-    this.#startMachines({
-      session: { snapshot: withNoLimits(session, sessionMachine, inputs.session) },
-      interaction: { snapshot: interaction },
-      outbox: { snapshot: withNoLimits(outbox, outboxMachine, inputs.outbox) },
-    });
+    const only = (state: Snapshot<unknown>) => [{ id: '', state }];
+    this.#session.restore(only(withNoLimits(session, sessionMachine, inputs.session)));
+    this.#interaction.restore(only(interaction));
+    this.#outbox.restore(only(withNoLimits(outbox, outboxMachine, inputs.outbox)));
     this.#hasBegun = true;
     this.questions.restore(snapshot.questions);
     this.calls.restore(snapshot.calls);
     this.batches.restoreAll(snapshot.batches);
-    for (const eventId of snapshot.placed) this.#placed.add(eventId);
-    this.#gate = gateOf(this.session.snapshot, inputs.canInterrupt);
+    for (const eventId of snapshot.placed) this.#placed.set(eventId, true);
+    this.#gate.value = gateOf(this.session.snapshot, inputs.canInterrupt);
   }
 
   /**
    * Applies the entries of the journal. The machines continue with the inputs that they began with; `inputs`
-   * of this process are for sessions that begin in it. `again` resets everything outside the unit, or
-   * restored before, to the state before these entries.
+   * of this process are for sessions that begin in it.
    */
-  refold(entries: readonly JournalEntry[], again?: () => void): readonly SetAsideEntry[] {
-    const begin = (): void => {
-      const inputs = inputsIn(entries);
-      if (inputs && !isSameInputs(inputs, this.#inputs)) this.#beginWith(inputs);
-      this.begin();
-    };
+  refold(entries: readonly JournalEntry[]): readonly SetAsideEntry[] {
     const { actors } = this.#host;
     actors.pause(this.unit.id);
     try {
-      begin();
-      return this.unit.refold(
-        entries,
-        again &&
-          (() => {
-            again();
-            begin();
-          }),
-      );
+      const inputs = inputsIn(entries);
+      if (inputs && !isSameInputs(inputs, this.#inputs)) this.#beginWith(inputs);
+      this.begin();
+      return this.unit.refold(entries);
     } finally {
       actors.resume(this.unit.id);
     }
@@ -232,21 +247,14 @@ export class SessionUnit implements UnitBody {
     this.questions.stop();
     this.calls.stop();
     this.#placed.clear();
-    this.#gate = null;
+    this.#gate.value = null;
     this.#beginWith(this.#own);
   }
 
   /** The activities under way: deadlines, and running tools. */
   get underWay(): readonly Posted[] {
     this.begin();
-    return [
-      ...underWay('session', sessionMachine, this.#session.snapshot),
-      ...underWay('interaction', interactionMachine, this.#interaction.snapshot),
-      ...underWay('outbox', outboxMachine, this.#outbox.snapshot),
-      ...this.questions.underWay,
-      ...this.calls.underWay,
-      ...this.batches.underWay,
-    ];
+    return this.#populations.flatMap((members) => members.underWay);
   }
 
   #beginWith(inputs: SessionInputs): void {
@@ -263,50 +271,32 @@ export class SessionUnit implements UnitBody {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
     const { session, outbox } = this.#inputs;
-    this.unit.start(() =>
-      this.#startMachines({
-        session: { input: session },
-        interaction: {},
-        outbox: { input: outbox },
-      }),
-    );
+    this.unit.start(() => {
+      this.#session.create('', session);
+      this.#interaction.create('');
+      this.#outbox.create('', outbox);
+    });
     if (this.unit.disposed) this.#stopMachines();
   }
 
-  #startMachines(from: {
-    readonly session: Origin<typeof sessionMachine>;
-    readonly interaction: Origin<typeof interactionMachine>;
-    readonly outbox: Origin<typeof outboxMachine>;
-  }): void {
-    this.#session = this.#start(sessionMachine, 'session', from.session);
-    this.#interaction = this.#start(interactionMachine, 'interaction', from.interaction);
-    this.#outbox = this.#start(outboxMachine, 'outbox', from.outbox);
-  }
-
-  #start<M extends AnyStateMachine>(machine: M, name: string, from: Origin<M>): Hosted<M> {
-    const { id } = this.unit;
-    const postbox = (effect: Posted['effect']) => this.unit.post(name, effect);
-    // The session is the unit; the other machines belong to it.
-    const seat = { id: name === 'session' ? id : `${id}/${name}`, actors: this.#host.actors };
-    return new Hosted(machine, from, postbox, seat);
+  get #populations(): readonly Population[] {
+    const { questions, calls, batches } = this;
+    return [this.#session, this.#interaction, this.#outbox, questions, calls, batches];
   }
 
   #stopMachines(): void {
-    if (!this.#hasBegun) return;
-    this.#session.end();
-    this.#interaction.end();
-    this.#outbox.end();
+    for (const members of this.#populations) members.stop();
   }
 
   /** The actor of the session for apps: one object for the life of the session. */
   get actor(): SessionActor {
     // The tree treats all machines alike.
-    this.#actor ??= this.#host.actors.show(this.session) as SessionActor;
+    this.#actor ??= this.#host.actors.show(this.session.shown()) as SessionActor;
     if (this.unit.disposed) this.#host.actors.ended(this.unit.id);
     return this.#actor;
   }
 
-  get session(): Hosted<typeof sessionMachine> {
+  get session(): Population<typeof sessionMachine> {
     this.begin();
     return this.#session;
   }
@@ -314,13 +304,10 @@ export class SessionUnit implements UnitBody {
   /** The machines of the unit, as their actors show them. */
   *machines(): Iterable<Shown> {
     this.begin();
-    yield this.#session;
-    yield this.#interaction;
-    yield this.#outbox;
-    for (const members of [this.questions, this.calls, this.batches]) yield* members.machines();
+    for (const members of this.#populations) yield* members.machines();
   }
 
-  get outbox(): Hosted<typeof outboxMachine> {
+  get outbox(): Population<typeof outboxMachine> {
     this.begin();
     return this.#outbox;
   }
@@ -338,23 +325,19 @@ export class SessionUnit implements UnitBody {
 
   /** Returns the batch with which the result of a call, or of a spawned subagent, is told, or null. */
   batchOf(id: string): string | null {
-    const state = this.calls.stateOf(id);
-    if (!state) return this.batches.of(id);
-    return (state.context as { readonly batchId: string | null }).batchId;
+    const call = this.calls.of(id);
+    return call ? call.context.batchId : this.batches.holding(id);
   }
 
   stop(): void {
     this.unit.dispose();
-    this.questions.stop();
-    this.calls.stop();
-    this.batches.stop();
     this.#stopMachines();
   }
 
-  take(actor: string, event: UnitEvent & Stamped): Taken | null {
-    if (!this.accepts(actor, event)) return null;
-    const entry = this.#owner.enrich?.(addressed(actor, event)) ?? event;
-    return { entry, apply: () => this.apply(actor, entry) };
+  take(actor: string, event: UnitEvent & Stamped): (UnitEvent & Stamped) | null {
+    const taken = addressed(actor, event);
+    if (!this.#accepts(taken)) return null;
+    return this.#owner.complete?.(taken.event) ?? event;
   }
 
   accepts(actor: string, event: UnitEvent & Stamped): boolean {
@@ -362,88 +345,33 @@ export class SessionUnit implements UnitBody {
   }
 
   #accepts({ kind, id, event }: Received): boolean {
-    switch (kind) {
-      case 'session':
-        return this.session.accepts(event);
-      case 'interaction':
-        return this.#interaction.accepts(event);
-      case 'outbox':
-        return this.outbox.accepts(event);
-      case 'question':
-        return this.questions.accepts(id, event);
-      case 'call':
-        return this.calls.accepts(id, event);
-      case 'batch':
-        return this.batches.accepts(id, event);
-      case 'member': {
-        const batchId = this.batches.expecting(id);
-        return batchId !== null && this.batches.accepts(batchId, event);
-      }
-      case 'delivery':
-        return this.accepts(this.#holderOf(id), event);
-      // Words: the fold decides whether they mean anything.
-      case 'place':
-      case 'conversation':
-      case 'calls':
-      case 'questions':
-      case 'results':
-      case 'services':
-      case 'notices':
-      case 'transfers':
-      case 'agents':
-      case 'directives':
-      case 'user':
-      case 'usage':
-      case 'lead':
-      case 'budget':
-      case 'answers':
-      case 'opening':
-      case 'snapshots':
-        return true;
-    }
+    const machine = this.#machines[kind]?.(id);
+    return !machine || machine[0].accepts(machine[1], event);
   }
 
   apply(actor: string, stamped: UnitEvent & Stamped): void {
     const taken = addressed(actor, stamped);
     const { kind, id, event } = taken;
     let follow = this.#owner.fold(taken);
+    const machine = this.#machines[kind]?.(id);
+    machine?.[0].apply(machine[1], event);
     switch (kind) {
       case 'session':
-        this.session.send(event);
         // The former clients left when the process ended, not when the next one began.
         this.#within(
           shared(event, this.owner, this.batches.latest),
           event.type === 'session.recovered' ? (event.lastAt ?? event.at) : event.at,
         );
         break;
-      case 'interaction':
-        this.#interaction.send(event);
-        break;
-      case 'outbox':
-        this.outbox.send(event);
-        break;
       case 'place':
         // The service has found nothing to tell. Frees the place once, however often the event comes.
         if (this.#placed.delete(id))
           this.#within([{ actor: 'outbox', event: { type: 'outbox.unreserve' } }], event.at);
         break;
-      case 'question':
-        this.questions.apply(id, event);
-        break;
       case 'call':
-        this.calls.apply(id, event);
         // In the same transaction: a call that is cancelled meanwhile frees its place itself.
         if (event.type === 'subagent.rejected' && event.reserved !== undefined)
           this.#within([{ actor: 'outbox', event: { type: 'outbox.unreserve' } }], event.at);
-        break;
-      case 'batch':
-        this.batches.apply(id, event);
-        break;
-      case 'member':
-        this.batches.apply(this.batches.expecting(id) ?? '', event);
-        break;
-      case 'delivery':
-        this.apply(this.#holderOf(id), event);
         break;
       case 'questions': {
         const { requestId, timeoutMs } = event;
@@ -468,7 +396,7 @@ export class SessionUnit implements UnitBody {
         const { eventId } = event;
         const hasPlace = this.#placed.has(eventId);
         const granted = hasPlace || hasRoom(this.outbox.snapshot.context);
-        if (granted) this.#placed.add(eventId);
+        if (granted) this.#placed.set(eventId, true);
         if (granted && !hasPlace)
           this.#within([{ actor: 'outbox', event: { type: 'outbox.reserve' } }], event.at);
         this.post('services.placed', { eventId, granted });
@@ -485,9 +413,15 @@ export class SessionUnit implements UnitBody {
         this.post('usage.reported', { used: event.usage });
         break;
       case 'snapshots':
-        this.post('snapshots.written', { seq: this.unit.seq });
+        this.post('snapshots.written', { seq: this.unit.seq + 1 });
         break;
-      // The fold has taken these in.
+      // The fold, or the machine, has taken these in.
+      case 'interaction':
+      case 'outbox':
+      case 'question':
+      case 'batch':
+      case 'member':
+      case 'delivery':
       case 'conversation':
       case 'transfers':
       case 'agents':
@@ -523,21 +457,13 @@ export class SessionUnit implements UnitBody {
     return wire(kind, effect.name, effect.params, (callId) => this.batchOf(callId));
   }
 
-  /** Returns the address that holds a delivery: its batch, or the outbox. */
-  #holderOf(deliveryId: string): 'outbox' | `batch:${string}` {
-    const batchId = this.batchOf(deliveryId);
-    const isHeld =
-      batchId !== null && this.batches.contextOf(batchId)?.parts.includes(deliveryId) === true;
-    return isHeld ? `batch:${batchId}` : 'outbox';
-  }
-
   get isAttached(): boolean {
     return this.session.snapshot.matches({ client: 'attached' });
   }
 
   /** Lets the result of a subagent that was spawned by a tool be told with those of the same request. */
   #expect({ deliveryId: callId, requestId, at }: EventFor<'results'> & Stamped): void {
-    if (this.batches.of(callId) !== null) return;
+    if (this.batches.holding(callId) !== null) return;
     const made = { callId, requestId, isConsolidated: true, at };
     const batchId = this.batches.join(made, this.isAttached);
     if (batchId === null || floorOf(this.session.snapshot) !== 'nobody') return;
@@ -579,8 +505,8 @@ export class SessionUnit implements UnitBody {
 
   settle(): readonly SessionMessage[] {
     const gate = gateOf(this.session.snapshot, this.#inputs.canInterrupt);
-    if (gate === this.#gate) return [];
-    this.#gate = gate;
+    if (gate === this.#gate.value) return [];
+    this.#gate.value = gate;
     return [gateMessage(gate)];
   }
 
@@ -590,7 +516,10 @@ export class SessionUnit implements UnitBody {
   }
 
   #within(messages: readonly SessionMessage[], at: number): void {
-    for (const { actor, event } of messages) this.take(actor, { ...event, at })?.apply();
+    for (const { actor, event } of messages) {
+      const taken = this.take(actor, { ...event, at });
+      if (taken) this.apply(actor, taken);
+    }
   }
 }
 

@@ -348,7 +348,7 @@ const settled = (promise: Promise<unknown>) =>
     (error: unknown) => ({ code: codeOf(error) }),
   );
 
-describe('COMMIT-UNIT-10: an entry that cannot be taken in', () => {
+describe('COMMIT-UNIT-2: an event that cannot be taken in', () => {
   /** With subagents at work, a question that is open and a tool that runs. */
   async function busy(more: Parameters<typeof coreTalk>[1] = {}, journal = memoryJournal()) {
     const signals: AbortSignal[] = [];
@@ -371,33 +371,31 @@ describe('COMMIT-UNIT-10: an entry that cannot be taken in', () => {
     return { ...talk, journal, signals };
   }
 
-  test('is set aside, and the session is what it would be without it', async () => {
+  test('is refused by name without an entry, and the session is what it was', async () => {
     const talk = await busy();
     const { core, environment, ended, errors, events, journal, signals, state } = talk;
     core.receive('calls', { type: 'tool.called', callId: 'broken', name: 'slow', arguments: '{}' });
-    const before = {
+    const parts = () => ({
       machine: core.unit.session.snapshot.value,
       questions: state().questions,
       owner: core.unit.owner,
       items: core.records.conversation.items,
-      calls: core.unit.calls.ids.map((id) => [id, core.unit.calls.stateOf(id)?.value]),
-    };
+      calls: core.unit.calls.ids
+        .filter((id) => id !== 'broken')
+        .map((id) => [id, core.unit.calls.stateOf(id)?.value]),
+    });
+    const before = parts();
     await broken(talk);
-    expect({
-      machine: core.unit.session.snapshot.value,
-      questions: state().questions,
-      owner: core.unit.owner,
-      items: core.records.conversation.items,
-      calls: core.unit.calls.ids.map((id) => [id, core.unit.calls.stateOf(id)?.value]),
-    }).toEqual({ ...before, calls: expect.arrayContaining(before.calls) as unknown });
+    expect(parts()).toEqual(before);
+    // The call itself goes on: it was valid.
+    expect(core.unit.calls.stateOf('broken')?.value).toBe('executing');
     expect(ended).toEqual([]);
-    expect(errors).toEqual([`journal of ${core.id}`]);
+    expect(errors).toEqual([`${core.id}: \`call.invalid\` for call:broken`]);
     expect(signals.every(({ aborted }) => !aborted)).toBe(true);
-    const aside = journal.read().find(({ event }) => event.type === 'entry.set_aside');
-    expect(aside?.event).toMatchObject({ event: 'call.invalid' });
+    expect(journal.read().some(({ event }) => event.type === 'call.invalid')).toBe(false);
     expect(events.find(({ type }) => type === 'error.reported')).toMatchObject({
-      code: 'UNFOLDABLE_ENTRY',
-      entry: { scope: core.id, unit: core.id, event: 'call.invalid' },
+      code: 'INTERNAL',
+      message: expect.stringContaining('`call.invalid`') as unknown,
     });
     const requestId = state().questions[0]?.requestId ?? '';
     core.userInput.questionShown(requestId);
@@ -410,7 +408,7 @@ describe('COMMIT-UNIT-10: an entry that cannot be taken in', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('of whatever type: each fold of a conversation throws once, and it goes on', async () => {
+  test('of whatever type: each record of a conversation throws once, and it goes on', async () => {
     let number = 0;
     for (let isOver = false; !isOver && number < 60;) {
       number += 1;
@@ -421,8 +419,8 @@ describe('COMMIT-UNIT-10: an entry that cannot be taken in', () => {
       const { actor: view } = core.unit;
       const seen: string[] = [];
       let completions = 0;
-      const aside = (type: string): boolean =>
-        talk.journal.read().some(({ event }) => 'event' in event && event.event === type);
+      const kept = (type: string): number =>
+        talk.journal.read().filter(({ event }) => event.type === type).length;
       view.subscribe({
         next: ({ value }) => seen.push(value.connection),
         complete: () => (completions += 1),
@@ -441,16 +439,16 @@ describe('COMMIT-UNIT-10: an entry that cannot be taken in', () => {
       const said = settled(core.userInput.say('hello'));
       await environment.settle();
       expect(await said).toEqual(
-        aside('user.said') ? { code: 'UNFOLDABLE_ENTRY' } : { value: undefined },
+        kept('user.said') === 0 ? { code: 'INTERNAL' } : { value: undefined },
       );
       for (const { requestId } of state().questions) {
-        const before = aside('answer.given');
+        const before = kept('answer.given');
         core.userInput.questionShown(requestId);
         await environment.settle();
         const answer = settled(core.userInput.answer(requestId, { text: 'well' }));
         await environment.settle();
-        const isAside = !before && aside('answer.given');
-        expect(await answer).toMatchObject(isAside ? { code: 'UNFOLDABLE_ENTRY' } : { value: {} });
+        const isRefused = kept('answer.given') === before;
+        expect(await answer).toMatchObject(isRefused ? { code: 'INTERNAL' } : { value: {} });
       }
       isOver = left > 0;
       expect(ended).toEqual([]);
@@ -474,38 +472,11 @@ describe('COMMIT-UNIT-10: an entry that cannot be taken in', () => {
     expect(number).toBeLessThan(60);
   });
 
-  test('that a journal cannot be read without ends the session, and everything in it', async () => {
-    const journal = memoryJournal();
-    let isGone = false;
-    const read: typeof journal.read = (query) => {
-      if (isGone) throw new JournalError('JOURNAL_IO', 'The disk is gone', { retryable: true });
-      return journal.read(query);
-    };
-    const talk = await busy({}, { ...journal, read });
-    isGone = true;
-    const { core, environment, ended, errors, events, lead, signals, state } = talk;
-    await broken(talk);
-    expect(errors).toContain(`session ${core.id}`);
-    expect(ended).toEqual(['INTERNAL']);
-    expect(events.at(-1)).toMatchObject({ type: 'session.ended', error: { code: 'INTERNAL' } });
-    expect(lead.said.at(-1)).toBe('disconnect');
-    expect(signals[0]?.aborted).toBe(true);
-    expect(state().subagents.every(({ outcome }) => outcome?.status === 'lost')).toBe(true);
-    expect(state().questions[0]?.state).toBe('withdrawn');
-    // What became of them here is not written down: a later process goes on with them.
-    expect(journal.read().at(-1)?.event.type).toBe('entry.set_aside');
-    await core.life.close();
-    expect(environment.pendingTimers).toBe(0);
-  });
-
-  test('with `onUnfoldable: "lose"` it ends the session as lost', async () => {
+  test('is refused with `onUnfoldable: "lose"`, too', async () => {
     const talk = await busy({ onUnfoldable: 'lose' });
     await broken(talk);
-    expect(talk.ended).toEqual(['SESSION_LOST']);
-    expect(talk.journal.read().at(-1)?.event).toMatchObject({
-      type: 'session.lost',
-      event: 'call.invalid',
-    });
+    expect(talk.ended).toEqual([]);
+    expect(talk.journal.read().map(({ event }) => event.type)).not.toContain('call.invalid');
   });
 
   test('COMMIT-UNIT-9: an event without the shape of its type is refused before it is written', async () => {

@@ -35,7 +35,7 @@ function expectWhole(entry: JournalEntry): void {
   if (!snapshot) throw new Error('Expected a snapshot');
   const host = replayHost(entry.at);
   const records = new SessionRecords('nobody');
-  const ports = { ...nothingFollows, fold: () => [] };
+  const ports = { ...nothingFollows, draft: records.draft, fold: () => [] };
   const unit = new SessionUnit(host, { id: entry.unit, ...snapshot.inputs }, ports);
   unit.restore(snapshot.unit, snapshot.inputs, entry.seq);
   records.restore(snapshot.books);
