@@ -40,6 +40,9 @@ const portSources = [
   'values',
   'language',
   'actors/ports',
+  // A relay and an engine bring what does the steps of a subagent with them.
+  'actors/subagent/relay-loop.ts',
+  'actors/subagent/step-jobs.ts',
   // An adapter that tells a model something in words writes a note.
   'actors/notes',
   'voice/connection/transport.ts',

@@ -9,7 +9,8 @@ export {
   type JobHandler,
   type Jobs,
 } from '../actors/ports/jobs.ts';
-export { localJobs } from '../actors/runtime/local-jobs.ts';
+export { localJobs } from '../actors/subagent/local-jobs.ts';
+export { stepJobs } from '../actors/subagent/step-jobs.ts';
 export type { JobClaims, JobCodec, JobPacking } from '../actors/runtime/packing.ts';
 export { forgetRun, type ForgetRunStores } from '../actors/runtime/forgetting.ts';
 export { packedEngine, packedHandler } from '../actors/subagents/packed-engine.ts';

@@ -80,6 +80,7 @@ export type {
   RelayTask,
   RelayTool,
 } from '../actors/ports/relay.ts';
+export { relayLoop } from '../actors/subagent/relay-loop.ts';
 export { agentRelay } from '../actors/subagent/agent-relay.ts';
 
 /**

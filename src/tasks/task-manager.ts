@@ -86,13 +86,14 @@ class Manager implements TaskManager {
   readonly #latestTopics = new WeakMap<object, string>();
 
   constructor(options: TaskManagerOptions) {
-    const { name, capabilities } = options.relay;
+    const { name, capabilities, loop } = options.relay;
     this.options = options;
     this.clock = options.clock ?? nodeEnvironment().clock;
     this.#queue = new TaskQueue(options.maxRunning ?? 10);
     this.relay = {
       name,
       capabilities,
+      loop,
       start: (start) => this.#start(start),
       discard: (subagentId) => this.#discard(subagentId),
     };

@@ -2,6 +2,7 @@
 
 import { describe, expect, it, test } from 'vitest';
 import { createRuntime, type GivenAnswer, type SubagentConfig } from '../../src/index.ts';
+import { relayLoop } from '../../src/actors/subagent/relay-loop.ts';
 import { runSubagent } from '../../src/actors/subagents/run-subagent.ts';
 import { memoryJournal } from '../../src/actors/runtime/memory-journal.ts';
 import type { RelayEvent, RelayStart } from '../../src/entries/subagents.ts';
@@ -52,6 +53,7 @@ function manual(options: Partial<TaskManagerOptions> = {}) {
     clock: environment.clock,
     relay: {
       name: 'an agent',
+      loop: relayLoop,
       capabilities: {
         openQuestionSurvives: false,
         resumes: true,

@@ -73,10 +73,16 @@ export interface Runtime {
 
 const DEFAULT_AFTER_ENTRIES = 1000;
 
+const bringsSteps = z.looseObject({ steps: z.looseObject({ stepsBy: z.literal('jobs') }) });
 const optionsSchema = z.strictObject({
   environment: z.unknown(),
   journal: anObject('a journal such as memoryJournal()', 'append', 'read').optional(),
-  jobs: anObject('jobs such as those of localJobs({ … })', 'run', 'cancel').optional(),
+  jobs: anObject('jobs such as those of localJobs({ … })', 'run', 'cancel')
+    .refine(
+      (jobs) => bringsSteps.safeParse(jobs).success,
+      'expected `steps: stepJobs` of offstage/jobs in the engine',
+    )
+    .optional(),
   price: aFunction.optional(),
   maxTotalActive: z.unknown().optional(),
   inspect: aFunction.optional(),

@@ -88,10 +88,17 @@ export interface JobRunOptions {
   readonly said?: ((text: string) => void) | undefined;
 }
 
+/** Asks an engine for the steps of a subagent. The one that there is: `stepJobs` of `offstage/jobs`. */
+export interface JobsExecutor {
+  readonly stepsBy: 'jobs';
+}
+
 /** The engine that does jobs, as a session sees it. */
 export interface Jobs {
   /** Names the engine in journals and errors. */
   readonly name: string;
+  /** `stepJobs` of `offstage/jobs`. */
+  readonly steps: JobsExecutor;
   /** Ends are kept, for a process that asks again after a crash. */
   readonly keepsResults: boolean;
   /** The limit of a body, and of the text of an end, in UTF-8. */

@@ -26,10 +26,17 @@ export interface RelayCapabilities {
   readonly reportsTools: boolean;
 }
 
+/** Does the steps of a subagent with a relay. The one that there is: `relayLoop` of `offstage/subagents`. */
+export interface RelayExecutor {
+  readonly stepsBy: 'relay';
+}
+
 /** Starts sessions with an agent. One relay serves many subagents. */
 export interface Relay {
   /** The name of the agent, for messages and errors. */
   readonly name: string;
+  /** `relayLoop` of `offstage/subagents`. */
+  readonly loop: RelayExecutor;
   readonly capabilities: RelayCapabilities;
   /**
    * Starts the agent, or takes an earlier session up by its id. Rejects soon after `signal` aborts, and leaves

@@ -25,6 +25,7 @@ import type {
   RelaySession,
   RelayStart,
 } from '../ports/relay.ts';
+import { relayLoop } from './relay-loop.ts';
 
 /** The part of an `Agent` of the AI SDK that a relay uses, with any tools. */
 export interface RelayedAgent {
@@ -120,6 +121,7 @@ export function agentRelay(agent: RelayedAgent, options: AgentRelayOptions = {})
   let sessions = 0;
   return {
     name,
+    loop: relayLoop,
     // Its conversation is in the memory of this process.
     capabilities: {
       openQuestionSurvives: false,

@@ -69,13 +69,13 @@ const capabilities = z.strictObject({
 const aRelay = z.custom<Relay>(
   (value) => {
     if (notAnObject(value) !== null) return false;
-    const { name, start, capabilities: declared } = value as Partial<Relay>;
+    const { name, start, loop, capabilities: declared } = value as Partial<Relay>;
     const isNamed = typeof name === 'string' && name !== '' && typeof start === 'function';
-    return isNamed && capabilities.safeParse(declared).success;
+    return isNamed && loop?.stepsBy === 'relay' && capabilities.safeParse(declared).success;
   },
   {
     error:
-      'expected a relay with name, start() and the four capabilities, such as acpRelay({ command })',
+      'expected a relay with name, start(), the four capabilities and `loop: relayLoop` of offstage/subagents, such as acpRelay({ command })',
   },
 );
 const milliseconds = z.number().positive();

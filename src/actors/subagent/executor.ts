@@ -124,6 +124,16 @@ export interface Executor {
   release?(why: 'ended' | 'suspended'): void | Promise<void>;
 }
 
+/** Makes the executor of a run, for whoever brings one: `of` is the relay, or the engine. `inner` asks the model. */
+export interface Maker<Of> {
+  make(run: ExecutorRun, of: Of, inner: Executor): Executor;
+}
+
+/** Tells whether a value that an app gives is one of ours: its port does not know what an executor is. */
+export function isMaker<Of>(given: object | undefined): given is Maker<Of> {
+  return given !== undefined && 'make' in given && typeof given.make === 'function';
+}
+
 /** A step that failed elsewhere, and was classified there. */
 export class StepFailure extends OffstageError {
   readonly retryable: boolean;

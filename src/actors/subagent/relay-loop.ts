@@ -27,11 +27,18 @@ import type { PreparedTools } from '../model/tools.ts';
 import { prepareTools } from '../model/tools.ts';
 import { defaultModelOutput, toolError, type ToolOutcome } from '../model/tool-results.ts';
 import { quoted } from '../notes/note.ts';
-import type { Relay, RelayAnswer, RelayEvent, RelaySession, RelayTool } from '../ports/relay.ts';
+import type {
+  Relay,
+  RelayAnswer,
+  RelayEvent,
+  RelayExecutor,
+  RelaySession,
+  RelayTool,
+} from '../ports/relay.ts';
 import { raceAbort } from '../../values/race-abort.ts';
 import { AGENT_TOOL, ASK_USER } from './ask-user.ts';
 import { createChildSubagentToolset } from './child-toolset.ts';
-import type { Acting, Executor, ExecutorRun, Thinking } from './executor.ts';
+import type { Acting, Executor, ExecutorRun, Maker, Thinking } from './executor.ts';
 import { releaseInTime } from './instance.ts';
 import {
   MAX_LABEL,
@@ -78,7 +85,13 @@ const anything = z.record(z.string(), z.unknown());
 
 const CUT_OFF = `Your connection ended, perhaps in the middle of a turn. What you had asked was withdrawn, and a step that was under way may or may not have been done. Find out what is done before you repeat anything, ask again for what you still need, and then go on with the task.`;
 
-export class RelayLoop implements Executor {
+/** Does the steps of a subagent with a relay: `Relay.loop`. */
+export const relayLoop: RelayExecutor & Maker<Relay> = {
+  stepsBy: 'relay',
+  make: (run, relay) => new RelayLoop(run, relay),
+};
+
+class RelayLoop implements Executor {
   readonly isRemote = true;
   readonly tools: PreparedTools;
   readonly #owner: ExecutorRun;

@@ -15,7 +15,7 @@ import type { JSONValue, ModelMessage } from 'ai';
 import { z } from 'zod';
 import { isA, messageOf, OffstageError } from '../../values/errors.ts';
 import type { TraceContext } from '../../values/traceparent.ts';
-import { jobUnreadable, type Job, type Jobs } from '../ports/jobs.ts';
+import { jobUnreadable, type Job, type Jobs, type JobsExecutor } from '../ports/jobs.ts';
 import type { Caller } from '../model/caller.ts';
 import type { ModelResponse } from '../model/model-step.ts';
 import { toolError, type ToolOutcome } from '../model/tool-results.ts';
@@ -28,6 +28,7 @@ import {
   type Acting,
   type Executor,
   type ExecutorRun,
+  type Maker,
   type Thinking,
 } from './executor.ts';
 
@@ -165,8 +166,13 @@ type Asked = Pick<Job, 'key' | 'name' | 'once'> & { readonly trace: TraceContext
 
 const AGAIN = { baseMs: 250, maxMs: 30_000 };
 
-/** Asks an engine for the steps that are jobs. `inner` does the others. */
-export class StepJobs implements Executor {
+/** Asks an engine for the steps of a subagent that are jobs: `Jobs.steps`. */
+export const stepJobs: JobsExecutor & Maker<Jobs> = {
+  stepsBy: 'jobs',
+  make: (run, jobs, inner) => new StepJobs(run, jobs, inner),
+};
+
+class StepJobs implements Executor {
   readonly #owner: ExecutorRun;
   readonly #jobs: Jobs;
   readonly #inner: Executor;

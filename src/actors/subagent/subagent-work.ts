@@ -48,6 +48,7 @@ import {
 } from './call-judgement.ts';
 import { completionToolIn, leftAtWork, notHandedInNote } from './child-toolset.ts';
 import {
+  isMaker,
   modelExecutor,
   StepFailure,
   type Acting,
@@ -65,10 +66,10 @@ import {
   type Instance,
   type PreparedInstance,
 } from './instance.ts';
-import { RelayLoop } from './relay-loop.ts';
 import type { Note } from '../notes/note.ts';
-import { StepJobs } from './step-jobs.ts';
+import type { Jobs } from '../ports/jobs.ts';
 import type { TracedWork } from '../ports/journal.ts';
+import type { Relay } from '../ports/relay.ts';
 import type { SubagentUnitEvent } from './subagent-events.ts';
 import type { Delta } from '../model/model.ts';
 import {
@@ -329,10 +330,10 @@ export class SubagentWork {
       traceOf: (part) => this.#host.journal.traceContextOf?.(this.#traced(part)) ?? null,
     };
     const { relay, agent } = definition;
-    if (relay) return new RelayLoop(run, relay);
     const model = modelExecutor(run);
+    if (relay && isMaker<Relay>(relay.loop)) return relay.loop.make(run, relay, model);
     const { jobs } = this.#host;
-    const executor = jobs ? new StepJobs(run, jobs, model) : model;
+    const executor = jobs && isMaker<Jobs>(jobs.steps) ? jobs.steps.make(run, jobs, model) : model;
     return agent ? new AgentRun(run, agent, executor) : executor;
   }
 

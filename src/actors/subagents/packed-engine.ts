@@ -145,6 +145,7 @@ function packedJobs(jobs: Jobs, packer: Packer, claims: JobPacking['claims']): J
   const { ended, forget } = jobs;
   return {
     name: jobs.name,
+    steps: jobs.steps,
     keepsResults: jobs.keepsResults,
     maxBytes: jobs.maxBytes,
     async run(job, { signal, said }) {

@@ -45,6 +45,7 @@ import { readTraceContext, type TraceContext } from '../../values/traceparent.ts
 import { isModelCall } from '../subagent/step-jobs.ts';
 import type { Subagent } from '../subagent/subagent.ts';
 import type { ProgramAnswer, ProgramRequest } from './program-ports.ts';
+import { stepJobs } from '../subagent/step-jobs.ts';
 import { lostBy } from './refusal.ts';
 import { ownedService, type OwnedSubagentTree } from './subagent-service.ts';
 
@@ -620,6 +621,7 @@ export class RunPlay {
   #recorded(): Jobs {
     return {
       name: ENGINE_OF_STEPS,
+      steps: stepJobs,
       keepsResults: true,
       maxBytes: this.#setup.kept?.maxBytes ?? Infinity,
       cancel: (key) => {

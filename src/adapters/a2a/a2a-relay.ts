@@ -5,6 +5,7 @@
 
 import { withoutUndefined } from '../../values/without-undefined.ts';
 import { z } from 'zod';
+import { relayLoop } from '../../actors/subagent/relay-loop.ts';
 import type { Relay, RelaySession, RelayStart } from '../../actors/ports/relay.ts';
 import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
 import { openInTime, originFetch } from '../relays/remote-agent.ts';
@@ -63,6 +64,7 @@ export function a2aRelay(options: A2aRelayOptions): Relay {
   const { name = new URL(options.url).host } = options;
   return {
     name,
+    loop: relayLoop,
     // A task lives at the agent. Its tools are its own business, and words in the middle of a task are not for all.
     capabilities: {
       openQuestionSurvives: true,

@@ -8,6 +8,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import process from 'node:process';
 import { z } from 'zod';
+import { relayLoop } from '../../actors/subagent/relay-loop.ts';
 import type { Relay, RelaySession, RelayStart } from '../../actors/ports/relay.ts';
 import { check, type ChecksOf } from '../../values/checks.ts';
 import { AcpSession } from './acp-session.ts';
@@ -89,6 +90,7 @@ export function acpRelay(options: AcpRelayOptions): Relay {
   const { name = options.command, resumes = true } = options;
   return {
     name,
+    loop: relayLoop,
     // An open question of an agent on stdio is gone with its process, and words are no part of a turn (v1).
     capabilities: { openQuestionSurvives: false, resumes, steers: false, reportsTools: true },
     start: (start) => begin(name, options, start),

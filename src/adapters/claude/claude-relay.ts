@@ -10,6 +10,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import process from 'node:process';
 import { z } from 'zod';
+import { relayLoop } from '../../actors/subagent/relay-loop.ts';
 import type { Relay, RelaySession, RelayStart } from '../../actors/ports/relay.ts';
 import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
 import { OffstageError } from '../../values/errors.ts';
@@ -121,6 +122,7 @@ export function claudeRelay(options: ClaudeRelayOptions): Relay {
   const folderOf = (subagentId: string): string => join(stateFolderOf(options), nameOf(subagentId));
   return {
     name,
+    loop: relayLoop,
     capabilities: {
       openQuestionSurvives: true,
       resumes: true,

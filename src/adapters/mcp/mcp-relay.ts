@@ -5,6 +5,7 @@
 
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { z } from 'zod';
+import { relayLoop } from '../../actors/subagent/relay-loop.ts';
 import type { Relay, RelaySession, RelayStart } from '../../actors/ports/relay.ts';
 import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
 import { openInTime, originFetch } from '../relays/remote-agent.ts';
@@ -82,6 +83,7 @@ export function mcpRelay(options: McpRelayOptions): Relay {
   const { name = options.tool, protocol } = options;
   return {
     name,
+    loop: relayLoop,
     // A task lives at the server. A question of 2025-11-25 has no id, and most servers put it once.
     capabilities: {
       openQuestionSurvives: protocol === '2026-07-28',

@@ -36,6 +36,7 @@ import {
   type JobRefusal,
   type Jobs,
 } from '../../actors/ports/jobs.ts';
+import { stepJobs } from '../../actors/subagent/step-jobs.ts';
 import { RestateAdmin, sqlText } from './restate-admin.ts';
 import {
   headersSchema,
@@ -173,6 +174,7 @@ export function restateJobs(options: RestateJobsOptions): Jobs {
   };
 
   return {
+    steps: stepJobs,
     name: 'restate',
     keepsResults: true,
     maxBytes,

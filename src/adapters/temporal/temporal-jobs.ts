@@ -28,6 +28,7 @@ import {
   type JobRefusal,
   type Jobs,
 } from '../../actors/ports/jobs.ts';
+import { stepJobs } from '../../actors/subagent/step-jobs.ts';
 import { filterText, TemporalDeletions, type TemporalClientOf } from './temporal-deletions.ts';
 import {
   activitySchema,
@@ -156,6 +157,7 @@ export function temporalJobs(options: TemporalJobsOptions): Jobs {
   };
 
   return {
+    steps: stepJobs,
     name: 'temporal',
     keepsResults: true,
     maxBytes,

@@ -14,6 +14,7 @@ import type {
   RelayStart,
   RelayTool,
 } from '../../actors/ports/relay.ts';
+import { relayLoop } from '../../actors/subagent/relay-loop.ts';
 import { actsIn, perform, type RelayAct, type RelayActor } from './relay-acts.ts';
 
 /** The options of `scriptedRelay`. */
@@ -68,6 +69,7 @@ export function scriptedRelay(options: ScriptedRelayOptions = {}): ScriptedRelay
 
 class MemoryRelay implements ScriptedRelay {
   readonly name = 'a scripted agent';
+  readonly loop = relayLoop;
   readonly capabilities: RelayCapabilities;
   readonly told: ToldRelay[] = [];
   readonly script: (prompt: string) => readonly RelayAct[];

@@ -19,6 +19,7 @@ import {
   type JobHandler,
   type Jobs,
 } from '../../actors/ports/jobs.ts';
+import { stepJobs } from '../../actors/subagent/step-jobs.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
 import { raceAbort } from '../../values/race-abort.ts';
 
@@ -162,6 +163,7 @@ export function simulatedJobs(options: SimulatedJobsOptions): SimulatedJobs {
   };
 
   return {
+    steps: stepJobs,
     name: 'simulated',
     keepsResults: true,
     maxBytes,

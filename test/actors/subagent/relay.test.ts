@@ -10,6 +10,7 @@ import {
   TextSession,
   type GivenAnswer,
 } from '../../../src/index.ts';
+import { relayLoop } from '../../../src/actors/subagent/relay-loop.ts';
 import {
   runSubagent,
   type RunSubagentOptions,
@@ -295,6 +296,7 @@ describe('a tool that is reported as running, and then asks for permission', () 
     const relay: Relay = {
       name: 'an agent',
       capabilities: { ...scriptedRelay().capabilities },
+      loop: scriptedRelay().loop,
       start: (start) => {
         ({ receive } = start);
         return Promise.resolve({
@@ -557,6 +559,7 @@ describe('an agent whose process ends', () => {
     const errors: string[] = [];
     const relay: Relay = {
       name: 'an agent',
+      loop: relayLoop,
       capabilities: {
         openQuestionSurvives: false,
         resumes: false,
@@ -782,6 +785,14 @@ describe('its configuration', () => {
     },
   );
 
+  it('refuses a relay that does not bring what does its steps', () => {
+    const { name, capabilities, start } = scriptedRelay();
+    const bare = { name, capabilities, start } as unknown as Relay;
+    expect(() => defineSubagent({ ...base, relay: bare })).toThrow(
+      /`loop: relayLoop` of offstage\/subagents/,
+    );
+  });
+
   test('`runs: jobs` is refused by name', () => {
     expect(() => defineSubagent({ ...base, relay, runs: 'jobs' })).toThrow(/runs/);
   });
@@ -803,6 +814,7 @@ describe('what a session leaves behind', () => {
       const own: Relay = {
         name: relay.name,
         capabilities: relay.capabilities,
+        loop: relay.loop,
         start: async (start) => {
           const session = await relay.start(start);
           const release = session.release.bind(session);
@@ -830,6 +842,7 @@ describe('what a session leaves behind', () => {
     const relay: Relay = {
       name: agent.name,
       capabilities: agent.capabilities,
+      loop: agent.loop,
       start: async (start) => {
         const session = await agent.start(start);
         await opening.promise;

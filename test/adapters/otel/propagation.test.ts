@@ -159,6 +159,7 @@ describe('TRACED-JOURNAL-7: an agent behind a relay is told the span of its work
     const watched: Relay = {
       name: relay.name,
       capabilities: relay.capabilities,
+      loop: relay.loop,
       start: (start) => {
         told.push(start.traceparent?.());
         return relay.start(start);
@@ -210,6 +211,7 @@ describe('TRACED-JOURNAL-7: an agent behind a relay is told the span of its work
     const charging: Relay = {
       name: relay.name,
       capabilities: relay.capabilities,
+      loop: relay.loop,
       async start(start) {
         const session = await relay.start(start);
         const { prompt, answer } = session;

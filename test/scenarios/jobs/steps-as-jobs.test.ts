@@ -12,6 +12,8 @@ import {
   type JobHandler,
   type JobPacking,
 } from '../../../src/entries/jobs.ts';
+import type { Jobs } from '../../../src/actors/ports/jobs.ts';
+import { relayLoop } from '../../../src/actors/subagent/relay-loop.ts';
 import { THE_LEAD, createSubagentService, runSubagent } from '../../../src/entries/subagents.ts';
 import { callerOf, createRuntime, type SubagentConfig } from '../../../src/index.ts';
 import {
@@ -404,6 +406,13 @@ describe('what cannot be a job is refused by name', () => {
     ).toThrow(new RegExp(`${option}: expected none beside runs: 'jobs'`));
   });
 
+  test('an engine that does not bring what asks it for steps', () => {
+    const { steps: _, ...jobs } = simulatedJobs({ handler: { do: never } });
+    expect(() =>
+      createRuntime({ environment: simulatedEnvironment(), jobs: jobs as unknown as Jobs }),
+    ).toThrow(/`steps: stepJobs` of offstage\/jobs/);
+  });
+
   test('a relay', () => {
     const capabilities = {
       openQuestionSurvives: true,
@@ -411,7 +420,7 @@ describe('what cannot be a job is refused by name', () => {
       steers: true,
       reportsTools: true,
     };
-    const relay = { name: 'agent', start: never, capabilities };
+    const relay = { name: 'agent', loop: relayLoop, start: never, capabilities };
     expect(() =>
       runSubagent(config({ relay }), 'Go', {
         runtime: createRuntime({ environment: simulatedEnvironment() }),

@@ -35,6 +35,7 @@ function spoilt(
   return (relay: Relay): Relay => ({
     name: relay.name,
     capabilities: relay.capabilities,
+    loop: relay.loop,
     async start(options) {
       const given = { ...options, ...start(options) };
       const made = await relay.start(given);
@@ -80,6 +81,7 @@ describe('a planted fault is found', () => {
     'an unknown session is begun anew': (relay) => ({
       name: relay.name,
       capabilities: relay.capabilities,
+      loop: relay.loop,
       start: ({ resume, ...options }) =>
         relay.start(
           resume === 'no-such-session' ? options : { ...options, ...(resume && { resume }) },

@@ -21,6 +21,7 @@ import {
   type Jobs,
 } from '../ports/jobs.ts';
 import { raceAbort } from '../../values/race-abort.ts';
+import { stepJobs } from './step-jobs.ts';
 
 /** The options of `localJobs`. */
 export interface LocalJobsOptions {
@@ -103,6 +104,7 @@ export function localJobs(options: LocalJobsOptions): Jobs {
   };
 
   return {
+    steps: stepJobs,
     name: 'local',
     keepsResults: false,
     maxBytes,
