@@ -81,6 +81,7 @@ export type {
   RelayTool,
 } from '../actors/ports/relay.ts';
 export { relayLoop } from '../actors/subagent/relay-loop.ts';
+export { agentSubagent } from '../actors/subagent/agent-loop.ts';
 export { agentRelay } from '../actors/subagent/agent-relay.ts';
 
 /**

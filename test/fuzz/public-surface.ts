@@ -167,9 +167,7 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     defineService: {
       args: () => [{ agent: config(), eventSources: [{ name: 's', start: () => undefined }] }],
     },
-    defineSubagent: {
-      args: () => [{ name: 'agent', agent: { model: model(), tools: {} } }],
-    },
+    defineSubagent: { args: () => [config()] },
     defineTool: { args: () => [{ ...tool }] },
     memoryJournal: { args: () => [{ keep: 10 }], walks: 'trusts' },
     sessionLogic: { args: () => [() => undefined, {}], walks: true },
@@ -441,6 +439,9 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
         [{ id: 'a', parentId: null, usage: { inputTokens: 0, outputTokens: 0, totalTokens: 0 } }],
         'a',
       ],
+    },
+    agentSubagent: {
+      args: () => [{ name: 'agent', agent: { model: model(), tools: {} } }],
     },
     agentRelay: { args: () => [{ id: 'agent', stream: () => undefined }, {}] },
     isToolFailure: { args: () => [{}] },

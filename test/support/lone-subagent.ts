@@ -123,10 +123,10 @@ export function loneSubagent(config: Partial<SubagentConfig>, script: Script) {
           told.push(['withdrawInput', news.requestId]);
           break;
         case 'message.applied':
-          told.push(['applied', news.messageIds, news.step]);
+          told.push(['applied', news.ids, news.step]);
           break;
         case 'message.refused':
-          told.push(['refused', news.messageIds, news.reason]);
+          told.push(['refused', news.ids, news.reason]);
           break;
         case 'alive':
           signsOfLife += 1;

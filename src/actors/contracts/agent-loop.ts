@@ -55,10 +55,12 @@ export type CallSettings = LanguageModelCallOptions &
   >;
 
 /**
- * The loop of a `ToolLoopAgent`: `defineSubagent({ agent: settings })` makes it of the settings, beside `model`, `tools`,
+ * The loop of a `ToolLoopAgent`: `agentSubagent({ agent: settings })` makes it of the settings, beside `model`, `tools`,
  * `instructions`, `toolApproval` and `toolsContext`, which a configuration has itself.
  */
 export interface AgentLoop {
+  /** What runs the loop. */
+  readonly steps: { readonly stepsBy: 'agent' };
   /** The settings of every call; a step may have others. */
   readonly call: CallSettings;
   readonly runtimeContext: AnyContext;

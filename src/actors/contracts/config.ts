@@ -81,7 +81,7 @@ export interface SubagentConfig {
   readonly relay?: Relay;
   /**
    * The loop of an agent of the AI SDK: `prepareStep`, `stopWhen` and the settings of its calls. Only
-   * `defineSubagent({ agent: settings })` makes it. @defaultValue none
+   * `agentSubagent({ agent: settings })` of `offstage/subagents` makes it. @defaultValue none
    */
   readonly agent?: AgentLoop;
   /**

@@ -1,41 +1,151 @@
-// The loop of an agent of the AI SDK, in a subagent: `prepareStep` and `stopWhen` of its settings.
+// An agent of the AI SDK as a subagent: the settings of a `ToolLoopAgent` become a configuration, and its loop (`prepareStep`,
+// `stopWhen`) the executor of the steps.
 //
-// Owns:     what the agent's functions get and return; what they change for later steps, in memory.
+// Owns:     which settings are kept, and what stands for the others; what the agent's functions get and return; what they change for later steps, in memory.
 // Does not: call a model or a tool, or ask the user (the subagent does).
 //
 // Invariants
+//   AGENT-SETTINGS-1. A setting is kept, or refused by its name: none is dropped.
 //   AGENT-LOOP-1. The agent's functions get the steps of this run as the AI SDK describes them: also those that another
 //       process has made. The sum of their usage is exact; after a restart the first step has that of all before it.
 //   AGENT-LOOP-2. Once a stop condition was met, no step has tools, except those that hand in the result: the next
 //       answer is the result. The loop of the SDK ends without this answer, and nobody would have words to say.
 //   AGENT-LOOP-3. A function that throws, or returns something else than the SDK documents, fails the run.
 
-import type { JSONValue, LanguageModel, ModelMessage, ToolSet } from 'ai';
+import {
+  isStepCount,
+  type JSONValue,
+  type LanguageModel,
+  type ModelMessage,
+  type ToolSet,
+} from 'ai';
 import { z } from 'zod';
 import { check } from '../../values/checks.ts';
-import { isA, messageOf, OffstageError } from '../../values/errors.ts';
+import { ConfigurationError, isA, messageOf, OffstageError } from '../../values/errors.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
-import type { AgentLoop, CallSettings } from '../contracts/agent-loop.ts';
+import { checkIsObject, readable, shown } from '../../values/plain-checks.ts';
+import {
+  NOT_KEPT,
+  type AgentLoop,
+  type AgentSettings,
+  type CallSettings,
+} from '../contracts/agent-loop.ts';
+import type { SubagentConfig } from '../contracts/config.ts';
 import type { LedgerEntry } from '../contracts/outcome.ts';
 import { addUsage, NO_USAGE, usageSince, type ModelNames, type Usage } from '../contracts/usage.ts';
+import { aToolApproval } from '../model/approval.ts';
 import { aModel } from '../model/model.ts';
+import { roleOf } from '../model/tool-flags.ts';
 import type { ModelResponse } from '../model/model-step.ts';
 import { namesOf } from '../model/price.ts';
 import type { ToolOutcome } from '../model/tool-results.ts';
 import type { PreparedTools } from '../model/tools.ts';
 import { raceAbort } from '../../values/race-abort.ts';
-import { callChecks, checkNames, loopChecks } from './agent-settings.ts';
 import { completionToolIn } from './child-toolset.ts';
+import { nameOf } from './config.ts';
+import { checkParts } from './define-subagent.ts';
 import type {
   Acting,
   Executor,
   ExecutorRun,
+  Maker,
   PreparedStep,
   StepLoop,
   Thinking,
 } from './executor.ts';
 import type { Instance } from './instance.ts';
 import type { SubagentLog } from './subagent-log.ts';
+
+/** Options of a subagent for which the settings of an agent stand. */
+const FROM_AGENT = ['instructions', 'tools', 'model', 'toolApproval', 'toolsContext'] as const;
+type FromAgent = (typeof FROM_AGENT)[number];
+
+/** A configuration whose model, tools and loop are those of an agent of the AI SDK. */
+export type AgentSubagentConfig<
+  TOOLS extends ToolSet = ToolSet,
+  RUNTIME_CONTEXT extends Record<string, unknown> = Record<string, unknown>,
+> = Omit<SubagentConfig, FromAgent | 'name' | 'agent' | 'relay' | 'runs'> & {
+  /** The name in events, in the inspector and in texts for the user. @defaultValue the agent's id */
+  readonly name?: string;
+  /** The settings, as `new ToolLoopAgent(settings)` takes them. */
+  readonly agent: AgentSettings<TOOLS, RUNTIME_CONTEXT>;
+};
+
+/** The agent's own conditions end its loop: this limit is for a condition that is never met. */
+const MAX_STEPS = 1000;
+/** As a `ToolLoopAgent` has it. */
+const DEFAULT_STEPS = 20;
+
+type Hook = (options: object) => unknown;
+const aHook = z.custom<Hook>((value) => typeof value === 'function', {
+  error: 'expected a function',
+});
+/** Settings of a call, which a step may change. */
+const callChecks = {
+  maxOutputTokens: z.number().int().min(1).optional(),
+  temperature: z.number().optional(),
+  topP: z.number().optional(),
+  topK: z.number().optional(),
+  presencePenalty: z.number().optional(),
+  frequencyPenalty: z.number().optional(),
+  stopSequences: z.array(z.string()).optional(),
+  seed: z.number().int().optional(),
+  reasoning: z
+    .enum(['provider-default', 'none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])
+    .optional(),
+  toolChoice: z
+    .union(
+      [
+        z.enum(['auto', 'none', 'required']),
+        z.strictObject({ type: z.literal('tool'), toolName: z.string() }),
+      ],
+      { error: "expected 'auto', 'none', 'required' or { type: 'tool', toolName }" },
+    )
+    .optional(),
+  providerOptions: z.record(z.string(), z.record(z.string(), z.json())).optional(),
+};
+const systemMessage = z.strictObject(
+  { role: z.literal('system'), content: z.string() },
+  { error: 'expected text, or a system message without options of a provider' },
+);
+const aRecord = z.record(z.string(), z.unknown());
+/** Settings that a step may change, and that go on to the steps after it. */
+const loopChecks = {
+  instructions: z
+    .union([z.string(), systemMessage], {
+      error: 'expected text, or one system message without options of a provider',
+    })
+    .transform((words) => (typeof words === 'string' ? words : words.content))
+    .optional(),
+  activeTools: z.array(z.string()).optional(),
+  toolOrder: z.array(z.string()).optional(),
+  runtimeContext: aRecord.optional(),
+  toolsContext: z.record(z.string(), aRecord).optional(),
+};
+const repair = z.custom<AgentLoop['call']['repairToolCall']>(
+  (value) => typeof value === 'function',
+  { error: 'expected a function' },
+);
+const settingsSchema = z.strictObject({
+  ...callChecks,
+  ...loopChecks,
+  id: z.string().min(1).optional(),
+  model: aModel,
+  tools: aRecord.optional(),
+  headers: z.record(z.string(), z.string().optional()).optional(),
+  maxRetries: z.number().int().min(0).optional(),
+  timeout: z
+    .number('expected milliseconds; limits of single calls are `toolTimeout` beside `agent`')
+    .positive()
+    .optional(),
+  stopWhen: z
+    .union([aHook, z.array(aHook)], { error: 'expected a function, or several' })
+    .optional(),
+  prepareStep: aHook.optional(),
+  toolApproval: aToolApproval.optional(),
+  repairToolCall: repair.optional(),
+  experimental_repairToolCall: repair.optional(),
+});
 
 /** The error of a model that calls tools where only a result is expected. */
 const NOT_STOPPED = {
@@ -65,10 +175,34 @@ const preparedSchema = z.strictObject({
     .optional(),
 });
 
+const agentSteps: AgentLoop['steps'] & Maker<AgentLoop> = {
+  stepsBy: 'agent',
+  make: (run, loop, inner) => new AgentRun(run, loop, inner),
+};
+
+/**
+ * Returns the configuration of a subagent that works as `new ToolLoopAgent(settings)` does: `{ agent: settings }`, with
+ * any option of a subagent beside it. Its steps, tool calls and approvals are those of a subagent: in the journal,
+ * within limits, and continued after a crash. `maxSteps` is 1000, because the agent's `stopWhen` ends its loop (default:
+ * after 20 steps); the model is then asked once more, without tools, for its result.
+ * @throws {ConfigurationError} that names a setting that a subagent cannot keep, and what to use in its place.
+ */
+export function agentSubagent<
+  TOOLS extends ToolSet,
+  RUNTIME_CONTEXT extends Record<string, unknown> = Record<string, unknown>,
+>(config: AgentSubagentConfig<TOOLS, RUNTIME_CONTEXT>): SubagentConfig {
+  const path = nameOf(config, 'agentSubagent(config)');
+  checkIsObject(path, config, '{ agent: { model, instructions, tools } }');
+  const own = configOfAgent(config, path);
+  checkParts(nameOf(own, path), own);
+  return own;
+}
+
 /** The loop of one run, around the executor of its steps. */
-export class AgentRun implements Executor, StepLoop {
+class AgentRun implements Executor, StepLoop {
   readonly #loop: AgentLoop;
   readonly #inner: Executor;
+  readonly loop: StepLoop = this;
   readonly #id: string;
   #instructions: string | undefined;
   #runtimeContext: Context;
@@ -82,17 +216,13 @@ export class AgentRun implements Executor, StepLoop {
   #isStopped = false;
   /** The number of the step under way, and its model. */
   #step = 0;
-  #model: ModelNames = nameOf(null);
+  #model: ModelNames = namesOfModel(null);
 
   constructor({ worker }: ExecutorRun, loop: AgentLoop, inner: Executor) {
     this.#loop = loop;
     this.#inner = inner;
     this.#id = worker.id;
     this.#runtimeContext = loop.runtimeContext;
-  }
-
-  get loop(): StepLoop {
-    return this;
   }
 
   async think(step: Thinking, signal: AbortSignal): Promise<ModelResponse> {
@@ -152,7 +282,7 @@ export class AgentRun implements Executor, StepLoop {
     if (changed.toolsContext)
       this.#toolsContext = { ...this.#toolsContext, ...changed.toolsContext };
     const own = changed.model === undefined ? instance.model : (changed.model as LanguageModel);
-    this.#model = nameOf(own);
+    this.#model = namesOfModel(own);
     const words = this.#instructions;
     const tools = this.#offered(instance.tools, changed);
     return {
@@ -260,7 +390,7 @@ export class AgentRun implements Executor, StepLoop {
       const {
         usage = at === 0 && missing > 0 ? usageSince(log.usage, counted) : NO_USAGE,
         finishReason = calls.length > 0 ? 'tool-calls' : 'stop',
-        model = nameOf(usual),
+        model = namesOfModel(usual),
         providerMetadata,
       } = this.#known[at] ?? {};
       const reasoning = of('reasoning');
@@ -349,7 +479,7 @@ function sdkUsage(usage: Usage): object {
   };
 }
 
-function nameOf(model: LanguageModel | null): ModelNames {
+function namesOfModel(model: LanguageModel | null): ModelNames {
   return model === null ? { provider: 'unknown', modelId: 'unknown' } : namesOf(model);
 }
 
@@ -379,4 +509,97 @@ function checkedAs<Schema extends z.ZodType>(
 function failed(name: string, why: string, cause: unknown): OffstageError {
   if (isA(cause, OffstageError) && cause.code === 'PREPARATION_FAILED') return cause;
   return new OffstageError('PREPARATION_FAILED', `${name} of the agent: ${why}`, { cause });
+}
+
+/**
+ * Returns the configuration of a subagent that runs the loop of an agent with these settings.
+ * @throws {ConfigurationError} that names the setting, its value and what to use in its place.
+ */
+function configOfAgent(
+  { agent, ...config }: { readonly agent: object } & Readonly<Record<string, unknown>>,
+  path: string,
+): SubagentConfig {
+  const where = `${path}.agent`;
+  checkIsObject(where, agent, '{ model, instructions, tools }');
+  const given = withoutUndefined(readable(where, agent) as Readonly<Record<string, unknown>>);
+  for (const [name, why] of Object.entries(NOT_KEPT))
+    if (Object.hasOwn(given, name)) throw refused(`${where}.${name}`, why, given[name]);
+  for (const name of [...FROM_AGENT, 'relay', 'runs'] as const)
+    if (config[name] !== undefined && (name !== 'runs' || config[name] !== 'here'))
+      throw refused(`${path}.${name}`, 'the agent has its own', config[name]);
+  const settings = check(where, settingsSchema, given);
+  const { id, model, instructions = '', tools = {}, toolsContext, maxRetries, timeout } = settings;
+  const toolNames = Object.keys(tools);
+  for (const [name, tool] of Object.entries(tools))
+    if (!isRunnable(tool))
+      throw refused(
+        `${where}.tools.${name}`,
+        "give it `execute`; a question to the user is `interactive: true` beside `agent`, and a tool that hands in the result `completion: 'tool'`",
+        tool,
+      );
+  const { activeTools, toolOrder, toolApproval, prepareStep, runtimeContext = {} } = settings;
+  const { stopWhen = isStepCount(DEFAULT_STEPS) } = settings;
+  checkNames(`${where}.activeTools`, activeTools, toolNames);
+  checkNames(`${where}.toolOrder`, toolOrder, toolNames);
+  if (typeof toolApproval === 'object')
+    checkNames(`${where}.toolApproval`, Object.keys(toolApproval), toolNames);
+  const loop: AgentLoop = {
+    steps: agentSteps,
+    call: withoutUndefined(callOf(settings)),
+    runtimeContext,
+    toolNames,
+    activeTools,
+    toolOrder,
+    stopWhen: Array.isArray(stopWhen) ? stopWhen : [stopWhen as Hook],
+    prepareStep,
+  };
+  return {
+    ...withoutUndefined({
+      name: id,
+      model: model as SubagentConfig['model'],
+      toolApproval: toolApproval as SubagentConfig['toolApproval'],
+      toolsContext,
+      retry: maxRetries === undefined ? undefined : { maxAttempts: maxRetries + 1 },
+      timeout,
+    }),
+    maxSteps: MAX_STEPS,
+    ...withoutUndefined(config),
+    instructions,
+    tools,
+    agent: loop,
+  };
+}
+
+function callOf(settings: z.output<typeof settingsSchema>): AgentLoop['call'] {
+  const { headers, repairToolCall = settings.experimental_repairToolCall } = settings;
+  const own = Object.keys(callChecks) as (keyof typeof callChecks)[];
+  const call = Object.fromEntries(own.map((name) => [name, settings[name]]));
+  return { ...call, headers, repairToolCall };
+}
+
+/** Tells whether the runtime can run it: by its `execute`, by its role, or at its provider. */
+function isRunnable(tool: unknown): boolean {
+  if (typeof tool !== 'object' || tool === null) return true;
+  const { execute, type } = tool as Readonly<Record<string, unknown>>;
+  return typeof execute === 'function' || type === 'provider' || roleOf(tool) !== null;
+}
+
+function checkNames(
+  where: string,
+  names: readonly string[] | undefined,
+  known: readonly string[],
+): void {
+  const unknown = names?.find((name) => !known.includes(name));
+  if (unknown !== undefined)
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `${where}: expected names of the agent's tools (${known.join(', ') || 'it has none'}), got ${shown(unknown)}`,
+    );
+}
+
+function refused(where: string, why: string, value: unknown): ConfigurationError {
+  return new ConfigurationError(
+    'INVALID_OPTION',
+    `${where}: expected none beside a subagent's own: ${why}; got ${shown(value)}`,
+  );
 }

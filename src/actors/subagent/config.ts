@@ -18,7 +18,6 @@ import { aModel } from '../model/model.ts';
 import type { Price } from '../contracts/usage.ts';
 import type { Relay, RelayCapabilities } from '../ports/relay.ts';
 import type { AgentLoop } from '../contracts/agent-loop.ts';
-import { isAgentLoop } from './agent-settings.ts';
 
 export const defaultSubagentOptions = {
   maxSteps: 5,
@@ -78,6 +77,7 @@ const aRelay = z.custom<Relay>(
       'expected a relay with name, start(), the four capabilities and `loop: relayLoop` of offstage/subagents, such as acpRelay({ command })',
   },
 );
+const anAgentLoop = z.looseObject({ steps: z.looseObject({ stepsBy: z.literal('agent') }) });
 const milliseconds = z.number().positive();
 const count = z.number().int().min(1);
 const checks = {
@@ -93,8 +93,9 @@ const checks = {
   model: aModel.optional(),
   relay: aRelay.optional(),
   agent: z
-    .custom<AgentLoop>(isAgentLoop, {
-      error: 'expected the loop that `defineSubagent({ agent: settings })` makes of the settings',
+    .custom<AgentLoop>((value) => anAgentLoop.safeParse(value).success, {
+      error:
+        'expected the loop that `agentSubagent({ agent: settings })` of offstage/subagents makes of the settings',
     })
     .optional(),
   runs: z.enum(RUNS_WHERE),

@@ -1,12 +1,11 @@
 // Checks of a whole configuration: what `checkSubagentConfig` leaves to its first run, and what it needs beside itself.
 
-import type { LanguageModel, ToolSet } from 'ai';
+import type { LanguageModel } from 'ai';
 import { ConfigurationError } from '../../values/errors.ts';
-import { notAnObject, shown } from '../../values/plain-checks.ts';
+import { shown } from '../../values/plain-checks.ts';
 import type { SubagentConfig, SubagentDefinition } from '../contracts/config.ts';
 import { objectSchema, wrapSchema } from '../model/schema.ts';
 import type { Runtime } from '../admission/runtime.ts';
-import { configOfAgent, isAgentLoop, type AgentSubagentConfig } from './agent-settings.ts';
 import { checkPriced, checkSubagentConfig, nameOf } from './config.ts';
 import { noModel, toolsOf } from './instance.ts';
 
@@ -14,29 +13,9 @@ import { noModel, toolsOf } from './instance.ts';
  * Checks a configuration where it is defined, instead of at its first use.
  * @throws {ConfigurationError} for an option that is unknown or out of range, or does not fit another one.
  */
-export function defineSubagent<C extends SubagentConfig>(config: C): C;
-/**
- * Returns the configuration of a subagent that works as `new ToolLoopAgent(settings)` does: `{ agent: settings }`, with
- * any option of a subagent beside it. Its steps, tool calls and approvals are those of a subagent: in the journal,
- * within limits, and continued after a crash. `maxSteps` is 1000, because the agent's `stopWhen` ends its loop (default:
- * after 20 steps); the model is then asked once more, without tools, for its result.
- * @throws {ConfigurationError} that names a setting that a subagent cannot keep, and what to use in its place.
- */
-export function defineSubagent<
-  TOOLS extends ToolSet,
-  RUNTIME_CONTEXT extends Record<string, unknown> = Record<string, unknown>,
->(config: AgentSubagentConfig<TOOLS, RUNTIME_CONTEXT>): SubagentConfig;
-export function defineSubagent(config: SubagentConfig | AgentSubagentConfig): SubagentConfig {
-  const path = nameOf(config, 'defineSubagent(config)');
-  const own = isOfAgent(config) ? configOfAgent(config, path) : config;
-  checkParts(nameOf(own, path), own);
-  return own;
-}
-
-/** Tells whether a configuration has settings that are no loop yet. */
-function isOfAgent(config: SubagentConfig | AgentSubagentConfig): config is AgentSubagentConfig {
-  if (notAnObject(config) !== null) return false;
-  return config.agent !== undefined && !isAgentLoop(config.agent);
+export function defineSubagent<C extends SubagentConfig>(config: C): C {
+  checkParts(nameOf(config, 'defineSubagent(config)'), config);
+  return config;
 }
 
 /** Supervision that can never act is a mistake. A long `toolTimeout` is not: several subagents may share one. */

@@ -69,17 +69,9 @@ export type SubagentNews =
   /** The message is in the journal, or came too late. */
   | { readonly type: 'message.taken'; readonly messageId: string }
   /** The model call of this step reads these messages. */
-  | {
-      readonly type: 'message.applied';
-      readonly messageIds: readonly string[];
-      readonly step: number;
-    }
+  | { readonly type: 'message.applied'; readonly ids: readonly string[]; readonly step: number }
   /** These messages will never be read. */
-  | {
-      readonly type: 'message.refused';
-      readonly messageIds: readonly string[];
-      readonly reason: string;
-    }
+  | { readonly type: 'message.refused'; readonly ids: readonly string[]; readonly reason: string }
   /** A call that the app has to reconcile; the model is told so, too. */
   | { readonly type: 'call.in_doubt'; readonly call: CallInDoubt }
   /** Its process lacks something that an earlier one had, such as `no tool "pay" for rides`. */

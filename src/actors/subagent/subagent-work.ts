@@ -33,7 +33,7 @@ import {
   type ModelResponse,
 } from '../model/model-step.ts';
 import { costOf, countedUsage, estimateTokens, namesOf } from '../model/price.ts';
-import { AgentRun } from './agent-loop.ts';
+import type { AgentLoop } from '../contracts/agent-loop.ts';
 import { checkOutput } from '../model/output.ts';
 import type { KeepLarge } from '../model/tool-run.ts';
 import { inSpanOf, type Host } from '../runtime/host.ts';
@@ -334,7 +334,9 @@ export class SubagentWork {
     if (relay && isMaker<Relay>(relay.loop)) return relay.loop.make(run, relay, model);
     const { jobs } = this.#host;
     const executor = jobs && isMaker<Jobs>(jobs.steps) ? jobs.steps.make(run, jobs, model) : model;
-    return agent ? new AgentRun(run, agent, executor) : executor;
+    return agent && isMaker<AgentLoop>(agent.steps)
+      ? agent.steps.make(run, agent, executor)
+      : executor;
   }
 
   /** Takes a question back while the user is asked. `reason` is for the model, `told` for the user. */

@@ -405,11 +405,11 @@ export class Subagent implements UnitBody, Worker {
   #applied(messageIds: readonly string[], step: number): void {
     // An earlier process may have taken some of them.
     for (const messageId of messageIds) this.#unread?.delete(messageId);
-    this.#tell({ type: 'message.applied', messageIds, step });
+    this.#tell({ type: 'message.applied', ids: messageIds, step });
   }
 
   #refuse(messageIds: readonly string[], reason: string): void {
-    if (messageIds.length > 0) this.#tell({ type: 'message.refused', messageIds, reason });
+    if (messageIds.length > 0) this.#tell({ type: 'message.refused', ids: messageIds, reason });
   }
 
   #tell(news: SubagentNews): void {

@@ -238,15 +238,15 @@ export class SubagentHost implements SubagentPorts {
       case 'message.taken':
         return this.messages.taken(news.messageId);
       case 'message.applied': {
-        const { type, messageIds, step } = news;
-        this.messages.settle(messageIds, { applied: true, step });
-        for (const messageId of messageIds) this.emit(record, { type, messageId, step });
+        const { type, ids, step } = news;
+        this.messages.settle(ids, { applied: true, step });
+        for (const messageId of ids) this.emit(record, { type, messageId, step });
         return;
       }
       case 'message.refused': {
-        const { type, messageIds, reason } = news;
-        this.messages.settle(messageIds, { applied: false, reason });
-        for (const messageId of messageIds) this.emit(record, { type, messageId, reason });
+        const { type, ids, reason } = news;
+        this.messages.settle(ids, { applied: false, reason });
+        for (const messageId of ids) this.emit(record, { type, messageId, reason });
         return;
       }
       case 'call.in_doubt':

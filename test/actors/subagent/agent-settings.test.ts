@@ -1,4 +1,4 @@
-// `defineSubagent({ agent: settings })`: a subagent works as a `ToolLoopAgent` with the same settings does
+// `agentSubagent({ agent: settings })`: a subagent works as a `ToolLoopAgent` with the same settings does
 // (AGENT-LOOP-1 to -3), and refuses by name what it cannot keep (AGENT-SETTINGS-1).
 
 import type { LanguageModelV4CallOptions, LanguageModelV4Content } from '@ai-sdk/provider';
@@ -22,7 +22,7 @@ import {
   type GivenAnswer,
   type SubagentConfig,
 } from '../../../src/index.ts';
-import { runSubagent } from '../../../src/entries/subagents.ts';
+import { agentSubagent, runSubagent } from '../../../src/entries/subagents.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 
 const usage = {
@@ -186,7 +186,7 @@ describe('a subagent with the settings of a ToolLoopAgent', () => {
     const { text: words } = await new ToolLoopAgent(other.settings).generate({
       prompt: 'Mail Ann',
     });
-    const outcome = await run(defineSubagent({ agent: own.settings })).result;
+    const outcome = await run(agentSubagent({ agent: own.settings })).result;
     expect(outcome).toMatchObject({ status: 'completed', text: words });
     expect(own.seen).toEqual(other.seen);
     const settings = ({ prompt, headers, ...rest }: LanguageModelV4CallOptions) => ({
@@ -216,7 +216,7 @@ describe('a subagent with the settings of a ToolLoopAgent', () => {
       [text('Done.')],
     );
     const agent = { model, tools: { look, send }, stopWhen: [isStepCount(9), hasToolCall('send')] };
-    const outcome = await run(defineSubagent({ name: 'mailer', agent })).result;
+    const outcome = await run(agentSubagent({ name: 'mailer', agent })).result;
     expect(outcome).toMatchObject({ status: 'completed', text: 'Done.', steps: 3 });
     expect(calls.map(({ toolChoice }) => toolChoice?.type)).toEqual(['auto', 'auto', 'none']);
   });
@@ -224,7 +224,7 @@ describe('a subagent with the settings of a ToolLoopAgent', () => {
   test('without a stop condition it ends after 20 steps', async () => {
     const steps = Array.from({ length: 20 }, (_, at) => [call('look', {}, `look-${at}`)]);
     const { model, calls } = saying(...steps, [text('Enough.')]);
-    const outcome = await run(defineSubagent({ name: 'mailer', agent: { model, tools: { look } } }))
+    const outcome = await run(agentSubagent({ name: 'mailer', agent: { model, tools: { look } } }))
       .result;
     expect(outcome).toMatchObject({ status: 'completed', text: 'Enough.' });
     expect(calls).toHaveLength(21);
@@ -243,7 +243,7 @@ describe('a subagent with the settings of a ToolLoopAgent', () => {
       prepareStep: ({ stepNumber }: { stepNumber: number }) =>
         stepNumber === 1 && activeTools ? { activeTools } : {},
     };
-    const { error, toolLedger } = await run(defineSubagent({ name: 'mailer', agent })).result;
+    const { error, toolLedger } = await run(agentSubagent({ name: 'mailer', agent })).result;
     expect(error?.code).toBe('TOOL_CHOICE_VIOLATION');
     expect(toolLedger.map(({ status }) => status)).toEqual(['ok']);
   });
@@ -254,7 +254,7 @@ describe('a subagent with the settings of a ToolLoopAgent', () => {
       [call('complete_task', { result: { found: 2 } })],
     );
     const agent = { model, tools: { look }, stopWhen: isStepCount(1) };
-    const config = defineSubagent({
+    const config = agentSubagent({
       name: 'mailer',
       agent,
       completion: 'tool',
@@ -278,7 +278,7 @@ describe('a subagent with the settings of a ToolLoopAgent', () => {
           ? { messages: [{ role: 'user' as const, content: 'Short.' }, ...messages.slice(-2)] }
           : {},
     };
-    await run(defineSubagent({ name: 'mailer', agent })).result;
+    await run(agentSubagent({ name: 'mailer', agent })).result;
     const roles = calls.map(({ prompt }) => prompt.map(({ role }) => role).join(' '));
     expect(roles[1]).toBe('system user assistant tool');
     expect(roles[2]).toBe('system user assistant tool assistant tool');
@@ -294,7 +294,7 @@ describe('a subagent with the settings of a ToolLoopAgent', () => {
       prepareStep: ({ stepNumber }: { stepNumber: number }) =>
         stepNumber === 1 ? { model: large.model } : {},
     };
-    const outcome = await run(defineSubagent({ name: 'mailer', agent })).result;
+    const outcome = await run(agentSubagent({ name: 'mailer', agent })).result;
     expect(outcome.text).toBe('Done.');
     expect([small.calls.length, large.calls.length]).toEqual([1, 1]);
   });
@@ -307,7 +307,7 @@ describe('a subagent with the settings of a ToolLoopAgent', () => {
       repairToolCall: async ({ toolCall }: { toolCall: { input: string } }) =>
         Promise.resolve({ ...toolCall, input: '{"to":"Ann"}' } as never),
     };
-    const { toolLedger } = await run(defineSubagent({ name: 'mailer', agent })).result;
+    const { toolLedger } = await run(agentSubagent({ name: 'mailer', agent })).result;
     expect(toolLedger).toMatchObject([{ input: { to: 'Ann' }, output: 'sent to Ann' }]);
   });
 
@@ -320,7 +320,7 @@ describe('a subagent with the settings of a ToolLoopAgent', () => {
       execute: (_, { context }) => void contexts.push(context.key),
     });
     const { model } = saying([call('keyed', {})], [call('keyed', {}, 'keyed-2')], [text('Done.')]);
-    const config = defineSubagent({
+    const config = agentSubagent({
       name: 'mailer',
       agent: {
         model,
@@ -344,7 +344,7 @@ describe.each(['the settings of an agent', 'a subagent'])('toolApproval of %s', 
     const approval = toolApproval && { toolApproval };
     return kind === 'a subagent'
       ? defineSubagent({ name: 'mailer', instructions: 'You mail.', model, tools, ...approval })
-      : defineSubagent({ name: 'mailer', agent: { model, tools, ...approval } });
+      : agentSubagent({ name: 'mailer', agent: { model, tools, ...approval } });
   };
   const answered = { approved: true };
   test.each([
@@ -475,7 +475,7 @@ describe('after a restart', () => {
       [text('Sent.')],
       [text('Sent again.')],
     );
-    const config = defineSubagent({
+    const config = agentSubagent({
       name: 'mailer',
       agent: {
         model,
@@ -549,7 +549,7 @@ describe('what a subagent cannot keep', () => {
     ['model', undefined, 'model'],
   ])('%s is refused by name: %j', (name, value, hint) => {
     const agent = { ...settings, [name]: value } as never;
-    const define = () => defineSubagent({ name: 'mailer', agent });
+    const define = () => agentSubagent({ name: 'mailer', agent });
     expect(define).toThrow(
       expect.objectContaining({ code: expect.stringMatching(/INVALID|NO_MODEL/u) }),
     );
@@ -566,7 +566,7 @@ describe('what a subagent cannot keep', () => {
     ['relay', {}],
   ])('%s beside `agent` is refused', (name, value) => {
     const config = { name: 'mailer', agent: settings, [name]: value } as never;
-    expect(() => defineSubagent(config)).toThrow(`mailer.${name}`);
+    expect(() => agentSubagent(config)).toThrow(`mailer.${name}`);
   });
 
   test.each([
@@ -579,10 +579,10 @@ describe('what a subagent cannot keep', () => {
     expect(() => runSubagent(config as never, 'Mail Ann', { runtime })).toThrow(hint);
   });
 
-  test('settings that did not pass defineSubagent are refused', () => {
+  test('settings that did not pass agentSubagent are refused', () => {
     const config = { name: 'mailer', instructions: '', agent: settings } as never;
     const runtime = createRuntime({ environment: simulatedEnvironment() });
-    expect(() => runSubagent(config, 'Mail Ann', { runtime })).toThrow('defineSubagent({ agent');
+    expect(() => runSubagent(config, 'Mail Ann', { runtime })).toThrow('agentSubagent({ agent');
   });
 
   test.each([
@@ -592,7 +592,7 @@ describe('what a subagent cannot keep', () => {
     ['prepareStep', () => 7, 'prepareStep'],
   ])('%s that does something else fails the run: %s', async (name, hook, hint) => {
     const agent = { ...settings, [name]: hook } as never;
-    const { error } = await run(defineSubagent({ name: 'mailer', agent })).result;
+    const { error } = await run(agentSubagent({ name: 'mailer', agent })).result;
     expect(error).toMatchObject({
       code: 'PREPARATION_FAILED',
       message: expect.stringContaining(hint),
@@ -602,7 +602,7 @@ describe('what a subagent cannot keep', () => {
   test('a prepareStep that never settles ends with its run', async () => {
     const environment = simulatedEnvironment();
     const agent = { ...settings, prepareStep: () => new Promise<never>(() => {}) };
-    const { result, cancel } = runSubagent(defineSubagent({ name: 'mailer', agent }), 'Mail', {
+    const { result, cancel } = runSubagent(agentSubagent({ name: 'mailer', agent }), 'Mail', {
       runtime: createRuntime({ environment }),
     });
     await environment.settle();
@@ -612,11 +612,11 @@ describe('what a subagent cannot keep', () => {
 
   test('the settings of a retry and of the time are those of the subagent', () => {
     const agent = { ...settings, id: 'mailer', maxRetries: 0, timeout: 5000 };
-    expect(defineSubagent({ agent })).toMatchObject({
+    expect(agentSubagent({ agent })).toMatchObject({
       name: 'mailer',
       retry: { maxAttempts: 1 },
       timeout: 5000,
     });
-    expect(defineSubagent({ agent, timeout: 6000 }).timeout).toBe(6000);
+    expect(agentSubagent({ agent, timeout: 6000 }).timeout).toBe(6000);
   });
 });

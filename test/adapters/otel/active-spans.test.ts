@@ -15,7 +15,7 @@ import {
   type SubagentConfig,
   createSubAgentTool,
 } from '../../../src/index.ts';
-import { runSubagent } from '../../../src/entries/subagents.ts';
+import { agentSubagent, runSubagent } from '../../../src/entries/subagents.ts';
 import { readNotes, scriptedModel, simulatedEnvironment } from '../../../src/testing/index.ts';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { voiceTalk } from '../../support/voice-talk.ts';
@@ -245,7 +245,7 @@ test('an agent of the AI SDK: prepareStep, stopWhen and toolApproval', async () 
       return 'approved' as const;
     },
   };
-  const { result } = runSubagent(defineSubagent({ name: 'finder', agent }), 'find', {
+  const { result } = runSubagent(agentSubagent({ name: 'finder', agent }), 'find', {
     runtime: createRuntime({
       environment: nodeEnvironment(),
       journal: tracedJournal(memoryJournal(), { tracerProvider }),
