@@ -30,7 +30,6 @@ import type { Host } from '../runtime/host.ts';
 import { ASK_USER, mayGiveBack, NOT_FOR_ME } from './ask-user.ts';
 import { checkHandIn } from './child-toolset.ts';
 import type { StepLoop } from './executor.ts';
-import type { Instance } from './instance.ts';
 import type { SubagentHandle, SubagentPorts } from './subagent-ports.ts';
 import type { SubagentLog } from './subagent-log.ts';
 
@@ -216,8 +215,7 @@ export function withdrawnCall({ consent, toolName }: ModelCall, change: string):
 }
 
 /** Tells whether a call that was under way when its process ended may have had an effect, and must not be repeated. */
-export function mayHaveBegun({ tools }: Pick<Instance, 'tools'>, call: ModelCall): boolean {
+export function mayHaveBegun(call: ModelCall, isIdempotent = false): boolean {
   const isDenied = call.consent === 'inherited_denial' || call.consent === 'author_denied';
-  const isIdempotent = tools.execution.get(call.toolName)?.idempotent === true;
   return !call.invalid && !isDenied && !isIdempotent;
 }

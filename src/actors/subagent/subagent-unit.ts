@@ -81,11 +81,6 @@ export function stateOf({ value }: Pick<AnyMachineSnapshot, 'value'>): SubagentS
   return (typeof value === 'string' ? value : Object.keys(value)[0]) as SubagentState;
 }
 
-/** Tells whether calls are under way: some of them may have been made. */
-export function isActing(snapshot: SubagentSnapshot): boolean {
-  return snapshot.matches({ running: 'acting' }) || snapshot.matches('waiting_for_children');
-}
-
 /** Returns the id of the message that an event brings; null: it brings none. */
 export function messageIdOf(event: SubagentUnitEvent): string | null {
   return 'messageId' in event && typeof event.messageId === 'string' ? event.messageId : null;

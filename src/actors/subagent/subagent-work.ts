@@ -23,6 +23,7 @@ import type { Usage } from '../contracts/usage.ts';
 import type { PreparedBefore, SubagentNews, SubagentPorts } from './subagent-ports.ts';
 import type { StreamedChunk } from '../contracts/task.ts';
 import { AUTHORS_DENIAL, INHERITED_DENIAL } from '../model/approval.ts';
+import { isIdempotent as isIdempotentTool } from '../model/tools.ts';
 import { withCaller, type Caller } from '../model/caller.ts';
 import {
   failure,
@@ -121,8 +122,9 @@ export class SubagentWork {
   #reportsProgress = false;
   /** True for a restored subagent: its instance is made again when it is needed. */
   #isRestored = false;
-  /** The next activity had been begun before the process ended. */
-  #isInDoubt = false;
+  /** The calls that were under way when the process of before ended; none once the work goes on, or their fate was told. */
+  #inDoubt: readonly ModelCall[] = [];
+  #doubtedStep = 0;
   /** Another process, perhaps with other code, judged the calls of the step. */
   #isJudgedElsewhere = false;
   /** Another process goes on. */
@@ -150,10 +152,14 @@ export class SubagentWork {
     return this.#activity?.expected ?? 0;
   }
 
-  /** Marks the subagent as restored. `inDoubt`: calls were under way. */
-  restored(inDoubt: boolean): void {
+  /** Marks the subagent as restored. `inDoubt`: these calls were under way. */
+  restored(inDoubt: ToolCallsInput | null = null): void {
     this.#isRestored = true;
-    this.#isInDoubt = inDoubt;
+    if (inDoubt) {
+      const { log } = this.#worker;
+      this.#inDoubt = inDoubt.callIds.flatMap((callId) => log.call(callId) ?? []);
+      this.#doubtedStep = inDoubt.step;
+    }
     this.#isJudgedElsewhere = true;
   }
 
@@ -218,6 +224,7 @@ export class SubagentWork {
     const activity = this.#activity;
     this.#activity = null;
     if (!this.#reportsProgress) this.progress = null;
+    if (why === 'ended') this.#leaveInDoubt();
     if (!activity || activity.expected === 0) return;
     this.#isLeft = why === 'suspended';
     activity.controller.abort(reason());
@@ -560,8 +567,8 @@ export class SubagentWork {
     const { log } = this.#worker;
     // An engine that keeps results knows the fate of its jobs.
     const keeper = this.#host.jobs?.keepsResults === true ? this.#host.jobs.name : null;
-    const wasBegun = this.#isInDoubt;
-    this.#isInDoubt = false;
+    const wasBegun = this.#inDoubt.length > 0;
+    this.#inDoubt = [];
     const isElsewhere = this.#isJudgedElsewhere;
     for (const callId of callIds) {
       const call = log.call(callId);
@@ -569,7 +576,11 @@ export class SubagentWork {
       const isKept = keeper !== null && call.job === keeper;
       const isKnown = call.invalid !== undefined || instance.tools.execution.has(call.toolName);
       if (!isKnown) this.#lacks(`no tool "${call.toolName}" for ${instance.definition.name}`);
-      if (wasBegun && !isKept && mayHaveBegun(instance, call)) {
+      if (
+        wasBegun &&
+        !isKept &&
+        mayHaveBegun(call, instance.tools.execution.get(call.toolName)?.idempotent)
+      ) {
         this.#settle(activity, callId, this.#doubtful(step, call));
         continue;
       }
@@ -610,7 +621,7 @@ export class SubagentWork {
     stream?.({ type: 'tool_start', step, callId, toolName, input });
     const { clock } = this.#host.environment;
     const beganAt = clock.now();
-    const isOnce = mayHaveBegun(instance, call);
+    const isOnce = mayHaveBegun(call, instance.tools.execution.get(call.toolName)?.idempotent);
     if (isOnce) activity.underWay.set(callId, () => this.#reportInDoubt(step, call));
     const outcome = await this.#inSpan(() => this.#outcomeOf(activity, instance, call), { callId });
     activity.underWay.delete(callId);
@@ -671,6 +682,17 @@ export class SubagentWork {
   #doubtful(step: number, call: ModelCall, why?: string): ToolOutcome {
     this.#reportInDoubt(step, call);
     return toolError(inDoubtMessage(call.toolName, why), 'NEEDS_RECONCILE');
+  }
+
+  /** Reports the calls of the process of before, whose work stops before it goes on. */
+  #leaveInDoubt(): void {
+    for (const call of this.#inDoubt) {
+      const tool = this.tools[call.toolName];
+      // Only an instance knows its own tools; the runtime's tools can be called again.
+      const isIdempotent = tool ? isIdempotentTool(tool) : !this.#worker.definition.createInstance;
+      if (mayHaveBegun(call, isIdempotent)) this.#reportInDoubt(this.#doubtedStep, call);
+    }
+    this.#inDoubt = [];
   }
 
   #reportInDoubt(step: number, { callId, toolName, input }: ModelCall): void {

@@ -41,6 +41,7 @@ import {
   requestIdOf,
   type ModelStepInput,
   type AskInput,
+  type ToolCallsInput,
 } from '../../machines/subagent-setup.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
 import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
@@ -70,7 +71,6 @@ import { SubagentLog } from './subagent-log.ts';
 import type { SubagentNews, SubagentPorts } from './subagent-ports.ts';
 import {
   begin,
-  isActing,
   messageIdOf,
   reduce,
   snapshotOf,
@@ -222,7 +222,7 @@ export class Subagent implements UnitBody, Worker {
   /** Begins the interrupted activity again, or reports the end. */
   resume(): void {
     if (this.#crash) this.#resumeEnd(this.#crash);
-    else if (typeof this.#form === 'string') this.#work.restored(false);
+    else if (typeof this.#form === 'string') this.#work.restored();
     else this.#resumeState(snapshotOf(this.#awake));
     this.#unit.resume();
     if (this.state === 'waiting_for_input' && !this.#ended) void this.#recheck();
@@ -235,7 +235,9 @@ export class Subagent implements UnitBody, Worker {
   }
 
   #resumeState(snapshot: SubagentSnapshot): void {
-    this.#work.restored(isActing(snapshot));
+    const due = underWay('subagent', subagentMachine, snapshot);
+    const acting = due.find(({ effect }) => effect.name === 'toolCalls')?.effect;
+    this.#work.restored(acting?.kind === 'start' ? (acting.input as ToolCallsInput) : null);
     if (snapshot.status === 'done') {
       this.#resumeEnd(snapshot.output);
       return;
@@ -256,7 +258,6 @@ export class Subagent implements UnitBody, Worker {
       this.#requestSlot(step > 0);
       return;
     }
-    const due = underWay('subagent', subagentMachine, snapshot);
     if (!snapshot.matches('running')) {
       this.#unit.releaseDue(due);
       return;

@@ -134,7 +134,7 @@ const planted: readonly Planted[] = [
     plant() {
       const { restored } = SubagentWork.prototype;
       return patched(SubagentWork.prototype, 'restored', function (this: SubagentWork) {
-        restored.call(this, false);
+        restored.call(this);
       });
     },
   },

@@ -1,0 +1,79 @@
+// A call was under way when its process ended, and the next process stops the work before it has an instance again.
+
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import type { SubagentConfig } from '../../../src/index.ts';
+import { textLife, world } from '../../support/crashes.ts';
+import { calls, never, say } from '../../support/subagent-runs.ts';
+import { instructionsOf, type TalkOptions } from '../../support/text-talk.ts';
+
+/** A subagent that pays 900, and 5 when it reads a message. `makesInstance`: until then the next process waits. */
+function paying(ran: unknown[], makesInstance?: Promise<void>): TalkOptions {
+  const config: SubagentConfig = {
+    name: 'bank',
+    instructions: instructionsOf('bank'),
+    tools: {
+      pay: {
+        description: 'Pays',
+        inputSchema: z.object({ dollars: z.number() }),
+        execute: (input: unknown) => {
+          ran.push(input);
+          return ran.length === 1 ? never() : 'paid';
+        },
+      },
+    },
+  };
+  return {
+    subagents: {
+      bank: {
+        script: ({ prompt }) => {
+          const text = JSON.stringify(prompt);
+          if (text.includes('Pay five') && !text.includes('"dollars":5'))
+            return calls(['pay', { dollars: 5 }]);
+          return text.includes('"dollars":900') ? say(text) : calls(['pay', { dollars: 900 }]);
+        },
+        config: makesInstance
+          ? { ...config, createInstance: () => makesInstance.then(() => config) }
+          : config,
+      },
+    },
+  };
+}
+
+async function crashedWhilePaying(ran: unknown[], makesInstance: Promise<void>) {
+  const of = world();
+  const first = textLife(of, paying(ran));
+  await first.start();
+  await first.type('use bank');
+  expect(ran).toEqual([{ dollars: 900 }]);
+  first.kill();
+  const doubtful: unknown[] = [];
+  const second = textLife(of, {
+    ...paying(ran, makesInstance),
+    hooks: { onCallInDoubt: ({ input }) => void doubtful.push(input) },
+  });
+  await second.start();
+  const id = second.state().subagents[0]?.id ?? '';
+  return { second, doubtful, id };
+}
+
+describe('a call that was under way when the process ended', () => {
+  it('is reported as in doubt when its subagent is cancelled before it has an instance again', async () => {
+    const { second, doubtful, id } = await crashedWhilePaying([], never());
+    second.session.subagents.cancel(id);
+    await second.environment.advance(1000);
+    expect(doubtful).toEqual([{ dollars: 900 }]);
+  });
+
+  it('is reported once when a message interrupts it, and the next call runs', async () => {
+    const ran: unknown[] = [];
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const { second, doubtful, id } = await crashedWhilePaying(ran, promise);
+    void second.session.subagents.send(id, { content: 'Pay five', mode: 'interrupt' });
+    await second.environment.advance(1000);
+    resolve();
+    await second.environment.advance(1000);
+    expect(doubtful).toEqual([{ dollars: 900 }]);
+    expect(ran).toEqual([{ dollars: 900 }, { dollars: 5 }]);
+  });
+});
