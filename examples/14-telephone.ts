@@ -8,8 +8,7 @@
 import { z } from 'zod';
 import { openaiRealtime } from 'offstage/openai-realtime';
 import { acceptTwilioCall, streamTwiml, type TwilioSocket } from 'offstage/twilio';
-import { defineSubagent, defineTool } from 'offstage';
-import { VoiceSession } from 'offstage/voice-session';
+import { defineSubagent, defineTool, VoiceSession } from 'offstage';
 import { scriptedModel, simulatedEnvironment } from 'offstage/testing';
 import { createVoiceServer } from 'offstage/testing/voice-server';
 

@@ -2,8 +2,7 @@
 // 23-claude-by-voice.ts. A fake server is the voice model, on the wire of OpenAI Realtime, and the user is a script that
 // says words. In your program these are a transport such as `openaiRealtime()`, and a microphone.
 
-import { defineSubagent, defineTool, type QuestionView } from 'offstage';
-import { VoiceSession } from 'offstage/voice-session';
+import { defineSubagent, defineTool, type QuestionView, VoiceSession } from 'offstage';
 import { nodeEnvironment } from 'offstage/node';
 import { openaiRealtime } from 'offstage/openai-realtime';
 import type { Relay } from 'offstage/subagents';

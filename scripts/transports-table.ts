@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { geminiLive } from '../src/adapters/gemini-live/index.ts';
 import { openaiLive } from '../src/adapters/openai-live/index.ts';
 import { openaiRealtime } from '../src/adapters/openai-realtime/index.ts';
-import { withVoice } from '../src/entries/voice-session.ts';
+import { withVoice } from '../src/voice-session.ts';
 import type { Transport, TransportCapabilities, Voice } from '../src/voice/index.ts';
 
 const PATH = new URL('../docs/transports.md', import.meta.url);

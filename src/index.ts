@@ -1,5 +1,5 @@
 // The public API, name by name. Adapters to external systems come from the subpaths
-// (`offstage/openai-realtime`, `offstage/local-voice`, …) and are passed in; a session by voice from `offstage/voice-session`.
+// (`offstage/openai-realtime`, `offstage/local-voice`, …) and are passed in.
 
 import {
   TextSession as CoreTextSession,
@@ -21,6 +21,7 @@ export class TextSession extends CoreTextSession {
 }
 
 export { createRuntime } from './real-time.ts';
+export { VoiceSession, withVoice, type VoiceSessionOptions } from './voice-session.ts';
 export { sessionLogic } from './actors/session/view/session-logic.ts';
 export type { Runtime, RuntimeOptions } from './actors/admission/runtime.ts';
 export type { SessionHooks } from './actors/session/lead/hooks.ts';

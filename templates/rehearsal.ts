@@ -2,8 +2,7 @@
 // printed when it was heard: only then do typed words answer it.
 
 import { createInterface } from 'node:readline/promises';
-import type { Environment } from 'offstage';
-import type { VoiceSession } from 'offstage/voice-session';
+import type { Environment, VoiceSession } from 'offstage';
 import { acceptTwilioCall, type TwilioCall, type TwilioSocket } from 'offstage/twilio';
 
 /** The milliseconds between two packets of a telephone, and their bytes. */

@@ -2,7 +2,7 @@
 // telephone (rehearsal.ts). With OPENAI_API_KEY the voice is OpenAI Realtime, else one of this machine.
 
 import { createServer } from 'node:http';
-import { VoiceSession } from 'offstage/voice-session';
+import { VoiceSession } from 'offstage';
 import { localVoice } from 'offstage/local-voice';
 import { nodeEnvironment } from 'offstage/node';
 import { openaiRealtime } from 'offstage/openai-realtime';

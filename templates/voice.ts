@@ -1,7 +1,7 @@
 // The server: the session that speaks and listens, and its page. With OPENAI_API_KEY through OpenAI Realtime; without, a
 // voice on this machine around the model of model.ts.
 
-import { VoiceSession } from 'offstage/voice-session';
+import { VoiceSession } from 'offstage';
 import { localVoice } from 'offstage/local-voice';
 import { nodeEnvironment } from 'offstage/node';
 import { openaiRealtime } from 'offstage/openai-realtime';

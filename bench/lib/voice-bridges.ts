@@ -5,7 +5,7 @@ import { generateText } from 'ai';
 import { WebSocket } from 'ws';
 import { z } from 'zod';
 import { createRuntime, defineTool } from '../../src/index.ts';
-import { VoiceSession } from '../../src/entries/voice-session.ts';
+import { VoiceSession } from '../../src/voice-session.ts';
 import { openaiRealtime } from '../../src/adapters/openai-realtime/index.ts';
 import { decodePcm16, encodePcm16 } from '../../src/voice/index.ts';
 import { SAMPLES_PER_MS, textOf, type FromDevice, type ToDevice } from './voice-frames.ts';

@@ -3,7 +3,7 @@
 
 import { Subject } from 'rxjs';
 import type { AudioFrame, Transport } from '../../src/index.ts';
-import { VoiceSession } from '../../src/entries/voice-session.ts';
+import { VoiceSession } from '../../src/voice-session.ts';
 import { SIMULATED_CAPABILITIES } from '../../src/testing/simulate/voice-stage.ts';
 import type { TransportEvent } from '../../src/voice/connection/transport.ts';
 

@@ -2,8 +2,14 @@
 
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { OffstageError, memoryJournal, type Environment, type SessionHooks } from 'offstage';
-import { VoiceSession, type VoiceSessionOptions } from 'offstage/voice-session';
+import {
+  type Environment,
+  memoryJournal,
+  OffstageError,
+  type SessionHooks,
+  VoiceSession,
+  type VoiceSessionOptions,
+} from 'offstage';
 import { nodeEnvironment } from 'offstage/node';
 import type { LocalServer } from 'offstage/serve';
 import { sqliteJournal } from 'offstage/sqlite-journal';

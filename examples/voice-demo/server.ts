@@ -2,8 +2,7 @@
 // order, and the death of this process.
 
 import { join } from 'node:path';
-import type { Journal } from 'offstage';
-import type { VoiceSession } from 'offstage/voice-session';
+import type { Journal, VoiceSession } from 'offstage';
 import { serveLocally, type LocalServer, type ServedSession } from 'offstage/serve';
 import { z } from 'zod';
 import type { World } from './agents/world.ts';

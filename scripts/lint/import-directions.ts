@@ -667,6 +667,7 @@ export const layers: readonly Layer[] = [
     sources: ['memory', 'values', 'actors', 'adapters/node'],
     packages: ['zod'],
   },
+  { files: 'voice-session.ts', sources: ['real-time.ts', 'voice'], packages: [] },
   // The public names by theme. Functions that an app can call without naming an environment are in real time.
   {
     files: 'entries',
@@ -703,6 +704,7 @@ export const layers: readonly Layer[] = [
     files: 'index.ts',
     sources: [
       'real-time.ts',
+      'voice-session.ts',
       'voice',
       'actors',
       'machines',

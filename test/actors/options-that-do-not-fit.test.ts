@@ -13,7 +13,7 @@ import {
   type SubagentConfig,
 } from '../../src/index.ts';
 import { createSubagentService, runSubagent } from '../../src/entries/subagents.ts';
-import { VoiceSession } from '../../src/entries/voice-session.ts';
+import { VoiceSession } from '../../src/voice-session.ts';
 import { scriptedModel, simulatedEnvironment } from '../../src/testing/index.ts';
 import { FakeTransport } from '../support/fake-transport.ts';
 import { writtenJournal } from '../support/refolded-records.ts';

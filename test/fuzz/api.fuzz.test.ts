@@ -33,7 +33,7 @@ const noOptions: Readonly<Record<string, readonly string[]>> = {
     'offstage#callerOf 0', 'offstage/replay#exportRecording 0', 'offstage/replay#forkSession 0', 'offstage/replay#importRecording 0',
     'offstage/results#isLargeOutput 0', 'offstage/subagents#agentRelay 0', 'offstage/subagents#isToolFailure 0', 'offstage/compat#planStepProcessing 1', 'offstage/journal#redactingJournal 0',
     'offstage/jobs#packedEngine 0', 'offstage/jobs#packedHandler 0',
-    'offstage/results#speakable 0', 'offstage/compat#subAgentRefs 0', 'offstage/results#verifyClaims 1', 'offstage/voice-session#withVoice 0',
+    'offstage/results#speakable 0', 'offstage/compat#subAgentRefs 0', 'offstage/results#verifyClaims 1', 'offstage#withVoice 0',
     'offstage/voice#encodeWav 0', 'offstage/voice#frameDurationMs 0', 'offstage/ai-sdk-speech#aiSdkTranscriber 0',
     'offstage/ai-sdk-speech#aiSdkVoice 0', 'offstage/twilio#acceptTwilioCall 0', 'offstage/twilio#isTwilioRequest 1',
     'offstage/ai-sdk-ui#chatTransport 0', 'offstage/encrypted-journal#encryptedJournal 0', 'offstage/otel#meteredJournal 0', 'offstage/otel#tracedHandler 0', 'offstage/otel#tracedJournal 0', 'offstage/cloudflare#hostSession 0',

@@ -146,6 +146,27 @@ const testTool = 'a test calls it, and a test that is wrong may fail in any way'
 
 export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
   '.': {
+    VoiceSession: {
+      args: (world) => [
+        {
+          ...sessionOptions(world),
+          transport: new FakeTransport(),
+          voice: { quietMs: 100 },
+          thinkingSound: undefined,
+        },
+      ],
+      walks: true,
+    },
+    withVoice: {
+      args: ({ environment }) => [
+        {
+          name: 'fake',
+          connect: () => undefined,
+          capabilities: { ...new FakeTransport().capabilities, output: 'text' },
+        },
+        { voice: scriptedVoice({ environment }), speed: 1 },
+      ],
+    },
     createChildSubagentToolset: { args: () => [{ structured: true }] },
     createParentSubagentToolset: { args: () => [{}] },
     createSubAgentTool: {
@@ -463,29 +484,6 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       'requestIdOf', 'resultItem', 'shared', 'sourceMessages', 'stopActivity', 'whyWaiting', 'wire', 'withDeadlines',
     ].map((name) => [name, { args: () => ['a', 'b', 'c'], trusts: machineMade }]),
   ), // prettier-ignore
-  './voice-session': {
-    VoiceSession: {
-      args: (world) => [
-        {
-          ...sessionOptions(world),
-          transport: new FakeTransport(),
-          voice: { quietMs: 100 },
-          thinkingSound: undefined,
-        },
-      ],
-      walks: true,
-    },
-    withVoice: {
-      args: ({ environment }) => [
-        {
-          name: 'fake',
-          connect: () => undefined,
-          capabilities: { ...new FakeTransport().capabilities, output: 'text' },
-        },
-        { voice: scriptedVoice({ environment }), speed: 1 },
-      ],
-    },
-  },
   './voice': {
     createResampler: { args: () => [{ fromHz: 8_000, toHz: 24_000 }] },
     decodeMuLaw: { args: () => [new Uint8Array(4)] },

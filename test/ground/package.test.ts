@@ -4,7 +4,6 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import * as machines from '../../src/entries/machines.ts';
-import * as voiceSession from '../../src/entries/voice-session.ts';
 import * as offstage from '../../src/index.ts';
 import * as testing from '../../src/testing/index.ts';
 import { OFFSTAGE_VERSION } from '../../src/values/version.ts';
@@ -64,6 +63,7 @@ test.each([
     offstage,
     [
       'TextSession',
+      'VoiceSession',
       'createChildSubagentToolset',
       'createParentSubagentToolset',
       'createSubAgentTool',
@@ -71,7 +71,6 @@ test.each([
       'defineTool',
     ],
   ],
-  ['offstage/voice-session', voiceSession, ['VoiceSession', 'withVoice']],
   [
     'offstage/machines',
     machines,

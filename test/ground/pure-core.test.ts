@@ -35,7 +35,6 @@ describe('nothing but these packages is reached as a value', () => {
 
 describe('an entry loads only what it is about', () => {
   it.each([
-    ['offstage', 'src/index.ts', 'src/voice/'],
     ['offstage/subagents', 'src/entries/subagents.ts', 'src/actors/session/'],
     ['offstage/memory', 'src/entries/memory.ts', 'src/actors/session/'],
   ])('%s', (_what, entry, others) => {

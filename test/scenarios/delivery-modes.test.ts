@@ -4,7 +4,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineTool, TextSession } from '../../src/index.ts';
-import { VoiceSession } from '../../src/entries/voice-session.ts';
+import { VoiceSession } from '../../src/voice-session.ts';
 import { readNotes, scriptedModel, simulatedEnvironment } from '../../src/testing/index.ts';
 import { FakeTransport } from '../support/fake-transport.ts';
 import { say } from '../support/subagent-runs.ts';

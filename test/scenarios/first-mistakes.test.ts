@@ -23,7 +23,7 @@ import {
   createSubAgentTool,
 } from '../../src/index.ts';
 import { createSubagentService, leadTools, runSubagent } from '../../src/entries/subagents.ts';
-import { VoiceSession } from '../../src/entries/voice-session.ts';
+import { VoiceSession } from '../../src/voice-session.ts';
 import { rockbotToolset } from '../../src/compat/index.ts';
 import { scriptedModel } from '../../src/testing/index.ts';
 import { FakeTransport } from '../support/fake-transport.ts';

@@ -2,7 +2,7 @@
 // question, an answer by voice or by button, barge-in, detach, reconnect.
 
 import { describe, expect, test } from 'vitest';
-import { VoiceSession } from '../../src/entries/voice-session.ts';
+import { VoiceSession } from '../../src/voice-session.ts';
 import { simulatedEnvironment } from '../../src/testing/index.ts';
 import { FakeTransport } from '../support/fake-transport.ts';
 import { rideByVoice } from '../support/ride.ts';

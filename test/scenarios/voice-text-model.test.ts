@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineTool, type SessionEvent } from '../../src/index.ts';
-import { VoiceSession, withVoice } from '../../src/entries/voice-session.ts';
+import { VoiceSession, withVoice } from '../../src/voice-session.ts';
 import { scriptedVoice, simulatedEnvironment } from '../../src/testing/index.ts';
 import type { AudioFrame } from '../../src/voice/audio/audio-frame.ts';
 import { FakeTransport } from '../support/fake-transport.ts';

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { ConfigurationError, defineTool } from '../../src/index.ts';
-import { VoiceSession } from '../../src/entries/voice-session.ts';
+import { VoiceSession } from '../../src/voice-session.ts';
 import { scriptedModel, simulatedEnvironment } from '../../src/testing/index.ts';
 import type { AudioFrame } from '../../src/voice/audio/audio-frame.ts';
 import { workingSound } from '../../src/voice/audio/working-sound.ts';

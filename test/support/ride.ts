@@ -4,7 +4,7 @@
 import { tool } from 'ai';
 import { z } from 'zod';
 import { defineTool, type SessionEvent, type SubagentConfig } from '../../src/index.ts';
-import { VoiceSession, type VoiceSessionOptions } from '../../src/entries/voice-session.ts';
+import { VoiceSession, type VoiceSessionOptions } from '../../src/voice-session.ts';
 import { scriptedModel, simulatedEnvironment } from '../../src/testing/index.ts';
 import type { Script } from '../../src/testing/doubles/scripted-model.ts';
 import { FakeTransport } from './fake-transport.ts';

@@ -9,7 +9,7 @@ import {
   type Runtime,
 } from '../../src/index.ts';
 import { createSubagentService } from '../../src/entries/subagents.ts';
-import { VoiceSession } from '../../src/entries/voice-session.ts';
+import { VoiceSession } from '../../src/voice-session.ts';
 import type { SubagentTree } from '../../src/actors/subagents/subagent-tree.ts';
 import { FakeTransport } from './fake-transport.ts';
 import { LEAD } from './text-talk.ts';

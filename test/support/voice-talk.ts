@@ -3,7 +3,7 @@
 // agent and for the client's loudspeaker.
 
 import type { SessionEvent } from '../../src/index.ts';
-import { VoiceSession, type VoiceSessionOptions } from '../../src/entries/voice-session.ts';
+import { VoiceSession, type VoiceSessionOptions } from '../../src/voice-session.ts';
 import { simulatedEnvironment } from '../../src/testing/index.ts';
 import { FakeTransport, type FakeConnection } from './fake-transport.ts';
 import { agentsOf, castOf, configsOf, type TalkOptions } from './text-talk.ts';

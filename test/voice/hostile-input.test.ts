@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { FakeTransport, BY_ITSELF } from '../support/fake-transport.ts';
-import { VoiceSession } from '../../src/entries/voice-session.ts';
+import { VoiceSession } from '../../src/voice-session.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
 import { LiveConversation } from '../../src/actors/session/state/live-conversation.ts';
 

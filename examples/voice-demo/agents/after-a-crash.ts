@@ -1,6 +1,6 @@
 // After a crash: the lead agent tells the user what goes on, and so does the terminal.
 
-import type { VoiceSession } from 'offstage/voice-session';
+import type { VoiceSession } from 'offstage';
 import { listed } from '../rules/phrases.ts';
 import { nameOf } from './lead-agent.ts';
 

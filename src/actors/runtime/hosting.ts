@@ -7,7 +7,7 @@
 //
 // Invariants
 //   HOST-1. Only a unit moves its machines, and only by events that are in the journal: what outsiders send to an actor
-//           of theirs goes to the unit first.
+//           of theirs goes to the unit first. Machines that no journal keeps are in transient-machine.ts.
 //   HOST-2. A step posts its effects in the order in which the machine names them, and carries out none.
 //   HOST-3. Restoring a snapshot posts nothing: `underWay` returns the activities of its states.
 //   HOST-4. A member that waits is a small record: ten thousand waiting questions are ten thousand records.

@@ -1,4 +1,4 @@
-// One subagent: its machine, hosted in a commit unit of its own, and its effects.
+// One subagent: its state, moved by `reduce` in a commit unit of its own, and its effects.
 //
 // Owns:     its state while it runs or waits, its work, the receipts of its messages, its end.
 // Does not: decide what an event leads to (subagent-unit.ts), grant slots (supervisor), or talk to the user, to

@@ -3,7 +3,7 @@
 //
 // Owns:     the snapshot of the actor, and what an event that was sent to it asks of its run.
 // Does not: run anything: the run does (run-subagent.ts). An event goes to its mailbox and its journal, and the snapshot
-//           changes once it has happened.
+//           changes once it has happened; an answer closes its question at once.
 //
 // Invariants
 //   SUBAGENT-LOGIC-1. Outsiders move it by an answer, a message or a cancellation only. Any other event, and one that has no

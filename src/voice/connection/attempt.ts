@@ -6,7 +6,7 @@
 //
 // Invariants
 //   ATTEMPT-1. An attempt is heard if its response ended normally and at least `heardFraction` of its audio
-//       was reported as played (DESIGN: what was generated is not what was heard).
+//       was reported as played (what was generated is not what was heard).
 //   ATTEMPT-2. If at least one sentence of it was heard before it was interrupted, the next attempt goes on from
 //       there; else it begins anew.
 

@@ -11,7 +11,7 @@ import { NoteMarks } from '../../../src/actors/notes/note-marks.ts';
 import { type SubagentConfig, createParentSubagentToolset } from '../../../src/index.ts';
 import { memoryStore, workingMemory } from '../../../src/entries/memory.ts';
 import { leadTools } from '../../../src/entries/subagents.ts';
-import { VoiceSession } from '../../../src/entries/voice-session.ts';
+import { VoiceSession } from '../../../src/voice-session.ts';
 import { rockbotToolset } from '../../../src/compat/index.ts';
 import { THE_LEAD } from '../../../src/actors/contracts/service-types.ts';
 import { geminiLive } from '../../../src/adapters/gemini-live/index.ts';

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { guarded } from '../../../src/actors/runtime/guarded-stream.ts';
 import { createRuntime, TextSession } from '../../../src/index.ts';
 import { createSubagentService } from '../../../src/entries/subagents.ts';
-import { VoiceSession } from '../../../src/entries/voice-session.ts';
+import { VoiceSession } from '../../../src/voice-session.ts';
 import { scriptedModel, simulatedEnvironment } from '../../../src/testing/index.ts';
 import { FakeTransport } from '../../support/fake-transport.ts';
 

@@ -3,7 +3,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { geminiLive } from '../../../src/adapters/gemini-live/index.ts';
 import type { SessionEvent } from '../../../src/index.ts';
-import { VoiceSession } from '../../../src/entries/voice-session.ts';
+import { VoiceSession } from '../../../src/voice-session.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import {
   createVoiceServer,

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { openaiLive, type OpenaiLiveOptions } from '../../../src/adapters/openai-live/index.ts';
 import { type SessionEvent, defineTool } from '../../../src/index.ts';
-import { VoiceSession } from '../../../src/entries/voice-session.ts';
+import { VoiceSession } from '../../../src/voice-session.ts';
 import { scriptedModel, simulatedEnvironment } from '../../../src/testing/index.ts';
 import {
   createVoiceServer,

@@ -1,7 +1,7 @@
 // Waits for what happens in a session: no test sleeps, each waits for a fact.
 
 import type { SessionEvent, SessionState } from '../../../src/index.ts';
-import type { VoiceSession } from '../../../src/entries/voice-session.ts';
+import type { VoiceSession } from '../../../src/voice-session.ts';
 
 /** Long past the slowest machine: only a test that fails waits for it. */
 const PATIENCE_MS = 45_000;

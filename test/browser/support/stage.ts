@@ -6,7 +6,7 @@ import { startDemo, type Demo, type DemoOptions } from '../../../examples/voice-
 import { createBuiltInEngine } from '../../../src/adapters/local-voice/speech/built-in-engine.ts';
 import type { SpeechEngine } from '../../../src/adapters/local-voice/speech/speech-engine.ts';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
-import { VoiceSession } from '../../../src/entries/voice-session.ts';
+import { VoiceSession } from '../../../src/voice-session.ts';
 import {
   createVoiceServer,
   type FakeVoiceModel,

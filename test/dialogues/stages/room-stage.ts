@@ -15,7 +15,7 @@ import { createBuiltInEngine } from '../../../src/adapters/local-voice/speech/bu
 import type { SpeechEngine } from '../../../src/adapters/local-voice/speech/speech-engine.ts';
 import { openaiRealtime } from '../../../src/adapters/openai-realtime/index.ts';
 import type { WebSocketFactory } from '../../../src/adapters/socket/web-socket.ts';
-import { VoiceSession } from '../../../src/entries/voice-session.ts';
+import { VoiceSession } from '../../../src/voice-session.ts';
 import { workingSound } from '../../../src/voice/audio/working-sound.ts';
 import { simulatedEnvironment, type SimulatedEnvironment } from '../../../src/testing/index.ts';
 import { createSocketPair } from '../../../src/testing/voice-server/hosts/socket-pair.ts';

@@ -1,7 +1,7 @@
 // The demo's agents in a text session, in simulated time: the person types what they would say.
 
 import { TextSession, type TextSessionOptions } from '../../../src/index.ts';
-import type { VoiceSession } from '../../../src/entries/voice-session.ts';
+import type { VoiceSession } from '../../../src/voice-session.ts';
 import { simulatedEnvironment, type SimulatedEnvironment } from '../../../src/testing/index.ts';
 import type { DialogueStage } from '../record.ts';
 import { demoParts } from './demo-parts.ts';

@@ -6,7 +6,7 @@ import { openaiLive } from '../../../src/adapters/openai-live/index.ts';
 import { openaiRealtime } from '../../../src/adapters/openai-realtime/index.ts';
 import type { WebSocketFactory } from '../../../src/adapters/socket/web-socket.ts';
 import type { Transport } from '../../../src/index.ts';
-import { VoiceSession } from '../../../src/entries/voice-session.ts';
+import { VoiceSession } from '../../../src/voice-session.ts';
 import { workingSound } from '../../../src/voice/audio/working-sound.ts';
 import { Client, TICK_MS } from '../../../src/testing/conformance/client.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';

@@ -12,7 +12,7 @@ import {
   defineTool,
   createSubAgentTool,
 } from '../../../src/index.ts';
-import { VoiceSession } from '../../../src/entries/voice-session.ts';
+import { VoiceSession } from '../../../src/voice-session.ts';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { readTask, type Script } from '../../../src/testing/index.ts';
 import { turns } from '../crashes.ts';

@@ -2,7 +2,7 @@
 // questions that they hear, by voice or by button, and talk over the lead agent at times.
 // They remember nothing of earlier lives but what the screen shows.
 
-import type { VoiceSession } from '../../../src/entries/voice-session.ts';
+import type { VoiceSession } from '../../../src/voice-session.ts';
 import type { Scheduler } from '../../../src/actors/ports/environment.ts';
 import { SPOKEN_MS, type LoopTransport } from './loop-model.ts';
 import { tokensIn, wish, wishesIn, wordsOf, type Line } from './world.ts';

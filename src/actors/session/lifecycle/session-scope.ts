@@ -1,7 +1,7 @@
 // The ports of a session's subagents, which work for the user through the lead agent.
 //
-// Owns:     nothing; it passes on the questions, reports and results of subagents.
-// Does not: run subagents (subagents/), or decide what is told when (subagent-events, outbox).
+// Owns:     which results are held, expected or told by a tool (ONCE-1, ONCE-2); all other news it passes on.
+// Does not: run subagents (subagents/), or decide when a delivery is told (outbox).
 //
 // Invariants
 //   ONCE-1. A result that ends a wait of the lead agent (`await_subagent`), or comes during it, is told by

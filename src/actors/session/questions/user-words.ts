@@ -1,13 +1,13 @@
-// Applies the words and clicks of the user: reads them as an answer while a question owns the floor, and routes
-// them in the transaction that applies them, so that an answer and its consequences are one step. Words about
+// Reads the words and clicks of the user as an answer while a question owns the floor, before they are written down, and
+// routes them in the step that applies them, so that an answer and its consequences are one step. Words about
 // something else go to the lead agent, and the question stays open.
 //
 // Owns:     the reading and the route of the user's words.
 // Does not: match phrases (language), or know when a question may be answered (machine).
 //
 // Invariants
-//   USER-WORDS-1. Words go to exactly one addressee: the question that has the floor, the lead agent, or (a
-//       plain "wait") none.
+//   USER-WORDS-1. Words go to exactly one addressee: the question that has the floor, the lead agent, or none. Words that
+//       answer and ask for more ("yes, and then book a table") answer the question, and the lead agent gets the rest.
 //   USER-WORDS-2. Words count at once only for the question that was the last thing said to the user when they began
 //       (QUESTION-10). Words that began before it was put are not about it; those over an earlier presentation, or after
 //       something else was said, go to the lead agent, which may settle it by them. It can settle no approval: after

@@ -1,12 +1,12 @@
-// `offstage/voice-session`: a conversation by voice. The root is without it: a text session loads no voice.
+// A conversation by voice, in real time unless the app gives another.
 
-import { withRuntime, type RuntimeChoice } from '../real-time.ts';
+import { withRuntime, type RuntimeChoice } from './real-time.ts';
 import {
   VoiceSession as CoreVoiceSession,
   type VoiceSessionOptions as CoreVoiceSessionOptions,
-} from '../voice/voice-session.ts';
+} from './voice/voice-session.ts';
 
-export { withVoice } from '../voice/voiced/with-voice.ts';
+export { withVoice } from './voice/voiced/with-voice.ts';
 
 /** The options of a `VoiceSession`, which creates its own runtime in real time unless it is given one. */
 export type VoiceSessionOptions = Omit<CoreVoiceSessionOptions, 'runtime'> & RuntimeChoice;
