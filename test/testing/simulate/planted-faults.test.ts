@@ -51,9 +51,9 @@ function patched(target: object, name: string, value: unknown): () => void {
 }
 
 /** A unit that does not know that something can be told without being heard. */
-function withoutTold(accepts: SessionUnit['accepts']): SessionUnit['accepts'] {
+function withoutTold(take: SessionUnit['take']): SessionUnit['take'] {
   return function (this: SessionUnit, actor, event) {
-    return event.type !== 'delivery.told' && accepts.call(this, actor, event);
+    return event.type === 'delivery.told' ? null : take.call(this, actor, event);
   };
 }
 
@@ -90,7 +90,7 @@ const planted: readonly Planted[] = [
             push.call(this, part, fate && { seen: () => fate.seen() });
           },
         ),
-        patched(SessionUnit.prototype, 'accepts', withoutTold(SessionUnit.prototype.accepts)),
+        patched(SessionUnit.prototype, 'take', withoutTold(SessionUnit.prototype.take)),
       ];
       return () => takeOut.forEach((each) => each());
     },
