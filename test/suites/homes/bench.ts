@@ -59,6 +59,8 @@ export interface HomeScene {
 
 const PATIENCE = 6_000;
 const NODES = 2;
+/** A user who presses in vain this often gives up. */
+const MAX_PRESSES = 20;
 let sessions = 0;
 
 /** A user at a page: what it shows counts as shown. */
@@ -122,8 +124,19 @@ export class HomeUser {
   }
 
   async answer(requestId: string, text: string): Promise<boolean> {
-    const receipt = await this.#bench.settled('a receipt', this.client.answer(requestId, { text }));
-    return receipt.accepted || receipt.reason === 'over';
+    for (let presses = 1; ; presses += 1) {
+      const pressed = this.client.answer(requestId, { text });
+      const receipt = await this.#bench.settled('a receipt', pressed);
+      if (receipt.accepted) return true;
+      // A card of before a kill may be pressed before the question is put again.
+      if (receipt.reason !== 'not_presented' || presses === MAX_PRESSES)
+        return receipt.reason === 'over';
+      await this.#bench.until('the card of the question', () =>
+        this.state.questions.some((card) => card.requestId === requestId && card.state === 'open')
+          ? true
+          : undefined,
+      );
+    }
   }
 
   /** Waits for the report of this errand. */
