@@ -33,6 +33,7 @@ export async function bundle(worker, outfile) {
       'suite-of-homes': at('../../suites/homes/errands.ts'),
       'offstage/cloudflare': at('../../../src/adapters/cloudflare/index.ts'),
       offstage: at('../../../src/index.ts'),
+      'offstage/subagents': at('../../../src/entries/subagents.ts'),
     },
     nodePaths: [at('../../../node_modules')],
     plugins: [builtins],
