@@ -44,7 +44,7 @@ import { idOf } from '../state/session-records.ts';
 import { nameOfSpawned } from '../state/synthetic-turns.ts';
 import { CallEffects } from './call-effects.ts';
 import type { EffectsSession } from './effects-session.ts';
-import { SubagentEvents } from './subagent-events.ts';
+import { SubagentReports } from './subagent-reports.ts';
 
 /** The one activity of these machines that is no deadline: an inline tool that runs. */
 const EXECUTE = 'call.execute';
@@ -76,12 +76,12 @@ export class SessionEffects {
   readonly #calls: CallEffects;
   readonly #handlers: EffectHandlers;
   /** Receives the reports of subagents. */
-  readonly subagentEvents: SubagentEvents;
+  readonly subagentReports: SubagentReports;
 
   constructor(session: EffectsSession) {
     this.#session = session;
     this.#calls = new CallEffects(session);
-    this.subagentEvents = new SubagentEvents(session);
+    this.subagentReports = new SubagentReports(session);
     this.#handlers = this.#handlersOf(session);
   }
 
@@ -89,7 +89,7 @@ export class SessionEffects {
     const { lead } = session;
     const waits = (deliveryId: string): void => {
       if (!session.projection.delivery(deliveryId)) this.#show(deliveryId, {});
-      this.subagentEvents.reportResult(deliveryId);
+      this.subagentReports.reportResult(deliveryId);
     };
     const returned = ({ deliveryId }: { readonly deliveryId: string }): void =>
       this.#showEach(deliveryId, { state: 'pending' });

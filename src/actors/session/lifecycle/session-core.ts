@@ -201,7 +201,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
       model,
       facts: this.#facts,
       outcomes,
-      subagentEvents: () => this.#effects.subagentEvents,
+      subagentReports: () => this.#effects.subagentReports,
     };
     this.ofCalls = new SessionScope(this, { ...served, hasCalls: true });
     this.ofLead = new SessionScope(this, { ...served, hasCalls: false, beside: this.ofCalls });

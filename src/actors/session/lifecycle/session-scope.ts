@@ -27,7 +27,7 @@ import type { Outcome } from '../../contracts/outcome.ts';
 import { memoryTime } from '../../../memory/memory-time.ts';
 import { inheritedTools, reportInDoubt } from '../effects/call-effects.ts';
 import { postNotice, type NewNotice } from '../effects/notices.ts';
-import type { SubagentEvents } from '../effects/subagent-events.ts';
+import type { SubagentReports } from '../effects/subagent-reports.ts';
 import { nameOfSpawned, saidOf, toldResult } from '../state/synthetic-turns.ts';
 import type { SubagentTask } from '../../contracts/task.ts';
 import { CANCELLED, deliveryAbout, subjectOf } from '../../contracts/records.ts';
@@ -58,7 +58,7 @@ export class SessionScope implements ScopePorts {
   readonly outcomes: OutcomeProcessor;
   readonly #session: EffectsSession;
   readonly #facts: FactSource | undefined;
-  readonly #subagentEvents: () => SubagentEvents;
+  readonly #subagentReports: () => SubagentReports;
   /** True if the subagents work for background calls and services, which handle their results. */
   readonly #hasCalls: boolean;
   readonly #beside: SessionScope | undefined;
@@ -80,7 +80,7 @@ export class SessionScope implements ScopePorts {
       /** Facts about the user. */
       readonly facts: FactSource | undefined;
       readonly outcomes: OutcomeProcessor;
-      readonly subagentEvents: () => SubagentEvents;
+      readonly subagentReports: () => SubagentReports;
       readonly hasCalls: boolean;
       /** The other scope of the session, which is told about the waits of the lead agent by this one. */
       readonly beside?: SessionScope;
@@ -100,7 +100,7 @@ export class SessionScope implements ScopePorts {
     this.outcomes = options.outcomes;
     this.#facts = options.facts;
     this.#session = session;
-    this.#subagentEvents = options.subagentEvents;
+    this.#subagentReports = options.subagentReports;
     this.#hasCalls = options.hasCalls;
     this.#beside = options.beside;
     this.name = options.hasCalls ? 'calls' : 'lead';
@@ -139,11 +139,11 @@ export class SessionScope implements ScopePorts {
       case 'input.settled':
         return this.#takeBack(deliveryAbout(news.requestId), ['pending', 'offered']);
       case 'progressed':
-        return this.#subagentEvents().progressed(news.view, news.note);
+        return this.#subagentReports().progressed(news.view, news.note);
       case 'changed':
         return this.#changed(news.view);
       case 'stepped':
-        return this.#subagentEvents().stepped(news.view, news.report);
+        return this.#subagentReports().stepped(news.view, news.report);
       case 'call.in_doubt': {
         const { id: subagentId, name: subagentName } = news.view;
         return reportInDoubt(session, { subagentId, subagentName, ...news.call });
@@ -205,7 +205,7 @@ export class SessionScope implements ScopePorts {
 
   #changed(view: SubagentView): void {
     const isNew = this.#session.projection.subagent(view.id) === undefined;
-    this.#subagentEvents().changed(view);
+    this.#subagentReports().changed(view);
     if (isNew) this.#expect(view);
     this.#heed(view.id, view.state);
     if (isNew)
@@ -221,7 +221,7 @@ export class SessionScope implements ScopePorts {
     request,
   }: Extract<ScopeNews, { readonly type: 'ended' }>): void {
     const isOfCall = this.#hasCalls && view.parentId === null;
-    this.#subagentEvents().ended(view, outcome, isOfCall ? view.callId : null, request);
+    this.#subagentReports().ended(view, outcome, isOfCall ? view.callId : null, request);
     if (isOfCall) this.#callEnded(view, outcome, isDelivered);
     else if (view.parentId === null) this.#spawnedEnded(view, outcome, isDelivered);
   }
@@ -233,7 +233,7 @@ export class SessionScope implements ScopePorts {
       return;
     }
     const held: Held = {
-      post: () => this.#subagentEvents().settleCall(view, outcome, callId),
+      post: () => this.#subagentReports().settleCall(view, outcome, callId),
       known: () =>
         this.#session.receive(`call:${callId}`, { type: 'subagent.ended', outcome, known: true }),
     };

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import {
   ProgressPace,
   PROGRESS_PACE_MS,
-} from '../../../../src/actors/session/effects/subagent-events.ts';
+} from '../../../../src/actors/session/effects/subagent-reports.ts';
 
 describe('[B48 RW14] what of progress is said aloud', () => {
   test('`off`: nothing', () => expect(new ProgressPace().allows('a', 'off', 50, 0)).toBe(false));

@@ -20,7 +20,7 @@ export const PROGRESS_PACE_MS = 30_000;
 /** Time after which unspoken progress is stale, in milliseconds. */
 const PROGRESS_TTL_MS = 30_000;
 
-export class SubagentEvents {
+export class SubagentReports {
   readonly #session: EffectsSession;
   readonly #pace = new ProgressPace();
   /** The latest unspoken progress of each subagent. */
