@@ -2,7 +2,12 @@
 
 import { writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { Client, Connection } from '@temporalio/client';
+import {
+  Client,
+  Connection,
+  defaultGrpcRetryOptions,
+  makeGrpcRetryInterceptor,
+} from '@temporalio/client';
 import proto from '@temporalio/proto';
 import { bundleWorkflowCode, Worker } from '@temporalio/worker';
 
@@ -20,8 +25,34 @@ const soon = {
   },
 };
 
+/**
+ * A call whose next attempt is due after its connection was closed: the SDK would make it in a timer, where grpc-js throws
+ * "Channel has been shut down" into the process. Such a call ends as cancelled.
+ */
+const cancelledAfterClose = (options, nextCall) => {
+  try {
+    return nextCall(options);
+  } catch (error) {
+    return {
+      start: (metadata, listener) =>
+        listener.onReceiveStatus({ code: GRPC_CANCELLED, details: error.message, metadata }),
+      sendMessage() {},
+      halfClose() {},
+      startRead() {},
+      cancelWithStatus() {},
+      getPeer: () => '',
+    };
+  }
+};
+
+const GRPC_CANCELLED = 1;
+
 export async function connect(address) {
-  const connection = await Connection.connect({ address });
+  const retries = makeGrpcRetryInterceptor(defaultGrpcRetryOptions());
+  const connection = await Connection.connect({
+    address,
+    interceptors: [retries, cancelledAfterClose],
+  });
   const client = new Client({ connection, interceptors: { workflow: [soon] } });
   return { client, close: () => connection.close() };
 }
