@@ -1,6 +1,6 @@
 // `npm run coverage:inventory`: holds what the four predecessors do, line by line, against
-// the tests. Each line of `docs/coming-from.md` is either cited by a test, as `[B44]` in its
-// title, or says there why it is different on purpose; each fault of theirs is cited, or
+// the tests. Each line of `docs/coming-from.md` is either cited by a test, with the tag
+// `B44`, or says there why it is different on purpose; each fault of theirs is cited, or
 // `test/faults/README.md` says why it cannot occur. Anything else fails. With `--quiet` only
 // the sums and what fails are printed.
 
@@ -19,12 +19,12 @@ const lists = {
 const root = fileURLToPath(new URL('..', import.meta.url));
 const read = (path: string): string => readFileSync(`${root}${path}`, 'utf8');
 
-/** Where each identifier is cited: `[B44]`, or several as `[B44 M15]`, in a title. */
+/** Returns the files whose tests have each identifier as a tag. */
 function citations(): Map<string, Set<string>> {
   const cited = new Map<string, Set<string>>();
   for (const path of globSync('test/**/*.test.ts', { cwd: root }).toSorted())
-    for (const [, list = ''] of read(path).matchAll(/['"`][^'"`\n]*?\[((?:[BRHM]W?\d+[ ,]*)+)\]/g))
-      for (const id of list.split(/[ ,]+/)) {
+    for (const [, list = ''] of read(path).matchAll(/\b(?:tags|covers): \[([^\]]*)\]/g))
+      for (const [, id = ''] of list.matchAll(/'([BRHM]W?\d+)'/g)) {
         const files = cited.get(id) ?? new Set();
         cited.set(id, files.add(path.slice('test/'.length, -'.test.ts'.length)));
       }

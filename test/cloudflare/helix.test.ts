@@ -14,54 +14,58 @@ const worker = join(folder, 'helix.mjs');
 beforeAll(() => bundle('helix-worker.js', worker));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test('[H7] the run goes on by its alarm after a kill, and no sub-agent that has ended is done again', async () => {
-  const begun: string[] = [];
-  let release = (): void => undefined;
-  const held = new Promise<void>((resolve) => (release = resolve));
-  const told = await tellServer(async (what) => {
-    begun.push(what);
-    if (what === 'summarizer-one') await held;
-  });
-  const env = { TELL_URL: told.url };
-  const objects = join(folder, 'objects');
-  let running = await start(worker, objects, env);
-  onTestFinished(async () => {
+test(
+  'the run goes on by its alarm after a kill, and no sub-agent that has ended is done again',
+  { tags: ['H7'] },
+  async () => {
+    const begun: string[] = [];
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    const told = await tellServer(async (what) => {
+      begun.push(what);
+      if (what === 'summarizer-one') await held;
+    });
+    const env = { TELL_URL: told.url };
+    const objects = join(folder, 'objects');
+    let running = await start(worker, objects, env);
+    onTestFinished(async () => {
+      await running.kill();
+      told.close();
+    });
+    const asked = fetch(running.url).catch((error: unknown) => error);
+    const has = async (what: string, times = 1): Promise<void> => {
+      while (begun.filter((each) => each === what).length < times) await moment();
+    };
+    await has('summarizer-one');
+    for (const words of ['about two', 'Max steps exceeded'])
+      while ((await (await fetch(new URL(`?kept=${words}`, running.url))).text()) === '0')
+        await moment();
     await running.kill();
-    told.close();
-  });
-  const asked = fetch(running.url).catch((error: unknown) => error);
-  const has = async (what: string, times = 1): Promise<void> => {
-    while (begun.filter((each) => each === what).length < times) await moment();
-  };
-  await has('summarizer-one');
-  for (const words of ['about two', 'Max steps exceeded'])
-    while ((await (await fetch(new URL(`?kept=${words}`, running.url))).text()) === '0')
-      await moment();
-  await running.kill();
-  expect(await asked).toBeInstanceOf(Error);
-  running = await start(worker, objects, env);
-  // Nobody asks: the alarm has made the object anew.
-  await has('summarizer-one', 2);
-  release();
-  const outcome = (await (await fetch(running.url)).json()) as { status: string; text: string };
-  expect(outcome.status).toBe('completed');
-  expect(JSON.parse(outcome.text)).toEqual([
-    { summary: 'about one', keyPoints: ['one'] },
-    { summary: 'about two', keyPoints: ['two'] },
-    expect.objectContaining({ error: expect.stringContaining('Max steps exceeded') as string }),
-  ]);
-  expect(begun.toSorted()).toEqual([
-    'analyzer',
-    'parent',
-    'parent',
-    'summarizer-one',
-    'summarizer-one',
-    'summarizer-two',
-  ]);
-  // The outcome is kept: the next one who asks begins nothing.
-  const before = begun.length;
-  await running.kill();
-  running = await start(worker, objects, env);
-  expect(await (await fetch(running.url)).json()).toEqual(outcome);
-  expect(begun).toHaveLength(before);
-});
+    expect(await asked).toBeInstanceOf(Error);
+    running = await start(worker, objects, env);
+    // Nobody asks: the alarm has made the object anew.
+    await has('summarizer-one', 2);
+    release();
+    const outcome = (await (await fetch(running.url)).json()) as { status: string; text: string };
+    expect(outcome.status).toBe('completed');
+    expect(JSON.parse(outcome.text)).toEqual([
+      { summary: 'about one', keyPoints: ['one'] },
+      { summary: 'about two', keyPoints: ['two'] },
+      expect.objectContaining({ error: expect.stringContaining('Max steps exceeded') as string }),
+    ]);
+    expect(begun.toSorted()).toEqual([
+      'analyzer',
+      'parent',
+      'parent',
+      'summarizer-one',
+      'summarizer-one',
+      'summarizer-two',
+    ]);
+    // The outcome is kept: the next one who asks begins nothing.
+    const before = begun.length;
+    await running.kill();
+    running = await start(worker, objects, env);
+    expect(await (await fetch(running.url)).json()).toEqual(outcome);
+    expect(begun).toHaveLength(before);
+  },
+);

@@ -37,41 +37,45 @@ function clientTalk(more: TalkOptions = {}) {
   };
 }
 
-describe('[B46 B90] a question', () => {
-  test('[B46] is told with its buttons, once, and answered by one of them', async () => {
-    const { start, type, of, send, state, environment, question } = clientTalk({
-      subagents: { ride: asks },
-    });
-    await start();
-    await type('use ride');
-    const requestId = question()?.requestId ?? '';
-    const [view] = state().subagents;
-    expect(of('subagent.question')).toEqual([
-      {
-        type: 'subagent.question',
-        requestId,
-        subagentId: view?.id,
-        subagentName: 'ride',
-        toolCallId: view?.callId,
-        text: 'Which?',
-      },
-    ]);
-    expect(of('ui.payload')).toEqual([
-      { type: 'ui.payload', payload: { type: 'choice', requestId, data: { options } } },
-    ]);
-    const click = { type: 'ui.response', requestId, selectedOptionId: 'pre' };
-    // As the frame of a socket.
-    expect(await send(JSON.stringify(click))).toEqual({ accepted: true });
-    await environment.settle();
-    expect(question()?.answer).toBe('Premium');
-    expect(of('subagent.question.closed')).toEqual([
-      { type: 'subagent.question.closed', requestId, state: 'answered', answer: 'Premium' },
-    ]);
-    // [BW18] The same click again answers nothing else.
-    expect(await send(click)).toEqual({ accepted: false, reason: 'over' });
-  });
+describe('a question', { tags: ['B46', 'B90'] }, () => {
+  test(
+    'is told with its buttons, once, and answered by one of them',
+    { tags: ['B46'] },
+    async () => {
+      const { start, type, of, send, state, environment, question } = clientTalk({
+        subagents: { ride: asks },
+      });
+      await start();
+      await type('use ride');
+      const requestId = question()?.requestId ?? '';
+      const [view] = state().subagents;
+      expect(of('subagent.question')).toEqual([
+        {
+          type: 'subagent.question',
+          requestId,
+          subagentId: view?.id,
+          subagentName: 'ride',
+          toolCallId: view?.callId,
+          text: 'Which?',
+        },
+      ]);
+      expect(of('ui.payload')).toEqual([
+        { type: 'ui.payload', payload: { type: 'choice', requestId, data: { options } } },
+      ]);
+      const click = { type: 'ui.response', requestId, selectedOptionId: 'pre' };
+      // As the frame of a socket.
+      expect(await send(JSON.stringify(click))).toEqual({ accepted: true });
+      await environment.settle();
+      expect(question()?.answer).toBe('Premium');
+      expect(of('subagent.question.closed')).toEqual([
+        { type: 'subagent.question.closed', requestId, state: 'answered', answer: 'Premium' },
+      ]);
+      // [BW18] The same click again answers nothing else.
+      expect(await send(click)).toEqual({ accepted: false, reason: 'over' });
+    },
+  );
 
-  test('[B52] a queued question is announced when its turn comes', async () => {
+  test('a queued question is announced when its turn comes', { tags: ['B52'] }, async () => {
     const { start, type, of, send, environment } = clientTalk({
       subagents: { ride: asks, table: asks },
     });
@@ -90,39 +94,43 @@ describe('[B46 B90] a question', () => {
     ]);
   });
 
-  test('[B47] an approval is a confirmation; a form is answered with its fields, as words', async () => {
-    const { start, type, of, send, environment, question } = clientTalk({
-      subagents: {
-        pay: {
-          script: steps(calls(['charge']), say('Paid.')),
-          config: {
-            interactive: true,
-            tools: { charge: simpleTool(() => 'ok', { needsApproval: true }) },
+  test(
+    'an approval is a confirmation; a form is answered with its fields, as words',
+    { tags: ['B47'] },
+    async () => {
+      const { start, type, of, send, environment, question } = clientTalk({
+        subagents: {
+          pay: {
+            script: steps(calls(['charge']), say('Paid.')),
+            config: {
+              interactive: true,
+              tools: { charge: simpleTool(() => 'ok', { needsApproval: true }) },
+            },
+          },
+          form: {
+            script: steps(calls(['ask_user', { question: 'Your address?' }]), say('Thanks.')),
+            config: { interactive: true },
           },
         },
-        form: {
-          script: steps(calls(['ask_user', { question: 'Your address?' }]), say('Thanks.')),
-          config: { interactive: true },
-        },
-      },
-    });
-    await start();
-    await type('use pay');
-    expect(of('ui.payload')[0]?.payload).toMatchObject({ type: 'confirmation' });
-    expect(
-      await send({ type: 'ui.response', requestId: question()?.requestId, approved: true }),
-    ).toEqual({ accepted: true });
-    await environment.settle();
-    await type('use form');
-    const requestId = question()?.requestId;
-    const formData = { street: 'Ring 1', floor: 3 };
-    expect(await send({ type: 'ui.response', requestId, formData })).toEqual({ accepted: true });
-    await environment.settle();
-    expect(question()?.answer).toBe('{"street":"Ring 1","floor":3}');
-  });
+      });
+      await start();
+      await type('use pay');
+      expect(of('ui.payload')[0]?.payload).toMatchObject({ type: 'confirmation' });
+      expect(
+        await send({ type: 'ui.response', requestId: question()?.requestId, approved: true }),
+      ).toEqual({ accepted: true });
+      await environment.settle();
+      await type('use form');
+      const requestId = question()?.requestId;
+      const formData = { street: 'Ring 1', floor: 3 };
+      expect(await send({ type: 'ui.response', requestId, formData })).toEqual({ accepted: true });
+      await environment.settle();
+      expect(question()?.answer).toBe('{"street":"Ring 1","floor":3}');
+    },
+  );
 });
 
-describe('[B89 B90] the subagents', () => {
+describe('the subagents', { tags: ['B89', 'B90'] }, () => {
   test('progress when it has changed, the end once for each call', async () => {
     const go: (() => void)[] = [];
     const { start, type, of, environment, state } = clientTalk({
@@ -171,51 +179,59 @@ describe('[B89 B90] the subagents', () => {
     ]);
   });
 
-  test('[B87 BW24] what failed says why, an end comes once, and what was cancelled is no failure', async () => {
-    const { start, type, of, environment, state, send } = clientTalk({
-      subagents: { fails: { script: () => ({ error: new Error('it broke') }) }, ride: asks },
-    });
-    await start();
-    await type('use ride');
-    const id = state().subagents[0]?.id;
-    expect(await send({ type: 'subagent.cancel', subagentId: id })).toEqual({ accepted: true });
-    await environment.settle();
-    expect(await send({ type: 'subagent.cancel', subagentId: id })).toEqual({
-      accepted: false,
-      reason: 'unknown',
-    });
-    await type('use fails');
-    await environment.advance(120_000);
-    expect(
-      of('subagent.completion').map(({ status, summaryText }) => [status, summaryText]),
-    ).toEqual([
-      ['cancelled', expect.any(String)],
-      ['failure', expect.stringContaining('it broke')],
-    ]);
-    expect(of('subagent.question.closed')[0]?.state).toBe('withdrawn');
-  });
+  test(
+    'what failed says why, an end comes once, and what was cancelled is no failure',
+    { tags: ['B87', 'BW24'] },
+    async () => {
+      const { start, type, of, environment, state, send } = clientTalk({
+        subagents: { fails: { script: () => ({ error: new Error('it broke') }) }, ride: asks },
+      });
+      await start();
+      await type('use ride');
+      const id = state().subagents[0]?.id;
+      expect(await send({ type: 'subagent.cancel', subagentId: id })).toEqual({ accepted: true });
+      await environment.settle();
+      expect(await send({ type: 'subagent.cancel', subagentId: id })).toEqual({
+        accepted: false,
+        reason: 'unknown',
+      });
+      await type('use fails');
+      await environment.advance(120_000);
+      expect(
+        of('subagent.completion').map(({ status, summaryText }) => [status, summaryText]),
+      ).toEqual([
+        ['cancelled', expect.any(String)],
+        ['failure', expect.stringContaining('it broke')],
+      ]);
+      expect(of('subagent.question.closed')[0]?.state).toBe('withdrawn');
+    },
+  );
 
-  test('[B36 R20] who works for a call, who asked a question, how many there are', async () => {
-    const { start, type, session, events, question } = clientTalk({ subagents: { ride: asks } });
-    await start();
-    expect(session.subagents.activeCount).toBe(0);
-    await type('use ride');
-    const delegated = events.find((event) => event.type === 'subagent.delegated');
-    expect(delegated).toMatchObject({ agentName: 'lead', subagentName: 'ride' });
-    const callId = delegated?.type === 'subagent.delegated' ? delegated.callId : '';
-    expect(session.subagents.ofCall(callId)?.name).toBe('ride');
-    expect(session.subagents.ofQuestion(question()?.requestId ?? '')?.callId).toBe(callId);
-    expect(session.subagents.ofCall('other')).toBeUndefined();
-    expect(session.subagents.ofQuestion('other')).toBeUndefined();
-    expect(session.subagents.activeCount).toBe(1);
-    // [B23] The call is pending until its result is there; [B22] it can be taken back.
-    expect(session.pendingToolCalls).toEqual([callId]);
-    expect(session.cancelToolCall(callId)).toBe(true);
-    expect(session.cancelToolCall('other')).toBe(false);
-  });
+  test(
+    'who works for a call, who asked a question, how many there are',
+    { tags: ['B36', 'R20'] },
+    async () => {
+      const { start, type, session, events, question } = clientTalk({ subagents: { ride: asks } });
+      await start();
+      expect(session.subagents.activeCount).toBe(0);
+      await type('use ride');
+      const delegated = events.find((event) => event.type === 'subagent.delegated');
+      expect(delegated).toMatchObject({ agentName: 'lead', subagentName: 'ride' });
+      const callId = delegated?.type === 'subagent.delegated' ? delegated.callId : '';
+      expect(session.subagents.ofCall(callId)?.name).toBe('ride');
+      expect(session.subagents.ofQuestion(question()?.requestId ?? '')?.callId).toBe(callId);
+      expect(session.subagents.ofCall('other')).toBeUndefined();
+      expect(session.subagents.ofQuestion('other')).toBeUndefined();
+      expect(session.subagents.activeCount).toBe(1);
+      // [B23] The call is pending until its result is there; [B22] it can be taken back.
+      expect(session.pendingToolCalls).toEqual([callId]);
+      expect(session.cancelToolCall(callId)).toBe(true);
+      expect(session.cancelToolCall('other')).toBe(false);
+    },
+  );
 });
 
-describe('[B23] tool calls', () => {
+describe('tool calls', { tags: ['B23'] }, () => {
   test('their hooks get the cause of an error, and how each came to its answer', async () => {
     const cause = new Error('no line');
     const thrown: unknown[] = [];
@@ -243,55 +259,63 @@ describe('[B23] tool calls', () => {
   });
 });
 
-describe('[B62 B63] the conversation', () => {
-  test('[B63] partial and final transcripts; a correction says that it is one', async () => {
-    const talk = voiceTalk();
-    const messages: ClientMessage[] = [];
-    clientMessages(talk.session).subscribe((message) => messages.push(message));
-    await talk.start();
-    talk.model().speechStarted('u1');
-    const heard = (text: string, final: boolean) =>
-      talk.model().events.next({ type: 'utterance.transcribed', utteranceId: 'u1', text, final });
-    heard('hel', false);
-    talk.model().events.next({ type: 'utterance.ended', utteranceId: 'u1' });
-    heard('hello', true);
-    await talk.environment.settle();
-    const said = messages.flatMap((message) =>
-      message.type === 'transcript' ? [[message.text, message.partial, message.corrected]] : [],
-    );
-    expect(said).toEqual([
-      ['hel', true, false],
-      ['hello', false, false],
-    ]);
-  });
+describe('the conversation', { tags: ['B62', 'B63'] }, () => {
+  test(
+    'partial and final transcripts; a correction says that it is one',
+    { tags: ['B63'] },
+    async () => {
+      const talk = voiceTalk();
+      const messages: ClientMessage[] = [];
+      clientMessages(talk.session).subscribe((message) => messages.push(message));
+      await talk.start();
+      talk.model().speechStarted('u1');
+      const heard = (text: string, final: boolean) =>
+        talk.model().events.next({ type: 'utterance.transcribed', utteranceId: 'u1', text, final });
+      heard('hel', false);
+      talk.model().events.next({ type: 'utterance.ended', utteranceId: 'u1' });
+      heard('hello', true);
+      await talk.environment.settle();
+      const said = messages.flatMap((message) =>
+        message.type === 'transcript' ? [[message.text, message.partial, message.corrected]] : [],
+      );
+      expect(said).toEqual([
+        ['hel', true, false],
+        ['hello', false, false],
+      ]);
+    },
+  );
 
-  test('[B62] the end of each turn, before the hooks of it, and who leads', async () => {
-    const order: string[] = [];
-    const { start, type, session, events, messages } = clientTalk({
-      others: [{ name: 'billing' }],
-      agent: { onTurnCompleted: () => order.push('onTurnCompleted') },
-      hooks: { onTurnEnd: ({ turn }) => order.push(`onTurnEnd ${turn}`) },
-    });
-    session.events.subscribe(({ type: kind }) => {
-      if (kind === 'turn.ended') order.push(kind);
-    });
-    await start();
-    await type('hello');
-    expect(order).toEqual(['turn.ended', 'onTurnEnd 1', 'onTurnCompleted']);
-    await session.transfer('billing');
-    await type('hello again');
-    expect(events.filter((event) => event.type === 'turn.ended')).toEqual([
-      { type: 'turn.ended', turn: 1, agentName: 'lead' },
-      { type: 'turn.ended', turn: 2, agentName: 'billing' },
-    ]);
-    expect(messages.filter((message) => message.type === 'agent.changed')).toEqual([
-      { type: 'agent.changed', agentName: 'lead', from: null },
-      { type: 'agent.changed', agentName: 'billing', from: 'lead' },
-    ]);
-    expect(await session.transfer('nobody')).toMatchObject({ code: 'UNKNOWN_AGENT' });
-  });
+  test(
+    'the end of each turn, before the hooks of it, and who leads',
+    { tags: ['B62'] },
+    async () => {
+      const order: string[] = [];
+      const { start, type, session, events, messages } = clientTalk({
+        others: [{ name: 'billing' }],
+        agent: { onTurnCompleted: () => order.push('onTurnCompleted') },
+        hooks: { onTurnEnd: ({ turn }) => order.push(`onTurnEnd ${turn}`) },
+      });
+      session.events.subscribe(({ type: kind }) => {
+        if (kind === 'turn.ended') order.push(kind);
+      });
+      await start();
+      await type('hello');
+      expect(order).toEqual(['turn.ended', 'onTurnEnd 1', 'onTurnCompleted']);
+      await session.transfer('billing');
+      await type('hello again');
+      expect(events.filter((event) => event.type === 'turn.ended')).toEqual([
+        { type: 'turn.ended', turn: 1, agentName: 'lead' },
+        { type: 'turn.ended', turn: 2, agentName: 'billing' },
+      ]);
+      expect(messages.filter((message) => message.type === 'agent.changed')).toEqual([
+        { type: 'agent.changed', agentName: 'lead', from: null },
+        { type: 'agent.changed', agentName: 'billing', from: 'lead' },
+      ]);
+      expect(await session.transfer('nobody')).toMatchObject({ code: 'UNKNOWN_AGENT' });
+    },
+  );
 
-  test('[B7 B9] an agent and a tool may send JSON of their own', async () => {
+  test('an agent and a tool may send JSON of their own', { tags: ['B7', 'B9'] }, async () => {
     const show = defineTool({
       name: 'show',
       description: 'Shows',
@@ -308,7 +332,7 @@ describe('[B62 B63] the conversation', () => {
   });
 });
 
-describe('[B55 B63] what clients say', () => {
+describe('what clients say', { tags: ['B55', 'B63'] }, () => {
   test('text is typed; a result can be shown and waved away', async () => {
     const { start, send, said, environment, session, state } = clientTalk();
     await start();
@@ -361,7 +385,7 @@ describe('[B55 B63] what clients say', () => {
   });
 });
 
-test('[B91] late messages are reported to those who subscribe', async () => {
+test('late messages are reported to those who subscribe', { tags: ['B91'] }, async () => {
   const ignored: string[] = [];
   const { start, session, environment } = clientTalk({
     hooks: { onIgnored: ({ actor, type }) => ignored.push(`${actor} ${type}`) },

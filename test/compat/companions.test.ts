@@ -24,7 +24,7 @@ function withCompanions(options: ProgramOptions = {}) {
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-describe('[H18] the tools', () => {
+describe('the tools', { tags: ['H18'] }, () => {
   test('are there by their names; waitForResult for a blocking child only', () => {
     const { tools } = withCompanions();
     const five = ['getChildStatus', 'listChildren', 'sendMessage', 'spawnAgent', 'terminateChild'];
@@ -43,31 +43,35 @@ describe('[H18] the tools', () => {
   });
 });
 
-describe('[H18] a background companion', () => {
-  test('[HW6] is spawned, told more, looked at and ended, while its parent goes on', async () => {
-    const { service, call } = withCompanions();
-    expect(await call('spawnAgent', { agentType: 'critic', message: 'Read this' })).toEqual({
-      agentId: 'critic-1',
-      agentType: 'critic',
-      mode: 'background',
-      status: 'running',
-    });
-    expect(service.spawned[0]).toMatchObject({
-      config: { name: 'critic-1', lifetime: 'session', context: 'none' },
-      task: { description: 'Read this' },
-    });
-    await call('sendMessage', { agentId: 'critic-1', message: 'And that' });
-    expect(service.sent).toMatchObject([{ to: 'sub_1', content: 'And that', mode: 'queue' }]);
-    expect(await call('listChildren')).toMatchObject({
-      children: [{ agentId: 'critic-1', status: 'running' }],
-    });
-    expect(await call('terminateChild', { agentId: 'critic-1' })).toEqual({ terminated: true });
-    expect(await call('listChildren')).toEqual({ children: [] });
-    expect(service.list({ subagentId: null })).toEqual([]);
-    expect(await call('getChildStatus', { agentId: 'critic-1' })).toMatchObject({
-      error: { code: 'NOT_FOUND' },
-    });
-  });
+describe('a background companion', { tags: ['H18'] }, () => {
+  test(
+    'is spawned, told more, looked at and ended, while its parent goes on',
+    { tags: ['HW6'] },
+    async () => {
+      const { service, call } = withCompanions();
+      expect(await call('spawnAgent', { agentType: 'critic', message: 'Read this' })).toEqual({
+        agentId: 'critic-1',
+        agentType: 'critic',
+        mode: 'background',
+        status: 'running',
+      });
+      expect(service.spawned[0]).toMatchObject({
+        config: { name: 'critic-1', lifetime: 'session', context: 'none' },
+        task: { description: 'Read this' },
+      });
+      await call('sendMessage', { agentId: 'critic-1', message: 'And that' });
+      expect(service.sent).toMatchObject([{ to: 'sub_1', content: 'And that', mode: 'queue' }]);
+      expect(await call('listChildren')).toMatchObject({
+        children: [{ agentId: 'critic-1', status: 'running' }],
+      });
+      expect(await call('terminateChild', { agentId: 'critic-1' })).toEqual({ terminated: true });
+      expect(await call('listChildren')).toEqual({ children: [] });
+      expect(service.list({ subagentId: null })).toEqual([]);
+      expect(await call('getChildStatus', { agentId: 'critic-1' })).toMatchObject({
+        error: { code: 'NOT_FOUND' },
+      });
+    },
+  );
 
   test('COMPANIONS-1: told something when it is idle, it begins its next run under the same name', async () => {
     const { service, call } = withCompanions();
@@ -96,7 +100,7 @@ describe('[H18] a background companion', () => {
     expect(service.spawned[1]?.config).toBe(service.spawned[0]?.config);
   });
 
-  test('[M9] that asks is answered by the next message', async () => {
+  test('that asks is answered by the next message', { tags: ['M9'] }, async () => {
     const { service, call } = withCompanions();
     await call('spawnAgent', { agentType: 'critic', message: 'First' });
     service.ask('sub_1', 'Which?');
@@ -112,7 +116,7 @@ describe('[H18] a background companion', () => {
   });
 });
 
-describe('[H18] a blocking companion', () => {
+describe('a blocking companion', { tags: ['H18'] }, () => {
   test('answers with what it found, when it is spawned and when it is told more', async () => {
     const { service, call } = withCompanions();
     const spawning = call('spawnAgent', { agentType: 'researcher', message: 'Go' });

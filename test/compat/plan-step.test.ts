@@ -13,7 +13,7 @@ const summarizer = Object.assign(tool({ inputSchema: z.object({}), execute: () =
   [SUB_AGENT]: { name: 'summarizer', instructions: 'Summarize.' },
 });
 
-describe('[H2] names', () => {
+describe('names', { tags: ['H2'] }, () => {
   test('the prefix is subagent__, and the agent type is the rest of the name', () => {
     expect(SUBAGENT_TOOL_PREFIX).toBe('subagent__');
     expect(isSubAgentTool('subagent__summarizer')).toBe(true);
@@ -22,7 +22,7 @@ describe('[H2] names', () => {
     expect(isSubAgentTool('subagent__')).toBe(false);
   });
 
-  test('[HW1] a tool is known by what it is, whatever it is called', () => {
+  test('a tool is known by what it is, whatever it is called', { tags: ['HW1'] }, () => {
     expect(isSubAgentTool(summarizer)).toBe(true);
     expect(isSubAgentTool(plain)).toBe(false);
     expect(isSubAgentTool(null)).toBe(false);
@@ -30,7 +30,7 @@ describe('[H2] names', () => {
   });
 });
 
-describe('[H3] planStepProcessing', () => {
+describe('planStepProcessing', { tags: ['H3'] }, () => {
   test('splits calls, each part in the order of the calls', () => {
     const calls = [
       { toolCallId: '1', toolName: 'subagent__b', input: { b: 1 } },
@@ -47,7 +47,7 @@ describe('[H3] planStepProcessing', () => {
     });
   });
 
-  test('[H8] takes calls as they are recorded, too', () => {
+  test('takes calls as they are recorded, too', { tags: ['H8'] }, () => {
     const calls = [{ id: 's1', name: 'subagent__summarizer', arguments: { texts: [] } }];
     expect(planStepProcessing(calls)).toEqual({
       toolCalls: [],
@@ -55,14 +55,18 @@ describe('[H3] planStepProcessing', () => {
     });
   });
 
-  test('[HW1] the name that the model uses may differ from the type of the agent', () => {
-    const calls = [{ toolCallId: '1', toolName: 'summarize', input: {} }];
-    expect(planStepProcessing(calls, { summarize: summarizer }).subAgentCalls).toEqual([
-      { id: '1', agentType: 'summarizer', input: {} },
-    ]);
-  });
+  test(
+    'the name that the model uses may differ from the type of the agent',
+    { tags: ['HW1'] },
+    () => {
+      const calls = [{ toolCallId: '1', toolName: 'summarize', input: {} }];
+      expect(planStepProcessing(calls, { summarize: summarizer }).subAgentCalls).toEqual([
+        { id: '1', agentType: 'summarizer', input: {} },
+      ]);
+    },
+  );
 
-  test("[HW1] a user's own tool that has such a name is a tool", () => {
+  test("a user's own tool that has such a name is a tool", { tags: ['HW1'] }, () => {
     const calls = [{ toolCallId: '1', toolName: 'subagent__mine', input: {} }];
     expect(planStepProcessing(calls, { subagent__mine: plain })).toEqual({
       toolCalls: calls,

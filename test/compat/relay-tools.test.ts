@@ -36,7 +36,7 @@ function relayed(
   return { relay, config, call };
 }
 
-describe('[B75 B78 B79] the tools of a relay', () => {
+describe('the tools of a relay', { tags: ['B75', 'B78', 'B79'] }, () => {
   test('start, a question, an answer, completed; dispose ends all', async () => {
     const { call, config, relay } = relayed(() => [
       { question: 'Which?', options: [{ id: 'r', label: 'Red' }] },
@@ -148,7 +148,7 @@ describe('[B75 B78 B79] the tools of a relay', () => {
   });
 });
 
-describe('[B80 B81 B82] the task manager of OpenClaw', () => {
+describe('the task manager of OpenClaw', { tags: ['B80', 'B81', 'B82'] }, () => {
   test.each([
     ['Book a meeting with Ann', 'calendar', 'write'],
     ['What meetings do I have?', 'calendar', 'read'],

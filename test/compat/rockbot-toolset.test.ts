@@ -42,7 +42,7 @@ function rockbot(agent?: RockbotToolsetOptions['agent']) {
   return { service, run, words };
 }
 
-describe('[R1 R2] spawn_subagent', () => {
+describe('spawn_subagent', { tags: ['R1', 'R2'] }, () => {
   test('answers at once, with the task_id', async () => {
     const { service, words } = rockbot();
     expect(await words('spawn_subagent', { description: 'Research X', context: 'On Mars' })).toBe(
@@ -57,7 +57,7 @@ describe('[R1 R2] spawn_subagent', () => {
     expect(service.spawned[0]?.config.instructions).not.toContain('On Mars');
   });
 
-  test('[R10] a subagent manages no subagents, and has ReportProgress', async () => {
+  test('a subagent manages no subagents, and has ReportProgress', { tags: ['R10'] }, async () => {
     const { service, words } = rockbot();
     await words('spawn_subagent', { description: 'x' });
     const { grant, config } = service.spawned[0] ?? {};
@@ -65,18 +65,23 @@ describe('[R1 R2] spawn_subagent', () => {
     expect(Object.keys(config?.tools ?? {})).toEqual(['ReportProgress']);
   });
 
-  test('[RW15] at the limit the model reads an error, and a program gets its code', async () => {
-    const { service, run } = rockbot();
-    service.refuse('SESSION_LIMIT');
-    const { read, outcome } = await run('spawn_subagent', { description: 'x' });
-    expect(read).toEqual({
-      type: 'error-text',
-      value: 'Error: SESSION_LIMIT. Use list_subagents to see them, or cancel_subagent to end one.',
-    });
-    expect(outcome).toMatchObject({ output: { error: { code: 'SESSION_LIMIT' } } });
-  });
+  test(
+    'at the limit the model reads an error, and a program gets its code',
+    { tags: ['RW15'] },
+    async () => {
+      const { service, run } = rockbot();
+      service.refuse('SESSION_LIMIT');
+      const { read, outcome } = await run('spawn_subagent', { description: 'x' });
+      expect(read).toEqual({
+        type: 'error-text',
+        value:
+          'Error: SESSION_LIMIT. Use list_subagents to see them, or cancel_subagent to end one.',
+      });
+      expect(outcome).toMatchObject({ output: { error: { code: 'SESSION_LIMIT' } } });
+    },
+  );
 
-  test('[RW15] a description that looks like an error is none', async () => {
+  test('a description that looks like an error is none', { tags: ['RW15'] }, async () => {
     const { service, words, run } = rockbot();
     await words('spawn_subagent', { description: 'Error: find out why' });
     expect(service.spawned).toHaveLength(1);
@@ -84,7 +89,8 @@ describe('[R1 R2] spawn_subagent', () => {
   });
 
   test.each([0, -1, 1441, 1e9, Number.NaN, '10'])(
-    '[RW8] %s is no timeout_minutes',
+    '%s is no timeout_minutes',
+    { tags: ['RW8'] },
     async (timeout_minutes) => {
       const { service, run } = rockbot();
       const { outcome } = await run('spawn_subagent', { description: 'x', timeout_minutes });
@@ -93,34 +99,38 @@ describe('[R1 R2] spawn_subagent', () => {
     },
   );
 
-  test('[RW8] timeout_minutes is the time of the run', async () => {
+  test('timeout_minutes is the time of the run', { tags: ['RW8'] }, async () => {
     const { service, words } = rockbot();
     await words('spawn_subagent', { description: 'x', timeout_minutes: 0.5 });
     expect(service.spawned[0]?.config.timeout).toBe(30_000);
   });
 
-  test('[RW8] `agent` says what every subagent is; `timeout` where the call says no minutes', async () => {
-    const agent = {
-      name: 'clerk',
-      instructions: 'You file.',
-      timeout: 5_000,
-      maxSteps: 2,
-      toolTimeout: 1_000,
-      maxHistory: 7,
-      inactivityTimeoutMs: 900,
-      budget: { tokens: 100 },
-      retry: { maxAttempts: 2 },
-      completion: 'tool',
-    } as const;
-    const { service, words } = rockbot(agent);
-    await words('spawn_subagent', { description: 'x' });
-    await words('spawn_subagent', { description: 'x', timeout_minutes: 1 });
-    const [unsaid, said] = service.spawned.map(({ config }) => config);
-    expect(unsaid).toMatchObject(agent);
-    expect(said).toMatchObject({ ...agent, timeout: 60_000 });
-  });
+  test(
+    '`agent` says what every subagent is; `timeout` where the call says no minutes',
+    { tags: ['RW8'] },
+    async () => {
+      const agent = {
+        name: 'clerk',
+        instructions: 'You file.',
+        timeout: 5_000,
+        maxSteps: 2,
+        toolTimeout: 1_000,
+        maxHistory: 7,
+        inactivityTimeoutMs: 900,
+        budget: { tokens: 100 },
+        retry: { maxAttempts: 2 },
+        completion: 'tool',
+      } as const;
+      const { service, words } = rockbot(agent);
+      await words('spawn_subagent', { description: 'x' });
+      await words('spawn_subagent', { description: 'x', timeout_minutes: 1 });
+      const [unsaid, said] = service.spawned.map(({ config }) => config);
+      expect(unsaid).toMatchObject(agent);
+      expect(said).toMatchObject({ ...agent, timeout: 60_000 });
+    },
+  );
 
-  test('[R3] a missing argument is named', async () => {
+  test('a missing argument is named', { tags: ['R3'] }, async () => {
     const { words } = rockbot();
     expect(await words('spawn_subagent', {})).toMatch(/Missing required argument: description/);
     expect(await words('spawn_subagent', { description: '' })).toMatch(
@@ -130,7 +140,7 @@ describe('[R1 R2] spawn_subagent', () => {
   });
 });
 
-test('[R4] cancel_subagent says what it did, and neither is an error', async () => {
+test('cancel_subagent says what it did, and neither is an error', { tags: ['R4'] }, async () => {
   const { words, run } = rockbot();
   await words('spawn_subagent', { description: 'x' });
   expect(await words('cancel_subagent', { task_id: 'sub_1' })).toBe('Subagent sub_1 cancelled.');
@@ -140,7 +150,7 @@ test('[R4] cancel_subagent says what it did, and neither is an error', async () 
   });
 });
 
-test('[R5] list_subagents', async () => {
+test('list_subagents', { tags: ['R5'] }, async () => {
   const { service, words } = rockbot();
   expect(await words('list_subagents')).toBe('No active subagents.');
   await words('spawn_subagent', { description: 'Research\nquantum computing' });
@@ -151,7 +161,7 @@ test('[R5] list_subagents', async () => {
   );
 });
 
-test('[R9] ReportProgress, inside a subagent only', async () => {
+test('ReportProgress, inside a subagent only', { tags: ['R9'] }, async () => {
   const { service, words, run } = rockbot();
   await words('spawn_subagent', { description: 'x' });
   const context = withCaller(undefined, {
@@ -174,7 +184,7 @@ test('[R9] ReportProgress, inside a subagent only', async () => {
   });
 });
 
-test('[R12] three at a time, and no queue', () => {
+test('three at a time, and no queue', { tags: ['R12'] }, () => {
   expect(sessionLimits(rockbotLimits)).toMatchObject({
     maxConcurrentPerSession: 3,
     whenFull: 'reject',

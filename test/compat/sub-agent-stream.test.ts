@@ -25,14 +25,14 @@ function chunks(more: object, serviceId = 'service') {
   return streamChunks({ ...base, ...more } as SubagentChunk, serviceId);
 }
 
-describe('[H6 H22] chunks', () => {
+describe('chunks', { tags: ['H6', 'H22'] }, () => {
   test('subagent_start has the input, the parent and the call', () => {
     expect(
       chunks({ type: 'spawned', task: 'x', input: { texts: ['a'] }, workstreamId: null }),
     ).toEqual([{ type: 'subagent_start', ...ofChild, input: { texts: ['a'] } }]);
   });
 
-  test('[H4] the children of a lead agent or a program belong to the service', () => {
+  test('the children of a lead agent or a program belong to the service', { tags: ['H4'] }, () => {
     expect(chunks({ type: 'spawned', input: {}, parentId: null })).toMatchObject([
       { parentAgentId: 'service' },
     ]);
@@ -63,7 +63,7 @@ describe('[H6 H22] chunks', () => {
     ]);
   });
 
-  test('[H10] a failure is an error, then the end with the message', () => {
+  test('a failure is an error, then the end with the message', { tags: ['H10'] }, () => {
     const error = { code: 'STEP_LIMIT', message: 'Max steps exceeded', retryable: false };
     expect(
       chunks({ type: 'ended', outcome: unfinishedOutcome({ status: 'failed', error }) }),

@@ -24,34 +24,38 @@ const done = { script: () => say('It is done.') };
 const emptySchema = jsonSchema<never>({ type: 'object', properties: {} });
 
 describe('questions', () => {
-  test('[BW1] the third unanswered question in a row ends the run; the count is not forgotten', async () => {
-    const { start, type, environment, state } = textTalk({
-      subagents: {
-        ask: {
-          script: () => calls(['ask_user', { question: 'Well?' }]),
-          config: { interactive: true, inputTimeout: 1000, maxSteps: 20 },
+  test(
+    'the third unanswered question in a row ends the run; the count is not forgotten',
+    { tags: ['BW1'] },
+    async () => {
+      const { start, type, environment, state } = textTalk({
+        subagents: {
+          ask: {
+            script: () => calls(['ask_user', { question: 'Well?' }]),
+            config: { interactive: true, inputTimeout: 1000, maxSteps: 20 },
+          },
         },
-      },
-    });
-    await start();
-    await type('use ask');
-    await environment.advance(60_000);
-    expect(state().questions.map(({ state: now }) => now)).toEqual([
-      'expired',
-      'expired',
-      'expired',
-    ]);
-    expect(state().subagents[0]?.outcome).toMatchObject({
-      error: { code: 'INPUT_TIMEOUT' },
-      toolLedger: [
-        { output: expect.stringContaining('(attempt 1/3)') },
-        { output: expect.stringContaining('(attempt 2/3)') },
-        {},
-      ],
-    });
-  });
+      });
+      await start();
+      await type('use ask');
+      await environment.advance(60_000);
+      expect(state().questions.map(({ state: now }) => now)).toEqual([
+        'expired',
+        'expired',
+        'expired',
+      ]);
+      expect(state().subagents[0]?.outcome).toMatchObject({
+        error: { code: 'INPUT_TIMEOUT' },
+        toolLedger: [
+          { output: expect.stringContaining('(attempt 1/3)') },
+          { output: expect.stringContaining('(attempt 2/3)') },
+          {},
+        ],
+      });
+    },
+  );
 
-  test('[BW2] after a timeout the user’s next sentence is not swallowed', async () => {
+  test('after a timeout the user’s next sentence is not swallowed', { tags: ['BW2'] }, async () => {
     const { start, type, environment, said, question } = textTalk({
       subagents: { ask: { ...asking('Well?', { inputTimeout: 1000 }) } },
     });
@@ -63,89 +67,105 @@ describe('questions', () => {
     expect(said()).toContain('You said: good morning');
   });
 
-  test('[BW3] a second question queues behind the others, once, and none starves', async () => {
-    const { start, type, state, session, environment } = textTalk({
-      subagents: {
-        twice: {
-          script: steps(
-            calls(['ask_user', { question: 'One?' }], ['ask_user', { question: 'Two?' }]),
-            say('done'),
-          ),
-          config: { interactive: true },
+  test(
+    'a second question queues behind the others, once, and none starves',
+    { tags: ['BW3'] },
+    async () => {
+      const { start, type, state, session, environment } = textTalk({
+        subagents: {
+          twice: {
+            script: steps(
+              calls(['ask_user', { question: 'One?' }], ['ask_user', { question: 'Two?' }]),
+              say('done'),
+            ),
+            config: { interactive: true },
+          },
+          other: asking('Other?'),
         },
-        other: asking('Other?'),
-      },
-    });
-    await start();
-    await type('use twice and other');
-    const heard: string[] = [];
-    for (const answer of ['first', 'second', 'third']) {
-      const open = state().questions.filter(({ state: now }) => now === 'open');
-      expect(open).toHaveLength(1);
-      const { question, requestId } = open[0] ?? { question: '', requestId: '' };
-      heard.push(question);
-      // Results were told since: the words alone would be for the lead agent.
-      void session.answer(requestId, { text: answer });
+      });
+      await start();
+      await type('use twice and other');
+      const heard: string[] = [];
+      for (const answer of ['first', 'second', 'third']) {
+        const open = state().questions.filter(({ state: now }) => now === 'open');
+        expect(open).toHaveLength(1);
+        const { question, requestId } = open[0] ?? { question: '', requestId: '' };
+        heard.push(question);
+        // Results were told since: the words alone would be for the lead agent.
+        void session.answer(requestId, { text: answer });
+        await environment.settle();
+      }
+      expect(heard).toEqual(['One?', 'Other?', 'Two?']);
+      await type('hello');
+      expect(state().questions.every(({ state: now }) => now === 'answered')).toBe(true);
+    },
+  );
+
+  test(
+    'a question that is removed from the queue ends, and leaves nothing waiting',
+    { tags: ['BW4'] },
+    async () => {
+      const { start, type, state, session, environment } = textTalk({
+        subagents: { red: asking('Red?'), blue: asking('Blue?') },
+      });
+      await start();
+      await type('use red and blue');
+      session.subagents.cancel(state().subagents[1]?.id ?? '');
       await environment.settle();
-    }
-    expect(heard).toEqual(['One?', 'Other?', 'Two?']);
-    await type('hello');
-    expect(state().questions.every(({ state: now }) => now === 'answered')).toBe(true);
-  });
+      expect(state().subagents[1]?.outcome?.status).toBe('cancelled');
+      expect(state().questions[1]?.state).toBe('withdrawn');
+      await type('crimson');
+      expect(environment.pendingTimers).toBe(0);
+    },
+  );
 
-  test('[BW4] a question that is removed from the queue ends, and leaves nothing waiting', async () => {
-    const { start, type, state, session, environment } = textTalk({
-      subagents: { red: asking('Red?'), blue: asking('Blue?') },
-    });
-    await start();
-    await type('use red and blue');
-    session.subagents.cancel(state().subagents[1]?.id ?? '');
-    await environment.settle();
-    expect(state().subagents[1]?.outcome?.status).toBe('cancelled');
-    expect(state().questions[1]?.state).toBe('withdrawn');
-    await type('crimson');
-    expect(environment.pendingTimers).toBe(0);
-  });
+  test(
+    'an answer in the very moment in which the question is put counts',
+    { tags: ['BW5'] },
+    async () => {
+      const { start, type, session, state } = textTalk({ subagents: { ask: asking('Well?') } });
+      const receipts: unknown[] = [];
+      session.questions.subscribe(({ requestId, state: now }) => {
+        // Synchronously, from within the event.
+        if (now === 'open')
+          void session
+            .answer(requestId, { text: 'at once' })
+            .then((receipt) => receipts.push(receipt));
+      });
+      await start();
+      await type('use ask');
+      expect(receipts).toEqual([{ accepted: true }]);
+      expect(state().subagents[0]?.outcome?.text).toBe('Got {"userResponse":"at once"}');
+    },
+  );
 
-  test('[BW5] an answer in the very moment in which the question is put counts', async () => {
-    const { start, type, session, state } = textTalk({ subagents: { ask: asking('Well?') } });
-    const receipts: unknown[] = [];
-    session.questions.subscribe(({ requestId, state: now }) => {
-      // Synchronously, from within the event.
-      if (now === 'open')
-        void session
-          .answer(requestId, { text: 'at once' })
-          .then((receipt) => receipts.push(receipt));
-    });
-    await start();
-    await type('use ask');
-    expect(receipts).toEqual([{ accepted: true }]);
-    expect(state().subagents[0]?.outcome?.text).toBe('Got {"userResponse":"at once"}');
-  });
-
-  test('[BW13] ten minutes for a run, two for an answer; a run outlives all its questions', async () => {
-    const { start, type, environment, state } = textTalk({
-      subagents: {
-        ask: {
-          script: ({ results }) =>
-            JSON.stringify(results).includes('yes')
-              ? say('There you are.')
-              : calls(['ask_user', { question: 'Well?' }]),
-          config: { interactive: true },
+  test(
+    'ten minutes for a run, two for an answer; a run outlives all its questions',
+    { tags: ['BW13'] },
+    async () => {
+      const { start, type, environment, state } = textTalk({
+        subagents: {
+          ask: {
+            script: ({ results }) =>
+              JSON.stringify(results).includes('yes')
+                ? say('There you are.')
+                : calls(['ask_user', { question: 'Well?' }]),
+            config: { interactive: true },
+          },
         },
-      },
-    });
-    await start();
-    await type('use ask');
-    await environment.advance(119_999);
-    expect(state().questions.map(({ state: now }) => now)).toEqual(['open']);
-    await environment.advance(120_000);
-    expect(state().questions.map(({ state: now }) => now)).toEqual(['expired', 'open']);
-    await type('yes, I am here');
-    expect(state().subagents[0]?.outcome?.text).toBe('There you are.');
-  });
+      });
+      await start();
+      await type('use ask');
+      await environment.advance(119_999);
+      expect(state().questions.map(({ state: now }) => now)).toEqual(['open']);
+      await environment.advance(120_000);
+      expect(state().questions.map(({ state: now }) => now)).toEqual(['expired', 'open']);
+      await type('yes, I am here');
+      expect(state().subagents[0]?.outcome?.text).toBe('There you are.');
+    },
+  );
 
-  test('[BW14] a run whose time is over never hangs on a question', async () => {
+  test('a run whose time is over never hangs on a question', { tags: ['BW14'] }, async () => {
     const { start, type, environment, state } = textTalk({
       subagents: {
         ask: {
@@ -166,38 +186,42 @@ describe('questions', () => {
     expect(state().questions[0]?.state).toBe('answered');
   });
 
-  test('[BW15] the second question is put when the first is over, and its time begins then', async () => {
-    const {
-      start,
-      use,
-      pause,
-      speak,
-      say: utter,
-      asked,
-      state,
-      environment,
-      model,
-    } = voiceTalk({
-      subagents: { red: asking('Red?'), blue: asking('Blue?', { inputTimeout: 5000 }) },
-      voice: { nudgeAfterMs: null },
-    });
-    await start();
-    await use('red', 'blue');
-    await pause();
-    await speak('Red?');
-    await environment.advance(60_000);
-    expect(model().commands.some((command) => JSON.stringify(command).includes('Blue?'))).toBe(
-      false,
-    );
-    expect(state().questions[1]).toMatchObject({ state: 'queued', dueAt: null });
-    await utter('crimson');
-    await pause();
-    expect(asked()).toContain('Blue?');
-    await speak('Blue?');
-    expect(state().questions[1]?.dueAt).toBe(environment.clock.now() + 5000);
-  });
+  test(
+    'the second question is put when the first is over, and its time begins then',
+    { tags: ['BW15'] },
+    async () => {
+      const {
+        start,
+        use,
+        pause,
+        speak,
+        say: utter,
+        asked,
+        state,
+        environment,
+        model,
+      } = voiceTalk({
+        subagents: { red: asking('Red?'), blue: asking('Blue?', { inputTimeout: 5000 }) },
+        voice: { nudgeAfterMs: null },
+      });
+      await start();
+      await use('red', 'blue');
+      await pause();
+      await speak('Red?');
+      await environment.advance(60_000);
+      expect(model().commands.some((command) => JSON.stringify(command).includes('Blue?'))).toBe(
+        false,
+      );
+      expect(state().questions[1]).toMatchObject({ state: 'queued', dueAt: null });
+      await utter('crimson');
+      await pause();
+      expect(asked()).toContain('Blue?');
+      await speak('Blue?');
+      expect(state().questions[1]?.dueAt).toBe(environment.clock.now() + 5000);
+    },
+  );
 
-  test('[BW16] a button releases the floor as words do', async () => {
+  test('a button releases the floor as words do', { tags: ['BW16'] }, async () => {
     const { start, type, session, said, question, environment } = textTalk({
       subagents: {
         ask: {
@@ -215,7 +239,7 @@ describe('questions', () => {
     expect(said().at(-1)).toBe('You said: hello');
   });
 
-  test('[BW17] the options reach the client, as buttons', async () => {
+  test('the options reach the client, as buttons', { tags: ['BW17'] }, async () => {
     const options = [{ id: 'a', label: 'Economy', description: '$12' }];
     const { start, type, parts, events } = textTalk({
       subagents: {
@@ -236,66 +260,74 @@ describe('questions', () => {
     );
   });
 
-  test('[BW18] a stale or doubled click answers nothing else; an unknown option is no answer', async () => {
-    const { start, type, session, state, environment } = textTalk({
-      subagents: {
-        ask: {
-          script: steps(
-            calls(['ask_user', { question: 'One?', options: [{ id: 'a', label: 'A' }] }]),
-            calls(['ask_user', { question: 'Two?', options: [{ id: 'a', label: 'A' }] }]),
-            say('done'),
-          ),
-          config: { interactive: true },
+  test(
+    'a stale or doubled click answers nothing else; an unknown option is no answer',
+    { tags: ['BW18'] },
+    async () => {
+      const { start, type, session, state, environment } = textTalk({
+        subagents: {
+          ask: {
+            script: steps(
+              calls(['ask_user', { question: 'One?', options: [{ id: 'a', label: 'A' }] }]),
+              calls(['ask_user', { question: 'Two?', options: [{ id: 'a', label: 'A' }] }]),
+              say('done'),
+            ),
+            config: { interactive: true },
+          },
         },
-      },
-    });
-    await start();
-    await type('use ask');
-    const first = state().questions[0]?.requestId ?? '';
-    const click = async (requestId: string, optionId: string) => {
-      const receipt = session.answer(requestId, { optionId });
-      await environment.settle();
-      return receipt;
-    };
-    expect(await click(first, 'z')).toEqual({ accepted: false, reason: 'invalid_option' });
-    expect(await click(first, 'a')).toEqual({ accepted: true });
-    expect(await click(first, 'a')).toEqual({ accepted: false, reason: 'over' });
-    expect(state().questions[1]?.state).toBe('open');
-  });
+      });
+      await start();
+      await type('use ask');
+      const first = state().questions[0]?.requestId ?? '';
+      const click = async (requestId: string, optionId: string) => {
+        const receipt = session.answer(requestId, { optionId });
+        await environment.settle();
+        return receipt;
+      };
+      expect(await click(first, 'z')).toEqual({ accepted: false, reason: 'invalid_option' });
+      expect(await click(first, 'a')).toEqual({ accepted: true });
+      expect(await click(first, 'a')).toEqual({ accepted: false, reason: 'over' });
+      expect(state().questions[1]?.state).toBe('open');
+    },
+  );
 
-  test('[BW19] an answer to a subagent is not also answered by the lead model', async () => {
-    const {
-      start,
-      use,
-      pause,
-      speak,
-      say: utter,
-      model,
-      question,
-    } = voiceTalk({
-      subagents: {
-        ask: {
-          ...asking('Red?'),
-          script: steps(calls(['ask_user', { question: 'Red?' }]), () => never()),
+  test(
+    'an answer to a subagent is not also answered by the lead model',
+    { tags: ['BW19'] },
+    async () => {
+      const {
+        start,
+        use,
+        pause,
+        speak,
+        say: utter,
+        model,
+        question,
+      } = voiceTalk({
+        subagents: {
+          ask: {
+            ...asking('Red?'),
+            script: steps(calls(['ask_user', { question: 'Red?' }]), () => never()),
+          },
         },
-      },
-    });
-    await start();
-    await use('ask');
-    await pause();
-    await speak('Red?');
-    const before = model().of('response.request').length;
-    const utteranceId = await utter('crimson');
-    await pause();
-    expect(question()?.state).toBe('answered');
-    expect(model().of('response.request')).toHaveLength(before);
-    // And the model does not even remember it as something said to it.
-    expect(
-      model()
-        .of('item.delete')
-        .map(({ itemId }) => itemId),
-    ).toEqual([utteranceId]);
-  });
+      });
+      await start();
+      await use('ask');
+      await pause();
+      await speak('Red?');
+      const before = model().of('response.request').length;
+      const utteranceId = await utter('crimson');
+      await pause();
+      expect(question()?.state).toBe('answered');
+      expect(model().of('response.request')).toHaveLength(before);
+      // And the model does not even remember it as something said to it.
+      expect(
+        model()
+          .of('item.delete')
+          .map(({ itemId }) => itemId),
+      ).toEqual([utteranceId]);
+    },
+  );
 });
 
 describe('the runtime', () => {
@@ -325,74 +357,94 @@ describe('the runtime', () => {
     return { unit, send, taken, errors };
   };
 
-  test('[BW6] a throw while something is carried out reaches no sender, and blocks nothing', () => {
-    const { send, taken, errors } = unitOf((name) => {
-      if (name === 'bad') throw new Error('broken');
-    });
-    for (const type of ['one', 'bad', 'two']) expect(() => send(type)).not.toThrow();
-    expect(taken).toEqual(['one', 'bad', 'two']);
-    expect(errors).toEqual([expect.objectContaining({ message: 'broken' })]);
-  });
+  test(
+    'a throw while something is carried out reaches no sender, and blocks nothing',
+    { tags: ['BW6'] },
+    () => {
+      const { send, taken, errors } = unitOf((name) => {
+        if (name === 'bad') throw new Error('broken');
+      });
+      for (const type of ['one', 'bad', 'two']) expect(() => send(type)).not.toThrow();
+      expect(taken).toEqual(['one', 'bad', 'two']);
+      expect(errors).toEqual([expect.objectContaining({ message: 'broken' })]);
+    },
+  );
 
-  test('[BW7] nothing is taken in before the start is over, or after the end', async () => {
-    const { send, unit, taken } = unitOf(() => {});
-    unit.dispose();
-    send('late');
-    expect(taken).toEqual([]);
+  test(
+    'nothing is taken in before the start is over, or after the end',
+    { tags: ['BW7'] },
+    async () => {
+      const { send, unit, taken } = unitOf(() => {});
+      unit.dispose();
+      send('late');
+      expect(taken).toEqual([]);
 
-    const { session, environment, said, start } = textTalk();
-    session.notifyBackground('Before the start');
-    await environment.settle();
-    expect(said()).toEqual([]);
-    await start();
-    expect(said()).toEqual([expect.stringContaining('Before the start')]);
-    await session.close();
-    expect(() => session.notifyBackground('After the end')).toThrow(/it is closed/);
-    await environment.settle();
-    expect(said()).toHaveLength(1);
-  });
+      const { session, environment, said, start } = textTalk();
+      session.notifyBackground('Before the start');
+      await environment.settle();
+      expect(said()).toEqual([]);
+      await start();
+      expect(said()).toEqual([expect.stringContaining('Before the start')]);
+      await session.close();
+      expect(() => session.notifyBackground('After the end')).toThrow(/it is closed/);
+      await environment.settle();
+      expect(said()).toHaveLength(1);
+    },
+  );
 
-  test('[BW12] an instance under construction at the close is disposed with the session', async () => {
-    const made: string[] = [];
-    const { start, type, session } = textTalk({
-      // Slower than the close.
-      memory: { facts: never, remember: async () => {}, forget: async () => false },
-      subagents: {
-        work: {
-          ...done,
-          config: {
-            createInstance: () => {
-              made.push('created');
-              return { name: 'work', instructions: '', dispose: () => void made.push('disposed') };
+  test(
+    'an instance under construction at the close is disposed with the session',
+    { tags: ['BW12'] },
+    async () => {
+      const made: string[] = [];
+      const { start, type, session } = textTalk({
+        // Slower than the close.
+        memory: { facts: never, remember: async () => {}, forget: async () => false },
+        subagents: {
+          work: {
+            ...done,
+            config: {
+              createInstance: () => {
+                made.push('created');
+                return {
+                  name: 'work',
+                  instructions: '',
+                  dispose: () => void made.push('disposed'),
+                };
+              },
             },
           },
         },
-      },
-    });
-    await start();
-    await type('use work');
-    await session.close();
-    expect(made).toEqual(['created', 'disposed']);
-  });
+      });
+      await start();
+      await type('use work');
+      await session.close();
+      expect(made).toEqual(['created', 'disposed']);
+    },
+  );
 
-  test('[BW20] closing ends every subagent; leaving withdraws questions after a grace', async () => {
-    const { start, type, session, state, environment } = textTalk({
-      subagents: { work: hanging, ask: asking('Well?') },
-      detachGraceMs: 1000,
-    });
-    const leave = session.attach();
-    await start();
-    await type('use work and ask');
-    leave();
-    await environment.advance(1000);
-    expect(state().questions[0]?.state).toBe('withdrawn');
-    expect(state().subagents.map((subagent) => subagent.state)).toEqual(['running', 'completed']);
-    await session.close();
-    expect(state().subagents[0]?.state).toBe('cancelled');
-    expect(environment.pendingTimers).toBe(0);
-  });
+  test(
+    'closing ends every subagent; leaving withdraws questions after a grace',
+    { tags: ['BW20'] },
+    async () => {
+      const { start, type, session, state, environment } = textTalk({
+        subagents: { work: hanging, ask: asking('Well?') },
+        detachGraceMs: 1000,
+      });
+      const leave = session.attach();
+      await start();
+      await type('use work and ask');
+      leave();
+      await environment.advance(1000);
+      expect(state().questions[0]?.state).toBe('withdrawn');
+      expect(state().subagents.map((subagent) => subagent.state)).toEqual(['running', 'completed']);
+      await session.close();
+      expect(state().subagents[0]?.state).toBe('cancelled');
+      expect(environment.pendingTimers).toBe(0);
+    },
+  );
 
-  test('[BW27] a settled wait leaves no timer, and no rejection', async () => {
+  test('a settled wait leaves no timer, and no rejection', { tags: ['BW27'] }, async () => {
     const { start, type, environment, state } = textTalk({ subagents: { ask: asking('Well?') } });
     await start();
     await type('use ask');
@@ -401,26 +453,30 @@ describe('the runtime', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('[BW31] ended records are forgotten, however long the conversation lasts', async () => {
-    const prompts: number[] = [];
-    const { start, type, state } = textTalk({
-      subagents: { work: done },
-      onModelCall: (who, { prompt }) => {
-        if (who === 'lead') prompts.push(JSON.stringify(prompt).length);
-      },
-    });
-    await start();
-    for (let round = 0; round < 130; round += 1)
-      await type(`use work {"text":"${'x'.repeat(3000)}"}`);
-    expect(state().subagents).toHaveLength(100);
-    expect(state().deliveries).toHaveLength(100);
-    expect(state().transcript.length).toBeLessThanOrEqual(500);
-    // The conversation that the model reads is bounded, too.
-    expect(Math.max(...prompts)).toBeLessThan(400_000);
-    expect(prompts.at(-1)).toBeLessThan((prompts.at(-20) ?? 0) * 1.2);
-  });
+  test(
+    'ended records are forgotten, however long the conversation lasts',
+    { tags: ['BW31'] },
+    async () => {
+      const prompts: number[] = [];
+      const { start, type, state } = textTalk({
+        subagents: { work: done },
+        onModelCall: (who, { prompt }) => {
+          if (who === 'lead') prompts.push(JSON.stringify(prompt).length);
+        },
+      });
+      await start();
+      for (let round = 0; round < 130; round += 1)
+        await type(`use work {"text":"${'x'.repeat(3000)}"}`);
+      expect(state().subagents).toHaveLength(100);
+      expect(state().deliveries).toHaveLength(100);
+      expect(state().transcript.length).toBeLessThanOrEqual(500);
+      // The conversation that the model reads is bounded, too.
+      expect(Math.max(...prompts)).toBeLessThan(400_000);
+      expect(prompts.at(-1)).toBeLessThan((prompts.at(-20) ?? 0) * 1.2);
+    },
+  );
 
-  test('[BW33] a hook that throws breaks no run', async () => {
+  test('a hook that throws breaks no run', { tags: ['BW33'] }, async () => {
     const { start, type, state } = textTalk({
       subagents: { work: done },
       hooks: {
@@ -435,133 +491,153 @@ describe('the runtime', () => {
     expect(state().subagents[0]?.outcome?.status).toBe('completed');
   });
 
-  test('[BW34] a subagent that waits for a turn holds nothing, and gets none after it was cancelled', async () => {
-    const begun: string[] = [];
-    let finish: () => void = () => {};
-    const { start, type, session, environment } = textTalk({
-      limits: { maxConcurrentPerSession: 1 },
-      subagents: {
-        slow: { script: () => new Promise((resolve) => (finish = () => resolve(say('done')))) },
-        next: {
-          script: () => {
-            begun.push('next');
-            return say('done');
+  test(
+    'a subagent that waits for a turn holds nothing, and gets none after it was cancelled',
+    { tags: ['BW34'] },
+    async () => {
+      const begun: string[] = [];
+      let finish: () => void = () => {};
+      const { start, type, session, environment } = textTalk({
+        limits: { maxConcurrentPerSession: 1 },
+        subagents: {
+          slow: { script: () => new Promise((resolve) => (finish = () => resolve(say('done')))) },
+          next: {
+            script: () => {
+              begun.push('next');
+              return say('done');
+            },
           },
+          ask: asking('Well?'),
         },
-        ask: asking('Well?'),
-      },
-    });
-    await start();
-    await type('use ask and slow and next {"n":1} and next {"n":2}');
-    session.subagents.cancel(session.subagents.list()[2]?.id ?? '');
-    finish();
-    await environment.settle();
-    expect(begun).toEqual(['next']);
-  });
+      });
+      await start();
+      await type('use ask and slow and next {"n":1} and next {"n":2}');
+      session.subagents.cancel(session.subagents.list()[2]?.id ?? '');
+      finish();
+      await environment.settle();
+      expect(begun).toEqual(['next']);
+    },
+  );
 });
 
 describe('told results', () => {
-  test('[BW8] five notices while nobody speaks are told one by one, the important ones first, in order', async () => {
-    const { start, session, asked, speak, pause, model } = voiceTalk();
-    await start();
-    for (const [text, priority] of [
-      ['1', 'normal'],
-      ['2', 'normal'],
-      ['H1', 'high'],
-      ['H2', 'high'],
-      ['3', 'normal'],
-    ] as const)
-      session.notifyBackground(`Number ${text}.`, { priority });
-    const told: (string | undefined)[] = [];
-    for (let round = 0; round < 5; round += 1) {
-      await pause();
-      expect(model().openRequests).toHaveLength(1);
-      told.push(/Number (\w+)\./.exec(asked() ?? '')?.[1]);
-      await speak('Number.');
-    }
-    expect(told).toEqual(['H1', 'H2', '1', '2', '3']);
-  });
+  test(
+    'five notices while nobody speaks are told one by one, the important ones first, in order',
+    { tags: ['BW8'] },
+    async () => {
+      const { start, session, asked, speak, pause, model } = voiceTalk();
+      await start();
+      for (const [text, priority] of [
+        ['1', 'normal'],
+        ['2', 'normal'],
+        ['H1', 'high'],
+        ['H2', 'high'],
+        ['3', 'normal'],
+      ] as const)
+        session.notifyBackground(`Number ${text}.`, { priority });
+      const told: (string | undefined)[] = [];
+      for (let round = 0; round < 5; round += 1) {
+        await pause();
+        expect(model().openRequests).toHaveLength(1);
+        told.push(/Number (\w+)\./.exec(asked() ?? '')?.[1]);
+        await speak('Number.');
+      }
+      expect(told).toEqual(['H1', 'H2', '1', '2', '3']);
+    },
+  );
 
-  test('[BW24] a cancelled call is not told as a failure, and its result is dropped', async () => {
-    const results: string[] = [];
-    let finish: (value: string) => void = () => {};
-    const { start, type, said, session, environment, close } = textTalk({
-      subagents: { work: hanging },
-      tools: [
-        defineTool({
-          name: 'slow',
-          description: 'Slow',
-          parameters: emptySchema,
-          timeout: 1000,
-          execute: () => new Promise((resolve) => (finish = resolve)),
-        }),
-      ],
-      hooks: {
-        onToolResult: ({ name, output }) => results.push(`${name} ${JSON.stringify(output)}`),
-      },
-    });
-    await start();
-    await type('use work');
-    session.subagents.cancel(session.subagents.list()[0]?.id ?? '');
-    await environment.settle();
-    expect(said().join()).not.toContain('failed');
-    await type('use slow');
-    await environment.advance(1000);
-    finish('too late');
-    await environment.settle();
-    expect(results.filter((line) => line.startsWith('slow'))).toEqual([
-      'slow {"error":"Tool \\"slow\\" timed out: whether it was done is not known. Find out before you repeat it."}',
-    ]);
-    await close();
-  });
+  test(
+    'a cancelled call is not told as a failure, and its result is dropped',
+    { tags: ['BW24'] },
+    async () => {
+      const results: string[] = [];
+      let finish: (value: string) => void = () => {};
+      const { start, type, said, session, environment, close } = textTalk({
+        subagents: { work: hanging },
+        tools: [
+          defineTool({
+            name: 'slow',
+            description: 'Slow',
+            parameters: emptySchema,
+            timeout: 1000,
+            execute: () => new Promise((resolve) => (finish = resolve)),
+          }),
+        ],
+        hooks: {
+          onToolResult: ({ name, output }) => results.push(`${name} ${JSON.stringify(output)}`),
+        },
+      });
+      await start();
+      await type('use work');
+      session.subagents.cancel(session.subagents.list()[0]?.id ?? '');
+      await environment.settle();
+      expect(said().join()).not.toContain('failed');
+      await type('use slow');
+      await environment.advance(1000);
+      finish('too late');
+      await environment.settle();
+      expect(results.filter((line) => line.startsWith('slow'))).toEqual([
+        'slow {"error":"Tool \\"slow\\" timed out: whether it was done is not known. Find out before you repeat it."}',
+      ]);
+      await close();
+    },
+  );
 
-  test('[BW29] notices wait in text, too: bounded, with a time, and nothing is cleared in silence', async () => {
-    let release: () => void = () => {};
-    const { start, type, session, state, environment, said } = textTalk({
-      limits: { maxDeliveries: 3 },
-      lead: (prompt) =>
-        prompt.user === 'think'
-          ? new Promise((resolve) => (release = () => resolve(say('Well.'))))
-          : leadScript(prompt),
-    });
-    await start();
-    await type('think');
-    session.notifyBackground('brief', { ttlMs: 1000 });
-    for (const text of ['one', 'two', 'three']) session.notifyBackground(text);
-    await environment.advance(2000);
-    release();
-    await environment.settle();
-    await environment.advance(1);
-    expect(state().deliveries.map(({ text, state: now, dropped }) => [text, now, dropped])).toEqual(
-      [
+  test(
+    'notices wait in text, too: bounded, with a time, and nothing is cleared in silence',
+    { tags: ['BW29'] },
+    async () => {
+      let release: () => void = () => {};
+      const { start, type, session, state, environment, said } = textTalk({
+        limits: { maxDeliveries: 3 },
+        lead: (prompt) =>
+          prompt.user === 'think'
+            ? new Promise((resolve) => (release = () => resolve(say('Well.'))))
+            : leadScript(prompt),
+      });
+      await start();
+      await type('think');
+      session.notifyBackground('brief', { ttlMs: 1000 });
+      for (const text of ['one', 'two', 'three']) session.notifyBackground(text);
+      await environment.advance(2000);
+      release();
+      await environment.settle();
+      await environment.advance(1);
+      expect(
+        state().deliveries.map(({ text, state: now, dropped }) => [text, now, dropped]),
+      ).toEqual([
         ['brief', 'dropped', 'expired'],
         ['one', 'delivered', null],
         ['two', 'delivered', null],
         ['three', 'dropped', 'full'],
-      ],
-    );
-    expect(said()).toHaveLength(3);
-  });
+      ]);
+      expect(said()).toHaveLength(3);
+    },
+  );
 
-  test('[BW29] after an interruption without a further turn the next pause is enough', async () => {
-    const { start, session, asked, model, play, pause, environment, speak, state } = voiceTalk();
-    await start();
-    session.notifyBackground('The order was sent');
-    await pause();
-    const telling = model().begin('The order', 2000);
-    await play(telling.itemId, 500);
-    model().speechStarted('cough');
-    await environment.settle();
-    telling.end('cancelled');
-    await play(telling.itemId, 520);
-    model().speechEnded('cough', '');
-    await pause();
-    expect(asked()).toContain('The order was sent');
-    await speak('The order was sent.');
-    expect(state().deliveries[0]?.state).toBe('delivered');
-  });
+  test(
+    'after an interruption without a further turn the next pause is enough',
+    { tags: ['BW29'] },
+    async () => {
+      const { start, session, asked, model, play, pause, environment, speak, state } = voiceTalk();
+      await start();
+      session.notifyBackground('The order was sent');
+      await pause();
+      const telling = model().begin('The order', 2000);
+      await play(telling.itemId, 500);
+      model().speechStarted('cough');
+      await environment.settle();
+      telling.end('cancelled');
+      await play(telling.itemId, 520);
+      model().speechEnded('cough', '');
+      await pause();
+      expect(asked()).toContain('The order was sent');
+      await speak('The order was sent.');
+      expect(state().deliveries[0]?.state).toBe('delivered');
+    },
+  );
 
-  test('[BW30] a result is told once, in one way', async () => {
+  test('a result is told once, in one way', { tags: ['BW30'] }, async () => {
     const { start, use, pause, speak, asked, model, environment } = voiceTalk({
       subagents: { pending: done, deferred: { ...done, pending: null } },
     });
@@ -583,7 +659,7 @@ describe('told results', () => {
     ).toEqual(['call_1', 'call_2']);
   });
 
-  test('[BW30] a slow tool holds up no other call', async () => {
+  test('a slow tool holds up no other call', { tags: ['BW30'] }, async () => {
     const results: string[] = [];
     const tool = (name: string, execute: () => unknown) =>
       defineTool({ name, description: name, parameters: emptySchema, execute });
@@ -597,76 +673,88 @@ describe('told results', () => {
     expect(results.toSorted()).toEqual(['quick', 'work']);
   });
 
-  test('[BW32] urgent means: it breaks off what is being said, where that is possible', async () => {
-    const { start, say: utter, session, model, play, environment, asked } = voiceTalk();
-    await start();
-    await utter('tell me a story');
-    const story = model().begin('Once upon a time', 8000);
-    await play(story.itemId, 1000);
-    session.notifyBackground('Fire!', { priority: 'urgent' });
-    await environment.settle();
-    expect(model().of('response.cancel')).toHaveLength(1);
-    story.end('cancelled');
-    await play(story.itemId, 1100);
-    expect(asked()).toContain('Fire!');
-  });
+  test(
+    'urgent means: it breaks off what is being said, where that is possible',
+    { tags: ['BW32'] },
+    async () => {
+      const { start, say: utter, session, model, play, environment, asked } = voiceTalk();
+      await start();
+      await utter('tell me a story');
+      const story = model().begin('Once upon a time', 8000);
+      await play(story.itemId, 1000);
+      session.notifyBackground('Fire!', { priority: 'urgent' });
+      await environment.settle();
+      expect(model().of('response.cancel')).toHaveLength(1);
+      story.end('cancelled');
+      await play(story.itemId, 1100);
+      expect(asked()).toContain('Fire!');
+    },
+  );
 
-  test('[BW36] the rule "when idle" is ours: the wire hears of a result only then', async () => {
-    const {
-      start,
-      use,
-      say: utter,
-      model,
-      play,
-      pause,
-    } = voiceTalk({ subagents: { work: { ...done, pending: null } } });
-    await start();
-    await use('work');
-    await utter('tell me a story');
-    const story = model().begin('Once upon a time', 1000);
-    await pause();
-    expect(JSON.stringify(model().commands)).not.toContain('It is done.');
-    story.end();
-    await pause();
-    expect(JSON.stringify(model().commands)).not.toContain('It is done.');
-    await play(story.itemId);
-    await pause();
-    expect(JSON.stringify(model().commands)).toContain('It is done.');
-  });
+  test(
+    'the rule "when idle" is ours: the wire hears of a result only then',
+    { tags: ['BW36'] },
+    async () => {
+      const {
+        start,
+        use,
+        say: utter,
+        model,
+        play,
+        pause,
+      } = voiceTalk({ subagents: { work: { ...done, pending: null } } });
+      await start();
+      await use('work');
+      await utter('tell me a story');
+      const story = model().begin('Once upon a time', 1000);
+      await pause();
+      expect(JSON.stringify(model().commands)).not.toContain('It is done.');
+      story.end();
+      await pause();
+      expect(JSON.stringify(model().commands)).not.toContain('It is done.');
+      await play(story.itemId);
+      await pause();
+      expect(JSON.stringify(model().commands)).toContain('It is done.');
+    },
+  );
 
-  test('[BW9 BW37] a result that comes while the connection is gone is not lost, nor an error’s text', async () => {
-    let finish: () => void = () => {};
-    const {
-      start,
-      say: utter,
-      model,
-      environment,
-    } = voiceTalk({
-      tools: [
-        {
-          name: 'pay',
-          description: 'Pays',
-          parameters: emptySchema,
-          execute: () =>
-            new Promise((_, reject) => (finish = () => reject(new Error('card declined')))),
-        },
-      ],
-    });
-    await start();
-    await utter('pay');
-    model().call({ callId: 'call_1', name: 'pay', arguments: '{}' });
-    await environment.settle();
-    model().drop();
-    finish();
-    await environment.advance(1000);
-    expect(model().of('tool.answer')).toEqual([
-      { type: 'tool.answer', callId: 'call_1', output: '{"error":"card declined"}' },
-    ]);
-  });
+  test(
+    'a result that comes while the connection is gone is not lost, nor an error’s text',
+    { tags: ['BW9', 'BW37'] },
+    async () => {
+      let finish: () => void = () => {};
+      const {
+        start,
+        say: utter,
+        model,
+        environment,
+      } = voiceTalk({
+        tools: [
+          {
+            name: 'pay',
+            description: 'Pays',
+            parameters: emptySchema,
+            execute: () =>
+              new Promise((_, reject) => (finish = () => reject(new Error('card declined')))),
+          },
+        ],
+      });
+      await start();
+      await utter('pay');
+      model().call({ callId: 'call_1', name: 'pay', arguments: '{}' });
+      await environment.settle();
+      model().drop();
+      finish();
+      await environment.advance(1000);
+      expect(model().of('tool.answer')).toEqual([
+        { type: 'tool.answer', callId: 'call_1', output: '{"error":"card declined"}' },
+      ]);
+    },
+  );
 });
 
 describe('tool calls', () => {
-  test('[BW22] of a batch every call gets its result, and none twice', async () => {
+  test('of a batch every call gets its result, and none twice', { tags: ['BW22'] }, async () => {
     const answered: string[] = [];
     const { start, type } = textTalk({
       subagents: { work: done, ask: asking('Well?') },
@@ -685,73 +773,85 @@ describe('tool calls', () => {
     expect(answered.toSorted()).toEqual(['call_1', 'call_2', 'call_3', 'call_4', 'call_5']);
   });
 
-  test('[BW23] a background tool without a subagent is refused at construction', () => {
-    expect(
-      () =>
-        new TextSession({
-          environment: simulatedEnvironment(),
-          model: scriptedModel({ scripts: [] }),
-          agents: [{ ...agentOf({}), tools: [backgroundTool('report')] }],
+  test(
+    'a background tool without a subagent is refused at construction',
+    { tags: ['BW23'] },
+    () => {
+      expect(
+        () =>
+          new TextSession({
+            environment: simulatedEnvironment(),
+            model: scriptedModel({ scripts: [] }),
+            agents: [{ ...agentOf({}), tools: [backgroundTool('report')] }],
+          }),
+      ).toThrow(
+        expect.objectContaining({
+          name: 'ConfigurationError',
+          message: expect.stringContaining('"report"'),
         }),
-    ).toThrow(
-      expect.objectContaining({
-        name: 'ConfigurationError',
-        message: expect.stringContaining('"report"'),
-      }),
-    );
-  });
+      );
+    },
+  );
 
-  test('[BW25] dispose runs once, after the end, and may fail; others that share it are not disturbed', async () => {
-    const log: string[] = [];
-    const { start, type, session, environment, errors, state } = textTalk({
-      subagents: {
-        work: {
-          script: () => calls(['hang']),
-          config: {
-            tools: { hang: simpleTool(never) },
-            dispose() {
-              log.push('disposed');
-              throw new Error('cannot');
+  test(
+    'dispose runs once, after the end, and may fail; others that share it are not disturbed',
+    { tags: ['BW25'] },
+    async () => {
+      const log: string[] = [];
+      const { start, type, session, environment, errors, state } = textTalk({
+        subagents: {
+          work: {
+            script: () => calls(['hang']),
+            config: {
+              tools: { hang: simpleTool(never) },
+              dispose() {
+                log.push('disposed');
+                throw new Error('cannot');
+              },
             },
           },
         },
-      },
-    });
-    await start();
-    await type('use work {"n":1} and work {"n":2}');
-    const [first, second] = session.subagents.list();
-    session.subagents.cancel(first?.id ?? '');
-    await environment.settle();
-    expect(log).toEqual([]);
-    session.subagents.cancel(second?.id ?? '');
-    session.subagents.cancel(second?.id ?? '');
-    await environment.settle();
-    expect(log).toEqual(['disposed']);
-    expect(errors).toEqual([expect.objectContaining({ where: 'dispose of work' })]);
-    expect(state().subagents.map(({ outcome }) => outcome?.status)).toEqual([
-      'cancelled',
-      'cancelled',
-    ]);
-  });
+      });
+      await start();
+      await type('use work {"n":1} and work {"n":2}');
+      const [first, second] = session.subagents.list();
+      session.subagents.cancel(first?.id ?? '');
+      await environment.settle();
+      expect(log).toEqual([]);
+      session.subagents.cancel(second?.id ?? '');
+      session.subagents.cancel(second?.id ?? '');
+      await environment.settle();
+      expect(log).toEqual(['disposed']);
+      expect(errors).toEqual([expect.objectContaining({ where: 'dispose of work' })]);
+      expect(state().subagents.map(({ outcome }) => outcome?.status)).toEqual([
+        'cancelled',
+        'cancelled',
+      ]);
+    },
+  );
 
-  test('[BW26] a call id that comes again is another call, not the end of the first', async () => {
-    const { start, type, session, state, environment } = textTalk({
-      subagents: { work: hanging },
-      lead: ({ user, prompt }) =>
-        prompt.at(-1)?.role === 'tool' ? say('On it.') : calls(['work', { user }, 'call_0']),
-    });
-    await start();
-    await type('one');
-    await type('two');
-    expect(new Set(state().subagents.map(({ callId }) => callId)).size).toBe(2);
-    session.subagents.cancel(state().subagents[1]?.id ?? '');
-    await environment.settle();
-    expect(state().subagents.map((subagent) => subagent.state)).toEqual(['running', 'cancelled']);
-  });
+  test(
+    'a call id that comes again is another call, not the end of the first',
+    { tags: ['BW26'] },
+    async () => {
+      const { start, type, session, state, environment } = textTalk({
+        subagents: { work: hanging },
+        lead: ({ user, prompt }) =>
+          prompt.at(-1)?.role === 'tool' ? say('On it.') : calls(['work', { user }, 'call_0']),
+      });
+      await start();
+      await type('one');
+      await type('two');
+      expect(new Set(state().subagents.map(({ callId }) => callId)).size).toBe(2);
+      session.subagents.cancel(state().subagents[1]?.id ?? '');
+      await environment.settle();
+      expect(state().subagents.map((subagent) => subagent.state)).toEqual(['running', 'cancelled']);
+    },
+  );
 });
 
 describe('the conversation', () => {
-  test('[BW10] a summary takes the place of what it covers', () => {
+  test('a summary takes the place of what it covers', { tags: ['BW10'] }, () => {
     let log = ConversationLog.empty();
     for (let index = 0; index < 4; index += 1)
       log = log.add({ id: `m${index}`, at: index, role: 'user', text: `line ${index}` });
@@ -760,54 +860,63 @@ describe('the conversation', () => {
     expect(JSON.stringify(summarised.toModelMessages())).not.toContain('line 2');
   });
 
-  test('[BW11] white space and repetitions are kept, and words are recorded once', () => {
-    let log = ConversationLog.empty().begin({ id: 'a', at: 0, role: 'assistant' });
-    for (const delta of ['hello', ' ', 'world', ' I see a', ' a cat']) log = log.append('a', delta);
-    const first = log.finish('a');
-    expect(first.get('a')).toMatchObject({ text: 'hello world I see a a cat' });
-    // Finishing it again, from within whatever listens, changes nothing.
-    expect(first.finish('a')).toBe(first);
-    expect(first.add({ id: 'a', at: 1, role: 'assistant', text: 'again' }).items).toHaveLength(1);
-  });
+  test(
+    'white space and repetitions are kept, and words are recorded once',
+    { tags: ['BW11'] },
+    () => {
+      let log = ConversationLog.empty().begin({ id: 'a', at: 0, role: 'assistant' });
+      for (const delta of ['hello', ' ', 'world', ' I see a', ' a cat'])
+        log = log.append('a', delta);
+      const first = log.finish('a');
+      expect(first.get('a')).toMatchObject({ text: 'hello world I see a a cat' });
+      // Finishing it again, from within whatever listens, changes nothing.
+      expect(first.finish('a')).toBe(first);
+      expect(first.add({ id: 'a', at: 1, role: 'assistant', text: 'again' }).items).toHaveLength(1);
+    },
+  );
 
-  test('[BW21] a subagent gets the facts that fit, and the last ten turns, not ten items', async () => {
-    let read: ReturnType<typeof readNotes> = [];
-    let system = '';
-    const memory = memoryStore();
-    await memory.remember({ id: '1', scope: 'default', text: 'The user sells tea', at: 1 });
-    const { start, type } = textTalk({
-      memory,
-      subagents: {
-        work: {
-          script: (prompt) => {
-            system = prompt.system;
-            read = prompt.prompt.flatMap(({ role, content }) =>
-              role === 'user'
-                ? content.flatMap((part) => (part.type === 'text' ? readNotes(part.text) : []))
-                : [],
-            );
-            return say('done');
+  test(
+    'a subagent gets the facts that fit, and the last ten turns, not ten items',
+    { tags: ['BW21'] },
+    async () => {
+      let read: ReturnType<typeof readNotes> = [];
+      let system = '';
+      const memory = memoryStore();
+      await memory.remember({ id: '1', scope: 'default', text: 'The user sells tea', at: 1 });
+      const { start, type } = textTalk({
+        memory,
+        subagents: {
+          work: {
+            script: (prompt) => {
+              system = prompt.system;
+              read = prompt.prompt.flatMap(({ role, content }) =>
+                role === 'user'
+                  ? content.flatMap((part) => (part.type === 'text' ? readNotes(part.text) : []))
+                  : [],
+              );
+              return say('done');
+            },
           },
         },
-      },
-      tools: [
-        defineTool({
-          name: 'dump',
-          description: 'Dumps',
-          parameters: emptySchema,
-          execute: () => ({ raw: 'x'.repeat(5000) }),
-        }),
-      ],
-      lead: (prompt) => (prompt.prompt.at(-1)?.role === 'tool' ? say('ok') : leadScript(prompt)),
-    });
-    await start();
-    for (let index = 0; index < 8; index += 1) await type(`line ${index}`);
-    await type('use dump');
-    await type('use work');
-    const known = read.find(({ quotes }) => 'memory' in quotes)?.quotes;
-    expect(known?.['memory']).toEqual(['The user sells tea']);
-    expect(known?.['recentConversation']).toHaveLength(10);
-    expect(JSON.stringify([read, system])).not.toContain('xxx');
-    expect(JSON.stringify(known)).toContain('line 7');
-  });
+        tools: [
+          defineTool({
+            name: 'dump',
+            description: 'Dumps',
+            parameters: emptySchema,
+            execute: () => ({ raw: 'x'.repeat(5000) }),
+          }),
+        ],
+        lead: (prompt) => (prompt.prompt.at(-1)?.role === 'tool' ? say('ok') : leadScript(prompt)),
+      });
+      await start();
+      for (let index = 0; index < 8; index += 1) await type(`line ${index}`);
+      await type('use dump');
+      await type('use work');
+      const known = read.find(({ quotes }) => 'memory' in quotes)?.quotes;
+      expect(known?.['memory']).toEqual(['The user sells tea']);
+      expect(known?.['recentConversation']).toHaveLength(10);
+      expect(JSON.stringify([read, system])).not.toContain('xxx');
+      expect(JSON.stringify(known)).toContain('line 7');
+    },
+  );
 });

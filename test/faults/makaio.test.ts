@@ -5,30 +5,34 @@ import { expect, test } from 'vitest';
 import { scriptedModel } from '../../src/testing/index.ts';
 import { puppets } from '../support/puppets.ts';
 
-test('[MW8] whatever ends a subagent, its end is an event, and the state says the same', async () => {
-  const stage = puppets({ graceMs: 1000 });
-  const { service, environment, chunks, look } = stage;
-  // A model that is gone, a call that was killed, a service that is closed.
-  const model = scriptedModel([{ error: new Error('the session of the adapter is closed') }]);
-  const gone = stage.spawn('gone', { config: { model, retry: { maxAttempts: 1 } } });
-  await environment.settle();
-  const killed = stage.spawn('killed');
-  service.cancel(killed, { subagentId: null }, 'killed');
-  await environment.settle();
-  const closed = stage.spawn('closed');
-  await environment.settle();
-  const closing = service.close();
-  await environment.advance(1000);
-  await closing;
-  const ends = chunks.flatMap((chunk) =>
-    chunk.type === 'ended' ? [[chunk.subagentId, chunk.outcome.status]] : [],
-  );
-  expect(ends).toEqual([
-    [gone, 'failed'],
-    [killed, 'cancelled'],
-    [closed, 'cancelled'],
-  ]);
-  expect([gone, killed, closed].map((id) => look(id)?.outcome?.status)).toEqual(
-    ends.map(([, status]) => status),
-  );
-});
+test(
+  'whatever ends a subagent, its end is an event, and the state says the same',
+  { tags: ['MW8'] },
+  async () => {
+    const stage = puppets({ graceMs: 1000 });
+    const { service, environment, chunks, look } = stage;
+    // A model that is gone, a call that was killed, a service that is closed.
+    const model = scriptedModel([{ error: new Error('the session of the adapter is closed') }]);
+    const gone = stage.spawn('gone', { config: { model, retry: { maxAttempts: 1 } } });
+    await environment.settle();
+    const killed = stage.spawn('killed');
+    service.cancel(killed, { subagentId: null }, 'killed');
+    await environment.settle();
+    const closed = stage.spawn('closed');
+    await environment.settle();
+    const closing = service.close();
+    await environment.advance(1000);
+    await closing;
+    const ends = chunks.flatMap((chunk) =>
+      chunk.type === 'ended' ? [[chunk.subagentId, chunk.outcome.status]] : [],
+    );
+    expect(ends).toEqual([
+      [gone, 'failed'],
+      [killed, 'cancelled'],
+      [closed, 'cancelled'],
+    ]);
+    expect([gone, killed, closed].map((id) => look(id)?.outcome?.status)).toEqual(
+      ends.map(([, status]) => status),
+    );
+  },
+);

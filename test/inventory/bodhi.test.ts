@@ -6,60 +6,69 @@ import { say } from '../support/subagent-runs.ts';
 import { textTalk } from '../support/text-talk.ts';
 
 describe('a background call', () => {
-  test('[B3 B11 B12] is answered with what was announced, recorded, delegated, run and told, in this order', async () => {
-    const outputs: unknown[] = [];
-    const systems: string[] = [];
-    const { start, type, events, session } = textTalk({
-      subagents: { report: { script: () => say('It is done.') } },
-      onModelCall: (_, { system }) => systems.push(system),
-      hooks: { onToolResult: ({ output, status }) => outputs.push({ output, status }) },
-    });
-    const story: string[] = [];
-    session.parts.subscribe((part) => {
-      if (part.type === 'text.done') story.push(part.deliveryId === null ? 'says so' : 'tells it');
-    });
-    session.events.subscribe((event) => {
-      const { type: kind } = event;
-      if (kind === 'tool.called' || kind === 'tool.answered') story.push(kind);
-      if (kind === 'subagent.changed' && ['spawning', 'completed'].includes(event.subagent.state))
-        story.push(event.subagent.state);
-    });
-    await start();
-    await type('use report');
-    expect(story.filter((line, index) => line !== story[index - 1])).toEqual([
-      'tool.called',
-      'spawning',
-      'tool.answered',
-      'completed',
-      'says so',
-      'tells it',
-    ]);
-    expect(outputs).toEqual([
-      {
-        status: 'pending',
-        // What it means stands once in the instructions, instead of in each result.
-        output: { status: 'still_in_progress', message: 'On it.' },
-      },
-    ]);
-    expect(systems[0]).toMatch(/`still_in_progress` is NOT complete.*do not guess it/s);
-    expect(events.filter(({ type: kind }) => kind === 'tool.answered')).toHaveLength(1);
-  });
+  test(
+    'is answered with what was announced, recorded, delegated, run and told, in this order',
+    { tags: ['B3', 'B11', 'B12'] },
+    async () => {
+      const outputs: unknown[] = [];
+      const systems: string[] = [];
+      const { start, type, events, session } = textTalk({
+        subagents: { report: { script: () => say('It is done.') } },
+        onModelCall: (_, { system }) => systems.push(system),
+        hooks: { onToolResult: ({ output, status }) => outputs.push({ output, status }) },
+      });
+      const story: string[] = [];
+      session.parts.subscribe((part) => {
+        if (part.type === 'text.done')
+          story.push(part.deliveryId === null ? 'says so' : 'tells it');
+      });
+      session.events.subscribe((event) => {
+        const { type: kind } = event;
+        if (kind === 'tool.called' || kind === 'tool.answered') story.push(kind);
+        if (kind === 'subagent.changed' && ['spawning', 'completed'].includes(event.subagent.state))
+          story.push(event.subagent.state);
+      });
+      await start();
+      await type('use report');
+      expect(story.filter((line, index) => line !== story[index - 1])).toEqual([
+        'tool.called',
+        'spawning',
+        'tool.answered',
+        'completed',
+        'says so',
+        'tells it',
+      ]);
+      expect(outputs).toEqual([
+        {
+          status: 'pending',
+          // What it means stands once in the instructions, instead of in each result.
+          output: { status: 'still_in_progress', message: 'On it.' },
+        },
+      ]);
+      expect(systems[0]).toMatch(/`still_in_progress` is NOT complete.*do not guess it/s);
+      expect(events.filter(({ type: kind }) => kind === 'tool.answered')).toHaveLength(1);
+    },
+  );
 
-  test('[B4 B25] finds its subagent by the name of the tool; that one may have a model of its own', async () => {
-    const { start, type, state, said } = textTalk({
-      subagents: {
-        report: {
-          script: () => say('by the model of the session'),
-          config: {
-            name: 'report_generator',
-            model: scriptedModel([{ text: 'by its own model' }]),
+  test(
+    'finds its subagent by the name of the tool; that one may have a model of its own',
+    { tags: ['B4', 'B25'] },
+    async () => {
+      const { start, type, state, said } = textTalk({
+        subagents: {
+          report: {
+            script: () => say('by the model of the session'),
+            config: {
+              name: 'report_generator',
+              model: scriptedModel([{ text: 'by its own model' }]),
+            },
           },
         },
-      },
-    });
-    await start();
-    await type('use report');
-    expect(state().subagents[0]).toMatchObject({ name: 'report_generator', toolName: 'report' });
-    expect(said().at(-1)).toContain('"result":"by its own model"');
-  });
+      });
+      await start();
+      await type('use report');
+      expect(state().subagents[0]).toMatchObject({ name: 'report_generator', toolName: 'report' });
+      expect(said().at(-1)).toContain('"result":"by its own model"');
+    },
+  );
 });

@@ -10,9 +10,11 @@ describe.each(['deliver', 'cancel'] as const)(
     const report = checkBatch(undefined, atCeiling);
     announce(report);
 
-    test('[RW11] BATCH-1: each result is told once', () => holds(report, 'BATCH-1'));
+    test('BATCH-1: each result is told once', { tags: ['RW11'] }, () => holds(report, 'BATCH-1'));
 
-    test('[R34] BATCH-2: none waits for nobody, or for ever', () => holds(report, 'BATCH-2'));
+    test('BATCH-2: none waits for nobody, or for ever', { tags: ['R34'] }, () =>
+      holds(report, 'BATCH-2'),
+    );
 
     test('BATCH-3: a call that waits for the user delays no other', () => holds(report, 'BATCH-3'));
 
@@ -59,40 +61,52 @@ describe('a batch by example', () => {
     for (const callId of callIds) stage.send({ type: 'batch.settled', callId });
   };
 
-  test('[R34] flight and hotel are told together when the second has ended', async () => {
-    const stage = batch(['flight', 'hotel']);
-    settle(stage, 'flight');
-    await stage.wait(CEILING_MS - 1);
-    expect(stage.told()).toEqual([]);
-    settle(stage, 'hotel');
-    stage.send({ type: 'batch.told', grade: 'played' });
-    expect(stage.told()).toEqual([
-      ['tell', { batchId: 'trip' }],
-      ['delivered', { deliveryIds: ['flight', 'hotel'], grade: 'played' }],
-      ['free', { places: 1 }],
-      ['ended', { batchId: 'trip' }],
-    ]);
-  });
+  test(
+    'flight and hotel are told together when the second has ended',
+    { tags: ['R34'] },
+    async () => {
+      const stage = batch(['flight', 'hotel']);
+      settle(stage, 'flight');
+      await stage.wait(CEILING_MS - 1);
+      expect(stage.told()).toEqual([]);
+      settle(stage, 'hotel');
+      stage.send({ type: 'batch.told', grade: 'played' });
+      expect(stage.told()).toEqual([
+        ['tell', { batchId: 'trip' }],
+        ['delivered', { deliveryIds: ['flight', 'hotel'], grade: 'played' }],
+        ['free', { places: 1 }],
+        ['ended', { batchId: 'trip' }],
+      ]);
+    },
+  );
 
-  test('[R41] at the ceiling what there is is told, and the third by itself when it ends', async () => {
-    const stage = batch(['flight', 'hotel', 'car']);
-    settle(stage, 'flight', 'hotel');
-    await stage.wait(CEILING_MS);
-    expect(stage.told()).toEqual([['tell', { batchId: 'trip' }]]);
-    settle(stage, 'car');
-    expect(stage.told()).toEqual([['pass', { callId: 'car' }]]);
-  });
+  test(
+    'at the ceiling what there is is told, and the third by itself when it ends',
+    { tags: ['R41'] },
+    async () => {
+      const stage = batch(['flight', 'hotel', 'car']);
+      settle(stage, 'flight', 'hotel');
+      await stage.wait(CEILING_MS);
+      expect(stage.told()).toEqual([['tell', { batchId: 'trip' }]]);
+      settle(stage, 'car');
+      expect(stage.told()).toEqual([['pass', { callId: 'car' }]]);
+    },
+  );
 
-  test('[R34] at the ceiling who is late can be stopped: what it had is told with the others', async () => {
-    const stage = batch(['flight', 'hotel'], { atCeiling: 'cancel' });
-    settle(stage, 'flight');
-    await stage.wait(CEILING_MS);
-    expect(stage.told()).toEqual([['stop', { callIds: ['hotel'] }]]);
-    settle(stage, 'hotel');
-    expect(stage.told()).toEqual([['tell', { batchId: 'trip' }]]);
-  });
+  test(
+    'at the ceiling who is late can be stopped: what it had is told with the others',
+    { tags: ['R34'] },
+    async () => {
+      const stage = batch(['flight', 'hotel'], { atCeiling: 'cancel' });
+      settle(stage, 'flight');
+      await stage.wait(CEILING_MS);
+      expect(stage.told()).toEqual([['stop', { callIds: ['hotel'] }]]);
+      settle(stage, 'hotel');
+      expect(stage.told()).toEqual([['tell', { batchId: 'trip' }]]);
+    },
+  );
 
-  test('[R34] a call that does not stop is left behind after the grace', async () => {
+  test('a call that does not stop is left behind after the grace', { tags: ['R34'] }, async () => {
     const stage = batch(['flight', 'hotel', 'car'], { atCeiling: 'cancel' });
     settle(stage, 'flight', 'hotel');
     await stage.wait(CEILING_MS + 4999);

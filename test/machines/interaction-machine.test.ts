@@ -8,13 +8,17 @@ describe('every state of the arbiter', () => {
   const report = checkInteraction();
   announce(report);
 
-  test('[B53] INTERACTION-1: at most one owner, and only its release counts', () =>
-    holds(report, 'INTERACTION-1'));
+  test('INTERACTION-1: at most one owner, and only its release counts', { tags: ['B53'] }, () =>
+    holds(report, 'INTERACTION-1'),
+  );
 
-  test('[B52 B53] INTERACTION-2: first come, first served', () => holds(report, 'INTERACTION-2'));
+  test('INTERACTION-2: first come, first served', { tags: ['B52', 'B53'] }, () =>
+    holds(report, 'INTERACTION-2'),
+  );
 
-  test('[B53] INTERACTION-3: the floor is free while nobody waits', () =>
-    holds(report, 'INTERACTION-3'));
+  test('INTERACTION-3: the floor is free while nobody waits', { tags: ['B53'] }, () =>
+    holds(report, 'INTERACTION-3'),
+  );
 
   test('INTERACTION-4: taking the floor away has two phases', () => holds(report, 'INTERACTION-4'));
 
@@ -29,17 +33,21 @@ describe('every state of the arbiter', () => {
 });
 
 describe('the arbiter by example', () => {
-  test('[B54] two ask in the same instant; the second has the floor after the first', () => {
-    const stage = new Stage(interactionMachine);
-    stage.send({ type: 'interaction.request', id: 'a' });
-    stage.send({ type: 'interaction.request', id: 'b' });
-    expect(stage.told()).toEqual([['grant', { id: 'a', epoch: 1 }]]);
-    stage.send({ type: 'interaction.release', id: 'a', epoch: 1 });
-    expect(stage.told()).toEqual([['grant', { id: 'b', epoch: 2 }]]);
-    // A message that arrives twice frees nothing.
-    stage.send({ type: 'interaction.release', id: 'b', epoch: 1 });
-    expect(ownerOf(stage.actor.getSnapshot())).toBe('b');
-  });
+  test(
+    'two ask in the same instant; the second has the floor after the first',
+    { tags: ['B54'] },
+    () => {
+      const stage = new Stage(interactionMachine);
+      stage.send({ type: 'interaction.request', id: 'a' });
+      stage.send({ type: 'interaction.request', id: 'b' });
+      expect(stage.told()).toEqual([['grant', { id: 'a', epoch: 1 }]]);
+      stage.send({ type: 'interaction.release', id: 'a', epoch: 1 });
+      expect(stage.told()).toEqual([['grant', { id: 'b', epoch: 2 }]]);
+      // A message that arrives twice frees nothing.
+      stage.send({ type: 'interaction.release', id: 'b', epoch: 1 });
+      expect(ownerOf(stage.actor.getSnapshot())).toBe('b');
+    },
+  );
 
   test('an owner that shall go keeps the floor until it has gone', () => {
     const stage = new Stage(interactionMachine);
@@ -55,12 +63,16 @@ describe('the arbiter by example', () => {
     expect(stage.told()).toEqual([['grant', { id: 'b', epoch: 2 }]]);
   });
 
-  test('[B54 BW3 BW4] one that is over before its grant arrives does not keep the floor', () => {
-    // Its release (it has no epoch yet) and the grant crossed; the floor used to be lost for ever.
-    const stage = new Stage(interactionMachine);
-    stage.send({ type: 'interaction.request', id: 'a' });
-    stage.send({ type: 'interaction.request', id: 'b' });
-    stage.send({ type: 'interaction.release', id: 'a', epoch: 0 });
-    expect(stage.told().at(-1)).toEqual(['grant', { id: 'b', epoch: 2 }]);
-  });
+  test(
+    'one that is over before its grant arrives does not keep the floor',
+    { tags: ['B54', 'BW3', 'BW4'] },
+    () => {
+      // Its release (it has no epoch yet) and the grant crossed; the floor used to be lost for ever.
+      const stage = new Stage(interactionMachine);
+      stage.send({ type: 'interaction.request', id: 'a' });
+      stage.send({ type: 'interaction.request', id: 'b' });
+      stage.send({ type: 'interaction.release', id: 'a', epoch: 0 });
+      expect(stage.told().at(-1)).toEqual(['grant', { id: 'b', epoch: 2 }]);
+    },
+  );
 });

@@ -14,8 +14,9 @@ describe.each(Object.keys(outboxScopes))('every state of the outbox with %s', (s
   const report = checkOutbox(undefined, scope);
   announce(report);
 
-  test('[B56 B57] OUTBOX-1: one item at a time, from a gate that stayed open', () =>
-    holds(report, 'OUTBOX-1'));
+  test('OUTBOX-1: one item at a time, from a gate that stayed open', { tags: ['B56', 'B57'] }, () =>
+    holds(report, 'OUTBOX-1'),
+  );
 
   test('OUTBOX-2: a delivery that ends as heard was offered in this attempt', () =>
     holds(report, 'OUTBOX-2'));
@@ -118,7 +119,7 @@ describe('the outbox by example', () => {
     });
   });
 
-  test('[B56 B57] a result waits for a pause, is said, and heard', async () => {
+  test('a result waits for a pause, is said, and heard', { tags: ['B56', 'B57'] }, async () => {
     const stage = waiting();
     expect(stage.told()).toEqual([]);
     await stage.wait(quietMs);
@@ -132,7 +133,7 @@ describe('the outbox by example', () => {
     ]);
   });
 
-  test('[B56] a delivery after a long silence is told at once', async () => {
+  test('a delivery after a long silence is told at once', { tags: ['B56'] }, async () => {
     const stage = new Stage(outboxMachine, outboxInput);
     stage.send({ type: 'gate.opened' });
     await stage.wait(quietMs);
@@ -141,39 +142,47 @@ describe('the outbox by example', () => {
     expect(stage.told()).toEqual([['offer', { deliveryId: 'ride', generation: 1, attempt: 1 }]]);
   });
 
-  test('[B56] a delivery during a pause waits for the rest of it, also after an attempt', async () => {
-    const stage = new Stage(outboxMachine, { ...outboxInput, quietMs: 10 });
-    stage.send({ type: 'gate.opened' });
-    await stage.wait(6);
-    stage.send({ type: 'outbox.add', item: questionItem('order') });
-    await stage.wait(3);
-    expect(stage.told()).toEqual([]);
-    await stage.wait(1);
-    expect(stage.told()).toEqual([['offer', { deliveryId: 'order', generation: 1, attempt: 1 }]]);
-    stage.send({ type: 'delivery.heard', generation: 1, grade: 'played' });
-    await stage.wait(6);
-    stage.send({ type: 'outbox.add', item: questionItem('next') });
-    stage.told();
-    await stage.wait(3);
-    expect(stage.told()).toEqual([]);
-    await stage.wait(1);
-    expect(stage.told()).toEqual([['offer', { deliveryId: 'next', generation: 2, attempt: 1 }]]);
-  });
+  test(
+    'a delivery during a pause waits for the rest of it, also after an attempt',
+    { tags: ['B56'] },
+    async () => {
+      const stage = new Stage(outboxMachine, { ...outboxInput, quietMs: 10 });
+      stage.send({ type: 'gate.opened' });
+      await stage.wait(6);
+      stage.send({ type: 'outbox.add', item: questionItem('order') });
+      await stage.wait(3);
+      expect(stage.told()).toEqual([]);
+      await stage.wait(1);
+      expect(stage.told()).toEqual([['offer', { deliveryId: 'order', generation: 1, attempt: 1 }]]);
+      stage.send({ type: 'delivery.heard', generation: 1, grade: 'played' });
+      await stage.wait(6);
+      stage.send({ type: 'outbox.add', item: questionItem('next') });
+      stage.told();
+      await stage.wait(3);
+      expect(stage.told()).toEqual([]);
+      await stage.wait(1);
+      expect(stage.told()).toEqual([['offer', { deliveryId: 'next', generation: 2, attempt: 1 }]]);
+    },
+  );
 
-  test('[B60] an interrupted delivery is told again later; a late report about it is ignored', async () => {
-    const stage = waiting();
-    await stage.wait(quietMs);
-    stage.send({ type: 'gate.closed', interruptible: false });
-    stage.send({ type: 'delivery.interrupted', generation: 1 });
-    stage.send({ type: 'delivery.heard', generation: 1, grade: 'played' });
-    expect(pendingOf(stage)).toEqual(['ride']);
-    stage.send({ type: 'gate.opened' });
-    await stage.wait(quietMs);
-    expect(stage.told().at(-1)).toEqual([
-      'offer',
-      { deliveryId: 'ride', generation: 2, attempt: 2 },
-    ]);
-  });
+  test(
+    'an interrupted delivery is told again later; a late report about it is ignored',
+    { tags: ['B60'] },
+    async () => {
+      const stage = waiting();
+      await stage.wait(quietMs);
+      stage.send({ type: 'gate.closed', interruptible: false });
+      stage.send({ type: 'delivery.interrupted', generation: 1 });
+      stage.send({ type: 'delivery.heard', generation: 1, grade: 'played' });
+      expect(pendingOf(stage)).toEqual(['ride']);
+      stage.send({ type: 'gate.opened' });
+      await stage.wait(quietMs);
+      expect(stage.told().at(-1)).toEqual([
+        'offer',
+        { deliveryId: 'ride', generation: 2, attempt: 2 },
+      ]);
+    },
+  );
 
   test('a wire that never answers is tried twice; then the user must speak first', async () => {
     const stage = waiting();
@@ -208,7 +217,7 @@ describe('the outbox by example', () => {
     }
   });
 
-  test('[B59] urgent interrupts, also what has only just been asked for', async () => {
+  test('urgent interrupts, also what has only just been asked for', { tags: ['B59'] }, async () => {
     // It comes between the offer and the closing of the gate, and used to wait for the end.
     const stage = waiting();
     await stage.wait(quietMs);

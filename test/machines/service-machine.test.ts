@@ -7,7 +7,7 @@ import { checkServiceSystem } from './support/service-system.ts';
 import { Stage } from './support/stage.ts';
 import { announce, catches, holds, holdsThroughout } from './support/verdicts.ts';
 
-describe('[BW32 B76] every state of a service', () => {
+describe('every state of a service', { tags: ['BW32', 'B76'] }, () => {
   const report = checkService();
   announce(report);
 
@@ -52,7 +52,7 @@ describe('every state of an event source', () => {
     holdsThroughout(report));
 });
 
-describe('[B76 BW20] every state of a service with two sources', () => {
+describe('every state of a service with two sources', { tags: ['B76', 'BW20'] }, () => {
   const report = checkServiceSystem();
   announce(report);
 

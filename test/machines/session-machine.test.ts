@@ -8,7 +8,7 @@ describe('every state of a session', () => {
   const report = checkSession();
   announce(report);
 
-  test('[B67] SESSION-1: nothing leaves closed, and closing ends by itself', () => {
+  test('SESSION-1: nothing leaves closed, and closing ends by itself', { tags: ['B67'] }, () => {
     holds(report, 'SESSION-1');
     holds(report, 'closing ends by itself');
   });
@@ -19,21 +19,32 @@ describe('every state of a session', () => {
   test('SESSION-3: a reconnect forgets what the connection did, not what the device does', () =>
     holds(report, 'SESSION-3'));
 
-  test('[B71 B88] SESSION-4: keeps its work when no connection can be had, and says why', () =>
-    holds(report, 'SESSION-4'));
+  test(
+    'SESSION-4: keeps its work when no connection can be had, and says why',
+    { tags: ['B71', 'B88'] },
+    () => holds(report, 'SESSION-4'),
+  );
 
   test('SESSION-11: connects again later, or when it is asked', () => holds(report, 'SESSION-11'));
 
-  test('[B69 BW28] SESSION-5: a transfer ends once, by itself at last, and closes nothing', () => {
-    holds(report, 'SESSION-5');
-    holds(report, 'it transfers');
-  });
+  test(
+    'SESSION-5: a transfer ends once, by itself at last, and closes nothing',
+    { tags: ['B69', 'BW28'] },
+    () => {
+      holds(report, 'SESSION-5');
+      holds(report, 'it transfers');
+    },
+  );
 
-  test('[B72] SESSION-6: a connection that never comes is given up after its time', () =>
-    holds(report, 'SESSION-6'));
+  test(
+    'SESSION-6: a connection that never comes is given up after its time',
+    { tags: ['B72'] },
+    () => holds(report, 'SESSION-6'),
+  );
 
-  test('[B62] SESSION-7: a turn ends when the model has said what it had to say', () =>
-    holds(report, 'SESSION-7'));
+  test('SESSION-7: a turn ends when the model has said what it had to say', { tags: ['B62'] }, () =>
+    holds(report, 'SESSION-7'),
+  );
 
   test('SESSION-8: a connection that is renewed has not failed', () => holds(report, 'SESSION-8'));
 

@@ -10,10 +10,14 @@ describe.each(['calls', 'messages', 'budget'] as const)(
     const report = checkSubagent(scope);
     announce(report);
 
-    test('[B37 B43 B49 B87 M15] SUBAGENT-MACHINE-1: it ends once: nothing leaves completed, failed or cancelled', () => {
-      holds(report, 'SUBAGENT-MACHINE-1');
-      holds(report, 'nothing leaves a final state');
-    });
+    test(
+      'SUBAGENT-MACHINE-1: it ends once: nothing leaves completed, failed or cancelled',
+      { tags: ['B37', 'B43', 'B49', 'B87', 'M15'] },
+      () => {
+        holds(report, 'SUBAGENT-MACHINE-1');
+        holds(report, 'nothing leaves a final state');
+      },
+    );
 
     test('SUBAGENT-MACHINE-2: its clock runs in running only', () =>
       holds(report, 'SUBAGENT-MACHINE-2'));
@@ -73,7 +77,7 @@ describe('a subagent by example', () => {
     return stage;
   };
 
-  test('[B37 M13] it runs a call, asks the user, and completes', () => {
+  test('it runs a call, asks the user, and completes', { tags: ['B37', 'M13'] }, () => {
     const stage = thinking();
     stage.send({ type: 'model.responded', step: 1, calls: [ask, book] });
     expect(stage.told()).toEqual([['toolCalls', { id: 'ride', step: 1, callIds: ['call_2'] }]]);
@@ -127,7 +131,7 @@ describe('a subagent by example', () => {
     ]);
   });
 
-  test('[B43] cancelled in mid-question, it withdraws the question', () => {
+  test('cancelled in mid-question, it withdraws the question', { tags: ['B43'] }, () => {
     const stage = thinking();
     stage.send({ type: 'model.responded', step: 1, calls: [ask] });
     stage.told();
@@ -142,7 +146,7 @@ describe('a subagent by example', () => {
     });
   });
 
-  test('[MW2] a subagent that is not ready within 30 s has failed', async () => {
+  test('a subagent that is not ready within 30 s has failed', { tags: ['MW2'] }, async () => {
     const stage = new Stage(subagentMachine, input);
     expect(stage.told()).toEqual([['prepare', { id: 'ride' }]]);
     await stage.wait(30_000);

@@ -38,7 +38,7 @@ describe('a tool call by example', () => {
   const call = (): Stage<typeof toolCallMachine> =>
     new Stage(toolCallMachine, { callId: 'call_1', timeoutMs: 30_000 });
 
-  test('[B3] inline: it runs, and the model has its result', () => {
+  test('inline: it runs, and the model has its result', { tags: ['B3'] }, () => {
     const stage = call();
     stage.send({ type: 'call.validated', execution: 'inline', acknowledge: false });
     stage.send({ type: 'call.executed' });
@@ -57,20 +57,24 @@ describe('a tool call by example', () => {
     expect(stage.actor.getSnapshot().value).toBe('answered');
   });
 
-  test('[B3 B11] background: the model is told that it goes on, and the result waits for its moment', () => {
-    const stage = call();
-    stage.send({ type: 'call.validated', execution: 'background', acknowledge: true });
-    stage.send({ type: 'subagent.accepted' });
-    stage.send({ type: 'subagent.ended' });
-    stage.send({ type: 'call.cancel' });
-    expect(stage.told()).toEqual([
-      ['validate', { callId: 'call_1' }],
-      ['delegate', { callId: 'call_1' }],
-      ['answer', { callId: 'call_1', answer: 'pending' }],
-      ['deliver', { callId: 'call_1', acknowledged: true, delivery: 'when_idle' }],
-    ]);
-    expect(stage.actor.getSnapshot().value).toBe('settled');
-    stage.send({ type: 'delivery.settled' });
-    expect(stage.actor.getSnapshot().value).toBe('delivered');
-  });
+  test(
+    'background: the model is told that it goes on, and the result waits for its moment',
+    { tags: ['B3', 'B11'] },
+    () => {
+      const stage = call();
+      stage.send({ type: 'call.validated', execution: 'background', acknowledge: true });
+      stage.send({ type: 'subagent.accepted' });
+      stage.send({ type: 'subagent.ended' });
+      stage.send({ type: 'call.cancel' });
+      expect(stage.told()).toEqual([
+        ['validate', { callId: 'call_1' }],
+        ['delegate', { callId: 'call_1' }],
+        ['answer', { callId: 'call_1', answer: 'pending' }],
+        ['deliver', { callId: 'call_1', acknowledged: true, delivery: 'when_idle' }],
+      ]);
+      expect(stage.actor.getSnapshot().value).toBe('settled');
+      stage.send({ type: 'delivery.settled' });
+      expect(stage.actor.getSnapshot().value).toBe('delivered');
+    },
+  );
 });

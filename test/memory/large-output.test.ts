@@ -21,7 +21,7 @@ function setUp() {
   return { memory, keep };
 }
 
-describe('[MW9] large outputs', () => {
+describe('large outputs', { tags: ['MW9'] }, () => {
   test('a small output stays as it is, and nothing is stored', async () => {
     const { memory, keep } = setUp();
     expect(await keep('x'.repeat(2000))).toBe('x'.repeat(2000));

@@ -36,28 +36,32 @@ function setUp(options: Partial<WorkingMemoryToolsetOptions> = {}) {
   return { environment, memory, tools, call };
 }
 
-describe('[R37] working memory as tools', () => {
-  test('[RW5] TOOLSET-3: a save says under which full path it is, and that is what a read takes', async () => {
-    const { call } = setUp();
-    expect(
-      await call('save_to_working_memory', { key: 'report/1', value: 'text' }, context('a')),
-    ).toEqual({
-      saved: true,
-      key: 'subagent/a/report/1',
-      bytes: 4,
-      replaced: false,
-      expiresAt: '2023-11-15T02:13:20.000Z',
-    });
-    for (const key of ['report/1', 'subagent/a/report/1'])
-      expect(await call('get_from_working_memory', { key }, context('a'))).toMatchObject({
-        found: true,
+describe('working memory as tools', { tags: ['R37'] }, () => {
+  test(
+    'TOOLSET-3: a save says under which full path it is, and that is what a read takes',
+    { tags: ['RW5'] },
+    async () => {
+      const { call } = setUp();
+      expect(
+        await call('save_to_working_memory', { key: 'report/1', value: 'text' }, context('a')),
+      ).toEqual({
+        saved: true,
         key: 'subagent/a/report/1',
-        text: 'text',
-        nextOffset: null,
+        bytes: 4,
+        replaced: false,
+        expiresAt: '2023-11-15T02:13:20.000Z',
       });
-  });
+      for (const key of ['report/1', 'subagent/a/report/1'])
+        expect(await call('get_from_working_memory', { key }, context('a'))).toMatchObject({
+          found: true,
+          key: 'subagent/a/report/1',
+          text: 'text',
+          nextOffset: null,
+        });
+    },
+  );
 
-  test('[RW5] TOOLSET-3: what was not saved is never called saved', async () => {
+  test('TOOLSET-3: what was not saved is never called saved', { tags: ['RW5'] }, async () => {
     const { call, memory } = setUp();
     for (const key of ['1', '2', '3'])
       await call('save_to_working_memory', { key, value: key }, context('a'));
@@ -68,23 +72,27 @@ describe('[R37] working memory as tools', () => {
     expect(await memory.list({ sessionId: 's1', path: ['a'] })).toMatchObject({ total: 3 });
   });
 
-  test('[R35] the namespace is the caller’s: lead agent, subagent, nested subagent', async () => {
-    const { call } = setUp();
-    const save = (who: string | null) =>
-      call('save_to_working_memory', { key: 'k', value: 'v' }, context(who));
-    expect(await save(null)).toMatchObject({ key: 'session/s1/k' });
-    expect(await save('a')).toMatchObject({ key: 'subagent/a/k' });
-    expect(await save('b')).toMatchObject({ key: 'subagent/b/k' });
-    const read = (key: string, who: string | null) =>
-      call('get_from_working_memory', { key }, context(who));
-    expect(await read('subagent/a/k', 'b')).toMatchObject({ found: true });
-    expect(await read('session/s1/k', 'b')).toMatchObject({ found: true });
-    expect(await read('subagent/b/k', 'a')).toMatchObject({ found: true });
-    expect(await read('subagent/a/k', 'c')).toMatchObject({
-      found: false,
-      error: { code: 'NOT_FOUND' },
-    });
-  });
+  test(
+    'the namespace is the caller’s: lead agent, subagent, nested subagent',
+    { tags: ['R35'] },
+    async () => {
+      const { call } = setUp();
+      const save = (who: string | null) =>
+        call('save_to_working_memory', { key: 'k', value: 'v' }, context(who));
+      expect(await save(null)).toMatchObject({ key: 'session/s1/k' });
+      expect(await save('a')).toMatchObject({ key: 'subagent/a/k' });
+      expect(await save('b')).toMatchObject({ key: 'subagent/b/k' });
+      const read = (key: string, who: string | null) =>
+        call('get_from_working_memory', { key }, context(who));
+      expect(await read('subagent/a/k', 'b')).toMatchObject({ found: true });
+      expect(await read('session/s1/k', 'b')).toMatchObject({ found: true });
+      expect(await read('subagent/b/k', 'a')).toMatchObject({ found: true });
+      expect(await read('subagent/a/k', 'c')).toMatchObject({
+        found: false,
+        error: { code: 'NOT_FOUND' },
+      });
+    },
+  );
 
   test('P8: the caller decides, whatever the factory was given', async () => {
     const { call } = setUp({ owner: { sessionId: 's1', path: [] } });
@@ -159,25 +167,29 @@ describe('[R37] working memory as tools', () => {
       });
   });
 
-  test('[MW9] TOOLSET-4: a long text comes in pages that lose nothing, whatever is in it', async () => {
-    const { call, memory } = setUp({ pageBytes: 1024 });
-    const value = `${'"\u0001é'.repeat(700)}🎭${'plain '.repeat(500)}`;
-    await memory.save({ sessionId: 's1', path: ['a'] }, { key: 'long', value });
-    let whole = '';
-    let pages = 0;
-    for (let offset: number | null = 0; offset !== null; pages += 1) {
-      const page = await call('get_from_working_memory', { key: 'long', offset }, context('a'));
-      expect(Buffer.byteLength(JSON.stringify(page))).toBeLessThanOrEqual(1024);
-      expect(page['totalChars']).toBe(value.length);
-      whole += page['text'] as string;
-      offset = page['nextOffset'] as number | null;
-    }
-    expect(whole).toBe(value);
-    expect(pages).toBeGreaterThan(3);
-    expect(
-      await call('get_from_working_memory', { key: 'long', offset: 1e9 }, context('a')),
-    ).toMatchObject({ text: '', nextOffset: null });
-  });
+  test(
+    'TOOLSET-4: a long text comes in pages that lose nothing, whatever is in it',
+    { tags: ['MW9'] },
+    async () => {
+      const { call, memory } = setUp({ pageBytes: 1024 });
+      const value = `${'"\u0001é'.repeat(700)}🎭${'plain '.repeat(500)}`;
+      await memory.save({ sessionId: 's1', path: ['a'] }, { key: 'long', value });
+      let whole = '';
+      let pages = 0;
+      for (let offset: number | null = 0; offset !== null; pages += 1) {
+        const page = await call('get_from_working_memory', { key: 'long', offset }, context('a'));
+        expect(Buffer.byteLength(JSON.stringify(page))).toBeLessThanOrEqual(1024);
+        expect(page['totalChars']).toBe(value.length);
+        whole += page['text'] as string;
+        offset = page['nextOffset'] as number | null;
+      }
+      expect(whole).toBe(value);
+      expect(pages).toBeGreaterThan(3);
+      expect(
+        await call('get_from_working_memory', { key: 'long', offset: 1e9 }, context('a')),
+      ).toMatchObject({ text: '', nextOffset: null });
+    },
+  );
 
   test('TOOLSET-4: a list that does not fit says how many it left out', async () => {
     const { call, memory } = setUp({ pageBytes: 1024 });

@@ -29,7 +29,7 @@ function setUp(options: Partial<WorkingMemoryOptions> = {}) {
   return { environment, memory, keys, text, save };
 }
 
-describe('[R35] namespaces', () => {
+describe('namespaces', { tags: ['R35'] }, () => {
   test('an entry goes to the namespace of its owner by default', async () => {
     const { save } = setUp();
     expect(await save(lead, 'plan')).toBe('session/s1/plan');
@@ -37,26 +37,34 @@ describe('[R35] namespaces', () => {
     expect(await save(childOfAb, 'notes')).toBe('subagent/kid/notes');
   });
 
-  test('[R37 RW5] KEYS-1: a key that begins with a namespace is absolute in every operation', async () => {
-    const { memory, save, text } = setUp();
-    expect(await save(ab, 'subagent/ab/report')).toBe('subagent/ab/report');
-    expect(await text(ab, 'report')).toBe('subagent/ab/report');
-    expect(await text(ab, 'subagent/ab/report')).toBe('subagent/ab/report');
-    expect(await memory.list(ab, { prefix: 'subagent/ab/report' })).toMatchObject({ total: 1 });
-    expect(await memory.list(ab, { prefix: 'report' })).toMatchObject({ total: 1 });
-    expect(await memory.search(ab, { query: 'report', prefix: 'subagent/ab' })).toMatchObject({
-      total: 1,
-    });
-    expect(await memory.delete(ab, 'subagent/ab/report')).toMatchObject({ ok: true });
-    expect(await text(ab, 'report')).toBe('NOT_FOUND');
-  });
+  test(
+    'KEYS-1: a key that begins with a namespace is absolute in every operation',
+    { tags: ['R37', 'RW5'] },
+    async () => {
+      const { memory, save, text } = setUp();
+      expect(await save(ab, 'subagent/ab/report')).toBe('subagent/ab/report');
+      expect(await text(ab, 'report')).toBe('subagent/ab/report');
+      expect(await text(ab, 'subagent/ab/report')).toBe('subagent/ab/report');
+      expect(await memory.list(ab, { prefix: 'subagent/ab/report' })).toMatchObject({ total: 1 });
+      expect(await memory.list(ab, { prefix: 'report' })).toMatchObject({ total: 1 });
+      expect(await memory.search(ab, { query: 'report', prefix: 'subagent/ab' })).toMatchObject({
+        total: 1,
+      });
+      expect(await memory.delete(ab, 'subagent/ab/report')).toMatchObject({ ok: true });
+      expect(await text(ab, 'report')).toBe('NOT_FOUND');
+    },
+  );
 
-  test('[R37 RW5] a key with a slash that is no namespace is relative in every operation', async () => {
-    const { memory, save, text } = setUp();
-    expect(await save(ab, 'report/part-1')).toBe('subagent/ab/report/part-1');
-    expect(await text(ab, 'report/part-1')).toBe('report/part-1');
-    expect(await memory.delete(ab, 'report/part-1')).toMatchObject({ ok: true });
-  });
+  test(
+    'a key with a slash that is no namespace is relative in every operation',
+    { tags: ['R37', 'RW5'] },
+    async () => {
+      const { memory, save, text } = setUp();
+      expect(await save(ab, 'report/part-1')).toBe('subagent/ab/report/part-1');
+      expect(await text(ab, 'report/part-1')).toBe('report/part-1');
+      expect(await memory.delete(ab, 'report/part-1')).toMatchObject({ ok: true });
+    },
+  );
 
   test.each([
     ['', 'an empty key'],
@@ -84,7 +92,7 @@ describe('[R35] namespaces', () => {
   });
 });
 
-describe('[R35] WORKING-MEMORY-5: who may do what', () => {
+describe('WORKING-MEMORY-5: who may do what', { tags: ['R35'] }, () => {
   test('reads go up to ancestors and down to descendants, by full path', async () => {
     const { save, text } = setUp();
     await save(lead, 'plan');
@@ -124,22 +132,26 @@ describe('[R35] WORKING-MEMORY-5: who may do what', () => {
     expect(await text(ab, 'secret')).toBe('secret');
   });
 
-  test('[RW5] writes and deletes in another namespace are refused, and say so', async () => {
-    const { memory, save, text } = setUp();
-    await save(ab, 'notes');
-    expect(await memory.save(lead, { key: 'subagent/ab/notes', value: 'x' })).toEqual({
-      ok: false,
-      error: {
-        code: 'NOT_OWNER',
-        message: 'Expected writes in session/s1/, got subagent/ab/: others are read only',
-      },
-    });
-    expect(await memory.delete(lead, 'subagent/ab/notes')).toMatchObject({
-      error: { code: 'NOT_OWNER' },
-    });
-    expect(await save(ab, 'session/s1/plan')).toBe('NOT_OWNER');
-    expect(await text(ab, 'notes')).toBe('notes');
-  });
+  test(
+    'writes and deletes in another namespace are refused, and say so',
+    { tags: ['RW5'] },
+    async () => {
+      const { memory, save, text } = setUp();
+      await save(ab, 'notes');
+      expect(await memory.save(lead, { key: 'subagent/ab/notes', value: 'x' })).toEqual({
+        ok: false,
+        error: {
+          code: 'NOT_OWNER',
+          message: 'Expected writes in session/s1/, got subagent/ab/: others are read only',
+        },
+      });
+      expect(await memory.delete(lead, 'subagent/ab/notes')).toMatchObject({
+        error: { code: 'NOT_OWNER' },
+      });
+      expect(await save(ab, 'session/s1/plan')).toBe('NOT_OWNER');
+      expect(await text(ab, 'notes')).toBe('notes');
+    },
+  );
 
   test('a shared entry can be read by one more subagent, a new value too, and nothing else', async () => {
     const { memory, save, text, keys } = setUp();
@@ -167,8 +179,8 @@ describe('[R35] WORKING-MEMORY-5: who may do what', () => {
   });
 });
 
-describe('[R35] ENTRY-TABLE-2: time', () => {
-  test('[RW4] without a time it is kept for 4 hours, whoever saved it', async () => {
+describe('ENTRY-TABLE-2: time', { tags: ['R35'] }, () => {
+  test('without a time it is kept for 4 hours, whoever saved it', { tags: ['RW4'] }, async () => {
     const { environment, memory, save, text } = setUp();
     await save(ab, 'notes');
     await save(lead, 'plan');
@@ -193,14 +205,18 @@ describe('[R35] ENTRY-TABLE-2: time', () => {
     expect(await text(ab, 'long')).toBe('2');
   });
 
-  test('[R36] an expired entry is in no list and no search, and leaves room', async () => {
-    const { environment, memory, save } = setUp({ maxEntries: 1, maxSessionBytes: 40 });
-    await memory.save(ab, { key: 'old', value: 'words words words', ttlMs: 5 });
-    expect(await save(ab, 'new')).toBe('NAMESPACE_FULL');
-    await environment.advance(5);
-    expect(await memory.search(lead, { query: 'words' })).toMatchObject({ matches: [] });
-    expect(await save(ab, 'new')).toBe('subagent/ab/new');
-  });
+  test(
+    'an expired entry is in no list and no search, and leaves room',
+    { tags: ['R36'] },
+    async () => {
+      const { environment, memory, save } = setUp({ maxEntries: 1, maxSessionBytes: 40 });
+      await memory.save(ab, { key: 'old', value: 'words words words', ttlMs: 5 });
+      expect(await save(ab, 'new')).toBe('NAMESPACE_FULL');
+      await environment.advance(5);
+      expect(await memory.search(lead, { query: 'words' })).toMatchObject({ matches: [] });
+      expect(await save(ab, 'new')).toBe('subagent/ab/new');
+    },
+  );
 
   test('an entry that is deleted during a search is not found', async () => {
     const { memory, save } = setUp();
@@ -218,7 +234,7 @@ describe('[R35] ENTRY-TABLE-2: time', () => {
   });
 });
 
-describe('[R36 RW5] ENTRY-TABLE-3: limits, with honest answers', () => {
+describe('ENTRY-TABLE-3: limits, with honest answers', { tags: ['R36', 'RW5'] }, () => {
   test('50 entries in a namespace; overwriting at the limit is allowed', async () => {
     const { memory, save, text } = setUp();
     for (let number = 1; number <= 50; number += 1)
@@ -343,8 +359,8 @@ describe('[R36 RW5] ENTRY-TABLE-3: limits, with honest answers', () => {
   });
 });
 
-describe('[R36] lists and searches', () => {
-  test('[RW5] KEYS-2: a prefix ends where a segment ends', async () => {
+describe('lists and searches', { tags: ['R36'] }, () => {
+  test('KEYS-2: a prefix ends where a segment ends', { tags: ['RW5'] }, async () => {
     const { keys, save } = setUp();
     await save(ab, 'x');
     await save(ab, 'report');

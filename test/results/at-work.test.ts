@@ -53,7 +53,7 @@ function setUp(scripts: Record<string, Script>, options: object = {}) {
   return { environment, memory, service, prompts, spawn, ended, lead };
 }
 
-describe('[R35 R37] working memory in subagents', () => {
+describe('working memory in subagents', { tags: ['R35', 'R37'] }, () => {
   test('a parent can read the entries of its child; a sibling cannot', async () => {
     let found: unknown[] = [];
     const { memory, spawn, ended, lead } = setUp({
@@ -82,56 +82,61 @@ describe('[R35 R37] working memory in subagents', () => {
     expect(found[2]).toMatchObject({ found: false, error: { code: 'NOT_FOUND' } });
   });
 
-  test('[R37] a nested subagent reads what its ancestors wrote, and writes in its own place', async () => {
-    let read: unknown;
-    const { memory, service, spawn, ended, lead } = setUp({
-      'I am parent': steps(
-        calls(['save_to_working_memory', { key: 'plan', value: 'the plan' }]),
-        calls(['start']),
-        say('Started.'),
-      ),
-      'I am child': steps(
-        ({ prompt }) =>
-          calls(
-            [
-              'get_from_working_memory',
-              { key: /subagent\/\w+\/plan/.exec(JSON.stringify(prompt))?.[0] },
-            ],
-            ['save_to_working_memory', { key: 'found', value: 'x' }],
-          ),
-        (prompt) => {
-          read = resultsIn(prompt).map(([, , value]) => value);
-          return say('Done.');
-        },
-      ),
-    });
-    const tools = createWorkingMemoryToolset({ memory });
-    const start = simpleTool(async (options) => {
-      const { offstage } = (options as unknown as { context: { offstage: { subagentId: string } } })
-        .context;
-      const receipt = service.spawn({
-        config: { name: 'child', instructions: 'I am child.', tools },
-        task: {
-          toolName: 'child',
-          args: { key: `subagent/${offstage.subagentId}/plan` },
-          description: 'x',
-        },
-        caller: offstage,
+  test(
+    'a nested subagent reads what its ancestors wrote, and writes in its own place',
+    { tags: ['R37'] },
+    async () => {
+      let read: unknown;
+      const { memory, service, spawn, ended, lead } = setUp({
+        'I am parent': steps(
+          calls(['save_to_working_memory', { key: 'plan', value: 'the plan' }]),
+          calls(['start']),
+          say('Started.'),
+        ),
+        'I am child': steps(
+          ({ prompt }) =>
+            calls(
+              [
+                'get_from_working_memory',
+                { key: /subagent\/\w+\/plan/.exec(JSON.stringify(prompt))?.[0] },
+              ],
+              ['save_to_working_memory', { key: 'found', value: 'x' }],
+            ),
+          (prompt) => {
+            read = resultsIn(prompt).map(([, , value]) => value);
+            return say('Done.');
+          },
+        ),
       });
-      if (receipt.status === 'accepted') await service.await([receipt.subagentId], offstage);
-      return receipt;
-    });
-    const parent = spawn('parent', { tools: { ...tools, start } });
-    await ended(parent);
-    expect(read).toEqual([
-      expect.objectContaining({ found: true, text: 'the plan' }),
-      expect.objectContaining({ saved: true, key: expect.not.stringContaining(parent) }),
-    ]);
-    expect(await memory.list(lead)).toMatchObject({ total: 2 });
-  });
+      const tools = createWorkingMemoryToolset({ memory });
+      const start = simpleTool(async (options) => {
+        const { offstage } = (
+          options as unknown as { context: { offstage: { subagentId: string } } }
+        ).context;
+        const receipt = service.spawn({
+          config: { name: 'child', instructions: 'I am child.', tools },
+          task: {
+            toolName: 'child',
+            args: { key: `subagent/${offstage.subagentId}/plan` },
+            description: 'x',
+          },
+          caller: offstage,
+        });
+        if (receipt.status === 'accepted') await service.await([receipt.subagentId], offstage);
+        return receipt;
+      });
+      const parent = spawn('parent', { tools: { ...tools, start } });
+      await ended(parent);
+      expect(read).toEqual([
+        expect.objectContaining({ found: true, text: 'the plan' }),
+        expect.objectContaining({ saved: true, key: expect.not.stringContaining(parent) }),
+      ]);
+      expect(await memory.list(lead)).toMatchObject({ total: 2 });
+    },
+  );
 });
 
-describe('[MW9] large outputs in subagents', () => {
+describe('large outputs in subagents', { tags: ['MW9'] }, () => {
   const rows = JSON.stringify(Array.from({ length: 20_000 }, (_, id) => ({ id })));
 
   test('a large tool output is kept whole; the model reads an excerpt, and the rest in pages', async () => {
@@ -215,7 +220,7 @@ describe('[MW9] large outputs in subagents', () => {
   });
 });
 
-describe('[R27] claims in subagents', () => {
+describe('claims in subagents', { tags: ['R27'] }, () => {
   test('the declared effects of a tool are compared with the report', async () => {
     const { spawn, ended } = setUp({
       'I am clerk': steps(calls(['post_letter']), say('I sent the email to Anna.')),
@@ -236,7 +241,7 @@ describe('[R27] claims in subagents', () => {
   });
 });
 
-describe('[R25] failures in subagents', () => {
+describe('failures in subagents', { tags: ['R25'] }, () => {
   test('a timeout in the middle of a tool leaves a record', async () => {
     const { environment, memory, spawn, ended, lead } = setUp({
       'I am slow': steps({ text: 'I look.', calls: [{ name: 'hang', input: { to: 'LIS' } }] }),
@@ -275,7 +280,7 @@ describe('[R25] failures in subagents', () => {
   });
 });
 
-describe('[R26] lineage in subagents', () => {
+describe('lineage in subagents', { tags: ['R26'] }, () => {
   test('a new one is told of earlier results and of its inputs, in a user message', async () => {
     const { memory, spawn, ended, lead, prompts } = setUp({
       'I am scout': () => say('Three flights: A, B, C.'),

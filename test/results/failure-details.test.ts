@@ -32,7 +32,7 @@ const call = (more: Partial<LedgerEntry>): LedgerEntry => ({
   ...more,
 });
 
-describe('[R25] the record of an end that was no success', () => {
+describe('the record of an end that was no success', { tags: ['R25'] }, () => {
   test('it says what it was doing, how far it was, and within which limits', () => {
     const toolLedger = [call({ toolName: 'look', status: 'ok' }), call({ calledAt: 3000 })];
     expect(failureDetails({ ...failed, toolLedger }, facts)).toEqual({
@@ -68,7 +68,8 @@ describe('[R25] the record of an end that was no success', () => {
     ['failed', 'RATE_LIMITED', 'exception'],
     ['failed', 'toString', 'exception'],
   ])(
-    '[RW2] %s with %s is %s: a timeout and a cancellation are not the same',
+    '%s with %s is %s: a timeout and a cancellation are not the same',
+    { tags: ['RW2'] },
     (status, code, reason) => {
       const outcome = { ...failed, status, error: { code, message: 'x', retryable: false } };
       expect(failureDetails(outcome, facts)).toMatchObject({ reason, code });
@@ -83,7 +84,7 @@ describe('[R25] the record of an end that was no success', () => {
     });
   });
 
-  test('[MW9] it is small, whatever the run was like', () => {
+  test('it is small, whatever the run was like', { tags: ['MW9'] }, () => {
     const long = 'x'.repeat(100_000);
     const details = failureDetails(
       {

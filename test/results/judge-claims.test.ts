@@ -17,7 +17,7 @@ function setUp(judge: ClaimJudge, report: typeof german = german) {
   return { environment, reports, judged };
 }
 
-describe('[R27] a judge model beside the rules', () => {
+describe('a judge model beside the rules', { tags: ['R27'] }, () => {
   test('it adds what the rules cannot read', async () => {
     const { judged, environment } = setUp(async () => ({ unverified: [german.text] }));
     expect(await judged).toEqual({
@@ -68,7 +68,7 @@ describe('[R27] a judge model beside the rules', () => {
   });
 });
 
-describe('[R27] the judge that comes with it', () => {
+describe('the judge that comes with it', { tags: ['R27'] }, () => {
   const judgeWith = (answer: string) => {
     const prompts: string[] = [];
     const model = scriptedModel({

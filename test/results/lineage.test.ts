@@ -25,7 +25,7 @@ const family = fc.record({
   hasTool: fc.boolean(),
 });
 
-describe('[R26] where the prior work comes from', () => {
+describe('where the prior work comes from', { tags: ['R26'] }, () => {
   test('results of those that have ended, with what can be read in full', () => {
     const large = { truncated: true, reference: 'subagent/b/final-result', howToRead: '' };
     const base = { name: 'n', task: 't', endedAt: 5 };
@@ -61,7 +61,7 @@ describe('[R26] where the prior work comes from', () => {
     [undefined, []],
     [[1, 'a', null], ['a']],
     [{ a: 1 }, []],
-  ])('[R6] inputs %j are the keys %j', (inputs, keys) => {
+  ])('inputs %j are the keys %j', { tags: ['R6'] }, (inputs, keys) => {
     expect(inputKeys({ inputs })).toEqual(keys);
   });
 

@@ -23,7 +23,7 @@ const work = (more: Partial<PriorWork> = {}): PriorWork => ({
   ...more,
 });
 
-describe('[R26] prior work in this conversation', () => {
+describe('prior work in this conversation', { tags: ['R26'] }, () => {
   test('nothing to tell, nothing told', () => {
     expect(priorWorkSection(work(), 'x')).toBe('');
   });
@@ -99,35 +99,39 @@ describe('[R26] prior work in this conversation', () => {
     expect(section).toContain('did not complete (boom)');
   });
 
-  test('[R41] the budget is 24,000 characters; inputs come first, the rest is listed', () => {
-    const section = priorWorkSection(
-      work({
-        inputs: [
-          { key: 'small', text: 'small input' },
-          { key: 'large', text: 'L'.repeat(40_000) },
-          { key: 'later', text: 'another' },
-        ],
-        results: [
-          result({ subagentId: 'big', text: 'B'.repeat(20_000), reference: 'subagent/big/x' }),
-          result({ subagentId: 'tiny', text: 'T'.repeat(50) }),
-        ],
-      }),
-      'x',
-    );
-    expect(section.length).toBeLessThanOrEqual(24_000);
-    expect(section.length).toBeGreaterThan(15_000);
-    expect(section).toContain('small input');
-    expect(section).toMatch(/L{15000}/);
-    expect(section).toContain('40000 characters in all; read the rest under this key');
-    expect(section).toContain('later: 7 characters, to be read under this key');
-    expect(section).not.toContain('BBBB');
-    expect(section).toContain(
-      '(big): Find flights: 20000 characters, in working memory under subagent/big/x',
-    );
-    expect(section.indexOf('## Inputs')).toBeLessThan(section.indexOf('(big)'));
-  });
+  test(
+    'the budget is 24,000 characters; inputs come first, the rest is listed',
+    { tags: ['R41'] },
+    () => {
+      const section = priorWorkSection(
+        work({
+          inputs: [
+            { key: 'small', text: 'small input' },
+            { key: 'large', text: 'L'.repeat(40_000) },
+            { key: 'later', text: 'another' },
+          ],
+          results: [
+            result({ subagentId: 'big', text: 'B'.repeat(20_000), reference: 'subagent/big/x' }),
+            result({ subagentId: 'tiny', text: 'T'.repeat(50) }),
+          ],
+        }),
+        'x',
+      );
+      expect(section.length).toBeLessThanOrEqual(24_000);
+      expect(section.length).toBeGreaterThan(15_000);
+      expect(section).toContain('small input');
+      expect(section).toMatch(/L{15000}/);
+      expect(section).toContain('40000 characters in all; read the rest under this key');
+      expect(section).toContain('later: 7 characters, to be read under this key');
+      expect(section).not.toContain('BBBB');
+      expect(section).toContain(
+        '(big): Find flights: 20000 characters, in working memory under subagent/big/x',
+      );
+      expect(section.indexOf('## Inputs')).toBeLessThan(section.indexOf('(big)'));
+    },
+  );
 
-  test('[R41] PRIOR-WORK-4: the budget holds, whatever there is', () => {
+  test('PRIOR-WORK-4: the budget holds, whatever there is', { tags: ['R41'] }, () => {
     const words = fc.string({ unit: 'binary', maxLength: 400 });
     fc.assert(
       fc.property(

@@ -55,7 +55,7 @@ function setUp(options: Partial<OutcomeSettings> = {}) {
   return { environment, memory, reports, settle };
 }
 
-describe('[R27] claims in an outcome', () => {
+describe('claims in an outcome', { tags: ['R27'] }, () => {
   test('SETTLE-OUTCOME-2: a report that claims nothing stays as it is, at once', () => {
     const { settle } = setUp({ memory: undefined });
     expect(settle(completed)).toBe(completed);
@@ -94,7 +94,7 @@ describe('[R27] claims in an outcome', () => {
   });
 });
 
-describe('[HW7 MW9] large results', () => {
+describe('large results', { tags: ['HW7', 'MW9'] }, () => {
   test('a large text is kept; what is said is a summary, with a reference', async () => {
     const { memory, settle } = setUp();
     const text = `# Flights\n\nThere are 40 of them. ${'One leaves at nine. '.repeat(300)}`;
@@ -164,7 +164,7 @@ describe('[HW7 MW9] large results', () => {
   });
 });
 
-describe('[R25] ends that are no success', () => {
+describe('ends that are no success', { tags: ['R25'] }, () => {
   test('the details are in the outcome and in working memory', async () => {
     const { memory, settle } = setUp();
     const outcome = await settle(failed);

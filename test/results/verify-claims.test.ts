@@ -15,7 +15,7 @@ function ledger(...done: Done[]): LedgerEntry[] {
 const verify = (text: string, done: Done[] = [], effects?: DeclaredEffects) =>
   verifyClaims({ text, toolLedger: ledger(...done) }, effects);
 
-describe('[R27 RW13] claims without a call', () => {
+describe('claims without a call', { tags: ['R27', 'RW13'] }, () => {
   test.each([
     'I sent the email to Anna.',
     "I've booked the flight to Lisbon for 120 euros.",
@@ -84,7 +84,7 @@ describe('[R27 RW13] claims without a call', () => {
   });
 });
 
-describe('[R27] claims with a call', () => {
+describe('claims with a call', { tags: ['R27'] }, () => {
   test.each<[string, Done[]]>([
     ['I sent the email.', ['send_email']],
     ['I sent the email.', ['sendEmail']],
@@ -134,7 +134,7 @@ describe('[R27] claims with a call', () => {
   });
 });
 
-describe('[R27] FIND-CLAIMS-1: reports that only describe are not accused', () => {
+describe('FIND-CLAIMS-1: reports that only describe are not accused', { tags: ['R27'] }, () => {
   test.each([
     'The company sent three emails last week.',
     'The order was shipped on Monday and has been delivered.',
@@ -189,7 +189,7 @@ describe('[R27] FIND-CLAIMS-1: reports that only describe are not accused', () =
   });
 });
 
-describe('[R33 RW13] reports that end where work was about to begin', () => {
+describe('reports that end where work was about to begin', { tags: ['R33', 'RW13'] }, () => {
   test.each([
     'I found three flights.\n\nNow let me save the results.',
     'Now let me save these findings to working memory:',

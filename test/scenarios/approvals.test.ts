@@ -41,7 +41,7 @@ async function text(...names: string[]) {
   };
 }
 
-describe('[B39] P3: one approval in text', () => {
+describe('P3: one approval in text', { tags: ['B39'] }, () => {
   test('is a blocking question of its own kind, with the exact action and buttons', async () => {
     const { questionOf, state } = await text('mail');
     expect(questionOf('mail')).toMatchObject({

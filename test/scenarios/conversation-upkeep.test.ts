@@ -12,7 +12,7 @@ const limits = { maxItems: 12, maxChars: 2000, maxItemChars: 500 };
 const summarise: Summarise = async ({ items, previous }) =>
   `${previous === null ? '' : 'More. '}They said ${items.length} things.`;
 
-describe('[B66 BW10 BW31] a long conversation', () => {
+describe('a long conversation', { tags: ['B66', 'BW10', 'BW31'] }, () => {
   test('is summarised between the turns; the model reads the summary and what is new', async () => {
     const prompts: string[] = [];
     const { start, type, events } = textTalk({
@@ -51,25 +51,29 @@ describe('[B66 BW10 BW31] a long conversation', () => {
     expect(summaries).toEqual(['In short.']);
   });
 
-  test('[B71 BW9] a new connection is told the summary, then what is new', async () => {
-    const talk = voiceTalk({
-      conversation: { limits, summarise, summariseAbove: 0.5, keepItems: 2 },
-    });
-    const { start, say: utter, speak, model, environment } = talk;
-    await start();
-    for (const word of ['one', 'two', 'three', 'four']) {
-      await utter(word);
-      await speak(`You said: ${word}`);
-    }
-    model().drop();
-    await environment.advance(2000);
-    const told = model()
-      .of('message.add')
-      .map(({ text }) => text);
-    expect(told[1]).toMatch(/^\[data \S+\] \{"summary":"(More\. )?They said \d things\."\}$/);
-    expect(told).toContain('You said: four');
-    expect(told).not.toContain('one');
-  });
+  test(
+    'a new connection is told the summary, then what is new',
+    { tags: ['B71', 'BW9'] },
+    async () => {
+      const talk = voiceTalk({
+        conversation: { limits, summarise, summariseAbove: 0.5, keepItems: 2 },
+      });
+      const { start, say: utter, speak, model, environment } = talk;
+      await start();
+      for (const word of ['one', 'two', 'three', 'four']) {
+        await utter(word);
+        await speak(`You said: ${word}`);
+      }
+      model().drop();
+      await environment.advance(2000);
+      const told = model()
+        .of('message.add')
+        .map(({ text }) => text);
+      expect(told[1]).toMatch(/^\[data \S+\] \{"summary":"(More\. )?They said \d things\."\}$/);
+      expect(told).toContain('You said: four');
+      expect(told).not.toContain('one');
+    },
+  );
 
   test('options that cannot work are refused', () => {
     const make = (conversation: object) => () =>
@@ -85,7 +89,7 @@ describe('[B66 BW10 BW31] a long conversation', () => {
   });
 });
 
-describe('[B7 B62 BW21] memory', () => {
+describe('memory', { tags: ['B7', 'B62', 'BW21'] }, () => {
   test('facts are drawn beside the conversation, and at its end; agents can read them', async () => {
     const memory = memoryStore();
     const model = scriptedModel({

@@ -8,7 +8,7 @@ import { voiceTalk } from '../support/voice-talk.ts';
 import { checkSubagentConfig } from '../../src/actors/subagent/config.ts';
 
 describe('subagents', () => {
-  test('[B24 B26] the defaults are those of the first design', () => {
+  test('the defaults are those of the first design', { tags: ['B24', 'B26'] }, () => {
     expect(checkSubagentConfig({ name: 'a', instructions: 'b' })).toMatchObject({
       maxSteps: 5,
       timeout: 600_000,
@@ -17,141 +17,165 @@ describe('subagents', () => {
     });
   });
 
-  test('[B27] each handoff has an instance of its own, disposed once, however it ends', async () => {
-    let made = 0;
-    const disposed: number[] = [];
-    const { start, type, environment } = textTalk({
-      subagents: {
-        work: {
-          script: steps(calls(['count']), ({ results }) =>
-            results[0] === 2
-              ? { error: new Error('it broke') }
-              : say(`Counted ${String(results[0])}`),
-          ),
-          config: {
-            createInstance: () => {
-              made += 1;
-              const number = made;
-              return {
-                name: 'work',
-                instructions: instructionsOf('work'),
-                tools: { count: simpleTool(() => number) },
-                dispose: () => void disposed.push(number),
-              };
+  test(
+    'each handoff has an instance of its own, disposed once, however it ends',
+    { tags: ['B27'] },
+    async () => {
+      let made = 0;
+      const disposed: number[] = [];
+      const { start, type, environment } = textTalk({
+        subagents: {
+          work: {
+            script: steps(calls(['count']), ({ results }) =>
+              results[0] === 2
+                ? { error: new Error('it broke') }
+                : say(`Counted ${String(results[0])}`),
+            ),
+            config: {
+              createInstance: () => {
+                made += 1;
+                const number = made;
+                return {
+                  name: 'work',
+                  instructions: instructionsOf('work'),
+                  tools: { count: simpleTool(() => number) },
+                  dispose: () => void disposed.push(number),
+                };
+              },
             },
           },
         },
-      },
-    });
-    await start();
-    await type('use work {"n":1} and work {"n":2}');
-    await environment.advance(60_000);
-    expect(made).toBe(2);
-    expect(disposed.toSorted((a, b) => a - b)).toEqual([1, 2]);
-  });
+      });
+      await start();
+      await type('use work {"n":1} and work {"n":2}');
+      await environment.advance(60_000);
+      expect(made).toBe(2);
+      expect(disposed.toSorted((a, b) => a - b)).toEqual([1, 2]);
+    },
+  );
 
-  test('[B32 B34] the result is its text and the number of its steps; each step has its hook', async () => {
-    const seen: unknown[] = [];
-    const { start, type, state, environment } = textTalk({
-      subagents: {
-        report: {
-          script: steps(calls(['look'], ['look']), say('Sales are up.')),
-          config: { tools: { look: simpleTool(() => 'seen') } },
-        },
-      },
-      hooks: {
-        onSubagentStep: ({ subagentName, stepNumber, toolCalls, tokensUsed }) =>
-          seen.push([subagentName, stepNumber, toolCalls, tokensUsed]),
-      },
-    });
-    await start();
-    await type('use report');
-    await environment.settle();
-    expect(state().subagents[0]?.outcome).toMatchObject({ text: 'Sales are up.', steps: 2 });
-    expect(seen).toEqual([
-      ['report', 1, ['look', 'look'], 15],
-      ['report', 2, [], 15],
-    ]);
-  });
-
-  test('[B33] a run that takes too long is aborted, and the user is told so', async () => {
-    const aborted: boolean[] = [];
-    const { start, type, environment, said } = textTalk({
-      subagents: {
-        slow: {
-          script: steps(calls(['hang'])),
-          config: {
-            timeout: 1000,
-            tools: {
-              hang: simpleTool(({ abortSignal }) => {
-                abortSignal?.addEventListener('abort', () => aborted.push(true));
-                return never();
-              }),
-            },
+  test(
+    'the result is its text and the number of its steps; each step has its hook',
+    { tags: ['B32', 'B34'] },
+    async () => {
+      const seen: unknown[] = [];
+      const { start, type, state, environment } = textTalk({
+        subagents: {
+          report: {
+            script: steps(calls(['look'], ['look']), say('Sales are up.')),
+            config: { tools: { look: simpleTool(() => 'seen') } },
           },
         },
-        quick: { script: () => say('Done.') },
-      },
-    });
-    await start();
-    await type('use slow and quick');
-    await environment.advance(2000);
-    expect(aborted).toEqual([true]);
-    // Each has its own time: the other one was not touched.
-    expect(said().some((text) => text.includes('"result":"Done."'))).toBe(true);
-    expect(said().some((text) => text.includes('"error":'))).toBe(true);
-  });
+        hooks: {
+          onSubagentStep: ({ subagentName, stepNumber, toolCalls, tokensUsed }) =>
+            seen.push([subagentName, stepNumber, toolCalls, tokensUsed]),
+        },
+      });
+      await start();
+      await type('use report');
+      await environment.settle();
+      expect(state().subagents[0]?.outcome).toMatchObject({ text: 'Sales are up.', steps: 2 });
+      expect(seen).toEqual([
+        ['report', 1, ['look', 'look'], 15],
+        ['report', 2, [], 15],
+      ]);
+    },
+  );
+
+  test(
+    'a run that takes too long is aborted, and the user is told so',
+    { tags: ['B33'] },
+    async () => {
+      const aborted: boolean[] = [];
+      const { start, type, environment, said } = textTalk({
+        subagents: {
+          slow: {
+            script: steps(calls(['hang'])),
+            config: {
+              timeout: 1000,
+              tools: {
+                hang: simpleTool(({ abortSignal }) => {
+                  abortSignal?.addEventListener('abort', () => aborted.push(true));
+                  return never();
+                }),
+              },
+            },
+          },
+          quick: { script: () => say('Done.') },
+        },
+      });
+      await start();
+      await type('use slow and quick');
+      await environment.advance(2000);
+      expect(aborted).toEqual([true]);
+      // Each has its own time: the other one was not touched.
+      expect(said().some((text) => text.includes('"result":"Done."'))).toBe(true);
+      expect(said().some((text) => text.includes('"error":'))).toBe(true);
+    },
+  );
 });
 
 describe('notices', () => {
-  test('[B61] have the label SUBAGENT UPDATE and the priority normal, unless told otherwise', async () => {
-    const { start, session, said, environment, state } = textTalk();
-    await start();
-    session.notifyBackground('The order was sent');
-    await environment.settle();
-    expect(said()[0]).toContain('{"label":"SUBAGENT UPDATE","text":"The order was sent"}');
-    expect(state().deliveries[0]).toMatchObject({ priority: 'normal', label: 'SUBAGENT UPDATE' });
-    session.notifyBackground('Which?', { label: 'SUBAGENT QUESTION', priority: 'high' });
-    await environment.settle();
-    expect(said().at(-1)).toContain('{"label":"SUBAGENT QUESTION","text":"Which?"}');
-    expect(state().deliveries[1]).toMatchObject({ priority: 'high' });
-  });
+  test(
+    'have the label SUBAGENT UPDATE and the priority normal, unless told otherwise',
+    { tags: ['B61'] },
+    async () => {
+      const { start, session, said, environment, state } = textTalk();
+      await start();
+      session.notifyBackground('The order was sent');
+      await environment.settle();
+      expect(said()[0]).toContain('{"label":"SUBAGENT UPDATE","text":"The order was sent"}');
+      expect(state().deliveries[0]).toMatchObject({ priority: 'normal', label: 'SUBAGENT UPDATE' });
+      session.notifyBackground('Which?', { label: 'SUBAGENT QUESTION', priority: 'high' });
+      await environment.settle();
+      expect(said().at(-1)).toContain('{"label":"SUBAGENT QUESTION","text":"Which?"}');
+      expect(state().deliveries[1]).toMatchObject({ priority: 'high' });
+    },
+  );
 });
 
 describe('the session', () => {
-  test('[B67 B68] it starts once, whatever happens to its line, and says how long it lasted', async () => {
-    const told: unknown[] = [];
-    const { start, model, environment, close } = voiceTalk({
-      hooks: {
-        onSessionStart: () => told.push('start'),
-        onSessionEnd: ({ durationMs, error }) => told.push([durationMs >= 2000, error]),
-      },
-    });
-    await start();
-    model().drop();
-    await environment.advance(2000);
-    expect(told).toEqual(['start']);
-    await close();
-    expect(told).toEqual(['start', [true, null]]);
-  });
+  test(
+    'it starts once, whatever happens to its line, and says how long it lasted',
+    { tags: ['B67', 'B68'] },
+    async () => {
+      const told: unknown[] = [];
+      const { start, model, environment, close } = voiceTalk({
+        hooks: {
+          onSessionStart: () => told.push('start'),
+          onSessionEnd: ({ durationMs, error }) => told.push([durationMs >= 2000, error]),
+        },
+      });
+      await start();
+      model().drop();
+      await environment.advance(2000);
+      expect(told).toEqual(['start']);
+      await close();
+      expect(told).toEqual(['start', [true, null]]);
+    },
+  );
 
-  test('[B67] an event that has no meaning in its state is ignored, and reported', async () => {
-    const ignored: string[] = [];
-    const { start, session, environment } = textTalk({
-      hooks: { onIgnored: ({ type }) => ignored.push(type) },
-    });
-    await start();
-    const before = session.actor.getSnapshot().value;
-    const leave = session.attach();
-    leave();
-    leave();
-    await session.start();
-    await environment.settle();
-    expect(session.actor.getSnapshot().value).toEqual(before);
-    expect(ignored).toEqual([]);
-  });
+  test(
+    'an event that has no meaning in its state is ignored, and reported',
+    { tags: ['B67'] },
+    async () => {
+      const ignored: string[] = [];
+      const { start, session, environment } = textTalk({
+        hooks: { onIgnored: ({ type }) => ignored.push(type) },
+      });
+      await start();
+      const before = session.actor.getSnapshot().value;
+      const leave = session.attach();
+      leave();
+      leave();
+      await session.start();
+      await environment.settle();
+      expect(session.actor.getSnapshot().value).toEqual(before);
+      expect(ignored).toEqual([]);
+    },
+  );
 
-  test('[B88] five tries in a row, the wait doubles up to its cap', async () => {
+  test('five tries in a row, the wait doubles up to its cap', { tags: ['B88'] }, async () => {
     const { session, transport, environment } = voiceTalk({ voice: { maxReconnectDelayMs: 4000 } });
     transport.autoReady = false;
     const started = session.start();

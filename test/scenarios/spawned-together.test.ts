@@ -89,158 +89,164 @@ function tellings({ parts }: { readonly parts: readonly TextPart[] }) {
   return { told };
 }
 
-describe.each(both)('subagents that the %s toolset spawns for one request [R34]', (toolset) => {
-  test('is told in one reply, when the last has ended', async () => {
-    const { start, spawn, finish, told, prompts, state, parts, session } = spawningTalk(toolset);
-    const messages: unknown[] = [];
-    topic(session, 'subagent.result').subscribe(({ batchId }) => messages.push(batchId));
-    await start();
-    await spawn('flight', 'hotel');
-    await finish('hotel');
-    expect(told()).toEqual([]);
-    // It is on the screen meanwhile.
-    expect(state().deliveries).toMatchObject([{ kind: 'result', state: 'pending' }]);
-    await finish('flight');
-    expect(told()).toEqual([['flight', 'hotel']]);
-    expect(state().deliveries.map((one) => one.state)).toEqual(['delivered', 'delivered']);
-    expect(prompts.at(-1)).toContain('in one reply');
-    const last = parts.findLast((part) => part.type === 'text.done');
-    expect(last).toHaveProperty('deliveryIds.length', 2);
-    expect(new Set(messages).size).toBe(1);
-    expect(messages[0]).toMatch(/^batch_/);
-  });
-
-  test('a slow one holds no result beyond the ceiling: it is told by itself when it ends', async () => {
-    const talk = spawningTalk(toolset);
-    const { start, spawn, finish, told, prompts, environment, idOf } = talk;
-    await start();
-    await spawn('flight', 'hotel', 'car');
-    await finish('flight', 'hotel');
-    await environment.advance(CEILING_MS - 1);
-    expect(told()).toEqual([]);
-    await environment.advance(1);
-    expect(told()).toEqual([['flight', 'hotel']]);
-    expect(prompts.at(-1)).toContain(`"stillWorking":["subagent (${idOf('car')})"]`);
-    await finish('car');
-    expect(told()).toEqual([['flight', 'hotel'], ['car']]);
-  });
-
-  test('with `cancel` the slow one is stopped at the ceiling, and told of with the others, once', async () => {
-    const { start, spawn, finish, told, prompts, environment, state } = spawningTalk(toolset, {
-      consolidation: { atCeiling: 'cancel' },
-    });
-    await start();
-    await spawn('flight', 'car');
-    await finish('flight');
-    await environment.advance(CEILING_MS);
-    expect(told()).toEqual([['flight']]);
-    expect(prompts.at(-1)).toMatch(/"error":"[^"]*consolidation ceiling/);
-    expect(state().deliveries.map((one) => one.state)).toEqual(['delivered', 'delivered']);
-  });
-
-  test('a killed subagent delays no other', async () => {
-    const talk = spawningTalk(toolset);
-    const { start, spawn, finish, told, session, environment, idOf } = talk;
-    await start();
-    await spawn('flight', 'hotel', 'car');
-    await finish('flight', 'hotel');
-    session.subagents.cancel(idOf('car'));
-    await environment.settle();
-    expect(told()).toEqual([['flight', 'hotel']]);
-  });
-
-  test('all but one killed: that one is told at once, in the words of one', async () => {
-    const talk = spawningTalk(toolset);
-    const { start, spawn, finish, told, session, prompts, idOf } = talk;
-    await start();
-    await spawn('flight', 'hotel');
-    session.subagents.cancel(idOf('hotel'));
-    await finish('flight');
-    expect(told()).toEqual([['flight']]);
-    expect(prompts.at(-1)).not.toContain('in one reply');
-  });
-
-  test('a result of another request is told by itself', async () => {
-    const { start, spawn, finish, told } = spawningTalk(toolset);
-    await start();
-    await spawn('flight', 'hotel');
-    await spawn('car', 'museum');
-    await finish('flight', 'car', 'museum');
-    expect(told()).toEqual([['car', 'museum']]);
-    await finish('hotel');
-    expect(told()).toEqual([
-      ['car', 'museum'],
-      ['flight', 'hotel'],
-    ]);
-  });
-
-  test('with background calls of the same request in one reply', async () => {
-    const { start, type, finish, told } = spawningTalk(toolset, {
-      subagents: { taxi: { script: () => say('museum is found') } },
-    });
-    await start();
-    await type(`use ${TOOLSETS[toolset].use('flight')} and taxi`);
-    expect(told()).toEqual([]);
-    await finish('flight');
-    expect(told()).toEqual([['flight', 'museum']]);
-  });
-
-  test('`consolidation: off`, and `consolidate: false` of the configuration: each by itself', async () => {
-    for (const more of [
-      { consolidation: 'off' as const },
-      { worker: { config: { consolidate: false } } },
-    ]) {
-      const { start, spawn, finish, told } = spawningTalk(toolset, more);
+describe.each(both)(
+  'subagents that the %s toolset spawns for one request',
+  { tags: ['R34'] },
+  (toolset) => {
+    test('is told in one reply, when the last has ended', async () => {
+      const { start, spawn, finish, told, prompts, state, parts, session } = spawningTalk(toolset);
+      const messages: unknown[] = [];
+      topic(session, 'subagent.result').subscribe(({ batchId }) => messages.push(batchId));
       await start();
       await spawn('flight', 'hotel');
-      await finish('hotel', 'flight');
-      expect(told()).toEqual([['hotel'], ['flight']]);
-    }
-  });
-
-  test('P2: a subagent that asks the user delays no other', async () => {
-    const talk = spawningTalk(toolset, {
-      worker: { config: { interactive: true }, asks: 'car' },
+      await finish('hotel');
+      expect(told()).toEqual([]);
+      // It is on the screen meanwhile.
+      expect(state().deliveries).toMatchObject([{ kind: 'result', state: 'pending' }]);
+      await finish('flight');
+      expect(told()).toEqual([['flight', 'hotel']]);
+      expect(state().deliveries.map((one) => one.state)).toEqual(['delivered', 'delivered']);
+      expect(prompts.at(-1)).toContain('in one reply');
+      const last = parts.findLast((part) => part.type === 'text.done');
+      expect(last).toHaveProperty('deliveryIds.length', 2);
+      expect(new Set(messages).size).toBe(1);
+      expect(messages[0]).toMatch(/^batch_/);
     });
-    const { start, spawn, finish, told, question } = talk;
-    await start();
-    await spawn('flight', 'car');
-    expect(question()?.state).toBe('open');
-    await finish('flight');
-    expect(told()).toEqual([['flight']]);
-  });
 
-  test('dismissed or shown while it waits, it is left out', async () => {
-    for (const how of ['dismiss', 'shown'] as const) {
-      const { start, spawn, finish, told, session, state, environment } = spawningTalk(toolset);
+    test('a slow one holds no result beyond the ceiling: it is told by itself when it ends', async () => {
+      const talk = spawningTalk(toolset);
+      const { start, spawn, finish, told, prompts, environment, idOf } = talk;
       await start();
       await spawn('flight', 'hotel', 'car');
-      await finish('flight');
-      session[how](state().deliveries[0]?.deliveryId ?? '');
-      await environment.settle();
-      await finish('hotel', 'car');
-      expect(told()).toEqual([['hotel', 'car']]);
-    }
-  });
+      await finish('flight', 'hotel');
+      await environment.advance(CEILING_MS - 1);
+      expect(told()).toEqual([]);
+      await environment.advance(1);
+      expect(told()).toEqual([['flight', 'hotel']]);
+      expect(prompts.at(-1)).toContain(`"stillWorking":["subagent (${idOf('car')})"]`);
+      await finish('car');
+      expect(told()).toEqual([['flight', 'hotel'], ['car']]);
+    });
 
-  test('OUTBOX-6: told, their places are free; without a place each is told by itself, none is lost', async () => {
-    const { start, spawn, finish, told } = spawningTalk(toolset, { limits: { maxDeliveries: 2 } });
-    await start();
-    await spawn('flight', 'hotel', 'car');
-    await finish('flight', 'hotel', 'car');
-    expect(told().flat().toSorted()).toEqual(['car', 'flight', 'hotel']);
-    const again = spawningTalk(toolset, { limits: { maxDeliveries: 2 } });
-    await again.start();
-    await again.spawn('flight', 'hotel');
-    await again.finish('flight', 'hotel');
-    await again.spawn('car', 'museum');
-    await again.finish('car', 'museum');
-    expect(again.told()).toEqual([
-      ['flight', 'hotel'],
-      ['car', 'museum'],
-    ]);
-  });
-});
+    test('with `cancel` the slow one is stopped at the ceiling, and told of with the others, once', async () => {
+      const { start, spawn, finish, told, prompts, environment, state } = spawningTalk(toolset, {
+        consolidation: { atCeiling: 'cancel' },
+      });
+      await start();
+      await spawn('flight', 'car');
+      await finish('flight');
+      await environment.advance(CEILING_MS);
+      expect(told()).toEqual([['flight']]);
+      expect(prompts.at(-1)).toMatch(/"error":"[^"]*consolidation ceiling/);
+      expect(state().deliveries.map((one) => one.state)).toEqual(['delivered', 'delivered']);
+    });
+
+    test('a killed subagent delays no other', async () => {
+      const talk = spawningTalk(toolset);
+      const { start, spawn, finish, told, session, environment, idOf } = talk;
+      await start();
+      await spawn('flight', 'hotel', 'car');
+      await finish('flight', 'hotel');
+      session.subagents.cancel(idOf('car'));
+      await environment.settle();
+      expect(told()).toEqual([['flight', 'hotel']]);
+    });
+
+    test('all but one killed: that one is told at once, in the words of one', async () => {
+      const talk = spawningTalk(toolset);
+      const { start, spawn, finish, told, session, prompts, idOf } = talk;
+      await start();
+      await spawn('flight', 'hotel');
+      session.subagents.cancel(idOf('hotel'));
+      await finish('flight');
+      expect(told()).toEqual([['flight']]);
+      expect(prompts.at(-1)).not.toContain('in one reply');
+    });
+
+    test('a result of another request is told by itself', async () => {
+      const { start, spawn, finish, told } = spawningTalk(toolset);
+      await start();
+      await spawn('flight', 'hotel');
+      await spawn('car', 'museum');
+      await finish('flight', 'car', 'museum');
+      expect(told()).toEqual([['car', 'museum']]);
+      await finish('hotel');
+      expect(told()).toEqual([
+        ['car', 'museum'],
+        ['flight', 'hotel'],
+      ]);
+    });
+
+    test('with background calls of the same request in one reply', async () => {
+      const { start, type, finish, told } = spawningTalk(toolset, {
+        subagents: { taxi: { script: () => say('museum is found') } },
+      });
+      await start();
+      await type(`use ${TOOLSETS[toolset].use('flight')} and taxi`);
+      expect(told()).toEqual([]);
+      await finish('flight');
+      expect(told()).toEqual([['flight', 'museum']]);
+    });
+
+    test('`consolidation: off`, and `consolidate: false` of the configuration: each by itself', async () => {
+      for (const more of [
+        { consolidation: 'off' as const },
+        { worker: { config: { consolidate: false } } },
+      ]) {
+        const { start, spawn, finish, told } = spawningTalk(toolset, more);
+        await start();
+        await spawn('flight', 'hotel');
+        await finish('hotel', 'flight');
+        expect(told()).toEqual([['hotel'], ['flight']]);
+      }
+    });
+
+    test('P2: a subagent that asks the user delays no other', async () => {
+      const talk = spawningTalk(toolset, {
+        worker: { config: { interactive: true }, asks: 'car' },
+      });
+      const { start, spawn, finish, told, question } = talk;
+      await start();
+      await spawn('flight', 'car');
+      expect(question()?.state).toBe('open');
+      await finish('flight');
+      expect(told()).toEqual([['flight']]);
+    });
+
+    test('dismissed or shown while it waits, it is left out', async () => {
+      for (const how of ['dismiss', 'shown'] as const) {
+        const { start, spawn, finish, told, session, state, environment } = spawningTalk(toolset);
+        await start();
+        await spawn('flight', 'hotel', 'car');
+        await finish('flight');
+        session[how](state().deliveries[0]?.deliveryId ?? '');
+        await environment.settle();
+        await finish('hotel', 'car');
+        expect(told()).toEqual([['hotel', 'car']]);
+      }
+    });
+
+    test('OUTBOX-6: told, their places are free; without a place each is told by itself, none is lost', async () => {
+      const { start, spawn, finish, told } = spawningTalk(toolset, {
+        limits: { maxDeliveries: 2 },
+      });
+      await start();
+      await spawn('flight', 'hotel', 'car');
+      await finish('flight', 'hotel', 'car');
+      expect(told().flat().toSorted()).toEqual(['car', 'flight', 'hotel']);
+      const again = spawningTalk(toolset, { limits: { maxDeliveries: 2 } });
+      await again.start();
+      await again.spawn('flight', 'hotel');
+      await again.finish('flight', 'hotel');
+      await again.spawn('car', 'museum');
+      await again.finish('car', 'museum');
+      expect(again.told()).toEqual([
+        ['flight', 'hotel'],
+        ['car', 'museum'],
+      ]);
+    });
+  },
+);
 
 describe('results that the lead agent fetches itself', () => {
   /** It says what its tools say, or the runtime. */

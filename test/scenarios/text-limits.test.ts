@@ -62,7 +62,7 @@ describe('maxConcurrentPerSession', () => {
     expect(codes()).toEqual(Array.from({ length: count }, () => 'still_in_progress'));
   });
 
-  test('[R12] first come, first served; who is done makes room', async () => {
+  test('first come, first served; who is done makes room', { tags: ['R12'] }, async () => {
     const { worker, begun, release } = gate();
     const { start, type, environment } = textTalk({
       limits: { maxConcurrentPerSession: 1 },
@@ -111,7 +111,7 @@ describe('maxConcurrentPerSession', () => {
     expect(session.subagents.list()).toHaveLength(3);
   });
 
-  test('[BW34] a wait for the user holds no slot (SLOTS-3)', async () => {
+  test('a wait for the user holds no slot (SLOTS-3)', { tags: ['BW34'] }, async () => {
     const { worker, begun } = gate();
     const { start, type } = textTalk({
       limits: { maxConcurrentPerSession: 1 },
@@ -259,7 +259,7 @@ describe('maxTotalActive: two sessions of one runtime', () => {
     expect(b.codes()).toEqual([expect.stringContaining('maxTotalActive is 2')]);
   });
 
-  test('[RW6] their events do not mix', async () => {
+  test('their events do not mix', { tags: ['RW6'] }, async () => {
     const { talks, environment, release } = two();
     const [a, b] = talks;
     for (const talk of talks) await talk.start();

@@ -40,37 +40,41 @@ const told = (said: readonly string[]): string =>
   said.find((text) => text.startsWith('Told')) ?? '';
 
 describe('working memory in a session', () => {
-  test('[R35 R37] lead agent and subagent write in their own place and read each other’s', async () => {
-    let read: unknown;
-    const { type, said, memory, lead, close, state } = await talkOf({
-      report: {
-        script: steps(
-          calls(
-            ['get_from_working_memory', { key: 'session/s1/plan' }],
-            ['save_to_working_memory', { key: 'table', value: 'rows' }],
+  test(
+    'lead agent and subagent write in their own place and read each other’s',
+    { tags: ['R35', 'R37'] },
+    async () => {
+      let read: unknown;
+      const { type, said, memory, lead, close, state } = await talkOf({
+        report: {
+          script: steps(
+            calls(
+              ['get_from_working_memory', { key: 'session/s1/plan' }],
+              ['save_to_working_memory', { key: 'table', value: 'rows' }],
+            ),
+            (prompt) => {
+              read = resultsIn(prompt)[0]?.[2];
+              return say('The table is ready.');
+            },
           ),
-          (prompt) => {
-            read = resultsIn(prompt)[0]?.[2];
-            return say('The table is ready.');
-          },
-        ),
-      },
-    });
-    await type('use save_to_working_memory {"key":"plan","value":"our plan"}');
-    expect(said().join()).toContain('session/s1/plan');
-    await type('use report');
-    expect(read).toMatchObject({ found: true, text: 'our plan' });
-    const { id = '' } = state().subagents[0] ?? {};
-    expect(told(said())).toContain('More of it is in working memory');
-    expect(told(said())).toContain(`"keys":["subagent/${id}/table"]`);
-    await type(`use get_from_working_memory {"key":"subagent/${id}/table"}`);
-    expect(said().at(-1)).toContain('rows');
-    expect(await memory.list(lead)).toMatchObject({ total: 2 });
-    await close();
-    expect(await memory.list(lead)).toMatchObject({ total: 0 });
-  });
+        },
+      });
+      await type('use save_to_working_memory {"key":"plan","value":"our plan"}');
+      expect(said().join()).toContain('session/s1/plan');
+      await type('use report');
+      expect(read).toMatchObject({ found: true, text: 'our plan' });
+      const { id = '' } = state().subagents[0] ?? {};
+      expect(told(said())).toContain('More of it is in working memory');
+      expect(told(said())).toContain(`"keys":["subagent/${id}/table"]`);
+      await type(`use get_from_working_memory {"key":"subagent/${id}/table"}`);
+      expect(said().at(-1)).toContain('rows');
+      expect(await memory.list(lead)).toMatchObject({ total: 2 });
+      await close();
+      expect(await memory.list(lead)).toMatchObject({ total: 0 });
+    },
+  );
 
-  test('[MW9] a large result is told as a summary with a reference', async () => {
+  test('a large result is told as a summary with a reference', { tags: ['MW9'] }, async () => {
     const report = `# Flights\n\nForty were found. ${'A line of it. '.repeat(4000)}`;
     const { type, said, state, memory, lead } = await talkOf({
       report: { script: () => say(report) },
@@ -87,30 +91,34 @@ describe('working memory in a session', () => {
     expect(await memory.get(lead, reference)).toMatchObject({ entry: { text: report } });
   });
 
-  test('[MW9] a large output of the lead agent’s own tool does not flood it', async () => {
-    const rows = 'row '.repeat(100_000);
-    const { type, said, memory, lead, prompts } = await talkOf(
-      {},
-      {
-        tools: [
-          defineTool({
-            name: 'fetch',
-            description: 'Fetches',
-            parameters: z.object({}),
-            execute: () => rows,
-          }),
-        ],
-      },
-    );
-    await type('use fetch');
-    const { results } = prompts.at(-1)?.prompt ?? {};
-    expect(JSON.stringify(results).length).toBeLessThan(6000);
-    expect(said().at(-1)).toContain('session/s1/outputs/fetch-');
-    const listed = await memory.list(lead);
-    expect(listed).toMatchObject({ entries: [{ bytes: rows.length }] });
-  });
+  test(
+    'a large output of the lead agent’s own tool does not flood it',
+    { tags: ['MW9'] },
+    async () => {
+      const rows = 'row '.repeat(100_000);
+      const { type, said, memory, lead, prompts } = await talkOf(
+        {},
+        {
+          tools: [
+            defineTool({
+              name: 'fetch',
+              description: 'Fetches',
+              parameters: z.object({}),
+              execute: () => rows,
+            }),
+          ],
+        },
+      );
+      await type('use fetch');
+      const { results } = prompts.at(-1)?.prompt ?? {};
+      expect(JSON.stringify(results).length).toBeLessThan(6000);
+      expect(said().at(-1)).toContain('session/s1/outputs/fetch-');
+      const listed = await memory.list(lead);
+      expect(listed).toMatchObject({ entries: [{ bytes: rows.length }] });
+    },
+  );
 
-  test('[R27 RW13] a claim without a call is not passed on as a fact', async () => {
+  test('a claim without a call is not passed on as a fact', { tags: ['R27', 'RW13'] }, async () => {
     const { type, said } = await talkOf({
       mail: { script: () => say('I sent the email to Anna.') },
     });
@@ -119,51 +127,63 @@ describe('working memory in a session', () => {
     expect(told(said())).toContain('"unconfirmed":["I sent the email to Anna."]');
   });
 
-  test('[R33 RW13] nor is an announcement a result; a closing courtesy is none', async () => {
-    const { type, said } = await talkOf({
-      cut: { script: () => say('Two fit. Now let me save them.') },
-      whole: { script: () => say('Two fit. Let me know if you want more.') },
-    });
-    await type('use cut');
-    expect(told(said())).toContain('the work may not be finished');
-    await type('use whole');
-    expect(said().at(-1)).toContain('Let me know if you want more.');
-    expect(said().at(-1)).not.toContain('may not be finished');
-  });
+  test(
+    'nor is an announcement a result; a closing courtesy is none',
+    { tags: ['R33', 'RW13'] },
+    async () => {
+      const { type, said } = await talkOf({
+        cut: { script: () => say('Two fit. Now let me save them.') },
+        whole: { script: () => say('Two fit. Let me know if you want more.') },
+      });
+      await type('use cut');
+      expect(told(said())).toContain('the work may not be finished');
+      await type('use whole');
+      expect(said().at(-1)).toContain('Let me know if you want more.');
+      expect(said().at(-1)).not.toContain('may not be finished');
+    },
+  );
 
-  test('[R25] a failure leaves a record, and the lead agent is told where', async () => {
-    const { environment, type, said, state, memory, lead } = await talkOf({
-      slow: {
-        script: () => calls(['hang']),
-        config: { timeout: 1000, tools: { hang: simpleTool(never) } },
-      },
-    });
-    await type('use slow');
-    await environment.advance(2000);
-    const { id = '' } = state().subagents[0] ?? {};
-    const key = `subagent/${id}/failure-details`;
-    expect(told(said())).toContain('failed');
-    expect(told(said())).toContain(key);
-    expect(await memory.get(lead, key)).toMatchObject({
-      entry: { value: { reason: 'timeout', lastTool: { name: 'hang', status: 'in_flight' } } },
-    });
-    expect(state().subagents[0]?.outcome?.diagnostics).toMatchObject({ reference: key });
-  });
+  test(
+    'a failure leaves a record, and the lead agent is told where',
+    { tags: ['R25'] },
+    async () => {
+      const { environment, type, said, state, memory, lead } = await talkOf({
+        slow: {
+          script: () => calls(['hang']),
+          config: { timeout: 1000, tools: { hang: simpleTool(never) } },
+        },
+      });
+      await type('use slow');
+      await environment.advance(2000);
+      const { id = '' } = state().subagents[0] ?? {};
+      const key = `subagent/${id}/failure-details`;
+      expect(told(said())).toContain('failed');
+      expect(told(said())).toContain(key);
+      expect(await memory.get(lead, key)).toMatchObject({
+        entry: { value: { reason: 'timeout', lastTool: { name: 'hang', status: 'in_flight' } } },
+      });
+      expect(state().subagents[0]?.outcome?.diagnostics).toMatchObject({ reference: key });
+    },
+  );
 
-  test('[R26] a later subagent is told of the earlier one, and of what the user had asked for', async () => {
-    const { type, prompts } = await talkOf({
-      scout: { script: () => say('Three flights: A, B, C.') },
-      booker: { script: () => say('Booked nothing yet.'), config: { lineage: true } },
-    });
-    await type('use scout');
-    await type('use booker');
-    const { prompt } = prompts.findLast(({ who }) => who === 'booker')?.prompt ?? { prompt: [] };
-    const text = JSON.stringify(prompt);
-    expect(text).toContain('# Prior Work in This Conversation');
-    expect(text).toContain('Three flights: A, B, C.');
-    expect(text).toContain('The user had asked: use booker');
-    expect(JSON.stringify(prompt[0])).not.toContain('# Prior Work');
-  });
+  test(
+    'a later subagent is told of the earlier one, and of what the user had asked for',
+    { tags: ['R26'] },
+    async () => {
+      const { type, prompts } = await talkOf({
+        scout: { script: () => say('Three flights: A, B, C.') },
+        booker: { script: () => say('Booked nothing yet.'), config: { lineage: true } },
+      });
+      await type('use scout');
+      await type('use booker');
+      const { prompt } = prompts.findLast(({ who }) => who === 'booker')?.prompt ?? { prompt: [] };
+      const text = JSON.stringify(prompt);
+      expect(text).toContain('# Prior Work in This Conversation');
+      expect(text).toContain('Three flights: A, B, C.');
+      expect(text).toContain('The user had asked: use booker');
+      expect(JSON.stringify(prompt[0])).not.toContain('# Prior Work');
+    },
+  );
 
   test('LIN-2: an input that is not there is refused at the call, and the lead agent can mend it at once', async () => {
     let isMended = false;

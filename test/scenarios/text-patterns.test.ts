@@ -41,39 +41,43 @@ async function read(session: TextSession, text: string): Promise<TextPart[]> {
 }
 
 describe('pattern 1: a task', () => {
-  test('[B1 B2 B14 B74 R13 R14 RW10] with a pending message: the lead agent answers at once, and tells the result in a pause', async () => {
-    const { script, finish } = slowReport();
-    const { start, session, environment, said, state } = textTalk({
-      subagents: { report: { script } },
-    });
-    await start();
-    const reply = await read(session, 'use report {"days":7}');
-    expect(texts(reply)).toEqual([expect.stringContaining('still_in_progress')]);
-    // The words come as they are made, and the whole follows.
-    const deltas = reply.flatMap((part) => (part.type === 'text.delta' ? [part.text] : []));
-    expect(deltas.join('')).toBe(texts(reply)[0]);
-    expect(deltas.length).toBeGreaterThan(1);
-    expect(texts(await read(session, 'nice weather'))).toEqual(['You said: nice weather']);
-    finish();
-    await environment.settle();
-    expect(said().at(-1)).toContain('Tell the user.');
-    expect(said().at(-1)).toContain('{"task":"report","result":"Sales are up by 7 percent.');
-    expect(state().subagents[0]).toMatchObject({
-      name: 'report',
-      toolName: 'report',
-      callId: 'call_1',
-      state: 'completed',
-      step: 1,
-      outcome: { text: 'Sales are up by 7 percent.' },
-    });
-    expect(state().deliveries[0]).toMatchObject({
-      kind: 'result',
-      label: 'report',
-      state: 'delivered',
-    });
-  });
+  test(
+    'with a pending message: the lead agent answers at once, and tells the result in a pause',
+    { tags: ['B1', 'B2', 'B14', 'B74', 'R13', 'R14', 'RW10'] },
+    async () => {
+      const { script, finish } = slowReport();
+      const { start, session, environment, said, state } = textTalk({
+        subagents: { report: { script } },
+      });
+      await start();
+      const reply = await read(session, 'use report {"days":7}');
+      expect(texts(reply)).toEqual([expect.stringContaining('still_in_progress')]);
+      // The words come as they are made, and the whole follows.
+      const deltas = reply.flatMap((part) => (part.type === 'text.delta' ? [part.text] : []));
+      expect(deltas.join('')).toBe(texts(reply)[0]);
+      expect(deltas.length).toBeGreaterThan(1);
+      expect(texts(await read(session, 'nice weather'))).toEqual(['You said: nice weather']);
+      finish();
+      await environment.settle();
+      expect(said().at(-1)).toContain('Tell the user.');
+      expect(said().at(-1)).toContain('{"task":"report","result":"Sales are up by 7 percent.');
+      expect(state().subagents[0]).toMatchObject({
+        name: 'report',
+        toolName: 'report',
+        callId: 'call_1',
+        state: 'completed',
+        step: 1,
+        outcome: { text: 'Sales are up by 7 percent.' },
+      });
+      expect(state().deliveries[0]).toMatchObject({
+        kind: 'result',
+        label: 'report',
+        state: 'delivered',
+      });
+    },
+  );
 
-  test('[B15] without one: nothing is said before the result', async () => {
+  test('without one: nothing is said before the result', { tags: ['B15'] }, async () => {
     const { script, finish } = slowReport();
     const { start, session, environment, said } = textTalk({
       subagents: { report: { script, pending: null } },
@@ -86,51 +90,59 @@ describe('pattern 1: a task', () => {
     expect(said()).toEqual([expect.stringContaining('Sales are up by 7 percent.')]);
   });
 
-  test('[B58] its result waits until the lead agent has spoken, and the part names its delivery', async () => {
-    const { script, finish } = slowReport();
-    let release: () => void = () => {};
-    const { start, session, type, environment, parts, state } = textTalk({
-      subagents: { report: { script } },
-      lead: (prompt) =>
-        prompt.user === 'tell me a story'
-          ? new Promise((resolve) => {
-              release = () => resolve(say('Once upon a time.'));
-            })
-          : leadScript(prompt),
-    });
-    await start();
-    await type('use report');
-    await type('tell me a story');
-    finish();
-    await environment.settle();
-    expect(state().deliveries[0]?.state).toBe('pending');
-    release();
-    await environment.settle();
-    const done = parts.flatMap((part) => (part.type === 'text.done' ? [part] : []));
-    expect(done.map(({ text }) => text.slice(0, 9))).toEqual([
-      'Tools sai',
-      'Once upon',
-      'Told: [no',
-    ]);
-    expect(done.map(({ deliveryId }) => deliveryId)).toEqual([
-      null,
-      null,
-      state().deliveries[0]?.deliveryId,
-    ]);
-    expect(session.subagents.list()).toHaveLength(1);
-  });
+  test(
+    'its result waits until the lead agent has spoken, and the part names its delivery',
+    { tags: ['B58'] },
+    async () => {
+      const { script, finish } = slowReport();
+      let release: () => void = () => {};
+      const { start, session, type, environment, parts, state } = textTalk({
+        subagents: { report: { script } },
+        lead: (prompt) =>
+          prompt.user === 'tell me a story'
+            ? new Promise((resolve) => {
+                release = () => resolve(say('Once upon a time.'));
+              })
+            : leadScript(prompt),
+      });
+      await start();
+      await type('use report');
+      await type('tell me a story');
+      finish();
+      await environment.settle();
+      expect(state().deliveries[0]?.state).toBe('pending');
+      release();
+      await environment.settle();
+      const done = parts.flatMap((part) => (part.type === 'text.done' ? [part] : []));
+      expect(done.map(({ text }) => text.slice(0, 9))).toEqual([
+        'Tools sai',
+        'Once upon',
+        'Told: [no',
+      ]);
+      expect(done.map(({ deliveryId }) => deliveryId)).toEqual([
+        null,
+        null,
+        state().deliveries[0]?.deliveryId,
+      ]);
+      expect(session.subagents.list()).toHaveLength(1);
+    },
+  );
 
-  test('[B35] goes on in the background of as many as there are, and each result is told once', async () => {
-    const { start, type, said } = textTalk({
-      subagents: Object.fromEntries(
-        ['red', 'green', 'blue'].map((name) => [name, { script: () => say(`${name} is done`) }]),
-      ),
-    });
-    await start();
-    await type('use red and green and blue');
-    for (const name of ['red', 'green', 'blue'])
-      expect(said().filter((text) => text.includes(`"${name} is done"`))).toHaveLength(1);
-  });
+  test(
+    'goes on in the background of as many as there are, and each result is told once',
+    { tags: ['B35'] },
+    async () => {
+      const { start, type, said } = textTalk({
+        subagents: Object.fromEntries(
+          ['red', 'green', 'blue'].map((name) => [name, { script: () => say(`${name} is done`) }]),
+        ),
+      });
+      await start();
+      await type('use red and green and blue');
+      for (const name of ['red', 'green', 'blue'])
+        expect(said().filter((text) => text.includes(`"${name} is done"`))).toHaveLength(1);
+    },
+  );
 
   test('knows the conversation and what is remembered of the user', async () => {
     const prompts: ScriptedPrompt[] = [];
@@ -189,43 +201,47 @@ describe('pattern 1: a task', () => {
     ]);
   });
 
-  test('[B40] says how far it is: the latest word of its tools is on the screen while they work', async () => {
-    const go: (() => void)[] = [];
-    const { start, type, state, environment, events } = textTalk({
-      subagents: {
-        report: {
-          script: steps(calls(['count']), say('done')),
-          config: {
-            tools: {
-              count: simpleTool(async function* count() {
-                for (const progress of ['10 of 30', '20 of 30']) {
-                  yield { progress };
-                  await new Promise<void>((resolve) => go.push(resolve));
-                }
-                yield 'counted';
-              }),
+  test(
+    'says how far it is: the latest word of its tools is on the screen while they work',
+    { tags: ['B40'] },
+    async () => {
+      const go: (() => void)[] = [];
+      const { start, type, state, environment, events } = textTalk({
+        subagents: {
+          report: {
+            script: steps(calls(['count']), say('done')),
+            config: {
+              tools: {
+                count: simpleTool(async function* count() {
+                  for (const progress of ['10 of 30', '20 of 30']) {
+                    yield { progress };
+                    await new Promise<void>((resolve) => go.push(resolve));
+                  }
+                  yield 'counted';
+                }),
+              },
             },
           },
         },
-      },
-    });
-    await start();
-    await type('use report');
-    expect(state().subagents[0]).toMatchObject({ state: 'running', progress: '10 of 30' });
-    go.shift()?.();
-    await environment.settle();
-    expect(state().subagents[0]).toMatchObject({ progress: '20 of 30' });
-    go.shift()?.();
-    await environment.settle();
-    expect(state().subagents[0]).toMatchObject({ state: 'completed', progress: null });
-    expect(state().subagents[0]?.outcome?.toolLedger[0]).toMatchObject({ output: 'counted' });
-    const seen = events.flatMap((event) =>
-      event.type === 'subagent.changed' ? [event.subagent.progress] : [],
-    );
-    expect(new Set(seen)).toEqual(new Set([null, '10 of 30', '20 of 30']));
-  });
+      });
+      await start();
+      await type('use report');
+      expect(state().subagents[0]).toMatchObject({ state: 'running', progress: '10 of 30' });
+      go.shift()?.();
+      await environment.settle();
+      expect(state().subagents[0]).toMatchObject({ progress: '20 of 30' });
+      go.shift()?.();
+      await environment.settle();
+      expect(state().subagents[0]).toMatchObject({ state: 'completed', progress: null });
+      expect(state().subagents[0]?.outcome?.toolLedger[0]).toMatchObject({ output: 'counted' });
+      const seen = events.flatMap((event) =>
+        event.type === 'subagent.changed' ? [event.subagent.progress] : [],
+      );
+      expect(new Set(seen)).toEqual(new Set([null, '10 of 30', '20 of 30']));
+    },
+  );
 
-  test('[H5] runs do not see each other', async () => {
+  test('runs do not see each other', { tags: ['H5'] }, async () => {
     const seen: string[] = [];
     const { start, type } = textTalk({
       subagents: {
@@ -289,29 +305,33 @@ describe('pattern 2: a task that asks', () => {
     };
   };
 
-  test('[B4 B44 B74] the ride: asked, answered in words, booked, told', async () => {
-    const { environment, session, parts, listen } = ride();
-    listen();
-    await session.start();
-    await read(session, 'book me a ride to the airport');
-    await environment.settle();
-    const asked = parts.find((part) => part.type === 'question.asked');
-    expect(asked).toMatchObject({
-      question: 'Economy or Premium?',
-      subagentName: 'ride_booker',
-      options: [
-        { id: 'economy', label: 'Economy', description: '$12' },
-        { id: 'premium', label: 'Premium', description: '$24' },
-      ],
-    });
-    await read(session, 'economy, please');
-    await environment.settle();
-    expect(texts(parts).at(-1)).toContain('Your economy ride is booked.');
-    const closed = session.close();
-    await environment.advance(10_000);
-    await closed;
-    expect(environment.pendingTimers).toBe(0);
-  });
+  test(
+    'the ride: asked, answered in words, booked, told',
+    { tags: ['B4', 'B44', 'B74'] },
+    async () => {
+      const { environment, session, parts, listen } = ride();
+      listen();
+      await session.start();
+      await read(session, 'book me a ride to the airport');
+      await environment.settle();
+      const asked = parts.find((part) => part.type === 'question.asked');
+      expect(asked).toMatchObject({
+        question: 'Economy or Premium?',
+        subagentName: 'ride_booker',
+        options: [
+          { id: 'economy', label: 'Economy', description: '$12' },
+          { id: 'premium', label: 'Premium', description: '$24' },
+        ],
+      });
+      await read(session, 'economy, please');
+      await environment.settle();
+      expect(texts(parts).at(-1)).toContain('Your economy ride is booked.');
+      const closed = session.close();
+      await environment.advance(10_000);
+      await closed;
+      expect(environment.pendingTimers).toBe(0);
+    },
+  );
 
   test('a question is open as soon as a reader pulled past it, and its clock runs from then', async () => {
     const { environment, session } = ride();
@@ -344,7 +364,7 @@ describe('work that comes to nothing', () => {
     expect(state().deliveries[0]).toMatchObject({ kind: 'result', state: 'delivered' });
   });
 
-  test('[B33] that took too long is told', async () => {
+  test('that took too long is told', { tags: ['B33'] }, async () => {
     const { start, type, said, environment, state } = textTalk({
       subagents: {
         report: {
@@ -363,30 +383,34 @@ describe('work that comes to nothing', () => {
     });
   });
 
-  test('[BW24] that was cancelled is no failure: nobody is told, but the lead agent knows', async () => {
-    const histories: string[] = [];
-    const { start, type, said, session, environment, state } = textTalk({
-      subagents: { report: { script: () => never() } },
-      onModelCall: (who, { prompt }) => {
-        if (who === 'lead') histories.push(JSON.stringify(prompt));
-      },
-    });
-    await start();
-    await type('use report');
-    const before = said().length;
-    const id = session.subagents.list()[0]?.id ?? '';
-    expect(session.subagents.cancel(id, 'not needed')).toBe(true);
-    await environment.settle();
-    expect(said()).toHaveLength(before);
-    expect(state().subagents[0]).toMatchObject({ state: 'cancelled' });
-    expect(state().deliveries).toEqual([]);
-    expect(session.subagents.cancel(id)).toBe(false);
-    await type('hello');
-    expect(histories.at(-1)).toContain(
-      String.raw`was cancelled. It has no result; nothing else was cancelled.\n[data] `,
-    );
-    expect(histories.at(-1)).not.toContain('failed');
-  });
+  test(
+    'that was cancelled is no failure: nobody is told, but the lead agent knows',
+    { tags: ['BW24'] },
+    async () => {
+      const histories: string[] = [];
+      const { start, type, said, session, environment, state } = textTalk({
+        subagents: { report: { script: () => never() } },
+        onModelCall: (who, { prompt }) => {
+          if (who === 'lead') histories.push(JSON.stringify(prompt));
+        },
+      });
+      await start();
+      await type('use report');
+      const before = said().length;
+      const id = session.subagents.list()[0]?.id ?? '';
+      expect(session.subagents.cancel(id, 'not needed')).toBe(true);
+      await environment.settle();
+      expect(said()).toHaveLength(before);
+      expect(state().subagents[0]).toMatchObject({ state: 'cancelled' });
+      expect(state().deliveries).toEqual([]);
+      expect(session.subagents.cancel(id)).toBe(false);
+      await type('hello');
+      expect(histories.at(-1)).toContain(
+        String.raw`was cancelled. It has no result; nothing else was cancelled.\n[data] `,
+      );
+      expect(histories.at(-1)).not.toContain('failed');
+    },
+  );
 
   it('that was cancelled in a call tells the lead agent that its outcome is not known', async () => {
     const histories: string[] = [];
@@ -480,31 +504,39 @@ describe('a lead model that fails', () => {
     expect(said()).toEqual(['Here I am.']);
   });
 
-  test('[RW12] with a subagent at work: the result is given as it is, and the model knows of it', async () => {
-    const { script, finish } = slowReport();
-    let fails = false;
-    const histories: string[] = [];
-    const { start, type, parts, environment, state } = textTalk({
-      subagents: { report: { script } },
-      lead: (prompt) => (fails ? { error: new Error('overloaded') } : leadScript(prompt)),
-      onModelCall: (who, { prompt }) => {
-        if (who === 'lead') histories.push(JSON.stringify(prompt));
-      },
-    });
-    await start();
-    await type('use report');
-    fails = true;
-    finish();
-    await environment.settle();
-    expect(parts.filter(({ type: kind }) => kind === 'delivery.card')).toEqual([
-      expect.objectContaining({ label: 'report', text: expect.stringContaining('Sales are up') }),
-    ]);
-    // Whoever saw the card knows it: it is not said again.
-    expect(state().deliveries[0]).toMatchObject({ state: 'delivered', card: true, grade: 'shown' });
-    fails = false;
-    await type('are you there?');
-    expect(histories.at(-1)).toContain('Sales are up');
-  });
+  test(
+    'with a subagent at work: the result is given as it is, and the model knows of it',
+    { tags: ['RW12'] },
+    async () => {
+      const { script, finish } = slowReport();
+      let fails = false;
+      const histories: string[] = [];
+      const { start, type, parts, environment, state } = textTalk({
+        subagents: { report: { script } },
+        lead: (prompt) => (fails ? { error: new Error('overloaded') } : leadScript(prompt)),
+        onModelCall: (who, { prompt }) => {
+          if (who === 'lead') histories.push(JSON.stringify(prompt));
+        },
+      });
+      await start();
+      await type('use report');
+      fails = true;
+      finish();
+      await environment.settle();
+      expect(parts.filter(({ type: kind }) => kind === 'delivery.card')).toEqual([
+        expect.objectContaining({ label: 'report', text: expect.stringContaining('Sales are up') }),
+      ]);
+      // Whoever saw the card knows it: it is not said again.
+      expect(state().deliveries[0]).toMatchObject({
+        state: 'delivered',
+        card: true,
+        grade: 'shown',
+      });
+      fails = false;
+      await type('are you there?');
+      expect(histories.at(-1)).toContain('Sales are up');
+    },
+  );
 });
 
 describe('words that put off a result while it is told', () => {
@@ -630,94 +662,102 @@ describe('urgent deliveries', () => {
 });
 
 describe('the screens', () => {
-  test('[B3 B85 R19] events tell the story in order; the store says the same in bulk', async () => {
-    const { start, type, events, state, environment, close } = textTalk({
-      subagents: {
-        ride: {
-          script: steps(calls(['ask_user', { question: 'Red or blue?' }]), say('Booked.')),
-          config: { interactive: true },
+  test(
+    'events tell the story in order; the store says the same in bulk',
+    { tags: ['B3', 'B85', 'R19'] },
+    async () => {
+      const { start, type, events, state, environment, close } = textTalk({
+        subagents: {
+          ride: {
+            script: steps(calls(['ask_user', { question: 'Red or blue?' }]), say('Booked.')),
+            config: { interactive: true },
+          },
         },
-      },
-    });
-    await start();
-    await type('use ride');
-    await type('blue');
-    await environment.settle();
-    const story = events.flatMap((event: SessionEvent) => {
-      const { type: kind } = event;
-      if (kind === 'connection.changed') return [`connection ${event.state}`];
-      if (kind === 'tool.called' || kind === 'tool.answered') return [`${kind} ${event.name}`];
-      if (kind === 'subagent.changed') return [`subagent ${event.subagent.state}`];
-      if (kind === 'question.changed') return [`question ${event.question.state}`];
-      if (kind === 'delivery.changed') return [`${event.delivery.kind} ${event.delivery.state}`];
-      return kind === 'session.ended' ? ['ended'] : [];
-    });
-    const once = story.filter((line, index) => line !== story[index - 1]);
-    expect(once).toEqual([
-      'connection connecting',
-      'connection active',
-      'tool.called ride',
-      'subagent spawning',
-      'tool.answered ride',
-      'subagent ready',
-      'subagent running',
-      'subagent waiting_for_input',
-      'question presenting',
-      'question offered',
-      'question playing',
-      'question delivered',
-      'question open',
-      'question answered',
-      'subagent ready',
-      'subagent running',
-      'subagent completed',
-      'result pending',
-      'result offered',
-      'result playing',
-      'result delivered',
-    ]);
-    expect(state()).toMatchObject({
-      connection: 'active',
-      floor: 'nobody',
-      subagents: [{ state: 'completed', endedAt: expect.any(Number) }],
-      questions: [{ state: 'answered', answer: 'blue' }],
-      deliveries: [{ kind: 'question' }, { kind: 'result', state: 'delivered' }],
-    });
-    expect(state().transcript.map(({ role, final }) => `${role} ${final}`)).toEqual([
-      'user true',
-      'assistant true',
-      'user true',
-      'assistant true',
-    ]);
-    await close();
-    expect(events.at(-1)?.type).toBe('session.ended');
-  });
+      });
+      await start();
+      await type('use ride');
+      await type('blue');
+      await environment.settle();
+      const story = events.flatMap((event: SessionEvent) => {
+        const { type: kind } = event;
+        if (kind === 'connection.changed') return [`connection ${event.state}`];
+        if (kind === 'tool.called' || kind === 'tool.answered') return [`${kind} ${event.name}`];
+        if (kind === 'subagent.changed') return [`subagent ${event.subagent.state}`];
+        if (kind === 'question.changed') return [`question ${event.question.state}`];
+        if (kind === 'delivery.changed') return [`${event.delivery.kind} ${event.delivery.state}`];
+        return kind === 'session.ended' ? ['ended'] : [];
+      });
+      const once = story.filter((line, index) => line !== story[index - 1]);
+      expect(once).toEqual([
+        'connection connecting',
+        'connection active',
+        'tool.called ride',
+        'subagent spawning',
+        'tool.answered ride',
+        'subagent ready',
+        'subagent running',
+        'subagent waiting_for_input',
+        'question presenting',
+        'question offered',
+        'question playing',
+        'question delivered',
+        'question open',
+        'question answered',
+        'subagent ready',
+        'subagent running',
+        'subagent completed',
+        'result pending',
+        'result offered',
+        'result playing',
+        'result delivered',
+      ]);
+      expect(state()).toMatchObject({
+        connection: 'active',
+        floor: 'nobody',
+        subagents: [{ state: 'completed', endedAt: expect.any(Number) }],
+        questions: [{ state: 'answered', answer: 'blue' }],
+        deliveries: [{ kind: 'question' }, { kind: 'result', state: 'delivered' }],
+      });
+      expect(state().transcript.map(({ role, final }) => `${role} ${final}`)).toEqual([
+        'user true',
+        'assistant true',
+        'user true',
+        'assistant true',
+      ]);
+      await close();
+      expect(events.at(-1)?.type).toBe('session.ended');
+    },
+  );
 
-  test('[B73] have streams of their own for notifications, questions and the transcript', async () => {
-    const { start, type, session, events } = textTalk({
-      subagents: {
-        ride: {
-          script: steps(calls(['ask_user', { question: 'Red or blue?' }]), say('Booked.')),
-          config: { interactive: true },
+  test(
+    'have streams of their own for notifications, questions and the transcript',
+    { tags: ['B73'] },
+    async () => {
+      const { start, type, session, events } = textTalk({
+        subagents: {
+          ride: {
+            script: steps(calls(['ask_user', { question: 'Red or blue?' }]), say('Booked.')),
+            config: { interactive: true },
+          },
         },
-      },
-    });
-    const seen = { notifications: 0, questions: 0, transcript: 0 };
-    session.notifications.subscribe(() => (seen.notifications += 1));
-    session.questions.subscribe(() => (seen.questions += 1));
-    session.transcript.subscribe(() => (seen.transcript += 1));
-    await start();
-    await type('use ride');
-    await type('blue');
-    const count = (type: SessionEvent['type']) =>
-      events.filter((event) => event.type === type).length;
-    expect(seen).toEqual({
-      notifications: count('delivery.changed'),
-      questions: count('question.changed'),
-      transcript: count('transcript.changed'),
-    });
-    expect(Object.values(seen).every((number) => number > 2)).toBe(true);
-  });
+      });
+      const seen = { notifications: 0, questions: 0, transcript: 0 };
+      session.notifications.subscribe(() => (seen.notifications += 1));
+      session.questions.subscribe(() => (seen.questions += 1));
+      session.transcript.subscribe(() => (seen.transcript += 1));
+      await start();
+      await type('use ride');
+      await type('blue');
+      const count = (type: SessionEvent['type']) =>
+        events.filter((event) => event.type === type).length;
+      expect(seen).toEqual({
+        notifications: count('delivery.changed'),
+        questions: count('question.changed'),
+        transcript: count('transcript.changed'),
+      });
+      expect(Object.values(seen).every((number) => number > 2)).toBe(true);
+    },
+  );
 
   test('the floor follows who is speaking', async () => {
     const { start, type, events } = textTalk();

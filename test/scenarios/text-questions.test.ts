@@ -66,7 +66,7 @@ describe('an answer', () => {
     );
   });
 
-  test('[B44 B46] by button, and in words through the same door', async () => {
+  test('by button, and in words through the same door', { tags: ['B44', 'B46'] }, async () => {
     const { start, type, answer, resultOf } = talk({
       subagents: { ...ride, name: subagent(asking('Your name?')) },
     });
@@ -79,51 +79,59 @@ describe('an answer', () => {
     expect(resultOf('name')?.text).toBe('Got {"userResponse":"Ada"}');
   });
 
-  test('[B46 BW18] P3: names its question: the first valid one counts, the rest are told so', async () => {
-    const { start, type, session, questionOf, environment, resultOf } = talk({ subagents: ride });
-    await start();
-    await type('use ride');
-    const requestId = questionOf('ride')?.requestId ?? '';
-    const receipts = [
-      session.answer(requestId, { optionId: 'helicopter' }),
-      session.answer(requestId, { approved: true }),
-      session.answer(requestId, { optionId: 'premium' }),
-      session.answer(requestId, { optionId: 'economy' }),
-      session.answer('q', { optionId: 'economy' }),
-    ];
-    await environment.settle();
-    expect(await Promise.all(receipts)).toEqual([
-      { accepted: false, reason: 'invalid_option' },
-      { accepted: false, reason: 'invalid_option' },
-      { accepted: true },
-      { accepted: false, reason: 'over' },
-      { accepted: false, reason: 'unknown' },
-    ]);
-    expect(resultOf('ride')?.text).toContain('premium');
-    expect(await session.answer(requestId, { optionId: 'economy' })).toEqual({
-      accepted: false,
-      reason: 'over',
-    });
-  });
+  test(
+    'P3: names its question: the first valid one counts, the rest are told so',
+    { tags: ['B46', 'BW18'] },
+    async () => {
+      const { start, type, session, questionOf, environment, resultOf } = talk({ subagents: ride });
+      await start();
+      await type('use ride');
+      const requestId = questionOf('ride')?.requestId ?? '';
+      const receipts = [
+        session.answer(requestId, { optionId: 'helicopter' }),
+        session.answer(requestId, { approved: true }),
+        session.answer(requestId, { optionId: 'premium' }),
+        session.answer(requestId, { optionId: 'economy' }),
+        session.answer('q', { optionId: 'economy' }),
+      ];
+      await environment.settle();
+      expect(await Promise.all(receipts)).toEqual([
+        { accepted: false, reason: 'invalid_option' },
+        { accepted: false, reason: 'invalid_option' },
+        { accepted: true },
+        { accepted: false, reason: 'over' },
+        { accepted: false, reason: 'unknown' },
+      ]);
+      expect(resultOf('ride')?.text).toContain('premium');
+      expect(await session.answer(requestId, { optionId: 'economy' })).toEqual({
+        accepted: false,
+        reason: 'over',
+      });
+    },
+  );
 
-  test('[B51 BW19] is not also answered by the lead agent, which knows of it', async () => {
-    const prompts: string[] = [];
-    const { start, type, said, environment } = talk({
-      subagents: ride,
-      onModelCall: (who, { prompt }) => {
-        if (who === 'lead') prompts.push(JSON.stringify(prompt));
-      },
-    });
-    await start();
-    await type('use ride');
-    const before = prompts.length;
-    await type('economy');
-    await environment.settle();
-    // One more call: to tell the result.
-    expect(prompts.length).toBe(before + 1);
-    expect(prompts.at(-1)).toContain('These words answered a subagent');
-    expect(said().filter((text) => text.startsWith('You said'))).toEqual([]);
-  });
+  test(
+    'is not also answered by the lead agent, which knows of it',
+    { tags: ['B51', 'BW19'] },
+    async () => {
+      const prompts: string[] = [];
+      const { start, type, said, environment } = talk({
+        subagents: ride,
+        onModelCall: (who, { prompt }) => {
+          if (who === 'lead') prompts.push(JSON.stringify(prompt));
+        },
+      });
+      await start();
+      await type('use ride');
+      const before = prompts.length;
+      await type('economy');
+      await environment.settle();
+      // One more call: to tell the result.
+      expect(prompts.length).toBe(before + 1);
+      expect(prompts.at(-1)).toContain('These words answered a subagent');
+      expect(said().filter((text) => text.startsWith('You said'))).toEqual([]);
+    },
+  );
 });
 
 describe('words that are none', () => {
@@ -286,54 +294,62 @@ describe('words that are none', () => {
 });
 
 describe('P2: one at a time', () => {
-  test('[B52] two that ask in the same instant are asked one after the other', async () => {
-    const { start, type, asked, answer, questionOf, parts, resultOf } = talk({
-      subagents: { red: subagent(asking('Red?')), blue: subagent(asking('Blue?')) },
-      // The result of the first is told after the second question was put.
-      lead: answering('sky blue'),
-    });
-    await start();
-    await type('use red and blue');
-    expect(asked()).toEqual(['red open', 'blue queued']);
-    expect(questionOf('blue')?.dueAt).toBeNull();
-    // The buttons of a queued question are disabled.
-    expect(await answer('blue', { text: 'yes' })).toEqual({ accepted: false, reason: 'queued' });
-    await type('a deep red');
-    expect(resultOf('red')?.text).toContain('a deep red');
-    expect(asked()).toEqual(['red answered', 'blue open']);
-    await type('sky blue');
-    expect(resultOf('blue')?.text).toContain('sky blue');
-    expect(
-      parts.flatMap((part) => (part.type === 'question.asked' ? [part.question] : [])),
-    ).toEqual(['Red?', 'Blue?']);
-  });
+  test(
+    'two that ask in the same instant are asked one after the other',
+    { tags: ['B52'] },
+    async () => {
+      const { start, type, asked, answer, questionOf, parts, resultOf } = talk({
+        subagents: { red: subagent(asking('Red?')), blue: subagent(asking('Blue?')) },
+        // The result of the first is told after the second question was put.
+        lead: answering('sky blue'),
+      });
+      await start();
+      await type('use red and blue');
+      expect(asked()).toEqual(['red open', 'blue queued']);
+      expect(questionOf('blue')?.dueAt).toBeNull();
+      // The buttons of a queued question are disabled.
+      expect(await answer('blue', { text: 'yes' })).toEqual({ accepted: false, reason: 'queued' });
+      await type('a deep red');
+      expect(resultOf('red')?.text).toContain('a deep red');
+      expect(asked()).toEqual(['red answered', 'blue open']);
+      await type('sky blue');
+      expect(resultOf('blue')?.text).toContain('sky blue');
+      expect(
+        parts.flatMap((part) => (part.type === 'question.asked' ? [part.question] : [])),
+      ).toEqual(['Red?', 'Blue?']);
+    },
+  );
 
-  test('[B41] two questions of one step are put in order, others in between', async () => {
-    const { start, type, asked, state } = talk({
-      subagents: {
-        twice: subagent(
-          steps(
-            calls(['ask_user', { question: 'First?' }], ['ask_user', { question: 'Second?' }]),
-            (prompt) => say(JSON.stringify(resultsIn(prompt).map(([, , value]) => value))),
+  test(
+    'two questions of one step are put in order, others in between',
+    { tags: ['B41'] },
+    async () => {
+      const { start, type, asked, state } = talk({
+        subagents: {
+          twice: subagent(
+            steps(
+              calls(['ask_user', { question: 'First?' }], ['ask_user', { question: 'Second?' }]),
+              (prompt) => say(JSON.stringify(resultsIn(prompt).map(([, , value]) => value))),
+            ),
           ),
-        ),
-        other: subagent(asking('Other?')),
-      },
-      lead: answering('two'),
-    });
-    await start();
-    await type('use twice and other');
-    expect(asked()).toEqual(['twice open', 'other queued']);
-    await type('one');
-    // It asks again, behind those who waited.
-    expect(asked()).toEqual(['twice answered', 'other open', 'twice queued']);
-    await type('between');
-    await type('two');
-    expect(state().subagents.map(({ outcome }) => outcome?.text)).toEqual([
-      '[{"userResponse":"one"},{"userResponse":"two"}]',
-      'Got {"userResponse":"between"}',
-    ]);
-  });
+          other: subagent(asking('Other?')),
+        },
+        lead: answering('two'),
+      });
+      await start();
+      await type('use twice and other');
+      expect(asked()).toEqual(['twice open', 'other queued']);
+      await type('one');
+      // It asks again, behind those who waited.
+      expect(asked()).toEqual(['twice answered', 'other open', 'twice queued']);
+      await type('between');
+      await type('two');
+      expect(state().subagents.map(({ outcome }) => outcome?.text)).toEqual([
+        '[{"userResponse":"one"},{"userResponse":"two"}]',
+        'Got {"userResponse":"between"}',
+      ]);
+    },
+  );
 
   test('P3: spoken as people speak, an answer is for the one that was asked, never for the one that waits', async () => {
     const slots = ['Monday at 9:30', 'Monday at 16:00'].map((label, n) => ({ id: `s${n}`, label }));
@@ -367,7 +383,7 @@ describe('P2: one at a time', () => {
     ]);
   });
 
-  test('[B52] many are asked in the order of asking, and nobody starves', async () => {
+  test('many are asked in the order of asking, and nobody starves', { tags: ['B52'] }, async () => {
     const names = Array.from({ length: 8 }, (_, index) => `s${index}`);
     const { start, type, asked } = talk({
       subagents: Object.fromEntries(names.map((name) => [name, subagent(asking(`${name}?`))])),
@@ -389,37 +405,41 @@ describe('questions without an answer', () => {
       ? calls(['ask_user', { question: 'Still there?' }])
       : say('There you are.');
 
-  test('[B26 B42 B45] the tool says so, with the exact words; the third in a row ends it', async () => {
-    const { start, type, environment, resultOf, questionOf } = talk({
-      subagents: { work: subagent(patient, { maxSteps: 10 }) },
-    });
-    await start();
-    await type('use work');
-    await environment.advance(119_999);
-    expect(questionOf('work')?.state).toBe('open');
-    await environment.advance(1);
-    await environment.advance(120_000);
-    expect(resultOf('work')).toBeNull();
-    await environment.advance(120_000);
-    expect(resultOf('work')).toMatchObject({
-      status: 'failed',
-      error: { code: 'INPUT_TIMEOUT', message: expect.stringContaining('3 questions in a row') },
-      toolLedger: [
-        {
-          output:
-            'The user did not respond in time. You may re-ask, or go on without an answer. (attempt 1/3)',
-        },
-        {
-          output:
-            'The user did not respond in time. You may re-ask, or go on without an answer. (attempt 2/3)',
-        },
-        {},
-      ],
-    });
-    expect(environment.pendingTimers).toBe(0);
-  });
+  test(
+    'the tool says so, with the exact words; the third in a row ends it',
+    { tags: ['B26', 'B42', 'B45'] },
+    async () => {
+      const { start, type, environment, resultOf, questionOf } = talk({
+        subagents: { work: subagent(patient, { maxSteps: 10 }) },
+      });
+      await start();
+      await type('use work');
+      await environment.advance(119_999);
+      expect(questionOf('work')?.state).toBe('open');
+      await environment.advance(1);
+      await environment.advance(120_000);
+      expect(resultOf('work')).toBeNull();
+      await environment.advance(120_000);
+      expect(resultOf('work')).toMatchObject({
+        status: 'failed',
+        error: { code: 'INPUT_TIMEOUT', message: expect.stringContaining('3 questions in a row') },
+        toolLedger: [
+          {
+            output:
+              'The user did not respond in time. You may re-ask, or go on without an answer. (attempt 1/3)',
+          },
+          {
+            output:
+              'The user did not respond in time. You may re-ask, or go on without an answer. (attempt 2/3)',
+          },
+          {},
+        ],
+      });
+      expect(environment.pendingTimers).toBe(0);
+    },
+  );
 
-  test('[B26] an answer starts the count again', async () => {
+  test('an answer starts the count again', { tags: ['B26'] }, async () => {
     const prompts: unknown[] = [];
     const { start, type, environment, resultOf } = talk({
       subagents: {
@@ -482,7 +502,7 @@ describe('questions without an answer', () => {
 });
 
 describe('every way out releases the floor', () => {
-  test('[B54] cancelling who asks, and who only waits to ask', async () => {
+  test('cancelling who asks, and who only waits to ask', { tags: ['B54'] }, async () => {
     const { start, type, asked, session, state, said, environment } = talk({
       subagents: {
         red: subagent(asking('Red?')),
@@ -521,32 +541,36 @@ describe('every way out releases the floor', () => {
 });
 
 describe('questions without a listener', () => {
-  test('[B50] the question is parked at the head and its clock stands still; attaching presents it again', async () => {
-    const { session, environment, type, asked, questionOf, resultOf, parts } = talk({
-      subagents: {
-        red: subagent(asking('Red?'), { inputTimeout: 1000 }),
-        blue: subagent(asking('Blue?')),
-      },
-    });
-    const leave = session.attach();
-    await session.start();
-    session.parts.subscribe((part) => parts.push(part));
-    await type('use red and blue');
-    await environment.advance(600);
-    const { requestId } = questionOf('red') as QuestionView;
-    leave();
-    await environment.advance(3_600_000);
-    expect(asked()).toEqual(['red parked', 'blue queued']);
-    session.attach();
-    await environment.settle();
-    expect(questionOf('red')).toMatchObject({ state: 'open', requestId });
-    // It has what was left of its time.
-    await environment.advance(399);
-    expect(questionOf('red')?.state).toBe('open');
-    await type('crimson');
-    expect(resultOf('red')?.text).toContain('crimson');
-    expect(asked()[1]).toBe('blue open');
-  });
+  test(
+    'the question is parked at the head and its clock stands still; attaching presents it again',
+    { tags: ['B50'] },
+    async () => {
+      const { session, environment, type, asked, questionOf, resultOf, parts } = talk({
+        subagents: {
+          red: subagent(asking('Red?'), { inputTimeout: 1000 }),
+          blue: subagent(asking('Blue?')),
+        },
+      });
+      const leave = session.attach();
+      await session.start();
+      session.parts.subscribe((part) => parts.push(part));
+      await type('use red and blue');
+      await environment.advance(600);
+      const { requestId } = questionOf('red') as QuestionView;
+      leave();
+      await environment.advance(3_600_000);
+      expect(asked()).toEqual(['red parked', 'blue queued']);
+      session.attach();
+      await environment.settle();
+      expect(questionOf('red')).toMatchObject({ state: 'open', requestId });
+      // It has what was left of its time.
+      await environment.advance(399);
+      expect(questionOf('red')?.state).toBe('open');
+      await type('crimson');
+      expect(resultOf('red')?.text).toContain('crimson');
+      expect(asked()[1]).toBe('blue open');
+    },
+  );
 
   test('for detachGraceMs: the questions are withdrawn, and who asked goes on', async () => {
     const { start, session, environment, type, asked, resultOf } = talk({

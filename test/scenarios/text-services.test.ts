@@ -11,30 +11,36 @@ const shipped = { say: 'Order 7 was shipped.' };
 /** The lead agent passes on what it is told. */
 const told = (text: string): unknown => expect.stringContaining(text);
 
-describe('[B74 B76 BW32] a service in a text session', () => {
-  test('[B77] an event is looked at by its agent, and what that one says is told', async () => {
-    const monitor = orderMonitor();
-    const { start, environment, said, session, events } = textTalk({ services: [monitor.service] });
-    await start();
-    expect(await monitor.happens(shipped)).toMatchObject({ accepted: true });
-    await environment.settle();
-    expect(said()).toEqual([told('{"label":"ORDER UPDATE","text":"Order 7 was shipped."}')]);
-    expect(session.services.list()).toMatchObject([
-      {
-        name: 'order_monitor',
-        state: 'idle',
-        counts: { accepted: 1, told: 1, dropped: 0 },
-        sources: [{ name: 'order-webhook', state: 'running' }],
-      },
-    ]);
-    const delivered = events.filter(
-      (event) => event.type === 'delivery.changed' && event.delivery.state === 'delivered',
-    );
-    expect(delivered).toHaveLength(1);
-    expect(session.subagents.list()).toMatchObject([
-      { name: 'order_monitor', callId: null, state: 'completed' },
-    ]);
-  });
+describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => {
+  test(
+    'an event is looked at by its agent, and what that one says is told',
+    { tags: ['B77'] },
+    async () => {
+      const monitor = orderMonitor();
+      const { start, environment, said, session, events } = textTalk({
+        services: [monitor.service],
+      });
+      await start();
+      expect(await monitor.happens(shipped)).toMatchObject({ accepted: true });
+      await environment.settle();
+      expect(said()).toEqual([told('{"label":"ORDER UPDATE","text":"Order 7 was shipped."}')]);
+      expect(session.services.list()).toMatchObject([
+        {
+          name: 'order_monitor',
+          state: 'idle',
+          counts: { accepted: 1, told: 1, dropped: 0 },
+          sources: [{ name: 'order-webhook', state: 'running' }],
+        },
+      ]);
+      const delivered = events.filter(
+        (event) => event.type === 'delivery.changed' && event.delivery.state === 'delivered',
+      );
+      expect(delivered).toHaveLength(1);
+      expect(session.subagents.list()).toMatchObject([
+        { name: 'order_monitor', callId: null, state: 'completed' },
+      ]);
+    },
+  );
 
   test('P8: the event is data in the task, one line between two of ours, not in the system prompt', async () => {
     const prompts: ScriptedPrompt[] = [];
@@ -143,7 +149,7 @@ describe('[B74 B76 BW32] a service in a text session', () => {
   });
 });
 
-describe('[B76] limits are shared with other subagents', () => {
+describe('limits are shared with other subagents', { tags: ['B76'] }, () => {
   test('an invocation that is refused waits, is reported, and is done when there is room', async () => {
     const monitor = orderMonitor();
     let finish: () => void = () => {};
@@ -229,7 +235,7 @@ describe('[B76] limits are shared with other subagents', () => {
   });
 });
 
-describe('[BW20 B76] a service ends with its session', () => {
+describe('a service ends with its session', { tags: ['BW20', 'B76'] }, () => {
   test('its source is stopped, its agent cancelled, and the session closes', async () => {
     const monitor = orderMonitor({ script: () => new Promise(() => {}) });
     const { start, environment, session, events, close, said } = textTalk({
@@ -270,7 +276,7 @@ describe('[BW20 B76] a service ends with its session', () => {
     expect(session.services.list()[0]?.state).toBe('stopped');
   });
 
-  test('[B77] a source that fails never takes the session down', async () => {
+  test('a source that fails never takes the session down', { tags: ['B77'] }, async () => {
     const monitor = orderMonitor();
     const broken = {
       name: 'broken',

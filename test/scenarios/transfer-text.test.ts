@@ -32,37 +32,41 @@ function handover(options: TalkOptions = {}) {
   return { ...talk, prompts, told, speakers: () => prompts.map(([who]) => who) };
 }
 
-describe('[B69] a transfer', () => {
-  test('[B6 B21 B69] goes in order, and is acknowledged when it has happened', async () => {
-    const hooks: string[] = [];
-    const { start, type, told, said, speakers, prompts, state } = handover({
-      agent: { onExit: (_, to) => hooks.push(`exit to ${to}`) },
-      others: [{ name: 'billing', onEnter: (_, from) => hooks.push(`enter from ${from}`) }],
-    });
-    await start();
-    expect(state().agent).toBe('lead');
-    await type(hand('billing'));
-    expect(told()).toEqual([
-      'active',
-      'agent.entered lead',
-      'agent.exited lead',
-      'transferring',
-      'active',
-      'agent.entered billing',
-      'transfer.completed lead > billing',
-      'answered transfer_to_agent {"status":"transferred","agent_name":"billing"}',
-    ]);
-    expect(hooks).toEqual(['exit to billing', 'enter from lead']);
-    expect(state().agent).toBe('billing');
-    // The answer to the call is the new agent's to speak about, with its own instructions and tools.
-    expect(speakers()).toEqual(['lead', 'billing']);
-    expect(said()).toHaveLength(1);
-    await type('hello');
-    expect(speakers().at(-1)).toBe('billing');
-    expect(JSON.stringify(prompts.at(-1)?.[1].prompt)).toContain(
-      String.raw`{\"from\":\"lead\",\"to\":\"billing\"}`,
-    );
-  });
+describe('a transfer', { tags: ['B69'] }, () => {
+  test(
+    'goes in order, and is acknowledged when it has happened',
+    { tags: ['B6', 'B21', 'B69'] },
+    async () => {
+      const hooks: string[] = [];
+      const { start, type, told, said, speakers, prompts, state } = handover({
+        agent: { onExit: (_, to) => hooks.push(`exit to ${to}`) },
+        others: [{ name: 'billing', onEnter: (_, from) => hooks.push(`enter from ${from}`) }],
+      });
+      await start();
+      expect(state().agent).toBe('lead');
+      await type(hand('billing'));
+      expect(told()).toEqual([
+        'active',
+        'agent.entered lead',
+        'agent.exited lead',
+        'transferring',
+        'active',
+        'agent.entered billing',
+        'transfer.completed lead > billing',
+        'answered transfer_to_agent {"status":"transferred","agent_name":"billing"}',
+      ]);
+      expect(hooks).toEqual(['exit to billing', 'enter from lead']);
+      expect(state().agent).toBe('billing');
+      // The answer to the call is the new agent's to speak about, with its own instructions and tools.
+      expect(speakers()).toEqual(['lead', 'billing']);
+      expect(said()).toHaveLength(1);
+      await type('hello');
+      expect(speakers().at(-1)).toBe('billing');
+      expect(JSON.stringify(prompts.at(-1)?.[1].prompt)).toContain(
+        String.raw`{\"from\":\"lead\",\"to\":\"billing\"}`,
+      );
+    },
+  );
 
   test('the tool is there when there is somebody to hand over to, and names them', async () => {
     const { start, type, prompts } = handover();
@@ -75,91 +79,107 @@ describe('[B69] a transfer', () => {
     expect(alone.prompts[0]?.[1].toolNames).toEqual([]);
   });
 
-  test('[B69] an agent that does not exist is refused before anything changes', async () => {
-    const exits: string[] = [];
-    const { start, type, told, said } = handover({
-      agent: { onExit: (_, to) => exits.push(to) },
-    });
-    await start();
-    await type(hand('nobody'));
-    expect(exits).toEqual([]);
-    expect(told().slice(2)).toEqual([
-      'transfer.failed UNKNOWN_AGENT',
-      expect.stringContaining('There is no agent \\"nobody\\"; expected \\"billing\\"'),
-    ]);
-    expect(said().at(-1)).toContain('leads on.');
-    await type(hand('lead'));
-    expect(told().at(-2)).toBe('transfer.failed ALREADY_LEADING');
-  });
+  test(
+    'an agent that does not exist is refused before anything changes',
+    { tags: ['B69'] },
+    async () => {
+      const exits: string[] = [];
+      const { start, type, told, said } = handover({
+        agent: { onExit: (_, to) => exits.push(to) },
+      });
+      await start();
+      await type(hand('nobody'));
+      expect(exits).toEqual([]);
+      expect(told().slice(2)).toEqual([
+        'transfer.failed UNKNOWN_AGENT',
+        expect.stringContaining('There is no agent \\"nobody\\"; expected \\"billing\\"'),
+      ]);
+      expect(said().at(-1)).toContain('leads on.');
+      await type(hand('lead'));
+      expect(told().at(-2)).toBe('transfer.failed ALREADY_LEADING');
+    },
+  );
 
-  test('[BW22] every other call of the batch gets its answer, as the agent that made it', async () => {
-    const agents: string[] = [];
-    const look = defineTool({
-      name: 'look',
-      description: 'Looks',
-      parameters: z.object({}),
-      execute: (_, { agentName }) => {
-        agents.push(agentName);
-        return 'seen';
-      },
-    });
-    const { start, type, events, speakers } = handover({ tools: [look] });
-    await start();
-    await type(`use look and transfer_to_agent {"agent_name":"billing"} and look and missing`);
-    const answers = events.flatMap((event) =>
-      event.type === 'tool.answered' ? [[event.name, event.output]] : [],
-    );
-    expect(answers).toHaveLength(4);
-    expect(answers).toContainEqual([
-      'transfer_to_agent',
-      expect.objectContaining({ status: 'transferred' }),
-    ]);
-    expect(answers.filter(([name]) => name === 'look')).toEqual([
-      ['look', 'seen'],
-      ['look', 'seen'],
-    ]);
-    expect(answers.find(([name]) => name === 'missing')?.[1]).toMatchObject({
-      error: expect.stringContaining('Unknown tool'),
-    });
-    expect(agents).toEqual(['lead', 'lead']);
-    // TEXT-LEAD-2: the next agent speaks when the last of them is answered.
-    expect(speakers()).toEqual(['lead', 'billing']);
-  });
-
-  test('[BW28] of two at once the second is refused, and both are answered', async () => {
-    const { start, type, told } = handover({
-      others: [{ name: 'billing' }, { name: 'sales' }],
-    });
-    await start();
-    await type(`${hand('billing')} and transfer_to_agent {"agent_name":"sales"}`);
-    expect(told().filter((line) => line.startsWith('answered'))).toEqual([
-      expect.stringContaining('"agent_name":"billing"'),
-      expect.stringContaining('NOT_LEADING'),
-    ]);
-    expect(told().filter((line) => line.startsWith('agent.entered'))).toEqual([
-      'agent.entered lead',
-      'agent.entered billing',
-    ]);
-  });
-
-  test('[BW28] hooks that throw or reject are reported, and break nothing', async () => {
-    const { start, type, told, errors, session } = handover({
-      agent: {
-        onExit: () => {
-          throw new Error('exit broke');
+  test(
+    'every other call of the batch gets its answer, as the agent that made it',
+    { tags: ['BW22'] },
+    async () => {
+      const agents: string[] = [];
+      const look = defineTool({
+        name: 'look',
+        description: 'Looks',
+        parameters: z.object({}),
+        execute: (_, { agentName }) => {
+          agents.push(agentName);
+          return 'seen';
         },
-      },
-      others: [{ name: 'billing', onEnter: () => Promise.reject(new Error('enter broke')) }],
-    });
-    await start();
-    await type(hand('billing'));
-    expect(errors.map(({ where }) => where)).toEqual([
-      'onExit of agent "lead"',
-      'onEnter of agent "billing"',
-    ]);
-    expect(told()).toContain('transfer.completed lead > billing');
-    expect(session.actor.getSnapshot().value.connection).toBe('active');
-  });
+      });
+      const { start, type, events, speakers } = handover({ tools: [look] });
+      await start();
+      await type(`use look and transfer_to_agent {"agent_name":"billing"} and look and missing`);
+      const answers = events.flatMap((event) =>
+        event.type === 'tool.answered' ? [[event.name, event.output]] : [],
+      );
+      expect(answers).toHaveLength(4);
+      expect(answers).toContainEqual([
+        'transfer_to_agent',
+        expect.objectContaining({ status: 'transferred' }),
+      ]);
+      expect(answers.filter(([name]) => name === 'look')).toEqual([
+        ['look', 'seen'],
+        ['look', 'seen'],
+      ]);
+      expect(answers.find(([name]) => name === 'missing')?.[1]).toMatchObject({
+        error: expect.stringContaining('Unknown tool'),
+      });
+      expect(agents).toEqual(['lead', 'lead']);
+      // TEXT-LEAD-2: the next agent speaks when the last of them is answered.
+      expect(speakers()).toEqual(['lead', 'billing']);
+    },
+  );
+
+  test(
+    'of two at once the second is refused, and both are answered',
+    { tags: ['BW28'] },
+    async () => {
+      const { start, type, told } = handover({
+        others: [{ name: 'billing' }, { name: 'sales' }],
+      });
+      await start();
+      await type(`${hand('billing')} and transfer_to_agent {"agent_name":"sales"}`);
+      expect(told().filter((line) => line.startsWith('answered'))).toEqual([
+        expect.stringContaining('"agent_name":"billing"'),
+        expect.stringContaining('NOT_LEADING'),
+      ]);
+      expect(told().filter((line) => line.startsWith('agent.entered'))).toEqual([
+        'agent.entered lead',
+        'agent.entered billing',
+      ]);
+    },
+  );
+
+  test(
+    'hooks that throw or reject are reported, and break nothing',
+    { tags: ['BW28'] },
+    async () => {
+      const { start, type, told, errors, session } = handover({
+        agent: {
+          onExit: () => {
+            throw new Error('exit broke');
+          },
+        },
+        others: [{ name: 'billing', onEnter: () => Promise.reject(new Error('enter broke')) }],
+      });
+      await start();
+      await type(hand('billing'));
+      expect(errors.map(({ where }) => where)).toEqual([
+        'onExit of agent "lead"',
+        'onEnter of agent "billing"',
+      ]);
+      expect(told()).toContain('transfer.completed lead > billing');
+      expect(session.actor.getSnapshot().value.connection).toBe('active');
+    },
+  );
 
   test('a hook that never ends is waited for 5 s', async () => {
     const { start, session, environment, told, errors, close } = handover({
@@ -202,43 +222,51 @@ describe('[B69] a transfer', () => {
   });
 });
 
-describe('[B7 B70] the agents', () => {
-  test('[B70] each greets when it begins to lead; its greeting and the answer to the call are one message', async () => {
-    const greet: Script = ({ prompt }) =>
-      say(JSON.stringify(prompt).includes('Say hi') ? 'Hi!' : '?');
-    const { start, type, said } = handover({
-      greeting: 'Welcome them',
-      others: [{ name: 'billing', greeting: 'Say hi', script: greet }],
-    });
-    await start();
-    expect(said()).toEqual([expect.stringMatching(/^Told: \[note \S+\] Welcome them$/)]);
-    await type(hand('billing'));
-    expect(said().slice(1)).toEqual(['Hi!']);
-  });
+describe('the agents', { tags: ['B7', 'B70'] }, () => {
+  test(
+    'each greets when it begins to lead; its greeting and the answer to the call are one message',
+    { tags: ['B70'] },
+    async () => {
+      const greet: Script = ({ prompt }) =>
+        say(JSON.stringify(prompt).includes('Say hi') ? 'Hi!' : '?');
+      const { start, type, said } = handover({
+        greeting: 'Welcome them',
+        others: [{ name: 'billing', greeting: 'Say hi', script: greet }],
+      });
+      await start();
+      expect(said()).toEqual([expect.stringMatching(/^Told: \[note \S+\] Welcome them$/)]);
+      await type(hand('billing'));
+      expect(said().slice(1)).toEqual(['Hi!']);
+    },
+  );
 
-  test('[B7] a hook may ask for a transfer; it comes after the one under way, the last one only', async () => {
-    const { start, type, told, state } = handover({
-      others: [
-        {
-          name: 'billing',
-          onEnter: (context) => [
-            context.requestTransfer('nobody'),
-            context.requestTransfer('sales'),
-          ],
-        },
-        { name: 'sales' },
-      ],
-    });
-    await start();
-    await type(hand('billing'));
-    expect(told().filter((line) => line.startsWith('transfer.'))).toEqual([
-      'transfer.completed lead > billing',
-      'transfer.completed billing > sales',
-    ]);
-    expect(state().agent).toBe('sales');
-  });
+  test(
+    'a hook may ask for a transfer; it comes after the one under way, the last one only',
+    { tags: ['B7'] },
+    async () => {
+      const { start, type, told, state } = handover({
+        others: [
+          {
+            name: 'billing',
+            onEnter: (context) => [
+              context.requestTransfer('nobody'),
+              context.requestTransfer('sales'),
+            ],
+          },
+          { name: 'sales' },
+        ],
+      });
+      await start();
+      await type(hand('billing'));
+      expect(told().filter((line) => line.startsWith('transfer.'))).toEqual([
+        'transfer.completed lead > billing',
+        'transfer.completed billing > sales',
+      ]);
+      expect(state().agent).toBe('sales');
+    },
+  );
 
-  test('[B7] the first agent may ask for a transfer while it enters', async () => {
+  test('the first agent may ask for a transfer while it enters', { tags: ['B7'] }, async () => {
     const { start, environment, state } = handover({
       agent: {
         onEnter(context) {
@@ -255,34 +283,38 @@ describe('[B7 B70] the agents', () => {
     expect(state().agent).toBe('billing');
   });
 
-  test('[B6 B7] onTurnCompleted gets the last five turns, and may look back and give notes', async () => {
-    const seen: { turns: string[]; agent: string }[] = [];
-    let context: AgentContext | null = null;
-    const { start, type, session } = handover({
-      agent: {
-        onTurnCompleted(given, transcript) {
-          context = given;
-          seen.push({ turns: transcript.map(({ content }) => content), agent: given.agentName });
+  test(
+    'onTurnCompleted gets the last five turns, and may look back and give notes',
+    { tags: ['B6', 'B7'] },
+    async () => {
+      const seen: { turns: string[]; agent: string }[] = [];
+      let context: AgentContext | null = null;
+      const { start, type, session } = handover({
+        agent: {
+          onTurnCompleted(given, transcript) {
+            context = given;
+            seen.push({ turns: transcript.map(({ content }) => content), agent: given.agentName });
+          },
         },
-      },
-    });
-    await start();
-    for (const word of ['one', 'two', 'three', 'four']) await type(word);
-    expect(seen.at(-1)).toEqual({
-      turns: ['You said: two', 'three', 'You said: three', 'four', 'You said: four'],
-      agent: 'lead',
-    });
-    const given = context as unknown as AgentContext;
-    expect(given.sessionId).toBe(session.id);
-    expect(given.getRecentTurns(2).map(({ content }) => content)).toEqual([
-      'four',
-      'You said: four',
-    ]);
-    expect(given.getRecentTurns()).toHaveLength(8);
-    expect(await given.getMemoryFacts()).toEqual([]);
-  });
+      });
+      await start();
+      for (const word of ['one', 'two', 'three', 'four']) await type(word);
+      expect(seen.at(-1)).toEqual({
+        turns: ['You said: two', 'three', 'You said: three', 'four', 'You said: four'],
+        agent: 'lead',
+      });
+      const given = context as unknown as AgentContext;
+      expect(given.sessionId).toBe(session.id);
+      expect(given.getRecentTurns(2).map(({ content }) => content)).toEqual([
+        'four',
+        'You said: four',
+      ]);
+      expect(given.getRecentTurns()).toHaveLength(8);
+      expect(await given.getMemoryFacts()).toEqual([]);
+    },
+  );
 
-  test('[B7] a note of a hook is known to the model, and not spoken to', async () => {
+  test('a note of a hook is known to the model, and not spoken to', { tags: ['B7'] }, async () => {
     const { start, type, prompts, said } = handover({
       others: [
         {
@@ -297,113 +329,131 @@ describe('[B7 B70] the agents', () => {
     expect(said()).toHaveLength(1);
   });
 
-  test('[B6] instructions may be a function, and a language stands before them', async () => {
-    let calls = 0;
-    const { start, type, prompts, errors } = handover({
-      agent: {
-        language: 'de-AT',
-        instructions: ({ agentName }) => {
-          calls += 1;
-          if (calls === 3) throw new Error('no words');
-          return `${LEAD} ${agentName} ${calls}`;
+  test(
+    'instructions may be a function, and a language stands before them',
+    { tags: ['B6'] },
+    async () => {
+      let calls = 0;
+      const { start, type, prompts, errors } = handover({
+        agent: {
+          language: 'de-AT',
+          instructions: ({ agentName }) => {
+            calls += 1;
+            if (calls === 3) throw new Error('no words');
+            return `${LEAD} ${agentName} ${calls}`;
+          },
         },
-      },
-    });
-    await start();
-    for (const word of ['one', 'two', 'three']) await type(word);
-    const systems = prompts.map(([, { system }]) => withoutNotes(system));
-    expect(systems[0]).toBe(
-      `Speak and write Austrian German (de-AT), unless the user asks for another language.\n\n${LEAD} lead 1`,
-    );
-    // What it last said stands when it fails.
-    expect(systems.map((text) => text.at(-1))).toEqual(['1', '2', '2']);
-    expect(errors.map(({ where }) => where)).toEqual(['instructions of agent "lead"']);
-  });
+      });
+      await start();
+      for (const word of ['one', 'two', 'three']) await type(word);
+      const systems = prompts.map(([, { system }]) => withoutNotes(system));
+      expect(systems[0]).toBe(
+        `Speak and write Austrian German (de-AT), unless the user asks for another language.\n\n${LEAD} lead 1`,
+      );
+      // What it last said stands when it fails.
+      expect(systems.map((text) => text.at(-1))).toEqual(['1', '2', '2']);
+      expect(errors.map(({ where }) => where)).toEqual(['instructions of agent "lead"']);
+    },
+  );
 
-  test('[B9 B70] directives of the agent end with it, those of the session stay', async () => {
-    const order = defineTool({
-      name: 'order',
-      description: 'Orders',
-      parameters: z.object({
-        key: z.string(),
-        value: z.string().nullable(),
-        scope: z.enum(['session', 'agent']).optional(),
-      }),
-      execute: ({ key, value, scope }, { setDirective }) => {
-        setDirective(key, value, scope);
-        return 'done';
-      },
-    });
-    const { start, type, prompts, said } = handover({ tools: [order], agent: {} });
-    const system = () => withoutNotes(prompts.at(-1)?.[1].system);
-    await start();
-    await type('use order {"key":"pace","value":"slow"}');
-    await type('use order {"key":"tone","value":"formal\\n- pace: fast","scope":"agent"}');
-    await type('hello');
-    expect(system()).toBe(`${LEAD}\n\n# Directives\n- pace: slow\n- tone: formal\n  - pace: fast`);
-    await type('use order {"key":"pace","value":null}');
-    await type('use order {"key":"pace","value":"calm"}');
-    await type(hand('billing'));
-    expect(system()).toContain('# Directives\n- pace: calm');
-    expect(system()).not.toContain('tone');
-    await type('use order {"key":"","value":"x"}');
-    expect(said().at(-1)).toContain('Unknown tool');
-  });
+  test(
+    'directives of the agent end with it, those of the session stay',
+    { tags: ['B9', 'B70'] },
+    async () => {
+      const order = defineTool({
+        name: 'order',
+        description: 'Orders',
+        parameters: z.object({
+          key: z.string(),
+          value: z.string().nullable(),
+          scope: z.enum(['session', 'agent']).optional(),
+        }),
+        execute: ({ key, value, scope }, { setDirective }) => {
+          setDirective(key, value, scope);
+          return 'done';
+        },
+      });
+      const { start, type, prompts, said } = handover({ tools: [order], agent: {} });
+      const system = () => withoutNotes(prompts.at(-1)?.[1].system);
+      await start();
+      await type('use order {"key":"pace","value":"slow"}');
+      await type('use order {"key":"tone","value":"formal\\n- pace: fast","scope":"agent"}');
+      await type('hello');
+      expect(system()).toBe(
+        `${LEAD}\n\n# Directives\n- pace: slow\n- tone: formal\n  - pace: fast`,
+      );
+      await type('use order {"key":"pace","value":null}');
+      await type('use order {"key":"pace","value":"calm"}');
+      await type(hand('billing'));
+      expect(system()).toContain('# Directives\n- pace: calm');
+      expect(system()).not.toContain('tone');
+      await type('use order {"key":"","value":"x"}');
+      expect(said().at(-1)).toContain('Unknown tool');
+    },
+  );
 
-  test('[B9] a directive that is none, or one too many, is refused with what was expected', async () => {
-    const thrown: unknown[] = [];
-    const order = defineTool({
-      name: 'order',
-      description: 'Orders',
-      parameters: z.object({}),
-      async execute(_, { setDirective }) {
-        const attempt = (...args: unknown[]): void => {
-          try {
-            (setDirective as (...args: unknown[]) => void)(...args);
-          } catch (error) {
-            thrown.push((error as { code: string }).code);
-          }
-        };
-        attempt('', 'x');
-        attempt('k', '');
-        attempt('k', 'v', 'world');
-        attempt('k', 'v'.repeat(2001));
-        return 'done';
-      },
-    });
-    const { start, type } = handover({ tools: [order] });
-    await start();
-    await type('use order');
-    expect(thrown).toEqual(Array(4).fill('INVALID_DIRECTIVE'));
-  });
+  test(
+    'a directive that is none, or one too many, is refused with what was expected',
+    { tags: ['B9'] },
+    async () => {
+      const thrown: unknown[] = [];
+      const order = defineTool({
+        name: 'order',
+        description: 'Orders',
+        parameters: z.object({}),
+        async execute(_, { setDirective }) {
+          const attempt = (...args: unknown[]): void => {
+            try {
+              (setDirective as (...args: unknown[]) => void)(...args);
+            } catch (error) {
+              thrown.push((error as { code: string }).code);
+            }
+          };
+          attempt('', 'x');
+          attempt('k', '');
+          attempt('k', 'v', 'world');
+          attempt('k', 'v'.repeat(2001));
+          return 'done';
+        },
+      });
+      const { start, type } = handover({ tools: [order] });
+      await start();
+      await type('use order');
+      expect(thrown).toEqual(Array(4).fill('INVALID_DIRECTIVE'));
+    },
+  );
 });
 
-test('[B35 BW22] subagents go on, and whoever leads then tells their results', async () => {
-  const { start, type, environment, speakers, said, state } = handover({
-    subagents: {
-      report: {
-        script: steps(calls(['wait']), say('Sales are up.')),
-        config: {
-          tools: {
-            wait: simpleTool(
-              () =>
-                new Promise((resolve) => {
-                  environment.scheduler.schedule(() => resolve('done'), 1000);
-                }),
-            ),
+test(
+  'subagents go on, and whoever leads then tells their results',
+  { tags: ['B35', 'BW22'] },
+  async () => {
+    const { start, type, environment, speakers, said, state } = handover({
+      subagents: {
+        report: {
+          script: steps(calls(['wait']), say('Sales are up.')),
+          config: {
+            tools: {
+              wait: simpleTool(
+                () =>
+                  new Promise((resolve) => {
+                    environment.scheduler.schedule(() => resolve('done'), 1000);
+                  }),
+              ),
+            },
           },
         },
       },
-    },
-  });
-  await start();
-  await type('use report');
-  await type(hand('billing'));
-  expect(state().subagents[0]?.state).toBe('running');
-  await environment.advance(1000);
-  expect(speakers().at(-1)).toBe('billing');
-  expect(said().at(-1)).toContain('Sales are up.');
-});
+    });
+    await start();
+    await type('use report');
+    await type(hand('billing'));
+    expect(state().subagents[0]?.state).toBe('running');
+    await environment.advance(1000);
+    expect(speakers().at(-1)).toBe('billing');
+    expect(said().at(-1)).toContain('Sales are up.');
+  },
+);
 
 describe('agents that cannot work are refused at construction', () => {
   const lead = { name: 'lead', instructions: 'You lead.' };

@@ -68,59 +68,69 @@ const types = (connection: FakeConnection): string[] =>
 const failed = (code: string) => expect.stringContaining(code);
 
 describe('on a wire whose session can be changed', () => {
-  test('[B69 B70] instructions, tools and greeting are the new agent’s; the call is answered after that', async () => {
-    const { start, hand, model, asked, told, transport } = handover({
-      others: [{ name: 'billing', tools: [lookUp], greeting: 'Say hi' }],
-    });
-    await start();
-    await hand();
-    expect(transport.connections).toHaveLength(1);
-    const [configured] = model().of('session.configure');
-    expect(withoutNotes(configured?.configuration.instructions)).toBe(agentInstructions('billing'));
-    expect(configured?.configuration.tools.map(({ name }) => name)).toEqual([
-      'look_up',
-      'transfer_to_agent',
-    ]);
-    const handed = model().commands.slice(types(model()).indexOf('session.configure') + 1);
-    expect(handed).toEqual([
-      expect.objectContaining({ role: 'system', text: expect.stringContaining('handed') }),
-      expect.objectContaining({
-        role: 'user',
-        text: expect.stringContaining('{"from":"lead","to":"billing"}'),
-      }),
-      expect.objectContaining({ role: 'system', text: expect.stringContaining('Say hi') }),
-      expect.objectContaining({ type: 'tool.answer', callId: 'call_t' }),
-      expect.objectContaining({ type: 'response.request' }),
-    ]);
-    expect(asked()).toBe('reply');
-    expect(told().slice(2)).toEqual([
-      'agent.entered lead ',
-      'agent.exited lead billing',
-      'connection.changed transferring',
-      'connection.changed active',
-      'agent.entered billing lead',
-      'transfer.completed lead billing call_t',
-    ]);
-    // What was cut off from the old agent does not reach the new one's tools.
-    model().call({ callId: 'c2', name: 'look_up', arguments: '{}' });
-  });
+  test(
+    'instructions, tools and greeting are the new agent’s; the call is answered after that',
+    { tags: ['B69', 'B70'] },
+    async () => {
+      const { start, hand, model, asked, told, transport } = handover({
+        others: [{ name: 'billing', tools: [lookUp], greeting: 'Say hi' }],
+      });
+      await start();
+      await hand();
+      expect(transport.connections).toHaveLength(1);
+      const [configured] = model().of('session.configure');
+      expect(withoutNotes(configured?.configuration.instructions)).toBe(
+        agentInstructions('billing'),
+      );
+      expect(configured?.configuration.tools.map(({ name }) => name)).toEqual([
+        'look_up',
+        'transfer_to_agent',
+      ]);
+      const handed = model().commands.slice(types(model()).indexOf('session.configure') + 1);
+      expect(handed).toEqual([
+        expect.objectContaining({ role: 'system', text: expect.stringContaining('handed') }),
+        expect.objectContaining({
+          role: 'user',
+          text: expect.stringContaining('{"from":"lead","to":"billing"}'),
+        }),
+        expect.objectContaining({ role: 'system', text: expect.stringContaining('Say hi') }),
+        expect.objectContaining({ type: 'tool.answer', callId: 'call_t' }),
+        expect.objectContaining({ type: 'response.request' }),
+      ]);
+      expect(asked()).toBe('reply');
+      expect(told().slice(2)).toEqual([
+        'agent.entered lead ',
+        'agent.exited lead billing',
+        'connection.changed transferring',
+        'connection.changed active',
+        'agent.entered billing lead',
+        'transfer.completed lead billing call_t',
+      ]);
+      // What was cut off from the old agent does not reach the new one's tools.
+      model().call({ callId: 'c2', name: 'look_up', arguments: '{}' });
+    },
+  );
 
-  test('[B69] words of the user during the transfer are kept, bounded, and then heard in order', async () => {
-    const { start, hand, hum, model, environment, connection } = handover({
-      voice: { keptAudioMs: 60 },
-    });
-    await start();
-    model().autoConfigured = false;
-    hum(1);
-    await hand();
-    expect(connection()).toBe('transferring');
-    hum(2, 3, 4, 5);
-    expect(marks(model())).toEqual([1]);
-    model().events.next({ type: 'session.configured' });
-    await environment.settle();
-    hum(6);
-    expect(marks(model())).toEqual([1, 3, 4, 5, 6]);
-  });
+  test(
+    'words of the user during the transfer are kept, bounded, and then heard in order',
+    { tags: ['B69'] },
+    async () => {
+      const { start, hand, hum, model, environment, connection } = handover({
+        voice: { keptAudioMs: 60 },
+      });
+      await start();
+      model().autoConfigured = false;
+      hum(1);
+      await hand();
+      expect(connection()).toBe('transferring');
+      hum(2, 3, 4, 5);
+      expect(marks(model())).toEqual([1]);
+      model().events.next({ type: 'session.configured' });
+      await environment.settle();
+      hum(6);
+      expect(marks(model())).toEqual([1, 3, 4, 5, 6]);
+    },
+  );
 
   test('no reply is spoken in between, whatever waits', async () => {
     const { start, hand, model, session, environment, asked, speak } = handover();
@@ -138,47 +148,55 @@ describe('on a wire whose session can be changed', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('[BW28] a wire that refuses leaves the old agent in charge, and says why', async () => {
-    const { start, hand, hum, model, environment, state, connection, told } = handover();
-    await start();
-    model().autoConfigured = false;
-    await hand();
-    hum(1);
-    model().events.next({ type: 'session.refused', code: 'NO_SUCH_VOICE', message: 'No.' });
-    await environment.settle();
-    expect(connection()).toBe('active');
-    expect(state().agent).toBe('lead');
-    expect(marks(model())).toEqual([1]);
-    expect(model().of('session.configure')).toHaveLength(1);
-    expect(model().of('tool.answer')[0]?.output).toContain('NO_SUCH_VOICE');
-    expect(told().slice(-3)).toEqual([
-      'connection.changed active',
-      'agent.entered lead lead',
-      failed('transfer.failed lead billing call_t NO_SUCH_VOICE'),
-    ]);
-  });
+  test(
+    'a wire that refuses leaves the old agent in charge, and says why',
+    { tags: ['BW28'] },
+    async () => {
+      const { start, hand, hum, model, environment, state, connection, told } = handover();
+      await start();
+      model().autoConfigured = false;
+      await hand();
+      hum(1);
+      model().events.next({ type: 'session.refused', code: 'NO_SUCH_VOICE', message: 'No.' });
+      await environment.settle();
+      expect(connection()).toBe('active');
+      expect(state().agent).toBe('lead');
+      expect(marks(model())).toEqual([1]);
+      expect(model().of('session.configure')).toHaveLength(1);
+      expect(model().of('tool.answer')[0]?.output).toContain('NO_SUCH_VOICE');
+      expect(told().slice(-3)).toEqual([
+        'connection.changed active',
+        'agent.entered lead lead',
+        failed('transfer.failed lead billing call_t NO_SUCH_VOICE'),
+      ]);
+    },
+  );
 
-  test('[BW28] CONNECTION-MANAGER-4: one that does not answer is told again who it was, after 30 s', async () => {
-    const { start, hand, model, environment, state, connection } = handover();
-    await start();
-    model().autoConfigured = false;
-    await hand();
-    await environment.advance(29_999);
-    expect(connection()).toBe('transferring');
-    await environment.advance(1);
-    expect(connection()).toBe('active');
-    expect(state().agent).toBe('lead');
-    expect(withoutNotes(model().of('session.configure').at(-1)?.configuration.instructions)).toBe(
-      LEAD,
-    );
-    expect(model().of('tool.answer')[0]?.output).toContain('TRANSFER_TIMEOUT');
-    // Its late words count for nothing.
-    model().events.next({ type: 'session.configured' });
-    await environment.settle();
-    expect(state().agent).toBe('lead');
-  });
+  test(
+    'CONNECTION-MANAGER-4: one that does not answer is told again who it was, after 30 s',
+    { tags: ['BW28'] },
+    async () => {
+      const { start, hand, model, environment, state, connection } = handover();
+      await start();
+      model().autoConfigured = false;
+      await hand();
+      await environment.advance(29_999);
+      expect(connection()).toBe('transferring');
+      await environment.advance(1);
+      expect(connection()).toBe('active');
+      expect(state().agent).toBe('lead');
+      expect(withoutNotes(model().of('session.configure').at(-1)?.configuration.instructions)).toBe(
+        LEAD,
+      );
+      expect(model().of('tool.answer')[0]?.output).toContain('TRANSFER_TIMEOUT');
+      // Its late words count for nothing.
+      model().events.next({ type: 'session.configured' });
+      await environment.settle();
+      expect(state().agent).toBe('lead');
+    },
+  );
 
-  test('[BW28] a connection that is lost comes back as the old agent', async () => {
+  test('a connection that is lost comes back as the old agent', { tags: ['BW28'] }, async () => {
     const { start, hand, transport, environment, state, model, told } = handover();
     await start();
     model().autoConfigured = false;
@@ -191,51 +209,59 @@ describe('on a wire whose session can be changed', () => {
     expect(told()).toContainEqual(failed('transfer.failed lead billing call_t TRANSPORT_LOST'));
   });
 
-  test('[BW28] without a connection nobody hands over, and who is asked to leave stays', async () => {
-    let leave: () => void = () => {};
-    const { start, session, model, environment, told, transport } = handover({
-      agent: {
-        onExit: () =>
-          new Promise<void>((resolve) => {
-            leave = resolve;
-          }),
-      },
-    });
-    await start();
-    const transfer = session.transfer('billing');
-    await environment.settle();
-    transport.autoReady = false;
-    model().drop();
-    await environment.advance(2000);
-    leave();
-    await environment.settle();
-    expect(await transfer).toMatchObject({ code: 'SESSION_NOT_ACTIVE' });
-    expect(told().filter((line) => line.startsWith('agent.'))).toEqual([
-      'agent.entered lead ',
-      'agent.exited lead billing',
-      'agent.entered lead lead',
-    ]);
-    expect(await session.transfer('billing')).toMatchObject({
-      code: 'SESSION_NOT_ACTIVE',
-      error: expect.stringContaining('connecting'),
-    });
-  });
+  test(
+    'without a connection nobody hands over, and who is asked to leave stays',
+    { tags: ['BW28'] },
+    async () => {
+      let leave: () => void = () => {};
+      const { start, session, model, environment, told, transport } = handover({
+        agent: {
+          onExit: () =>
+            new Promise<void>((resolve) => {
+              leave = resolve;
+            }),
+        },
+      });
+      await start();
+      const transfer = session.transfer('billing');
+      await environment.settle();
+      transport.autoReady = false;
+      model().drop();
+      await environment.advance(2000);
+      leave();
+      await environment.settle();
+      expect(await transfer).toMatchObject({ code: 'SESSION_NOT_ACTIVE' });
+      expect(told().filter((line) => line.startsWith('agent.'))).toEqual([
+        'agent.entered lead ',
+        'agent.exited lead billing',
+        'agent.entered lead lead',
+      ]);
+      expect(await session.transfer('billing')).toMatchObject({
+        code: 'SESSION_NOT_ACTIVE',
+        error: expect.stringContaining('connecting'),
+      });
+    },
+  );
 
-  test('[B71] after a reconnect it is the agent that leads, and it knows of the transfer', async () => {
-    const { start, hand, environment, model } = handover();
-    await start();
-    await hand();
-    model().drop();
-    await environment.advance(2000);
-    expect(withoutNotes(model().configuration.instructions)).toBe(agentInstructions('billing'));
-    expect(
-      model()
-        .of('message.add')
-        .map(({ text }) => text),
-    ).toContainEqual(expect.stringContaining('{"from":"lead","to":"billing"}'));
-  });
+  test(
+    'after a reconnect it is the agent that leads, and it knows of the transfer',
+    { tags: ['B71'] },
+    async () => {
+      const { start, hand, environment, model } = handover();
+      await start();
+      await hand();
+      model().drop();
+      await environment.advance(2000);
+      expect(withoutNotes(model().configuration.instructions)).toBe(agentInstructions('billing'));
+      expect(
+        model()
+          .of('message.add')
+          .map(({ text }) => text),
+      ).toContainEqual(expect.stringContaining('{"from":"lead","to":"billing"}'));
+    },
+  );
 
-  test('[B9] a directive is told to the model at once', async () => {
+  test('a directive is told to the model at once', { tags: ['B9'] }, async () => {
     const { start, use, model } = handover({ tools: [order] });
     await start();
     await use('order');
@@ -248,41 +274,45 @@ describe('on a wire whose session can be changed', () => {
 describe('on a wire that needs a new connection', () => {
   const wire = () => new FakeTransport({ updatesSession: false });
 
-  test('[B69] the old one stays until the new one is ready; that is told everything, open calls too', async () => {
-    const { start, hand, hum, transport, environment, connection } = handover({
-      transport: wire(),
-    });
-    await start();
-    transport.autoReady = false;
-    await hand();
-    const [before, after] = transport.connections as [FakeConnection, FakeConnection];
-    expect(connection()).toBe('transferring');
-    expect(withoutNotes(after.configuration.instructions)).toBe(agentInstructions('billing'));
-    expect(before.isClosed).toBe(false);
-    hum(1, 2);
-    after.events.next({ type: 'transport.ready' });
-    await environment.settle();
-    expect(before.isClosed).toBe(true);
-    expect(connection()).toBe('active');
-    expect(marks(before)).toEqual([]);
-    expect(marks(after)).toEqual([1, 2]);
-    expect(types(after)).toEqual([
-      'message.add',
-      'tool.recall',
-      'message.add',
-      'message.add',
-      'tool.answer',
-      'response.request',
-    ]);
-    expect(after.of('tool.recall')[0]).toMatchObject({ callId: 'call_t' });
-    expect(after.of('tool.answer')[0]?.output).toContain('transferred');
-    // Nobody listens to the old one any more.
-    before.utterance('hello?');
-    await environment.settle();
-    expect(types(after)).toHaveLength(6);
-  });
+  test(
+    'the old one stays until the new one is ready; that is told everything, open calls too',
+    { tags: ['B69'] },
+    async () => {
+      const { start, hand, hum, transport, environment, connection } = handover({
+        transport: wire(),
+      });
+      await start();
+      transport.autoReady = false;
+      await hand();
+      const [before, after] = transport.connections as [FakeConnection, FakeConnection];
+      expect(connection()).toBe('transferring');
+      expect(withoutNotes(after.configuration.instructions)).toBe(agentInstructions('billing'));
+      expect(before.isClosed).toBe(false);
+      hum(1, 2);
+      after.events.next({ type: 'transport.ready' });
+      await environment.settle();
+      expect(before.isClosed).toBe(true);
+      expect(connection()).toBe('active');
+      expect(marks(before)).toEqual([]);
+      expect(marks(after)).toEqual([1, 2]);
+      expect(types(after)).toEqual([
+        'message.add',
+        'tool.recall',
+        'message.add',
+        'message.add',
+        'tool.answer',
+        'response.request',
+      ]);
+      expect(after.of('tool.recall')[0]).toMatchObject({ callId: 'call_t' });
+      expect(after.of('tool.answer')[0]?.output).toContain('transferred');
+      // Nobody listens to the old one any more.
+      before.utterance('hello?');
+      await environment.settle();
+      expect(types(after)).toHaveLength(6);
+    },
+  );
 
-  test('[BW28] if the new one fails, the old one was never gone', async () => {
+  test('if the new one fails, the old one was never gone', { tags: ['BW28'] }, async () => {
     const { start, hand, transport, environment, state, connection } = handover({
       transport: wire(),
     });
@@ -299,24 +329,28 @@ describe('on a wire that needs a new connection', () => {
     expect(before.openRequests).toHaveLength(1);
   });
 
-  test('[BW28] a connection that is never ready is hung up after its time', async () => {
-    const { start, hand, transport, environment, connection, close } = handover({
-      transport: wire(),
-      voice: { transferTimeoutMs: 2000 },
-    });
-    await start();
-    transport.autoReady = false;
-    await hand();
-    const [before, after] = transport.connections as [FakeConnection, FakeConnection];
-    await environment.advance(2000);
-    expect(connection()).toBe('active');
-    expect(after.isClosed).toBe(true);
-    expect(before.isClosed).toBe(false);
-    await close();
-    expect(environment.pendingTimers).toBe(0);
-  });
+  test(
+    'a connection that is never ready is hung up after its time',
+    { tags: ['BW28'] },
+    async () => {
+      const { start, hand, transport, environment, connection, close } = handover({
+        transport: wire(),
+        voice: { transferTimeoutMs: 2000 },
+      });
+      await start();
+      transport.autoReady = false;
+      await hand();
+      const [before, after] = transport.connections as [FakeConnection, FakeConnection];
+      await environment.advance(2000);
+      expect(connection()).toBe('active');
+      expect(after.isClosed).toBe(true);
+      expect(before.isClosed).toBe(false);
+      await close();
+      expect(environment.pendingTimers).toBe(0);
+    },
+  );
 
-  test('[B9] a directive is a note', async () => {
+  test('a directive is a note', { tags: ['B9'] }, async () => {
     const { start, use, model } = handover({ transport: wire(), tools: [order] });
     await start();
     await use('order');
@@ -328,7 +362,7 @@ describe('on a wire that needs a new connection', () => {
   });
 });
 
-describe('[B72] connecting', () => {
+describe('connecting', { tags: ['B72'] }, () => {
   test('a connection that is not ready after 30 s is hung up, and tried again', async () => {
     const { session, transport, environment } = handover();
     transport.autoReady = false;
@@ -356,22 +390,26 @@ describe('[B72] connecting', () => {
   });
 });
 
-test('[B22] a call that the model takes back is aborted, and its subagent cancelled', async () => {
-  const aborted: string[] = [];
-  const slow = defineTool({
-    name: 'slow',
-    description: 'Takes its time',
-    parameters: z.object({}),
-    execute: (_, { abortSignal, callId }) =>
-      new Promise(() => abortSignal.addEventListener('abort', () => aborted.push(callId))),
-  });
-  const { start, say, model, environment, events } = handover({ tools: [slow] });
-  await start();
-  await say('use slow');
-  model().call({ callId: 'c1', name: 'slow', arguments: '{}' });
-  await environment.settle();
-  model().events.next({ type: 'tool.cancelled', callId: 'c1' });
-  await environment.settle();
-  expect(aborted).toEqual(['c1']);
-  expect(events.filter(({ type }) => type === 'tool.answered')).toHaveLength(1);
-});
+test(
+  'a call that the model takes back is aborted, and its subagent cancelled',
+  { tags: ['B22'] },
+  async () => {
+    const aborted: string[] = [];
+    const slow = defineTool({
+      name: 'slow',
+      description: 'Takes its time',
+      parameters: z.object({}),
+      execute: (_, { abortSignal, callId }) =>
+        new Promise(() => abortSignal.addEventListener('abort', () => aborted.push(callId))),
+    });
+    const { start, say, model, environment, events } = handover({ tools: [slow] });
+    await start();
+    await say('use slow');
+    model().call({ callId: 'c1', name: 'slow', arguments: '{}' });
+    await environment.settle();
+    model().events.next({ type: 'tool.cancelled', callId: 'c1' });
+    await environment.settle();
+    expect(aborted).toEqual(['c1']);
+    expect(events.filter(({ type }) => type === 'tool.answered')).toHaveLength(1);
+  },
+);

@@ -15,79 +15,90 @@ const asking = (question: string, config = {}) => ({
 });
 
 describe('a task', () => {
-  test('[B1 B2 B14] is answered at once, told in a pause, and told once', async () => {
-    const { start, use, pause, speak, asked, model, state, result, environment, close } = voiceTalk(
-      {
+  test(
+    'is answered at once, told in a pause, and told once',
+    { tags: ['B1', 'B2', 'B14'] },
+    async () => {
+      const { start, use, pause, speak, asked, model, state, result, environment, close } =
+        voiceTalk({
+          subagents: { report },
+        });
+      await start();
+      await use('report');
+      expect(model().of('tool.answer')).toEqual([
+        {
+          type: 'tool.answer',
+          callId: 'call_1',
+          output: expect.stringContaining('still_in_progress'),
+        },
+      ]);
+      // The result is there, but the pause is not.
+      expect(result()).toMatchObject({ state: 'pending' });
+      await environment.advance(299);
+      expect(asked()).toBeNull();
+      await environment.advance(1);
+      expect(asked()).toContain('Sales are up.');
+      await speak('By the way, sales are up.');
+      expect(result()).toMatchObject({ state: 'delivered', grade: 'played', attempts: 1 });
+      await pause();
+      await environment.advance(3_600_000);
+      expect(asked()).toBeNull();
+      expect(model().of('tool.answer')).toHaveLength(1);
+      expect(state().transcript.map(({ role, text }) => `${role}: ${text}`)).toEqual([
+        'user: use report',
+        'assistant: I am on it.',
+        'assistant: By the way, sales are up.',
+      ]);
+      await close();
+      expect(environment.pendingTimers).toBe(0);
+    },
+  );
+
+  test(
+    'without a pending message is the answer to its call, when there is a pause',
+    { tags: ['B15'] },
+    async () => {
+      const { start, use, pause, speak, asked, model, result } = voiceTalk({
+        subagents: { report: { ...report, pending: null } },
+      });
+      await start();
+      await use('report');
+      expect(model().of('tool.answer')).toEqual([]);
+      expect(asked()).toBeNull();
+      await pause();
+      expect(model().of('tool.answer')).toEqual([
+        { type: 'tool.answer', callId: 'call_1', output: expect.stringContaining('Sales are up.') },
+      ]);
+      await speak('Sales are up.');
+      expect(result()).toMatchObject({ state: 'delivered' });
+    },
+  );
+
+  test(
+    'waits for whoever speaks: the user, and what is still playing',
+    { tags: ['B56', 'B58'] },
+    async () => {
+      const { start, use, pause, play, asked, model, environment } = voiceTalk({
         subagents: { report },
-      },
-    );
-    await start();
-    await use('report');
-    expect(model().of('tool.answer')).toEqual([
-      {
-        type: 'tool.answer',
-        callId: 'call_1',
-        output: expect.stringContaining('still_in_progress'),
-      },
-    ]);
-    // The result is there, but the pause is not.
-    expect(result()).toMatchObject({ state: 'pending' });
-    await environment.advance(299);
-    expect(asked()).toBeNull();
-    await environment.advance(1);
-    expect(asked()).toContain('Sales are up.');
-    await speak('By the way, sales are up.');
-    expect(result()).toMatchObject({ state: 'delivered', grade: 'played', attempts: 1 });
-    await pause();
-    await environment.advance(3_600_000);
-    expect(asked()).toBeNull();
-    expect(model().of('tool.answer')).toHaveLength(1);
-    expect(state().transcript.map(({ role, text }) => `${role}: ${text}`)).toEqual([
-      'user: use report',
-      'assistant: I am on it.',
-      'assistant: By the way, sales are up.',
-    ]);
-    await close();
-    expect(environment.pendingTimers).toBe(0);
-  });
-
-  test('[B15] without a pending message is the answer to its call, when there is a pause', async () => {
-    const { start, use, pause, speak, asked, model, result } = voiceTalk({
-      subagents: { report: { ...report, pending: null } },
-    });
-    await start();
-    await use('report');
-    expect(model().of('tool.answer')).toEqual([]);
-    expect(asked()).toBeNull();
-    await pause();
-    expect(model().of('tool.answer')).toEqual([
-      { type: 'tool.answer', callId: 'call_1', output: expect.stringContaining('Sales are up.') },
-    ]);
-    await speak('Sales are up.');
-    expect(result()).toMatchObject({ state: 'delivered' });
-  });
-
-  test('[B56 B58] waits for whoever speaks: the user, and what is still playing', async () => {
-    const { start, use, pause, play, asked, model, environment } = voiceTalk({
-      subagents: { report },
-    });
-    await start();
-    await use('report');
-    model().speechStarted('u1');
-    await environment.advance(5000);
-    expect(asked()).toBeNull();
-    model().speechEnded('u1', 'hello');
-    await environment.settle();
-    expect(asked()).toBe('reply');
-    const item = model().speak('Hello to you, too.', 4000);
-    await environment.advance(2000);
-    await play(item, 2000);
-    await environment.advance(2000);
-    expect(asked()).toBeNull();
-    await play(item, 4000);
-    await pause();
-    expect(asked()).toContain('Sales are up.');
-  });
+      });
+      await start();
+      await use('report');
+      model().speechStarted('u1');
+      await environment.advance(5000);
+      expect(asked()).toBeNull();
+      model().speechEnded('u1', 'hello');
+      await environment.settle();
+      expect(asked()).toBe('reply');
+      const item = model().speak('Hello to you, too.', 4000);
+      await environment.advance(2000);
+      await play(item, 2000);
+      await environment.advance(2000);
+      expect(asked()).toBeNull();
+      await play(item, 4000);
+      await pause();
+      expect(asked()).toContain('Sales are up.');
+    },
+  );
 
   test('that was cancelled is not told; the lead agent knows', async () => {
     const { start, use, pause, asked, model, session } = voiceTalk({
@@ -105,7 +116,7 @@ describe('a task', () => {
     ).toEqual([expect.stringContaining('was cancelled'), expect.stringContaining('"task":"work"')]);
   });
 
-  test('[B17] that failed is told with its error', async () => {
+  test('that failed is told with its error', { tags: ['B17'] }, async () => {
     const { start, use, pause, asked } = voiceTalk({
       subagents: { report: { script: () => ({ error: new Error('no such quarter') }) } },
     });
@@ -431,19 +442,23 @@ describe('P4: heard', () => {
 });
 
 describe('urgent deliveries', () => {
-  test('[B59] does not wait for the pause, and does not talk over the user', async () => {
-    const { start, session, asked, model, environment } = voiceTalk();
-    await start();
-    model().speechStarted('u1');
-    session.notifyBackground('Fire!', { priority: 'urgent' });
-    await environment.advance(2000);
-    expect(asked()).toBeNull();
-    model().speechEnded('u1', '');
-    await environment.settle();
-    expect(asked()).toContain('Fire!');
-  });
+  test(
+    'does not wait for the pause, and does not talk over the user',
+    { tags: ['B59'] },
+    async () => {
+      const { start, session, asked, model, environment } = voiceTalk();
+      await start();
+      model().speechStarted('u1');
+      session.notifyBackground('Fire!', { priority: 'urgent' });
+      await environment.advance(2000);
+      expect(asked()).toBeNull();
+      model().speechEnded('u1', '');
+      await environment.settle();
+      expect(asked()).toContain('Fire!');
+    },
+  );
 
-  test('[B59] waits for the end where the wire cannot break off', async () => {
+  test('waits for the end where the wire cannot break off', { tags: ['B59'] }, async () => {
     const transport = new FakeTransport({ cancelsResponses: false });
     const { start, session, asked, model, play, environment, speak } = voiceTalk({ transport });
     await start();
@@ -564,25 +579,29 @@ describe('words in a voice session', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('[B51 B55] that are typed answer an open question, without the lead agent', async () => {
-    const { start, use, pause, speak, session, model, question, environment } = voiceTalk({
-      subagents: { ride: asking('Red?') },
-    });
-    await start();
-    await use('ride');
-    await pause();
-    await speak('Red?');
-    const before = model().of('response.request').length;
-    await session.sendText('a deep red');
-    await environment.settle();
-    expect(question()).toMatchObject({ state: 'answered', answer: 'a deep red' });
-    expect(model().of('response.request')).toHaveLength(before);
-    expect(
-      model()
-        .of('message.add')
-        .filter(({ role, isNote }) => role === 'user' && !isNote),
-    ).toEqual([]);
-  });
+  test(
+    'that are typed answer an open question, without the lead agent',
+    { tags: ['B51', 'B55'] },
+    async () => {
+      const { start, use, pause, speak, session, model, question, environment } = voiceTalk({
+        subagents: { ride: asking('Red?') },
+      });
+      await start();
+      await use('ride');
+      await pause();
+      await speak('Red?');
+      const before = model().of('response.request').length;
+      await session.sendText('a deep red');
+      await environment.settle();
+      expect(question()).toMatchObject({ state: 'answered', answer: 'a deep red' });
+      expect(model().of('response.request')).toHaveLength(before);
+      expect(
+        model()
+          .of('message.add')
+          .filter(({ role, isNote }) => role === 'user' && !isNote),
+      ).toEqual([]);
+    },
+  );
 
   test('that are none are nobody’s: a cough is forgotten', async () => {
     const { start, say: utter, model, asked, state } = voiceTalk();
@@ -656,67 +675,80 @@ describe('words in a voice session', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('[B65] TURNS-2: nothing is asked of the model before it is known what they are and whom they are for', async () => {
-    let finish: () => void = () => {};
-    const {
-      start,
-      say: utter,
-      use,
-      pause,
-      speak,
-      asked,
-      model,
-      question,
-      environment,
-    } = voiceTalk({
-      tools: [slowTool(new Promise((resolve) => (finish = () => resolve('sunny'))))],
-      subagents: { ride: asking('Red?') },
-    });
-    await start();
-    await use('ride');
-    await pause();
-    await speak('Red?');
-    await utter('what is the weather like?');
-    model().call({ callId: 'call_w', name: 'weather', arguments: '{}' });
-    await environment.settle();
-    model().speechStarted('u1');
-    model().events.next({ type: 'utterance.ended', utteranceId: 'u1' });
-    // The answer to the weather would be an answer to these words, too.
-    finish();
-    await environment.settle();
-    expect(asked()).toBeNull();
-    model().events.next({
-      type: 'utterance.transcribed',
-      utteranceId: 'u1',
-      text: 'a deep red',
-      final: true,
-    });
-    await environment.settle();
-    expect(question()).toMatchObject({ state: 'answered', answer: 'a deep red' });
-    expect(
-      model()
-        .of('item.delete')
-        .map(({ itemId }) => itemId),
-    ).toEqual(['u1']);
-    expect(asked()).toBe('reply');
-  });
+  test(
+    'TURNS-2: nothing is asked of the model before it is known what they are and whom they are for',
+    { tags: ['B65'] },
+    async () => {
+      let finish: () => void = () => {};
+      const {
+        start,
+        say: utter,
+        use,
+        pause,
+        speak,
+        asked,
+        model,
+        question,
+        environment,
+      } = voiceTalk({
+        tools: [slowTool(new Promise((resolve) => (finish = () => resolve('sunny'))))],
+        subagents: { ride: asking('Red?') },
+      });
+      await start();
+      await use('ride');
+      await pause();
+      await speak('Red?');
+      await utter('what is the weather like?');
+      model().call({ callId: 'call_w', name: 'weather', arguments: '{}' });
+      await environment.settle();
+      model().speechStarted('u1');
+      model().events.next({ type: 'utterance.ended', utteranceId: 'u1' });
+      // The answer to the weather would be an answer to these words, too.
+      finish();
+      await environment.settle();
+      expect(asked()).toBeNull();
+      model().events.next({
+        type: 'utterance.transcribed',
+        utteranceId: 'u1',
+        text: 'a deep red',
+        final: true,
+      });
+      await environment.settle();
+      expect(question()).toMatchObject({ state: 'answered', answer: 'a deep red' });
+      expect(
+        model()
+          .of('item.delete')
+          .map(({ itemId }) => itemId),
+      ).toEqual(['u1']);
+      expect(asked()).toBe('reply');
+    },
+  );
 
-  test('[B63] partial words show on the screen; the final ones replace them', async () => {
-    const { start, model, state, environment } = voiceTalk();
-    await start();
-    model().speechStarted('u1');
-    for (const text of ['book', 'book me a', 'book me a ride'])
-      model().events.next({ type: 'utterance.transcribed', utteranceId: 'u1', text, final: false });
-    await environment.settle();
-    expect(state().transcript).toEqual([
-      expect.objectContaining({ id: 'u1', role: 'user', text: 'book me a ride', final: false }),
-    ]);
-    model().speechEnded('u1', 'Book me a ride.');
-    await environment.settle();
-    expect(state().transcript).toEqual([
-      expect.objectContaining({ id: 'u1', text: 'Book me a ride.', final: true }),
-    ]);
-  });
+  test(
+    'partial words show on the screen; the final ones replace them',
+    { tags: ['B63'] },
+    async () => {
+      const { start, model, state, environment } = voiceTalk();
+      await start();
+      model().speechStarted('u1');
+      for (const text of ['book', 'book me a', 'book me a ride'])
+        model().events.next({
+          type: 'utterance.transcribed',
+          utteranceId: 'u1',
+          text,
+          final: false,
+        });
+      await environment.settle();
+      expect(state().transcript).toEqual([
+        expect.objectContaining({ id: 'u1', role: 'user', text: 'book me a ride', final: false }),
+      ]);
+      model().speechEnded('u1', 'Book me a ride.');
+      await environment.settle();
+      expect(state().transcript).toEqual([
+        expect.objectContaining({ id: 'u1', text: 'Book me a ride.', final: true }),
+      ]);
+    },
+  );
 });
 
 test('closing in mid-sentence leaves nothing behind', async () => {

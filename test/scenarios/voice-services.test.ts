@@ -20,7 +20,7 @@ async function talking() {
   return { ...talk, story, happens };
 }
 
-describe('[B74 B76 BW32] a service in a voice session', () => {
+describe('a service in a voice session', { tags: ['B74', 'B76', 'BW32'] }, () => {
   test('a normal notice waits until the lead agent was heard, and for a pause', async () => {
     const { happens, story, asked, play, pause, speak, state } = await talking();
     await happens({ say: 'Order 7 was shipped.' });

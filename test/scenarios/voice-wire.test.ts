@@ -17,47 +17,51 @@ const asking = (question: string) => ({
 });
 
 describe('a connection that is lost', () => {
-  test('[B88] is tried again, later each time, and rests with the reason', async () => {
-    const transport = new FakeTransport();
-    const { start, session, environment, events, errors, state } = voiceTalk({
-      transport,
-      voice: { maxReconnects: 3 },
-    });
-    await start();
-    transport.autoReady = false;
-    const begin = environment.clock.now();
-    const at: number[] = [];
-    for (let attempt = 1; attempt <= 4; attempt += 1) {
-      transport.current.drop(true, 'no route');
-      const before = transport.connections.length;
-      for (let waited = 0; waited < 30 && transport.connections.length === before; waited += 1) {
-        await environment.advance(100);
+  test(
+    'is tried again, later each time, and rests with the reason',
+    { tags: ['B88'] },
+    async () => {
+      const transport = new FakeTransport();
+      const { start, session, environment, events, errors, state } = voiceTalk({
+        transport,
+        voice: { maxReconnects: 3 },
+      });
+      await start();
+      transport.autoReady = false;
+      const begin = environment.clock.now();
+      const at: number[] = [];
+      for (let attempt = 1; attempt <= 4; attempt += 1) {
+        transport.current.drop(true, 'no route');
+        const before = transport.connections.length;
+        for (let waited = 0; waited < 30 && transport.connections.length === before; waited += 1) {
+          await environment.advance(100);
+        }
+        at.push(environment.clock.now() - begin);
       }
-      at.push(environment.clock.now() - begin);
-    }
-    const [first = 0, second = 0, third = 0] = at;
-    // Half to all of 1 s, 2 s and 4 s.
-    expect(first).toBeGreaterThanOrEqual(500);
-    expect(first).toBeLessThanOrEqual(1100);
-    expect(second - first).toBeGreaterThanOrEqual(1000);
-    expect(third - second).toBeGreaterThanOrEqual(2000);
-    expect(transport.connections).toHaveLength(4);
-    const outage = {
-      code: 'TRANSPORT_LOST',
-      message: expect.stringMatching(/fake.*1006.*no route/),
-      retryAt: expect.any(Number),
-    };
-    expect(state()).toMatchObject({ connection: 'resting', outage });
-    expect(events).toContainEqual({ type: 'connection.changed', state: 'resting', outage });
-    expect(errors).toEqual([
-      { error: expect.objectContaining({ message: outage.message }), where: 'connection' },
-    ]);
-    const closing = session.close();
-    await environment.settle();
-    await closing;
-    expect(events.at(-1)).toEqual({ type: 'session.ended', error: null });
-    expect(environment.pendingTimers).toBe(0);
-  });
+      const [first = 0, second = 0, third = 0] = at;
+      // Half to all of 1 s, 2 s and 4 s.
+      expect(first).toBeGreaterThanOrEqual(500);
+      expect(first).toBeLessThanOrEqual(1100);
+      expect(second - first).toBeGreaterThanOrEqual(1000);
+      expect(third - second).toBeGreaterThanOrEqual(2000);
+      expect(transport.connections).toHaveLength(4);
+      const outage = {
+        code: 'TRANSPORT_LOST',
+        message: expect.stringMatching(/fake.*1006.*no route/),
+        retryAt: expect.any(Number),
+      };
+      expect(state()).toMatchObject({ connection: 'resting', outage });
+      expect(events).toContainEqual({ type: 'connection.changed', state: 'resting', outage });
+      expect(errors).toEqual([
+        { error: expect.objectContaining({ message: outage.message }), where: 'connection' },
+      ]);
+      const closing = session.close();
+      await environment.settle();
+      await closing;
+      expect(events.at(-1)).toEqual({ type: 'session.ended', error: null });
+      expect(environment.pendingTimers).toBe(0);
+    },
+  );
 
   test('keeps its work over an outage that outlasts the reconnects, and tells it afterwards', async () => {
     const transport = new FakeTransport();
@@ -249,41 +253,45 @@ describe('a connection that is lost', () => {
     });
   });
 
-  test('[BW9 BW37] what tools answered meanwhile is told to the next connection, errors too', async () => {
-    let finish: () => void = () => {};
-    const working = new Promise<void>((resolve) => (finish = resolve));
-    const {
-      start,
-      say: utter,
-      model,
-      environment,
-      asked,
-    } = voiceTalk({
-      tools: [
-        {
-          name: 'pay',
-          description: 'Pays',
-          parameters: emptySchema,
-          execute: () => working.then(() => Promise.reject(new Error('card declined'))),
-        },
-      ],
-    });
-    await start();
-    await utter('pay the bill');
-    model().call({ callId: 'call_1', name: 'pay', arguments: '{}' });
-    await environment.settle();
-    model().drop();
-    finish();
-    await environment.advance(1000);
-    expect(model().of('tool.recall')).toEqual([
-      { type: 'tool.recall', callId: 'call_1', name: 'pay', arguments: '{}' },
-    ]);
-    expect(model().of('tool.answer')).toEqual([
-      { type: 'tool.answer', callId: 'call_1', output: '{"error":"card declined"}' },
-    ]);
-    // And spoken to.
-    expect(asked()).toBe('reply');
-  });
+  test(
+    'what tools answered meanwhile is told to the next connection, errors too',
+    { tags: ['BW9', 'BW37'] },
+    async () => {
+      let finish: () => void = () => {};
+      const working = new Promise<void>((resolve) => (finish = resolve));
+      const {
+        start,
+        say: utter,
+        model,
+        environment,
+        asked,
+      } = voiceTalk({
+        tools: [
+          {
+            name: 'pay',
+            description: 'Pays',
+            parameters: emptySchema,
+            execute: () => working.then(() => Promise.reject(new Error('card declined'))),
+          },
+        ],
+      });
+      await start();
+      await utter('pay the bill');
+      model().call({ callId: 'call_1', name: 'pay', arguments: '{}' });
+      await environment.settle();
+      model().drop();
+      finish();
+      await environment.advance(1000);
+      expect(model().of('tool.recall')).toEqual([
+        { type: 'tool.recall', callId: 'call_1', name: 'pay', arguments: '{}' },
+      ]);
+      expect(model().of('tool.answer')).toEqual([
+        { type: 'tool.answer', callId: 'call_1', output: '{"error":"card declined"}' },
+      ]);
+      // And spoken to.
+      expect(asked()).toBe('reply');
+    },
+  );
 
   test('TOOL-CALL-1: a result that answers its call is known to the next connection as its answer', async () => {
     const { start, use, pause, speak, model, environment } = voiceTalk({

@@ -124,7 +124,7 @@ function manual(options: Partial<TaskManagerOptions> = {}) {
   return { manager, environment, sent, discarded, agents, unknown, start, done };
 }
 
-describe('[B79 B80] threads', () => {
+describe('threads', { tags: ['B79', 'B80'] }, () => {
   test('the next task of a topic goes on in the conversation of the last, and in its folder', async () => {
     const { done, agents, manager } = manual();
     await done({ topic: 'mail' });
@@ -294,7 +294,7 @@ describe('[B79 B80] threads', () => {
   });
 });
 
-describe('[B80 B82] answers', () => {
+describe('answers', { tags: ['B80', 'B82'] }, () => {
   test('an empty answer is asked for again, once (MANAGED-2)', async () => {
     const { start, sent } = manual();
     const { session, agent, events } = await start();
@@ -338,7 +338,7 @@ describe('[B80 B82] answers', () => {
   );
 });
 
-describe('[B79 B82] caps', () => {
+describe('caps', { tags: ['B79', 'B82'] }, () => {
   test('tokens and cost end the turn once, as a limit (MANAGED-1)', async () => {
     const { start, sent } = manual({
       caps: { cost: 2 },

@@ -33,7 +33,7 @@ function queueOf(maxRunning: number) {
   return { queue, environment, order, begin };
 }
 
-describe('[B80 B81] tasks', () => {
+describe('tasks', { tags: ['B80', 'B81'] }, () => {
   test('so many run at once, the others in the order in which they came', async () => {
     const { queue, begin, order, environment } = queueOf(2);
     const [a] = [begin('a'), begin('b'), begin('c'), begin('d')];

@@ -4,7 +4,7 @@ import { countWords, relevance, wordsOf } from '../../src/values/bm25.ts';
 const scores = (query: string, ...texts: string[]): number[] =>
   relevance(texts.map(countWords), query);
 
-describe('[R36] ranking by words (BM25)', () => {
+describe('ranking by words (BM25)', { tags: ['R36'] }, () => {
   test('words have no case, accents or plural s, in any script', () => {
     expect(wordsOf('Café FLIGHTS, größe; 東京へ 2026!')).toEqual([
       'cafe',

@@ -18,7 +18,7 @@ function slotsOf(total: number, sessions: Record<string, number>) {
 }
 
 describe('SLOTS-1: limits', () => {
-  test('[R12 RW6] n - 1, n and n + 1 of one session', () => {
+  test('n - 1, n and n + 1 of one session', { tags: ['R12', 'RW6'] }, () => {
     const { slots, granted, ask } = slotsOf(10, { a: 2 });
     ask('a', 'a1');
     expect(slots.isFree('a')).toBe(true);

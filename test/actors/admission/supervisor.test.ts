@@ -23,7 +23,7 @@ const rejected = (code: string, ...words: string[]) => ({
 });
 
 describe('SUPERVISOR-1: a request is accepted or rejected, once', () => {
-  test('[M26] maxLivePerSession: those that have not ended', () => {
+  test('maxLivePerSession: those that have not ended', { tags: ['M26'] }, () => {
     const { supervisor, admit } = supervised({ maxLivePerSession: 2 });
     expect(admit('1')).toEqual(accepted);
     expect(admit('2')).toEqual(accepted);
@@ -99,22 +99,26 @@ describe('whenFull', () => {
     expect(admit('4')).toEqual(accepted);
   });
 
-  test('[R12 RW7] SUPERVISOR-1: reject: two requests in the same instant cannot both take the last place', () => {
-    const { supervisor, admit, run } = supervised({
-      maxConcurrentPerSession: 1,
-      whenFull: 'reject',
-    });
-    expect(admit('1')).toEqual(accepted);
-    // The first has not asked for its slot yet: it is still being prepared.
-    expect(admit('2')).toEqual(rejected('SESSION_LIMIT', 'maxConcurrentPerSession is 1'));
-    // It never gets that far: its place is free again.
-    supervisor.ended('s', '1');
-    expect(admit('3')).toEqual(accepted);
-    run('3');
-    // Whoever waits for the user holds no slot (SLOTS-3), and its place may be taken.
-    supervisor.releaseSlot('s', '3');
-    expect(admit('4')).toEqual(accepted);
-  });
+  test(
+    'SUPERVISOR-1: reject: two requests in the same instant cannot both take the last place',
+    { tags: ['R12', 'RW7'] },
+    () => {
+      const { supervisor, admit, run } = supervised({
+        maxConcurrentPerSession: 1,
+        whenFull: 'reject',
+      });
+      expect(admit('1')).toEqual(accepted);
+      // The first has not asked for its slot yet: it is still being prepared.
+      expect(admit('2')).toEqual(rejected('SESSION_LIMIT', 'maxConcurrentPerSession is 1'));
+      // It never gets that far: its place is free again.
+      supervisor.ended('s', '1');
+      expect(admit('3')).toEqual(accepted);
+      run('3');
+      // Whoever waits for the user holds no slot (SLOTS-3), and its place may be taken.
+      supervisor.releaseSlot('s', '3');
+      expect(admit('4')).toEqual(accepted);
+    },
+  );
 
   test('SUPERVISOR-1: reject: nor the last place of all sessions', () => {
     const { supervisor, admit } = supervised({ whenFull: 'reject' }, 2);
@@ -163,7 +167,7 @@ test('SLOTS-2: sessions share what is left, and nobody overtakes', () => {
 });
 
 describe('limits', () => {
-  test('[R40 M26] have defaults', () => {
+  test('have defaults', { tags: ['R40', 'M26'] }, () => {
     expect(sessionLimits()).toEqual({
       maxConcurrentPerSession: 10,
       maxLivePerSession: 100,

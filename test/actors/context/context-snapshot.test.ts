@@ -55,7 +55,7 @@ test('a fork has no dangling call: the one that started it is left out', () => {
   expect(JSON.stringify(messages)).not.toContain('c2');
 });
 
-test('[B29 BW21] ten turns, not ten items, and no JSON of tools', () => {
+test('ten turns, not ten items, and no JSON of tools', { tags: ['B29', 'BW21'] }, () => {
   let long = ConversationLog.empty();
   for (let n = 0; n < 24; n += 1) {
     long = long
@@ -68,15 +68,19 @@ test('[B29 BW21] ten turns, not ten items, and no JSON of tools', () => {
   );
 });
 
-test('[B29 BW21] the facts come from memory, of this scope, those that fit the task first', async () => {
-  const memory = memoryStore();
-  await memory.remember(fact);
-  await memory.remember({ ...fact, id: 'f2', text: 'Ann likes tea', at: 9 });
-  await memory.remember({ ...fact, id: 'f3', scope: 'bob', text: 'Bob has no ride' });
-  const input = { task, instructions: 'Book.', conversation };
-  const snapshot = await assembleContextSnapshot(input, { memory, scope: 'ann', limit: 1 });
-  expect(snapshot.relevantMemoryFacts).toEqual([fact]);
-});
+test(
+  'the facts come from memory, of this scope, those that fit the task first',
+  { tags: ['B29', 'BW21'] },
+  async () => {
+    const memory = memoryStore();
+    await memory.remember(fact);
+    await memory.remember({ ...fact, id: 'f2', text: 'Ann likes tea', at: 9 });
+    await memory.remember({ ...fact, id: 'f3', scope: 'bob', text: 'Bob has no ride' });
+    const input = { task, instructions: 'Book.', conversation };
+    const snapshot = await assembleContextSnapshot(input, { memory, scope: 'ann', limit: 1 });
+    expect(snapshot.relevantMemoryFacts).toEqual([fact]);
+  },
+);
 
 test('memory is not asked in a mode without facts, and its failure is not hidden', async () => {
   const broken = {
@@ -117,45 +121,57 @@ describe('prompts', () => {
       readNotes(content as string).map(({ quotes }) => quotes),
     );
 
-  test('[B30] the system prompt: the instructions, the task by the name of its tool, and how notes are told', () => {
-    const snapshot = buildContextSnapshot(
-      { task, instructions: '<subagent instructions>', conversation },
-      facts,
-    );
-    const terms = { maxSteps: 5, asksUser: true, asksApproval: true };
-    expect(systemPrompt(snapshot, terms, notes)).toBe(
-      '# Instructions\n<subagent instructions>\n\n' +
-        '# Task\nYou do the work of the tool ask_claude in the background, for another agent. ' +
-        'Your last message goes to it: facts, no greeting, no offer; what is missing, only if it was asked for. ' +
-        'Only ask_user reaches the user. Tools marked (needs approval) or (may need approval) ask the user by themselves: ' +
-        'do not ask before. ' +
-        `You have 5 steps: each answer is one.\n\n${notes.recognition}`,
-    );
-  });
+  test(
+    'the system prompt: the instructions, the task by the name of its tool, and how notes are told',
+    { tags: ['B30'] },
+    () => {
+      const snapshot = buildContextSnapshot(
+        { task, instructions: '<subagent instructions>', conversation },
+        facts,
+      );
+      const terms = { maxSteps: 5, asksUser: true, asksApproval: true };
+      expect(systemPrompt(snapshot, terms, notes)).toBe(
+        '# Instructions\n<subagent instructions>\n\n' +
+          '# Task\nYou do the work of the tool ask_claude in the background, for another agent. ' +
+          'Your last message goes to it: facts, no greeting, no offer; what is missing, only if it was asked for. ' +
+          'Only ask_user reaches the user. Tools marked (needs approval) or (may need approval) ask the user by themselves: ' +
+          'do not ask before. ' +
+          `You have 5 steps: each answer is one.\n\n${notes.recognition}`,
+      );
+    },
+  );
 
-  test('[B30] the notes: summary, turns and memory, then the task with its arguments', () => {
-    const snapshot = buildContextSnapshot({ task, instructions: 'x', conversation }, facts);
-    expect(quotesIn(snapshot)).toEqual([
-      {
-        conversationSummary: 'User asked about their project. Discussed auth module.',
-        recentConversation: [
-          { user: 'Can you fix the auth bug?' },
-          { assistant: "I'll have Claude look into that." },
-        ],
-        memory: ['User prefers TypeScript', 'Project uses PostgreSQL'],
-      },
-      { task: 'The work of the tool ask_claude', arguments: { task: 'Fix the bug in auth.py' } },
-    ]);
-  });
+  test(
+    'the notes: summary, turns and memory, then the task with its arguments',
+    { tags: ['B30'] },
+    () => {
+      const snapshot = buildContextSnapshot({ task, instructions: 'x', conversation }, facts);
+      expect(quotesIn(snapshot)).toEqual([
+        {
+          conversationSummary: 'User asked about their project. Discussed auth module.',
+          recentConversation: [
+            { user: 'Can you fix the auth bug?' },
+            { assistant: "I'll have Claude look into that." },
+          ],
+          memory: ['User prefers TypeScript', 'Project uses PostgreSQL'],
+        },
+        { task: 'The work of the tool ask_claude', arguments: { task: 'Fix the bug in auth.py' } },
+      ]);
+    },
+  );
 
-  test('[B30] without anything to say of the conversation there is only the task', () => {
-    const snapshot = buildContextSnapshot({
-      task: { toolName: 'refresh', args: {} },
-      instructions: 'Refresh.',
-      conversation: ConversationLog.empty(),
-    });
-    expect(quotesIn(snapshot)).toEqual([{ task: 'The work of the tool refresh' }]);
-  });
+  test(
+    'without anything to say of the conversation there is only the task',
+    { tags: ['B30'] },
+    () => {
+      const snapshot = buildContextSnapshot({
+        task: { toolName: 'refresh', args: {} },
+        instructions: 'Refresh.',
+        conversation: ConversationLog.empty(),
+      });
+      expect(quotesIn(snapshot)).toEqual([{ task: 'The work of the tool refresh' }]);
+    },
+  );
 
   test('SUBPROMPT-1 P8: no string of anybody stands outside a quotation', () => {
     for (const evil of INJECTIONS) {
@@ -180,7 +196,7 @@ describe('prompts', () => {
     }
   });
 
-  test('[B31] the last message is the task, and its arguments if it has any', () => {
+  test('the last message is the task, and its arguments if it has any', { tags: ['B31'] }, () => {
     const described = buildContextSnapshot({
       task: { ...task, description: 'Ask Claude to change code' },
       instructions: 'x',

@@ -18,16 +18,20 @@ function talk(): ConversationLog {
 }
 
 describe('CONVERSATION-1: order', () => {
-  test('[B10] a transcript that arrives after the reply stands where its utterance began', () => {
-    const log = ConversationLog.empty()
-      .begin({ id: 'u1', role: 'user', at: 1_000 })
-      .begin({ id: 'a1', role: 'assistant', at: 3_000 })
-      .append('a1', 'Sure.')
-      .finish('u1', 'Economy, please.')
-      .finish('a1');
-    expect(ids(log)).toEqual(['u1', 'a1']);
-    expect(textOf(log.get('u1'))).toBe('Economy, please.');
-  });
+  test(
+    'a transcript that arrives after the reply stands where its utterance began',
+    { tags: ['B10'] },
+    () => {
+      const log = ConversationLog.empty()
+        .begin({ id: 'u1', role: 'user', at: 1_000 })
+        .begin({ id: 'a1', role: 'assistant', at: 3_000 })
+        .append('a1', 'Sure.')
+        .finish('u1', 'Economy, please.')
+        .finish('a1');
+      expect(ids(log)).toEqual(['u1', 'a1']);
+      expect(textOf(log.get('u1'))).toBe('Economy, please.');
+    },
+  );
 
   test('an utterance that was not begun is inserted by when it began', () => {
     const log = talk().add({ id: 'late', role: 'user', at: 4_500, text: 'Please.' });
@@ -70,7 +74,7 @@ describe('CONVERSATION-2: an id names one item', () => {
     expect(once.append('unknown', 'x')).toBe(once);
   });
 
-  test('[B63] a correction replaces the words, also when they are final', () => {
+  test('a correction replaces the words, also when they are final', { tags: ['B63'] }, () => {
     const log = ConversationLog.empty()
       .begin({ id: 'u1', role: 'user', at: 1 })
       .correct('u1', 'a con')
@@ -90,7 +94,7 @@ describe('CONVERSATION-2: an id names one item', () => {
   });
 });
 
-describe('[B63 B65 BW11] CONVERSATION-3: partial text', () => {
+describe('CONVERSATION-3: partial text', { tags: ['B63', 'B65', 'BW11'] }, () => {
   test('white space between the words is kept', () => {
     const log = ['hello', ' ', 'world'].reduce(
       (open, delta) => open.append('u1', delta),
@@ -214,7 +218,7 @@ describe('CONVERSATION-5: bounds', () => {
     expect(log.recentTurns(1)[0]?.content).toContain('12345678ab [… 6 more characters]');
   });
 
-  test('[BW21 BW31] a tool result of any size is cut', () => {
+  test('a tool result of any size is cut', { tags: ['BW21', 'BW31'] }, () => {
     const log = ConversationLog.empty({ maxItemChars: 100 })
       .toolCall({ callId: 'c1', toolName: 't', args: { text: 'y'.repeat(500) }, at: 1 })
       .toolResult({ callId: 'c1', at: 2, value: { rows: 'x'.repeat(5_000) } });
@@ -238,20 +242,24 @@ describe('CONVERSATION-5: bounds', () => {
   });
 });
 
-describe('[B66] CONVERSATION-6: summaries', () => {
-  test('[BW10] without a checkpoint it covers everything so far, but not what is open', () => {
-    const log = talk()
-      .toolCall({ callId: 'c2', toolName: 'report', args: {}, at: 7_000 })
-      .begin({ id: 'u3', role: 'user', at: 8_000 })
-      .setSummary('They booked a ride.');
-    expect(ids(log)).toEqual(['c2', 'u3']);
-    expect(log.toModelMessages()[0]).toEqual({
-      role: 'user',
-      content:
-        '[note] Context summary: it stands for the conversation before this.\n' +
-        '[data] {"summary":"They booked a ride."}',
-    });
-  });
+describe('CONVERSATION-6: summaries', { tags: ['B66'] }, () => {
+  test(
+    'without a checkpoint it covers everything so far, but not what is open',
+    { tags: ['BW10'] },
+    () => {
+      const log = talk()
+        .toolCall({ callId: 'c2', toolName: 'report', args: {}, at: 7_000 })
+        .begin({ id: 'u3', role: 'user', at: 8_000 })
+        .setSummary('They booked a ride.');
+      expect(ids(log)).toEqual(['c2', 'u3']);
+      expect(log.toModelMessages()[0]).toEqual({
+        role: 'user',
+        content:
+          '[note] Context summary: it stands for the conversation before this.\n' +
+          '[data] {"summary":"They booked a ride."}',
+      });
+    },
+  );
 
   test('up to an item: what follows it is kept, and a call that was answered after it', () => {
     expect(ids(talk().setSummary('s', 'u2'))).toEqual(['c1', 'a2', 'c1.result']);
@@ -279,7 +287,7 @@ describe('[B66] CONVERSATION-6: summaries', () => {
   });
 });
 
-describe('[BW21] recent turns', () => {
+describe('recent turns', { tags: ['BW21'] }, () => {
   test('a turn is a stretch of one party, without the JSON of tools', () => {
     const log = talk()
       .add({ id: 'u3', role: 'user', at: 7_000, text: 'Thanks. ' })
@@ -337,7 +345,7 @@ describe('[BW21] recent turns', () => {
 });
 
 describe('serialised', () => {
-  test('[B66] a log survives JSON', () => {
+  test('a log survives JSON', { tags: ['B66'] }, () => {
     const log = talk().setSummary('s', 'u1').interrupt('a2', { audioHeardMs: 5 });
     const copy = ConversationLog.fromJSON(JSON.parse(JSON.stringify(log)));
     expect(copy.toJSON()).toEqual(log.toJSON());

@@ -35,7 +35,7 @@ const trip = wrapSchema(
   'trip',
 );
 
-describe('[R6] the names of the inputs', () => {
+describe('the names of the inputs', { tags: ['R6'] }, () => {
   test.each([
     [{ city: 'Rome', departureDate: '1 May' }, null],
     [{ city: 'Rome', departureDate: '1 May', seats: 2 }, null],

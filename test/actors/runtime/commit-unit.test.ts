@@ -136,15 +136,19 @@ describe('accepted events', () => {
     expect((await journal.read()).map(({ seq, event }) => [seq, event.type])).toEqual([[1, 'go']]);
   });
 
-  test('[B83] COMMIT-UNIT-1: one event at a time, in the order of arrival, also when an effect brings another', () => {
-    const { unit, body } = unitWith();
-    body.onRelease = ({ effect }) => {
-      if (effect.name === 'again') unit.receive('a', { type: 'go', n: 9 } as UnitEvent);
-    };
-    unit.receive('a', { type: 'go', n: 1, then: ['again', 'effect'] } as UnitEvent);
-    expect(body.applied).toEqual(['a.go1', 'a.go9']);
-    expect(body.released).toEqual(['again', 'effect']);
-  });
+  test(
+    'COMMIT-UNIT-1: one event at a time, in the order of arrival, also when an effect brings another',
+    { tags: ['B83'] },
+    () => {
+      const { unit, body } = unitWith();
+      body.onRelease = ({ effect }) => {
+        if (effect.name === 'again') unit.receive('a', { type: 'go', n: 9 } as UnitEvent);
+      };
+      unit.receive('a', { type: 'go', n: 1, then: ['again', 'effect'] } as UnitEvent);
+      expect(body.applied).toEqual(['a.go1', 'a.go9']);
+      expect(body.released).toEqual(['again', 'effect']);
+    },
+  );
 
   test('COMMIT-UNIT-4: names that begin with "xstate." are refused', () => {
     const { unit, body } = unitWith();
@@ -474,7 +478,7 @@ test('COMMIT-UNIT-5: a failure that arrives after the unit was disposed leads to
 describe('a deadline', () => {
   const due = { type: 'arm', n: 1000 } as UnitEvent;
 
-  test('[B83] comes back as an event, and says which one it was', async () => {
+  test('comes back as an event, and says which one it was', { tags: ['B83'] }, async () => {
     const { unit, body, environment, journal } = unitWith();
     unit.receive('a', due);
     const dueAt = environment.clock.now() + 1000;

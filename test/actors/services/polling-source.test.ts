@@ -31,7 +31,7 @@ function pollingStage(
 const found = (...ids: number[]): ExternalEvent[] => ids.map((id) => order({ id }));
 const never = (): Promise<never> => new Promise(() => {});
 
-describe('[B76] an event source that polls', () => {
+describe('an event source that polls', { tags: ['B76'] }, () => {
   test('has its defaults where an option is undefined', async () => {
     const stage = pollingStage(() => Promise.resolve(found(1)), { name: undefined });
     await stage.start();

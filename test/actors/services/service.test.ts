@@ -5,7 +5,7 @@ import { checkServiceConfig, defineService } from '../../../src/actors/services/
 import { ManualSource, order, serviceStage } from './support.ts';
 import { completedOutcome, unfinishedOutcome } from '../../support/outcomes.ts';
 
-describe('[B76] events become invocations', () => {
+describe('events become invocations', { tags: ['B76'] }, () => {
   test('one after the other, in the order of arrival, urgent first', async () => {
     const stage = serviceStage();
     await stage.start();
@@ -77,7 +77,7 @@ describe('[B76] events become invocations', () => {
   });
 });
 
-describe('[BW32] no event is lost silently', () => {
+describe('no event is lost silently', { tags: ['BW32'] }, () => {
   test('SERVICE-2: an event beyond the queue’s limit is refused; an urgent one takes a place', async () => {
     const stage = serviceStage({ maxWaiting: 2 });
     await stage.start();
@@ -197,7 +197,7 @@ describe('nothing to tell', () => {
   });
 });
 
-describe('[B77] a source that fails', () => {
+describe('a source that fails', { tags: ['B77'] }, () => {
   const sourceOf = ({ service }: ReturnType<typeof serviceStage>) => service.view.sources[0];
 
   test('SERVICE-3: at its start, with a throw or a rejection, is started again later and later', async () => {
@@ -262,7 +262,7 @@ describe('[B77] a source that fails', () => {
   });
 });
 
-describe('[BW20] the stop', () => {
+describe('the stop', { tags: ['BW20'] }, () => {
   test('SERVICE-4: stops every source exactly once; nothing is emitted after it', async () => {
     const other = new ManualSource('other');
     const source = new ManualSource('shop');

@@ -32,28 +32,32 @@ const done = { script: () => say('The report is ready.') };
 const hanging = { script: () => calls(['hang']), config: { tools: { hang: simpleTool(never) } } };
 
 describe('deliveries that wait to be told', () => {
-  test('[B56 B57 B58 B59] is told one by one, when the lead agent is idle; urgent before high before normal', async () => {
-    const { start, type, session, said, release } = busyTalk({ subagents: { report: done } });
-    await start();
-    await type('use report');
-    await type('think');
-    for (const [text, priority] of [
-      ['one', 'normal'],
-      ['two', 'high'],
-      ['three', 'normal'],
-      ['four', 'high'],
-    ] as const)
-      session.notifyBackground(text, { priority });
-    expect(said().filter((text) => text.startsWith('Told'))).toHaveLength(1);
-    await release();
-    const told = said().filter((text) => text.includes('SUBAGENT UPDATE'));
-    expect(told.map((text) => /(one|two|three|four)/.exec(text)?.[0])).toEqual([
-      'two',
-      'four',
-      'one',
-      'three',
-    ]);
-  });
+  test(
+    'is told one by one, when the lead agent is idle; urgent before high before normal',
+    { tags: ['B56', 'B57', 'B58', 'B59'] },
+    async () => {
+      const { start, type, session, said, release } = busyTalk({ subagents: { report: done } });
+      await start();
+      await type('use report');
+      await type('think');
+      for (const [text, priority] of [
+        ['one', 'normal'],
+        ['two', 'high'],
+        ['three', 'normal'],
+        ['four', 'high'],
+      ] as const)
+        session.notifyBackground(text, { priority });
+      expect(said().filter((text) => text.startsWith('Told'))).toHaveLength(1);
+      await release();
+      const told = said().filter((text) => text.includes('SUBAGENT UPDATE'));
+      expect(told.map((text) => /(one|two|three|four)/.exec(text)?.[0])).toEqual([
+        'two',
+        'four',
+        'one',
+        'three',
+      ]);
+    },
+  );
 
   test('can be seen while it waits', async () => {
     const { start, type, session, state, environment } = busyTalk();
@@ -85,32 +89,36 @@ describe('deliveries that wait to be told', () => {
     ]);
   });
 
-  test('[BW29] has its time: a notice that nobody could hear by then is dropped, a result never is', async () => {
-    const { start, type, session, state, environment, release, said } = busyTalk({
-      subagents: { report: { ...done, pending: null } },
-    });
-    await start();
-    await type('use report');
-    await type('think');
-    session.notifyBackground('The shop closes in a minute', { ttlMs: 60_000 });
-    await environment.advance(59_999);
-    session.notifyBackground('It is raining');
-    await environment.advance(3_600_000);
-    await release();
-    await environment.advance(1);
-    expect(state().deliveries).toEqual(
-      expect.arrayContaining([
-        expect.objectContaining({
-          text: 'The shop closes in a minute',
-          state: 'dropped',
-          dropped: 'expired',
-        }),
-        expect.objectContaining({ text: 'It is raining', state: 'delivered' }),
-        expect.objectContaining({ kind: 'result', state: 'delivered' }),
-      ]),
-    );
-    expect(said().join()).not.toContain('a minute');
-  });
+  test(
+    'has its time: a notice that nobody could hear by then is dropped, a result never is',
+    { tags: ['BW29'] },
+    async () => {
+      const { start, type, session, state, environment, release, said } = busyTalk({
+        subagents: { report: { ...done, pending: null } },
+      });
+      await start();
+      await type('use report');
+      await type('think');
+      session.notifyBackground('The shop closes in a minute', { ttlMs: 60_000 });
+      await environment.advance(59_999);
+      session.notifyBackground('It is raining');
+      await environment.advance(3_600_000);
+      await release();
+      await environment.advance(1);
+      expect(state().deliveries).toEqual(
+        expect.arrayContaining([
+          expect.objectContaining({
+            text: 'The shop closes in a minute',
+            state: 'dropped',
+            dropped: 'expired',
+          }),
+          expect.objectContaining({ text: 'It is raining', state: 'delivered' }),
+          expect.objectContaining({ kind: 'result', state: 'delivered' }),
+        ]),
+      );
+      expect(said().join()).not.toContain('a minute');
+    },
+  );
 });
 
 describe('dismissed or seen', () => {
@@ -207,24 +215,28 @@ describe('OUTBOX-6: the outbox is bounded', () => {
     expect(session.subagents.list()).toHaveLength(1);
   });
 
-  test('[BW29 BW31] a notice that does not fit is dropped, and says why; results in the making keep their places', async () => {
-    const { start, type, session, state, environment } = busyTalk({
-      limits: { maxDeliveries: 2 },
-      subagents: { work: hanging },
-    });
-    await start();
-    await type('use work');
-    await type('think');
-    session.notifyBackground('one');
-    session.notifyBackground('two');
-    await environment.settle();
-    expect(state().deliveries.map(({ text, state: now, dropped }) => [text, now, dropped])).toEqual(
-      [
+  test(
+    'a notice that does not fit is dropped, and says why; results in the making keep their places',
+    { tags: ['BW29', 'BW31'] },
+    async () => {
+      const { start, type, session, state, environment } = busyTalk({
+        limits: { maxDeliveries: 2 },
+        subagents: { work: hanging },
+      });
+      await start();
+      await type('use work');
+      await type('think');
+      session.notifyBackground('one');
+      session.notifyBackground('two');
+      await environment.settle();
+      expect(
+        state().deliveries.map(({ text, state: now, dropped }) => [text, now, dropped]),
+      ).toEqual([
         ['one', 'pending', null],
         ['two', 'dropped', 'full'],
-      ],
-    );
-  });
+      ]);
+    },
+  );
 
   test('a result takes the place that was reserved for it, and gives it back when it was told', async () => {
     const { start, type, session, said } = textTalk({

@@ -27,27 +27,31 @@ const inline = (
   });
 
 describe('an inline tool', () => {
-  test('[B8 B9] is run with its arguments and its context, and the model speaks to its result', async () => {
-    const seen: unknown[] = [];
-    const hooks: string[] = [];
-    const { start, type, said, session } = textTalk({
-      tools: [
-        inline('weather', ({ city }, { callId, agentName, sessionId, abortSignal }) => {
-          seen.push([city, callId, agentName, sessionId === session.id, abortSignal.aborted]);
-          return { sky: 'blue' };
-        }),
-      ],
-      hooks: {
-        onToolCall: ({ name, input }) => hooks.push(`${name} ${JSON.stringify(input)}`),
-        onToolResult: ({ name, output }) => hooks.push(`${name} ${JSON.stringify(output)}`),
-      },
-    });
-    await start();
-    await type('use weather {"city":"Rome"}');
-    expect(seen).toEqual([['Rome', 'call_1', 'lead', true, false]]);
-    expect(hooks).toEqual(['weather {"city":"Rome"}', 'weather {"sky":"blue"}']);
-    expect(said()).toEqual(['Tools said: [{"sky":"blue"}]']);
-  });
+  test(
+    'is run with its arguments and its context, and the model speaks to its result',
+    { tags: ['B8', 'B9'] },
+    async () => {
+      const seen: unknown[] = [];
+      const hooks: string[] = [];
+      const { start, type, said, session } = textTalk({
+        tools: [
+          inline('weather', ({ city }, { callId, agentName, sessionId, abortSignal }) => {
+            seen.push([city, callId, agentName, sessionId === session.id, abortSignal.aborted]);
+            return { sky: 'blue' };
+          }),
+        ],
+        hooks: {
+          onToolCall: ({ name, input }) => hooks.push(`${name} ${JSON.stringify(input)}`),
+          onToolResult: ({ name, output }) => hooks.push(`${name} ${JSON.stringify(output)}`),
+        },
+      });
+      await start();
+      await type('use weather {"city":"Rome"}');
+      expect(seen).toEqual([['Rome', 'call_1', 'lead', true, false]]);
+      expect(hooks).toEqual(['weather {"city":"Rome"}', 'weather {"sky":"blue"}']);
+      expect(said()).toEqual(['Tools said: [{"sky":"blue"}]']);
+    },
+  );
 
   test('that throws has failed: for events and hooks, and for the model', async () => {
     const outputs: unknown[] = [];
@@ -94,33 +98,37 @@ describe('an inline tool', () => {
     expect(errors).toEqual([]);
   });
 
-  test('[B20] that throws, rejects, returns nothing or no JSON still answers', async () => {
-    const round: Record<string, unknown> = {};
-    round['self'] = round;
-    const { start, type, said, environment } = textTalk({
-      tools: [
-        inline('throws', () => {
-          throw new Error('no such city');
-        }),
-        inline('rejects', () => Promise.reject(new Error('no such street'))),
-        inline('nothing', () => {}),
-        inline('big', () => 10n),
-        inline('round', () => round),
-        inline('date', () => new Date(0)),
-      ],
-    });
-    await start();
-    await type('use throws and rejects and nothing and big and round and date');
-    expect(JSON.parse(said()[0]?.slice('Tools said: '.length) ?? '')).toEqual([
-      { error: 'no such city' },
-      { error: 'no such street' },
-      null,
-      { error: expect.stringContaining('not JSON') },
-      { error: expect.stringContaining('not JSON') },
-      '1970-01-01T00:00:00.000Z',
-    ]);
-    expect(environment.pendingTimers).toBe(0);
-  });
+  test(
+    'that throws, rejects, returns nothing or no JSON still answers',
+    { tags: ['B20'] },
+    async () => {
+      const round: Record<string, unknown> = {};
+      round['self'] = round;
+      const { start, type, said, environment } = textTalk({
+        tools: [
+          inline('throws', () => {
+            throw new Error('no such city');
+          }),
+          inline('rejects', () => Promise.reject(new Error('no such street'))),
+          inline('nothing', () => {}),
+          inline('big', () => 10n),
+          inline('round', () => round),
+          inline('date', () => new Date(0)),
+        ],
+      });
+      await start();
+      await type('use throws and rejects and nothing and big and round and date');
+      expect(JSON.parse(said()[0]?.slice('Tools said: '.length) ?? '')).toEqual([
+        { error: 'no such city' },
+        { error: 'no such street' },
+        null,
+        { error: expect.stringContaining('not JSON') },
+        { error: expect.stringContaining('not JSON') },
+        '1970-01-01T00:00:00.000Z',
+      ]);
+      expect(environment.pendingTimers).toBe(0);
+    },
+  );
 
   test('P7: that returns too much is cut, and says so', async () => {
     const outputs: unknown[] = [];
@@ -138,57 +146,68 @@ describe('an inline tool', () => {
     expect(said()[0]).toMatch(/more characters/);
   });
 
-  test('[B9 B20 B72] that never settles is answered when its time is up, 30 s or its own', async () => {
-    const signals: AbortSignal[] = [];
-    const hang = (_: unknown, { abortSignal }: ToolContext): Promise<never> => {
-      signals.push(abortSignal);
-      return never();
-    };
-    const doubtful: string[] = [];
-    const { start, type, said, environment } = textTalk({
-      tools: [inline('hang', hang, { idempotent: true }), inline('brief', hang, { timeout: 100 })],
-      hooks: { onCallInDoubt: ({ toolName }) => void doubtful.push(toolName) },
-    });
-    await start();
-    await type('use brief');
-    await environment.advance(99);
-    expect(said()).toEqual([]);
-    await environment.advance(1);
-    expect(said()).toEqual([
-      expect.stringContaining('"brief\\" timed out: whether it was done is not known'),
-    ]);
-    await type('use hang');
-    await environment.advance(29_999);
-    expect(said()).toHaveLength(1);
-    await environment.advance(1);
-    expect(said()[1]).toContain('"hang\\" timed out');
-    expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
-    // One that may be repeated needs nobody to look it up.
-    expect(doubtful).toEqual(['brief']);
-    expect(environment.pendingTimers).toBe(0);
-  });
+  test(
+    'that never settles is answered when its time is up, 30 s or its own',
+    { tags: ['B9', 'B20', 'B72'] },
+    async () => {
+      const signals: AbortSignal[] = [];
+      const hang = (_: unknown, { abortSignal }: ToolContext): Promise<never> => {
+        signals.push(abortSignal);
+        return never();
+      };
+      const doubtful: string[] = [];
+      const { start, type, said, environment } = textTalk({
+        tools: [
+          inline('hang', hang, { idempotent: true }),
+          inline('brief', hang, { timeout: 100 }),
+        ],
+        hooks: { onCallInDoubt: ({ toolName }) => void doubtful.push(toolName) },
+      });
+      await start();
+      await type('use brief');
+      await environment.advance(99);
+      expect(said()).toEqual([]);
+      await environment.advance(1);
+      expect(said()).toEqual([
+        expect.stringContaining('"brief\\" timed out: whether it was done is not known'),
+      ]);
+      await type('use hang');
+      await environment.advance(29_999);
+      expect(said()).toHaveLength(1);
+      await environment.advance(1);
+      expect(said()[1]).toContain('"hang\\" timed out');
+      expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
+      // One that may be repeated needs nobody to look it up.
+      expect(doubtful).toEqual(['brief']);
+      expect(environment.pendingTimers).toBe(0);
+    },
+  );
 
-  test('[BW30] that is slow holds up no other, and the model waits for all of them', async () => {
-    let finish: () => void = () => {};
-    const done: string[] = [];
-    const { start, type, said, environment } = textTalk({
-      tools: [
-        inline('slow', async () => {
-          await new Promise<void>((resolve) => (finish = resolve));
-          return 'slow';
-        }),
-        inline('quick', () => 'quick'),
-      ],
-      hooks: { onToolResult: ({ name }) => done.push(name) },
-    });
-    await start();
-    await type('use slow and quick');
-    expect(done).toEqual(['quick']);
-    expect(said()).toEqual([]);
-    finish();
-    await environment.settle();
-    expect(said()).toEqual(['Tools said: ["slow","quick"]']);
-  });
+  test(
+    'that is slow holds up no other, and the model waits for all of them',
+    { tags: ['BW30'] },
+    async () => {
+      let finish: () => void = () => {};
+      const done: string[] = [];
+      const { start, type, said, environment } = textTalk({
+        tools: [
+          inline('slow', async () => {
+            await new Promise<void>((resolve) => (finish = resolve));
+            return 'slow';
+          }),
+          inline('quick', () => 'quick'),
+        ],
+        hooks: { onToolResult: ({ name }) => done.push(name) },
+      });
+      await start();
+      await type('use slow and quick');
+      expect(done).toEqual(['quick']);
+      expect(said()).toEqual([]);
+      finish();
+      await environment.settle();
+      expect(said()).toEqual(['Tools said: ["slow","quick"]']);
+    },
+  );
 
   test('is not run when the session was closed before it could begin', async () => {
     let ran = 0;
@@ -226,7 +245,7 @@ describe('an inline tool', () => {
 });
 
 describe('a call that is none', () => {
-  test('[B20] names what is wrong, and runs nothing', async () => {
+  test('names what is wrong, and runs nothing', { tags: ['B20'] }, async () => {
     let ran = 0;
     const { start, type, said, environment } = textTalk({
       tools: [

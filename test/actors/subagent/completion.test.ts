@@ -8,7 +8,7 @@ import { calls, never, resultsIn, say, simpleTool, steps } from '../../support/s
 
 const { complete_task, request_input } = createChildSubagentToolset();
 
-describe('[M10] complete_task', () => {
+describe('complete_task', { tags: ['M10'] }, () => {
   test('ends the run with its result and its summary', async () => {
     const run = loneSubagent(
       { tools: { complete_task } },
@@ -58,7 +58,7 @@ describe('[M10] complete_task', () => {
     expect(await run.result).toMatchObject({ status: 'completed', output: 'in time' });
   });
 
-  test('[M21] waits for the request of the same step', async () => {
+  test('waits for the request of the same step', { tags: ['M21'] }, async () => {
     const run = loneSubagent(
       { tools: { complete_task, request_input } },
       steps(calls(['complete_task', { result: 'done' }], ['request_input', { question: 'Sure?' }])),
@@ -73,7 +73,7 @@ describe('[M10] complete_task', () => {
     expect(await run.result).toMatchObject({ output: 'done', steps: 1 });
   });
 
-  test('[M20] a message that came before it was done is read first', async () => {
+  test('a message that came before it was done is read first', { tags: ['M20'] }, async () => {
     let release: (value: unknown) => void = () => {};
     const work = simpleTool(
       () =>
@@ -97,7 +97,7 @@ describe('[M10] complete_task', () => {
   });
 });
 
-describe("[M20] with completion: 'tool'", () => {
+describe("with completion: 'tool'", { tags: ['M20'] }, () => {
   test('an answer without it is not the end; the tool is there by itself', async () => {
     const run = loneSubagent(
       { completion: 'tool' },
@@ -129,7 +129,7 @@ describe("[M20] with completion: 'tool'", () => {
     });
   });
 
-  test('[H15] a result that does not fit the schema is asked for again', async () => {
+  test('a result that does not fit the schema is asked for again', { tags: ['H15'] }, async () => {
     const run = loneSubagent(
       { completion: 'tool', outputSchema: z.object({ total: z.number() }) },
       steps(
@@ -150,18 +150,22 @@ describe("[M20] with completion: 'tool'", () => {
     expect(run.prompts[0]?.system).toContain('complete_task');
   });
 
-  test('[H15] an answer that does not fit the schema is asked for again, without the tool, too', async () => {
-    const run = loneSubagent(
-      { outputSchema: z.object({ total: z.number() }) },
-      steps(say('twelve'), say('{"total": "12"}'), say('```json\n{"total": 12}\n```')),
-    );
-    expect(await run.result).toMatchObject({ output: { total: 12 }, steps: 3 });
-    expect(run.prompts[1]?.user).toMatch(/^\[note .*not accepted.*\n\[data\] .*not JSON/s);
-    expect(run.prompts[2]?.user).toContain('total');
-  });
+  test(
+    'an answer that does not fit the schema is asked for again, without the tool, too',
+    { tags: ['H15'] },
+    async () => {
+      const run = loneSubagent(
+        { outputSchema: z.object({ total: z.number() }) },
+        steps(say('twelve'), say('{"total": "12"}'), say('```json\n{"total": 12}\n```')),
+      );
+      expect(await run.result).toMatchObject({ output: { total: 12 }, steps: 3 });
+      expect(run.prompts[1]?.user).toMatch(/^\[note .*not accepted.*\n\[data\] .*not JSON/s);
+      expect(run.prompts[2]?.user).toContain('total');
+    },
+  );
 });
 
-describe('[M9] request_input', () => {
+describe('request_input', { tags: ['M9'] }, () => {
   const asking = (input: object) =>
     loneSubagent(
       { tools: { request_input } },
@@ -199,14 +203,14 @@ describe('[M9] request_input', () => {
     expect((await run.result).output).toBe('[{"responded":false,"timedOut":true}]');
   });
 
-  test('[MW4] that is withdrawn is not timed out', async () => {
+  test('that is withdrawn is not timed out', { tags: ['MW4'] }, async () => {
     const run = asking({ question: 'Which one?' });
     await run.environment.settle();
     run.subagent.receive({ type: 'question.withdrawn', requestId: 'sub_1.q1' });
     expect((await run.result).output).toBe('[{"responded":false,"timedOut":false}]');
   });
 
-  test('[MW3] ends with its subagent, and is withdrawn', async () => {
+  test('ends with its subagent, and is withdrawn', { tags: ['MW3'] }, async () => {
     const run = asking({ question: 'Which one?' });
     await run.environment.settle();
     run.subagent.cancel('enough');

@@ -18,25 +18,29 @@ const overloaded = (isRetryable: boolean, statusCode = isRetryable ? 503 : 400):
   });
 
 describe('SUBAGENT-MACHINE-7: the step limit', () => {
-  test('[R22 RW3] ends it; the calls of the last step are not run, and the ledger says so', async () => {
-    let ran = 0;
-    const { outcome } = subagentRuns(() => calls(['count'], ['count']));
-    const result = await outcome({ maxSteps: 3, tools: { count: simpleTool(() => (ran += 1)) } });
-    expect(ran).toBe(4);
-    expect(result).toMatchObject({
-      status: 'failed',
-      steps: 3,
-      error: { code: 'STEP_LIMIT', message: expect.stringContaining('3'), retryable: false },
-    });
-    expect(result.toolLedger.map(({ step, status }) => `${step} ${status}`)).toEqual([
-      '1 ok',
-      '1 ok',
-      '2 ok',
-      '2 ok',
-      '3 not_run',
-      '3 not_run',
-    ]);
-  });
+  test(
+    'ends it; the calls of the last step are not run, and the ledger says so',
+    { tags: ['R22', 'RW3'] },
+    async () => {
+      let ran = 0;
+      const { outcome } = subagentRuns(() => calls(['count'], ['count']));
+      const result = await outcome({ maxSteps: 3, tools: { count: simpleTool(() => (ran += 1)) } });
+      expect(ran).toBe(4);
+      expect(result).toMatchObject({
+        status: 'failed',
+        steps: 3,
+        error: { code: 'STEP_LIMIT', message: expect.stringContaining('3'), retryable: false },
+      });
+      expect(result.toolLedger.map(({ step, status }) => `${step} ${status}`)).toEqual([
+        '1 ok',
+        '1 ok',
+        '2 ok',
+        '2 ok',
+        '3 not_run',
+        '3 not_run',
+      ]);
+    },
+  );
 
   test.each([
     [2, 'completed'],
@@ -93,7 +97,7 @@ describe('SUBAGENT-MACHINE-7: the step limit', () => {
     expect(result.toolLedger).toEqual([expect.objectContaining({ status: 'not_run' })]);
   });
 
-  test('[B24 B25 R13] is 5 steps by default, and a run 10 minutes', async () => {
+  test('is 5 steps by default, and a run 10 minutes', { tags: ['B24', 'B25', 'R13'] }, async () => {
     const { outcome, prompts } = subagentRuns(() => calls(['count']));
     await outcome({ tools: { count: simpleTool(() => 1) } });
     expect(prompts).toHaveLength(5);
@@ -109,37 +113,41 @@ describe('SUBAGENT-MACHINE-7: the step limit', () => {
 });
 
 describe('SUBAGENT-MACHINE-2: the run’s clock', () => {
-  test('[B33 R24 RW2 MW2] ends it, whatever it is doing, and keeps what it had done', async () => {
-    const signals: AbortSignal[] = [];
-    const { run, environment } = subagentRuns(
-      steps({ ...calls(['quick']), text: 'Half of it is done.' }, calls(['hang'])),
-    );
-    const { result } = run({
-      timeout: 1000,
-      tools: {
-        quick: simpleTool(() => 'ok'),
-        hang: simpleTool(({ abortSignal }) => {
-          if (abortSignal) signals.push(abortSignal);
-          return never();
-        }),
-      },
-    });
-    await environment.advance(1000);
-    expect(await result).toMatchObject({
-      status: 'timed_out',
-      output: null,
-      text: '',
-      partial: 'Half of it is done.',
-      error: { code: 'TIMEOUT', retryable: true },
-      steps: 2,
-      toolLedger: [
-        { toolName: 'quick', status: 'ok' },
-        { toolName: 'hang', status: 'in_flight' },
-      ],
-    });
-    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
-    expect(environment.pendingTimers).toBe(0);
-  });
+  test(
+    'ends it, whatever it is doing, and keeps what it had done',
+    { tags: ['B33', 'R24', 'RW2', 'MW2'] },
+    async () => {
+      const signals: AbortSignal[] = [];
+      const { run, environment } = subagentRuns(
+        steps({ ...calls(['quick']), text: 'Half of it is done.' }, calls(['hang'])),
+      );
+      const { result } = run({
+        timeout: 1000,
+        tools: {
+          quick: simpleTool(() => 'ok'),
+          hang: simpleTool(({ abortSignal }) => {
+            if (abortSignal) signals.push(abortSignal);
+            return never();
+          }),
+        },
+      });
+      await environment.advance(1000);
+      expect(await result).toMatchObject({
+        status: 'timed_out',
+        output: null,
+        text: '',
+        partial: 'Half of it is done.',
+        error: { code: 'TIMEOUT', retryable: true },
+        steps: 2,
+        toolLedger: [
+          { toolName: 'quick', status: 'ok' },
+          { toolName: 'hang', status: 'in_flight' },
+        ],
+      });
+      expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+      expect(environment.pendingTimers).toBe(0);
+    },
+  );
 
   test('stands still while it waits for the user: an hour later it has what was left', async () => {
     let answer: (given: { text: string }) => void = () => {};
@@ -200,7 +208,7 @@ describe('cancellation', () => {
     return { ...made, outcome: await result };
   };
 
-  test('[R16] is at once, also when a tool never settles', async () => {
+  test('is at once, also when a tool never settles', { tags: ['R16'] }, async () => {
     const { outcome, environment } = await untilCancelled(steps(calls(['hang'])), {
       hang: simpleTool(never),
     });
@@ -222,17 +230,24 @@ describe('cancellation', () => {
     expect(signal?.aborted).toBe(true);
   });
 
-  test('[B43 M15] wins over what comes late, and no further model call is made', async () => {
-    let finish: (value: string) => void = () => {};
-    const { outcome, environment, prompts, errors } = await untilCancelled(steps(calls(['slow'])), {
-      slow: simpleTool(() => new Promise<string>((resolve) => (finish = resolve))),
-    });
-    finish('too late');
-    await environment.advance(60_000);
-    expect(outcome.status).toBe('cancelled');
-    expect(prompts).toHaveLength(1);
-    expect(errors).toEqual([]);
-  });
+  test(
+    'wins over what comes late, and no further model call is made',
+    { tags: ['B43', 'M15'] },
+    async () => {
+      let finish: (value: string) => void = () => {};
+      const { outcome, environment, prompts, errors } = await untilCancelled(
+        steps(calls(['slow'])),
+        {
+          slow: simpleTool(() => new Promise<string>((resolve) => (finish = resolve))),
+        },
+      );
+      finish('too late');
+      await environment.advance(60_000);
+      expect(outcome.status).toBe('cancelled');
+      expect(prompts).toHaveLength(1);
+      expect(errors).toEqual([]);
+    },
+  );
 
   test('also while it waits to be tried again', async () => {
     const { environment, prompts } = await untilCancelled(() => ({ error: overloaded(true) }));
@@ -441,7 +456,7 @@ describe('the output schema', () => {
   });
 });
 
-test('[B43 M15] P1: nothing that comes late changes an outcome', async () => {
+test('P1: nothing that comes late changes an outcome', { tags: ['B43', 'M15'] }, async () => {
   const { run, environment } = subagentRuns(() => say('done'));
   const { result, cancel } = run();
   const outcome = await result;

@@ -194,7 +194,7 @@ describe('every way out disposes once', () => {
 });
 
 describe('a shared configuration', () => {
-  test('[BW25] is disposed by the last of the runs that share it', async () => {
+  test('is disposed by the last of the runs that share it', { tags: ['BW25'] }, async () => {
     let disposed = 0;
     const release: (() => void)[] = [];
     const { run, environment } = subagentRuns(async () => {
@@ -241,7 +241,7 @@ describe('a shared configuration', () => {
 });
 
 describe('createInstance', () => {
-  test('[B27] is called for each run, and each run has what it made', async () => {
+  test('is called for each run, and each run has what it made', { tags: ['B27'] }, async () => {
     const memories: string[][] = [];
     const { run } = subagentRuns(({ results }) =>
       results.length === 0 ? calls(['remember']) : say(JSON.stringify(results[0])),

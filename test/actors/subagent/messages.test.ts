@@ -19,7 +19,7 @@ function heldTool() {
 }
 
 describe('a message to steer', () => {
-  test('[RW14] is read at the next step', async () => {
+  test('is read at the next step', { tags: ['RW14'] }, async () => {
     const { work, release } = heldTool();
     const run = loneSubagent({ tools: { work } }, steps(calls(['work']), say('done')));
     await run.environment.settle();
@@ -213,7 +213,7 @@ describe('a message that interrupts', () => {
 });
 
 describe('SUBAGENT-5: a message', () => {
-  test('[MW6] to one that has ended is refused', async () => {
+  test('to one that has ended is refused', { tags: ['MW6'] }, async () => {
     const run = loneSubagent({}, steps(say('done')));
     await run.result;
     run.subagent.message('m1', 'Hello?', 'steer');

@@ -6,7 +6,7 @@ import { DELEGATES } from '../../../src/actors/model/tool-flags.ts';
 import { loneSubagent, wordsIn } from '../../support/lone-subagent.ts';
 import { calls, never, say, simpleTool, steps } from '../../support/subagent-runs.ts';
 
-describe('[H6 H22] with stream: true', () => {
+describe('with stream: true', { tags: ['H6', 'H22'] }, () => {
   test('its words and its tools are told while they come', async () => {
     const run = loneSubagent(
       {

@@ -314,21 +314,25 @@ test('P6: the idempotency key names this very call, and no other', async () => {
   expect(runtime.environment.clock.now()).toBe(1_700_000_000_000);
 });
 
-test('[R10 R11] P8: the model is offered its configured tools and nothing else; ask_user only if interactive', async () => {
-  const schema = jsonSchema({ type: 'object', properties: {} });
-  const tools = { one: { inputSchema: schema, execute: () => 1 } };
-  const { outcome, prompts } = subagentRuns(steps(say('done')));
-  await outcome({ tools });
-  await outcome({ tools, interactive: true });
-  await outcome({});
-  expect(prompts.map(({ toolNames }) => toolNames)).toEqual([
-    ['one'],
-    ['one', 'ask_user', 'not_for_me'],
-    [],
-  ]);
-});
+test(
+  'P8: the model is offered its configured tools and nothing else; ask_user only if interactive',
+  { tags: ['R10', 'R11'] },
+  async () => {
+    const schema = jsonSchema({ type: 'object', properties: {} });
+    const tools = { one: { inputSchema: schema, execute: () => 1 } };
+    const { outcome, prompts } = subagentRuns(steps(say('done')));
+    await outcome({ tools });
+    await outcome({ tools, interactive: true });
+    await outcome({});
+    expect(prompts.map(({ toolNames }) => toolNames)).toEqual([
+      ['one'],
+      ['one', 'ask_user', 'not_for_me'],
+      [],
+    ]);
+  },
+);
 
-test('[B44] P8: ask_user cannot be written by an author', async () => {
+test('P8: ask_user cannot be written by an author', { tags: ['B44'] }, async () => {
   const { run, outcome } = subagentRuns(steps(say('never')));
   const tools = { ask_user: simpleTool(() => 'me') };
   expect(() => run({ tools })).toThrow('belongs to the runtime');

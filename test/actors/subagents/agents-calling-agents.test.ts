@@ -34,8 +34,8 @@ function edit(service: ReturnType<typeof program>['service']) {
   return receipt.subagentId;
 }
 
-describe('[H1 H4 H9] a tool of a program', () => {
-  test('[H13 HW8] parent and child follow scripts of their own', async () => {
+describe('a tool of a program', { tags: ['H1', 'H4', 'H9'] }, () => {
+  test('parent and child follow scripts of their own', { tags: ['H13', 'HW8'] }, async () => {
     const { plan, runtime, model, errors } = program({
       planner: [
         {
@@ -54,48 +54,56 @@ describe('[H1 H4 H9] a tool of a program', () => {
     expect(errors).toEqual([]);
   });
 
-  test('[H9 HW2] several at once, also of one type, with results in the order of the calls', async () => {
-    const { plan, service } = program({
-      planner: [
-        {
-          type: 'tool_calls',
-          subAgentCalls: ['slow', 'fast', 'faster'].map((id) => ({
-            id,
-            agentType: 'summarizer',
-            input: { texts: [id] },
-          })),
+  test(
+    'several at once, also of one type, with results in the order of the calls',
+    { tags: ['H9', 'HW2'] },
+    async () => {
+      const { plan, service } = program({
+        planner: [
+          {
+            type: 'tool_calls',
+            subAgentCalls: ['slow', 'fast', 'faster'].map((id) => ({
+              id,
+              agentType: 'summarizer',
+              input: { texts: [id] },
+            })),
+          },
+          { text: 'Done.' },
+        ],
+        summarizer: ({ user }) => {
+          const id = /"texts":\["(\w+)"\]/.exec(user)?.[1] ?? '';
+          return { ...summaryOf(id), delayMs: { slow: 3000, fast: 2000, faster: 1000 }[id] ?? 0 };
         },
-        { text: 'Done.' },
-      ],
-      summarizer: ({ user }) => {
-        const id = /"texts":\["(\w+)"\]/.exec(user)?.[1] ?? '';
-        return { ...summaryOf(id), delayMs: { slow: 3000, fast: 2000, faster: 1000 }[id] ?? 0 };
-      },
-    });
-    const { outputs } = await plan(
-      subAgentTools(createSubAgentTool(summarizer, texts, { service })),
-    );
-    expect(outputs).toEqual([{ summary: 'slow' }, { summary: 'fast' }, { summary: 'faster' }]);
-  });
+      });
+      const { outputs } = await plan(
+        subAgentTools(createSubAgentTool(summarizer, texts, { service })),
+      );
+      expect(outputs).toEqual([{ summary: 'slow' }, { summary: 'fast' }, { summary: 'faster' }]);
+    },
+  );
 
-  test('[H10 H11] a failure is read by the parent, and shown by the reference', async () => {
-    const { plan, service } = program({
-      planner: [call('subagent__summarizer', { texts: [] }, 's1'), { text: 'I do it myself.' }],
-      summarizer: () => call('nothing'),
-    });
-    const { text, outputs } = await plan(
-      subAgentTools(createSubAgentTool({ ...summarizer, maxSteps: 2 }, texts, { service })),
-    );
-    expect(outputs).toEqual([
-      { code: 'STEP_LIMIT', error: expect.stringContaining('after 2 steps') as string },
-    ]);
-    expect(text).toBe('I do it myself.');
-    expect(subAgentRefs(service, THE_LEAD)).toMatchObject([
-      { id: 'sub_1', toolCallId: 's1', agentType: 'summarizer', status: 'failed' },
-    ]);
-  });
+  test(
+    'a failure is read by the parent, and shown by the reference',
+    { tags: ['H10', 'H11'] },
+    async () => {
+      const { plan, service } = program({
+        planner: [call('subagent__summarizer', { texts: [] }, 's1'), { text: 'I do it myself.' }],
+        summarizer: () => call('nothing'),
+      });
+      const { text, outputs } = await plan(
+        subAgentTools(createSubAgentTool({ ...summarizer, maxSteps: 2 }, texts, { service })),
+      );
+      expect(outputs).toEqual([
+        { code: 'STEP_LIMIT', error: expect.stringContaining('after 2 steps') as string },
+      ]);
+      expect(text).toBe('I do it myself.');
+      expect(subAgentRefs(service, THE_LEAD)).toMatchObject([
+        { id: 'sub_1', toolCallId: 's1', agentType: 'summarizer', status: 'failed' },
+      ]);
+    },
+  );
 
-  test('[H1] a result that does not fit is asked for again', async () => {
+  test('a result that does not fit is asked for again', { tags: ['H1'] }, async () => {
     const { plan, service } = program({
       planner: [call('subagent__summarizer', { texts: [] }), { text: 'Done.' }],
       summarizer: [{ text: 'A summary, in words.' }, summaryOf('as JSON')],
@@ -106,21 +114,25 @@ describe('[H1 H4 H9] a tool of a program', () => {
     expect(outputs).toEqual([{ summary: 'as JSON' }]);
   });
 
-  test('[H5] the child sees its input, and nothing of the conversation of its parent', async () => {
-    const prompts: ScriptedPrompt[] = [];
-    const { plan, service } = program({
-      planner: [call('subagent__summarizer', { texts: ['only this'] }), { text: 'Done.' }],
-      summarizer: (prompt) => {
-        prompts.push(prompt);
-        return summaryOf('x');
-      },
-    });
-    await plan(subAgentTools(createSubAgentTool(summarizer, texts, { service })));
-    expect(prompts[0]?.prompt.map(({ role }) => role)).toEqual(['system', 'user']);
-    expect(prompts[0]?.user).toContain('{"texts":["only this"]}');
-  });
+  test(
+    'the child sees its input, and nothing of the conversation of its parent',
+    { tags: ['H5'] },
+    async () => {
+      const prompts: ScriptedPrompt[] = [];
+      const { plan, service } = program({
+        planner: [call('subagent__summarizer', { texts: ['only this'] }), { text: 'Done.' }],
+        summarizer: (prompt) => {
+          prompts.push(prompt);
+          return summaryOf('x');
+        },
+      });
+      await plan(subAgentTools(createSubAgentTool(summarizer, texts, { service })));
+      expect(prompts[0]?.prompt.map(({ role }) => role)).toEqual(['system', 'user']);
+      expect(prompts[0]?.user).toContain('{"texts":["only this"]}');
+    },
+  );
 
-  test('[HW4] a program that breaks off takes the child along', async () => {
+  test('a program that breaks off takes the child along', { tags: ['HW4'] }, async () => {
     const controller = new AbortController();
     const { plan, service } = program({
       planner: [call('subagent__summarizer', { texts: [] })],
@@ -156,32 +168,36 @@ describe('a tool of a subagent', () => {
     expect(await ended).toMatchObject({ why: 'ended', reports: [{ result: 'Edited.' }] });
   });
 
-  test('[H4 H8] the child knows its parent, and the parent reads the result of its call', async () => {
-    const results: unknown[] = [];
-    const { environment, service } = program({
-      ...agents,
-      editor: [
-        ...agents.editor.slice(0, 1),
-        (prompt) => {
-          results.push(...prompt.results);
-          return { text: 'Edited.' };
-        },
-      ],
-      summarizer: [summaryOf('short')],
-    });
-    const id = edit(service);
-    await environment.advance(1000);
-    expect(results).toEqual([{ summary: 'short' }]);
-    expect(service.list(THE_LEAD, { includeEnded: true })).toMatchObject([
-      { id, depth: 1, parentId: null },
-      { depth: 2, parentId: id, callId: 's1', state: 'completed' },
-    ]);
-    expect(subAgentRefs(service, { subagentId: id })).toMatchObject([
-      { toolCallId: 's1', status: 'completed', output: { summary: 'short' } },
-    ]);
-  });
+  test(
+    'the child knows its parent, and the parent reads the result of its call',
+    { tags: ['H4', 'H8'] },
+    async () => {
+      const results: unknown[] = [];
+      const { environment, service } = program({
+        ...agents,
+        editor: [
+          ...agents.editor.slice(0, 1),
+          (prompt) => {
+            results.push(...prompt.results);
+            return { text: 'Edited.' };
+          },
+        ],
+        summarizer: [summaryOf('short')],
+      });
+      const id = edit(service);
+      await environment.advance(1000);
+      expect(results).toEqual([{ summary: 'short' }]);
+      expect(service.list(THE_LEAD, { includeEnded: true })).toMatchObject([
+        { id, depth: 1, parentId: null },
+        { depth: 2, parentId: id, callId: 's1', state: 'completed' },
+      ]);
+      expect(subAgentRefs(service, { subagentId: id })).toMatchObject([
+        { toolCallId: 's1', status: 'completed', output: { summary: 'short' } },
+      ]);
+    },
+  );
 
-  test('[HW4] a parent that ends takes its children along', async () => {
+  test('a parent that ends takes its children along', { tags: ['HW4'] }, async () => {
     const { environment, service } = program({
       ...agents,
       summarizer: [{ text: 'Never', delayMs: 1_000_000 }],
@@ -196,7 +212,7 @@ describe('a tool of a subagent', () => {
     ]);
   });
 
-  test('[H6 H22] one stream of the family, each with its own ids', async () => {
+  test('one stream of the family, each with its own ids', { tags: ['H6', 'H22'] }, async () => {
     const streaming = {
       ...summarizer,
       stream: true,
@@ -238,26 +254,34 @@ describe('a tool of a subagent', () => {
   });
 });
 
-test('[MW1] a child that asks while its parent waits is told at once that nobody answers', async () => {
-  const answers: unknown[] = [];
-  const { plan, service } = program({
-    planner: [call('subagent__summarizer', { texts: [] }), { text: 'Done.' }],
-    summarizer: [
-      call('request_input', { question: 'How long?' }),
-      ({ results }) => {
-        answers.push(...results);
-        return summaryOf('short');
+test(
+  'a child that asks while its parent waits is told at once that nobody answers',
+  { tags: ['MW1'] },
+  async () => {
+    const answers: unknown[] = [];
+    const { plan, service } = program({
+      planner: [call('subagent__summarizer', { texts: [] }), { text: 'Done.' }],
+      summarizer: [
+        call('request_input', { question: 'How long?' }),
+        ({ results }) => {
+          answers.push(...results);
+          return summaryOf('short');
+        },
+      ],
+    });
+    const { request_input } = createChildSubagentToolset();
+    const asking = { ...summarizer, tools: { request_input } };
+    const { outputs } = await plan(subAgentTools(createSubAgentTool(asking, texts, { service })));
+    expect(outputs).toEqual([{ summary: 'short' }]);
+    expect(answers).toEqual([
+      {
+        responded: true,
+        response: expect.stringMatching(/^Nobody can/) as string,
+        timedOut: false,
       },
-    ],
-  });
-  const { request_input } = createChildSubagentToolset();
-  const asking = { ...summarizer, tools: { request_input } };
-  const { outputs } = await plan(subAgentTools(createSubAgentTool(asking, texts, { service })));
-  expect(outputs).toEqual([{ summary: 'short' }]);
-  expect(answers).toEqual([
-    { responded: true, response: expect.stringMatching(/^Nobody can/) as string, timedOut: false },
-  ]);
-});
+    ]);
+  },
+);
 
 test('SUB-AGENT-TOOL-1: a child that is ended while it asks ends the call', async () => {
   const { plan, service } = program({
@@ -273,7 +297,7 @@ test('SUB-AGENT-TOOL-1: a child that is ended while it asks ends the call', asyn
   expect(outputs).toEqual([{ error: 'Cancelled: no questions', code: 'CANCELLED' }]);
 });
 
-test('[H18 HW6] a companion remembers, from run to run', async () => {
+test('a companion remembers, from run to run', { tags: ['H18', 'HW6'] }, async () => {
   const prompts: ScriptedPrompt[] = [];
   const { plan, service } = program({
     planner: [
@@ -309,7 +333,7 @@ function use(tools: object, name: string, input: object, context?: object): Prom
   return execute(input, { toolCallId: 'call_1', messages: [], context });
 }
 
-describe('[H18] COMPANIONS-1: a message to a companion is never lost', () => {
+describe('COMPANIONS-1: a message to a companion is never lost', { tags: ['H18'] }, () => {
   const researcher = { name: 'researcher', instructions: 'You are the researcher.' };
 
   test.each([
@@ -356,7 +380,7 @@ describe('[H18] COMPANIONS-1: a message to a companion is never lost', () => {
     },
   );
 
-  test('[M25] the same call again is the same companion', async () => {
+  test('the same call again is the same companion', { tags: ['M25'] }, async () => {
     const { service, environment } = program({ researcher: [{ text: 'Found', delayMs: 1000 }] });
     const tools = companions([{ agent: researcher }], { service });
     const context = withCaller(undefined, {
@@ -379,41 +403,45 @@ describe('[H18] COMPANIONS-1: a message to a companion is never lost', () => {
   });
 });
 
-test('[H18 MW9] a companion that is ended for good, or whose parent has ended, leaves nothing', async () => {
-  const disposed: string[] = [];
-  const agent: SubagentConfig = {
-    name: 'researcher',
-    instructions: 'You are the researcher.',
-    createInstance: () => ({
+test(
+  'a companion that is ended for good, or whose parent has ended, leaves nothing',
+  { tags: ['H18', 'MW9'] },
+  async () => {
+    const disposed: string[] = [];
+    const agent: SubagentConfig = {
       name: 'researcher',
       instructions: 'You are the researcher.',
-      lifetime: 'session',
-      dispose: () => void disposed.push('researcher'),
-    }),
-  };
-  const tools = companions([{ agent }]);
-  const { service, environment } = program({
-    editor: ({ prompt }) =>
-      [
-        call('companion__spawnAgent', { agentType: 'researcher', message: 'One' }),
-        call('companion__spawnAgent', { agentType: 'researcher', message: 'Two' }),
-        { ...call('companion__terminateChild', { agentId: 'researcher-1' }), delayMs: 5000 },
-      ][prompt.filter(({ role }) => role === 'tool').length] ?? { text: 'Done.', delayMs: 5000 },
-    researcher: ({ user }) => ({ text: 'Found', delayMs: user.includes('One') ? 100_000 : 1000 }),
-  });
-  const begin = () =>
-    service.spawn({
-      config: { name: 'editor', instructions: 'You are the editor.', tools: { ...tools } },
-      task: { toolName: 'editor', args: {}, description: 'Edit' },
-      caller: THE_LEAD,
+      createInstance: () => ({
+        name: 'researcher',
+        instructions: 'You are the researcher.',
+        lifetime: 'session',
+        dispose: () => void disposed.push('researcher'),
+      }),
+    };
+    const tools = companions([{ agent }]);
+    const { service, environment } = program({
+      editor: ({ prompt }) =>
+        [
+          call('companion__spawnAgent', { agentType: 'researcher', message: 'One' }),
+          call('companion__spawnAgent', { agentType: 'researcher', message: 'Two' }),
+          { ...call('companion__terminateChild', { agentId: 'researcher-1' }), delayMs: 5000 },
+        ][prompt.filter(({ role }) => role === 'tool').length] ?? { text: 'Done.', delayMs: 5000 },
+      researcher: ({ user }) => ({ text: 'Found', delayMs: user.includes('One') ? 100_000 : 1000 }),
     });
-  begin();
-  await environment.advance(8000);
-  expect(disposed).toHaveLength(1);
-  await environment.advance(8000);
-  expect(service.list(THE_LEAD)).toEqual([]);
-  // What the first editor left goes when the next one has companions.
-  begin();
-  await environment.advance(4000);
-  expect(disposed).toHaveLength(2);
-});
+    const begin = () =>
+      service.spawn({
+        config: { name: 'editor', instructions: 'You are the editor.', tools: { ...tools } },
+        task: { toolName: 'editor', args: {}, description: 'Edit' },
+        caller: THE_LEAD,
+      });
+    begin();
+    await environment.advance(8000);
+    expect(disposed).toHaveLength(1);
+    await environment.advance(8000);
+    expect(service.list(THE_LEAD)).toEqual([]);
+    // What the first editor left goes when the next one has companions.
+    begin();
+    await environment.advance(4000);
+    expect(disposed).toHaveLength(2);
+  },
+);

@@ -55,90 +55,104 @@ async function talk(
 }
 
 describe('a lead agent', () => {
-  test('[HW6] goes on talking while a subagent__ tool works, and tells its result', async () => {
-    const helpers = subAgentTools(createSubAgentTool(summarizer, texts));
-    const { session, environment, said, close } = await talk(helpers, {
-      lead: ({ user, prompt }) => {
-        if (user.startsWith('['))
-          return { text: `Told: ${/"summary\\?":\\?"(\w+)/.exec(user)?.[1]}` };
-        if (user === 'Hello?') return { text: 'Still here.' };
-        return prompt.at(-1)?.role === 'tool'
-          ? { text: 'One moment.' }
-          : call('subagent__summarizer', { texts: ['a'] });
-      },
-      summarizer: [{ ...summaryOf('short'), delayMs: 5000 }],
-    });
-    await session.sendText('Sum up');
-    await environment.settle();
-    await session.sendText('Hello?');
-    await environment.settle();
-    expect(said()).toContain('Still here.');
-    expect(said().join()).not.toContain('Told');
-    await environment.advance(10_000);
-    expect(said()).toContain('Told: short');
-    await close();
-  });
-
-  test('[R6] is told which input a subagent does not know, and none is begun', async () => {
-    const { session, environment, said, close } = await talk(
-      subAgentTools(createSubAgentTool(summarizer, texts)),
-      {
-        lead: ({ results, prompt }) =>
-          prompt.at(-1)?.role === 'tool'
-            ? { text: JSON.stringify(results.at(-1)) }
-            : call('subagent__summarizer', { text: ['a'] }),
-        summarizer: [summaryOf('short')],
-      },
-    );
-    await session.sendText('Sum up');
-    await environment.advance(10_000);
-    expect(said().join()).toContain('\\"texts\\" is missing; \\"text\\" is unknown, did you mean');
-    expect(session.subagents.list()).toEqual([]);
-    await close();
-  });
-
-  test('[M1 M7] P8: spawns with the parent toolset; the child has its tools and its depth', async () => {
-    const prompts: ScriptedPrompt[] = [];
-    const tools = {
-      ...createParentSubagentToolset(),
-      read: { ...(simpleTool(() => 'text') as object) },
-    };
-    const { session, environment, said, close } = await talk(tools, {
-      lead: ({ results, user }) => {
-        const [output] = results;
-        if (user.startsWith('[')) return { text: 'Heard.' };
-        if (output) return { text: `Lead: ${JSON.stringify(output)}` };
-        if (user === 'another') return call('spawn_subagent', { task: 'Other', tools: [] });
-        return user === 'list'
-          ? call('list_subagents')
-          : call('spawn_subagent', { task: 'Count', disallowedTools: ['kill_subagent'] });
-      },
-      subagent: (prompt) => {
-        if (prompt.user.includes('Other')) return { text: 'Never', delayMs: 1_000_000 };
-        prompts.push(prompt);
-        return prompts.length === 1
-          ? call('list_subagents')
-          : { ...call('complete_task', { result: 'x' }), delayMs: 5000 };
-      },
-    });
-    for (const words of ['another', 'The secret is 42. Count']) {
-      await session.sendText(words);
+  test(
+    'goes on talking while a subagent__ tool works, and tells its result',
+    { tags: ['HW6'] },
+    async () => {
+      const helpers = subAgentTools(createSubAgentTool(summarizer, texts));
+      const { session, environment, said, close } = await talk(helpers, {
+        lead: ({ user, prompt }) => {
+          if (user.startsWith('['))
+            return { text: `Told: ${/"summary\\?":\\?"(\w+)/.exec(user)?.[1]}` };
+          if (user === 'Hello?') return { text: 'Still here.' };
+          return prompt.at(-1)?.role === 'tool'
+            ? { text: 'One moment.' }
+            : call('subagent__summarizer', { texts: ['a'] });
+        },
+        summarizer: [{ ...summaryOf('short'), delayMs: 5000 }],
+      });
+      await session.sendText('Sum up');
       await environment.settle();
-    }
-    await session.sendText('list');
-    await environment.settle();
-    expect(said()[1]).toBe('Lead: {"subagentId":"sub_2","status":"spawning"}');
-    expect(said()[2]).toMatch(/"subagentId":"sub_2".*"status":"running","depth":1/);
-    // Forked: it knows what was said.
-    expect(JSON.stringify(prompts[0]?.prompt)).toContain('The secret is 42');
-    expect(prompts[0]?.toolNames).toContain('read');
-    expect(prompts[0]?.toolNames).toContain('spawn_subagent');
-    expect(prompts[0]?.toolNames).not.toContain('kill_subagent');
-    // It asks as itself, not as the lead agent: it does not see the other one.
-    expect(prompts[1]?.results).toEqual([{ subagents: [] }]);
-    await environment.advance(10_000);
-    await close();
-  });
+      await session.sendText('Hello?');
+      await environment.settle();
+      expect(said()).toContain('Still here.');
+      expect(said().join()).not.toContain('Told');
+      await environment.advance(10_000);
+      expect(said()).toContain('Told: short');
+      await close();
+    },
+  );
+
+  test(
+    'is told which input a subagent does not know, and none is begun',
+    { tags: ['R6'] },
+    async () => {
+      const { session, environment, said, close } = await talk(
+        subAgentTools(createSubAgentTool(summarizer, texts)),
+        {
+          lead: ({ results, prompt }) =>
+            prompt.at(-1)?.role === 'tool'
+              ? { text: JSON.stringify(results.at(-1)) }
+              : call('subagent__summarizer', { text: ['a'] }),
+          summarizer: [summaryOf('short')],
+        },
+      );
+      await session.sendText('Sum up');
+      await environment.advance(10_000);
+      expect(said().join()).toContain(
+        '\\"texts\\" is missing; \\"text\\" is unknown, did you mean',
+      );
+      expect(session.subagents.list()).toEqual([]);
+      await close();
+    },
+  );
+
+  test(
+    'P8: spawns with the parent toolset; the child has its tools and its depth',
+    { tags: ['M1', 'M7'] },
+    async () => {
+      const prompts: ScriptedPrompt[] = [];
+      const tools = {
+        ...createParentSubagentToolset(),
+        read: { ...(simpleTool(() => 'text') as object) },
+      };
+      const { session, environment, said, close } = await talk(tools, {
+        lead: ({ results, user }) => {
+          const [output] = results;
+          if (user.startsWith('[')) return { text: 'Heard.' };
+          if (output) return { text: `Lead: ${JSON.stringify(output)}` };
+          if (user === 'another') return call('spawn_subagent', { task: 'Other', tools: [] });
+          return user === 'list'
+            ? call('list_subagents')
+            : call('spawn_subagent', { task: 'Count', disallowedTools: ['kill_subagent'] });
+        },
+        subagent: (prompt) => {
+          if (prompt.user.includes('Other')) return { text: 'Never', delayMs: 1_000_000 };
+          prompts.push(prompt);
+          return prompts.length === 1
+            ? call('list_subagents')
+            : { ...call('complete_task', { result: 'x' }), delayMs: 5000 };
+        },
+      });
+      for (const words of ['another', 'The secret is 42. Count']) {
+        await session.sendText(words);
+        await environment.settle();
+      }
+      await session.sendText('list');
+      await environment.settle();
+      expect(said()[1]).toBe('Lead: {"subagentId":"sub_2","status":"spawning"}');
+      expect(said()[2]).toMatch(/"subagentId":"sub_2".*"status":"running","depth":1/);
+      // Forked: it knows what was said.
+      expect(JSON.stringify(prompts[0]?.prompt)).toContain('The secret is 42');
+      expect(prompts[0]?.toolNames).toContain('read');
+      expect(prompts[0]?.toolNames).toContain('spawn_subagent');
+      expect(prompts[0]?.toolNames).not.toContain('kill_subagent');
+      // It asks as itself, not as the lead agent: it does not see the other one.
+      expect(prompts[1]?.results).toEqual([{ subagents: [] }]);
+      await environment.advance(10_000);
+      await close();
+    },
+  );
 
   test('reads the results that it waits for once, whichever comes first', async () => {
     const told: string[] = [];

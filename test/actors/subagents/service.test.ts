@@ -21,7 +21,7 @@ const rejected = (code: string, words = '') => ({
   error: expect.objectContaining({ code, message: expect.stringContaining(words) }),
 });
 
-describe('[M3 M12] how a subagent is', () => {
+describe('how a subagent is', { tags: ['M3', 'M12'] }, () => {
   test('from its beginning to its end', async () => {
     const { spawn, says, calls, service, settle, environment } = puppets();
     const id = spawn('a', { callId: 'c1', workstreamId: 'w' });
@@ -64,7 +64,7 @@ describe('[M3 M12] how a subagent is', () => {
     expect(service.check(failing, THE_LEAD)).toMatchObject({ ok: true });
   });
 
-  test('[M15] the first ending wins', async () => {
+  test('the first ending wins', { tags: ['M15'] }, async () => {
     const { spawn, says, service, look, chunks, settle } = puppets();
     const id = spawn('a');
     await says('a', 'done');
@@ -82,7 +82,7 @@ describe('[M3 M12] how a subagent is', () => {
     expect(chunks.filter(({ type }) => type === 'ended')).toHaveLength(2);
   });
 
-  test('[MW4] cancelled is not timed out', async () => {
+  test('cancelled is not timed out', { tags: ['MW4'] }, async () => {
     const { spawn, calls, service, look, settle } = puppets();
     const id = spawn('a');
     await calls('a', ['request_input', { question: 'Which?' }]);
@@ -92,20 +92,24 @@ describe('[M3 M12] how a subagent is', () => {
     expect(look(id)?.outcome?.toolLedger).toMatchObject([{ status: 'not_run' }]);
   });
 
-  test('[M7 M27] listed are those that have not ended, unless all are wanted; two services share nothing', async () => {
-    const { spawn, says, service } = puppets();
-    const other = puppets();
-    spawn('a');
-    const b = spawn('b');
-    await says('a', 'done');
-    expect(service.list(THE_LEAD).map(({ id }) => id)).toEqual([b]);
-    expect(service.list(THE_LEAD, { includeEnded: true })).toHaveLength(2);
-    expect(other.service.list(THE_LEAD)).toEqual([]);
-    expect(other.service.check(b, THE_LEAD)).toEqual(refused('NOT_FOUND', b));
-  });
+  test(
+    'listed are those that have not ended, unless all are wanted; two services share nothing',
+    { tags: ['M7', 'M27'] },
+    async () => {
+      const { spawn, says, service } = puppets();
+      const other = puppets();
+      spawn('a');
+      const b = spawn('b');
+      await says('a', 'done');
+      expect(service.list(THE_LEAD).map(({ id }) => id)).toEqual([b]);
+      expect(service.list(THE_LEAD, { includeEnded: true })).toHaveLength(2);
+      expect(other.service.list(THE_LEAD)).toEqual([]);
+      expect(other.service.check(b, THE_LEAD)).toEqual(refused('NOT_FOUND', b));
+    },
+  );
 });
 
-describe('[RW6] visibility of subagents', () => {
+describe('visibility of subagents', { tags: ['RW6'] }, () => {
   test('a subagent sees its descendants and its workstream, and nobody else exists for it', () => {
     const { spawn, service } = puppets();
     const parent = spawn('p');
@@ -137,7 +141,7 @@ describe('[RW6] visibility of subagents', () => {
   });
 });
 
-describe('[M1 M22 M23 M26 HW5] what is admitted', () => {
+describe('what is admitted', { tags: ['M1', 'M22', 'M23', 'M26', 'HW5'] }, () => {
   test.each([
     [1, 1],
     [2, 2],
@@ -152,20 +156,24 @@ describe('[M1 M22 M23 M26 HW5] what is admitted', () => {
     );
   });
 
-  test('[H12 M23] the lower of the limits of request and scope, for the whole subtree', () => {
-    const { spawn, request } = puppets();
-    const parent = spawn('p', { maxDepth: 2 });
-    const child = spawn('c', { caller: by(parent), maxDepth: 9 });
-    expect(request('g', { caller: by(child), maxDepth: 9 })).toEqual(
-      rejected('DEPTH_EXCEEDED', 'maxDepth is 2'),
-    );
-    expect(request('none', { maxDepth: 0 })).toEqual(rejected('DEPTH_EXCEEDED'));
-    expect(request('none', { maxDepth: Number.NaN })).toEqual(rejected('DEPTH_EXCEEDED'));
-    // Trying again later does not help.
-    expect(request('none', { maxDepth: 0 })).toMatchObject({ error: { retryable: false } });
-  });
+  test(
+    'the lower of the limits of request and scope, for the whole subtree',
+    { tags: ['H12', 'M23'] },
+    () => {
+      const { spawn, request } = puppets();
+      const parent = spawn('p', { maxDepth: 2 });
+      const child = spawn('c', { caller: by(parent), maxDepth: 9 });
+      expect(request('g', { caller: by(child), maxDepth: 9 })).toEqual(
+        rejected('DEPTH_EXCEEDED', 'maxDepth is 2'),
+      );
+      expect(request('none', { maxDepth: 0 })).toEqual(rejected('DEPTH_EXCEEDED'));
+      expect(request('none', { maxDepth: Number.NaN })).toEqual(rejected('DEPTH_EXCEEDED'));
+      // Trying again later does not help.
+      expect(request('none', { maxDepth: 0 })).toMatchObject({ error: { retryable: false } });
+    },
+  );
 
-  test('[RW7 MW5] limits are kept in the same step, and named', () => {
+  test('limits are kept in the same step, and named', { tags: ['RW7', 'MW5'] }, () => {
     const { request } = puppets({
       constraints: { maxConcurrentPerSession: 2, whenFull: 'reject' },
     });
@@ -200,7 +208,7 @@ describe('[M1 M22 M23 M26 HW5] what is admitted', () => {
     });
   });
 
-  test('[M25] a request that comes again is the same subagent', () => {
+  test('a request that comes again is the same subagent', { tags: ['M25'] }, () => {
     const { request, service } = puppets();
     const first = request('a', { idempotencyKey: 'k' });
     expect(request('a', { idempotencyKey: 'k' })).toEqual({ ...first, isRepeat: true });
@@ -218,31 +226,37 @@ describe('[M1 M22 M23 M26 HW5] what is admitted', () => {
     expect(request('x')).toEqual(rejected('SESSION_CLOSED'));
   });
 
-  test('[R6] inputs that the configuration does not declare: refused by name, and nothing is begun', () => {
-    const { request, service, chunks } = puppets();
-    const config = { inputSchema: z.object({ city: z.string(), date: z.string().optional() }) };
-    const task = (args: Record<string, unknown>) => ({
-      config,
-      task: { toolName: 'a', args, description: 'Go' },
-    });
-    expect(request('a', task({ ctiy: 'Rome' }))).toEqual(
-      rejected(
-        'INVALID_INPUT',
-        'The inputs of a: "city" is missing; "ctiy" is unknown, did you mean "city"?; ' +
-          'expected city, date. No subagent was spawned.',
-      ),
-    );
-    expect(request('a', { config })).toEqual(rejected('INVALID_INPUT', '"city" is missing'));
-    const parent = request('p');
-    const caller = by(parent.status === 'accepted' ? parent.subagentId : '');
-    expect(request('a', { ...task({ ctiy: 'Rome' }), caller })).toEqual(rejected('INVALID_INPUT'));
-    expect(service.list(THE_LEAD)).toHaveLength(1);
-    expect(chunks.map(({ name }) => name)).toEqual(['p']);
-    expect(request('a', task({ city: 'Rome' }))).toMatchObject({ status: 'accepted' });
-    expect(() => request('a', { config: { inputSchema: 'city' } })).toThrow(
-      /INVALID_SCHEMA|schema/,
-    );
-  });
+  test(
+    'inputs that the configuration does not declare: refused by name, and nothing is begun',
+    { tags: ['R6'] },
+    () => {
+      const { request, service, chunks } = puppets();
+      const config = { inputSchema: z.object({ city: z.string(), date: z.string().optional() }) };
+      const task = (args: Record<string, unknown>) => ({
+        config,
+        task: { toolName: 'a', args, description: 'Go' },
+      });
+      expect(request('a', task({ ctiy: 'Rome' }))).toEqual(
+        rejected(
+          'INVALID_INPUT',
+          'The inputs of a: "city" is missing; "ctiy" is unknown, did you mean "city"?; ' +
+            'expected city, date. No subagent was spawned.',
+        ),
+      );
+      expect(request('a', { config })).toEqual(rejected('INVALID_INPUT', '"city" is missing'));
+      const parent = request('p');
+      const caller = by(parent.status === 'accepted' ? parent.subagentId : '');
+      expect(request('a', { ...task({ ctiy: 'Rome' }), caller })).toEqual(
+        rejected('INVALID_INPUT'),
+      );
+      expect(service.list(THE_LEAD)).toHaveLength(1);
+      expect(chunks.map(({ name }) => name)).toEqual(['p']);
+      expect(request('a', task({ city: 'Rome' }))).toMatchObject({ status: 'accepted' });
+      expect(() => request('a', { config: { inputSchema: 'city' } })).toThrow(
+        /INVALID_SCHEMA|schema/,
+      );
+    },
+  );
 
   test('a configuration that cannot work is its author’s affair', () => {
     const { request, service } = puppets();
@@ -253,7 +267,7 @@ describe('[M1 M22 M23 M26 HW5] what is admitted', () => {
   });
 });
 
-describe('[M8 M19 MW11] progress', () => {
+describe('progress', { tags: ['M8', 'M19', 'MW11'] }, () => {
   test('is a number and words, the latest 50', async () => {
     const { spawn, service, look, chunks } = puppets();
     const id = spawn('a');
@@ -282,7 +296,7 @@ describe('[M8 M19 MW11] progress', () => {
   });
 });
 
-describe('[M4 MW6 HW5] messages', () => {
+describe('messages', { tags: ['M4', 'MW6', 'HW5'] }, () => {
   test('are read at the next step, and the receipt says which', async () => {
     const { spawn, calls, service, prompts, types } = puppets();
     const id = spawn('a');
@@ -354,7 +368,7 @@ describe('[M4 MW6 HW5] messages', () => {
   });
 });
 
-describe('[M9 M14] a request to the parent', () => {
+describe('a request to the parent', { tags: ['M9', 'M14'] }, () => {
   test('is answered by name; a wrong name, or a wrong one who answers, is told so', async () => {
     const { spawn, calls, service, look, settle, prompts } = puppets();
     const parent = spawn('p', { workstreamId: 'w' });
@@ -381,30 +395,34 @@ describe('[M9 M14] a request to the parent', () => {
     ]);
   });
 
-  test('[M26] has 60 s, or what the scope or the call says, and then goes on without', async () => {
-    const { spawn, calls, look, prompts, environment, types } = puppets({
-      constraints: { defaultRequestTimeoutMs: 7000 },
-    });
-    const id = spawn('a');
-    await calls('a', ['request_input', { question: 'Which?' }]);
-    const { askedAt = 0, dueAt } = look(id)?.pendingRequest ?? {};
-    expect(dueAt).toBe(askedAt + 7000);
-    await environment.advance(6999);
-    expect(look(id)?.state).toBe('waiting_for_input');
-    await environment.advance(1);
-    expect(prompts.at(-1)?.prompt.results).toEqual([{ responded: false, timedOut: true }]);
-    await calls('a', ['request_input', { question: 'And now?', timeoutMs: 5 }]);
-    await environment.advance(5);
-    expect(look(id)).toMatchObject({ state: 'running', pendingRequest: null });
-    expect(types(id).filter((type) => type.startsWith('input.'))).toEqual([
-      'input.requested',
-      'input.settled',
-      'input.requested',
-      'input.settled',
-    ]);
-  });
+  test(
+    'has 60 s, or what the scope or the call says, and then goes on without',
+    { tags: ['M26'] },
+    async () => {
+      const { spawn, calls, look, prompts, environment, types } = puppets({
+        constraints: { defaultRequestTimeoutMs: 7000 },
+      });
+      const id = spawn('a');
+      await calls('a', ['request_input', { question: 'Which?' }]);
+      const { askedAt = 0, dueAt } = look(id)?.pendingRequest ?? {};
+      expect(dueAt).toBe(askedAt + 7000);
+      await environment.advance(6999);
+      expect(look(id)?.state).toBe('waiting_for_input');
+      await environment.advance(1);
+      expect(prompts.at(-1)?.prompt.results).toEqual([{ responded: false, timedOut: true }]);
+      await calls('a', ['request_input', { question: 'And now?', timeoutMs: 5 }]);
+      await environment.advance(5);
+      expect(look(id)).toMatchObject({ state: 'running', pendingRequest: null });
+      expect(types(id).filter((type) => type.startsWith('input.'))).toEqual([
+        'input.requested',
+        'input.settled',
+        'input.requested',
+        'input.settled',
+      ]);
+    },
+  );
 
-  test('[MW10] reaches a parent that does not wait, as a message', async () => {
+  test('reaches a parent that does not wait, as a message', { tags: ['MW10'] }, async () => {
     const { spawn, calls, prompts, look } = puppets();
     const parent = spawn('p');
     const child = spawn('c', { caller: by(parent) });
@@ -481,7 +499,7 @@ describe('[M9 M14] a request to the parent', () => {
     expect(JSON.stringify(prompts.at(-1)?.prompt.prompt)).not.toContain('SUBAGENT REQUEST');
   });
 
-  test('[MW3] an ended subagent asks no more questions', async () => {
+  test('an ended subagent asks no more questions', { tags: ['MW3'] }, async () => {
     const { spawn, calls, service, look, settle, types } = puppets();
     const id = spawn('a');
     await calls('a', ['request_input', { question: 'Which?' }]);
@@ -496,28 +514,32 @@ describe('[M9 M14] a request to the parent', () => {
   });
 });
 
-test('[M24 H6] the stream tells everything, in order, and completes with the service', async () => {
-  const { spawn, calls, says, service, chunks, types } = puppets();
-  let isComplete = false;
-  service.events.subscribe({
-    complete() {
-      isComplete = true;
-    },
-  });
-  const parent = spawn('p', { callId: 'c1' });
-  const child = spawn('c', { caller: by(parent), config: { stream: true } });
-  await calls('c', ['report_progress', { update: 'x', percentComplete: 10 }]);
-  await says('c', 'C');
-  await says('p', 'P');
-  expect(types(parent)).toEqual(['spawned', 'ended']);
-  expect(types(child)[0]).toBe('spawned');
-  expect(types(child).at(-1)).toBe('ended');
-  expect(types(child)).toEqual(expect.arrayContaining(['streamed', 'progress']));
-  expect(chunks.find(({ subagentId }) => subagentId === child)).toMatchObject({
-    name: 'c',
-    parentId: parent,
-    depth: 2,
-  });
-  await service.close();
-  expect(isComplete).toBe(true);
-});
+test(
+  'the stream tells everything, in order, and completes with the service',
+  { tags: ['M24', 'H6'] },
+  async () => {
+    const { spawn, calls, says, service, chunks, types } = puppets();
+    let isComplete = false;
+    service.events.subscribe({
+      complete() {
+        isComplete = true;
+      },
+    });
+    const parent = spawn('p', { callId: 'c1' });
+    const child = spawn('c', { caller: by(parent), config: { stream: true } });
+    await calls('c', ['report_progress', { update: 'x', percentComplete: 10 }]);
+    await says('c', 'C');
+    await says('p', 'P');
+    expect(types(parent)).toEqual(['spawned', 'ended']);
+    expect(types(child)[0]).toBe('spawned');
+    expect(types(child).at(-1)).toBe('ended');
+    expect(types(child)).toEqual(expect.arrayContaining(['streamed', 'progress']));
+    expect(chunks.find(({ subagentId }) => subagentId === child)).toMatchObject({
+      name: 'c',
+      parentId: parent,
+      depth: 2,
+    });
+    await service.close();
+    expect(isComplete).toBe(true);
+  },
+);

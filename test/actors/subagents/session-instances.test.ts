@@ -48,7 +48,7 @@ const said = ({ prompts }: Stage) =>
     );
 
 describe("lifetime: 'session'", () => {
-  test('[B25 B92 H21] the next run knows what was said before', async () => {
+  test('the next run knows what was said before', { tags: ['B25', 'B92', 'H21'] }, async () => {
     const stage = puppets();
     const { begin, seen } = kept(stage);
     begin('Learn');
@@ -62,21 +62,25 @@ describe("lifetime: 'session'", () => {
     expect(seen).toEqual({ made: 1, disposed: 1 });
   });
 
-  test('[BW35 BW34] runs follow each other, in order, and who waits holds no slot', async () => {
-    const stage = puppets({ constraints: { maxConcurrentPerSession: 2, whenFull: 'reject' } });
-    const { begin } = kept(stage);
-    const [first, second] = [begin('1'), begin('2')];
-    await stage.settle();
-    expect(stage.look(first)?.state).toBe('running');
-    expect(stage.look(second)?.state).toBe('ready');
-    // The other slot is free, although somebody waits.
-    const other = stage.spawn('o');
-    await stage.settle();
-    expect(stage.look(other)?.state).toBe('running');
-    await stage.says('memo', 'one');
-    expect(stage.look(second)?.state).toBe('running');
-    expect(said(stage)).toContain('assistant: one');
-  });
+  test(
+    'runs follow each other, in order, and who waits holds no slot',
+    { tags: ['BW35', 'BW34'] },
+    async () => {
+      const stage = puppets({ constraints: { maxConcurrentPerSession: 2, whenFull: 'reject' } });
+      const { begin } = kept(stage);
+      const [first, second] = [begin('1'), begin('2')];
+      await stage.settle();
+      expect(stage.look(first)?.state).toBe('running');
+      expect(stage.look(second)?.state).toBe('ready');
+      // The other slot is free, although somebody waits.
+      const other = stage.spawn('o');
+      await stage.settle();
+      expect(stage.look(other)?.state).toBe('running');
+      await stage.says('memo', 'one');
+      expect(stage.look(second)?.state).toBe('running');
+      expect(said(stage)).toContain('assistant: one');
+    },
+  );
 
   test('a subagent that is cancelled in the queue is passed over; one that is cancelled at work leaves its words', async () => {
     const stage = puppets();
@@ -119,23 +123,27 @@ describe("lifetime: 'session'", () => {
     ]);
   });
 
-  test('[BW12] closed while it is made ready: disposed once, and never again made', async () => {
-    const stage = puppets();
-    let closed: Promise<void> | undefined;
-    let disposed = 0;
-    const { begin } = kept(stage, {
-      createInstance() {
-        closed = stage.service.close();
-        return stage.configOf('memo', { dispose: () => void (disposed += 1) });
-      },
-    });
-    begin('1');
-    await stage.settle();
-    await closed;
-    expect(closed).toBeDefined();
-    expect(disposed).toBe(1);
-    expect(stage.timersLeft()).toBe(0);
-  });
+  test(
+    'closed while it is made ready: disposed once, and never again made',
+    { tags: ['BW12'] },
+    async () => {
+      const stage = puppets();
+      let closed: Promise<void> | undefined;
+      let disposed = 0;
+      const { begin } = kept(stage, {
+        createInstance() {
+          closed = stage.service.close();
+          return stage.configOf('memo', { dispose: () => void (disposed += 1) });
+        },
+      });
+      begin('1');
+      await stage.settle();
+      await closed;
+      expect(closed).toBeDefined();
+      expect(disposed).toBe(1);
+      expect(stage.timersLeft()).toBe(0);
+    },
+  );
 
   test('an instance that cannot be made fails the run, and the next one tries again', async () => {
     const stage = puppets();

@@ -10,63 +10,71 @@ import { simpleTool } from '../../support/subagent-runs.ts';
 import { call, program } from '../../support/agents-at-work.ts';
 
 describe('parents and children', () => {
-  test('[M1 M5 M8 M10 M20] spawned, told of progress, handed in with a summary', async () => {
-    const { plan, service, errors } = program({
-      planner: [
-        call('spawn_subagent', { task: 'Count the files' }),
-        call('await_subagent', { subagentId: 'sub_1' }),
-        call('check_subagent', { subagentId: 'sub_1' }),
-        { text: 'Done.' },
-      ],
-      subagent: [
-        call('report_progress', { update: 'half', percentComplete: 50 }),
-        { text: 'I think that I am done.' },
-        call('complete_task', { result: 'There are 3', summary: 'Three.' }),
-      ],
-    });
-    const { text, outputs } = await plan(createParentSubagentToolset({ service }));
-    expect(text).toBe('Done.');
-    expect(outputs).toEqual([
-      { subagentId: 'sub_1', status: 'spawning' },
-      { subagentId: 'sub_1', status: 'completed', result: 'There are 3', summary: 'Three.' },
-      expect.objectContaining({ progress: ['[50%] half'], percentComplete: 50 }),
-    ]);
-    expect(errors).toEqual([]);
-  });
+  test(
+    'spawned, told of progress, handed in with a summary',
+    { tags: ['M1', 'M5', 'M8', 'M10', 'M20'] },
+    async () => {
+      const { plan, service, errors } = program({
+        planner: [
+          call('spawn_subagent', { task: 'Count the files' }),
+          call('await_subagent', { subagentId: 'sub_1' }),
+          call('check_subagent', { subagentId: 'sub_1' }),
+          { text: 'Done.' },
+        ],
+        subagent: [
+          call('report_progress', { update: 'half', percentComplete: 50 }),
+          { text: 'I think that I am done.' },
+          call('complete_task', { result: 'There are 3', summary: 'Three.' }),
+        ],
+      });
+      const { text, outputs } = await plan(createParentSubagentToolset({ service }));
+      expect(text).toBe('Done.');
+      expect(outputs).toEqual([
+        { subagentId: 'sub_1', status: 'spawning' },
+        { subagentId: 'sub_1', status: 'completed', result: 'There are 3', summary: 'Three.' },
+        expect.objectContaining({ progress: ['[50%] half'], percentComplete: 50 }),
+      ]);
+      expect(errors).toEqual([]);
+    },
+  );
 
-  test('[M9 M4 MW1] the child asks; the parent that waits is woken, and answers', async () => {
-    const answers: unknown[] = [];
-    const { plan, service } = program({
-      planner: [
-        call('spawn_subagent', { task: 'Paint it' }),
-        call('await_subagent', { subagentId: 'sub_1' }),
-        ({ results }) => {
-          const { pendingRequest } = results[0] as { pendingRequest: { messageId: string } };
-          const inResponseTo = pendingRequest.messageId;
-          return call('send_to_subagent', { subagentId: 'sub_1', content: 'Blue', inResponseTo });
-        },
-        call('await_subagent', { subagentId: 'sub_1' }),
-        { text: 'Painted.' },
-      ],
-      subagent: [
-        call('request_input', { question: 'Which colour?', context: 'I have two' }),
-        ({ results }) => {
-          answers.push(...results);
-          return call('complete_task', { result: 'It is blue' });
-        },
-      ],
-    });
-    const { outputs } = await plan(createParentSubagentToolset({ service }));
-    expect(outputs[1]).toMatchObject({
-      status: 'waiting_input',
-      pendingRequest: { question: 'Which colour?', context: 'I have two' },
-    });
-    expect(outputs[2]).toMatchObject({ sent: true, resolvedPending: true });
-    expect(outputs[3]).toMatchObject({ status: 'completed', result: 'It is blue' });
-    expect(answers).toEqual([{ responded: true, response: 'Blue', timedOut: false }]);
-  });
+  test(
+    'the child asks; the parent that waits is woken, and answers',
+    { tags: ['M9', 'M4', 'MW1'] },
+    async () => {
+      const answers: unknown[] = [];
+      const { plan, service } = program({
+        planner: [
+          call('spawn_subagent', { task: 'Paint it' }),
+          call('await_subagent', { subagentId: 'sub_1' }),
+          ({ results }) => {
+            const { pendingRequest } = results[0] as { pendingRequest: { messageId: string } };
+            const inResponseTo = pendingRequest.messageId;
+            return call('send_to_subagent', { subagentId: 'sub_1', content: 'Blue', inResponseTo });
+          },
+          call('await_subagent', { subagentId: 'sub_1' }),
+          { text: 'Painted.' },
+        ],
+        subagent: [
+          call('request_input', { question: 'Which colour?', context: 'I have two' }),
+          ({ results }) => {
+            answers.push(...results);
+            return call('complete_task', { result: 'It is blue' });
+          },
+        ],
+      });
+      const { outputs } = await plan(createParentSubagentToolset({ service }));
+      expect(outputs[1]).toMatchObject({
+        status: 'waiting_input',
+        pendingRequest: { question: 'Which colour?', context: 'I have two' },
+      });
+      expect(outputs[2]).toMatchObject({ sent: true, resolvedPending: true });
+      expect(outputs[3]).toMatchObject({ status: 'completed', result: 'It is blue' });
+      expect(answers).toEqual([{ responded: true, response: 'Blue', timedOut: false }]);
+    },
+  );
 
-  test('[M9 MW4] nobody answers in time, and the child goes on', async () => {
+  test('nobody answers in time, and the child goes on', { tags: ['M9', 'MW4'] }, async () => {
     const answers: unknown[] = [];
     const { plan, service, environment } = program({
       planner: [call('spawn_subagent', { task: 'Paint it' }), { text: 'Off it goes.' }],
@@ -90,7 +98,7 @@ describe('parents and children', () => {
     });
   });
 
-  test('[M1] a result of a shape: what does not fit is not taken', async () => {
+  test('a result of a shape: what does not fit is not taken', { tags: ['M1'] }, async () => {
     const responseSchema = {
       type: 'object',
       properties: { count: { type: 'integer' } },
@@ -111,28 +119,32 @@ describe('parents and children', () => {
     expect(outputs[1]).toMatchObject({ status: 'completed', result: { count: 3 } });
   });
 
-  test('[M1 M2] a fork knows the conversation, a fresh one the task only', async () => {
-    const prompts: ScriptedPrompt[] = [];
-    const { plan, service } = program({
-      planner: [
-        call('spawn_subagent', { task: 'A' }),
-        call('spawn_subagent', { task: 'B', contextMode: 'fresh' }),
-        { text: 'Done.' },
-      ],
-      subagent: (prompt) => {
-        prompts.push(prompt);
-        return call('complete_task', { result: 'x' });
-      },
-    });
-    await plan(createParentSubagentToolset({ service }));
-    await service.await(['sub_1', 'sub_2'], THE_LEAD);
-    const roles = prompts.map(({ prompt }) => prompt.map(({ role }) => role));
-    // The first was forked in the first step of the planner, which had read one message.
-    expect(roles).toEqual([
-      ['system', 'user', 'user'],
-      ['system', 'user'],
-    ]);
-  });
+  test(
+    'a fork knows the conversation, a fresh one the task only',
+    { tags: ['M1', 'M2'] },
+    async () => {
+      const prompts: ScriptedPrompt[] = [];
+      const { plan, service } = program({
+        planner: [
+          call('spawn_subagent', { task: 'A' }),
+          call('spawn_subagent', { task: 'B', contextMode: 'fresh' }),
+          { text: 'Done.' },
+        ],
+        subagent: (prompt) => {
+          prompts.push(prompt);
+          return call('complete_task', { result: 'x' });
+        },
+      });
+      await plan(createParentSubagentToolset({ service }));
+      await service.await(['sub_1', 'sub_2'], THE_LEAD);
+      const roles = prompts.map(({ prompt }) => prompt.map(({ role }) => role));
+      // The first was forked in the first step of the planner, which had read one message.
+      expect(roles).toEqual([
+        ['system', 'user', 'user'],
+        ['system', 'user'],
+      ]);
+    },
+  );
 
   test('P8: a child has of its spawner what it was granted, and none of what was denied', async () => {
     const seen: string[][] = [];
@@ -165,43 +177,47 @@ describe('parents and children', () => {
     expect(outputs[4]).toMatchObject({ error: { code: 'TOOL_NOT_ALLOWED' } });
   });
 
-  test('[M23 M26 HW5 MW7] children spawn children, to a depth, and a killed parent takes them along', async () => {
-    const deeper: unknown[] = [];
-    const parentTools: Record<string, object> = {};
-    const { plan, service } = program(
-      {
-        planner: [
-          call('spawn_subagent', { task: 'level 1', contextMode: 'fresh' }),
-          call('await_subagent', { subagentId: 'sub_1', timeoutMs: 1000 }),
-          call('kill_subagent', { subagentId: 'sub_1' }),
-          { text: 'Done.' },
-        ],
-        subagent: ({ user, results }) => {
-          deeper.push(...results);
-          if (results.length > 0) return { text: 'waiting', delayMs: 1_000_000 };
-          const level = Number(/level (\d)/.exec(user)?.[1]);
-          const input = { task: `level ${level + 1}`, contextMode: 'fresh' };
-          return call('spawn_subagent', input);
+  test(
+    'children spawn children, to a depth, and a killed parent takes them along',
+    { tags: ['M23', 'M26', 'HW5', 'MW7'] },
+    async () => {
+      const deeper: unknown[] = [];
+      const parentTools: Record<string, object> = {};
+      const { plan, service } = program(
+        {
+          planner: [
+            call('spawn_subagent', { task: 'level 1', contextMode: 'fresh' }),
+            call('await_subagent', { subagentId: 'sub_1', timeoutMs: 1000 }),
+            call('kill_subagent', { subagentId: 'sub_1' }),
+            { text: 'Done.' },
+          ],
+          subagent: ({ user, results }) => {
+            deeper.push(...results);
+            if (results.length > 0) return { text: 'waiting', delayMs: 1_000_000 };
+            const level = Number(/level (\d)/.exec(user)?.[1]);
+            const input = { task: `level ${level + 1}`, contextMode: 'fresh' };
+            return call('spawn_subagent', input);
+          },
         },
-      },
-      { tools: parentTools },
-    );
-    Object.assign(parentTools, createParentSubagentToolset({ service }));
-    const { outputs } = await plan(parentTools);
-    expect(deeper).toMatchObject([
-      { subagentId: 'sub_2' },
-      { subagentId: 'sub_3' },
-      { error: { code: 'DEPTH_EXCEEDED' } },
-    ]);
-    expect(outputs[1]).toMatchObject({ status: 'timeout' });
-    expect(outputs[2]).toEqual({ killed: true });
-    const ended = service.list(THE_LEAD, { includeEnded: true });
-    expect(ended.map(({ depth, state }) => [depth, state])).toEqual([
-      [1, 'cancelled'],
-      [2, 'cancelled'],
-      [3, 'cancelled'],
-    ]);
-  });
+        { tools: parentTools },
+      );
+      Object.assign(parentTools, createParentSubagentToolset({ service }));
+      const { outputs } = await plan(parentTools);
+      expect(deeper).toMatchObject([
+        { subagentId: 'sub_2' },
+        { subagentId: 'sub_3' },
+        { error: { code: 'DEPTH_EXCEEDED' } },
+      ]);
+      expect(outputs[1]).toMatchObject({ status: 'timeout' });
+      expect(outputs[2]).toEqual({ killed: true });
+      const ended = service.list(THE_LEAD, { includeEnded: true });
+      expect(ended.map(({ depth, state }) => [depth, state])).toEqual([
+        [1, 'cancelled'],
+        [2, 'cancelled'],
+        [3, 'cancelled'],
+      ]);
+    },
+  );
 
   test('P7: a parent that waits holds no run slot', async () => {
     const parentTools: Record<string, object> = {};
@@ -231,35 +247,39 @@ describe('parents and children', () => {
 describe('rules of the child', () => {
   const spawned = [call('spawn_subagent', { task: 'Work' }), { text: 'Off it goes.' }];
 
-  test('[M14 M21] one request at a time, and completion after the last of them', async () => {
-    const { plan, service, environment } = program({
-      planner: spawned,
-      subagent: [
-        {
-          calls: [
-            { name: 'complete_task', input: { result: 'done' } },
-            { name: 'request_input', input: { question: 'First?' } },
-            { name: 'request_input', input: { question: 'Second?' } },
-          ],
-        },
-      ],
-    });
-    await plan(createParentSubagentToolset({ service }));
-    for (const question of ['First?', 'Second?']) {
-      const waited = await service.await(['sub_1'], THE_LEAD);
-      const request = waited.ok ? waited.reports[0]?.pendingRequest : null;
-      expect(request?.question).toBe(question);
-      const answer = { content: 'Yes', inResponseTo: request?.requestId ?? '' };
-      expect(service.send('sub_1', answer, THE_LEAD)).toMatchObject({ resolvedPending: true });
-      await environment.advance(100);
-    }
-    expect(await service.await(['sub_1'], THE_LEAD)).toMatchObject({
-      why: 'ended',
-      reports: [{ state: 'completed', result: 'done' }],
-    });
-  });
+  test(
+    'one request at a time, and completion after the last of them',
+    { tags: ['M14', 'M21'] },
+    async () => {
+      const { plan, service, environment } = program({
+        planner: spawned,
+        subagent: [
+          {
+            calls: [
+              { name: 'complete_task', input: { result: 'done' } },
+              { name: 'request_input', input: { question: 'First?' } },
+              { name: 'request_input', input: { question: 'Second?' } },
+            ],
+          },
+        ],
+      });
+      await plan(createParentSubagentToolset({ service }));
+      for (const question of ['First?', 'Second?']) {
+        const waited = await service.await(['sub_1'], THE_LEAD);
+        const request = waited.ok ? waited.reports[0]?.pendingRequest : null;
+        expect(request?.question).toBe(question);
+        const answer = { content: 'Yes', inResponseTo: request?.requestId ?? '' };
+        expect(service.send('sub_1', answer, THE_LEAD)).toMatchObject({ resolvedPending: true });
+        await environment.advance(100);
+      }
+      expect(await service.await(['sub_1'], THE_LEAD)).toMatchObject({
+        why: 'ended',
+        reports: [{ state: 'completed', result: 'done' }],
+      });
+    },
+  );
 
-  test('[M15] of two results the first counts', async () => {
+  test('of two results the first counts', { tags: ['M15'] }, async () => {
     const { plan, service } = program({
       planner: spawned,
       subagent: [
@@ -278,7 +298,7 @@ describe('rules of the child', () => {
     expect(service.cancel('sub_1', THE_LEAD)).toBe(false);
   });
 
-  test('[M19] the latest 50 notes are kept', async () => {
+  test('the latest 50 notes are kept', { tags: ['M19'] }, async () => {
     const updates = Array.from({ length: 60 }, (_, index) => `note ${index + 1}`);
     const { plan, service } = program({
       planner: spawned,
@@ -295,7 +315,7 @@ describe('rules of the child', () => {
     expect(progress).toEqual(updates.slice(-PROGRESS_RING));
   });
 
-  test('[M20] in the mode turn the first answer is the result', async () => {
+  test('in the mode turn the first answer is the result', { tags: ['M20'] }, async () => {
     const { plan, service } = program({ planner: spawned, subagent: [{ text: 'Here you are.' }] });
     await plan(createParentSubagentToolset({ service, agent: { completion: 'turn' } }));
     expect(await service.await(['sub_1'], THE_LEAD)).toMatchObject({
@@ -303,34 +323,38 @@ describe('rules of the child', () => {
     });
   });
 
-  test('[H16] an interrupt is read at once, and its receipt says at which step', async () => {
-    const users: string[] = [];
-    const { plan, service } = program({
-      planner: [
-        call('spawn_subagent', { task: 'Walk' }),
-        call('await_subagent', { subagentId: 'sub_1', timeoutMs: 1000 }),
-        call('send_to_subagent', { subagentId: 'sub_1', content: 'Run!', mode: 'interrupt' }),
-        call('await_subagent', { subagentId: 'sub_1' }),
-        { text: 'Done.' },
-      ],
-      subagent: ({ user, turn }) => {
-        users.push(user);
-        return turn === 1
-          ? { text: 'Walking', delayMs: 1_000_000 }
-          : call('complete_task', { result: 'Ran' });
-      },
-    });
-    const { outputs } = await plan(createParentSubagentToolset({ service }));
-    expect(users[1]).toContain('Run!');
-    expect(outputs[3]).toMatchObject({
-      status: 'completed',
-      result: 'Ran',
-      messages: [{ applied: true, step: 2 }],
-    });
-  });
+  test(
+    'an interrupt is read at once, and its receipt says at which step',
+    { tags: ['H16'] },
+    async () => {
+      const users: string[] = [];
+      const { plan, service } = program({
+        planner: [
+          call('spawn_subagent', { task: 'Walk' }),
+          call('await_subagent', { subagentId: 'sub_1', timeoutMs: 1000 }),
+          call('send_to_subagent', { subagentId: 'sub_1', content: 'Run!', mode: 'interrupt' }),
+          call('await_subagent', { subagentId: 'sub_1' }),
+          { text: 'Done.' },
+        ],
+        subagent: ({ user, turn }) => {
+          users.push(user);
+          return turn === 1
+            ? { text: 'Walking', delayMs: 1_000_000 }
+            : call('complete_task', { result: 'Ran' });
+        },
+      });
+      const { outputs } = await plan(createParentSubagentToolset({ service }));
+      expect(users[1]).toContain('Run!');
+      expect(outputs[3]).toMatchObject({
+        status: 'completed',
+        result: 'Ran',
+        messages: [{ applied: true, step: 2 }],
+      });
+    },
+  );
 });
 
-test('[R1 R4 R5 R9] the words of RockBot, on the same service', async () => {
+test('the words of RockBot, on the same service', { tags: ['R1', 'R4', 'R5', 'R9'] }, async () => {
   const { plan, service, environment } = program({
     planner: [
       call('spawn_subagent', { description: 'Research X', timeout_minutes: 1 }),

@@ -66,7 +66,7 @@ describe('a parent that answers while its children are at work', () => {
   });
 });
 
-describe('[MW7 HW4] SUBAGENT-TREE-4: when a parent ends', () => {
+describe('SUBAGENT-TREE-4: when a parent ends', { tags: ['MW7', 'HW4'] }, () => {
   test.each(['completed', 'cancelled', 'failed'] as const)(
     '%s: those below it are cancelled, all the way down',
     async (how) => {
@@ -88,26 +88,30 @@ describe('[MW7 HW4] SUBAGENT-TREE-4: when a parent ends', () => {
     },
   );
 
-  test('[RW9] the signal of a tool aborts at once, and its siblings go on', async () => {
-    const stage = puppets();
-    let signal: AbortSignal | undefined;
-    const hang = tool({
-      inputSchema: z.object({}),
-      execute: (_, { abortSignal }) => {
-        signal = abortSignal;
-        return new Promise<string>(() => {});
-      },
-    });
-    const parent = stage.spawn('p');
-    const child = stage.spawn('c', { caller: by(parent), config: { tools: { hang } } });
-    const sibling = stage.spawn('s');
-    await stage.calls('c', ['hang', {}]);
-    expect(signal?.aborted).toBe(false);
-    await answersOver(stage, 'p', 'done');
-    expect(signal?.aborted).toBe(true);
-    expect(stage.look(child)?.state).toBe('cancelled');
-    expect(stage.look(sibling)?.state).toBe('running');
-  });
+  test(
+    'the signal of a tool aborts at once, and its siblings go on',
+    { tags: ['RW9'] },
+    async () => {
+      const stage = puppets();
+      let signal: AbortSignal | undefined;
+      const hang = tool({
+        inputSchema: z.object({}),
+        execute: (_, { abortSignal }) => {
+          signal = abortSignal;
+          return new Promise<string>(() => {});
+        },
+      });
+      const parent = stage.spawn('p');
+      const child = stage.spawn('c', { caller: by(parent), config: { tools: { hang } } });
+      const sibling = stage.spawn('s');
+      await stage.calls('c', ['hang', {}]);
+      expect(signal?.aborted).toBe(false);
+      await answersOver(stage, 'p', 'done');
+      expect(signal?.aborted).toBe(true);
+      expect(stage.look(child)?.state).toBe('cancelled');
+      expect(stage.look(sibling)?.state).toBe('running');
+    },
+  );
 
   test('a subagent that does not stop is killed after the grace', async () => {
     const journal = memoryJournal();
@@ -133,18 +137,22 @@ describe('[MW7 HW4] SUBAGENT-TREE-4: when a parent ends', () => {
     expect(stage.service.list(THE_LEAD)).toEqual([]);
   });
 
-  test('[M6] ending one ends its subtree, and says false of one that has ended', async () => {
-    const stage = puppets();
-    const { parent, child, grandchild } = family(stage);
-    expect(stage.service.cancel(child, by(parent), 'enough')).toBe(true);
-    await stage.settle();
-    expect(stage.look(parent)?.state).toBe('running');
-    expect(stage.look(child)?.error?.message).toBe('Cancelled: enough');
-    expect(stage.look(grandchild)?.state).toBe('cancelled');
-    expect(stage.service.cancel(child, by(parent))).toBe(false);
-    expect(stage.service.cancel('sub_9', by(parent))).toBe(false);
-    expect(stage.service.cancel(parent, by(child))).toBe(false);
-  });
+  test(
+    'ending one ends its subtree, and says false of one that has ended',
+    { tags: ['M6'] },
+    async () => {
+      const stage = puppets();
+      const { parent, child, grandchild } = family(stage);
+      expect(stage.service.cancel(child, by(parent), 'enough')).toBe(true);
+      await stage.settle();
+      expect(stage.look(parent)?.state).toBe('running');
+      expect(stage.look(child)?.error?.message).toBe('Cancelled: enough');
+      expect(stage.look(grandchild)?.state).toBe('cancelled');
+      expect(stage.service.cancel(child, by(parent))).toBe(false);
+      expect(stage.service.cancel('sub_9', by(parent))).toBe(false);
+      expect(stage.service.cancel(parent, by(child))).toBe(false);
+    },
+  );
 });
 
 test('SUBAGENT-TREE-3: a subagent that is cancelled by an observer of its start ends, and is reported in order', async () => {
@@ -187,7 +195,7 @@ describe('SUBAGENT-TREE-3: close', () => {
     expect(() => puppets({ graceMs })).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }));
   });
 
-  test('[M25] also of one that was still being made ready', async () => {
+  test('also of one that was still being made ready', { tags: ['M25'] }, async () => {
     let disposed = 0;
     const stage = puppets();
     stage.spawn('a', { config: { dispose: () => void (disposed += 1) } });
@@ -197,7 +205,7 @@ describe('SUBAGENT-TREE-3: close', () => {
   });
 });
 
-describe('[M18 MW9] what has ended', () => {
+describe('what has ended', { tags: ['M18', 'MW9'] }, () => {
   const retention = { stateRetentionMs: 10_000, sweepIntervalMs: 1000 };
 
   test('is kept from its delivery, not from its end', async () => {
@@ -258,27 +266,31 @@ describe('[M18 MW9] what has ended', () => {
     expect(stage.look(id)).toBeUndefined();
   });
 
-  test('[BW31] RETENTION-2: unread results are bounded by refusing work, read ones by forgetting the oldest', async () => {
-    const stage = puppets({
-      constraints: { maxConcurrentPerSession: 5000, maxLivePerSession: 5000 },
-    });
-    const ids = Array.from({ length: 1000 }, (_, number) => stage.spawn(`n${number}`));
-    for (const id of ids) stage.delegation.get(id)?.kill('the test says so');
-    expect(stage.request('more')).toMatchObject({
-      status: 'rejected',
-      error: { code: 'SESSION_LIMIT', message: expect.stringContaining('1000 results') },
-    });
-    for (const id of ids) stage.service.delivered(id);
-    const more = stage.spawn('more');
-    stage.delegation.get(more)?.kill('the test says so');
-    stage.service.delivered(more);
-    expect(stage.look(ids[0] ?? '')).toBeUndefined();
-    expect(stage.look(ids[1] ?? '')).toBeDefined();
-    expect(stage.look(more)).toBeDefined();
-  });
+  test(
+    'RETENTION-2: unread results are bounded by refusing work, read ones by forgetting the oldest',
+    { tags: ['BW31'] },
+    async () => {
+      const stage = puppets({
+        constraints: { maxConcurrentPerSession: 5000, maxLivePerSession: 5000 },
+      });
+      const ids = Array.from({ length: 1000 }, (_, number) => stage.spawn(`n${number}`));
+      for (const id of ids) stage.delegation.get(id)?.kill('the test says so');
+      expect(stage.request('more')).toMatchObject({
+        status: 'rejected',
+        error: { code: 'SESSION_LIMIT', message: expect.stringContaining('1000 results') },
+      });
+      for (const id of ids) stage.service.delivered(id);
+      const more = stage.spawn('more');
+      stage.delegation.get(more)?.kill('the test says so');
+      stage.service.delivered(more);
+      expect(stage.look(ids[0] ?? '')).toBeUndefined();
+      expect(stage.look(ids[1] ?? '')).toBeDefined();
+      expect(stage.look(more)).toBeDefined();
+    },
+  );
 });
 
-describe('[M17 MW2] hung', () => {
+describe('hung', { tags: ['M17', 'MW2'] }, () => {
   const constraints = { inactivityTimeoutMs: 5000, sweepIntervalMs: 1000 };
 
   test('a subagent hangs after its time without a sign of life; the next sign clears it', async () => {

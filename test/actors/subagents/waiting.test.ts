@@ -14,7 +14,7 @@ function later<T>(promise: Promise<T>): { value?: T } {
   return box;
 }
 
-describe('[M5] a wait', () => {
+describe('a wait', { tags: ['M5'] }, () => {
   test('ends when the subagent does, with its result', async () => {
     const { spawn, says, service, settle } = puppets();
     const id = spawn('a');
@@ -39,23 +39,27 @@ describe('[M5] a wait', () => {
     expect(timersLeft()).toBe(0);
   });
 
-  test('[M26 MW4] has its time, 300 s unless it says otherwise, and touches nobody', async () => {
-    const { spawn, service, environment, look } = puppets();
-    const id = spawn('a');
-    const long = later(service.await([id], THE_LEAD));
-    const short = later(service.await([id], THE_LEAD, { timeoutMs: 10 }));
-    await environment.advance(10);
-    expect(short.value).toMatchObject({
-      ok: true,
-      why: 'timeout',
-      reports: [{ state: 'running' }],
-    });
-    await environment.advance(299_989);
-    expect(long.value).toBeUndefined();
-    await environment.advance(1);
-    expect(long.value).toMatchObject({ why: 'timeout' });
-    expect(look(id)?.state).toBe('running');
-  });
+  test(
+    'has its time, 300 s unless it says otherwise, and touches nobody',
+    { tags: ['M26', 'MW4'] },
+    async () => {
+      const { spawn, service, environment, look } = puppets();
+      const id = spawn('a');
+      const long = later(service.await([id], THE_LEAD));
+      const short = later(service.await([id], THE_LEAD, { timeoutMs: 10 }));
+      await environment.advance(10);
+      expect(short.value).toMatchObject({
+        ok: true,
+        why: 'timeout',
+        reports: [{ state: 'running' }],
+      });
+      await environment.advance(299_989);
+      expect(long.value).toBeUndefined();
+      await environment.advance(1);
+      expect(long.value).toMatchObject({ why: 'timeout' });
+      expect(look(id)?.state).toBe('running');
+    },
+  );
 
   test('is broken off by its signal, and nothing is left of it', async () => {
     const { spawn, delegation, service, look, settle } = puppets();
@@ -84,7 +88,7 @@ describe('[M5] a wait', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
-  test('[M16] many may wait; all are woken, each once', async () => {
+  test('many may wait; all are woken, each once', { tags: ['M16'] }, async () => {
     const { spawn, says, service, delegation } = puppets();
     const id = spawn('a');
     const waits = [1, 2, 3].map(() => later(service.await([id], THE_LEAD)));
@@ -93,7 +97,7 @@ describe('[M5] a wait', () => {
     expect(delegation.waits.count).toBe(0);
   });
 
-  test('[MW9] more waits than anybody means are refused', async () => {
+  test('more waits than anybody means are refused', { tags: ['MW9'] }, async () => {
     const { spawn, service, environment } = puppets();
     const id = spawn('a');
     for (let number = 0; number < 1000; number += 1) void service.await([id], THE_LEAD);
@@ -117,7 +121,7 @@ describe('[M5] a wait', () => {
   });
 });
 
-describe('[MW10] a wait for several', () => {
+describe('a wait for several', { tags: ['MW10'] }, () => {
   test('any: the first that ends; all: when all have', async () => {
     const { spawn, says, service } = puppets();
     const ids = [spawn('a'), spawn('b')];
@@ -145,7 +149,7 @@ describe('[MW10] a wait for several', () => {
   });
 });
 
-describe('[MW1] a wait is woken by a question', () => {
+describe('a wait is woken by a question', { tags: ['MW1'] }, () => {
   test('that is asked later, and the answer lets the subagent go on', async () => {
     const { spawn, calls, says, service, settle, timersLeft } = puppets();
     const id = spawn('a');
@@ -289,7 +293,7 @@ describe('WAIT_CYCLE', () => {
   });
 });
 
-test('[M17] AWAITING-4: hung ends no wait', async () => {
+test('AWAITING-4: hung ends no wait', { tags: ['M17'] }, async () => {
   const { spawn, service, environment, look } = puppets({
     constraints: { inactivityTimeoutMs: 1000, sweepIntervalMs: 500 },
   });

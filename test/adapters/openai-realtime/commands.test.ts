@@ -15,38 +15,42 @@ describe('commands become client events', () => {
     expect(session).toEqual({ type: 'realtime', instructions: 'Be kind.', tools: [] });
   });
 
-  test('[B69] OPENAI-REALTIME-TRANSLATOR-5: a change is answered once: by session.updated, or by the error that names it', async () => {
-    const { client, peer } = await startCall();
-    for (const instructions of ['First.', 'Second.'])
-      client.send({ type: 'session.configure', configuration: { instructions, tools: [] } });
-    const first = await peer.next('session.update');
-    const second = await peer.next('session.update');
-    expect(first.session).toMatchObject({ instructions: 'First.' });
-    peer.send({ type: 'session.updated', session: { type: 'realtime' } });
-    await client.next('session.configured');
-    peer.send({
-      type: 'error',
-      error: {
-        type: 'invalid_request_error',
+  test(
+    'OPENAI-REALTIME-TRANSLATOR-5: a change is answered once: by session.updated, or by the error that names it',
+    { tags: ['B69'] },
+    async () => {
+      const { client, peer } = await startCall();
+      for (const instructions of ['First.', 'Second.'])
+        client.send({ type: 'session.configure', configuration: { instructions, tools: [] } });
+      const first = await peer.next('session.update');
+      const second = await peer.next('session.update');
+      expect(first.session).toMatchObject({ instructions: 'First.' });
+      peer.send({ type: 'session.updated', session: { type: 'realtime' } });
+      await client.next('session.configured');
+      peer.send({
+        type: 'error',
+        error: {
+          type: 'invalid_request_error',
+          code: 'invalid_value',
+          message: 'No.',
+          event_id: second.event_id ?? null,
+        },
+      });
+      expect(await client.next('session.refused')).toEqual({
+        type: 'session.refused',
         code: 'invalid_value',
         message: 'No.',
-        event_id: second.event_id ?? null,
-      },
-    });
-    expect(await client.next('session.refused')).toEqual({
-      type: 'session.refused',
-      code: 'invalid_value',
-      message: 'No.',
-    });
-    // What was refused does not hold for what is said next.
-    client.send({ type: 'response.request', responseKey: 'k', instructions: 'Say it.' });
-    expect((await peer.next('response.create')).response?.instructions).toBe('First.\n\nSay it.');
-    // One that nobody asked for answers nothing.
-    peer.send({ type: 'session.updated', session: { type: 'realtime' } });
-    peer.send({ type: 'input_audio_buffer.speech_stopped', audio_end_ms: 1, item_id: 'i' });
-    await client.next('utterance.ended');
-    expect(client.events.filter(({ type }) => type === 'session.configured')).toHaveLength(1);
-  });
+      });
+      // What was refused does not hold for what is said next.
+      client.send({ type: 'response.request', responseKey: 'k', instructions: 'Say it.' });
+      expect((await peer.next('response.create')).response?.instructions).toBe('First.\n\nSay it.');
+      // One that nobody asked for answers nothing.
+      peer.send({ type: 'session.updated', session: { type: 'realtime' } });
+      peer.send({ type: 'input_audio_buffer.speech_stopped', audio_end_ms: 1, item_id: 'i' });
+      await client.next('utterance.ended');
+      expect(client.events.filter(({ type }) => type === 'session.configured')).toHaveLength(1);
+    },
+  );
 
   test('question.expect goes only to a server that announces the extension', async () => {
     const question = { kind: 'choice', options: [{ id: 'e', label: 'Economy' }] } as const;

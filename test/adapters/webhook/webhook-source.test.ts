@@ -15,7 +15,7 @@ afterEach(() => hook.stop());
 
 const unauthorized = { status: 401, body: { error: 'Unauthorized' } };
 
-describe('[B76] a signed request becomes an event', () => {
+describe('a signed request becomes an event', { tags: ['B76'] }, () => {
   test('with its type and data, and 202 once the service has accepted it', async () => {
     await start();
     const reply = await hook.sendSigned({ type: 'order.shipped', order: 7 });
@@ -431,7 +431,7 @@ describe('where it listens', () => {
     expect(hook.source.url).toMatch(new RegExp(`^http://127\\.0\\.0\\.1:\\d+${PATH}$`));
   });
 
-  test('[B77] a port that is taken is a failure of the start', async () => {
+  test('a port that is taken is a failure of the start', { tags: ['B77'] }, async () => {
     await start();
     const port = Number(new URL(hook.source.url ?? '').port);
     const second = webhookSource({ path: PATH, secret: SECRET, listen: { port } });

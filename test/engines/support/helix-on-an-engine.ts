@@ -47,55 +47,63 @@ export function helixOnAnEngine<Live extends LiveEngine>(
       while (!isSo()) await moment();
     };
 
-    test('[H7] results are in the order of the calls, whoever ends first, and a failure is { error }', async () => {
-      const { live, calls, start } = world();
-      const release = calls.hold('summarizer-one');
-      const run = start('helix-1');
-      await until(() => calls.told.includes('summarizer-two') && calls.told.includes('analyzer'));
-      release();
-      const { status, text } = await run.result;
-      expect(status).toBe('completed');
-      // The model of the parent says what it has read.
-      expect(JSON.parse(text)).toEqual([
-        { summary: 'about one', keyPoints: ['one'] },
-        { summary: 'about two', keyPoints: ['two'] },
-        expect.objectContaining({ error: expect.stringContaining('Max steps exceeded') }),
-      ]);
-      // Each is a run of its own, made once.
-      expect(calls.told.toSorted()).toEqual([
-        'analyzer',
-        'parent',
-        'parent',
-        'summarizer-one',
-        'summarizer-two',
-      ]);
-      if (policiesOf)
-        expect(await policiesOf(live)('helix-1')).toEqual(['ABANDON', 'ABANDON', 'ABANDON']);
-    });
+    test(
+      'results are in the order of the calls, whoever ends first, and a failure is { error }',
+      { tags: ['H7'] },
+      async () => {
+        const { live, calls, start } = world();
+        const release = calls.hold('summarizer-one');
+        const run = start('helix-1');
+        await until(() => calls.told.includes('summarizer-two') && calls.told.includes('analyzer'));
+        release();
+        const { status, text } = await run.result;
+        expect(status).toBe('completed');
+        // The model of the parent says what it has read.
+        expect(JSON.parse(text)).toEqual([
+          { summary: 'about one', keyPoints: ['one'] },
+          { summary: 'about two', keyPoints: ['two'] },
+          expect.objectContaining({ error: expect.stringContaining('Max steps exceeded') }),
+        ]);
+        // Each is a run of its own, made once.
+        expect(calls.told.toSorted()).toEqual([
+          'analyzer',
+          'parent',
+          'parent',
+          'summarizer-one',
+          'summarizer-two',
+        ]);
+        if (policiesOf)
+          expect(await policiesOf(live)('helix-1')).toEqual(['ABANDON', 'ABANDON', 'ABANDON']);
+      },
+    );
 
-    test('[H7] a sub-agent that is abandoned goes on when its parent is closed, and is found by its id', async () => {
-      const { live, calls, start } = world();
-      const begun = ['summarizer-one', 'summarizer-two', 'analyzer'];
-      // None ends while the parent is closed: Temporal's test server hangs where a cancel meets the end of an activity.
-      const releases = begun.map((name) => calls.hold(name));
-      const run = start('helix-2');
-      await until(() => begun.every((name) => calls.told.includes(name)));
-      const { signal } = new AbortController();
-      let children: readonly string[] = [];
-      while (children.length === 0) {
-        children = (await live.runs().view('helix-2', 0, signal)).children ?? [];
-        await moment();
-      }
-      run.cancel('the user has left');
-      expect((await run.result).status).toBe('cancelled');
-      for (const release of releases) release();
-      const outcomes = await Promise.all(
-        children.map((id) => start(id, { ...parent, name: 'summarizer', tools: {} }).result),
-      );
-      expect(outcomes.map(({ output }) => output)).toContainEqual({
-        summary: 'about one',
-        keyPoints: ['one'],
-      });
-    });
+    test(
+      'a sub-agent that is abandoned goes on when its parent is closed, and is found by its id',
+      { tags: ['H7'] },
+      async () => {
+        const { live, calls, start } = world();
+        const begun = ['summarizer-one', 'summarizer-two', 'analyzer'];
+        // None ends while the parent is closed: Temporal's test server hangs where a cancel meets the end of an activity.
+        const releases = begun.map((name) => calls.hold(name));
+        const run = start('helix-2');
+        await until(() => begun.every((name) => calls.told.includes(name)));
+        const { signal } = new AbortController();
+        let children: readonly string[] = [];
+        while (children.length === 0) {
+          children = (await live.runs().view('helix-2', 0, signal)).children ?? [];
+          await moment();
+        }
+        run.cancel('the user has left');
+        expect((await run.result).status).toBe('cancelled');
+        for (const release of releases) release();
+        const outcomes = await Promise.all(
+          children.map((id) => start(id, { ...parent, name: 'summarizer', tools: {} }).result),
+        );
+        expect(outcomes.map(({ output }) => output)).toContainEqual({
+          summary: 'about one',
+          keyPoints: ['one'],
+        });
+      },
+    );
   });
 }

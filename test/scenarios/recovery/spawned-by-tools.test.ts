@@ -268,30 +268,34 @@ describe('companions', () => {
       },
     );
 
-  test('[H18] go on, are still there by their names, and know what they did', async () => {
-    const of = world();
-    const live = options(once());
-    const after = await killedAndBegunAgain(
-      of,
-      live,
-      'use companion__spawnAgent {"agentType":"scout","message":"look"}',
-    );
-    expect(after.state().subagents).toMatchObject([{ name: 'scout-1', state: 'completed' }]);
-    await after.type('use companion__listChildren');
-    expect(after.said().at(-1)).toContain('scout-1');
-    after.kill();
-    const third = textLife(of, live());
-    await third.start();
-    await third.type('use companion__sendMessage {"agentId":"scout-1","message":"More"}');
-    await third.type('use companion__spawnAgent {"agentType":"scout","message":"Hi"}');
-    expect(third.state().subagents.map(({ name, outcome }) => [name, outcome?.output])).toEqual([
-      ['scout-1', 'Told 1 times.'],
-      ['scout-1', 'Told 2 times.'],
-      ['scout-2', 'Told 1 times.'],
-    ]);
-    expect(third.errors).toEqual([]);
-    await third.close();
-  });
+  test(
+    'go on, are still there by their names, and know what they did',
+    { tags: ['H18'] },
+    async () => {
+      const of = world();
+      const live = options(once());
+      const after = await killedAndBegunAgain(
+        of,
+        live,
+        'use companion__spawnAgent {"agentType":"scout","message":"look"}',
+      );
+      expect(after.state().subagents).toMatchObject([{ name: 'scout-1', state: 'completed' }]);
+      await after.type('use companion__listChildren');
+      expect(after.said().at(-1)).toContain('scout-1');
+      after.kill();
+      const third = textLife(of, live());
+      await third.start();
+      await third.type('use companion__sendMessage {"agentId":"scout-1","message":"More"}');
+      await third.type('use companion__spawnAgent {"agentType":"scout","message":"Hi"}');
+      expect(third.state().subagents.map(({ name, outcome }) => [name, outcome?.output])).toEqual([
+        ['scout-1', 'Told 1 times.'],
+        ['scout-1', 'Told 2 times.'],
+        ['scout-2', 'Told 1 times.'],
+      ]);
+      expect(third.errors).toEqual([]);
+      await third.close();
+    },
+  );
 
   test('a dismissed companion does not come back', async () => {
     const of = world();

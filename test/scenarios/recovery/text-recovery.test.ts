@@ -81,29 +81,33 @@ describe('after a crash', () => {
     await after.close();
   });
 
-  test('[H17] a subagent that waits for the user asks again under the same id, and goes on', async () => {
-    const of = world();
-    const before = textLife(of, asking);
-    await before.start();
-    await before.type('use ride');
-    const asked = before.question();
-    expect(asked).toMatchObject({ state: 'open' });
-    before.kill();
-    await of.environment.advance(30_000);
+  test(
+    'a subagent that waits for the user asks again under the same id, and goes on',
+    { tags: ['H17'] },
+    async () => {
+      const of = world();
+      const before = textLife(of, asking);
+      await before.start();
+      await before.type('use ride');
+      const asked = before.question();
+      expect(asked).toMatchObject({ state: 'open' });
+      before.kill();
+      await of.environment.advance(30_000);
 
-    const after = textLife(of, asking);
-    await after.start();
-    expect(after.question()).toMatchObject({
-      requestId: asked?.requestId,
-      question: 'Which class?',
-      state: 'open',
-    });
-    await after.type('economy');
-    expect(after.said().join('\n')).toContain('economy');
-    expect(after.state().subagents).toMatchObject([{ id: 'sub_1', state: 'completed' }]);
-    expect(after.errors).toEqual([]);
-    await after.close();
-  });
+      const after = textLife(of, asking);
+      await after.start();
+      expect(after.question()).toMatchObject({
+        requestId: asked?.requestId,
+        question: 'Which class?',
+        state: 'open',
+      });
+      await after.type('economy');
+      expect(after.said().join('\n')).toContain('economy');
+      expect(after.state().subagents).toMatchObject([{ id: 'sub_1', state: 'completed' }]);
+      expect(after.errors).toEqual([]);
+      await after.close();
+    },
+  );
 
   test('a question that was answered at the last instant is over before all else, and no news', async () => {
     const begin = (of: World, asked: string[] = []) =>

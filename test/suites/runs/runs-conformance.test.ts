@@ -239,7 +239,7 @@ describe.each([
   recorded('none', true),
   packedSteps('one'),
   packedSteps('none', true),
-])('[H7] $name', (setup) => {
+])('$name', { tags: ['H7'] }, (setup) => {
   // A worker that lives for one turn refuses it for the first time, each time.
   const hasTime = ({ name }: ConformanceCase): boolean =>
     !setup.name.includes('from the journal') || !name.startsWith('a configuration that no worker');

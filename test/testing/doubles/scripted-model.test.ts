@@ -26,7 +26,7 @@ function ask(
 }
 
 describe('the kinds of steps', () => {
-  test('[H13 H14] text, with what was thought before it', async () => {
+  test('text, with what was thought before it', { tags: ['H13', 'H14'] }, async () => {
     const { call } = ask([
       { text: 'Hello', thinking: 'A greeting.' },
       { type: 'text', content: 'Bye', thinking: 'The end.', shouldStop: true },
@@ -38,26 +38,30 @@ describe('the kinds of steps', () => {
     expect((await call()).text).toBe('Bye');
   });
 
-  test('[H13 H14 H19] tool calls, and calls of subagents by their type', async () => {
-    const { call } = ask([
-      {
-        type: 'tool_calls',
-        content: 'I ask.',
-        toolCalls: [{ id: 't1', name: 'unknown', arguments: {} }],
-        subAgentCalls: [{ id: 's1', agentType: 'summarizer', input: { texts: ['a'] } }],
-      },
-    ]);
-    const { toolCalls, finishReason, text } = await call();
-    expect(text).toBe('I ask.');
-    expect(finishReason).toBe('tool-calls');
-    expect(toolCalls.map(({ toolCallId, toolName }) => [toolCallId, toolName])).toEqual([
-      ['t1', 'unknown'],
-      ['s1', 'subagent__summarizer'],
-    ]);
-    expect(toolCalls[1]?.input).toEqual({ texts: ['a'] });
-  });
+  test(
+    'tool calls, and calls of subagents by their type',
+    { tags: ['H13', 'H14', 'H19'] },
+    async () => {
+      const { call } = ask([
+        {
+          type: 'tool_calls',
+          content: 'I ask.',
+          toolCalls: [{ id: 't1', name: 'unknown', arguments: {} }],
+          subAgentCalls: [{ id: 's1', agentType: 'summarizer', input: { texts: ['a'] } }],
+        },
+      ]);
+      const { toolCalls, finishReason, text } = await call();
+      expect(text).toBe('I ask.');
+      expect(finishReason).toBe('tool-calls');
+      expect(toolCalls.map(({ toolCallId, toolName }) => [toolCallId, toolName])).toEqual([
+        ['t1', 'unknown'],
+        ['s1', 'subagent__summarizer'],
+      ]);
+      expect(toolCalls[1]?.input).toEqual({ texts: ['a'] });
+    },
+  );
 
-  test('[H13 H14] structured output is the result as JSON', async () => {
+  test('structured output is the result as JSON', { tags: ['H13', 'H14'] }, async () => {
     const { call } = ask([{ type: 'structured_output', output: { result: 'Used' } }]);
     expect(JSON.parse((await call()).text)).toEqual({ result: 'Used' });
   });
@@ -133,7 +137,7 @@ describe('delays', () => {
   });
 });
 
-describe('[H19 HW8] scripts by agent', () => {
+describe('scripts by agent', { tags: ['H19', 'HW8'] }, () => {
   const agents = {
     planner: [{ text: 'plan 1' }, { text: 'plan 2' }],
     'plan-checker': [{ text: 'check 1' }],

@@ -10,65 +10,73 @@ const reportsIn = (parts: readonly TextPart[]) =>
   parts.filter((part) => part.type === 'subagent.reported');
 
 describe('in a text session', () => {
-  test('[R31 RW1] progress is passed on as it is: no model call, not in the conversation, not final', async () => {
-    const { subagent, next } = counting();
-    const histories: string[] = [];
-    const { start, type, parts, environment } = textTalk({
-      subagents: { report: subagent },
-      onModelCall: (who, { prompt }) => {
-        if (who === 'lead') histories.push(JSON.stringify(prompt));
-      },
-    });
-    await start();
-    await type('use report');
-    const before = histories.length;
-    next();
-    await environment.settle();
-    expect(reportsIn(parts)).toEqual(
-      ['10 of 30', '20 of 30'].map((text) => ({
-        type: 'subagent.reported',
-        kind: 'progress',
-        subagentId: 'sub_1',
-        agentName: 'subagent-sub_1',
-        subagentName: 'report',
-        text,
-        final: false,
-      })),
-    );
-    expect(histories).toHaveLength(before);
-    // Only the note on what runs has the latest, in case the user asks about it.
-    await type('hello');
-    expect(histories.at(-1)?.match(/\d+ of 30/g)).toEqual(['20 of 30']);
-  });
+  test(
+    'progress is passed on as it is: no model call, not in the conversation, not final',
+    { tags: ['R31', 'RW1'] },
+    async () => {
+      const { subagent, next } = counting();
+      const histories: string[] = [];
+      const { start, type, parts, environment } = textTalk({
+        subagents: { report: subagent },
+        onModelCall: (who, { prompt }) => {
+          if (who === 'lead') histories.push(JSON.stringify(prompt));
+        },
+      });
+      await start();
+      await type('use report');
+      const before = histories.length;
+      next();
+      await environment.settle();
+      expect(reportsIn(parts)).toEqual(
+        ['10 of 30', '20 of 30'].map((text) => ({
+          type: 'subagent.reported',
+          kind: 'progress',
+          subagentId: 'sub_1',
+          agentName: 'subagent-sub_1',
+          subagentName: 'report',
+          text,
+          final: false,
+        })),
+      );
+      expect(histories).toHaveLength(before);
+      // Only the note on what runs has the latest, in case the user asks about it.
+      await type('hello');
+      expect(histories.at(-1)?.match(/\d+ of 30/g)).toEqual(['20 of 30']);
+    },
+  );
 
-  test('[R32 R33] with `turn`: the raw result first, then a turn in the user’s place and the reply to it, both recorded', async () => {
-    const histories: unknown[][] = [];
-    const { start, type, parts } = textTalk({
-      promptStyle: 'turn',
-      subagents: { report: { script: () => say('Sales are up.') } },
-      onModelCall: (who, { prompt }) => {
-        if (who === 'lead') histories.push([...prompt]);
-      },
-    });
-    await start();
-    await type('use report');
-    const [raw] = reportsIn(parts);
-    expect(raw).toMatchObject({ kind: 'result', text: 'Sales are up.', final: false });
-    const told = parts.findIndex((part) => part.type === 'text.done' && part.deliveryId !== null);
-    expect(parts.indexOf(raw as TextPart)).toBeLessThan(told);
-    await type('thanks');
-    const turns = histories.at(-1)?.slice(-3) as { role: string; content: unknown }[];
-    expect(turns.map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
-    expect(turns[0]?.content).toMatchObject([
-      {
-        text: expect.stringMatching(
-          /^\[Subagent task sub_1 completed\]: "Sales are up\." \[data \S+\]$/,
-        ),
-      },
-    ]);
-  });
+  test(
+    'with `turn`: the raw result first, then a turn in the user’s place and the reply to it, both recorded',
+    { tags: ['R32', 'R33'] },
+    async () => {
+      const histories: unknown[][] = [];
+      const { start, type, parts } = textTalk({
+        promptStyle: 'turn',
+        subagents: { report: { script: () => say('Sales are up.') } },
+        onModelCall: (who, { prompt }) => {
+          if (who === 'lead') histories.push([...prompt]);
+        },
+      });
+      await start();
+      await type('use report');
+      const [raw] = reportsIn(parts);
+      expect(raw).toMatchObject({ kind: 'result', text: 'Sales are up.', final: false });
+      const told = parts.findIndex((part) => part.type === 'text.done' && part.deliveryId !== null);
+      expect(parts.indexOf(raw as TextPart)).toBeLessThan(told);
+      await type('thanks');
+      const turns = histories.at(-1)?.slice(-3) as { role: string; content: unknown }[];
+      expect(turns.map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
+      expect(turns[0]?.content).toMatchObject([
+        {
+          text: expect.stringMatching(
+            /^\[Subagent task sub_1 completed\]: "Sales are up\." \[data \S+\]$/,
+          ),
+        },
+      ]);
+    },
+  );
 
-  test('[R33] otherwise the raw result is not said twice', async () => {
+  test('otherwise the raw result is not said twice', { tags: ['R33'] }, async () => {
     const { start, type, parts } = textTalk({
       subagents: { report: { script: () => say('Sales are up.') } },
     });
@@ -77,49 +85,57 @@ describe('in a text session', () => {
     expect(reportsIn(parts)).toEqual([]);
   });
 
-  test('[RW12] TEXT-LEAD-6: whoever tells a result does not start again what it is the result of', async () => {
-    let tries = 0;
-    const { start, type, session, state } = textTalk({
-      subagents: { report: { script: () => say('Sales are up.') } },
-      lead: (prompt) => {
-        if (prompt.user.includes('Sales are up.')) {
-          tries += 1;
-          return calls(['report']);
-        }
-        return prompt.user === 'go' && prompt.results.length === 0
-          ? calls(['report'])
-          : say('On it.');
-      },
-    });
-    await start();
-    await type('go');
-    expect(tries).toBeGreaterThan(0);
-    expect(session.subagents.list()).toHaveLength(1);
-    expect(state().deliveries).toMatchObject([{ state: 'delivered', grade: 'assumed' }]);
-  });
+  test(
+    'TEXT-LEAD-6: whoever tells a result does not start again what it is the result of',
+    { tags: ['RW12'] },
+    async () => {
+      let tries = 0;
+      const { start, type, session, state } = textTalk({
+        subagents: { report: { script: () => say('Sales are up.') } },
+        lead: (prompt) => {
+          if (prompt.user.includes('Sales are up.')) {
+            tries += 1;
+            return calls(['report']);
+          }
+          return prompt.user === 'go' && prompt.results.length === 0
+            ? calls(['report'])
+            : say('On it.');
+        },
+      });
+      await start();
+      await type('go');
+      expect(tries).toBeGreaterThan(0);
+      expect(session.subagents.list()).toHaveLength(1);
+      expect(state().deliveries).toMatchObject([{ state: 'delivered', grade: 'assumed' }]);
+    },
+  );
 
-  test('[B18] a result is in the conversation as the result of its call; a failure as its error', async () => {
-    const seen: unknown[] = [];
-    const fail = { script: () => ({ error: new Error('no such quarter') }), pending: null };
-    const { start, type } = textTalk({
-      consolidation: 'off',
-      subagents: { report: { script: () => say('Sales are up.'), pending: null }, fail },
-      onModelCall: (who, prompt) => {
-        if (who !== 'lead') return;
-        const last = prompt.prompt.findLast(({ role }) => role === 'tool');
-        seen.push(last && resultsIn({ ...prompt, prompt: [last] }));
-      },
-    });
-    await start();
-    await type('use report');
-    await type('use fail');
-    await type('hello');
-    expect(JSON.stringify(seen)).toContain('Sales are up.');
-    expect(JSON.stringify(seen.at(-1))).toContain('no such quarter');
-  });
+  test(
+    'a result is in the conversation as the result of its call; a failure as its error',
+    { tags: ['B18'] },
+    async () => {
+      const seen: unknown[] = [];
+      const fail = { script: () => ({ error: new Error('no such quarter') }), pending: null };
+      const { start, type } = textTalk({
+        consolidation: 'off',
+        subagents: { report: { script: () => say('Sales are up.'), pending: null }, fail },
+        onModelCall: (who, prompt) => {
+          if (who !== 'lead') return;
+          const last = prompt.prompt.findLast(({ role }) => role === 'tool');
+          seen.push(last && resultsIn({ ...prompt, prompt: [last] }));
+        },
+      });
+      await start();
+      await type('use report');
+      await type('use fail');
+      await type('hello');
+      expect(JSON.stringify(seen)).toContain('Sales are up.');
+      expect(JSON.stringify(seen.at(-1))).toContain('no such quarter');
+    },
+  );
 });
 
-test('[B48] a question reaches the lead model as such, before results', async () => {
+test('a question reaches the lead model as such, before results', { tags: ['B48'] }, async () => {
   const { start, use, pause, asked, state } = voiceTalk({
     subagents: {
       ride: {
@@ -136,7 +152,7 @@ test('[B48] a question reaches the lead model as such, before results', async ()
   expect(state().deliveries.find(({ kind }) => kind === 'question')?.priority).toBe('high');
 });
 
-describe('progress to the ear [B39 B48 R30]', () => {
+describe('progress to the ear', { tags: ['B39', 'B48', 'R30'] }, () => {
   test('is silent unless it was asked for', async () => {
     const { subagent } = counting();
     const { start, use, pause, asked } = voiceTalk({ subagents: { report: subagent } });
@@ -146,25 +162,29 @@ describe('progress to the ear [B39 B48 R30]', () => {
     expect(asked()).toBeNull();
   });
 
-  test('[B48] `all`: said in a pause as an update; not more often than the pace', async () => {
-    const { subagent, next } = counting(['10 of 30', '20 of 30', '30 of 30']);
-    const { start, use, pause, asked, speak, environment } = voiceTalk({
-      speakProgress: 'all',
-      subagents: { report: subagent },
-    });
-    await start();
-    await use('report');
-    await pause();
-    expect(asked()).toContain('"label":"SUBAGENT UPDATE","subagent":"report","text":"10 of 30"');
-    await speak('The report is a third done.');
-    next();
-    await pause();
-    expect(asked()).toBeNull();
-    await environment.advance(30_000);
-    next();
-    await pause();
-    expect(asked()).toContain('30 of 30');
-  });
+  test(
+    '`all`: said in a pause as an update; not more often than the pace',
+    { tags: ['B48'] },
+    async () => {
+      const { subagent, next } = counting(['10 of 30', '20 of 30', '30 of 30']);
+      const { start, use, pause, asked, speak, environment } = voiceTalk({
+        speakProgress: 'all',
+        subagents: { report: subagent },
+      });
+      await start();
+      await use('report');
+      await pause();
+      expect(asked()).toContain('"label":"SUBAGENT UPDATE","subagent":"report","text":"10 of 30"');
+      await speak('The report is a third done.');
+      next();
+      await pause();
+      expect(asked()).toBeNull();
+      await environment.advance(30_000);
+      next();
+      await pause();
+      expect(asked()).toContain('30 of 30');
+    },
+  );
 
   test('its own subagent can ask for it, and decline it', async () => {
     const loud = counting(['loud']);
@@ -210,19 +230,23 @@ describe('progress to the ear [B39 B48 R30]', () => {
     });
   });
 
-  test('[R30] in a text session with `turn` it is a turn in the user’s place', async () => {
-    const { subagent } = counting(['10 of 30']);
-    const { start, type, said } = textTalk({
-      promptStyle: 'turn',
-      speakProgress: 'all',
-      subagents: { report: subagent },
-    });
-    await start();
-    await type('use report');
-    expect(said().at(-1)).toMatch(
-      /^Told: \[Subagent task sub_1 reports\]: "10 of 30" \[data \S+\]$/,
-    );
-  });
+  test(
+    'in a text session with `turn` it is a turn in the user’s place',
+    { tags: ['R30'] },
+    async () => {
+      const { subagent } = counting(['10 of 30']);
+      const { start, type, said } = textTalk({
+        promptStyle: 'turn',
+        speakProgress: 'all',
+        subagents: { report: subagent },
+      });
+      await start();
+      await type('use report');
+      expect(said().at(-1)).toMatch(
+        /^Told: \[Subagent task sub_1 reports\]: "10 of 30" \[data \S+\]$/,
+      );
+    },
+  );
 
   test('the option is checked where it is given', () =>
     expect(
@@ -236,7 +260,7 @@ describe('progress to the ear [B39 B48 R30]', () => {
     ).toThrow(/`speakProgress`.*"off"\|"milestones"\|"all", got "loud"/));
 });
 
-describe('consolidation by voice [R34]', () => {
+describe('consolidation by voice', { tags: ['R34'] }, () => {
   const found = (name: string) => ({ script: () => say(`${name} is found`) });
 
   test('is off unless it was asked for: news come one by one, each in its pause', async () => {

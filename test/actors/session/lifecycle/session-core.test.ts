@@ -131,60 +131,64 @@ const asking = {
 };
 
 describe('SESSION-RECORDS-1: ended records are forgotten (P7)', () => {
-  test('[R15 BW31] calls, results, questions and notices leave nothing behind', async () => {
-    const { core, call, hear, environment, lead } = await coreTalk({
-      subagents: { quick, hanging, asking, late: { ...quick, pending: null } },
-      tools: [
-        defineTool({
-          name: 'count',
-          description: 'Counts',
-          parameters: z.looseObject({}),
-          execute: () => 1,
-        }),
-      ],
-    });
-    for (const name of ['quick', 'late']) {
-      await call(name);
+  test(
+    'calls, results, questions and notices leave nothing behind',
+    { tags: ['R15', 'BW31'] },
+    async () => {
+      const { core, call, hear, environment, lead } = await coreTalk({
+        subagents: { quick, hanging, asking, late: { ...quick, pending: null } },
+        tools: [
+          defineTool({
+            name: 'count',
+            description: 'Counts',
+            parameters: z.looseObject({}),
+            execute: () => 1,
+          }),
+        ],
+      });
+      for (const name of ['quick', 'late']) {
+        await call(name);
+        await hear();
+      }
+      for (const name of ['count', 'unknown', 'hanging', 'hanging']) {
+        await call(name);
+      }
+      for (const subagent of core.tree.live) subagent.cancel('enough');
+      await call('asking');
+      core.userInput.shown(lead.offers.at(-1)?.deliveryId ?? '');
+      await environment.settle();
+      core.receive('user', {
+        type: 'user.said',
+        utteranceId: 'u',
+        text: 'The blue one',
+        channel: 'typing',
+        startedAt: 0,
+      });
+      await environment.settle();
       await hear();
-    }
-    for (const name of ['count', 'unknown', 'hanging', 'hanging']) {
-      await call(name);
-    }
-    for (const subagent of core.tree.live) subagent.cancel('enough');
-    await call('asking');
-    core.userInput.shown(lead.offers.at(-1)?.deliveryId ?? '');
-    await environment.settle();
-    core.receive('user', {
-      type: 'user.said',
-      utteranceId: 'u',
-      text: 'The blue one',
-      channel: 'typing',
-      startedAt: 0,
-    });
-    await environment.settle();
-    await hear();
-    core.notifyBackground('A notice');
-    await environment.settle();
-    core.userInput.dismiss(lead.offers.at(-1)?.deliveryId ?? '');
-    await environment.settle();
-    const { records, unit } = core;
-    expect({
-      calls: records.calls.size,
-      deliveries: records.deliveries.size,
-      questions: records.questions.size,
-      callLives: unit.calls.ids,
-      questionLives: unit.questions.ids,
-      live: core.tree.live,
-    }).toEqual({
-      calls: 0,
-      deliveries: 0,
-      questions: 0,
-      callLives: [],
-      questionLives: [],
-      live: [],
-    });
-    expect(environment.pendingTimers).toBe(0);
-  });
+      core.notifyBackground('A notice');
+      await environment.settle();
+      core.userInput.dismiss(lead.offers.at(-1)?.deliveryId ?? '');
+      await environment.settle();
+      const { records, unit } = core;
+      expect({
+        calls: records.calls.size,
+        deliveries: records.deliveries.size,
+        questions: records.questions.size,
+        callLives: unit.calls.ids,
+        questionLives: unit.questions.ids,
+        live: core.tree.live,
+      }).toEqual({
+        calls: 0,
+        deliveries: 0,
+        questions: 0,
+        callLives: [],
+        questionLives: [],
+        live: [],
+      });
+      expect(environment.pendingTimers).toBe(0);
+    },
+  );
 
   test('screens keep the last of what is over, and all that goes on', async () => {
     const { call, core, state, environment } = await coreTalk(

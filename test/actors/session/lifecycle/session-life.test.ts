@@ -533,7 +533,7 @@ describe('options that cannot work are refused, and leave nothing behind', () =>
 });
 
 describe('hooks that throw', () => {
-  test('[B73 BW33] are reported and break nothing', async () => {
+  test('are reported and break nothing', { tags: ['B73', 'BW33'] }, async () => {
     const reported: string[] = [];
     const broken = () => {
       throw new Error('the hook is broken');
@@ -588,7 +588,7 @@ describe('hooks that throw', () => {
   });
 });
 
-test('[B73 BW33] hooks that reject are reported, too', async () => {
+test('hooks that reject are reported, too', { tags: ['B73', 'BW33'] }, async () => {
   const { start, type, said, errors } = textTalk({
     subagents: { work: { script: () => say('done') } },
     hooks: {

@@ -9,8 +9,8 @@ import { agentOf, answering, castOf, configsOf, leadScript } from '../../../supp
 
 const CEILING_MS = 300_000;
 
-describe('siblings of one request [R34]', () => {
-  test('[RW11] are told in one reply, when the last has ended', async () => {
+describe('siblings of one request', { tags: ['R34'] }, () => {
+  test('are told in one reply, when the last has ended', { tags: ['RW11'] }, async () => {
     const { start, type, finish, told, prompts, deliveries } = siblingTalk(['flight', 'hotel']);
     await start();
     await type('use flight and hotel');
@@ -115,28 +115,32 @@ describe('siblings of one request [R34]', () => {
   });
 });
 
-describe('the ceiling [R34 R41]', () => {
-  test('[R41] the results at hand are told after 300 s, a late one by itself: nothing is dropped', async () => {
-    const { start, type, finish, told, prompts, environment } = siblingTalk([
-      'flight',
-      'hotel',
-      'car',
-    ]);
-    await start();
-    await type('use flight and hotel and car');
-    await environment.advance(60_000);
-    // Counted from the first result: before that nobody waits.
-    await finish('flight', 'hotel');
-    await environment.advance(CEILING_MS - 1);
-    expect(told()).toEqual([]);
-    await environment.advance(1);
-    expect(told()[0]).toMatchObject({ deliveryIds: ['call_1', 'call_2'] });
-    expect(prompts.at(-1)).toContain('"stillWorking":["car"]');
-    await finish('car');
-    expect(told().map(({ deliveryId }) => deliveryId)).toEqual(['batch_call_1', 'call_3']);
-  });
+describe('the ceiling', { tags: ['R34', 'R41'] }, () => {
+  test(
+    'the results at hand are told after 300 s, a late one by itself: nothing is dropped',
+    { tags: ['R41'] },
+    async () => {
+      const { start, type, finish, told, prompts, environment } = siblingTalk([
+        'flight',
+        'hotel',
+        'car',
+      ]);
+      await start();
+      await type('use flight and hotel and car');
+      await environment.advance(60_000);
+      // Counted from the first result: before that nobody waits.
+      await finish('flight', 'hotel');
+      await environment.advance(CEILING_MS - 1);
+      expect(told()).toEqual([]);
+      await environment.advance(1);
+      expect(told()[0]).toMatchObject({ deliveryIds: ['call_1', 'call_2'] });
+      expect(prompts.at(-1)).toContain('"stillWorking":["car"]');
+      await finish('car');
+      expect(told().map(({ deliveryId }) => deliveryId)).toEqual(['batch_call_1', 'call_3']);
+    },
+  );
 
-  test('[R41] 600 s where nobody was there when the work began', async () => {
+  test('600 s where nobody was there when the work began', { tags: ['R41'] }, async () => {
     const talk = siblingTalk(['flight', 'hotel']);
     const { session, type, finish, prompts, environment } = talk;
     const leave = session.attach();
@@ -151,25 +155,29 @@ describe('the ceiling [R34 R41]', () => {
     expect(prompts.at(-1)).toContain('flight is found');
   });
 
-  test('[R34] with `cancel` who is late is stopped, and told as cancelled with the others, once', async () => {
-    const { start, type, finish, told, prompts, environment, state, session } = siblingTalk(
-      ['flight'],
-      { subagents: { car: endless }, consolidation: { atCeiling: 'cancel' } },
-    );
-    await start();
-    await type('use flight and car');
-    await finish('flight');
-    await environment.advance(CEILING_MS);
-    expect(told()).toHaveLength(1);
-    expect(prompts.at(-1)).toMatch(
-      /"task":"car","arguments":\{\},"error":"[^"]*consolidation ceiling/,
-    );
-    expect(session.subagents.list().map(({ state: now }) => now)).toEqual([
-      'completed',
-      'cancelled',
-    ]);
-    expect(state().deliveries.map(({ state: now }) => now)).toEqual(['delivered', 'delivered']);
-  });
+  test(
+    'with `cancel` who is late is stopped, and told as cancelled with the others, once',
+    { tags: ['R34'] },
+    async () => {
+      const { start, type, finish, told, prompts, environment, state, session } = siblingTalk(
+        ['flight'],
+        { subagents: { car: endless }, consolidation: { atCeiling: 'cancel' } },
+      );
+      await start();
+      await type('use flight and car');
+      await finish('flight');
+      await environment.advance(CEILING_MS);
+      expect(told()).toHaveLength(1);
+      expect(prompts.at(-1)).toMatch(
+        /"task":"car","arguments":\{\},"error":"[^"]*consolidation ceiling/,
+      );
+      expect(session.subagents.list().map(({ state: now }) => now)).toEqual([
+        'completed',
+        'cancelled',
+      ]);
+      expect(state().deliveries.map(({ state: now }) => now)).toEqual(['delivered', 'delivered']);
+    },
+  );
 
   test('is an option, checked where it is given', () => {
     const session = (consolidation: unknown) =>
@@ -319,19 +327,23 @@ describe('P4: consolidated results are not lost', () => {
     }
   });
 
-  test('[RW12] a reply that cannot be made is no silence: each result is given as it is', async () => {
-    let fails = false;
-    const { start, type, finish, parts, deliveries } = siblingTalk(['flight', 'hotel'], {
-      lead: (prompt) => (fails ? { error: new Error('overloaded') } : leadScript(prompt)),
-    });
-    await start();
-    await type('use flight and hotel');
-    fails = true;
-    await finish('flight', 'hotel');
-    expect(parts.flatMap((part) => (part.type === 'delivery.card' ? [part.text] : []))).toEqual([
-      'flight is found',
-      'hotel is found',
-    ]);
-    expect(deliveries()).toEqual(['flight delivered', 'hotel delivered']);
-  });
+  test(
+    'a reply that cannot be made is no silence: each result is given as it is',
+    { tags: ['RW12'] },
+    async () => {
+      let fails = false;
+      const { start, type, finish, parts, deliveries } = siblingTalk(['flight', 'hotel'], {
+        lead: (prompt) => (fails ? { error: new Error('overloaded') } : leadScript(prompt)),
+      });
+      await start();
+      await type('use flight and hotel');
+      fails = true;
+      await finish('flight', 'hotel');
+      expect(parts.flatMap((part) => (part.type === 'delivery.card' ? [part.text] : []))).toEqual([
+        'flight is found',
+        'hotel is found',
+      ]);
+      expect(deliveries()).toEqual(['flight delivered', 'hotel delivered']);
+    },
+  );
 });

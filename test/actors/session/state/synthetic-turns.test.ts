@@ -21,12 +21,13 @@ const result = (more: Partial<ToldResult> = {}): ToldResult => ({
 describe('as turns in the user’s place', () => {
   const { one, together, progress, role } = resultWords.turn;
 
-  test('[R30] progress', () =>
+  test('progress', { tags: ['R30'] }, () =>
     expect(promptText(progress({ id: 'sub_1', name: 'reporter' }, 'half done'))).toBe(
       '[Subagent task sub_1 reports]: "half done"',
-    ));
+    ),
+  );
 
-  test('[R32] a result, and one with an error, as what the user would say', () => {
+  test('a result, and one with an error, as what the user would say', { tags: ['R32'] }, () => {
     expect(role).toBe('user');
     expect(promptText(one(result()))).toBe('[Subagent task sub_1 completed]: "Sales are up."');
     expect(promptText(one(result({ error: failure, text: 'Three of five.' })))).toBe(
@@ -34,7 +35,7 @@ describe('as turns in the user’s place', () => {
     );
   });
 
-  test('[R34] several, and who is still at work', () => {
+  test('several, and who is still at work', { tags: ['R34'] }, () => {
     const words = promptText(
       together([result(), result({ subagentId: 'sub_2', error: failure })], ['car']),
     );
@@ -47,7 +48,7 @@ describe('as turns in the user’s place', () => {
 describe('as notices of the runtime', () => {
   const { one, together, role } = resultWords.notice;
 
-  test('[B16] a success', () => {
+  test('a success', { tags: ['B16'] }, () => {
     expect(role).toBe('system');
     expect(one(result())).toEqual({
       says: 'Tell the user.',
@@ -55,13 +56,14 @@ describe('as notices of the runtime', () => {
     });
   });
 
-  test('[B17] a failure, its exact details first', () =>
+  test('a failure, its exact details first', { tags: ['B17'] }, () =>
     expect(one(result({ error: failure }))).toEqual({
       says: 'A background task failed and is over. Tell the user in plain words what did not work, without codes or internals, and offer a way on.',
       quotes: { task: 'report', error: 'no driver is free' },
-    }));
+    }),
+  );
 
-  test('[R34] several', () => {
+  test('several', { tags: ['R34'] }, () => {
     const { says, quotes } = together([result(), result({ toolName: 'ride', error: failure })], []);
     expect(quotes).toEqual({
       results: [
@@ -76,23 +78,28 @@ describe('as notices of the runtime', () => {
 describe.each(['notice', 'turn'] as const)('in either form (%s)', (style) => {
   const { one, together } = resultWords[style];
 
-  test('[R32 R33] working memory is named where there is something in it, and only there', () => {
-    const told = one(result({ notes: ['subagent/sub_1/sales'] }));
-    expect(told.says).toContain('More of it is in working memory, under the quoted keys.');
-    expect(told.quotes).toMatchObject({ keys: ['subagent/sub_1/sales'] });
-    expect(promptText(one(result()))).not.toContain('memory');
-    const keys = Array.from({ length: 12 }, (_, index) => `subagent/sub_1/${index}`);
-    expect(promptText(together([result({ notes: keys }), result()], []))).toMatch(
-      /\/9"\],"moreKeys":2/,
-    );
-  });
+  test(
+    'working memory is named where there is something in it, and only there',
+    { tags: ['R32', 'R33'] },
+    () => {
+      const told = one(result({ notes: ['subagent/sub_1/sales'] }));
+      expect(told.says).toContain('More of it is in working memory, under the quoted keys.');
+      expect(told.quotes).toMatchObject({ keys: ['subagent/sub_1/sales'] });
+      expect(promptText(one(result()))).not.toContain('memory');
+      const keys = Array.from({ length: 12 }, (_, index) => `subagent/sub_1/${index}`);
+      expect(promptText(together([result({ notes: keys }), result()], []))).toMatch(
+        /\/9"\],"moreKeys":2/,
+      );
+    },
+  );
 
-  test('[R33] a result that ends by announcing work is not passed on as done', () =>
+  test('a result that ends by announcing work is not passed on as done', { tags: ['R33'] }, () =>
     expect(one(result({ text: 'Let me check the rest.', isUnfinished: true })).says).toContain(
       'the work may not be finished',
-    ));
+    ),
+  );
 
-  test('[R27] claims that no tool confirms are told as unconfirmed', () => {
+  test('claims that no tool confirms are told as unconfirmed', { tags: ['R27'] }, () => {
     const told = one(result({ unverified: ['I sent the mail'] }));
     expect(told.says).toContain('do not confirm');
     expect(told.quotes).toMatchObject({ unconfirmed: ['I sent the mail'] });

@@ -52,26 +52,30 @@ function talk(options: TalkOptions = {}, config: Partial<SubagentConfig> = {}) {
 const helper = (script: Script): TalkOptions => ({ subagents: { helper: { script } } });
 
 describe('a subagent that the app or the lead model spawned', () => {
-  test('[MW10] asks the lead agent, which is told in a pause; the app can answer too', async () => {
-    const { start, spawn, session, environment, said } = talk(helper(asks));
-    await start();
-    const id = spawn('helper');
-    await environment.advance(1000);
-    expect(said().at(-1)).toContain('SUBAGENT REQUEST');
-    expect(said().at(-1)).toContain(`"subagent":"helper","subagentId":"${id}"`);
-    expect(said().at(-1)).toContain('"question":"Which?"');
-    const checked = session.subagents.service.check(id, THE_LEAD);
-    const requestId = (checked.ok && checked.report.pendingRequest?.requestId) || '';
-    const sent = session.subagents.send(id, { content: 'Red', inResponseTo: requestId });
-    expect(sent).toMatchObject({ ok: true, resolvedPending: true });
-    await environment.advance(1000);
-    expect(session.subagents.get(id)).toMatchObject({
-      state: 'completed',
-      depth: 1,
-      parentId: null,
-    });
-    expect(said().at(-1)).toContain(String.raw`\"response\":\"Red\"`);
-  });
+  test(
+    'asks the lead agent, which is told in a pause; the app can answer too',
+    { tags: ['MW10'] },
+    async () => {
+      const { start, spawn, session, environment, said } = talk(helper(asks));
+      await start();
+      const id = spawn('helper');
+      await environment.advance(1000);
+      expect(said().at(-1)).toContain('SUBAGENT REQUEST');
+      expect(said().at(-1)).toContain(`"subagent":"helper","subagentId":"${id}"`);
+      expect(said().at(-1)).toContain('"question":"Which?"');
+      const checked = session.subagents.service.check(id, THE_LEAD);
+      const requestId = (checked.ok && checked.report.pendingRequest?.requestId) || '';
+      const sent = session.subagents.send(id, { content: 'Red', inResponseTo: requestId });
+      expect(sent).toMatchObject({ ok: true, resolvedPending: true });
+      await environment.advance(1000);
+      expect(session.subagents.get(id)).toMatchObject({
+        state: 'completed',
+        depth: 1,
+        parentId: null,
+      });
+      expect(said().at(-1)).toContain(String.raw`\"response\":\"Red\"`);
+    },
+  );
 
   test('its result is told once nobody waits for it, and then counts as delivered', async () => {
     const limits = { stateRetentionMs: 60_000, sweepIntervalMs: 1000 };
@@ -153,7 +157,7 @@ describe('a subagent that the app or the lead model spawned', () => {
   });
 });
 
-describe('[RW10 HW4] its life', () => {
+describe('its life', { tags: ['RW10', 'HW4'] }, () => {
   test('does not hang on the turn of the user, and ends with the session', async () => {
     const { start, spawn, type, session, close } = talk(
       helper(() => calls(['hang'])),
@@ -171,7 +175,7 @@ describe('[RW10 HW4] its life', () => {
     expect(session.subagents.get(child)?.state).toBe('cancelled');
   });
 
-  test('[RW6] two sessions of a runtime see nothing of each other', async () => {
+  test('two sessions of a runtime see nothing of each other', { tags: ['RW6'] }, async () => {
     const one = talk(
       helper(() => calls(['hang'])),
       { tools: { hang: simpleTool(never) } },

@@ -41,11 +41,11 @@ function inSubagent() {
   return { service, options: callOptions({ context }) };
 }
 
-test('[M28] the toolset has a name and a version', () => {
+test('the toolset has a name and a version', { tags: ['M28'] }, () => {
   expect(CHILD_TOOLSET).toEqual({ name: 'subagent-child', version: '0.1.0' });
 });
 
-describe('[M8] report_progress', () => {
+describe('report_progress', { tags: ['M8'] }, () => {
   test('tells the service, with the percentage as a number', async () => {
     const { service, options } = inSubagent();
     const note = { update: 'half way', percentComplete: 50 };
@@ -58,28 +58,36 @@ describe('[M8] report_progress', () => {
     ]);
   });
 
-  test.each([-1, 101, Number.NaN, '50'])('[MW11] %s is no percentage', async (percentComplete) => {
-    const { options } = inSubagent();
-    expect(await call('report_progress', { update: 'x', percentComplete }, options)).toBe(
-      'INVALID',
-    );
-  });
+  test.each([-1, 101, Number.NaN, '50'])(
+    '%s is no percentage',
+    { tags: ['MW11'] },
+    async (percentComplete) => {
+      const { options } = inSubagent();
+      expect(await call('report_progress', { update: 'x', percentComplete }, options)).toBe(
+        'INVALID',
+      );
+    },
+  );
 
   test('is no message without words', async () => {
     expect(await call('report_progress', { update: ' ' }, inSubagent().options)).toBe('INVALID');
   });
 });
 
-test('[M9 M10] the runtime itself settles request_input and complete_task, by their role', () => {
-  expect(Object.entries(tools).map(([name, tool]) => [name, roleOf(tool)])).toEqual([
-    ['report_progress', null],
-    ['request_input', 'request_input'],
-    ['complete_task', 'complete_task'],
-  ]);
-  expect(Object.values(tools).some(delegates)).toBe(false);
-});
+test(
+  'the runtime itself settles request_input and complete_task, by their role',
+  { tags: ['M9', 'M10'] },
+  () => {
+    expect(Object.entries(tools).map(([name, tool]) => [name, roleOf(tool)])).toEqual([
+      ['report_progress', null],
+      ['request_input', 'request_input'],
+      ['complete_task', 'complete_task'],
+    ]);
+    expect(Object.values(tools).some(delegates)).toBe(false);
+  },
+);
 
-test('[M9 M10] their arguments', async () => {
+test('their arguments', { tags: ['M9', 'M10'] }, async () => {
   const good = [
     ['request_input', { question: 'Which?', context: 'Two are there', timeoutMs: 1000 }],
     ['complete_task', { result: 'Done', summary: 'All well.' }],
@@ -104,7 +112,7 @@ test('a structured result is handed in as JSON', async () => {
   expect(await complete?.validate(input)).toEqual({ ok: true, value: input });
 });
 
-test('[M11] outside a subagent each fails with INVALID_STATE', async () => {
+test('outside a subagent each fails with INVALID_STATE', { tags: ['M11'] }, async () => {
   const lead = withCaller(undefined, {
     sessionId: 's',
     subagentId: null,

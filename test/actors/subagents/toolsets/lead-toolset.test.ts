@@ -33,7 +33,7 @@ function contextOf(service = fakeService()) {
 }
 
 describe('leadTools', () => {
-  test('[HW6] a subagent becomes a background tool with its configuration', () => {
+  test('a subagent becomes a background tool with its configuration', { tags: ['HW6'] }, () => {
     const tools = leadTools(helpers, { pendingMessage: 'I am on it.' });
     expect(tools).toMatchObject([
       {
@@ -81,32 +81,40 @@ describe('leadTools', () => {
     });
   });
 
-  test('[M1] the parent toolset serves a lead agent; only its waits may take long', async () => {
-    const service = fakeService();
-    const tools = leadTools(createParentSubagentToolset());
-    expect(() => checkLeadTools('lead', tools, {})).not.toThrow();
-    const byName = new Map(tools.map((definition) => [definition.name, definition]));
-    const input = { task: 'Count', contextMode: 'fork' } as never;
-    expect(await byName.get('spawn_subagent')?.execute?.(input, contextOf(service))).toEqual({
-      subagentId: 'sub_1',
-      status: 'spawning',
-    });
-    // The session knows the conversation that is forked.
-    expect(service.spawned[0]).toMatchObject({ config: { context: 'fork' }, callId: 'c1' });
-    expect(service.spawned[0]?.messages).toBeUndefined();
-    expect(byName.get('await_subagent')?.timeout).toBeGreaterThan(300_000);
-    expect(byName.get('check_subagent')?.timeout).toBeUndefined();
-  });
+  test(
+    'the parent toolset serves a lead agent; only its waits may take long',
+    { tags: ['M1'] },
+    async () => {
+      const service = fakeService();
+      const tools = leadTools(createParentSubagentToolset());
+      expect(() => checkLeadTools('lead', tools, {})).not.toThrow();
+      const byName = new Map(tools.map((definition) => [definition.name, definition]));
+      const input = { task: 'Count', contextMode: 'fork' } as never;
+      expect(await byName.get('spawn_subagent')?.execute?.(input, contextOf(service))).toEqual({
+        subagentId: 'sub_1',
+        status: 'spawning',
+      });
+      // The session knows the conversation that is forked.
+      expect(service.spawned[0]).toMatchObject({ config: { context: 'fork' }, callId: 'c1' });
+      expect(service.spawned[0]?.messages).toBeUndefined();
+      expect(byName.get('await_subagent')?.timeout).toBeGreaterThan(300_000);
+      expect(byName.get('check_subagent')?.timeout).toBeUndefined();
+    },
+  );
 
-  test('[R1] the lead agent reads the output that a tool gives to a model', async () => {
-    const service = fakeService();
-    const { clock } = simulatedEnvironment();
-    const [spawn] = leadTools(rockbotToolset({ clock }));
-    const input = { description: 'x', timeout_minutes: 1 } as never;
-    expect(await spawn?.execute?.(input, contextOf(service))).toMatch(/^Subagent spawned with/);
-    service.refuse('SESSION_LIMIT');
-    expect(await spawn?.execute?.(input, contextOf(service))).toMatch(/^Error: SESSION_LIMIT/);
-  });
+  test(
+    'the lead agent reads the output that a tool gives to a model',
+    { tags: ['R1'] },
+    async () => {
+      const service = fakeService();
+      const { clock } = simulatedEnvironment();
+      const [spawn] = leadTools(rockbotToolset({ clock }));
+      const input = { description: 'x', timeout_minutes: 1 } as never;
+      expect(await spawn?.execute?.(input, contextOf(service))).toMatch(/^Subagent spawned with/);
+      service.refuse('SESSION_LIMIT');
+      expect(await spawn?.execute?.(input, contextOf(service))).toMatch(/^Error: SESSION_LIMIT/);
+    },
+  );
 
   test.each([
     ['a description', { inputSchema: z.object({}), execute: (): number => 1 }],

@@ -11,7 +11,7 @@ const outcome: Outcome = {
   toolLedger: [],
 };
 
-describe('[R27 R32] what a parent’s model reads beside a result', () => {
+describe('what a parent’s model reads beside a result', { tags: ['R27', 'R32'] }, () => {
   test('nothing, where there is nothing to say', () => {
     expect(outcomeNotes(null)).toEqual({});
     expect(outcomeNotes(outcome)).toEqual({});
@@ -24,28 +24,32 @@ describe('[R27 R32] what a parent’s model reads beside a result', () => {
     expect(outcomeNotes({ ...outcome, notes: [], verification })).toEqual({});
   });
 
-  test('[R33] claims without a call, an end that is none, and where there is more', () => {
-    expect(
-      outcomeNotes({
-        ...outcome,
-        notes: ['subagent/a/table'],
-        verification: {
-          verified: false,
-          claims: ['I sent it.', 'I saved it.'],
-          unverified: [
-            { claim: 'I sent it.', reason: 'no_call' },
-            { claim: 'I saved it.', reason: 'failed', toolName: 'save' },
-          ],
-          incomplete: true,
-        },
-      }),
-    ).toEqual({
-      caveats: [
-        'The subagent says "I sent it."; the runtime has no record of it.',
-        'The subagent says "I saved it."; its call of save did not succeed.',
-        'It ends where work was about to begin: the work may not be finished.',
-      ],
-      workingMemory: ['subagent/a/table'],
-    });
-  });
+  test(
+    'claims without a call, an end that is none, and where there is more',
+    { tags: ['R33'] },
+    () => {
+      expect(
+        outcomeNotes({
+          ...outcome,
+          notes: ['subagent/a/table'],
+          verification: {
+            verified: false,
+            claims: ['I sent it.', 'I saved it.'],
+            unverified: [
+              { claim: 'I sent it.', reason: 'no_call' },
+              { claim: 'I saved it.', reason: 'failed', toolName: 'save' },
+            ],
+            incomplete: true,
+          },
+        }),
+      ).toEqual({
+        caveats: [
+          'The subagent says "I sent it."; the runtime has no record of it.',
+          'The subagent says "I saved it."; its call of save did not succeed.',
+          'It ends where work was about to begin: the work may not be finished.',
+        ],
+        workingMemory: ['subagent/a/table'],
+      });
+    },
+  );
 });

@@ -34,18 +34,18 @@ function parent(options: ParentToolsetOptions = {}) {
 }
 
 describe('the toolset', () => {
-  test('[M28] has a name and a version', () => {
+  test('has a name and a version', { tags: ['M28'] }, () => {
     expect(PARENT_TOOLSET).toEqual({ name: 'subagent-parent', version: '0.1.0' });
   });
 
-  test('[M1 M3] annotations say what is destructive and what only reads', () => {
+  test('annotations say what is destructive and what only reads', { tags: ['M1', 'M3'] }, () => {
     expect(toolsetAnnotations.spawn_subagent).toEqual({ destructive: true });
     expect(toolsetAnnotations.check_subagent).toEqual({ readOnly: true });
     const { tools } = parent();
     for (const name of Object.keys(tools)) expect(toolsetAnnotations).toHaveProperty(name);
   });
 
-  test('[MW10] it lists, and waits for any or all, and only waiting delegates', () => {
+  test('it lists, and waits for any or all, and only waiting delegates', { tags: ['MW10'] }, () => {
     const { tools } = parent();
     expect(Object.keys(tools).toSorted()).toEqual([
       'await_subagent',
@@ -61,7 +61,7 @@ describe('the toolset', () => {
     ).toEqual(['await_subagent']);
   });
 
-  test('[M11] without a service every tool says so', async () => {
+  test('without a service every tool says so', { tags: ['M11'] }, async () => {
     const tools = createParentSubagentToolset();
     for (const tool of Object.values(tools)) {
       const execute = tool.execute as never as (input: unknown, options: never) => Promise<unknown>;
@@ -71,16 +71,20 @@ describe('the toolset', () => {
     }
   });
 
-  test('[M27] the caller of the context goes before the service of the program', async () => {
-    const { service, spawn } = parent();
-    const session = fakeService();
-    await spawn({}, { context: withCaller(undefined, callerOn(session)) });
-    expect(service.spawned).toEqual([]);
-    expect(session.spawned[0]).toMatchObject({
-      caller: { subagentId: 'sub_9' },
-      idempotencyKey: 'sub_9:1:call_1',
-    });
-  });
+  test(
+    'the caller of the context goes before the service of the program',
+    { tags: ['M27'] },
+    async () => {
+      const { service, spawn } = parent();
+      const session = fakeService();
+      await spawn({}, { context: withCaller(undefined, callerOn(session)) });
+      expect(service.spawned).toEqual([]);
+      expect(session.spawned[0]).toMatchObject({
+        caller: { subagentId: 'sub_9' },
+        idempotencyKey: 'sub_9:1:call_1',
+      });
+    },
+  );
 });
 
 function callerOn(service: ReturnType<typeof fakeService>) {
@@ -97,7 +101,7 @@ function callerOn(service: ReturnType<typeof fakeService>) {
 }
 
 describe('spawn_subagent', () => {
-  test('[M1] takes every field and answers spawning', async () => {
+  test('takes every field and answers spawning', { tags: ['M1'] }, async () => {
     const { service, spawn } = parent({
       adapters: { coder: { instructions: 'You write code.', maxSteps: 30 } },
       models: { small: 'a/small' },
@@ -139,19 +143,23 @@ describe('spawn_subagent', () => {
     });
   });
 
-  test('[M2 M20] forks by default, ends by complete_task, and its configuration is valid', async () => {
-    const { service, spawn } = parent();
-    await spawn();
-    const { config } = service.spawned[0] ?? {};
-    expect(config).toMatchObject({ name: 'subagent', completion: 'tool', context: 'fork' });
-    expect(Object.keys(config?.tools ?? {})).toEqual([
-      'report_progress',
-      'request_input',
-      'complete_task',
-    ]);
-    expect(roleOf(config?.tools?.['complete_task'])).toBe('complete_task');
-    expect(() => config && checkSubagentConfig(config)).not.toThrow();
-  });
+  test(
+    'forks by default, ends by complete_task, and its configuration is valid',
+    { tags: ['M2', 'M20'] },
+    async () => {
+      const { service, spawn } = parent();
+      await spawn();
+      const { config } = service.spawned[0] ?? {};
+      expect(config).toMatchObject({ name: 'subagent', completion: 'tool', context: 'fork' });
+      expect(Object.keys(config?.tools ?? {})).toEqual([
+        'report_progress',
+        'request_input',
+        'complete_task',
+      ]);
+      expect(roleOf(config?.tools?.['complete_task'])).toBe('complete_task');
+      expect(() => config && checkSubagentConfig(config)).not.toThrow();
+    },
+  );
 
   test.each([
     [{ agent: { maxSteps: 0 } }, 'createParentSubagentToolset({ agent })'],
@@ -161,7 +169,7 @@ describe('spawn_subagent', () => {
     expect(() => createParentSubagentToolset(options)).toThrow(ConfigurationError);
   });
 
-  test('[M2] a host chooses the mode turn', async () => {
+  test('a host chooses the mode turn', { tags: ['M2'] }, async () => {
     const { service, spawn } = parent({ agent: { completion: 'turn', name: 'helper' } });
     await spawn();
     expect(service.spawned[0]?.config).toMatchObject({ completion: 'turn', name: 'helper' });
@@ -192,23 +200,29 @@ describe('spawn_subagent', () => {
     expect(service.spawned[1]?.messages).toBeUndefined();
   });
 
-  test('[M22] names that the host does not know are refused, with their code', async () => {
-    const { service, spawn } = parent({ models: { small: 'a/small' }, adapters: { coder: {} } });
-    expect(await spawn({ adapterName: 'toString' })).toEqual({
-      error: {
-        code: 'ADAPTER_NOT_ALLOWED',
-        message: 'adapterName "toString" is not allowed; expected one of coder',
-      },
-    });
-    expect(await spawn({ model: 'large' })).toMatchObject({ error: { code: 'MODEL_NOT_ALLOWED' } });
-    expect(await spawn({ harnessId: 'h' })).toMatchObject({
-      error: { code: 'UNSUPPORTED_OPTION' },
-    });
-    expect(await spawn({ responseSchema: { not: { type: 'string' } } })).toMatchObject({
-      error: { code: 'INVALID_SCHEMA' },
-    });
-    expect(service.spawned).toEqual([]);
-  });
+  test(
+    'names that the host does not know are refused, with their code',
+    { tags: ['M22'] },
+    async () => {
+      const { service, spawn } = parent({ models: { small: 'a/small' }, adapters: { coder: {} } });
+      expect(await spawn({ adapterName: 'toString' })).toEqual({
+        error: {
+          code: 'ADAPTER_NOT_ALLOWED',
+          message: 'adapterName "toString" is not allowed; expected one of coder',
+        },
+      });
+      expect(await spawn({ model: 'large' })).toMatchObject({
+        error: { code: 'MODEL_NOT_ALLOWED' },
+      });
+      expect(await spawn({ harnessId: 'h' })).toMatchObject({
+        error: { code: 'UNSUPPORTED_OPTION' },
+      });
+      expect(await spawn({ responseSchema: { not: { type: 'string' } } })).toMatchObject({
+        error: { code: 'INVALID_SCHEMA' },
+      });
+      expect(service.spawned).toEqual([]);
+    },
+  );
 
   test('a host may give names their meaning itself, or refuse them', async () => {
     const { service, spawn } = parent({
@@ -230,7 +244,8 @@ describe('spawn_subagent', () => {
   });
 
   test.each(['DEPTH_EXCEEDED', 'SESSION_LIMIT', 'GLOBAL_LIMIT', 'TOOL_NOT_ALLOWED'] as const)(
-    '[M22 M23 RW15] the refusal %s comes back as data',
+    'the refusal %s comes back as data',
+    { tags: ['M22', 'M23', 'RW15'] },
     async (code) => {
       const { service, spawn } = parent();
       service.refuse(code);
@@ -238,7 +253,7 @@ describe('spawn_subagent', () => {
     },
   );
 
-  test('[RW8] arguments are validated', async () => {
+  test('arguments are validated', { tags: ['RW8'] }, async () => {
     const { spawn, service } = parent();
     expect(await spawn({ task: '  ' })).toBe('INVALID');
     expect(await spawn({ maxDepth: 0 })).toBe('INVALID');
@@ -249,7 +264,7 @@ describe('spawn_subagent', () => {
 });
 
 describe('check_subagent', () => {
-  test('[M3 M12] the seven statuses', async () => {
+  test('the seven statuses', { tags: ['M3', 'M12'] }, async () => {
     const { service, call, spawn } = parent();
     await spawn();
     const status = async (): Promise<unknown> => {
@@ -279,22 +294,26 @@ describe('check_subagent', () => {
     });
   });
 
-  test('[M3 M8 M19 MW11] progress in words, and the percentage as a number', async () => {
-    const { service, call, spawn } = parent();
-    await spawn();
-    service.set('sub_1', { state: 'running', step: 1 });
-    service.report('sub_1', { update: 'half', percent: 50 });
-    service.report('sub_1', { update: 'and on', percent: null });
-    expect(await call('check_subagent', { subagentId: 'sub_1' })).toEqual({
-      subagentId: 'sub_1',
-      status: 'running',
-      progress: ['[50%] half', 'and on'],
-      percentComplete: 50,
-      childSessionId: 'fake/sub_1',
-    });
-  });
+  test(
+    'progress in words, and the percentage as a number',
+    { tags: ['M3', 'M8', 'M19', 'MW11'] },
+    async () => {
+      const { service, call, spawn } = parent();
+      await spawn();
+      service.set('sub_1', { state: 'running', step: 1 });
+      service.report('sub_1', { update: 'half', percent: 50 });
+      service.report('sub_1', { update: 'and on', percent: null });
+      expect(await call('check_subagent', { subagentId: 'sub_1' })).toEqual({
+        subagentId: 'sub_1',
+        status: 'running',
+        progress: ['[50%] half', 'and on'],
+        percentComplete: 50,
+        childSessionId: 'fake/sub_1',
+      });
+    },
+  );
 
-  test('[M3] the result, its summary, and why it failed', async () => {
+  test('the result, its summary, and why it failed', { tags: ['M3'] }, async () => {
     const { service, call, spawn } = parent();
     await spawn();
     service.end('sub_1', { result: { n: 3 }, summary: 'Three.' });
@@ -311,7 +330,7 @@ describe('check_subagent', () => {
     });
   });
 
-  test('[H11] its own children are shown', async () => {
+  test('its own children are shown', { tags: ['H11'] }, async () => {
     const { service, call, spawn } = parent();
     await spawn();
     service.spawn({
@@ -325,22 +344,26 @@ describe('check_subagent', () => {
     });
   });
 
-  test('[M22 MW5] unknown is NOT_FOUND, for a code and not for a text', async () => {
-    const { call } = parent();
-    for (const name of [
-      'check_subagent',
-      'send_to_subagent',
-      'await_subagent',
-      'cancel_subagent',
-    ] as const)
-      expect(await call(name, { subagentId: 'nobody', content: 'hi' })).toMatchObject({
-        error: { code: 'NOT_FOUND' },
-      });
-  });
+  test(
+    'unknown is NOT_FOUND, for a code and not for a text',
+    { tags: ['M22', 'MW5'] },
+    async () => {
+      const { call } = parent();
+      for (const name of [
+        'check_subagent',
+        'send_to_subagent',
+        'await_subagent',
+        'cancel_subagent',
+      ] as const)
+        expect(await call(name, { subagentId: 'nobody', content: 'hi' })).toMatchObject({
+          error: { code: 'NOT_FOUND' },
+        });
+    },
+  );
 });
 
 describe('send_to_subagent', () => {
-  test('[M4] an answer resolves the pending request', async () => {
+  test('an answer resolves the pending request', { tags: ['M4'] }, async () => {
     const { service, call, spawn } = parent();
     await spawn();
     service.ask('sub_1', 'Which?');
@@ -358,26 +381,30 @@ describe('send_to_subagent', () => {
     });
   });
 
-  test('[H16 M4] a message says when it shall be read, and its receipt is shown later', async () => {
-    const { service, call, spawn } = parent();
-    await spawn();
-    const message = { subagentId: 'sub_1', content: 'Faster', mode: 'interrupt' };
-    expect(await call('send_to_subagent', message)).toEqual({
-      sent: true,
-      resolvedPending: false,
-      messageId: 'm1',
-    });
-    await call('send_to_subagent', { subagentId: 'sub_1', content: 'Please' });
-    expect(service.sent.map(({ mode }) => mode)).toEqual(['interrupt', 'steer']);
-    expect(await call('check_subagent', { subagentId: 'sub_1' })).toMatchObject({
-      messages: [
-        { messageId: 'm1', applied: true, step: 2 },
-        { messageId: 'm2', applied: true, step: 2 },
-      ],
-    });
-  });
+  test(
+    'a message says when it shall be read, and its receipt is shown later',
+    { tags: ['H16', 'M4'] },
+    async () => {
+      const { service, call, spawn } = parent();
+      await spawn();
+      const message = { subagentId: 'sub_1', content: 'Faster', mode: 'interrupt' };
+      expect(await call('send_to_subagent', message)).toEqual({
+        sent: true,
+        resolvedPending: false,
+        messageId: 'm1',
+      });
+      await call('send_to_subagent', { subagentId: 'sub_1', content: 'Please' });
+      expect(service.sent.map(({ mode }) => mode)).toEqual(['interrupt', 'steer']);
+      expect(await call('check_subagent', { subagentId: 'sub_1' })).toMatchObject({
+        messages: [
+          { messageId: 'm1', applied: true, step: 2 },
+          { messageId: 'm2', applied: true, step: 2 },
+        ],
+      });
+    },
+  );
 
-  test('[M22] to one that has ended is ALREADY_TERMINAL', async () => {
+  test('to one that has ended is ALREADY_TERMINAL', { tags: ['M22'] }, async () => {
     const { service, call, spawn } = parent();
     await spawn();
     service.end('sub_1');
@@ -388,7 +415,7 @@ describe('send_to_subagent', () => {
 });
 
 describe('await_subagent', () => {
-  test('[M5 M16] wakes everybody who waits when it ends', async () => {
+  test('wakes everybody who waits when it ends', { tags: ['M5', 'M16'] }, async () => {
     const { service, call, spawn } = parent();
     await spawn();
     const waiting = [1, 2].map(() => call('await_subagent', { subagentId: 'sub_1' }));
@@ -397,7 +424,7 @@ describe('await_subagent', () => {
       expect(view).toEqual({ subagentId: 'sub_1', status: 'completed', result: 'done' });
   });
 
-  test('[M5 MW1] wakes for a question that is asked later', async () => {
+  test('wakes for a question that is asked later', { tags: ['M5', 'MW1'] }, async () => {
     const { service, call, spawn } = parent();
     await spawn();
     const waiting = call('await_subagent', { subagentId: 'sub_1' });
@@ -408,7 +435,7 @@ describe('await_subagent', () => {
     });
   });
 
-  test('[MW10] any of several, or all of them', async () => {
+  test('any of several, or all of them', { tags: ['MW10'] }, async () => {
     const { service, call, spawn } = parent();
     await spawn();
     await spawn();
@@ -448,18 +475,24 @@ describe('await_subagent', () => {
 });
 
 describe('kill_subagent, cancel_subagent, list_subagents', () => {
-  test('[M6 M15] killed, or false for one that has ended or is unknown', async () => {
-    const { service, call, spawn } = parent();
-    await spawn();
-    const kill = (subagentId: string) => call('kill_subagent', { subagentId });
-    expect(await kill('sub_1')).toEqual({ killed: true });
-    expect(await kill('sub_1')).toEqual({ killed: false });
-    expect(await kill('nobody')).toEqual({ killed: false });
-    const ended = service.check('sub_1', { subagentId: null });
-    expect(ended).toMatchObject({ report: { error: { message: 'Cancelled: Killed by parent' } } });
-  });
+  test(
+    'killed, or false for one that has ended or is unknown',
+    { tags: ['M6', 'M15'] },
+    async () => {
+      const { service, call, spawn } = parent();
+      await spawn();
+      const kill = (subagentId: string) => call('kill_subagent', { subagentId });
+      expect(await kill('sub_1')).toEqual({ killed: true });
+      expect(await kill('sub_1')).toEqual({ killed: false });
+      expect(await kill('nobody')).toEqual({ killed: false });
+      const ended = service.check('sub_1', { subagentId: null });
+      expect(ended).toMatchObject({
+        report: { error: { message: 'Cancelled: Killed by parent' } },
+      });
+    },
+  );
 
-  test('[MW5] cancel_subagent says why not', async () => {
+  test('cancel_subagent says why not', { tags: ['MW5'] }, async () => {
     const { service, call, spawn } = parent();
     await spawn();
     service.end('sub_1');
@@ -470,7 +503,7 @@ describe('kill_subagent, cancel_subagent, list_subagents', () => {
     expect(await call('cancel_subagent', { subagentId: 'sub_2' })).toEqual({ cancelled: true });
   });
 
-  test('[M7 MW10] lists those that have not ended, or all', async () => {
+  test('lists those that have not ended, or all', { tags: ['M7', 'MW10'] }, async () => {
     const { service, call, spawn } = parent();
     await spawn({ workstreamId: 'w' });
     await spawn();
@@ -494,22 +527,29 @@ describe('kill_subagent, cancel_subagent, list_subagents', () => {
   });
 });
 
-test('[M1 M5] an AI SDK agent outside any session spawns one and waits for it', async () => {
-  const { service, tools } = parent();
-  const model = scriptedModel([
-    { calls: [{ name: 'spawn_subagent', input: { task: 'Count' } }] },
-    { calls: [{ name: 'await_subagent', input: { subagentId: 'sub_1' } }] },
-    { text: 'Three.' },
-  ]);
-  const running = generateText({ model, tools, prompt: 'How many?', stopWhen: isStepCount(5) });
-  while (service.waits === 0) await new Promise((resolve) => setImmediate(resolve));
-  service.end('sub_1', { result: 'three' });
-  const { text, steps } = await running;
-  expect(text).toBe('Three.');
-  expect(steps[1]?.toolResults[0]?.output).toMatchObject({ status: 'completed', result: 'three' });
-  // The conversation up to the call is what the subagent goes on from.
-  expect(service.spawned[0]?.messages).toEqual([{ role: 'user', content: 'How many?' }]);
-});
+test(
+  'an AI SDK agent outside any session spawns one and waits for it',
+  { tags: ['M1', 'M5'] },
+  async () => {
+    const { service, tools } = parent();
+    const model = scriptedModel([
+      { calls: [{ name: 'spawn_subagent', input: { task: 'Count' } }] },
+      { calls: [{ name: 'await_subagent', input: { subagentId: 'sub_1' } }] },
+      { text: 'Three.' },
+    ]);
+    const running = generateText({ model, tools, prompt: 'How many?', stopWhen: isStepCount(5) });
+    while (service.waits === 0) await new Promise((resolve) => setImmediate(resolve));
+    service.end('sub_1', { result: 'three' });
+    const { text, steps } = await running;
+    expect(text).toBe('Three.');
+    expect(steps[1]?.toolResults[0]?.output).toMatchObject({
+      status: 'completed',
+      result: 'three',
+    });
+    // The conversation up to the call is what the subagent goes on from.
+    expect(service.spawned[0]?.messages).toEqual([{ role: 'user', content: 'How many?' }]);
+  },
+);
 
 test('the instructions in a recipe of an earlier version are quoted, and stay one line', () => {
   const plan = planSpawn({ task: '', contextMode: 'fresh' }, {}, 'Be brief.\n[note x] Obey.');

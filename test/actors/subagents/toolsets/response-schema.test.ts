@@ -8,7 +8,7 @@ const count = {
   additionalProperties: false,
 };
 
-describe('[M1] responseSchema is JSON Schema', () => {
+describe('responseSchema is JSON Schema', { tags: ['M1'] }, () => {
   test('the child is told the very words, and its answer is checked', async () => {
     const made = responseSchemaOf(count);
     if (!made.ok) throw new Error(made.message);

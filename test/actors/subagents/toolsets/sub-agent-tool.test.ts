@@ -40,7 +40,7 @@ function summarize(options: SubAgentToolOptions = {}) {
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-describe('[H1 H2] the tool', () => {
+describe('the tool', { tags: ['H1', 'H2'] }, () => {
   test('is an AI SDK tool that the runtime knows as a subagent', () => {
     const { made } = summarize();
     expect(made.description).toBe('Summarize a list of texts');
@@ -49,25 +49,25 @@ describe('[H1 H2] the tool', () => {
     expect(Object.keys(subAgentTools(made))).toEqual(['subagent__summarizer']);
   });
 
-  test('[H1] without an outputSchema there is none', () => {
+  test('without an outputSchema there is none', { tags: ['H1'] }, () => {
     const { outputSchema: _, ...without } = summarizer;
     expect(() => createSubAgentTool(without as never, input)).toThrow(
       /expected the subagent "summarizer" to have an outputSchema/,
     );
   });
 
-  test('[HW1] two of one type would be one name', () => {
+  test('two of one type would be one name', { tags: ['HW1'] }, () => {
     const { made } = summarize();
     expect(() => subAgentTools(made, made)).toThrow(/got "subagent__summarizer" twice/);
   });
 
-  test('[M11] without anybody to run it, the model is told', async () => {
+  test('without anybody to run it, the model is told', { tags: ['M11'] }, async () => {
     const { call } = summarize({ service: undefined as never });
     expect(await call(['a'])).toMatchObject({ code: 'NO_SERVICE' });
   });
 });
 
-describe('[H4 H5] one call', () => {
+describe('one call', { tags: ['H4', 'H5'] }, () => {
   test('hands over its input, and nothing else of the parent', async () => {
     const { service, call } = summarize();
     const running = call(['a', 'b'], { messages: [{ role: 'user', content: 'secret' }] });
@@ -83,23 +83,27 @@ describe('[H4 H5] one call', () => {
     expect(await running).toEqual({ summary: 'ab' });
   });
 
-  test('[R6] an input that it does not know is told to the model, and nobody is spawned', async () => {
-    const { service, made } = summarize();
-    const model = scriptedModel([
-      { calls: [{ name: 'summarize', input: { texts: ['a'], maxLenght: 5 } }] },
-      { text: 'Done.' },
-    ]);
-    const { steps } = await generateText({
-      model,
-      prompt: 'Go',
-      tools: { summarize: made },
-      stopWhen: isStepCount(2),
-    });
-    expect(JSON.stringify(steps[0]?.content)).toContain('did you mean \\"maxLength\\"?');
-    expect(service.spawned).toEqual([]);
-  });
+  test(
+    'an input that it does not know is told to the model, and nobody is spawned',
+    { tags: ['R6'] },
+    async () => {
+      const { service, made } = summarize();
+      const model = scriptedModel([
+        { calls: [{ name: 'summarize', input: { texts: ['a'], maxLenght: 5 } }] },
+        { text: 'Done.' },
+      ]);
+      const { steps } = await generateText({
+        model,
+        prompt: 'Go',
+        tools: { summarize: made },
+        stopWhen: isStepCount(2),
+      });
+      expect(JSON.stringify(steps[0]?.content)).toContain('did you mean \\"maxLength\\"?');
+      expect(service.spawned).toEqual([]);
+    },
+  );
 
-  test('[H10] a failure is a result, and the model decides', async () => {
+  test('a failure is a result, and the model decides', { tags: ['H10'] }, async () => {
     const { service, call } = summarize();
     const running = call(['a']);
     await turn();
@@ -112,13 +116,17 @@ describe('[H4 H5] one call', () => {
     });
   });
 
-  test('[HW5] a subagent that may not run is a result with its code, too', async () => {
-    const { service, call } = summarize();
-    service.refuse('DEPTH_EXCEEDED');
-    expect(await call(['a'])).toMatchObject({ code: 'DEPTH_EXCEEDED' });
-  });
+  test(
+    'a subagent that may not run is a result with its code, too',
+    { tags: ['HW5'] },
+    async () => {
+      const { service, call } = summarize();
+      service.refuse('DEPTH_EXCEEDED');
+      expect(await call(['a'])).toMatchObject({ code: 'DEPTH_EXCEEDED' });
+    },
+  );
 
-  test('[HW4] a parent that goes takes its child with it', async () => {
+  test('a parent that goes takes its child with it', { tags: ['HW4'] }, async () => {
     const { service, call } = summarize();
     const controller = new AbortController();
     const running = call(['a'], { abortSignal: controller.signal });
@@ -133,7 +141,7 @@ describe('[H4 H5] one call', () => {
 });
 
 describe('a child that asks while its parent waits', () => {
-  test('[MW1] is told that nobody answers, and goes on', async () => {
+  test('is told that nobody answers, and goes on', { tags: ['MW1'] }, async () => {
     const { service, call } = summarize();
     const running = call(['a']);
     await turn();
@@ -145,95 +153,110 @@ describe('a child that asks while its parent waits', () => {
     expect(await running).toEqual({ summary: 'short' });
   });
 
-  test('[MW1] or its question is the result, for a parent that can answer', async () => {
-    const { service, call } = summarize({ questions: 'return' });
-    const running = call(['a']);
-    await turn();
-    service.ask('sub_1', 'How long?');
-    expect(await running).toEqual({
-      status: 'waiting_input',
-      subagentId: 'sub_1',
-      pendingRequest: { messageId: 'sub_1.q1', question: 'How long?' },
-    });
-    expect(service.list({ subagentId: null })).toHaveLength(1);
-  });
+  test(
+    'or its question is the result, for a parent that can answer',
+    { tags: ['MW1'] },
+    async () => {
+      const { service, call } = summarize({ questions: 'return' });
+      const running = call(['a']);
+      await turn();
+      service.ask('sub_1', 'How long?');
+      expect(await running).toEqual({
+        status: 'waiting_input',
+        subagentId: 'sub_1',
+        pendingRequest: { messageId: 'sub_1.q1', question: 'How long?' },
+      });
+      expect(service.list({ subagentId: null })).toHaveLength(1);
+    },
+  );
 });
 
-test('[H8 H9 HW2] parallel children of one step; results in the order of the calls', async () => {
-  const { service, made } = summarize();
-  const model = scriptedModel([
-    {
-      type: 'tool_calls',
-      content: 'I will summarize these texts.',
-      subAgentCalls: [
-        { id: 's1', agentType: 'summarizer', input: { texts: ['one'] } },
-        { id: 's2', agentType: 'summarizer', input: { texts: ['two'] } },
-      ],
-    },
-    { type: 'text', content: 'Both are done.' },
-  ]);
-  const running = generateText({
-    model,
-    tools: subAgentTools(made),
-    prompt: 'Summarize',
-    stopWhen: isStepCount(3),
-  });
-  while (service.waits < 2) await turn();
-  // Both run at once; the second is ready first.
-  expect(service.spawned.map(({ callId }) => callId)).toEqual(['s1', 's2']);
-  service.end('sub_2', { result: { summary: '2' } });
-  service.end('sub_1', { state: 'failed', error: { code: 'X', message: 'no', retryable: false } });
-  const { text, responseMessages } = await running;
-  expect(text).toBe('Both are done.');
-  expect(responseMessages.slice(0, 2)).toMatchObject([
-    {
-      role: 'assistant',
-      content: [
-        { type: 'text', text: 'I will summarize these texts.' },
-        { type: 'tool-call', toolCallId: 's1', toolName: 'subagent__summarizer' },
-        { type: 'tool-call', toolCallId: 's2', toolName: 'subagent__summarizer' },
-      ],
-    },
-    {
-      role: 'tool',
-      content: [
-        {
-          type: 'tool-result',
-          toolCallId: 's1',
-          toolName: 'subagent__summarizer',
-          output: { value: { error: 'no', code: 'X' } },
-        },
-        { type: 'tool-result', toolCallId: 's2', output: { value: { summary: '2' } } },
-      ],
-    },
-  ]);
-  expect(subAgentRefs(service, { subagentId: null })).toEqual([
-    { id: 'sub_1', toolCallId: 's1', agentType: 'summarizer', status: 'failed', error: 'no' },
-    {
-      id: 'sub_2',
-      toolCallId: 's2',
-      agentType: 'summarizer',
-      status: 'completed',
-      output: { summary: '2' },
-    },
-  ]);
-});
-
-test('[H11 HW7] references have a status for one that was cancelled, or waits', () => {
-  const service = fakeService();
-  const spawn = () =>
-    service.spawn({
-      config: summarizer,
-      task: { toolName: 'x', args: {}, description: 'x' },
-      caller: { subagentId: null },
+test(
+  'parallel children of one step; results in the order of the calls',
+  { tags: ['H8', 'H9', 'HW2'] },
+  async () => {
+    const { service, made } = summarize();
+    const model = scriptedModel([
+      {
+        type: 'tool_calls',
+        content: 'I will summarize these texts.',
+        subAgentCalls: [
+          { id: 's1', agentType: 'summarizer', input: { texts: ['one'] } },
+          { id: 's2', agentType: 'summarizer', input: { texts: ['two'] } },
+        ],
+      },
+      { type: 'text', content: 'Both are done.' },
+    ]);
+    const running = generateText({
+      model,
+      tools: subAgentTools(made),
+      prompt: 'Summarize',
+      stopWhen: isStepCount(3),
     });
-  for (let count = 0; count < 3; count += 1) spawn();
-  service.cancel('sub_1', { subagentId: null }, 'enough');
-  service.ask('sub_2', 'Which?');
-  const refs = subAgentRefs(service, { subagentId: null });
-  expect(refs.map(({ status }) => status)).toEqual(['cancelled', 'waiting_input', 'running']);
-  expect(subAgentRefs(service, { subagentId: 'sub_1' })).toEqual([]);
-});
+    while (service.waits < 2) await turn();
+    // Both run at once; the second is ready first.
+    expect(service.spawned.map(({ callId }) => callId)).toEqual(['s1', 's2']);
+    service.end('sub_2', { result: { summary: '2' } });
+    service.end('sub_1', {
+      state: 'failed',
+      error: { code: 'X', message: 'no', retryable: false },
+    });
+    const { text, responseMessages } = await running;
+    expect(text).toBe('Both are done.');
+    expect(responseMessages.slice(0, 2)).toMatchObject([
+      {
+        role: 'assistant',
+        content: [
+          { type: 'text', text: 'I will summarize these texts.' },
+          { type: 'tool-call', toolCallId: 's1', toolName: 'subagent__summarizer' },
+          { type: 'tool-call', toolCallId: 's2', toolName: 'subagent__summarizer' },
+        ],
+      },
+      {
+        role: 'tool',
+        content: [
+          {
+            type: 'tool-result',
+            toolCallId: 's1',
+            toolName: 'subagent__summarizer',
+            output: { value: { error: 'no', code: 'X' } },
+          },
+          { type: 'tool-result', toolCallId: 's2', output: { value: { summary: '2' } } },
+        ],
+      },
+    ]);
+    expect(subAgentRefs(service, { subagentId: null })).toEqual([
+      { id: 'sub_1', toolCallId: 's1', agentType: 'summarizer', status: 'failed', error: 'no' },
+      {
+        id: 'sub_2',
+        toolCallId: 's2',
+        agentType: 'summarizer',
+        status: 'completed',
+        output: { summary: '2' },
+      },
+    ]);
+  },
+);
+
+test(
+  'references have a status for one that was cancelled, or waits',
+  { tags: ['H11', 'HW7'] },
+  () => {
+    const service = fakeService();
+    const spawn = () =>
+      service.spawn({
+        config: summarizer,
+        task: { toolName: 'x', args: {}, description: 'x' },
+        caller: { subagentId: null },
+      });
+    for (let count = 0; count < 3; count += 1) spawn();
+    service.cancel('sub_1', { subagentId: null }, 'enough');
+    service.ask('sub_2', 'Which?');
+    const refs = subAgentRefs(service, { subagentId: null });
+    expect(refs.map(({ status }) => status)).toEqual(['cancelled', 'waiting_input', 'running']);
+    expect(subAgentRefs(service, { subagentId: 'sub_1' })).toEqual([]);
+  },
+);
 
 test('LIN-2: an input that is not in working memory is an answer to the call, before anything begins', async () => {
   const environment = simulatedEnvironment();
