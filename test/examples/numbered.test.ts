@@ -127,7 +127,7 @@ const expected: Readonly<Record<string, Expected>> = {
 const cases = programs.slice(1).map((name) => ({ name, ...expected[name.slice(0, 2)] }));
 
 for (const { name, shows, covers } of cases)
-  test(`${name}`, { timeout: 90_000, tags: covers ?? [] }, async () => {
+  test(`runs ${name}`, { timeout: 90_000, tags: covers ?? [] }, async () => {
     expect(shows, `what ${name} shows, in this test`).toBeDefined();
     // They import the package by its name, as an app does; the condition leads to the sources.
     const { stdout, stderr } = await run(
