@@ -51,8 +51,8 @@ function stage(url: string, options: Partial<A2aRelayOptions> = {}) {
 
 const prompt = (...acts: readonly RelayAct[]) => ({ key: 'k', text: actsPrompt(...acts) });
 
-describe('a task', () => {
-  test('names the session as soon as the agent knows it', async () => {
+describe('a session with a hosted agent', () => {
+  test('gets its full id as soon as the agent has made a task', async () => {
     const server = await served();
     const { start, next } = stage(server.url);
     const session = await start();
@@ -65,7 +65,7 @@ describe('a task', () => {
     await session.release('ended');
   });
 
-  test('whose id nobody has kept is found in its context', async () => {
+  test('finds its task by the context when it was resumed without a task id', async () => {
     const server = await served();
     const first = stage(server.url);
     const session = await first.start();
@@ -81,7 +81,7 @@ describe('a task', () => {
     await again.release('ended');
   });
 
-  test('goes on when its stream is cut, is read again, and says nothing twice', async () => {
+  test('continues when its stream is cut, and repeats no words', async () => {
     const server = await served();
     const { start, next, words, errors, environment } = stage(server.url);
     const session = await start();
@@ -97,7 +97,7 @@ describe('a task', () => {
     await session.release('ended');
   });
 
-  test('of an agent without events is looked at again and again', async () => {
+  test('polls an agent that sends no events', async () => {
     const server = await served({ streams: false });
     const { start, next, words } = stage(server.url);
     const session = await start();
@@ -109,7 +109,7 @@ describe('a task', () => {
     await session.release('ended');
   });
 
-  test('that has ended while nobody listened tells its result', async () => {
+  test('reports the result of a task that ended before it was resumed', async () => {
     const server = await served();
     const first = stage(server.url);
     const session = await first.start();
@@ -129,7 +129,7 @@ describe('a task', () => {
     expect(third.isRunning).toBe(false);
   });
 
-  test('that the agent does not know cannot be taken up', async () => {
+  test('refuses to resume a task that the agent does not know', async () => {
     const server = await served();
     const { start } = stage(server.url);
     await expect(start(writeSessionId('a2a', 'c', 'gone'))).rejects.toMatchObject({
@@ -140,7 +140,7 @@ describe('a task', () => {
 });
 
 describe('requests', () => {
-  test('carry the headers of the author to its origin only, go to the origins that the author allows, and follow no redirect', async () => {
+  test('send the author’s headers to their origin only, enter allowed origins only, and follow no redirect', async () => {
     const agent = await served();
     const seen: unknown[] = [];
     const other = createServer((request, response) => {
@@ -192,7 +192,7 @@ describe('requests', () => {
     [{ url: 'http://127.0.0.1', graceMs: 0 }, 'graceMs'],
     [{ url: 'http://127.0.0.1', token: 'k' }, 'token'],
     [{ url: 'http://127.0.0.1', origins: ['file:///'] }, 'origins'],
-  ])('%j is refused', (options, named) => {
+  ])('refuses %j by the name of the option', (options, named) => {
     expect(() => a2aRelay(options as A2aRelayOptions)).toThrow(
       expect.objectContaining({
         code: 'INVALID_OPTION',
@@ -218,7 +218,7 @@ describe('the mapping', () => {
     expect(askingOf('question', 't1', {} as never)).toMatchObject({ text: 'It needs your input.' });
   });
 
-  test('tells words from files', () => {
+  test('distinguishes words from files', () => {
     const words = part({ $case: 'text', value: 'Hi' }, { mediaType: 'text/plain' });
     const file = part({ $case: 'text', value: '# Hi' }, { filename: 'a.md' });
     expect([isWords(words), isWords(file)]).toEqual([true, false]);
@@ -232,7 +232,7 @@ describe('the mapping', () => {
     expect(contentOf(part({ $case: 'url', value: 'https://a' })).mediaType).toBe('text/uri-list');
   });
 
-  test('reads its own ids, and no others', () => {
+  test('reads its own ids only', () => {
     const id = writeSessionId('a2a', 'c/1', 't:2');
     expect(readSessionId('a2a', id)).toEqual({ conversation: 'c/1', taskId: 't:2' });
     for (const other of ['', 'a2a:', 'a2a:%', 'a2a:a/b/c', 'x'])

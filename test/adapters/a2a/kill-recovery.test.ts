@@ -8,20 +8,24 @@ import { agentServer } from './support/agent-server.ts';
 
 const PROGRAM = fileURLToPath(new URL('support/killed-program.ts', import.meta.url));
 
-test.each(SEEDS)('seed %i', { timeout: KILL_TIMEOUT_MS }, async (seed) => {
-  const server = await agentServer();
-  onTestFinished(() => server.close());
-  await playKills({ seed, program: PROGRAM, args: [server.url] }, ({ outcome }) => {
-    expect(outcome).toMatchObject({ status: 'completed' });
-    expect(outcome.text).toMatch(/denied\. Done\.$/);
-    // One task, and each answer once, to its question.
-    const [prompt, ...answers] = server.told;
-    expect(prompt).toContain('acts:');
-    expect(answers).toEqual([
-      'Permitted, for this request only.',
-      'about First question?',
-      'about Second question?',
-      expect.stringMatching(/^Not permitted\./),
-    ]);
-  });
-});
+test.each(SEEDS)(
+  'completes one task of the agent under random kills (seed %i)',
+  { timeout: KILL_TIMEOUT_MS },
+  async (seed) => {
+    const server = await agentServer();
+    onTestFinished(() => server.close());
+    await playKills({ seed, program: PROGRAM, args: [server.url] }, ({ outcome }) => {
+      expect(outcome).toMatchObject({ status: 'completed' });
+      expect(outcome.text).toMatch(/denied\. Done\.$/);
+      // One task, and each answer once, to its question.
+      const [prompt, ...answers] = server.told;
+      expect(prompt).toContain('acts:');
+      expect(answers).toEqual([
+        'Permitted, for this request only.',
+        'about First question?',
+        'about Second question?',
+        expect.stringMatching(/^Not permitted\./),
+      ]);
+    });
+  },
+);

@@ -121,7 +121,7 @@ const deletions = (folder: string): string =>
   existsSync(join(folder, 'done.log')) ? readFileSync(join(folder, 'done.log'), 'utf8') : '';
 
 describe('a turn', () => {
-  test('a question is a form; the work is a tool call and a plan; the result is told before the turn ends', async () => {
+  test('shows a question as a form, work as a tool call, and the result before its end', async () => {
     const folder = temporary();
     const one = await editor(folder, {
       form: () => ({ action: 'accept', content: { answer: 'b' } }),
@@ -153,7 +153,7 @@ describe('a turn', () => {
     await one.ended;
   });
 
-  test('without forms a question is words, and the next prompt is its answer', async () => {
+  test('asks in words without forms, and takes the next prompt as the answer', async () => {
     const one = await editor(temporary(), { forms: false });
     const id = await one.open();
     expect(await one.prompt(id, 'paint the door')).toEqual({ stopReason: 'end_turn' });
@@ -167,7 +167,7 @@ describe('a turn', () => {
     ['allow', 'deleted a.txt\n'],
     ['reject', ''],
     ['something else', ''],
-  ])('a permission is of one call: %s', async (optionId, deleted) => {
+  ])('asks a permission for one call only, answered with "%s"', async (optionId, deleted) => {
     const folder = temporary();
     const one = await editor(folder, { permission: allow(optionId) });
     const id = await one.open();
@@ -190,7 +190,7 @@ describe('a turn', () => {
     expect(toolCall?.title).not.toContain('xxx');
   });
 
-  test('a cancel ends the work and takes back what was asked (ACP-SERVED-1)', async () => {
+  test('ends the work and withdraws open requests on a cancel (ACP-SERVED-1)', async () => {
     const folder = temporary();
     const withdrawn = Promise.withResolvers<void>();
     const one = await editor(folder, {
@@ -237,7 +237,7 @@ describe('a turn', () => {
     expect(one.asked).toHaveLength(2);
   });
 
-  test('the user may go on talking while work goes on', async () => {
+  test('lets the user talk while work continues', async () => {
     const one = await editor(temporary());
     const id = await one.open();
     const first = one.prompt(id, 'work on it');
@@ -248,7 +248,7 @@ describe('a turn', () => {
     expect(await second).toEqual({ stopReason: 'cancelled' });
   });
 
-  test('prompts without words, and sessions that are not known, are errors', async () => {
+  test('refuses prompts without words, and unknown sessions', async () => {
     const one = await editor(temporary());
     await expect(one.prompt('nobody', 'hello')).rejects.toMatchObject({ code: -32_002 });
     const id = await one.open();
@@ -304,6 +304,6 @@ test.each([
   [{}, 'open'],
   [{ open: (): null => null, output: {} }, 'output'],
   [{ open: (): null => null, port: 1 }, 'port'],
-])('options that are wrong are refused by name: %o', async (options, name) => {
+])('refuses wrong options by name: %o', async (options, name) => {
   await expect(acpAgent(options as never)).rejects.toThrow(name);
 });

@@ -45,7 +45,7 @@ const ofProcess = (pid: number, file: string): string =>
   readFileSync(`/proc/${pid}/${file}`, 'utf8');
 
 describe.runIf(existsSync('/proc/self/environ'))('an agent', () => {
-  test('gets the variables that it was given, and no others', async () => {
+  test('gets the configured environment variables only', async () => {
     process.env['OFFSTAGE_TEST_SECRET'] = 'a key';
     onTestFinished(() => void delete process.env['OFFSTAGE_TEST_SECRET']);
     const { session, pid } = await started({ inheritEnv: ['PATH'], env: { OWN: '1' } });
@@ -57,14 +57,14 @@ describe.runIf(existsSync('/proc/self/environ'))('an agent', () => {
     await session.release('ended');
   });
 
-  test('has a process group of its own', async () => {
+  test('runs in a process group of its own', async () => {
     const { session, pid } = await started();
     const group = ofProcess(pid, 'stat').split(') ').at(-1)?.split(' ')[2];
     expect(Number(group)).toBe(pid);
     await session.release('ended');
   });
 
-  test('that is left over by a process that was killed is found, and killed', async () => {
+  test('ends in a sweep when its owner was killed', async () => {
     const folder = temporary();
     const orphan = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], {
       detached: true,
@@ -81,7 +81,7 @@ describe.runIf(existsSync('/proc/self/environ'))('an agent', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test('a process that only has the id of an agent is left alone', () => {
+  test('differs from another process by its start: a sweep spares a process that only has its id', () => {
     const folder = temporary();
     const mark = { pid: process.pid, startedAt: '1', owner: process.pid, ownerStartedAt: '1' };
     writeFileSync(join(folder, 'other.json'), JSON.stringify(mark));
@@ -92,7 +92,7 @@ describe.runIf(existsSync('/proc/self/environ'))('an agent', () => {
 });
 
 test.runIf(existsSync('/bin/ps') || existsSync('/usr/bin/ps'))(
-  'where there is no /proc, a process is known by what `ps` says of its start',
+  'identifies a process by the start that `ps` prints where there is no /proc',
   async () => {
     const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], {
       stdio: 'ignore',
@@ -109,14 +109,14 @@ test.runIf(existsSync('/bin/ps') || existsSync('/usr/bin/ps'))(
   },
 );
 
-test('a command that does not exist is an error that names it', async () => {
+test('names a command that does not exist in its error', async () => {
   await expect(started({ command: 'no-such-agent' })).rejects.toMatchObject({
     code: 'RELAY_FAILED',
     message: expect.stringContaining('no-such-agent'),
   });
 });
 
-test('a program that is no agent is an error that tells how it ended', async () => {
+test('says in its error how a program ended that is no agent', async () => {
   const args = ['-e', 'console.error("no licence"); process.exit(7)'];
   await expect(started({ args })).rejects.toMatchObject({
     code: 'RELAY_FAILED',
@@ -124,7 +124,7 @@ test('a program that is no agent is an error that tells how it ended', async () 
   });
 });
 
-test('one that cannot be started leaves no folder behind, and an app’s own folder stays', async () => {
+test('leaves no folder behind after a failed start, and keeps the app’s own folder', async () => {
   const temp = temporary();
   vi.stubEnv('TMPDIR', temp);
   onTestFinished(() => void vi.unstubAllEnvs());
@@ -142,7 +142,7 @@ test.each([
   [{ command: 'a', cwd: 'relative' }, 'cwd'],
   [{ command: 'a', graceMs: 0 }, 'graceMs'],
   [{ command: 'a', runs: 'jobs' }, 'runs'],
-])('wrong options are refused by name: %j', (options, name) => {
+])('refuses wrong options by name: %j', (options, name) => {
   expect(() => acpRelay(options as AcpRelayOptions)).toThrow(name);
 });
 
@@ -153,7 +153,7 @@ describe('a permission', () => {
     kind,
   });
 
-  test('is a lasting one only where the answer says so', () => {
+  test('lasts only where the answer says so', () => {
     const options = [option('allow_always'), option('allow_once'), option('reject_once')];
     expect(lastingIn(options)).toBe('allow_always');
     expect(lastingIn(options.slice(1))).toBeUndefined();
@@ -194,7 +194,7 @@ describe('a permission', () => {
       undefined,
     ],
     ['not by a denial', { optionId: 'deny' }, {}, 'denied. ', undefined],
-  ])('becomes a lasting one of the agent %s', async (_, answer, more, words, lasting) => {
+  ])('becomes lasting for the agent %s', async (_, answer, more, words, lasting) => {
     const asked: AskedQuestion[] = [];
     const relay = acpRelay({ command: process.execPath, args: [AGENT], stateFolder: temporary() });
     const config = { name: 'coder', instructions: 'Do it.', relay, ...more };
@@ -223,7 +223,7 @@ describe('a permission', () => {
       ]);
   });
 
-  test('is never a lasting one by itself', () => {
+  test('chooses no lasting option for an answer that is not lasting', () => {
     const options = [option('allow_always'), option('reject_once')];
     expect(permissionOutcome(options, { type: 'permitted' })).toEqual({
       outcome: { outcome: 'cancelled' },
@@ -233,7 +233,7 @@ describe('a permission', () => {
     ).toMatchObject({ outcome: { optionId: 'id of allow_once' } });
   });
 
-  test('is denied once, where that is possible', () => {
+  test('denies once where the agent offers that', () => {
     const options = [option('reject_always'), option('allow_once'), option('reject_once')];
     const denied = { type: 'denied', words: 'No' } as const;
     expect(permissionOutcome(options, denied)).toMatchObject({
@@ -256,7 +256,7 @@ describe('a tool', () => {
       .map(({ type }) => type);
   };
 
-  test('that was refused and fails was never begun; one that goes on all the same was', () => {
+  test('counts as started when it runs after a refusal, and not when it fails', () => {
     expect(started('failed', true)).toEqual([]);
     expect(started('in_progress', true)).toEqual(['tool_started']);
     expect(started('completed', true)).toEqual(['tool_started', 'tool_ended']);
@@ -274,7 +274,7 @@ describe('a form', () => {
     });
   const said = (text: string) => ({ type: 'answered', text }) as const;
 
-  test('with choices and a field for other words is one question', () => {
+  test('makes one question of choices and a field for other words', () => {
     const fields = form({
       question_0: {
         type: 'string',
@@ -295,7 +295,7 @@ describe('a form', () => {
     expect(fields?.[0]?.value(said('Salad'))).toBe(NOT_LISTED);
   });
 
-  test('with several fields is as many questions, of the right types', () => {
+  test('makes a question of each field, and answers with values of its type', () => {
     const fields = form({
       sure: { type: 'boolean', title: 'Sure?' },
       count: { type: 'integer', description: 'How many?' },
@@ -324,14 +324,14 @@ describe('a form', () => {
     expect(fields?.[0]?.value(said('premium'))).toBe('p');
   });
 
-  test('that is none, or too long, is not asked', () => {
+  test('asks nothing for an empty form, and nothing for one of more than 20 fields', () => {
     expect(form({})).toBeNull();
     const long = Object.fromEntries(Array.from({ length: 21 }, (_, at) => [`f${at}`, {}]));
     expect(form(long)).toBeNull();
   });
 });
 
-test('tokens are sums over all turns of a session, and cost is that of its updates', async () => {
+test('sums tokens over all turns of a session, and takes the cost from its updates', async () => {
   const usages: RelayEvent[] = [];
   const turns: (() => void)[] = [];
   const script = `

@@ -57,9 +57,9 @@ async function run(
   return { outcome, asked, errors, journal, left: readdirSync(stateFolder) };
 }
 
-describe('an agent that', () => {
+describe('a run with a hostile agent', () => {
   test.each(['closes its output and lives on', 'writes a line without an end'])(
-    '%s is ended',
+    'ends an agent that %s',
     async (what) => {
       const { outcome, left } = await run(what);
       expect(outcome).toMatchObject({ status: 'failed', error: { code: 'RELAY_CLOSED' } });
@@ -67,21 +67,21 @@ describe('an agent that', () => {
     },
   );
 
-  test('ends as soon as it has answered is heard to the end', async () => {
+  test('reads the whole answer of an agent that ends as soon as it has answered', async () => {
     const { outcome } = await run('ends as soon as it has answered');
     expect(outcome).toMatchObject({ status: 'completed' });
     expect(outcome.text).toBe('word '.repeat(10_000));
   });
 
   test.each(['answers its prompt with null', 'answers its prompt with a word'])(
-    '%s fails',
+    'fails when the agent %s',
     async (what) => {
       const { outcome } = await run(what);
       expect(outcome).toMatchObject({ status: 'failed', error: { code: 'RELAY_FAILED' } });
     },
   );
 
-  test('ends for a reason that is none fails, and it is named', async () => {
+  test('fails with an error that names an unknown reason for the end', async () => {
     const { outcome } = await run('ends for a reason that is none');
     expect(outcome).toMatchObject({
       status: 'failed',
@@ -89,13 +89,13 @@ describe('an agent that', () => {
     });
   });
 
-  test('answers its prompt twice is heard once', async () => {
+  test('takes the answer once from an agent that answers its prompt twice', async () => {
     const { outcome } = await run('answers its prompt twice');
     expect(outcome).toMatchObject({ status: 'completed', text: 'Once.' });
   });
 
   test.each(['is null from the start', 'numbers its session'])(
-    '%s is no agent, and is ended',
+    'refuses and ends an agent that %s',
     async (what) => {
       const { outcome, left } = await run(what);
       expect(outcome).toMatchObject({
@@ -106,7 +106,7 @@ describe('an agent that', () => {
     },
   );
 
-  test('asks with more choices than buttons is answered in words', async () => {
+  test('asks in words when an agent offers more choices than buttons', async () => {
     const { outcome, asked } = await run('asks with more choices than buttons', {
       text: 'city 33',
     });
@@ -115,21 +115,18 @@ describe('an agent that', () => {
     expect(outcome.text).toBe('{"action":"accept","content":{"answer":"c33"}}');
   });
 
-  test('asks for a field that every object has gets its value', async () => {
+  test('gives a value to a field whose name every object has', async () => {
     const { outcome } = await run('asks for a field that every object has', { optionId: 'a' });
     expect(outcome.text).toBe('{"action":"accept","content":{"constructor":["a"]}}');
   });
 
-  test.each(['constructor', '__proto__'])(
-    'asks for consent does not take the word "%s" for one',
-    async (text) => {
-      const { outcome } = await run('asks for consent', { text });
-      expect(outcome.text).toBe('{"action":"cancel"}');
-    },
-  );
+  test.each(['constructor', '__proto__'])('takes the word "%s" for no consent', async (text) => {
+    const { outcome } = await run('asks for consent', { text });
+    expect(outcome.text).toBe('{"action":"cancel"}');
+  });
 
   test.each(['hides its arguments', 'asks for permission with a book'])(
-    '%s is not permitted anything, and the user is not asked',
+    'denies an agent that %s, without asking the user',
     async (what) => {
       const { outcome, asked, errors } = await run(what);
       expect(asked).toEqual([]);
@@ -138,13 +135,13 @@ describe('an agent that', () => {
     },
   );
 
-  test('asks for a tool without a name is answered', async () => {
+  test('cancels the request of an agent that asks for a tool without a name', async () => {
     const { outcome, asked } = await run('asks for a tool without a name');
     expect(asked).toEqual([]);
     expect(outcome.text).toContain('"cancelled"');
   });
 
-  test('has books for arguments fills no journal', async () => {
+  test('keeps the journal small when an agent sends arguments as long as books', async () => {
     const { outcome, journal } = await run('has books for arguments');
     expect(outcome).toMatchObject({ status: 'completed', text: 'Done.' });
     let size = 0;
@@ -152,7 +149,7 @@ describe('an agent that', () => {
     expect(size).toBeLessThan(16 * 1024 * 1024);
   });
 
-  test('counts tokens without end is counted in numbers', async () => {
+  test('counts usage in finite numbers when an agent counts tokens without end', async () => {
     const { outcome } = await run('counts tokens without end');
     expect(outcome.status).toBe('completed');
     const { usage } = outcome;
@@ -160,9 +157,12 @@ describe('an agent that', () => {
     expect(Object.values(usage).every((value) => Number.isFinite(value))).toBe(true);
   });
 
-  test.runIf(existsSync('/proc/self/stat'))('leaves a child behind does not', async () => {
-    const { outcome, left } = await run('leaves a child behind');
-    expect(outcome.status).toBe('completed');
-    expect(left).toEqual([]);
-  });
+  test.runIf(existsSync('/proc/self/stat'))(
+    'ends a child process that the agent leaves behind',
+    async () => {
+      const { outcome, left } = await run('leaves a child behind');
+      expect(outcome.status).toBe('completed');
+      expect(left).toEqual([]);
+    },
+  );
 });

@@ -32,36 +32,40 @@ function isAlive(pid: number): boolean {
   }
 }
 
-test.each(SEEDS)('seed %i', { timeout: KILL_TIMEOUT_MS }, async (seed) => {
-  const seen = new Set<number>();
-  const kills = {
-    seed,
-    program: PROGRAM,
-    killAgent(folder: string) {
-      for (const pid of agentsIn(folder)) kill(pid);
-    },
-    afterLife(folder: string) {
-      for (const pid of agentsIn(folder)) seen.add(pid);
-    },
-  };
-  await playKills(kills, ({ folder, told, outcome }) => {
-    const heard = linesOf(join(folder, 'agent.log'));
-    // A denial in the last turn, whatever came before.
-    expect(outcome).toMatchObject({ status: 'completed' });
-    expect(outcome.text.trimEnd()).toMatch(/Done\.$/);
-    // Nobody but the user gives a permission, and each is used once.
-    const given = heard.filter(({ what }) => what === 'permitted');
-    expect(given.every(({ detail }) => detail === 'Edit')).toBe(true);
-    expect(given.length).toBeLessThanOrEqual(count(told, 'approved'));
-    // Each answer went to its question.
-    for (const { detail } of heard.filter(({ what }) => what === 'answer')) {
-      const [question = '', answer = ''] = detail.split(' => ');
-      expect(answer).toBe(`about ${question}`);
-    }
-    expect(count(heard, 'answer')).toBeGreaterThanOrEqual(2);
-    // Nothing is left running.
-    sweep(join(folder, 'processes'));
-    expect(agentsIn(folder)).toEqual([]);
-    expect([...seen].filter(isAlive)).toEqual([]);
-  });
-});
+test.each(SEEDS)(
+  'completes a run under random kills of its program and agent (seed %i)',
+  { timeout: KILL_TIMEOUT_MS },
+  async (seed) => {
+    const seen = new Set<number>();
+    const kills = {
+      seed,
+      program: PROGRAM,
+      killAgent(folder: string) {
+        for (const pid of agentsIn(folder)) kill(pid);
+      },
+      afterLife(folder: string) {
+        for (const pid of agentsIn(folder)) seen.add(pid);
+      },
+    };
+    await playKills(kills, ({ folder, told, outcome }) => {
+      const heard = linesOf(join(folder, 'agent.log'));
+      // A denial in the last turn, whatever came before.
+      expect(outcome).toMatchObject({ status: 'completed' });
+      expect(outcome.text.trimEnd()).toMatch(/Done\.$/);
+      // Nobody but the user gives a permission, and each is used once.
+      const given = heard.filter(({ what }) => what === 'permitted');
+      expect(given.every(({ detail }) => detail === 'Edit')).toBe(true);
+      expect(given.length).toBeLessThanOrEqual(count(told, 'approved'));
+      // Each answer went to its question.
+      for (const { detail } of heard.filter(({ what }) => what === 'answer')) {
+        const [question = '', answer = ''] = detail.split(' => ');
+        expect(answer).toBe(`about ${question}`);
+      }
+      expect(count(heard, 'answer')).toBeGreaterThanOrEqual(2);
+      // Nothing is left running.
+      sweep(join(folder, 'processes'));
+      expect(agentsIn(folder)).toEqual([]);
+      expect([...seen].filter(isAlive)).toEqual([]);
+    });
+  },
+);

@@ -36,63 +36,66 @@ function processesOf(mark: string): number {
 const handles = (): number =>
   process.getActiveResourcesInfo().filter((name) => /Process|Pipe|Timeout/.test(name)).length;
 
-test.runIf(existsSync('/proc/self/environ'))('forty agents, and nothing left', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'offstage-test-many-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const config = defineSubagent({
-    name: 'coder',
-    instructions: 'You write code.',
-    relay: acpRelay({
-      command: process.execPath,
-      args: [AGENT],
-      cwd: folder,
-      env: { MARK: folder },
-      stateFolder: folder,
-      graceMs: 60_000,
-    }),
-  });
-  const runtime = createRuntime({ environment: nodeEnvironment() });
-  /** Runs this many; all are asked before the first is answered. */
-  const round = async (count: number) => {
-    const all = Promise.withResolvers<void>();
-    let asked = 0;
-    let most = 0;
-    const outcomes = await Promise.all(
-      Array.from(
-        { length: count },
-        () =>
-          runSubagent(config, 'the task', {
-            runtime,
-            onQuestion: async () => {
-              asked += 1;
-              if (asked === count) {
-                most = processesOf(folder);
-                all.resolve();
-              }
-              await all.promise;
-              return { approved: true };
-            },
-          }).result,
-      ),
-    );
-    return { outcomes, most };
-  };
-  await round(1);
-  collect();
-  const before = { handles: handles(), memory: process.memoryUsage().heapUsed };
-  const { outcomes, most } = await round(AGENTS);
-  expect(outcomes.map(({ status }) => status)).toEqual(Array(AGENTS).fill('completed'));
-  // One call was permitted, never a lasting one.
-  expect(outcomes.every(({ text }) => text.includes('"once"'))).toBe(true);
-  expect(outcomes[0]?.usage).toMatchObject({ inputTokens: 30, outputTokens: 4 });
-  // Each agent, and its child.
-  expect(most).toBe(2 * AGENTS);
-  expect(readdirSync(folder)).toEqual([]);
-  // Pipes are closed in the turns of the event loop that follow.
-  for (let turn = 0; turn < 100_000 && handles() > before.handles; turn += 1)
-    await new Promise((resolve) => setImmediate(resolve));
-  expect(handles()).toBeLessThanOrEqual(before.handles);
-  expect(processesOf(folder)).toBe(0);
-  collect();
-  expect(process.memoryUsage().heapUsed - before.memory).toBeLessThan(MAX_GROWTH);
-});
+test.runIf(existsSync('/proc/self/environ'))(
+  'runs forty agents at once, and leaves nothing of them',
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'offstage-test-many-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const config = defineSubagent({
+      name: 'coder',
+      instructions: 'You write code.',
+      relay: acpRelay({
+        command: process.execPath,
+        args: [AGENT],
+        cwd: folder,
+        env: { MARK: folder },
+        stateFolder: folder,
+        graceMs: 60_000,
+      }),
+    });
+    const runtime = createRuntime({ environment: nodeEnvironment() });
+    /** Runs this many; all are asked before the first is answered. */
+    const round = async (count: number) => {
+      const all = Promise.withResolvers<void>();
+      let asked = 0;
+      let most = 0;
+      const outcomes = await Promise.all(
+        Array.from(
+          { length: count },
+          () =>
+            runSubagent(config, 'the task', {
+              runtime,
+              onQuestion: async () => {
+                asked += 1;
+                if (asked === count) {
+                  most = processesOf(folder);
+                  all.resolve();
+                }
+                await all.promise;
+                return { approved: true };
+              },
+            }).result,
+        ),
+      );
+      return { outcomes, most };
+    };
+    await round(1);
+    collect();
+    const before = { handles: handles(), memory: process.memoryUsage().heapUsed };
+    const { outcomes, most } = await round(AGENTS);
+    expect(outcomes.map(({ status }) => status)).toEqual(Array(AGENTS).fill('completed'));
+    // One call was permitted, never a lasting one.
+    expect(outcomes.every(({ text }) => text.includes('"once"'))).toBe(true);
+    expect(outcomes[0]?.usage).toMatchObject({ inputTokens: 30, outputTokens: 4 });
+    // Each agent, and its child.
+    expect(most).toBe(2 * AGENTS);
+    expect(readdirSync(folder)).toEqual([]);
+    // Pipes are closed in the turns of the event loop that follow.
+    for (let turn = 0; turn < 100_000 && handles() > before.handles; turn += 1)
+      await new Promise((resolve) => setImmediate(resolve));
+    expect(handles()).toBeLessThanOrEqual(before.handles);
+    expect(processesOf(folder)).toBe(0);
+    collect();
+    expect(process.memoryUsage().heapUsed - before.memory).toBeLessThan(MAX_GROWTH);
+  },
+);

@@ -61,7 +61,7 @@ describe.each([undefined, 's'])('a session (resumed: %s)', (resume) => {
     ['bare', { mode: 'ask' }, ['mode=ask']],
     ['quiet', { mode: 'ask' }, ['mode:value=ask']],
     ['none', undefined, []],
-  ])('of an agent that is %s: %j', async (kind, options, expected) => {
+  ])('sends the options that differ to the agent "%s": %j', async (kind, options, expected) => {
     const { told, set } = await play(kind, options, resume);
     expect(told).toEqual(expected);
     expect(set).toMatchObject(options ?? {});
@@ -79,7 +79,7 @@ describe.each([undefined, 's'])('a session (resumed: %s)', (resume) => {
     ['garbage', { mode: 'ask' }, /"mode" to "ask": .*not found/],
     ['stubborn', { mode: 'ask' }, /"mode" to "ask": it says "auto"; it offers auto, ask$/],
     ['entangled', { mode: 'ask', model: 'small' }, /"mode" to "ask": it says "auto"/],
-  ])('of an agent that is %s and does not set %j fails', async (kind, options, message) => {
+  ])('fails when the agent "%s" does not set %j', async (kind, options, message) => {
     await expect(play(kind, options, resume)).rejects.toMatchObject({
       code: 'RELAY_FAILED',
       message: expect.stringMatching(message) as string,
@@ -88,7 +88,7 @@ describe.each([undefined, 's'])('a session (resumed: %s)', (resume) => {
 });
 
 test.each([[{ mode: 7 }], [{ '': 'ask' }], ['ask'], [['ask']], [{ mode: null }]])(
-  'wrong options are refused by name: %j',
+  'refuses wrong options by name: %j',
   (configOptions) => {
     const options = { command: 'a', configOptions } as unknown;
     expect(() => acpRelay(options as AcpRelayOptions)).toThrow('configOptions');

@@ -15,7 +15,7 @@ vi.mock('node:os', async (importOriginal) => ({
   },
 }));
 
-it.skipIf(process.platform === 'win32')('makes a folder for a user that has no name', () => {
+it.skipIf(process.platform === 'win32')('makes a folder for a user who has no name', () => {
   const folder = ownFolder('test-own-folder');
   expect(existsSync(folder)).toBe(true);
   rmSync(folder, { recursive: true });

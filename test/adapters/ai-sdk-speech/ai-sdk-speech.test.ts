@@ -43,7 +43,7 @@ function say(model: SpeechModelV4, options?: AiSdkVoiceOptions, speed?: number) 
 }
 
 describe('aiSdkVoice', () => {
-  test('asks for WAV, and decodes it at the rate that it says', async () => {
+  test('asks for WAV, and decodes it at its own rate', async () => {
     const { model, asked } = speechModel(encodeWav({ samples, sampleRateHz: 22_050 }));
     expect(await say(model, { voice: 'ada', language: 'en' })).toEqual({
       samples,
@@ -61,12 +61,12 @@ describe('aiSdkVoice', () => {
     [{ outputFormat: 'pcm' }, 24_000],
     [{ outputFormat: 'pcm_16000' }, 16_000],
     [{ outputFormat: 'linear16', sampleRateHz: 48_000 }, 48_000],
-  ])('raw samples: %o', async (options, sampleRateHz) => {
+  ])('reads raw samples at the rate of the options: %o', async (options, sampleRateHz) => {
     const { model } = speechModel(encodePcm16(samples));
     expect(await say(model, options)).toEqual({ samples, sampleRateHz });
   });
 
-  test('a provider that gives WAV where raw samples were asked for is understood', async () => {
+  test('decodes WAV from a provider that was asked for raw samples', async () => {
     const { model } = speechModel(encodeWav({ samples, sampleRateHz: 8000 }));
     expect(await say(model, { outputFormat: 'pcm' })).toEqual({ samples, sampleRateHz: 8000 });
   });
@@ -77,7 +77,7 @@ describe('aiSdkVoice', () => {
     ['Ogg', [...Buffer.from('OggS')]],
     ['FLAC', [...Buffer.from('fLaC')]],
     ['without a header of WAV', [1, 2, 3, 4]],
-  ])('what is neither is named: %s', async (name, bytes) => {
+  ])('names audio that is neither WAV nor raw samples: %s', async (name, bytes) => {
     const { model } = speechModel(Uint8Array.from([...bytes, ...Array<number>(12).fill(0)]));
     const failed = say(model);
     await expect(failed).rejects.toThrow(ProviderError);
@@ -85,14 +85,14 @@ describe('aiSdkVoice', () => {
     await expect(failed).rejects.toMatchObject({ code: 'UNSUPPORTED_AUDIO' });
   });
 
-  test('a provider that fails is a ProviderError that names it', async () => {
+  test('rejects with a ProviderError that names the failed provider', async () => {
     const { model } = speechModel(() => Promise.reject(new Error('no credit')));
     const failed = say(model, { maxRetries: 0 });
     await expect(failed).rejects.toThrow(/acme\.speech "voice-1": no credit/);
     await expect(failed).rejects.toMatchObject({ code: 'VOICE_FAILED' });
   });
 
-  test('a text without sound is silence', async () => {
+  test('gives silence for a text without sound', async () => {
     const { model } = speechModel(new Uint8Array(0));
     expect((await say(model)).samples).toHaveLength(0);
   });
@@ -102,17 +102,17 @@ describe('aiSdkVoice', () => {
     [{ outputFormat: 'pcm_96000' }, /outputFormat.*8000 to 48000.*'pcm_96000'/],
     [{ sampleRateHz: 5 }, /sampleRateHz/],
     [{ pitch: 2 } as never, /pitch/],
-  ])('%o is refused', (options, message) => {
+  ])('refuses %o by name', (options, message) => {
     const { model } = speechModel(new Uint8Array(0));
     expect(() => aiSdkVoice(model, options)).toThrow(ConfigurationError);
     expect(() => aiSdkVoice(model, options)).toThrow(message);
   });
 
-  test('a value that is no model is refused', () => {
+  test('refuses a value that is no model', () => {
     expect(() => aiSdkVoice({} as never)).toThrow(/`model`/);
   });
 
-  test('a provider package', async () => {
+  test('speaks with a real provider package', async () => {
     const requests: unknown[] = [];
     const openai = createOpenAI({
       apiKey: 'some-key',
@@ -168,12 +168,12 @@ describe('aiSdkTranscriber', () => {
     expect(sent.samples).toHaveLength(16_000);
   });
 
-  test('no words are no error', async () => {
+  test('gives an empty text where no words were said', async () => {
     const { model } = transcriptionModel(() => '');
     expect(await aiSdkTranscriber(model).transcribe(speech)).toBe('');
   });
 
-  test('a provider that fails is a ProviderError that names it', async () => {
+  test('rejects with a ProviderError that names the failed provider', async () => {
     const { model } = transcriptionModel(() => {
       throw new Error('no credit');
     });
@@ -182,13 +182,13 @@ describe('aiSdkTranscriber', () => {
     await expect(failed).rejects.toMatchObject({ code: 'TRANSCRIPTION_FAILED' });
   });
 
-  test('options that cannot be are refused', () => {
+  test('refuses wrong options and a value that is no model', () => {
     const { model } = transcriptionModel(() => '');
     expect(() => aiSdkTranscriber(model, { sampleRateHz: 1 })).toThrow(ConfigurationError);
     expect(() => aiSdkTranscriber(null as never)).toThrow(/`model`/);
   });
 
-  test('a provider package', async () => {
+  test('transcribes with a real provider package', async () => {
     let fileType = '';
     const openai = createOpenAI({
       apiKey: 'some-key',

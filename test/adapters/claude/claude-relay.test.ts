@@ -64,7 +64,7 @@ const call = (name: string, input: object = {}, id = 'toolu_1') => ({
   tool_use_id: id,
 });
 
-test('Claude gets the variables that it was given, a home of its own, and no others', async () => {
+test('gives Claude its own home and the configured environment variables only', async () => {
   process.env['OFFSTAGE_TEST_SECRET'] = 'a key';
   onTestFinished(() => void delete process.env['OFFSTAGE_TEST_SECRET']);
   let given: Given | null = null;
@@ -97,7 +97,7 @@ test('Claude gets the variables that it was given, a home of its own, and no oth
 });
 
 test.each(['while it works', 'while it asks'])(
-  'one that removes the folder of its session %s ends it, and nothing else',
+  'closes only the session whose folder is removed %s',
   async (when) => {
     const { start, until, events, stateFolder } = stage(async function* () {
       if (when === 'while it works') rmSync(stateFolder, { recursive: true });
@@ -116,7 +116,7 @@ test.each(['while it works', 'while it asks'])(
   },
 );
 
-test('a call is put off, and only the answer to it lets it run, once', async () => {
+test('defers a call until it is answered, and lets it run once', async () => {
   const decisions: unknown[] = [];
   let round = 0;
   const { start, until, events } = stage(async function* ({ options }) {
@@ -144,7 +144,7 @@ test('a call is put off, and only the answer to it lets it run, once', async () 
   await session.release('ended');
 });
 
-test('a lasting permission is remembered for the same call until the session is over, and for no other', async () => {
+test('repeats a lasting permission for the same call only, until the session ends', async () => {
   let decisions: unknown[] = [];
   let round = 0;
   const permissionOf = (decided: object) =>
@@ -191,7 +191,7 @@ test('a lasting permission is remembered for the same call until the session is 
 });
 
 test.each([{ type: 'permitted' }, { type: 'denied', words: 'always' }] as const)(
-  'an answer that is no lasting permission is remembered for no other call: %j',
+  'repeats an answer that is no lasting permission for no other call: %j',
   async (answer) => {
     let round = 0;
     const { start, until, events } = stage(async function* ({ options }) {
@@ -211,7 +211,7 @@ test.each([{ type: 'permitted' }, { type: 'denied', words: 'always' }] as const)
   },
 );
 
-test('a call that cannot be put off is asked about while its process waits', async () => {
+test('asks about a call that cannot be deferred while its process waits', async () => {
   let answer: unknown;
   const { start, until, events } = stage(async function* ({ options }) {
     const signal = new AbortController().signal;
@@ -233,59 +233,56 @@ test('a call that cannot be put off is asked about while its process waits', asy
 });
 
 test.each([
-  ['it still waits for, is denied before the next prompt is read', false],
-  ['it has written down, is over', true],
-])(
-  'CLAUDE-SESSION-2: after Claude was killed, a call that was answered and that %s',
-  async (_, isDone) => {
-    let round = 0;
-    const told: unknown[] = [];
-    const { start, until, events } = stage(async function* ({ prompt, options }) {
-      round += 1;
-      const made = call('Bash', { command: 'rm a' });
-      if (round === 1) {
-        const deferred = { id: 'toolu_1', name: 'Bash', input: { command: 'rm a' } };
-        yield { ...success, deferred_tool_use: deferred };
-      }
-      // Killed before it has told anything of the answer.
-      if (round === 2) {
-        const project = join(options.env['CLAUDE_CONFIG_DIR'] ?? '', 'projects', 'p');
-        mkdirSync(project, { recursive: true });
-        const said = [{ id: 'toolu_1' }, ...(isDone ? [{ tool_use_id: 'toolu_1' }] : [])];
-        const path = join(project, `${options.resume ?? ''}.jsonl`);
-        writeFileSync(path, said.map((line) => JSON.stringify(line)).join('\n'));
-        throw new Error('killed');
-      }
-      if (round !== 3) return;
-      const [decide] = options.hooks.PreToolUse[0].hooks;
-      if (!isDone) {
-        told.push(await decide(made));
-        yield success;
-      }
-      for await (const message of prompt) {
-        told.push((message as { message: { content: string } }).message.content);
-        break;
-      }
+  ['denies an answered call that is still open before the next prompt', false],
+  ['denies no answered call that the transcript shows as done', true],
+])('CLAUDE-SESSION-2: a session that continues after a kill of Claude %s', async (_, isDone) => {
+  let round = 0;
+  const told: unknown[] = [];
+  const { start, until, events } = stage(async function* ({ prompt, options }) {
+    round += 1;
+    const made = call('Bash', { command: 'rm a' });
+    if (round === 1) {
+      const deferred = { id: 'toolu_1', name: 'Bash', input: { command: 'rm a' } };
+      yield { ...success, deferred_tool_use: deferred };
+    }
+    // Killed before it has told anything of the answer.
+    if (round === 2) {
+      const project = join(options.env['CLAUDE_CONFIG_DIR'] ?? '', 'projects', 'p');
+      mkdirSync(project, { recursive: true });
+      const said = [{ id: 'toolu_1' }, ...(isDone ? [{ tool_use_id: 'toolu_1' }] : [])];
+      const path = join(project, `${options.resume ?? ''}.jsonl`);
+      writeFileSync(path, said.map((line) => JSON.stringify(line)).join('\n'));
+      throw new Error('killed');
+    }
+    if (round !== 3) return;
+    const [decide] = options.hooks.PreToolUse[0].hooks;
+    if (!isDone) {
+      told.push(await decide(made));
       yield success;
-    });
-    const session = await start();
-    session.prompt({ key: 'k', text: 'Go' });
-    await until('permission');
-    session.answer('toolu_1', { type: 'permitted' });
-    await until('closed');
-    const again = await start(session.id);
-    expect(again.isRunning).toBe(false);
-    again.prompt({ key: 'l', text: 'Go on' });
-    await until('turn_ended');
-    expect(told.at(-1)).toBe('Go on');
-    expect(told).toHaveLength(isDone ? 1 : 2);
-    if (!isDone) expect(JSON.stringify(told[0])).toMatch(/"deny".*taken back/);
-    expect(events.filter(({ type }) => type === 'tool_started')).toEqual([]);
-    await again.release('ended');
-  },
-);
+    }
+    for await (const message of prompt) {
+      told.push((message as { message: { content: string } }).message.content);
+      break;
+    }
+    yield success;
+  });
+  const session = await start();
+  session.prompt({ key: 'k', text: 'Go' });
+  await until('permission');
+  session.answer('toolu_1', { type: 'permitted' });
+  await until('closed');
+  const again = await start(session.id);
+  expect(again.isRunning).toBe(false);
+  again.prompt({ key: 'l', text: 'Go on' });
+  await until('turn_ended');
+  expect(told.at(-1)).toBe('Go on');
+  expect(told).toHaveLength(isDone ? 1 : 2);
+  if (!isDone) expect(JSON.stringify(told[0])).toMatch(/"deny".*taken back/);
+  expect(events.filter(({ type }) => type === 'tool_started')).toEqual([]);
+  await again.release('ended');
+});
 
-test('several questions in one call are asked one after the other', async () => {
+test('asks several questions of one call one after the other', async () => {
   const questions = ['A?', 'B?'].map((question) => ({ question, options: [{ label: 'Yes' }] }));
   const input = { questions };
   let round = 0;
@@ -314,7 +311,7 @@ test('several questions in one call are asked one after the other', async () => 
   await session.release('ended');
 });
 
-test('a question that is open comes again, without a process', async () => {
+test('asks an open question again after a resume, without a process', async () => {
   let processes = 0;
   const { start, until, events } = stage(async function* () {
     processes += 1;
@@ -339,7 +336,7 @@ test.each<[Partial<Record<keyof ClaudeRelayOptions, unknown>>, string]>([
   [{ options: { permissionMode: 'bypassPermissions' } }, 'permissionMode'],
   [{ options: { canUseTool: () => null } }, 'canUseTool'],
   [{ unasked: 'Bash' }, 'unasked'],
-])('%j is refused', (options, named) => {
+])('refuses %j by the name of the option', (options, named) => {
   const query = (() => null) as never;
   expect(() => claudeRelay({ query, ...options } as ClaudeRelayOptions)).toThrow(
     expect.objectContaining({
@@ -349,7 +346,7 @@ test.each<[Partial<Record<keyof ClaudeRelayOptions, unknown>>, string]>([
   );
 });
 
-test('what Claude says is read', () => {
+test('reads tools, questions and ends from the messages of Claude', () => {
   expect(toolOf('mcp__shop__refund', { query: 'x' })).toMatchObject({ title: 'shop: refund x' });
   expect(toolOf('Write', null)).toEqual({ title: 'Write', kind: 'edit', input: null });
   expect(questionsIn({ questions: [] })).toEqual([]);

@@ -56,7 +56,7 @@ runJournalConformance({
   },
 });
 
-test('a session goes on, and its words are nowhere in the file', async () => {
+test('restores a session whose words are nowhere in the file', async () => {
   const path = join(newFolder(), 'chats.journal');
   const environment = simulatedEnvironment();
   const talk = (said: string[]) => {
@@ -89,7 +89,7 @@ test('a session goes on, and its words are nowhere in the file', async () => {
   file.close();
 });
 
-test('ENCRYPTED-JOURNAL-1: an entry that is appended again is the same', async () => {
+test('ENCRYPTED-JOURNAL-1: takes a repeated entry as the same, and refuses a changed one', async () => {
   const store = memoryJournal();
   const journal = encryptedJournal(store, { key });
   for (const one of [entry(1), entry(1), entry(2, { text: 'words 1' })]) await journal.append(one);
@@ -102,9 +102,9 @@ test('ENCRYPTED-JOURNAL-1: an entry that is appended again is the same', async (
 
 test.each([
   ['moved to another place', { seq: 2 }],
-  ['at another time', { at: 7 }],
-  ['of another actor', { actor: 'other' }],
-])('ENCRYPTED-JOURNAL-2: an entry that was %s is refused', async (_, changed) => {
+  ['given another time', { at: 7 }],
+  ['given to another actor', { actor: 'other' }],
+])('ENCRYPTED-JOURNAL-2: refuses an entry that was %s', async (_, changed) => {
   const [store, other] = [memoryJournal(), memoryJournal()];
   await encryptedJournal(store, { key }).append(entry(1));
   const [stored] = store.read();
@@ -115,7 +115,7 @@ test.each([
   );
 });
 
-test('a key that was replaced still reads its entries, and a missing one is named', async () => {
+test('reads entries of an earlier key, and names a missing key', async () => {
   const store = memoryJournal();
   const later = randomBytes(32).toString('base64');
   await encryptedJournal(store, { key }).append(entry(1));
@@ -129,7 +129,7 @@ test('a key that was replaced still reads its entries, and a missing one is name
   );
 });
 
-test('ENCRYPTED-JOURNAL-3: refuses an entry that is not encrypted, and reads those of the time before the key with `readsPlain`', async () => {
+test('ENCRYPTED-JOURNAL-3: refuses plain entries, and reads those before the first key with `readsPlain`', async () => {
   const store = memoryJournal();
   store.append(entry(1));
   await encryptedJournal(store, { key }).append(entry(2));
@@ -153,7 +153,7 @@ test('ENCRYPTED-JOURNAL-3: refuses a plain entry behind an encrypted one, also w
   expect(() => journal.read()).toThrow(refusal);
 });
 
-test('ENCRYPTED-JOURNAL-3: words that somebody without the key has written do not answer for the user', async () => {
+test('ENCRYPTED-JOURNAL-3: words that were written without the key answer no question', async () => {
   const environment = simulatedEnvironment();
   const store = memoryJournal();
   const talk = () =>
@@ -181,7 +181,7 @@ test.each([
   [{ key: randomBytes(16) }],
   [{ key, earlierKeys: ['no'] }],
   [{ key, algorithm: 'rot13' }],
-])('refuses the options %#, without showing a key', (options) => {
+])('refuses wrong options (case %#) without showing a key', (options) => {
   expect(() => encryptedJournal(memoryJournal(), options as never)).toThrow(
     expect.objectContaining({
       code: 'INVALID_OPTION',
@@ -203,7 +203,7 @@ test.each(['claim', 'trim', 'release', 'scopes', 'forget'])(
   },
 );
 
-test('ENCRYPTED-JOURNAL-4: the codec of jobs seals a text the same way each time, and opens it with its key and nothing else', () => {
+test('ENCRYPTED-JOURNAL-4: the codec of jobs seals deterministically, and opens with its keys only', () => {
   const codec = encryptionCodec({ key });
   const place = 'chat-1/run:answer:req_1';
   const sealed = codec.seal(WORD, place);

@@ -10,20 +10,20 @@ import { textTalk } from '../../support/text-talk.ts';
 
 const long = 'äöü 🚕 "quoted"\n\u2028'.repeat(1000);
 
-test('a packed value is unpacked unchanged', () => {
+test('unpacks a packed value unchanged', () => {
   for (const text of [long, long.repeat(20), 'x'.repeat(4000)])
     expect(unpacked(packed(text) ?? Buffer.of())).toBe(text);
 });
 
-test('a short value is not packed', () => {
+test('packs no short value', () => {
   expect(packed('x'.repeat(3999))).toBeNull();
 });
 
-test('DICTIONARIES-1: dictionaries are what they were: whoever changes one makes journals unreadable', () => {
+test('DICTIONARIES-1: the dictionaries have the checksums that journals were packed with', () => {
   expect(DICTIONARIES.map((one) => crc32(one))).toEqual([2_101_770_692, 3_373_798_799]);
 });
 
-test('DICTIONARIES-1: values that were packed with the first dictionary stay readable', () => {
+test('DICTIONARIES-1: reads values that were packed with the first dictionary', () => {
   const bytes = 'AavGMxqOWteBvAWKJ6WsRB2FUTyKR/EoHsWjeBSP4lE8ikfxKB7Fo3gUDyxWiq0FAA==';
   expect(unpacked(Buffer.from(bytes, 'base64'))).toBe(
     `{"type":"session.snapshot","services":{},"texts":["${'ja, '.repeat(1000)}"]}`,
@@ -31,16 +31,16 @@ test('DICTIONARIES-1: values that were packed with the first dictionary stay rea
 });
 
 test.each([
-  ['nothing', Buffer.of()],
-  ['without a dictionary', Buffer.concat([Buffer.of(0), deflateRawSync('text')])],
-  ['with one that is not known', Buffer.concat([Buffer.of(200), deflateRawSync('text')])],
-  ['a part of it', packed(long)?.subarray(0, -1) ?? Buffer.of()],
+  ['an empty value', Buffer.of()],
+  ['bytes without a dictionary', Buffer.concat([Buffer.of(0), deflateRawSync('text')])],
+  ['bytes of an unknown dictionary', Buffer.concat([Buffer.of(200), deflateRawSync('text')])],
+  ['a part of a packed value', packed(long)?.subarray(0, -1) ?? Buffer.of()],
   ['noise', Buffer.from([1, 0xff, 0xff, 0xff])],
-])('what was not packed is an error: %s', (_what, bytes) => {
+])('refuses to unpack %s', (_what, bytes) => {
   expect(() => unpacked(bytes)).toThrow();
 });
 
-test('a session with a subagent that waits takes less than an eighth of what it consists of', async () => {
+test('stores a session with a waiting subagent in less than an eighth of its size', async () => {
   const environment = simulatedEnvironment();
   const journal = memoryJournal({ keep: Infinity });
   const talk = textTalk({

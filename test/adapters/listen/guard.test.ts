@@ -90,7 +90,7 @@ async function guarded(options: Partial<GuardOptions> = {}) {
 
 describe('GUARD-1: nothing that comes in throws', () => {
   test.each(['/\\', 'http://a:99999/', 'http://[/', '//', '/%', '*'])(
-    'a target such as %s is answered',
+    'answers a target such as %s',
     async (target) => {
       const { ask, port, errors, enter } = await guarded();
       expect(await ask(upgradeTo(target, `${HOST}:${port}`))).toMatch(/^HTTP\/1\.1 4\d\d /);
@@ -102,7 +102,7 @@ describe('GUARD-1: nothing that comes in throws', () => {
     },
   );
 
-  test('a listener that throws is a 500, and told to the operator only', async () => {
+  test('answers 500 when a listener throws, and reports the error to the operator only', async () => {
     const { ask, port, errors } = await guarded({
       request: () => Promise.reject(new Error('no such table')),
     });
@@ -112,7 +112,7 @@ describe('GUARD-1: nothing that comes in throws', () => {
     expect(errors.map(String)).toEqual(['Error: no such column', 'Error: no such table']);
   });
 
-  test('bytes that are no HTTP are answered', async () => {
+  test('answers bytes that are no HTTP', async () => {
     const { ask, port, enter } = await guarded();
     expect(await ask('hello\r\n\r\n')).toBe('HTTP/1.1 400 Bad Request');
     const long = `GET / HTTP/1.1\r\nHost: ${HOST}:${port}\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`;
@@ -120,7 +120,7 @@ describe('GUARD-1: nothing that comes in throws', () => {
     await enter();
   });
 
-  test('an expelled client that breaks the protocol is gone', async () => {
+  test('drops an expelled client that breaks the protocol', async () => {
     const { dial, port, environment, until, enter } = await guarded();
     const socket = await dial();
     socket.write(upgradeTo('/?key=wrong', `${HOST}:${port}`));
@@ -132,7 +132,7 @@ describe('GUARD-1: nothing that comes in throws', () => {
     await enter();
   });
 
-  test('a listener that writes on after its answer harms nobody', async () => {
+  test('survives a listener that writes more after its answer', async () => {
     const { ask, port, enter } = await guarded({
       request: ({ response }) => {
         response.end('served');
@@ -143,7 +143,7 @@ describe('GUARD-1: nothing that comes in throws', () => {
     await enter();
   });
 
-  test('a client that resets while the verdict is awaited harms nobody', async () => {
+  test('survives a client that resets while its verdict is pending', async () => {
     let decide: (verdict: Verdict) => void = () => {};
     const { dial, port, until, errors, guard } = await guarded({
       webSocket: {
@@ -162,8 +162,8 @@ describe('GUARD-1: nothing that comes in throws', () => {
   });
 });
 
-describe('GUARD-2: a refused socket is destroyed', () => {
-  test('300 refused upgrades whose clients send one byte more and never close leave nothing', async () => {
+describe('GUARD-2: a refused socket', () => {
+  test('leaves no socket after 300 refused upgrades of clients that never close', async () => {
     const { dial, port, until, environment, enter } = await guarded();
     for (let done = 0; done < 300; done += 1) {
       const socket = await dial();
@@ -174,14 +174,14 @@ describe('GUARD-2: a refused socket is destroyed', () => {
     await until(1);
   });
 
-  test('the refusal can be read', async () => {
+  test('carries a refusal that the client can read', async () => {
     const { ask, port } = await guarded();
     expect(await ask(`${upgradeTo('/', `${HOST}:${port}`)}x`)).toBe('HTTP/1.1 401 Unauthorized');
   });
 });
 
-describe('GUARD-3: strangers', () => {
-  test('have a deadline in each phase, and an expelled one a shorter one', async () => {
+describe('GUARD-3: unknown peers', () => {
+  test('ends each at the deadline of its phase, an expelled one sooner', async () => {
     const { dial, port, until, environment } = await guarded({ strangerTimeoutMs: 5_000 });
     const host = `${HOST}:${port}`;
     await dial();
@@ -196,7 +196,7 @@ describe('GUARD-3: strangers', () => {
     await until(0);
   });
 
-  test('are at most so many, and cannot keep a rightful client out', async () => {
+  test('limits their number without keeping a rightful client out', async () => {
     const { dial, guard, environment, enter } = await guarded({ maxStrangers: 4 });
     for (let count = 0; count < 20; count += 1) await dial();
     await enter();
@@ -204,7 +204,7 @@ describe('GUARD-3: strangers', () => {
     expect(guard.size.connections).toBeLessThanOrEqual(5);
   });
 
-  test('PLACE-2: the peer with most places gives way', () => {
+  test('PLACE-2: the peer with the most places gives way', () => {
     const places = new StrangerPlaces(3);
     const shed: string[] = [];
     places.take('a', () => shed.push('a1'));
@@ -222,7 +222,7 @@ describe('GUARD-3: strangers', () => {
 });
 
 describe('GUARD-4: the limit of clients', () => {
-  test('counts those with the key only', async () => {
+  test('counts clients with the key only', async () => {
     const { dial, ask, port, enter, guard } = await guarded({ maxClients: 1 });
     const host = `${HOST}:${port}`;
     for (let count = 0; count < 10; count += 1)
@@ -232,7 +232,7 @@ describe('GUARD-4: the limit of clients', () => {
     expect(guard.size.clients).toBe(1);
   });
 
-  test('a client that breaks the protocol and never closes makes room', async () => {
+  test('frees the place of a client that breaks the protocol and never closes', async () => {
     const { dial, port, enter, guard, environment, until } = await guarded({ maxClients: 1 });
     const socket = await dial();
     socket.write(upgradeTo('/?key=right', `${HOST}:${port}`));
@@ -246,7 +246,7 @@ describe('GUARD-4: the limit of clients', () => {
     expect(guard.size.clients).toBe(1);
   });
 
-  test('a client that does not answer a ping is gone', async () => {
+  test('drops a client that does not answer a ping', async () => {
     const { dial, port, environment, until } = await guarded({
       webSocket: {
         maxMessageBytes: 1024,
@@ -262,8 +262,8 @@ describe('GUARD-4: the limit of clients', () => {
   });
 });
 
-describe('GUARD-5: foreign names and pages', () => {
-  test('are refused, in whatever form the name is sent', async () => {
+describe('GUARD-5: names and pages of others', () => {
+  test('refuses another name or origin, in whatever form it is sent', async () => {
     const { ask, port } = await guarded();
     const host = `${HOST}:${port}`;
     const statusOf = async (target: string, of: string, more: readonly string[] = []) =>
@@ -277,14 +277,14 @@ describe('GUARD-5: foreign names and pages', () => {
     expect(await statusOf('/?key=right', host, ['Origin: null'])).toBe(403);
   });
 
-  test('only the names of the loopback interface are its names', () => {
+  test('accepts the names of the loopback interface only', () => {
     const names = ['127.0.0.1', 'localhost:80', 'LOCALHOST:8080', '[::1]:1'];
     const others = ['127.0.0.1.evil.example', 'localhost:', '127.0.0.1:1@evil', '', '127.0.0.2'];
     expect(names.filter(isLoopbackName)).toEqual(names);
     expect(others.filter(isLoopbackName)).toEqual([]);
   });
 
-  test('a target is taken apart without an exception', () => {
+  test('parses any target without an exception', () => {
     expect(targetOf('/a?b=c?d')).toMatchObject({ path: '/a', authority: null });
     expect(targetOf('/a?b=c?d')?.query.get('b')).toBe('c?d');
     expect(targetOf('//a//b')?.path).toBe('/a//b');
@@ -293,7 +293,7 @@ describe('GUARD-5: foreign names and pages', () => {
       expect(targetOf(none)).toBeNull();
   });
 
-  test('a secret is the same as itself only', () => {
+  test('finds a secret equal to itself only', () => {
     expect(isSameSecret('abc', 'abc')).toBe(true);
     for (const other of ['abd', 'ab', 'abcd', '', null])
       expect(isSameSecret(other, 'abc')).toBe(false);
@@ -301,7 +301,7 @@ describe('GUARD-5: foreign names and pages', () => {
   });
 });
 
-test('GUARD-6: after `close` no socket is open, and later ones are not let in', async () => {
+test('GUARD-6: `close` ends every socket, those of clients with code 1001', async () => {
   const { guard, dial, port, enter } = await guarded();
   const client = await enter();
   await dial();
@@ -322,7 +322,7 @@ describe('GUARD-6: a client that does not answer the close', () => {
     return made;
   }
 
-  test('is destroyed at once without a time of grace', async () => {
+  test('destroys its socket at once without a grace period', async () => {
     const { guard } = await deaf();
     expect(guard.size).toEqual({ connections: 1, clients: 1 });
     const closed = guard.close();
@@ -332,7 +332,7 @@ describe('GUARD-6: a client that does not answer the close', () => {
     await closed;
   });
 
-  test('has its time of grace; strangers have none', async () => {
+  test('keeps its socket for the grace period, and ends unknown peers at once', async () => {
     const { guard, dial, until, environment } = await deaf();
     await dial();
     await until(2);
@@ -346,7 +346,7 @@ describe('GUARD-6: a client that does not answer the close', () => {
     expect(guard.size).toEqual({ connections: 0, clients: 0 });
   });
 
-  test('an upgrade that another server hands over after `close` is destroyed', async () => {
+  test('destroys an upgrade that another server hands over after `close`', async () => {
     const { guard } = await guarded();
     const server = createServer();
     const handed = new Promise<void>((resolve) => {
@@ -367,7 +367,7 @@ describe('GUARD-6: a client that does not answer the close', () => {
   });
 });
 
-test('GUARD-4: a connection is a client only until its request is answered', async () => {
+test('GUARD-4: counts a connection as a client only until its request is answered', async () => {
   const counts: number[] = [];
   const made = await guarded({
     request: ({ response, admit }) => {

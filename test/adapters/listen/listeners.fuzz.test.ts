@@ -78,7 +78,7 @@ describe.each(Object.entries(listeners))('%s', (name, start) => {
     expect(openSockets()).toBe(before);
   });
 
-  test('ends every socket when it is closed, whatever state it is in', async () => {
+  test('ends every socket on close, whatever its state', async () => {
     const before = openSockets();
     const listener = await start();
     const chance = chanceOf(SEED + 1, name);

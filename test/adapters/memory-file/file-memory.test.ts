@@ -18,7 +18,7 @@ const fact = (id: string, text = `fact ${id}`) => ({ id, scope: 'ann', text, at:
 const allOf = async (store = fileMemory({ path })): Promise<string[]> =>
   (await store.facts({ scope: 'ann', limit: 1_000 })).map(({ id }) => id);
 
-test('facts outlive the store, also those with line breaks in them', async () => {
+test('keeps facts beyond the life of the store, also those with line breaks', async () => {
   const store = fileMemory({ path });
   const written = { ...fact('a', 'two\nlines'), category: 'c', source: 's' };
   await store.remember(written);
@@ -27,7 +27,7 @@ test('facts outlive the store, also those with line breaks in them', async () =>
   expect(await fileMemory({ path }).facts({ scope: 'ann', limit: 9 })).toEqual([written]);
 });
 
-test('the folder is made, and without a file there are no facts', async () => {
+test('makes the folder, and has no facts without a file', async () => {
   path = join(folder, 'deep', 'er', 'memory.jsonl');
   const store = fileMemory({ path });
   expect(await allOf(store)).toEqual([]);
@@ -36,7 +36,7 @@ test('the folder is made, and without a file there are no facts', async () => {
   expect(await readdir(join(folder, 'deep', 'er'))).toEqual(['memory.jsonl']);
 });
 
-test('FILE-MEMORY-2: a hundred calls at once are all kept, in order', async () => {
+test('FILE-MEMORY-2: keeps a hundred calls at once, in order', async () => {
   const store = fileMemory({ path });
   const names = Array.from({ length: 100 }, (_, n) => `n${n}`);
   const forgotten: Promise<boolean>[] = [];
@@ -54,7 +54,7 @@ test('FILE-MEMORY-2: a hundred calls at once are all kept, in order', async () =
   expect(lines.map((line) => (JSON.parse(line) as { id: string }).id)).toEqual(even);
 });
 
-test('FILE-MEMORY-2: a refused fact does not harm the others', async () => {
+test('FILE-MEMORY-2: a refused fact leaves the others unharmed', async () => {
   const store = fileMemory({ path, limits: { maxFacts: 2, maxTextChars: undefined } });
   const ends = await Promise.allSettled(
     ['a', 'b', 'c'].map(async (id) => store.remember(fact(id))),
@@ -65,7 +65,7 @@ test('FILE-MEMORY-2: a refused fact does not harm the others', async () => {
 });
 
 describe('FACT-FILE-1: a crash', () => {
-  test('in mid-write leaves a draft, which nobody reads and the next write replaces', async () => {
+  test('leaves a half-written draft, which no read sees and the next write replaces', async () => {
     await fileMemory({ path }).remember(fact('a'));
     await writeFile(`${path}.tmp`, '{"id":"b","scope":"ann","te');
     const store = fileMemory({ path });
@@ -75,7 +75,7 @@ describe('FACT-FILE-1: a crash', () => {
     expect(await readdir(folder)).toEqual(['memory.jsonl']);
   });
 
-  test('FILE-MEMORY-1, FILE-MEMORY-3: a write that fails rejects, changes nothing, and the next one can succeed', async () => {
+  test('FILE-MEMORY-1, FILE-MEMORY-3: a failed write rejects and changes nothing, and the next one can succeed', async () => {
     const store = fileMemory({ path });
     await store.remember(fact('a'));
     const before = await readFile(path, 'utf8');
@@ -95,14 +95,14 @@ describe('FACT-FILE-1: a crash', () => {
   });
 });
 
-describe('FACT-FILE-2: a file that cannot be understood', () => {
+describe('FACT-FILE-2: a file that cannot be read', () => {
   const good = JSON.stringify(fact('a'));
 
   test.each([
     ['half a line', `${good}\n{"id":"b","sco`],
     ['no fact', `${good}\n{"id":"b","scope":"ann","text":7,"at":1}\n`],
     ['more than a fact', `${good}\n${JSON.stringify({ ...fact('b'), admin: true })}\n`],
-  ])('%s: refused with file and line, and kept', async (_, content) => {
+  ])('refuses %s with file and line, and keeps the file', async (_, content) => {
     await writeFile(path, content);
     const store = fileMemory({ path });
     const reading = store.facts({ scope: 'ann', limit: 1 });
@@ -114,7 +114,7 @@ describe('FACT-FILE-2: a file that cannot be understood', () => {
     expect(await readdir(folder)).toEqual(['memory.jsonl']);
   });
 
-  test('once it is repaired, the same store goes on', async () => {
+  test('continues with the same store after the file was repaired', async () => {
     await writeFile(path, 'rubbish');
     const store = fileMemory({ path });
     await expect(allOf(store)).rejects.toThrow('line 1');
@@ -122,7 +122,7 @@ describe('FACT-FILE-2: a file that cannot be understood', () => {
     expect(await allOf(store)).toEqual(['a']);
   });
 
-  test('a path that is no file is said to be unreadable', async () => {
+  test('calls a path that is no file unreadable', async () => {
     const store = fileMemory({ path: folder });
     await expect(allOf(store)).rejects.toMatchObject({ code: 'MEMORY_FILE_UNREADABLE' });
   });

@@ -22,7 +22,7 @@ describe('yieldThen', () => {
     expect(seen).toEqual([1, 2, 3]);
   });
 
-  test('loses none and doubles none when tasks bring tasks, a thousand times', async () => {
+  test('runs each task once when tasks bring tasks, a thousand times', async () => {
     const { scheduler } = nodeEnvironment();
     const ran: number[] = [];
     let next = 0;
@@ -40,7 +40,7 @@ describe('yieldThen', () => {
     expect(ran).toEqual(Array.from({ length: 1000 }, (_, index) => index + 1));
   });
 
-  test('keeps nothing of what is done, even when the lane is never empty', async () => {
+  test('releases finished tasks, even when the lane is never empty', async () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
     const { scheduler } = nodeEnvironment();
@@ -66,34 +66,34 @@ describe('yieldThen', () => {
 });
 
 describe('schedule', () => {
-  test.each([0, -5])('%d ms: in this turn of the event loop, after the call', async (ms) => {
-    const { scheduler } = nodeEnvironment();
-    // Often, since a timer of 1 ms may be over by chance.
-    for (let round = 0; round < 200; round += 1) {
-      const ran: string[] = [];
-      scheduler.schedule(() => ran.push('task'), ms);
-      ran.push('returned');
-      await Promise.resolve();
-      expect(ran).toEqual(['returned']);
-      await turn();
-      expect(ran).toEqual(['returned', 'task']);
-    }
-  });
-
-  test.each([0, 1])(
-    '%d ms: what is taken back does not run, and taking it back twice is fine',
+  test.each([0, -5])(
+    'runs a task of %d ms in this turn of the event loop, after the call',
     async (ms) => {
       const { scheduler } = nodeEnvironment();
-      const ran: number[] = [];
-      const takeBack = scheduler.schedule(() => ran.push(ms), ms);
-      takeBack();
-      takeBack();
-      await new Promise<void>((resolve) => scheduler.schedule(resolve, ms + 1));
-      expect(ran).toEqual([]);
+      // Often, since a timer of 1 ms may be over by chance.
+      for (let round = 0; round < 200; round += 1) {
+        const ran: string[] = [];
+        scheduler.schedule(() => ran.push('task'), ms);
+        ran.push('returned');
+        await Promise.resolve();
+        expect(ran).toEqual(['returned']);
+        await turn();
+        expect(ran).toEqual(['returned', 'task']);
+      }
     },
   );
 
-  test('in the background it does not keep the process running', () => {
+  test.each([0, 1])('runs no task of %d ms that was cancelled, also twice', async (ms) => {
+    const { scheduler } = nodeEnvironment();
+    const ran: number[] = [];
+    const takeBack = scheduler.schedule(() => ran.push(ms), ms);
+    takeBack();
+    takeBack();
+    await new Promise<void>((resolve) => scheduler.schedule(resolve, ms + 1));
+    expect(ran).toEqual([]);
+  });
+
+  test('keeps no process running for a task in the background', () => {
     const script = `
       const { nodeEnvironment } = await import(process.argv[1]);
       const { scheduler } = nodeEnvironment();
@@ -109,7 +109,7 @@ describe('schedule', () => {
   });
 });
 
-test('ids have the prefix and 72 bits of chance, and none comes twice', () => {
+test('makes unique ids of the prefix and 72 bits of chance', () => {
   const { ids } = nodeEnvironment();
   const made = Array.from({ length: 2000 }, () => ids.next('sub'));
   for (const id of made) expect(id).toMatch(/^sub_[\w-]{12}$/);
@@ -130,7 +130,7 @@ describe('ENVIRONMENT-2: the clock', () => {
     return { wall, monotonic, clock: nodeEnvironment().clock };
   }
 
-  test('is the wall clock', () => {
+  test('follows the wall clock', () => {
     const { wall, monotonic, clock } = set();
     expect(clock.now()).toBe(10 * hour);
     wall.mockReturnValue(10 * hour + 7);
@@ -140,7 +140,7 @@ describe('ENVIRONMENT-2: the clock', () => {
     expect(clock.now()).toBe(20 * hour);
   });
 
-  test('goes on when the wall clock is set back, and follows it when it has caught up', () => {
+  test('continues when the wall clock is set back, and follows it when it has caught up', () => {
     const { wall, monotonic, clock } = set();
     clock.now();
     wall.mockReturnValue(9 * hour);
@@ -152,7 +152,7 @@ describe('ENVIRONMENT-2: the clock', () => {
     expect(clock.now()).toBe(11 * hour);
   });
 
-  test('tells the time of the wall beside it, which goes back when it is corrected', () => {
+  test('shows the wall time beside it, which goes back when it is corrected', () => {
     const { wall, clock } = set();
     wall.mockReturnValue(970 * hour);
     expect(clock.now()).toBe(970 * hour);
@@ -160,7 +160,7 @@ describe('ENVIRONMENT-2: the clock', () => {
     expect([clock.now(), clock.wall?.()]).toEqual([970 * hour, 11 * hour]);
   });
 
-  test('goes back for no clock of the host', () => {
+  test('never goes back, even when both clocks of the host do', () => {
     const { wall, monotonic, clock } = set();
     clock.now();
     wall.mockReturnValue(0);
@@ -169,7 +169,7 @@ describe('ENVIRONMENT-2: the clock', () => {
   });
 });
 
-test('a host without setImmediate runs tasks in order, each in a turn of its own, and cancels them', async () => {
+test('runs tasks in order, and cancels them, on a host without setImmediate', async () => {
   vi.stubGlobal('setImmediate', undefined);
   const { scheduler } = nodeEnvironment();
   vi.unstubAllGlobals();

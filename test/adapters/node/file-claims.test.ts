@@ -12,7 +12,7 @@ async function folder(): Promise<string> {
   return directory;
 }
 
-test('FILE-CLAIMS-1: a text is read as it was kept; another end reads it too; the last one counts', async () => {
+test('FILE-CLAIMS-1: reads a text as it was last kept, also through another store', async () => {
   const directory = join(await folder(), 'deep', 'down');
   const claims = fileClaims({ directory });
   expect(await claims.read('ses/sub:1')).toBeNull();
@@ -23,7 +23,7 @@ test('FILE-CLAIMS-1: a text is read as it was kept; another end reads it too; th
   expect((await readdir(directory)).length).toBe(1);
 });
 
-test('FILE-CLAIMS-2: no reference leaves the folder, and no two share a file', async () => {
+test('FILE-CLAIMS-2: gives each reference a file of its own inside the folder', async () => {
   const above = await folder();
   const directory = join(above, 'claims');
   const claims = fileClaims({ directory });
@@ -50,7 +50,7 @@ test('FILE-CLAIMS-2: no reference leaves the folder, and no two share a file', a
   expect(files.filter((file) => file.isFile()).length).toBe(references.length);
 });
 
-test('forgets what begins so, and nothing else', async () => {
+test('forgets the references with the prefix only', async () => {
   const claims = fileClaims({ directory: await folder() });
   for (const reference of ['ses/sub1:1', 'ses/sub1:2', 'ses/sub10:1', 'sesx/sub1:1'])
     await claims.keep(reference, 'text');
@@ -62,7 +62,7 @@ test('forgets what begins so, and nothing else', async () => {
 });
 
 test.each([119, 195, 196, 200, 1_000])(
-  'forgets what begins so, of a session whose name has %i characters',
+  'forgets by prefix in a session whose name has %i characters',
   async (length) => {
     const directory = await folder();
     const claims = fileClaims({ directory });
@@ -80,12 +80,12 @@ test.each([119, 195, 196, 200, 1_000])(
   },
 );
 
-test('a prefix that is too long to tell is refused: nothing is left in silence', async () => {
+test('refuses a prefix that is too long to match safely', async () => {
   const claims = fileClaims({ directory: await folder() });
   await expect(claims.forget('s'.repeat(2_401))).rejects.toMatchObject({ code: 'FORGET_UNSURE' });
 });
 
-test('options that are none are refused by name', () => {
+test('refuses wrong options by name', () => {
   expect(() => fileClaims({} as never)).toThrow(/fileClaims\(options\).*directory/s);
   expect(() => fileClaims({ directory: 'a\0b' })).toThrow(/without/);
 });

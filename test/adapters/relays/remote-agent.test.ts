@@ -34,7 +34,7 @@ describe('an answer', () => {
     ['a body', 'application/json', 'x'.repeat(MEGABYTE), 16],
     ['many events', STREAM, `data: ${'x'.repeat(half - 8)}\n\n`, 40],
     ['many events with carriage returns', STREAM, `data: ${'x'.repeat(half - 10)}\r\n\r\n`, 40],
-  ])('of a size that can be kept is read: %s', async (_name, type, piece, times) => {
+  ])('arrives whole up to the size limit: %s', async (_name, type, piece, times) => {
     expect(await fetched(type, piece, times)).toBe(piece.length * times);
   });
 
@@ -42,7 +42,7 @@ describe('an answer', () => {
     ['a body', 'application/json', 'x'.repeat(MEGABYTE), 17],
     ['an event of one line', STREAM, 'x'.repeat(MEGABYTE), 17],
     ['an event of many lines', STREAM, `data: ${'x'.repeat(half - 7)}\n`, 40],
-  ])('that is larger is given up: %s', async (_name, type, piece, times) => {
+  ])('ends with an error above the size limit: %s', async (_name, type, piece, times) => {
     await expect(fetched(type, piece, times)).rejects.toThrow('at once');
   });
 });
