@@ -44,7 +44,7 @@ function load(inspectorWindow: FakeWindow) {
   return view;
 }
 
-test('a window that opens late, or is loaded again, is told everything', async () => {
+test('sends everything to a window that opens late or is loaded again', async () => {
   const environment = simulatedEnvironment();
   const page = new FakeWindow();
   const inspectorWindow = new FakeWindow();
@@ -82,13 +82,13 @@ test('a window that opens late, or is loaded again, is told everything', async (
   expect(again.events('ses_1')).toEqual([]);
 });
 
-test('without a window it says what to do', async () => {
+test('says what to do where there is no window', async () => {
   await expect(
     createInspector({ environment: simulatedEnvironment(), to: { mode: 'browser' } }),
   ).rejects.toMatchObject({ name: 'ConfigurationError', code: 'NO_WINDOW' });
 });
 
-test('without the package it says how to install it', async () => {
+test('names the command that installs a missing package', async () => {
   const missing = loadPeer('@statelyai/inspect', () =>
     Promise.reject(new Error('Cannot find package')),
   );
@@ -108,7 +108,7 @@ test.each([
   [{ maxBytes: 100 }, '`maxBytes`'],
   [{ redact: 'yes' }, '`redact`'],
   [{ environment: undefined }, '`environment`'],
-])('%j is refused, naming %s', async (options, named) => {
+])('refuses %j, naming %s', async (options, named) => {
   await expect(
     createInspector({ environment: simulatedEnvironment(), ...options } as never),
   ).rejects.toMatchObject({ code: 'INVALID_OPTION', message: expect.stringContaining(named) });

@@ -85,8 +85,8 @@ const isOver = ({
   snapshots: (id: string) => readonly { event: { type: string } }[];
 }) => snapshots('ses_1').some(({ event }) => event.type === 'session.close');
 
-describe('a scenario', () => {
-  test('its actors appear as one tree, each with its definition', async () => {
+describe('an inspected scenario', () => {
+  test('shows its actors as one tree, each with its definition', async () => {
     const { inspect, view } = await watched();
     ride(inspect);
     await view.until(isOver);
@@ -126,7 +126,7 @@ describe('a scenario', () => {
     expect(Object.keys(subagent.states)).toEqual(Object.keys(subagentMachine.config.states!));
   });
 
-  test('each actor is seen with its events and states, in order', async () => {
+  test('shows each actor with its events and states, in order', async () => {
     const { inspect, view } = await watched();
     ride(inspect);
     await view.until(isOver);
@@ -166,7 +166,7 @@ describe('a scenario', () => {
       expect(message.type).toBe(index % 2 === 0 ? '@xstate.event' : '@xstate.snapshot');
   });
 
-  test('a question that waited in between is one actor', async () => {
+  test('shows a question that waited in between as one actor', async () => {
     const { inspect, view } = await watched();
     ride(inspect);
     await view.until(isOver);
@@ -188,7 +188,7 @@ describe('a scenario', () => {
     ]);
   });
 
-  test('REDACT-1, REDACT-2: nothing that was said is in the stream, and what tells one thing from another is', async () => {
+  test('REDACT-1, REDACT-2: hides all words, and shows names, kinds and states', async () => {
     const { inspect, view } = await watched();
     ride(inspect);
     await view.until(isOver);
@@ -212,7 +212,7 @@ describe('a scenario', () => {
     ).toEqual([null, 'q1', null]);
   });
 
-  test('without redaction all of it is shown', async () => {
+  test('shows everything without redaction', async () => {
     const { inspect, view } = await watched({ redact: false });
     ride(inspect);
     await view.until(isOver);
@@ -243,7 +243,7 @@ describe('a viewer that comes late', () => {
     expect(late.snapshots('ses_2/interaction').at(-1)?.snapshot.value).toBe('subagent_interaction');
   });
 
-  test('STREAM-2: nothing is lost when there were thousands of events', async () => {
+  test('STREAM-2: misses no actor after thousands of events', async () => {
     const { inspect, inspector: relay } = await watched({ maxQueuedLines: 100 });
     const session = startSession(inspect);
     const interaction = startInteraction(inspect);

@@ -67,7 +67,7 @@ const lines: fc.Arbitrary<Line> = fc.oneof(
     })),
 );
 
-test('INSPECT-LINE-1, REDACT-1: by default no message has the secret, or is larger than it may be', () => {
+test('INSPECT-LINE-1, REDACT-1: a redacted message has no secret, and is within its size limit', () => {
   fc.assert(
     fc.property(lines, (line) => {
       const { text } = new Converter(redactWords, MAX_BYTES).convert(line);
@@ -78,7 +78,7 @@ test('INSPECT-LINE-1, REDACT-1: by default no message has the secret, or is larg
   );
 });
 
-test('INSPECT-LINE-1: nor is one that shows everything', () => {
+test('INSPECT-LINE-1: a message that shows everything is within its size limit too', () => {
   fc.assert(
     fc.property(lines, (line) => {
       const { text, message } = new Converter(redactNothing, MAX_BYTES).convert(line);
@@ -89,7 +89,7 @@ test('INSPECT-LINE-1: nor is one that shows everything', () => {
   );
 });
 
-test('SHOWN-VALUE-2: omitted parts are marked', () => {
+test('SHOWN-VALUE-2: marks the parts that it omits', () => {
   const context = { words: Array.from({ length: 5000 }, (_, index) => `word ${index}`) };
   const line = { kind: 'snapshot', identity, at: 1, event: { type: 'x' }, snapshot: { context } };
   const { text } = new Converter(redactNothing, MAX_BYTES).convert(line as Line);
@@ -97,7 +97,7 @@ test('SHOWN-VALUE-2: omitted parts are marked', () => {
   expect(text.length).toBeGreaterThan(MAX_BYTES / 4);
 });
 
-test('INSPECT-LINE-2: unreadable values are shown as unreadable', () => {
+test('INSPECT-LINE-2: shows unreadable values as unreadable', () => {
   const context = {
     get text(): string {
       throw new Error(SECRET);

@@ -22,7 +22,7 @@ describe('REDACT-1: a text is shown only under a known key, if it looks like a n
     ['requestId', 'sub_1.q1'],
     ['callIds', ['call_1', 'call_2']],
     ['owner', 'ses_1/question:q1'],
-  ])('%s', (key, value) => {
+  ])('shows a name under the key `%s`', (key, value) => {
     expect(show({ [key]: value })).toEqual({ [key]: value });
   });
 
@@ -34,11 +34,11 @@ describe('REDACT-1: a text is shown only under a known key, if it looks like a n
     ['name', 'Moneypenny'],
     // Says what the user chose.
     ['optionId', 'economy'],
-  ])('%s: %s is hidden', (key, value) => {
+  ])('hides under the key `%s`: %s', (key, value) => {
     expect(show({ [key]: value })).toEqual({ [key]: `[redacted ${value.length} chars]` });
   });
 
-  test('numbers, truth values, null and the empty text are shown', () => {
+  test('shows numbers, truth values, null and the empty text', () => {
     const value = { count: 3, big: 4n, isOpen: true, nothing: null, text: '', list: [1, false] };
     expect(show(value)).toEqual({ ...value, big: '4' });
   });
@@ -46,7 +46,7 @@ describe('REDACT-1: a text is shown only under a known key, if it looks like a n
 
 describe('REDACT-2: within a payload nothing is shown but its structure', () => {
   test.each(['args', 'input', 'output', 'content', 'messages', 'result', 'answer', 'data'])(
-    '%s',
+    'hides the values below `%s`',
     (key) => {
       const payload = { id: 'A1', code: 1234, isPregnant: true, items: ['one', { type: 'x' }] };
       expect(show({ [key]: payload })).toEqual({
@@ -60,7 +60,7 @@ describe('REDACT-2: within a payload nothing is shown but its structure', () => 
     },
   );
 
-  test('all of the output of an actor is a payload', () => {
+  test('treats the whole output of an actor as a payload', () => {
     expect(show({ status: 'won', amount: 7 }, 'output')).toEqual({
       status: '[redacted 3 chars]',
       amount: '[redacted number]',
@@ -69,7 +69,7 @@ describe('REDACT-2: within a payload nothing is shown but its structure', () => 
   });
 });
 
-test('REDACT-3: a key that does not look like a name is hidden, and two stay two', () => {
+test('REDACT-3: hides keys that do not look like names, and keeps them apart', () => {
   expect(show({ 'likes sushi': 1, 'likes apple': 2, 'sub_1.q1': 3 })).toEqual({
     '[redacted 11 chars] (0)': 1,
     '[redacted 11 chars] (1)': 2,
@@ -78,7 +78,7 @@ test('REDACT-3: a key that does not look like a name is hidden, and two stay two
   expect(show({ 'likes sushi': 1 }, 'context', redactNothing)).toEqual({ 'likes sushi': 1 });
 });
 
-test('an own decision is asked for every leaf, with the way to it', () => {
+test('asks a custom redaction for every leaf, with its path', () => {
   const asked: [unknown, string][] = [];
   const redact: Redact = (leaf, path) => {
     asked.push([leaf, path.join('.')]);
@@ -97,7 +97,7 @@ test('an own decision is asked for every leaf, with the way to it', () => {
 });
 
 describe('SHOWN-VALUE-1, SHOWN-VALUE-3: values that are no plain data', () => {
-  test('errors, dates, maps, sets, functions, actors and sounds', () => {
+  test('shows errors, dates, maps, sets, functions, actors and sounds', () => {
     const cause = new Error('the user said so');
     const error = Object.assign(new TypeError('of Ann', { cause }), { code: 'E_ANN' });
     const value = {
@@ -129,7 +129,7 @@ describe('SHOWN-VALUE-1, SHOWN-VALUE-3: values that are no plain data', () => {
     expect(JSON.stringify(show(value))).not.toMatch(/Ann|said so/);
   });
 
-  test('cycles and depth', () => {
+  test('marks cycles, and cuts what is too deep', () => {
     const cyclic: { self?: unknown; twice: unknown[] } = { twice: [] };
     cyclic.self = cyclic;
     const same = {};
@@ -139,7 +139,7 @@ describe('SHOWN-VALUE-1, SHOWN-VALUE-3: values that are no plain data', () => {
     expect(JSON.stringify(show(deep))).toContain('[truncated: too deep]');
   });
 
-  test('no getter of a foreign object runs', () => {
+  test('runs no getter of an unknown object', () => {
     class Socket {
       get id(): string {
         throw new Error('must not be read');

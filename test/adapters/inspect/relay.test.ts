@@ -58,14 +58,14 @@ function get(port: number, path: string, headers: Record<string, string> = {}, m
 }
 
 describe('RELAY-2: the stream', () => {
-  test('is for those who know the token', async () => {
+  test('opens with the token only', async () => {
     const { streamUrl } = await relay();
     expect(await knock(streamUrl)).toBe('open');
     expect(await knock(streamUrl.replace(/token=.*/, 'token=guess'))).toBe('401');
     expect(await knock(streamUrl.replace(/\?.*/, ''))).toBe('401');
   });
 
-  test('is not for other web pages, whether they know it or not', async () => {
+  test('refuses other web pages, with the token or without', async () => {
     const { streamUrl, host } = await relay({ allowedOrigins: ['https://viewer.example'] });
     expect(await knock(streamUrl, { origin: `http://${host}` })).toBe('open');
     expect(await knock(streamUrl, { origin: 'https://viewer.example' })).toBe('open');
@@ -75,7 +75,7 @@ describe('RELAY-2: the stream', () => {
     expect(await knock(streamUrl.replace('/stream', '/other'))).toBe('404');
   });
 
-  test('has a token of its own for each relay, or the one it was given', async () => {
+  test('uses a new token for each relay, or the configured one', async () => {
     const token = 'a-token-of-my-own';
     const { streamUrl, inspector: first } = await relay({ token });
     expect(new URL(streamUrl).searchParams.get('token')).toBe(token);
@@ -86,7 +86,7 @@ describe('RELAY-2: the stream', () => {
     expect(await knock(next.streamUrl.replace(/token=.*/, `token=${token}`))).toBe('401');
   });
 
-  test('RELAY-3: a viewer that sends too much is cut off; the others stay', async () => {
+  test('RELAY-3: cuts off a viewer that sends too much, and keeps the others', async () => {
     const { streamUrl, inspector: own } = await relay();
     const view = receive(streamUrl);
     const loud = new WebSocket(streamUrl);
@@ -98,7 +98,7 @@ describe('RELAY-2: the stream', () => {
     await view.until(({ ids }) => ids.includes('ses_1'));
   });
 
-  test('has room for 16 viewers', async () => {
+  test('admits 16 viewers at once', async () => {
     const { streamUrl } = await relay();
     const viewers = Array.from({ length: 16 }, () => new WebSocket(streamUrl));
     await Promise.all(viewers.map((socket) => new Promise((open) => socket.on('open', open))));
@@ -110,7 +110,7 @@ describe('RELAY-2: the stream', () => {
 });
 
 describe('the page', () => {
-  test('shows the inspector, and lets nobody else in or see where it is', async () => {
+  test('shows the inspector without the token, under a strict content security policy', async () => {
     const { port, host, inspector: own } = await relay();
     const page = await get(port, '/');
     expect(page.status).toBe(200);
@@ -135,7 +135,7 @@ describe('the page', () => {
     expect((await get(port, '/../package.json')).status).toBe(404);
   });
 
-  test('shows another inspector if told so', async () => {
+  test('shows the inspector of `inspectorUrl`', async () => {
     const { port } = await relay({ inspectorUrl: 'http://127.0.0.1:9/"><script>' });
     const { body, headers } = await get(port, '/');
     expect(body).toContain('src="http://127.0.0.1:9/&quot;>&lt;script>"');
@@ -144,7 +144,7 @@ describe('the page', () => {
 });
 
 describe('RELAY-1: the port', () => {
-  test('is on 127.0.0.1 only, and free again after `stop`', async () => {
+  test('listens on 127.0.0.1, and becomes free again after `stop`', async () => {
     const { inspector: own, port, streamUrl } = await relay();
     const view = receive(streamUrl);
     startSession(own.inspect);

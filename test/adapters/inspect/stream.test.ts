@@ -70,7 +70,7 @@ const fragile = setup({
 }).createMachine({ id: 'fragile', on: { BREAK: { actions: 'fail' } } });
 
 describe('STREAM-1: inspecting is cheap and harmless', () => {
-  test('nothing is converted or sent before it is time', async () => {
+  test('converts and sends nothing before the interval is over', async () => {
     const { environment, view, inspect } = await watched();
     const get = vi.fn<() => string>(() => 'x');
     const actor = createActor(lamp, { id: 'lamp', inspect }).start();
@@ -87,7 +87,7 @@ describe('STREAM-1: inspecting is cheap and harmless', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('an actor that began and ended meanwhile is shown as it was when it began', async () => {
+  test('shows an actor that began and ended in between as it was at its beginning', async () => {
     const { environment, view, inspect } = await watched();
     const subagent = startSubagent(inspect);
     subagent.send(stamped({ type: 'subagent.cancel' as const, reason: 'user' }));
@@ -98,13 +98,13 @@ describe('STREAM-1: inspecting is cheap and harmless', () => {
     });
   });
 
-  test('an observer that is handed nonsense reports it and throws nothing', async () => {
+  test('reports a malformed inspection event, and throws nothing', async () => {
     const { stream, errors } = bare();
     stream.inspect({ type: '@xstate.event' } as unknown as InspectionEvent);
     expect(errors).toHaveLength(1);
   });
 
-  test('after `stop` actors go on unseen; what waited has been sent', async () => {
+  test('sends what waited on `stop`, and shows nothing after it', async () => {
     const { environment, view, inspect, stop } = await watched();
     const actor = createActor(lamp, { id: 'lamp', inspect }).start();
     await stop();
@@ -115,7 +115,7 @@ describe('STREAM-1: inspecting is cheap and harmless', () => {
     await stop();
   });
 
-  test('a burst is sent in slices, so that the event loop has its turns', async () => {
+  test('sends a burst in slices, so that the event loop has its turns', async () => {
     const { environment, view, inspect } = await watched();
     const actor = createActor(lamp, { id: 'lamp', inspect }).start();
     for (let index = 0; index < 1000; index += 1) actor.send({ type: 'TOGGLE' });
@@ -133,7 +133,7 @@ describe('STREAM-1: inspecting is cheap and harmless', () => {
 });
 
 describe('STREAM-3: a machine that throws', () => {
-  test('is shown as failed, though XState reports no snapshot of it', async () => {
+  test('appears as failed, though XState reports no snapshot of it', async () => {
     const { environment, view, inspect } = await watched();
     const actor = createActor(fragile, { id: 'fragile', inspect });
     actor.subscribe({ error() {} });
@@ -148,7 +148,7 @@ describe('STREAM-3: a machine that throws', () => {
 });
 
 describe('ACTOR-REGISTRY-1, ACTOR-REGISTRY-2: names', () => {
-  test('the next invocation takes the place of the one before', async () => {
+  test('gives the next invocation the place of the one before', async () => {
     const { environment, view, inspect } = await watched();
     const machine = setup({ actors: { wait: fromCallback(() => {}) } }).createMachine({
       id: 'm',
@@ -169,7 +169,7 @@ describe('ACTOR-REGISTRY-1, ACTOR-REGISTRY-2: names', () => {
     expect(view.snapshots('m/wait').at(-1)?.snapshot.status).toBe('stopped');
   });
 
-  test('two that live at once under one id are two; after its end, the name is free', async () => {
+  test('keeps two live actors of one id apart, and frees the name after its end', async () => {
     const { environment, view, inspect } = await watched();
     const first = createActor(lamp, { id: 'lamp', inspect }).start();
     const second = createActor(lamp, { id: 'lamp', inspect }).start();
@@ -188,7 +188,7 @@ describe('ACTOR-REGISTRY-1, ACTOR-REGISTRY-2: names', () => {
     ]);
   });
 
-  test('a root without anybody above it is a root; an odd id finds the nearest', async () => {
+  test('makes an actor without a known parent a root, and finds the nearest parent otherwise', async () => {
     const { environment, view, inspect } = await watched();
     startSubagent(inspect, 'sub_1', 'nobody');
     startSession(inspect, 'ses_2');
@@ -201,7 +201,7 @@ describe('ACTOR-REGISTRY-1, ACTOR-REGISTRY-2: names', () => {
     expect(view.actor('ses_2/question:a/b/c')).toMatchObject({ parentId: 'ses_2', name: 'c' });
   });
 
-  test('the sender of an event is named as in the tree', async () => {
+  test('names the sender of an event as in the tree', async () => {
     const { environment, view, inspect } = await watched();
     const child = setup({ types: { events: {} as { type: 'PING' } } }).createMachine({
       id: 'child',
@@ -221,7 +221,7 @@ describe('ACTOR-REGISTRY-1, ACTOR-REGISTRY-2: names', () => {
     });
   });
 
-  test('an observer that joins a running system meets the actors as they speak', async () => {
+  test('shows the actors of a running system from their next event', async () => {
     const { environment, view, inspect } = await watched();
     const actor = createActor(lamp, { id: 'lamp' }).start();
     actor.system.inspect(inspect);
@@ -232,8 +232,8 @@ describe('ACTOR-REGISTRY-1, ACTOR-REGISTRY-2: names', () => {
   });
 });
 
-describe('ACTOR-REGISTRY-3: the end', () => {
-  test('of those that ended only the latest are told to a late viewer', async () => {
+describe('ACTOR-REGISTRY-3: ended actors', () => {
+  test('shows only the latest of them to a late viewer', async () => {
     const { environment, stream } = bare({ maxEndedActors: 3 });
     startSession(stream.inspect);
     for (let index = 0; index < 10; index += 1)
@@ -248,7 +248,7 @@ describe('ACTOR-REGISTRY-3: the end', () => {
 });
 
 describe('VIEWER-QUEUE-1, VIEWER-QUEUE-2: a viewer that is too slow', () => {
-  test('misses history, is told that it does, and never an actor or a latest state', async () => {
+  test('misses history and learns of it, but misses no actor or latest state', async () => {
     const { environment, stream } = bare({ maxQueuedLines: 100 });
     let isReady = false;
     const slow = viewer(() => isReady);
@@ -304,7 +304,7 @@ test('VIEWER-QUEUE-1: an actor that is invoked again and again does not fill the
 });
 
 describe('STREAM-4: a viewer that fails', () => {
-  test('is let go; the actors and the others do not notice', async () => {
+  test('drops out, and harms neither the actors nor the other viewers', async () => {
     const { environment, stream, errors } = bare();
     const good = viewer();
     const send = vi.fn<() => void>(() => {
@@ -331,7 +331,7 @@ describe('STREAM-4: a viewer that fails', () => {
   });
 });
 
-test('the context of other machines’ snapshots is shown without their machines', async () => {
+test('shows a snapshot in a context without its machine', async () => {
   const { environment, view, inspect } = await watched({ redact: false });
   const child = createActor(lamp).start();
   const keeper = createMachine({

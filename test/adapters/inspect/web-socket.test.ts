@@ -32,7 +32,7 @@ async function listen(port = 0) {
 // Real sockets: on a machine with many other things to do one of them was once never closed.
 const realSockets = { timeout: 20_000, retry: 2 };
 
-test('everything is told anew after each connection that was lost', realSockets, async () => {
+test('sends everything again after each lost connection', realSockets, async () => {
   const environment = simulatedEnvironment();
   /** What goes on outside takes as long as it takes; meanwhile our time passes, too. */
   const inTime = async (happening: Promise<unknown>): Promise<void> => {
@@ -91,7 +91,7 @@ test('everything is told anew after each connection that was lost', realSockets,
   expect(environment.pendingTimers).toBe(0);
 });
 
-test('one that never comes is no trouble, and `stop` does not wait for it', async () => {
+test('reports a server that is never there, and stops without waiting for it', async () => {
   const environment = simulatedEnvironment();
   const { port, close } = await listen();
   await close();

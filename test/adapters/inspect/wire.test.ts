@@ -40,7 +40,7 @@ const counter = setup({
   },
 });
 
-test('the messages are those of the package, but for names and parents', async () => {
+test('sends the messages of the package, apart from names and parents', async () => {
   const environment = simulatedEnvironment();
   const ours: InspectorMessage[] = [];
   const inspector = await createInspector({
@@ -89,7 +89,7 @@ test('the messages are those of the package, but for names and parents', async (
   actor.stop();
 });
 
-test('the types are those of the package, but for the id, which it leaves null', () => {
+test('declares the types of the package, apart from the id, which that leaves null', () => {
   expectTypeOf<Omit<EventMessage, 'id'>>().toExtend<Omit<StatelyEventEvent, 'id'>>();
   expectTypeOf<Omit<ActorMessage, 'id'>>().toExtend<Omit<StatelyActorEvent, 'id'>>();
   expectTypeOf<Omit<SnapshotMessage, 'id' | 'snapshot'>>().toExtend<
@@ -97,7 +97,7 @@ test('the types are those of the package, but for the id, which it leaves null',
   >();
 });
 
-test('an actor that is no machine is named', async () => {
+test('names an actor that is no machine', async () => {
   const environment = simulatedEnvironment();
   const view = seen();
   const inspector = await createInspector({ environment, to: { mode: 'sink', send: view.take } });

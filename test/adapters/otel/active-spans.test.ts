@@ -23,7 +23,7 @@ import { turns } from '../../support/crashes.ts';
 import { calls, say } from '../../support/subagent-runs.ts';
 import { placesOf, probeOf, sdk, tracesIn, withContexts } from './support/traces.ts';
 
-test('text: tools, models and approvals of lead agent, subagent and child', async () => {
+test('puts spans of tools, models and approvals in a text session below their work', async () => {
   withContexts();
   const { tracerProvider, spans } = sdk();
   const probe = probeOf(tracerProvider);
@@ -160,7 +160,7 @@ test('text: tools, models and approvals of lead agent, subagent and child', asyn
   expect(tracesIn(spans())).toBe(1);
 });
 
-test('voice: an inline tool of the lead agent, the model and a tool of its subagent', async () => {
+test('puts spans of models and tools in a voice session below their work', async () => {
   withContexts();
   const { tracerProvider, spans } = sdk();
   const tracer = tracerProvider.getTracer('app');
@@ -213,7 +213,7 @@ test('voice: an inline tool of the lead agent, the model and a tool of its subag
   );
 });
 
-test('an agent of the AI SDK: prepareStep, stopWhen and toolApproval', async () => {
+test('puts spans of `prepareStep`, `stopWhen` and `toolApproval` of an SDK agent below their work', async () => {
   withContexts();
   const { tracerProvider, spans } = sdk();
   const probe = probeOf(tracerProvider);
@@ -264,7 +264,7 @@ test('an agent of the AI SDK: prepareStep, stopWhen and toolApproval', async () 
   );
 });
 
-test('without a provider functions run in the context that they were in', async () => {
+test('runs functions in their own context without a provider', async () => {
   withContexts();
   const journal = tracedJournal(memoryJournal());
   const work = { scope: 's', unit: 'u' };

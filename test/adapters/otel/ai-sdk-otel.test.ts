@@ -55,7 +55,7 @@ afterEach(() => {
   globalThis.AI_SDK_TELEMETRY_INTEGRATIONS = undefined;
 });
 
-test('with a traced journal there is one trace, and the SDK writes no span (TRACED-JOURNAL-6)', async () => {
+test('writes one trace with a traced journal, and no span of the SDK (TRACED-JOURNAL-6)', async () => {
   const { tracerProvider, spansOf } = app();
   await rides(tracedJournal(storeOf().journal, { tracerProvider }));
   expect(spansOf('ai').names).toEqual([]);
@@ -71,7 +71,7 @@ test('with a traced journal there is one trace, and the SDK writes no span (TRAC
   ]);
 });
 
-test('without one the spans of the SDK are there, named by the agent (MODEL-TELEMETRY-2)', async () => {
+test('writes spans of the SDK without a traced journal, named by the agent (MODEL-TELEMETRY-2)', async () => {
   const { spansOf } = app();
   await rides(memoryJournal());
   expect(spansOf('offstage').names).toEqual([]);
@@ -82,20 +82,20 @@ test('without one the spans of the SDK are there, named by the agent (MODEL-TELE
   expect(agents).toContain('ride_booker');
 });
 
-test('an app may have both (sdkSpans)', async () => {
+test('writes both kinds of spans with `sdkSpans`', async () => {
   const { tracerProvider, spansOf } = app();
   await rides(tracedJournal(storeOf().journal, { tracerProvider, sdkSpans: true }));
   expect(agentsOf(spansOf('ai').names)).toContain('invoke_agent ride_booker');
   expect(agentsOf(spansOf('offstage').names)).toContain('invoke_agent ride_booker');
 });
 
-test('a traced journal without a provider leaves the spans of the SDK', async () => {
+test('keeps the spans of the SDK with a traced journal that has no provider', async () => {
   const { spansOf } = app();
   await rides(tracedJournal(storeOf().journal));
   expect(agentsOf(spansOf('ai').names)).toContain('invoke_agent ride_booker');
 });
 
-test('an integration that writes no spans gets every call beside a traced journal (MODEL-TELEMETRY-1)', async () => {
+test('passes every call to an integration without spans beside a traced journal (MODEL-TELEMETRY-1)', async () => {
   const { tracerProvider, spansOf } = app();
   const called: unknown[] = [];
   registerTelemetry({ onStart: (event) => void called.push(event.functionId) });
@@ -109,8 +109,11 @@ test.each<[string, (journal: Journal) => Journal]>([
   ['meteredJournal', (journal) => meteredJournal(journal)],
   ['redactingJournal', (journal) => redactingJournal(journal)],
   ['encryptedJournal', (journal) => encryptedJournal(journal, { key: new Uint8Array(32) })],
-])('the traced journal may stand behind a %s', async (_, wrap) => {
-  const { tracerProvider, spansOf } = app();
-  await rides(wrap(tracedJournal(storeOf().journal, { tracerProvider })));
-  expect(spansOf('ai').names).toEqual([]);
-});
+])(
+  'suppresses the spans of the SDK when the traced journal stands behind a %s',
+  async (_, wrap) => {
+    const { tracerProvider, spansOf } = app();
+    await rides(wrap(tracedJournal(storeOf().journal, { tracerProvider })));
+    expect(spansOf('ai').names).toEqual([]);
+  },
+);

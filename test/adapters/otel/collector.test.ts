@@ -241,21 +241,24 @@ function checkAll({ spans, logs, metrics }: Awaited<ReturnType<typeof played>>):
 }
 
 describe.each(Object.keys(stories))('a conversation %s', (story) => {
-  test.each(['json', 'protobuf'] as const)('as %s', async (form) => {
-    const to = await receiver();
-    const collector = await collectorBefore(to);
-    const got = await played(to, collector ?? to.url, form, story);
-    const paths = new Set(to.requests.map(({ path }) => path));
-    expect([...paths].toSorted()).toEqual(['/v1/logs', '/v1/metrics', '/v1/traces']);
-    // Texts are as they are in both forms.
-    for (const { body } of to.requests)
-      expect(WORDS.filter((word) => body.includes(word))).toEqual([]);
-    if (form === 'json' || collector !== null) checkAll(got);
-    else expect(to.requests.every(({ type }) => type === 'application/x-protobuf')).toBe(true);
-  });
+  test.each(['json', 'protobuf'] as const)(
+    'exports traces, metrics and logs without words, as %s',
+    async (form) => {
+      const to = await receiver();
+      const collector = await collectorBefore(to);
+      const got = await played(to, collector ?? to.url, form, story);
+      const paths = new Set(to.requests.map(({ path }) => path));
+      expect([...paths].toSorted()).toEqual(['/v1/logs', '/v1/metrics', '/v1/traces']);
+      // Texts are as they are in both forms.
+      for (const { body } of to.requests)
+        expect(WORDS.filter((word) => body.includes(word))).toEqual([]);
+      if (form === 'json' || collector !== null) checkAll(got);
+      else expect(to.requests.every(({ type }) => type === 'application/x-protobuf')).toBe(true);
+    },
+  );
 });
 
-test('what is measured has as many series after ten conversations as after two', async () => {
+test('exports as many series after ten conversations as after two', async () => {
   const seriesOf = async (conversations: number): Promise<number> => {
     const to = await receiver();
     const sdk = exportingTo(to.url, 'json');
@@ -276,8 +279,8 @@ test('what is measured has as many series after ten conversations as after two',
   expect(await seriesOf(10)).toBe(await seriesOf(2));
 });
 
-describe('a receiver that gives trouble holds nobody up', () => {
-  test('one that is away: the conversation is whole, and the SDK tells the app', async () => {
+describe('a receiver with trouble', () => {
+  test('leaves the conversation whole when it is away, and the SDK informs the app', async () => {
     const to = await receiver();
     to.close();
     const sdk = exportingTo(to.url, 'json');
@@ -286,7 +289,7 @@ describe('a receiver that gives trouble holds nobody up', () => {
     expect(flushed?.status).toBe('rejected');
   });
 
-  test('one that does not answer: the conversation ends before it has answered anything', async () => {
+  test('lets conversations continue while it does not answer', async () => {
     const to = await receiver();
     const held: (() => void)[] = [];
     const { promise: isAsked, resolve } = Promise.withResolvers<void>();
@@ -310,27 +313,24 @@ describe('a receiver that gives trouble holds nobody up', () => {
     expect(roots).toHaveLength(2);
   });
 
-  test.each([429, 503])(
-    'one that answers %i is asked again, and has each span once',
-    async (code) => {
-      const to = await receiver();
-      const refused = new Set<string>();
-      to.answers((response, path) => {
-        if (refused.has(path)) response.writeHead(200).end('{}');
-        else response.writeHead(code, { 'retry-after': 'Thu, 01 Jan 1970 00:00:00 GMT' }).end();
-        refused.add(path);
-      });
-      const sdk = exportingTo(to.url, 'json');
-      await rides(watched(sdk, simulatedEnvironment()));
-      await sdk.forceFlush();
-      await sdk.shutdown();
-      const taken = to.spans();
-      // What was refused was sent twice.
-      expect(taken.length).toBe(2 * new Set(taken.map(({ spanId }) => spanId)).size);
-    },
-  );
+  test.each([429, 503])('gets each span once when its first answers are %i', async (code) => {
+    const to = await receiver();
+    const refused = new Set<string>();
+    to.answers((response, path) => {
+      if (refused.has(path)) response.writeHead(200).end('{}');
+      else response.writeHead(code, { 'retry-after': 'Thu, 01 Jan 1970 00:00:00 GMT' }).end();
+      refused.add(path);
+    });
+    const sdk = exportingTo(to.url, 'json');
+    await rides(watched(sdk, simulatedEnvironment()));
+    await sdk.forceFlush();
+    await sdk.shutdown();
+    const taken = to.spans();
+    // What was refused was sent twice.
+    expect(taken.length).toBe(2 * new Set(taken.map(({ spanId }) => spanId)).size);
+  });
 
-  test('one that answers 500 has lost a batch, and gets the next', async () => {
+  test('loses a batch when it answers 500, and gets the next', async () => {
     const to = await receiver();
     to.answers((response) => response.writeHead(500).end());
     const sdk = exportingTo(to.url, 'json');

@@ -71,7 +71,7 @@ function sdk() {
   return { meterProvider, measured };
 }
 
-test('a conversation with a question, an approval and a late result (METERED-JOURNAL-1)', async () => {
+test('measures a conversation with a question, an approval and a late result (METERED-JOURNAL-1)', async () => {
   const { meterProvider, measured } = sdk();
   const environment = simulatedEnvironment();
   const { journal } = storeOf();
@@ -132,7 +132,7 @@ test('a conversation with a question, an approval and a late result (METERED-JOU
   expect(all['offstage.time_to_heard']).toHaveLength(1);
 });
 
-test('each call of a model and of a tool is timed once, those that failed with their code', async () => {
+test('times each call of a model and of a tool once, failed ones with their code', async () => {
   const { meterProvider, measured } = sdk();
   const environment = simulatedEnvironment();
   const limited = apiError(429, 'Slow down');
@@ -218,7 +218,7 @@ test('each call of a model and of a tool is timed once, those that failed with t
   expect(all['offstage.model.failures']).toBeUndefined();
 });
 
-test('a process after a crash measures what it appends, with the times from before (METERED-JOURNAL-1)', async () => {
+test('measures after a crash what it appends, with times from before (METERED-JOURNAL-1)', async () => {
   const environment = simulatedEnvironment();
   const { journal, kept } = storeOf();
   const stopped = Promise.withResolvers<void>();
@@ -256,7 +256,7 @@ test('a process after a crash measures what it appends, with the times from befo
   expect(Number(asked?.split(': ')[1])).toBeGreaterThan(50);
 });
 
-test('subagents below a subagent, and those that no call waits for, are counted until they end', async () => {
+test('counts subagents at any depth, also without a waiting call, until they end', async () => {
   const { meterProvider, measured } = sdk();
   const metered = meteredJournal(storeOf().journal, { meterProvider });
   let seq = 0;
@@ -286,7 +286,7 @@ test('subagents below a subagent, and those that no call waits for, are counted 
   ]);
 });
 
-test('a subagent whose beginning was trimmed has its name, its state and its time; a reader counts nothing (METERED-JOURNAL-1, -5)', async () => {
+test('measures a subagent whose beginning was trimmed, and nothing in a reader (METERED-JOURNAL-1, -5)', async () => {
   const { measured, meterProvider } = sdk();
   const of = world({
     snapshots: { afterEntries: 1, trim: true },
@@ -322,7 +322,7 @@ test('a subagent whose beginning was trimmed has its name, its state and its tim
   await resumed.close();
 });
 
-test('the cost of a subtree is that of its root, however deep (METERED-JOURNAL-1)', async () => {
+test('counts the cost of a subtree at its root, however deep (METERED-JOURNAL-1)', async () => {
   const { meterProvider, measured } = sdk();
   const journal = meteredJournal(memoryJournal(), { meterProvider });
   const add = (unit: string, event: Parameters<typeof withEvent>[0], seq: number): void =>
@@ -358,7 +358,7 @@ test('the cost of a subtree is that of its root, however deep (METERED-JOURNAL-1
   expect(all[`${tokens}.reasoning.output_tokens`]?.[1]).toBe('b a chat unknown 2');
 });
 
-test('the tokens of a voice model: those that are sound, and the rest', async () => {
+test('separates the sound tokens of a voice model from the rest', async () => {
   const { meterProvider, measured } = sdk();
   const journal = meteredJournal(memoryJournal(), { meterProvider });
   const usage = { inputTokens: 10, outputTokens: 3, audioInputTokens: 8, audioOutputTokens: 3 };
@@ -374,7 +374,7 @@ test('the tokens of a voice model: those that are sound, and the rest', async ()
   expect(all['offstage.cost']).toEqual(['lead lead 2']);
 });
 
-test('an answer that cannot be used is counted and priced all the same', async () => {
+test('counts and prices an answer that cannot be used', async () => {
   const { meterProvider, measured } = sdk();
   const journal = meteredJournal(memoryJournal(), { meterProvider });
   const [spawned, failed] = [
@@ -400,7 +400,7 @@ test('an answer that cannot be used is counted and priced all the same', async (
   });
 });
 
-test('a fault of the SDK never reaches the journal (WATCHED-JOURNAL-2)', async () => {
+test('keeps faults of the SDK from the journal (WATCHED-JOURNAL-2)', async () => {
   const meterProvider = {
     getMeter() {
       throw new Error('broken');
@@ -412,7 +412,7 @@ test('a fault of the SDK never reaches the journal (WATCHED-JOURNAL-2)', async (
   expect(kept).toHaveLength(1);
 });
 
-test('a provider that is registered later counts from then on (METERED-JOURNAL-3)', async () => {
+test('counts from the time at which a provider is registered (METERED-JOURNAL-3)', async () => {
   const { journal } = storeOf();
   const metered = meteredJournal(journal);
   const failed = (seq: number) =>
@@ -430,7 +430,7 @@ test('a provider that is registered later counts from then on (METERED-JOURNAL-3
 test.each([
   [{ meterProvider: {} }, 'a MeterProvider'],
   [{ provider: 1 }, 'provider'],
-])('refused by name: %o', (options, named) => {
+])('refuses by name: %o', (options, named) => {
   const make = (): unknown => meteredJournal(memoryJournal(), options as never);
   expect(make).toThrow(ConfigurationError);
   expect(make).toThrow(named);
@@ -453,7 +453,7 @@ function logs() {
   };
 }
 
-test('a call: the first sound after the user, silence after they break in, attempts, and what waits to be heard (METERED-JOURNAL-1)', async () => {
+test('measures the first sound, interruptions, attempts and waiting deliveries of a call (METERED-JOURNAL-1)', async () => {
   const { meterProvider, measured } = sdk();
   const { loggerProvider, written } = logs();
   const environment = simulatedEnvironment();
@@ -493,7 +493,7 @@ test('a call: the first sound after the user, silence after they break in, attem
   ]);
 });
 
-test('questions that open and close, and a lost lease, are log records without words', async () => {
+test('logs questions that open and close, and a lost lease, without words', async () => {
   const { loggerProvider, written } = logs();
   const { journal } = storeOf();
   const session = ride({ journal: meteredJournal(journal, { loggerProvider }) });
@@ -545,7 +545,7 @@ const untilIn =
     await promise;
   };
 
-describe('what an operator is woken for is a log record (METERED-JOURNAL-4)', () => {
+describe('log records for an operator (METERED-JOURNAL-4)', () => {
   /** A session whose subagent pays, and whose lead agent looks something up, until the process is killed. */
   function paying(journal: Journal) {
     const environment = simulatedEnvironment();
@@ -611,7 +611,7 @@ describe('what an operator is woken for is a log record (METERED-JOURNAL-4)', ()
     return { session, begun, until: untilIn(environment) };
   }
 
-  test('a call in doubt after a crash, of a subagent and of the lead agent', async () => {
+  test('report a call in doubt after a crash, of a subagent and of the lead agent', async () => {
     const first = storeOf();
     const killed = paying(first.journal);
     await killed.until(killed.session.start());
@@ -672,7 +672,7 @@ describe('what an operator is woken for is a log record (METERED-JOURNAL-4)', ()
       'offstage.session.lost',
       'ERROR',
     ],
-  ])('%o', (event, name, severity, code?: string) => {
+  ])('report %o', (event, name, severity, code?: string) => {
     const { loggerProvider, written } = logs();
     void meteredJournal(memoryJournal(), { loggerProvider }).append(withEvent(event, { seq: 1 }));
     expect(written()).toEqual([
@@ -686,7 +686,7 @@ describe('what an operator is woken for is a log record (METERED-JOURNAL-4)', ()
     expect(JSON.stringify(written())).not.toContain('secret');
   });
 
-  test('a subagent that fails, and a journal that cannot be written', async () => {
+  test('report a subagent that fails, and a journal that cannot be written', async () => {
     const { loggerProvider, written } = logs();
     const environment = simulatedEnvironment();
     const until = untilIn(environment);

@@ -86,14 +86,14 @@ async function played(relay: Relay, journal: Journal, acts: readonly RelayAct[])
 
 const ASKS: readonly RelayAct[] = [{ say: 'One. ' }, { question: 'When?' }, { say: 'Two.' }];
 
-describe('TRACED-JOURNAL-7: an agent behind a relay is told the span of its work', () => {
+describe('TRACED-JOURNAL-7: the span of the work of an agent behind a relay', () => {
   const folder = (): string => {
     const path = mkdtempSync(join(tmpdir(), 'offstage-test-traced-'));
     onTestFinished(() => rmSync(path, { recursive: true, force: true }));
     return path;
   };
 
-  test('MCP 2025-11-25 and 2026-07-28: `_meta` of the call', async () => {
+  test('travels in `_meta` of an MCP call, 2025-11-25 and 2026-07-28', async () => {
     for (const protocol of ['2025-11-25', '2026-07-28'] as const) {
       const server = await actingServer({ protocol });
       onTestFinished(() => server.close());
@@ -107,7 +107,7 @@ describe('TRACED-JOURNAL-7: an agent behind a relay is told the span of its work
     }
   });
 
-  test('A2A: the header of each request', async () => {
+  test('travels in the header of each A2A request', async () => {
     const server = await agentServer();
     onTestFinished(() => server.close());
     const { tracerProvider, named } = sdk();
@@ -118,7 +118,7 @@ describe('TRACED-JOURNAL-7: an agent behind a relay is told the span of its work
     expect(sent.size).toBe(2);
   });
 
-  test('ACP: the environment of the process, and `_meta` of each request', async () => {
+  test('travels in the environment of an ACP process, and in `_meta` of each request', async () => {
     const path = folder();
     const log = join(path, 'log');
     const { tracerProvider, named } = sdk();
@@ -139,7 +139,7 @@ describe('TRACED-JOURNAL-7: an agent behind a relay is told the span of its work
     ]);
   });
 
-  test('without a listener, and where the app does not want it, nobody is told anything', async () => {
+  test('does not travel without a provider, or with `propagates: false`', async () => {
     const { tracerProvider } = sdk();
     for (const journal of [
       memoryJournal(),
@@ -153,7 +153,7 @@ describe('TRACED-JOURNAL-7: an agent behind a relay is told the span of its work
     }
   });
 
-  test('after a crash the next process tells a span of the same trace', async () => {
+  test('belongs to the same trace in the next process after a crash', async () => {
     const told: (string | undefined)[] = [];
     const relay = scriptedRelay({ capabilities: { openQuestionSurvives: true } });
     const watched: Relay = {
@@ -206,7 +206,7 @@ describe('TRACED-JOURNAL-7: an agent behind a relay is told the span of its work
     expect(ids).toEqual(expect.arrayContaining([before.split('-')[2], after.split('-')[2]]));
   });
 
-  test('the work of the agent is one span, with what it has used, and no model call', async () => {
+  test('covers the work of the agent with its usage, and has no model call', async () => {
     const relay = scriptedRelay();
     const charging: Relay = {
       name: relay.name,
@@ -240,7 +240,7 @@ describe('TRACED-JOURNAL-7: an agent behind a relay is told the span of its work
   });
 });
 
-describe('TRACED-JOURNAL-8: the work for a caller is below its span', () => {
+describe('TRACED-JOURNAL-8: the work for a caller', () => {
   const parentOf = (span: { readonly parentSpanContext?: { readonly spanId: string } }) =>
     span.parentSpanContext?.spanId;
 
@@ -252,7 +252,7 @@ describe('TRACED-JOURNAL-8: the work for a caller is below its span', () => {
       ...options,
     });
 
-  test('a program: all of the run is in the trace of its caller, also after a question', async () => {
+  test('puts all of a run into the trace of its program, also after a question', async () => {
     const { tracerProvider, spans } = sdk();
     const journal = tracedJournal(memoryJournal(), { tracerProvider });
     const { result } = runSubagent(
@@ -279,7 +279,7 @@ describe('TRACED-JOURNAL-8: the work for a caller is below its span', () => {
     expect(work.map(parentOf)).toEqual([SPAN, SPAN]);
   });
 
-  test('a session is in the trace of the request that opened it, and its turns below theirs', async () => {
+  test('puts a session into the trace of its opening request, and turns below theirs', async () => {
     const { tracerProvider, spans } = sdk();
     const session = sessionOn(tracedJournal(memoryJournal(), { tracerProvider }), {
       traceparent: CALLER,
@@ -295,7 +295,7 @@ describe('TRACED-JOURNAL-8: the work for a caller is below its span', () => {
     expect([root && parentOf(root), turn && parentOf(turn)]).toEqual([SPAN, again]);
   });
 
-  test('a conversation stays in its trace: a caller in another one is linked', async () => {
+  test('keeps a conversation in its trace, and links a caller of another trace', async () => {
     const { tracerProvider, spans } = sdk();
     const session = sessionOn(tracedJournal(memoryJournal(), { tracerProvider }));
     await session.start();
@@ -315,7 +315,7 @@ describe('TRACED-JOURNAL-8: the work for a caller is below its span', () => {
   });
 
   test.each(HOSTILE)(
-    'a header that is none begins no trace, and hurts nobody: %j',
+    'ignores an invalid header, and begins no trace with it: %j',
     async (given) => {
       const { tracerProvider, spans } = sdk();
       const kept: string[] = [];
@@ -341,7 +341,7 @@ describe('TRACED-JOURNAL-8: the work for a caller is below its span', () => {
     },
   );
 
-  test('MCP: a call of the official client', async () => {
+  test('continues the trace of the official MCP client', async () => {
     const { tracerProvider, spans } = sdk();
     const journal = tracedJournal(memoryJournal(), { tracerProvider });
     const server = await rideServer(createRuntime({ environment: nodeEnvironment(), journal }));
@@ -372,7 +372,7 @@ describe('TRACED-JOURNAL-8: the work for a caller is below its span', () => {
     ]);
   });
 
-  test('ACP: `session/new` and `session/prompt` of the official client', async () => {
+  test('continues the traces of `session/new` and `session/prompt` of the official ACP client', async () => {
     const { tracerProvider, spans } = sdk();
     const journal = tracedJournal(memoryJournal(), { tracerProvider });
     const [toAgent, toEditor] = [new PassThrough(), new PassThrough()];
@@ -417,7 +417,7 @@ describe('TRACED-JOURNAL-8: the work for a caller is below its span', () => {
     expect(said && [said.spanContext().traceId, parentOf(said)]).toEqual([TRACE, turn]);
   });
 
-  test('`offstage/client` and a chat of the AI SDK', async () => {
+  test('continues the traces of `offstage/client` and of a chat of the AI SDK', async () => {
     const { tracerProvider, spans } = sdk();
     const session = sessionOn(tracedJournal(memoryJournal(), { tracerProvider }), {
       traceparent: CALLER,

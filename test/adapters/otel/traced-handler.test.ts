@@ -118,7 +118,7 @@ test.each<[string, (handler: JobHandler) => Jobs]>([
     });
 });
 
-test('killed in the middle of a tool: the next process asks for the same job, below another span of the same trace', async () => {
+test('asks for the same job after a kill in a tool, below another span of its trace', async () => {
   withContexts();
   const gate = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();
@@ -179,7 +179,7 @@ test('killed in the middle of a tool: the next process asks for the same job, be
 });
 
 test.each([false, true])(
-  'a whole run on an engine is below the span of its caller (packed: %s)',
+  'puts a whole run on an engine below the span of its caller (packed: %s)',
   async (isPacked) => {
     withContexts();
     const { tracerProvider, spans } = sdk();
@@ -248,7 +248,7 @@ test.each([false, true])(
   },
 );
 
-test('a job of nobody, or with a trace that cannot be read, begins no span and is done (TRACED-HANDLER-1)', async () => {
+test('does a job without a readable trace, and begins no span (TRACED-HANDLER-1)', async () => {
   withContexts();
   const { bare, spans, handler } = worker();
   const job = { key: 'k', name: 'n', once: false, body: '{}' };
@@ -260,7 +260,7 @@ test('a job of nobody, or with a trace that cannot be read, begins no span and i
   expect(spans()).toEqual([]);
 });
 
-test('a refusal, a failure, a lost job and a cancelled one are errors of their span (TRACED-HANDLER-2)', async () => {
+test('marks refused, failed, lost and cancelled jobs as errors of their span (TRACED-HANDLER-2)', async () => {
   const { tracerProvider, spans } = sdk();
   const controller = new AbortController();
   const ends = [
@@ -294,7 +294,7 @@ test('a refusal, a failure, a lost job and a cancelled one are errors of their s
   ).not.toContain('secret');
 });
 
-test('an SDK that throws does not reach the job (TRACED-HANDLER-3)', async () => {
+test('keeps faults of the SDK from the job (TRACED-HANDLER-3)', async () => {
   const refuse = (): never => {
     throw new Error('no span');
   };
@@ -309,7 +309,7 @@ test('an SDK that throws does not reach the job (TRACED-HANDLER-3)', async () =>
   );
 });
 
-test('a job that an earlier version wrote, and one for it, are done alike', async () => {
+test('does a job of an earlier version, and a job for one, alike', async () => {
   const { environment, config, bare } = worker();
   const asked: Job[] = [];
   const jobs = localJobs({
@@ -326,7 +326,7 @@ test('a job that an earlier version wrote, and one for it, are done alike', asyn
   for (const job of asked) expect(Object.keys(job)).toEqual(['key', 'name', 'once', 'body']);
 });
 
-test('a wrong handler or option is refused by name', () => {
+test('refuses a wrong handler or option by name', () => {
   const handler: JobHandler = { do: never };
   expect(() => tracedHandler({} as never)).toThrow('tracedHandler(handler, options): expected');
   expect(() => tracedHandler(handler, { tracerProvider: 7 as never })).toThrow('tracerProvider');

@@ -15,7 +15,7 @@ import { entry, withEvent } from '../../../src/testing/journal-conformance/case.
 const traceIds = (spans: readonly ReadableSpan[]) =>
   new Set(spans.map((span) => span.spanContext().traceId));
 
-test('a conversation with a question, an approval and a late result is one trace (TRACED-JOURNAL-1, -2)', async () => {
+test('writes a conversation with a question, an approval and a late result as one trace (TRACED-JOURNAL-1, -2)', async () => {
   const { exporter, tracerProvider } = sdk();
   const session = ride({ journal: tracedJournal(storeOf().journal, { tracerProvider }) });
   await session.start();
@@ -61,7 +61,7 @@ test('a conversation with a question, an approval and a late result is one trace
   for (const word of ['please', 'Window', 'charged', 'Booked']) expect(written).not.toContain(word);
 });
 
-test('the same conversation, killed in a model call, is the same trace (TRACED-JOURNAL-1)', async () => {
+test('continues the trace of a conversation that was killed in a model call (TRACED-JOURNAL-1)', async () => {
   const before = sdk();
   const first = storeOf();
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -106,7 +106,7 @@ test('the same conversation, killed in a model call, is the same trace (TRACED-J
   await killed.close();
 });
 
-test('a refused append begins no second span and ends none (TRACED-JOURNAL-3)', async () => {
+test('begins one span only for an append that is refused and tried again (TRACED-JOURNAL-3)', async () => {
   const { exporter, tracerProvider } = sdk();
   const { journal } = storeOf();
   let refusals = 1;
@@ -130,7 +130,7 @@ test('a refused append begins no second span and ends none (TRACED-JOURNAL-3)', 
   expect(exporter.getFinishedSpans().map(({ name }) => name)).toEqual(['offstage.session']);
 });
 
-test('an SDK that throws does not reach the session (WATCHED-JOURNAL-2)', async () => {
+test('keeps faults of the SDK from the session (WATCHED-JOURNAL-2)', async () => {
   const refuse = (): never => {
     throw new Error('no span');
   };
@@ -145,14 +145,14 @@ test('an SDK that throws does not reach the session (WATCHED-JOURNAL-2)', async 
   expect(store.kept).toEqual([given]);
 });
 
-test('without a provider an event is passed on as it is (TRACED-JOURNAL-5)', async () => {
+test('passes an event on unchanged without a provider (TRACED-JOURNAL-5)', async () => {
   const store = storeOf();
   const given = entry(1);
   await tracedJournal(store.journal).append(given);
   expect(store.kept[0]).toBe(given);
 });
 
-test('without a provider one span is tried, however many events come; a later provider counts (TRACED-JOURNAL-5)', async () => {
+test('tries one span without a provider, and uses a later one (TRACED-JOURNAL-5)', async () => {
   const store = storeOf();
   let tried = 0;
   const deaf = {
@@ -180,7 +180,7 @@ test('without a provider one span is tried, however many events come; a later pr
   expect(exporter.getFinishedSpans().map(({ name }) => name)).toContain('offstage.session');
 });
 
-test('what was not sampled in one process is not sampled in the next one', async () => {
+test('leaves unsampled in the next process what was not sampled before', async () => {
   const unsampled = new BasicTracerProvider({
     sampler: { shouldSample: () => ({ decision: 0 }), toString: () => 'none' },
   });
@@ -195,7 +195,7 @@ test('what was not sampled in one process is not sampled in the next one', async
   expect(JSON.stringify(first.kept)).toContain(`-0${TraceFlags.NONE}"`);
 });
 
-test('a wrong journal or option is refused by name', () => {
+test('refuses a wrong journal or option by name', () => {
   expect(() => tracedJournal({} as never)).toThrow('append');
   expect(() => tracedJournal(memoryJournal(), { tracerProvider: 7 as never })).toThrow(
     'tracerProvider',
@@ -203,7 +203,7 @@ test('a wrong journal or option is refused by name', () => {
   expect(() => tracedJournal(memoryJournal(), { tracer: 7 } as never)).toThrow('tracer');
 });
 
-test('a call that is killed while its result is told is one trace, and the whole of it (TRACED-JOURNAL-1, -2)', async () => {
+test('writes a call that is killed during a delivery as one whole trace (TRACED-JOURNAL-1, -2)', async () => {
   const environment = simulatedEnvironment();
   const before = sdk();
   const first = storeOf();

@@ -92,68 +92,74 @@ async function talked(trim: boolean, fate: ReturnType<typeof instantsOf>[number]
   }
 }
 
-describe('a conversation', () => {
-  test('without a crash: each span ends, and what is kept stays small', async () => {
+describe('a conversation in a trimmed journal', () => {
+  test('ends each span while the journal stays small', async () => {
     const { spans, open, kept, written } = await talked(true, null);
     expect(open).toEqual([]);
     expect(kept).toBeLessThan(written / 4);
     expect(drawn(spans)).toEqual(drawn((await talked(false, null)).spans));
   });
 
-  test.each(INSTANTS)('that dies %s entry %i', async (when, at) => {
-    const [whole, trimmed] = [await talked(false, [when, at]), await talked(true, [when, at])];
-    expect(trimmed.open).toEqual([]);
-    expect(tracesIn(trimmed.spans)).toBe(1);
-    expect(drawn(trimmed.spans)).toEqual(drawn(whole.spans));
-  });
+  test.each(INSTANTS)(
+    'writes the spans of an untrimmed one when it dies %s entry %i',
+    async (when, at) => {
+      const [whole, trimmed] = [await talked(false, [when, at]), await talked(true, [when, at])];
+      expect(trimmed.open).toEqual([]);
+      expect(tracesIn(trimmed.spans)).toBe(1);
+      expect(drawn(trimmed.spans)).toEqual(drawn(whole.spans));
+    },
+  );
 });
 
 describe('a service of a program', () => {
   test.each([
     ['killed', false],
     ['suspended', true],
-  ] as const)('that is %s while it asks, and is trimmed to a snapshot', async (_, isSuspended) => {
-    const { of, spans, open } = tracedWorld(true, null);
-    const first = programLife(of, work);
-    await first.service.recover();
-    const id = first.wanted();
-    await of.environment.advance(1_000);
-    if (isSuspended) await first.service.suspend();
-    else first.kill();
-    expect(of.entries[0]?.event.type).toBe('service.snapshot');
-    const next = programLife(of, work, {
-      onQuestion: ({ kind }) => (kind === 'approval' ? { approved: true } : { text: 'comfort' }),
-    });
-    await next.service.recover();
-    await of.environment.advance(10_000);
-    expect(await next.resultOf(id)).toBe('Booked.');
-    await next.close();
-    expect(open()).toEqual([]);
-    expect(tracesIn(spans())).toBe(1);
-    const links = 'invoke_agent order parked=waiting_for_input continues→invoke_agent order';
-    expect(drawn(spans())).toEqual([
-      'offstage.session',
-      '  invoke_agent order parked=waiting_for_input',
-      '    chat scripted',
-      `  ${links}`,
-      '    chat scripted',
-      '    execute_tool look outcome=ok',
-      `  ${links}`,
-      '    execute_tool charge outcome=ok',
-      '    chat scripted',
-      '    execute_tool look outcome=ok',
-      '    chat scripted',
-      '  invoke_agent order outcome=completed continues→invoke_agent order',
-      '    chat scripted',
-    ]);
-    const steps = spans()
-      .filter(({ name }) => name.startsWith('chat'))
-      .map(({ attributes }) => attributes['offstage.step']);
-    expect(steps).toEqual([1, 2, 3, 4, 5]);
-  });
+  ] as const)(
+    'continues its trace when it was %s while it asks, and trimmed to a snapshot',
+    async (_, isSuspended) => {
+      const { of, spans, open } = tracedWorld(true, null);
+      const first = programLife(of, work);
+      await first.service.recover();
+      const id = first.wanted();
+      await of.environment.advance(1_000);
+      if (isSuspended) await first.service.suspend();
+      else first.kill();
+      expect(of.entries[0]?.event.type).toBe('service.snapshot');
+      const next = programLife(of, work, {
+        onQuestion: ({ kind }) => (kind === 'approval' ? { approved: true } : { text: 'comfort' }),
+      });
+      await next.service.recover();
+      await of.environment.advance(10_000);
+      expect(await next.resultOf(id)).toBe('Booked.');
+      await next.close();
+      expect(open()).toEqual([]);
+      expect(tracesIn(spans())).toBe(1);
+      const links = 'invoke_agent order parked=waiting_for_input continues→invoke_agent order';
+      expect(drawn(spans())).toEqual([
+        'offstage.session',
+        '  invoke_agent order parked=waiting_for_input',
+        '    chat scripted',
+        `  ${links}`,
+        '    chat scripted',
+        '    execute_tool look outcome=ok',
+        `  ${links}`,
+        '    execute_tool charge outcome=ok',
+        '    chat scripted',
+        '    execute_tool look outcome=ok',
+        '    chat scripted',
+        '  invoke_agent order outcome=completed continues→invoke_agent order',
+        '    chat scripted',
+      ]);
+      const steps = spans()
+        .filter(({ name }) => name.startsWith('chat'))
+        .map(({ attributes }) => attributes['offstage.step']);
+      expect(steps).toEqual([1, 2, 3, 4, 5]);
+    },
+  );
 });
 
-test('a snapshot of a process without tracing: spans that are not known are left out, and none is wrong', async () => {
+test('leaves out spans that a snapshot without tracing does not know', async () => {
   const { exporter: _, ...own } = sdk();
   let isTraced = false;
   const of = world({
@@ -188,7 +194,7 @@ test('a snapshot of a process without tracing: spans that are not known are left
   ]);
 });
 
-describe('a reader that does not continue a scope', () => {
+describe('a scope with two processes', () => {
   const asked = (seq: number): JournalEntry => withEvent({ type: 'response.requested' }, { seq });
   const told = (seq: number): JournalEntry => withEvent({ type: 'response.ended' }, { seq });
   const { scope } = entry(1);
@@ -216,7 +222,7 @@ describe('a reader that does not continue a scope', () => {
     };
   }
 
-  test('sees its entries, and goes on in its trace when it claims it later', async () => {
+  test('continues its trace in a reader that claims it later', async () => {
     const open = shared();
     const [here, there] = [sdk(), sdk()];
     const one = tracedJournal(open(), { tracerProvider: here.tracerProvider });
@@ -236,7 +242,7 @@ describe('a reader that does not continue a scope', () => {
     expect(drawn(there.spans())).toEqual(['invoke_agent lead cause=delivery', '  chat']);
   });
 
-  test('one that lost its lease, and has it again, goes on from what the others have written', async () => {
+  test('continues with the entries of others after a lease was lost and taken again', async () => {
     const open = shared();
     const [here, there] = [sdk(), sdk()];
     const one = tracedJournal(open(), { tracerProvider: here.tracerProvider });
@@ -259,7 +265,7 @@ describe('a reader that does not continue a scope', () => {
     expect(tracesIn([...here.spans(), ...there.spans()])).toBe(1);
   });
 
-  test('without claims: what was read before others wrote is read again', async () => {
+  test('shows a reader without claims what others have written since', async () => {
     const inner = memoryJournal();
     const [here, there] = [sdk(), sdk()];
     const one = tracedJournal(inner, { tracerProvider: here.tracerProvider });

@@ -26,14 +26,14 @@ async function run(command: Command, ...args: readonly string[]) {
 
 const replay = (...args: readonly string[]) => run(replayFor(null), ...args);
 
-test('SOURCE-1: a database without a journal is told from one, and gets no tables', async () => {
+test('SOURCE-1: refuses a database without a journal, and makes no tables in it', async () => {
   const { status, complained } = await replay(address());
   expect(status).toBe(2);
   expect(complained).toContain('Expected the tables of a journal in the schema offstage');
   expect(await ask(`select 1 from pg_namespace where nspname = 'offstage'`)).toEqual([]);
 });
 
-test('replay tells a session that is running, by the address of the database', async () => {
+test('replay shows a running session by the address of the database', async () => {
   const schema = newSchema();
   const journal = await open({ schema });
   const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
@@ -47,7 +47,7 @@ test('replay tells a session that is running, by the address of the database', a
   await session.close();
 });
 
-test('SESSIONS-2: a session that a live process has is refused with its address; after its death it is acted in', async () => {
+test('SESSIONS-2: refuses a live process’s session with its address, and acts in it after its death', async () => {
   const schema = newSchema();
   const journal = await open({ schema, address: 'http://10.0.0.7:3000' });
   const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });

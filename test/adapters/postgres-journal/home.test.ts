@@ -36,7 +36,7 @@ describe('planted faults', () => {
     ['sends nobody on', 'at a node that has not the session'],
     ['keeps nothing', 'at every node'],
     ['keeps nothing', 'stands still'],
-  ])('%s: "%s" finds it', async (fault, name) => {
+  ])('detects a home that %s, by the case "%s"', async (fault, name) => {
     const found = homeConformance(setupOf(fault)).find((each) => each.name.includes(name));
     await expect(found?.run()).rejects.toMatchObject({ code: 'NOT_CONFORMANT' });
   });

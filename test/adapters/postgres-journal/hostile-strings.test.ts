@@ -5,7 +5,7 @@ import { memoryJournal } from '../../../src/index.ts';
 import { hostileStory } from '../../support/hostile-story.ts';
 import { ask, entry, newSchema, open } from './support.ts';
 
-test('models, tools and users may say what they like', async () => {
+test('keeps any text of models, tools and users unchanged', async () => {
   const journal = await open({ schema: newSchema() });
   await journal.claim('hostile');
   const inMemory = memoryJournal({ keep: Infinity });
@@ -15,7 +15,7 @@ test('models, tools and users may say what they like', async () => {
   expect(read).toEqual(JSON.parse(JSON.stringify(inMemory.read())));
 });
 
-test('APPEND-QUEUE-5: an entry that the server cannot keep harms no other of its statement', async () => {
+test('APPEND-QUEUE-5: a refused entry leaves the others of its statement unharmed', async () => {
   const schema = newSchema();
   const journal = await open({ schema });
   await journal.claim('scope');

@@ -44,7 +44,7 @@ describe('the cost of a node', () => {
     expect(buffers(plan)).toBeLessThan(20);
   });
 
-  test('POSTGRES-JOURNAL-WAKE-TIMES-4: a look with 200,000 sessions in memory and none due reads less than 100 pages', async () => {
+  test('POSTGRES-JOURNAL-WAKE-TIMES-4: a look reads under 100 pages where 200,000 sessions are awake and none due', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -73,7 +73,7 @@ describe('the cost of a node', () => {
 });
 
 describe('sessions that are due', () => {
-  test('POSTGRES-JOURNAL-WAKE-TIMES-5: processes that look at the same time get different ones, each of them one', async () => {
+  test('POSTGRES-JOURNAL-WAKE-TIMES-5: go to one process each when several look at once', async () => {
     const schema = newSchema();
     const journals = await Promise.all(Array.from({ length: 4 }, () => open({ schema })));
     const due = Array.from({ length: 100 }, (_, index) => `ses_${index}`);
@@ -95,7 +95,7 @@ describe('sessions that are due', () => {
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   });
 
-  test('those in the memory of a process are taken when it has died, and no others', async () => {
+  test('move from a dead process to another, and never from a live one', async () => {
     const schema = newSchema();
     const [dies, lives, looks] = await Promise.all([1, 2, 3].map(() => open({ schema })));
     for (const [journal, scope] of [
@@ -117,7 +117,7 @@ describe('sessions that are due', () => {
     await lives?.append(entry(1, 'unit', 'alive'));
   });
 
-  test('one that is given back is taken by another process at once', async () => {
+  test('move to another process at once when they are given back', async () => {
     const schema = newSchema();
     const [one, other] = await Promise.all([open({ schema }), open({ schema })]);
     await one?.claim('scope');
@@ -131,7 +131,7 @@ describe('sessions that are due', () => {
   });
 });
 
-test('the holder is data: its name, and the address that it has given', async () => {
+test('names the holder of a lease, with the address that it has given', async () => {
   const schema = newSchema();
   const address = 'http://10.0.0.7:3000';
   await (await open({ schema, address })).claim('scope');
@@ -143,7 +143,7 @@ test('the holder is data: its name, and the address that it has given', async ()
   });
 });
 
-test('LEASES-7: a lease whose release failed is released by the next heartbeat', async () => {
+test('LEASES-7: the next heartbeat releases a lease whose release failed', async () => {
   const environment = simulatedEnvironment();
   const schema = newSchema();
   const journal = await open({ schema, environment, leaseMs: 3000 });
@@ -160,7 +160,7 @@ test('LEASES-7: a lease whose release failed is released by the next heartbeat',
 });
 
 describe('two releases side by side', () => {
-  test('LEASES-6: an earlier one neither claims nor takes what a later one wrote, and goes on with its own', async () => {
+  test('LEASES-6: the earlier one keeps its own scopes, and takes none that a later one wrote', async () => {
     const schema = newSchema();
     const [old, later] = await Promise.all([open({ schema }), open({ schema, release: 7 })]);
     for (const [journal, scope] of [
@@ -183,7 +183,7 @@ describe('two releases side by side', () => {
     expect(await later.wakeTimes.take?.(look)).toEqual(['later', 'old']);
   });
 
-  test('a question waits through the deploy, under its id, while the earlier release still runs', async () => {
+  test('keep a question open under its id while both run', async () => {
     const schema = newSchema();
     const failed: string[] = [];
     const environment = nodeEnvironment();
@@ -264,7 +264,7 @@ describe('two releases side by side', () => {
   });
 });
 
-test('LEASES-8: the clock of the database is that of a node whose own is 90 minutes ahead', async () => {
+test('LEASES-8: measures the clock offset of a node that is 90 minutes ahead', async () => {
   const { clock, ...others } = nodeEnvironment();
   const ahead = (now: () => number) => () => now() + 90 * 60_000;
   const now = ahead(() => clock.now());

@@ -42,7 +42,7 @@ async function untilWaiting(schema: string, count: number): Promise<void> {
 
 describe('errors', () => {
   test.each(['EPIPE', 'EPERM', 'ECONNRESET'])(
-    'take %s of the socket for a server that is not reached',
+    'become JOURNAL_UNREACHABLE for %s of the socket',
     (code) => {
       const error = Object.assign(new Error(`write ${code}`), { code, syscall: 'write' });
       expect(explained(error, 'pg')).toMatchObject({
@@ -52,14 +52,14 @@ describe('errors', () => {
     },
   );
 
-  test('take a state of the server for a failure of the server', () => {
+  test('become JOURNAL_IO for a fault of the server', () => {
     const error = Object.assign(new Error('lost a page'), { code: 'XX001', severity: 'ERROR' });
     expect(explained(error, 'pg')).toMatchObject({ code: 'JOURNAL_IO', retryable: true });
   });
 });
 
 describe('appends', () => {
-  test('APPEND-QUEUE-1 APPEND-QUEUE-2: those of one turn of the event loop are one statement, in their order', async () => {
+  test('APPEND-QUEUE-1, APPEND-QUEUE-2: share one statement in a turn of the event loop, in their order', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -70,7 +70,7 @@ describe('appends', () => {
     expect(transactions).toHaveLength(1);
   });
 
-  test('more than fit into one statement are several, in their order', async () => {
+  test('fill several statements in order when they do not fit into one', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -89,7 +89,7 @@ describe('appends', () => {
     expect(transactions.length).toBeGreaterThan(2);
   });
 
-  test('APPEND-QUEUE-4: of two entries with one number in one statement the first one is kept', async () => {
+  test('APPEND-QUEUE-4: keep the first of two entries with one number in a statement', async () => {
     const journal = await open({ schema: newSchema() });
     await journal.claim('scope');
     const other = { ...entry(1), event: { type: 'another' } };
@@ -101,7 +101,7 @@ describe('appends', () => {
     ]);
   });
 
-  test('APPEND-QUEUE-3: an entry of an unclaimed scope is not written', async () => {
+  test('APPEND-QUEUE-3: write no entry of an unclaimed scope', async () => {
     const journal = await open({ schema: newSchema() });
     await expect(journal.append(entry(1))).rejects.toMatchObject({
       code: 'FENCED',
@@ -135,7 +135,7 @@ describe('appends', () => {
   });
 
   test.each(['a\0b', '\ud83d'])(
-    'a name that is no text is refused, and harms no other: %j',
+    'refuse a name that is no text, and harm no other: %j',
     async (name) => {
       const journal = await open({ schema: newSchema() });
       await journal.claim('scope');
@@ -147,7 +147,7 @@ describe('appends', () => {
     },
   );
 
-  test('STORED-ENTRY-1: an entry that somebody changed is named', async () => {
+  test('STORED-ENTRY-1: a read names a changed entry', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -161,7 +161,7 @@ describe('appends', () => {
 });
 
 describe('a connection that is lost', () => {
-  test('while nobody uses it: the next call has another one', async () => {
+  test('gives way to another one at the next call when it was idle', async () => {
     const schema = newSchema();
     const journal = await open({ schema, connection: { ...connection, application_name: schema } });
     await journal.claim('scope');
@@ -172,7 +172,7 @@ describe('a connection that is lost', () => {
     expect(await journal.read()).toEqual([entry(1), entry(2)]);
   });
 
-  test('while an append is under way: it may be tried again, and is kept once', async () => {
+  test('fails an append under way, which is kept once when tried again', async () => {
     const schema = newSchema();
     const journal = await open({ schema, connection: { ...connection, application_name: schema } });
     await journal.claim('scope');
@@ -188,7 +188,7 @@ describe('a connection that is lost', () => {
     expect(await journal.read()).toEqual([entry(1), entry(2)]);
   });
 
-  test('a server that does not answer in time', async () => {
+  test('fails an append whose answer is late, which is kept once when tried again', async () => {
     const schema = newSchema();
     await open({ schema });
     const journal = await open({ schema, timeoutMs: 1000 });
@@ -259,7 +259,7 @@ describe('leases', () => {
     expect(tokens).toHaveLength(3);
   });
 
-  test('the holder is named', async () => {
+  test('name their holder', async () => {
     const schema = newSchema();
     await (await open({ schema })).claim('scope');
     await expect((await open({ schema })).claim('scope')).rejects.toMatchObject({
@@ -269,7 +269,7 @@ describe('leases', () => {
     });
   });
 
-  test('closing gives them back', async () => {
+  test('end when the journal closes', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -281,7 +281,7 @@ describe('leases', () => {
     expect(await other.read()).toEqual([entry(1)]);
   });
 
-  test('closing waits for a claim that is under way, and gives it back, too', async () => {
+  test('end at a close that waits for a claim under way', async () => {
     const environment = simulatedEnvironment();
     const schema = newSchema();
     const named = { ...connection, application_name: schema };
@@ -333,7 +333,7 @@ describe('leases', () => {
 });
 
 describe('forgetting', () => {
-  test('a large scope goes in parts, from its end', async () => {
+  test('deletes a large scope in parts, from its end', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -353,7 +353,7 @@ describe('forgetting', () => {
     await journal.append(entry(1));
   });
 
-  test('a forgotten scope has no holder', async () => {
+  test('leaves no holder behind', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.forget('scope');
@@ -364,7 +364,7 @@ describe('forgetting', () => {
 describe('long events', () => {
   const long = { ...entry(2), event: { type: 'said', long: 'a long text '.repeat(1000) } as never };
 
-  test('STORED-ENTRY-2: are packed, and the same one again is no error', async () => {
+  test('STORED-ENTRY-2: packs them, and accepts the same one again', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -380,7 +380,7 @@ describe('long events', () => {
     ]);
   });
 
-  test('STORED-ENTRY-1: a changed entry is named', async () => {
+  test('STORED-ENTRY-1: names a changed one', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -394,7 +394,7 @@ describe('long events', () => {
 });
 
 describe('trimming', () => {
-  test('waiting entries are written before, and count', async () => {
+  test('writes waiting entries first, and counts them', async () => {
     const journal = await open({ schema: newSchema() });
     await journal.claim('scope');
     const appended = [1, 2, 3].map((seq) => journal.append(entry(seq)));
@@ -403,7 +403,7 @@ describe('trimming', () => {
     expect(await journal.read()).toEqual([entry(2), entry(3)]);
   });
 
-  test('is all or nothing', async () => {
+  test('deletes all of the entries or none', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -503,7 +503,7 @@ describe('wake times', () => {
       at: 1_700_000_000_000 + ((index * 7919) % 1000),
     }));
 
-  test('ten thousand of one process are found by another, page by page in their order', async () => {
+  test('reach another process page by page in order, ten thousand of them', async () => {
     const schema = newSchema();
     const [one, other] = await Promise.all([open({ schema }), open({ schema })]);
     const times = timesOf(10_000);
@@ -519,7 +519,7 @@ describe('wake times', () => {
     expect(found).toEqual(times.toSorted(inOrder));
   });
 
-  test('POSTGRES-JOURNAL-WAKE-TIMES-2: those of one turn of the event loop are one statement', async () => {
+  test('POSTGRES-JOURNAL-WAKE-TIMES-2: share one statement in a turn of the event loop', async () => {
     const schema = newSchema();
     const { wakeTimes } = await open({ schema });
     await Promise.all(timesOf(200).map(async ({ scope, at }) => wakeTimes.set(scope, at)));
@@ -527,7 +527,7 @@ describe('wake times', () => {
     expect(written).toHaveLength(1);
   });
 
-  test('POSTGRES-JOURNAL-WAKE-TIMES-1 POSTGRES-JOURNAL-WAKE-TIMES-2: wake times that are set during a write follow it, and the latest one counts', async () => {
+  test('POSTGRES-JOURNAL-WAKE-TIMES-1, POSTGRES-JOURNAL-WAKE-TIMES-2: follow a write under way, and the latest one counts', async () => {
     const schema = newSchema();
     const { wakeTimes } = await open({
       schema,
@@ -549,7 +549,7 @@ describe('wake times', () => {
     ]);
   });
 
-  test('POSTGRES-JOURNAL-WAKE-TIMES-3: processes that set the same ones in any order do not wait for each other for good', async () => {
+  test('POSTGRES-JOURNAL-WAKE-TIMES-3: never deadlock when processes set the same ones in any order', async () => {
     const schema = newSchema();
     const journals = await Promise.all([1, 2, 3].map(() => open({ schema })));
     const times = timesOf(300);
@@ -565,7 +565,7 @@ describe('wake times', () => {
     expect(await journals[1]?.wakeTimes.earliest({ limit: 301 })).toEqual(times.toSorted(inOrder));
   });
 
-  test('a connection that is lost is an error, and the next one is kept', async () => {
+  test('reject on a lost connection, and keep the next one', async () => {
     const schema = newSchema();
     const { wakeTimes } = await open({
       schema,
@@ -586,7 +586,7 @@ describe('wake times', () => {
     expect(await wakeTimes.earliest({ limit: 9 })).toEqual([{ scope: 'scope', at: 3 }]);
   });
 
-  test('closing writes what was set', async () => {
+  test('reach the table when the journal closes', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     const set = journal.wakeTimes.set('scope', 1);
@@ -597,7 +597,7 @@ describe('wake times', () => {
     ]);
   });
 
-  test('an entry that cannot be stored is refused, and harms no other', async () => {
+  test('refuse what cannot be stored, and harm no other', async () => {
     const { wakeTimes } = await open({ schema: newSchema() });
     const other = wakeTimes.set('other', 1);
     for (const [scope, at] of [
@@ -610,7 +610,7 @@ describe('wake times', () => {
     expect(await wakeTimes.earliest({ limit: 9 })).toEqual([{ scope: 'other', at: 1 }]);
   });
 
-  test('a process that does not own a scope forgets nothing of it, its wake time included', async () => {
+  test('survive a `forget` by a process that does not own the scope', async () => {
     const schema = newSchema();
     const [writer, other] = await Promise.all([open({ schema }), open({ schema })]);
     await writer?.claim('scope');
@@ -629,7 +629,7 @@ describe('opening', () => {
     expect(await journals[4]?.read()).toEqual([entry(1)]);
   });
 
-  test('tables that were made before long events were packed are brought up to date, by one of several', async () => {
+  test('upgrades tables from before long events were packed, in one of several processes', async () => {
     const schema = newSchema();
     const long = { ...entry(2), event: { type: 'said', long: 'x'.repeat(10_000) } as never };
     const first = await open({ schema });
@@ -650,7 +650,7 @@ describe('opening', () => {
     expect(await ask(`select version from ${schema}.layout`)).toEqual([{ version: 4 }]);
   });
 
-  test('a user without the right is told, and changes nothing', async () => {
+  test('refuses a user without the right to upgrade, and changes nothing', async () => {
     const schema = newSchema();
     await (await open({ schema })).close();
     await downgrade(schema, 1);
@@ -665,7 +665,7 @@ describe('opening', () => {
     expect(await ask(`select version from ${schema}.layout`)).toEqual([{ version: 1 }]);
   });
 
-  test('POSTGRES-JOURNAL-DATABASE-1: tables of a newer version are left alone', async () => {
+  test('POSTGRES-JOURNAL-DATABASE-1: leaves tables of a newer version alone', async () => {
     const schema = newSchema();
     await (await open({ schema })).close();
     await ask(`update ${schema}.layout set version = 99`);
@@ -676,7 +676,7 @@ describe('opening', () => {
     });
   });
 
-  test('POSTGRES-JOURNAL-DATABASE-1: also when another process brings them up to date: what is claimed goes on, and no more is', async () => {
+  test('POSTGRES-JOURNAL-DATABASE-1: continues claimed scopes, and claims no more, after another process upgraded the tables', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('ours');
@@ -689,7 +689,7 @@ describe('opening', () => {
     expect(await journal.read()).toEqual([entry(1, 'unit', 'ours')]);
   });
 
-  test('POSTGRES-JOURNAL-DATABASE-1: so are tables of somebody else, and all of them', async () => {
+  test('POSTGRES-JOURNAL-DATABASE-1: leaves all tables of another program alone', async () => {
     const schema = newSchema();
     await ask(`create schema ${schema}`);
     await ask(`create table ${schema}.entries (mine text)`);
@@ -698,7 +698,7 @@ describe('opening', () => {
     expect(tables).toEqual([{ tablename: 'entries' }]);
   });
 
-  test('POSTGRES-JOURNAL-DATABASE-1: also where they are named as ours are', async () => {
+  test('POSTGRES-JOURNAL-DATABASE-1: refuses other tables with the names of a journal', async () => {
     const schema = newSchema();
     await ask(`create schema ${schema}`);
     await ask(`create table ${schema}.layout (color text)`);
@@ -708,7 +708,7 @@ describe('opening', () => {
     });
   });
 
-  test('a user who may write to the tables need not be allowed to create them', async () => {
+  test('needs no right to create tables that exist', async () => {
     const schema = newSchema();
     await (await open({ schema })).close();
     await ask(`create role ${schema} login`);
@@ -725,7 +725,7 @@ describe('opening', () => {
     await journal.wakeTimes.set('scope', null);
   });
 
-  test('a database that is not there, a user who is not, a server that is not', async () => {
+  test('refuses a missing database, user and server', async () => {
     const schema = newSchema();
     const no = { name: 'ConfigurationError', code: 'CANNOT_OPEN' };
     await expect(
@@ -739,7 +739,7 @@ describe('opening', () => {
     ).rejects.toMatchObject({ code: 'JOURNAL_UNREACHABLE', retryable: true });
   });
 
-  test('an address does as well', async () => {
+  test('takes the address of a database as its connection', async () => {
     const { host, user, database } = connection;
     const address = `postgres://${user}@${encodeURIComponent(host)}/${database}`;
     const journal = await open({ schema: newSchema(), connection: address });
@@ -755,12 +755,12 @@ describe('opening', () => {
     [{ connection: 'localhost/chats' }, 'expected postgres://'],
     [{ connection: 'host=localhost dbname=chats' }, 'expected postgres://'],
     [{ environment: undefined }, 'environment'],
-  ])('refuses %j', async (wrong, name) => {
+  ])('refuses %j by name', async (wrong, name) => {
     const options = { connection, environment: nodeEnvironment(), ...wrong };
     await expect(postgresJournal(options as never)).rejects.toThrow(name);
   });
 
-  test('without the package `pg` it says what to install', () => {
+  test('says what to install where the package `pg` is missing', () => {
     const missing = (): never => {
       throw new Error('not found');
     };
@@ -773,7 +773,7 @@ describe('opening', () => {
   });
 });
 
-test('after it was closed it says so', async () => {
+test('refuses every call after it was closed', async () => {
   const journal = await open({ schema: newSchema() });
   await Promise.all([journal.close(), journal.close()]);
   const closed = { code: 'JOURNAL_CLOSED', retryable: false };
@@ -784,7 +784,7 @@ test('after it was closed it says so', async () => {
   await expect(journal.wakeTimes.earliest({ limit: 1 })).rejects.toMatchObject(closed);
 });
 
-test('a word that was kept is in no table after its scope is forgotten', async () => {
+test('leaves no kept word in any table after its scope is forgotten', async () => {
   const schema = newSchema();
   const journal = await open({ schema });
   const word = 'Xylophonmusik';

@@ -66,7 +66,7 @@ test('P9: another process takes over from a killed one, and no kept entry is los
   }
 });
 
-test('APPEND-QUEUE-3: a stopped process finds itself fenced when it goes on, and writes nothing more', async () => {
+test('APPEND-QUEUE-3: a stopped process is fenced when it resumes, and writes nothing more', async () => {
   const schema = newSchema();
   const journal = await open({ schema, leaseMs: LEASE_MS });
   const process = start(schema);

@@ -55,9 +55,9 @@ async function written(name: string, entries: number): Promise<void> {
   journal.close();
 }
 
-describe('SQLITE-JOURNAL-DATABASE-4', () => {
+describe('SQLITE-JOURNAL-DATABASE-4: modes', () => {
   test.each([0o000, 0o022, 0o277])(
-    'with the umask %o: 0600, and 0700 the folder',
+    'makes files of 0600 and a folder of 0700 with the umask %o',
     async (umask) => {
       const before = process.umask(umask);
       try {
@@ -76,7 +76,7 @@ describe('SQLITE-JOURNAL-DATABASE-4', () => {
     },
   );
 
-  test('a file of ours that others could read is narrowed, with its log; a folder is left', async () => {
+  test('narrows a journal that others could read, with its log, and leaves its folder', async () => {
     await written('journal', 3);
     chmodSync(at('journal'), 0o666);
     chmodSync(folder, 0o755);
@@ -121,7 +121,7 @@ describe('SQLITE-JOURNAL-DATABASE-4', () => {
   );
 
   test.each(['-wal', '-shm', '-journal'])(
-    'refuses a link in the place of its %s and leaves the mode of what it leads to',
+    'refuses a link in the place of its %s and leaves the mode of the target',
     async (end) => {
       await written('journal', 1);
       writeFileSync(at('victim'), '');
@@ -132,7 +132,7 @@ describe('SQLITE-JOURNAL-DATABASE-4', () => {
     },
   );
 
-  test('a file that is not ours stays what it is', () => {
+  test('leaves the mode of a file that is no journal', () => {
     const database = new DatabaseSync(at('other'));
     database.exec('create table things (name text)');
     database.close();
@@ -142,7 +142,7 @@ describe('SQLITE-JOURNAL-DATABASE-4', () => {
   });
 });
 
-test('SQLITE-JOURNAL-DATABASE-5: a file that is cut anywhere is damaged, or whole: never a part of it', async () => {
+test('SQLITE-JOURNAL-DATABASE-5: reads a file that was cut anywhere whole, or refuses it as damaged', async () => {
   await written('whole', 60);
   const journal = open('whole');
   const all = journal.read();
@@ -177,7 +177,7 @@ const inTheLog: Readonly<Record<string, (journal: SqliteJournal) => readonly unk
 };
 
 test.each(Object.entries(inTheLog))(
-  'SQLITE-JOURNAL-DATABASE-5: a file that is cut, and whose log has %s, is damaged, or whole',
+  'SQLITE-JOURNAL-DATABASE-5: reads a cut file whose log has %s whole, or refuses it as damaged',
   async (what, write) => {
     await written('whole', 60);
     const journal = open('whole');
@@ -212,7 +212,7 @@ test.each(Object.entries(inTheLog))(
   },
 );
 
-test('SQLITE-JOURNAL-DATABASE-5: a file whose log is still there is whole', async () => {
+test('SQLITE-JOURNAL-DATABASE-5: reads a file whole whose log is still there', async () => {
   const journal = open('a');
   const appended = Array.from({ length: 40 }, (_, index) => journal.append(entry(index + 1)));
   journal.read();
@@ -224,7 +224,7 @@ test('SQLITE-JOURNAL-DATABASE-5: a file whose log is still there is whole', asyn
   other.close();
 });
 
-describe('a wrong path or file gives an OffstageError', () => {
+describe('a wrong path or file', () => {
   const wrong: Readonly<Record<string, readonly [make: () => string, code: string]>> = {
     'a folder in its place': [() => (mkdirSync(at('x')), 'x'), 'CANNOT_OPEN'],
     'a file where its folder should be': [
@@ -236,7 +236,7 @@ describe('a wrong path or file gives an OffstageError', () => {
     'the character 0 in it': [() => 'a\0b', 'INVALID_OPTION'],
     'a text file': [() => (writeFileSync(at('x'), 'hello '.repeat(200)), 'x'), 'NOT_A_JOURNAL'],
   };
-  test.each(Object.entries(wrong))('%s', (_, [make, code]) => {
+  test.each(Object.entries(wrong))('gives an OffstageError: %s', (_, [make, code]) => {
     const name = make();
     for (const readOnly of [false, true]) {
       let thrown: unknown;
@@ -250,11 +250,11 @@ describe('a wrong path or file gives an OffstageError', () => {
     }
   });
 
-  test('a file that is not there, to be looked at', () => {
+  test('gives CANNOT_OPEN for a missing file that is opened read-only', () => {
     expect(() => open('nowhere', true)).toThrow(expect.objectContaining({ code: 'CANNOT_OPEN' }));
   });
 
-  test('arguments that are none', async () => {
+  test('gives an OffstageError for arguments of a wrong type', async () => {
     const journal = open('journal');
     const calls: readonly (() => unknown)[] = [
       () => journal.read({ scope: 5 as never }),
@@ -279,7 +279,7 @@ describe('a wrong path or file gives an OffstageError', () => {
     journal.close();
   });
 
-  test('tables of somebody else in a file that says it is ours: it is closed again', () => {
+  test('closes a file again that claims to be a journal and has other tables', () => {
     const database = new DatabaseSync(at('foreign'));
     database.exec('create table entries (name text)');
     database.exec('pragma application_id = 1330005587');
@@ -297,7 +297,7 @@ describe('a wrong path or file gives an OffstageError', () => {
     again.close();
   });
 
-  test('a packed event that would fill the memory', async () => {
+  test('gives JOURNAL_CORRUPT for a packed event that would fill the memory', async () => {
     await written('bomb', 1);
     const database = new DatabaseSync(at('bomb'));
     const zeros = Buffer.alloc(300 * 1024 * 1024);

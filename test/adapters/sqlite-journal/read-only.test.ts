@@ -68,7 +68,7 @@ const files = () =>
 const code = (expected: string): unknown => expect.objectContaining({ code: expected });
 
 describe('READ-ONLY-1: a journal that was closed', () => {
-  test('is read, and nothing of it or beside it is written', async () => {
+  test('gives its entries without a write to it or beside it', async () => {
     await write(entry(1), entry(2), entry(1, 'other'));
     const before = files();
     const journal = open();
@@ -83,7 +83,7 @@ describe('READ-ONLY-1: a journal that was closed', () => {
     expect(() => journal.read()).toThrow(code('JOURNAL_CLOSED'));
   });
 
-  test('takes nothing, and says so', async () => {
+  test('refuses every write as READ_ONLY', async () => {
     await write(entry(1));
     const before = files();
     const journal = open();
@@ -109,13 +109,13 @@ describe('READ-ONLY-1: a journal that was closed', () => {
     expect(files()).toEqual(before);
   });
 
-  test('can be looked at by several at once', async () => {
+  test('opens for several readers at once', async () => {
     await write(entry(1));
     const [one, other] = [open(), open()];
     expect(one.read()).toEqual(other.read());
   });
 
-  test('can be forked into another one', async () => {
+  test('serves as the source of a fork into another journal', async () => {
     await write(entry(1), entry(2));
     const into = open(false, join(folder, 'into.journal'));
     await forkSession(open(), { from: 'ses', after: 1, to: 'b', into });
@@ -136,7 +136,7 @@ describe('a journal that was not closed', () => {
     rmSync(from, { recursive: true });
   }
 
-  test('READ-ONLY-1: is read with its log, and both are as they were', async () => {
+  test('READ-ONLY-1: gives the entries of its log too, and leaves both files as they were', async () => {
     await leave();
     const [file, log] = [readFileSync(path), readFileSync(`${path}-wal`)];
     const journal = open();
@@ -148,7 +148,7 @@ describe('a journal that was not closed', () => {
     expect(open(false).read()).toEqual([entry(1), entry(2), entry(3)]);
   });
 
-  test('is not read while a process writes it, and that one goes on', async () => {
+  test('refuses a reader while a process writes it, and that process continues', async () => {
     const writer = open(false);
     await writer.append(entry(1));
     expect(() => open()).toThrow(code('JOURNAL_IN_USE'));
@@ -156,7 +156,7 @@ describe('a journal that was not closed', () => {
     expect(writer.read()).toHaveLength(2);
   });
 
-  test('READ-ONLY-2: nor when a process began to write it after it was opened', async () => {
+  test('READ-ONLY-2: refuses reads after a process began to write it', async () => {
     await write(entry(1));
     const journal = open();
     expect(journal.read()).toHaveLength(1);
@@ -173,11 +173,11 @@ describe('a journal that was not closed', () => {
   });
 });
 
-describe('a file that cannot be read like this', () => {
+describe('a file that cannot be opened read-only', () => {
   const corpus = (name: string): string =>
     fileURLToPath(new URL(`../../corpus/${name}`, import.meta.url));
 
-  test.each([1, 2])('one of layout %d is left in its layout, and says what to do', (layout) => {
+  test.each([1, 2])('keeps its layout %d, and the error says what to do', (layout) => {
     copyFileSync(corpus(`sqlite-layout-${layout}.journal`), path);
     const before = files();
     expect(() => open()).toThrow(
@@ -193,7 +193,7 @@ describe('a file that cannot be read like this', () => {
     expect(open().read().length).toBeGreaterThan(0);
   });
 
-  test('one of a newer layout, another database, something else, nothing at all', async () => {
+  test('gives an error for a newer layout, another database, a text and an empty file', async () => {
     await write(entry(1));
     const file = new DatabaseSync(path);
     file.exec('pragma user_version = 99');
@@ -216,7 +216,7 @@ describe('a file that cannot be read like this', () => {
     );
   });
 
-  test('a file that lost its end', async () => {
+  test('gives JOURNAL_CORRUPT when its end is missing', async () => {
     await write(...Array.from({ length: 200 }, (_, index) => entry(index + 1)));
     truncateSync(path, 8192);
     expect(() => open().read()).toThrow(code('JOURNAL_CORRUPT'));
@@ -237,13 +237,13 @@ describe('a folder that cannot be written', () => {
     return stdout + stderr;
   }
 
-  test('READ-ONLY-1: a file that was closed is read there', async () => {
+  test('READ-ONLY-1: gives the entries of a file that was closed', async () => {
     await write(entry(1), entry(2));
     expect(readElsewhere()).toBe('2 entries\n');
     expect(readdirSync(folder)).toHaveLength(1);
   });
 
-  test('a file that was not closed says what to do', async () => {
+  test('gives an error for a file that was not closed, which says what to do', async () => {
     const writer = open(false);
     await writer.append(entry(1));
     const [file, log] = [readFileSync(path), readFileSync(`${path}-wal`)];

@@ -50,7 +50,7 @@ function entry(seq: number, unit = 'ses', text = `words ${seq} äöü 🚕`): Jo
   return { scope: 'ses', unit, seq, at, actor: 'user', definitionVersion: 3, event };
 }
 
-test('appended entries are read in order, also by the next process', async () => {
+test('reads appended entries in order, also in the next process', async () => {
   const journal = open();
   const entries = [entry(1), entry(1, 'sub'), entry(2), entry(2, 'sub'), entry(3)];
   for (const one of entries) await journal.append(one);
@@ -62,7 +62,7 @@ test('appended entries are read in order, also by the next process', async () =>
   expect(again.read({ scope: 'nobody' })).toEqual([]);
 });
 
-test('SQLITE-JOURNAL-DATABASE-7: a file with a flipped bit is read up to its end, or refused', async () => {
+test('SQLITE-JOURNAL-DATABASE-7: reads a file with a flipped bit up to its end, or refuses it', async () => {
   const journal = open();
   const units = { ses: 60, sub: 60 };
   for (let seq = 1; seq <= 60; seq++)
@@ -95,7 +95,7 @@ test('SQLITE-JOURNAL-DATABASE-7: a file with a flipped bit is read up to its end
   expect(codes).toContain('JOURNAL_CORRUPT');
 });
 
-test('APPEND-BATCH-1: an append of a turn that has not ended has not resolved; one commit serves all of them', async () => {
+test('APPEND-BATCH-1: resolves the appends of a turn after its end, all by one commit', async () => {
   const environment = simulatedEnvironment();
   const journal = open(environment);
   const kept: number[] = [];
@@ -109,7 +109,7 @@ test('APPEND-BATCH-1: an append of a turn that has not ended has not resolved; o
   expect(kept).toEqual([1, 2, 3]);
 });
 
-test('waiting entries are kept when the file is closed', async () => {
+test('keeps waiting entries when the file is closed', async () => {
   const journal = open(simulatedEnvironment());
   const appended = journal.append(entry(1));
   journal.close();
@@ -119,14 +119,14 @@ test('waiting entries are kept when the file is closed', async () => {
 });
 
 describe('two writers of one unit', () => {
-  test('APPEND-BATCH-3: the same entry again is no error', async () => {
+  test('APPEND-BATCH-3: append the same entry twice without an error', async () => {
     const journal = open();
     await journal.append(entry(1));
     await journal.append(entry(1));
     expect(journal.read()).toEqual([entry(1)]);
   });
 
-  test('APPEND-BATCH-2: another one with its number is refused, and those that came with it are kept', async () => {
+  test('APPEND-BATCH-2: get a conflict for a taken number, and keep the entries beside it', async () => {
     const journal = open();
     await journal.append(entry(1));
     const [conflict, other] = await Promise.allSettled([
@@ -139,7 +139,7 @@ describe('two writers of one unit', () => {
   });
 });
 
-test('an event that is no JSON is refused, and names itself', async () => {
+test('refuses an event that is no JSON, by its type', async () => {
   const journal = open();
   const event: Record<string, unknown> & { type: string } = { type: 'user.said' };
   event['self'] = event;
@@ -172,7 +172,7 @@ describe('scopes', () => {
     expect(open().read()).toEqual([of('one', 1), of('three', 1)]);
   });
 
-  test('room that is not given back at once is used again', async () => {
+  test('reuses room that is not given back at once', async () => {
     const text = 'x'.repeat(3000);
     const sizes: number[] = [];
     for (const scope of ['first', 'second', 'third', 'fourth']) {
@@ -190,7 +190,7 @@ describe('scopes', () => {
     expect(Math.max(...sizes)).toBeLessThan(first * 1.1);
   });
 
-  test('a file that was made by an earlier version is brought up to date: each unit is a scope', () => {
+  test('makes each unit of a file of layout 1 a scope', () => {
     path = join(folder, 'old.journal');
     copyFileSync(corpus('sqlite-layout-1.journal'), path);
     const before = JSON.parse(readFileSync(corpus('sqlite-layout-1.json'), 'utf8')) as Omit<
@@ -210,7 +210,7 @@ describe('scopes', () => {
     file.close();
   });
 
-  test('a file from before long events were packed is read and written on', async () => {
+  test('reads and writes a file from before long events were packed', async () => {
     path = join(folder, 'old.journal');
     copyFileSync(corpus('sqlite-layout-2.journal'), path);
     const before = JSON.parse(
@@ -226,7 +226,7 @@ describe('scopes', () => {
     expect(open().read()).toEqual([...before, long]);
   });
 
-  test('LAYOUT-1: an earlier file that is damaged is left as it was', () => {
+  test('LAYOUT-1: leaves a damaged file of an earlier version as it was', () => {
     path = join(folder, 'old.journal');
     copyFileSync(corpus('sqlite-layout-1.journal'), path);
     const file = new DatabaseSync(path);
@@ -249,7 +249,7 @@ describe('scopes', () => {
 describe('long events', () => {
   const long = entry(2, 'ses', JSON.stringify({ state: 'waiting', 'äöü 🚕': null }).repeat(1000));
 
-  test('STORED-ENTRY-2: are packed, and the same one again is no error', async () => {
+  test('STORED-ENTRY-2: packs them, and accepts the same one again', async () => {
     const journal = open();
     for (const one of [entry(1), long, entry(3), long]) await journal.append(one);
     expect(journal.read()).toEqual([entry(1), long, entry(3)]);
@@ -274,7 +274,7 @@ describe('long events', () => {
     [`packed = substr(packed, 1, length(packed) - 1)`, 'cannot be unpacked'],
     [`packed = (select packed from entries where seq = 1)`, 'is not what was written'],
     [`event = ' '`, 'is not what was written'],
-  ])('STORED-ENTRY-1: one that somebody changed: %s', async (change, what) => {
+  ])('STORED-ENTRY-1: refuses one that was changed: %s', async (change, what) => {
     const other = entry(1, 'ses', 'something else '.repeat(1000));
     const journal = open();
     for (const one of [other, long]) await journal.append(one);
@@ -292,7 +292,7 @@ describe('long events', () => {
 });
 
 describe('trimming', () => {
-  test('makes the file smaller, and leaves the others as they are', async () => {
+  test('makes the file smaller, and keeps the other entries', async () => {
     const journal = open();
     const text = 'x'.repeat(1000);
     const entries = Array.from({ length: 3000 }, (_, index) => entry(index + 1, 'ses', text));
@@ -304,7 +304,7 @@ describe('trimming', () => {
     expect(open().read()).toEqual([{ ...entry(1), scope: 'other' }, ...entries.slice(-2)]);
   });
 
-  test('waiting entries are written before, and count', async () => {
+  test('writes waiting entries first, and counts them', async () => {
     const journal = open(simulatedEnvironment());
     const appended = [1, 2, 3].map((seq) => journal.append(entry(seq)));
     await journal.trim(entry(2));
@@ -312,7 +312,7 @@ describe('trimming', () => {
     expect(journal.read()).toEqual([entry(2), entry(3)]);
   });
 
-  test('lets others have their turn, and is gone on with where it was broken off', async () => {
+  test('yields to other work, and resumes after a close where it stopped', async () => {
     const environment = simulatedEnvironment();
     const journal = open(environment);
     const entries = Array.from({ length: 950 }, (_, index) => entry(index + 1));
@@ -332,7 +332,7 @@ describe('trimming', () => {
     expect(again.read()).toEqual(entries.slice(939));
   });
 
-  test('of those at a time all or nothing', async () => {
+  test('deletes all entries of a slice or none', async () => {
     const journal = open();
     for (const seq of [1, 2, 3]) await journal.append(entry(seq));
     journal.close();
@@ -349,7 +349,7 @@ describe('trimming', () => {
     expect(open().read()).toHaveLength(4);
   });
 
-  test('after it was closed it says so', async () => {
+  test('rejects after the journal was closed', async () => {
     const journal = open();
     journal.close();
     await expect(journal.trim(entry(1))).rejects.toMatchObject({ code: 'JOURNAL_CLOSED' });
@@ -357,7 +357,7 @@ describe('trimming', () => {
 });
 
 describe('wake times', () => {
-  test('ten thousand are there for the next one who opens the file, page by page in their order', async () => {
+  test('come back to the next process page by page in order, ten thousand of them', async () => {
     const journal = open();
     const times = Array.from({ length: 10_000 }, (_, index) => ({
       scope: `ses_${index}`,
@@ -378,7 +378,7 @@ describe('wake times', () => {
     expect(found).toEqual(expected);
   });
 
-  test('APPEND-BATCH-1: those of one turn have not resolved before it has ended', async () => {
+  test('APPEND-BATCH-1: resolve after the end of their turn', async () => {
     const environment = simulatedEnvironment();
     const journal = open(environment);
     const kept: string[] = [];
@@ -393,7 +393,7 @@ describe('wake times', () => {
     expect(kept).toEqual(['a', 'b']);
   });
 
-  test('are one transaction with the appends of the turn', async () => {
+  test('share one transaction with the appends of the turn', async () => {
     open().close();
     const file = new DatabaseSync(path);
     file.exec(
@@ -420,7 +420,7 @@ describe('wake times', () => {
     await Promise.all(set);
   });
 
-  test('are asked for by their index', () => {
+  test('use their index in a query', () => {
     open().close();
     const file = new DatabaseSync(path);
     const plan = file.prepare(`explain query plan ${EARLIEST}`).all(1, '', 9);
@@ -434,7 +434,7 @@ describe('wake times', () => {
     ['half \ud83d of a character', 1],
     ['the character \0', null],
     ['ses', Number.NaN],
-  ])('what cannot be written down is refused, and harms no other: %j, %j', async (scope, at) => {
+  ])('refuse what SQLite cannot store, and harm no other: %j, %j', async (scope, at) => {
     const journal = open();
     const [refused, other] = await Promise.allSettled([
       journal.wakeTimes.set(scope, at),
@@ -445,18 +445,15 @@ describe('wake times', () => {
     expect(await journal.wakeTimes.earliest({ limit: 9 })).toEqual([{ scope: 'other', at: 1 }]);
   });
 
-  test.each(['sqlite-layout-1', 'sqlite-layout-2'])(
-    'a file of %s has a place for them',
-    async (old) => {
-      path = join(folder, 'old.journal');
-      copyFileSync(corpus(`${old}.journal`), path);
-      await open().wakeTimes.set('ses_1', 5);
-      opened.pop()?.close();
-      expect(await open().wakeTimes.earliest({ limit: 9 })).toEqual([{ scope: 'ses_1', at: 5 }]);
-    },
-  );
+  test.each(['sqlite-layout-1', 'sqlite-layout-2'])('fit into a file of %s', async (old) => {
+    path = join(folder, 'old.journal');
+    copyFileSync(corpus(`${old}.journal`), path);
+    await open().wakeTimes.set('ses_1', 5);
+    opened.pop()?.close();
+    expect(await open().wakeTimes.earliest({ limit: 9 })).toEqual([{ scope: 'ses_1', at: 5 }]);
+  });
 
-  test('after it was closed it says so', async () => {
+  test('reject after the journal was closed', async () => {
     const journal = open(simulatedEnvironment());
     const set = journal.wakeTimes.set('ses', 1);
     journal.close();
@@ -473,7 +470,7 @@ describe('options', () => {
     [{ path: '' }, 'path'],
     [{ synchronous: 'off' }, 'synchronous'],
     [{ environment: undefined }, 'environment'],
-  ])('%j', (wrong, name) => {
+  ])('refuses %j by name', (wrong, name) => {
     const options = { path, environment: nodeEnvironment(), ...wrong };
     expect(() => sqliteJournal(options as never)).toThrow(name);
   });
@@ -488,7 +485,7 @@ describe('a file that cannot be used', () => {
     journal.close();
   };
 
-  test('SQLITE-JOURNAL-DATABASE-2: another database is left as it was', () => {
+  test('SQLITE-JOURNAL-DATABASE-2: another database is refused, and left as it was', () => {
     path = join(folder, 'other.db');
     const other = new DatabaseSync(path);
     other.exec('create table mine (x)');
@@ -498,14 +495,14 @@ describe('a file that cannot be used', () => {
     expect(readFileSync(path).equals(before)).toBe(true);
   });
 
-  test('SQLITE-JOURNAL-DATABASE-2: no database at all', () => {
+  test('SQLITE-JOURNAL-DATABASE-2: a file that is no database is refused', () => {
     path = join(folder, 'letter.txt');
     writeFileSync(path, 'Dear Sir or Madam, '.repeat(100));
     expect(() => open()).toThrow(expect.objectContaining({ code: 'NOT_A_JOURNAL' }));
     expect(readFileSync(path, 'utf8')).toContain('Dear Sir');
   });
 
-  test('SQLITE-JOURNAL-DATABASE-2: one of a newer version', async () => {
+  test('SQLITE-JOURNAL-DATABASE-2: a newer layout is refused', async () => {
     await write(1);
     const file = new DatabaseSync(path);
     expect(file.prepare('pragma user_version').get()).toEqual({ user_version: 4 });
@@ -519,12 +516,12 @@ describe('a file that cannot be used', () => {
     );
   });
 
-  test('a folder', () => {
+  test('gives CANNOT_OPEN for a folder', () => {
     path = folder;
     expect(() => open()).toThrow(expect.objectContaining({ code: 'CANNOT_OPEN' }));
   });
 
-  test('STORED-ENTRY-1: an entry that somebody changed', async () => {
+  test('STORED-ENTRY-1: names a changed entry in the error', async () => {
     await write(3);
     const file = new DatabaseSync(path);
     file.exec(`update entries set event = replace(event, 'words 2', 'words 7') where seq = 2`);
@@ -538,13 +535,13 @@ describe('a file that cannot be used', () => {
     );
   });
 
-  test('a file that lost its end', async () => {
+  test('gives JOURNAL_CORRUPT when half of it is missing', async () => {
     await write(200);
     truncateSync(path, Math.floor(statSync(path).size / 2));
     expect(() => open().read()).toThrow(expect.objectContaining({ code: 'JOURNAL_CORRUPT' }));
   });
 
-  test('a page of noise, wherever it is: an error, or all that was written, never something else', async () => {
+  test('gives an error or all entries when a page is noise', async () => {
     await write(60);
     const whole = readFileSync(path);
     const pageBytes = 4096;
@@ -567,7 +564,7 @@ describe('a file that cannot be used', () => {
   });
 });
 
-test('SQLITE-JOURNAL-DATABASE-3: a log that ends anywhere opens with what was committed before', async () => {
+test('SQLITE-JOURNAL-DATABASE-3: opens a log that ends anywhere with what was committed before', async () => {
   const journal = open();
   // Each is a transaction of its own.
   for (let seq = 1; seq <= 8; seq += 1) await journal.append(entry(seq));
@@ -602,7 +599,7 @@ describe('other processes', () => {
   const ended = (child: ChildProcess): Promise<void> =>
     new Promise((resolve) => child.once('close', () => resolve()));
 
-  test('P9: entries that a process reported as kept are there after SIGKILL, and at most one more', async () => {
+  test('P9: leave the entries they reported as kept after SIGKILL, and at most one more', async () => {
     let kept = 0;
     for (const killAfter of [1, 7, 20]) {
       const { child, lines } = start('unit');
@@ -623,7 +620,7 @@ describe('other processes', () => {
     }
   });
 
-  test('SQLITE-JOURNAL-DATABASE-1: a second process is told so, and the first goes on', async () => {
+  test('SQLITE-JOURNAL-DATABASE-1: get JOURNAL_IN_USE while the first process continues', async () => {
     const journal = open();
     await journal.append(entry(1));
     const { child, lines } = start('unit');
@@ -635,7 +632,7 @@ describe('other processes', () => {
     expect(journal.read()).toHaveLength(2);
   });
 
-  test('a disk that is full is an error, and what was kept before it is kept', async () => {
+  test('get an error of a full disk, and keep what was kept before it', async () => {
     const { lines } = start('unit', '200');
     let kept = 0;
     let last = '';
