@@ -3,7 +3,7 @@ import type { TransportCommand } from '../../../src/voice/connection/transport.t
 import { API_KEY, Call, startCall } from './support/call.ts';
 
 describe('the address', () => {
-  test('is that of the version, with the key in a header and nowhere else', () => {
+  test('names the version, and carries the key in a header only', () => {
     const { peer } = new Call();
     expect(peer.url).toBe(
       'wss://generativelanguage.googleapis.com/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent',
@@ -20,8 +20,8 @@ describe('the address', () => {
   });
 });
 
-describe('the setup comes first', () => {
-  test('with what every session needs', () => {
+describe('the setup', () => {
+  test('comes first, and holds all that every session needs', () => {
     const { peer } = new Call();
     peer.open();
     expect(peer.said).toEqual([
@@ -55,7 +55,7 @@ describe('the setup comes first', () => {
     expect(JSON.stringify(peer.said)).not.toContain(API_KEY);
   });
 
-  test('with every option in its place', () => {
+  test('holds every option in its place', () => {
     const { peer } = new Call({
       model: 'models/gemini-2.5-flash-native-audio-preview-12-2025',
       voice: 'Kore',
@@ -109,7 +109,7 @@ describe('the setup comes first', () => {
   });
 
   test.each(['gemini-3.1-flash-live-preview', 'gemini-9-live'])(
-    '%s is told nothing of behaviour that it may not know',
+    'sends %s no behaviour that it may not know',
     (model) => {
       const { peer } = new Call({ model });
       peer.open();
@@ -117,7 +117,7 @@ describe('the setup comes first', () => {
     },
   );
 
-  test('a model that must be told how much to think is told the least', () => {
+  test('asks a model that needs a thinking level for the lowest', () => {
     const { peer } = new Call({ model: 'gemini-3.8-live-extended-thinking' });
     peer.open();
     expect(peer.said[0]).toMatchObject({
@@ -126,8 +126,8 @@ describe('the setup comes first', () => {
   });
 });
 
-describe('ready', () => {
-  test('with setupComplete; what was said and heard before follows it', async () => {
+describe('a connection', () => {
+  test('becomes ready with setupComplete, and sends earlier sound and messages after it', async () => {
     const call = new Call();
     call.peer.open();
     call.hears();
@@ -150,7 +150,7 @@ describe('ready', () => {
     ]);
   });
 
-  test('not in time: closed, and worth another try', async () => {
+  test('closes as retryable when it is not ready in time', async () => {
     const call = new Call({ connectTimeoutMs: 500 });
     call.peer.open();
     await call.advance(500);
@@ -178,7 +178,7 @@ describe('the conversation so far', () => {
     return call;
   }
 
-  test('is seeded before any sound, and closed; open calls are told as text', async () => {
+  test('precedes any sound, ends in one turn, and holds open calls as text', async () => {
     const { peer, events } = await reconnected('gemini-3.1-flash-live-preview');
     expect(peer.said[0]).toMatchObject({
       setup: { historyConfig: { initialHistoryInClientContent: true } },
@@ -200,13 +200,13 @@ describe('the conversation so far', () => {
     expect(events).toEqual([{ type: 'transport.ready', told: true }]);
   });
 
-  test('is added where the model does not wait for one', async () => {
+  test('joins the conversation without the end of a turn where the model waits for none', async () => {
     const { peer } = await reconnected('gemini-2.5-flash-native-audio-latest');
     expect(peer.said[0]).not.toHaveProperty('setup.historyConfig');
     expect(peer.said[1]).toHaveProperty('clientContent.turnComplete', false);
   });
 
-  test('is not waited for where there is none', () => {
+  test('needs no message where it is empty', () => {
     const { peer } = new Call({}, { history: () => [] });
     peer.open();
     peer.says({ setupComplete: {} });
@@ -214,7 +214,7 @@ describe('the conversation so far', () => {
     expect(peer.said[0]).not.toHaveProperty('setup.historyConfig');
   });
 
-  test('TOOL-CALLS-4: the answer to a call of before is told as text', async () => {
+  test('TOOL-CALLS-4: gives the answer to an earlier call as text', async () => {
     const call = await reconnected('gemini-3.8-live');
     call.peer.news();
     const said = await call.sends({ type: 'tool.answer', callId: 'c1', output: 'Booked.' });
@@ -230,7 +230,7 @@ describe('the end of a connection', () => {
     [1007, 'Request contains an invalid argument', true],
     [1008, 'Operation is not implemented', true],
     [1011, 'Internal error', true],
-  ])('after it was ready: %i is worth another try: %s', async (code, reason, retryable) => {
+  ])('arrives after ready with code %i and retryable: %s', async (code, reason, retryable) => {
     const call = await startCall();
     call.peer.close(code, reason);
     expect(call.events.at(-1)).toMatchObject({ type: 'transport.closed', code, retryable });
@@ -240,14 +240,14 @@ describe('the end of a connection', () => {
     [1007, 'API key not valid. Please pass a valid API key.', false],
     [1008, 'models/gemini-0 is not found', false],
     [1011, 'Internal error', true],
-  ])('before: %i %s', (code, reason, retryable) => {
+  ])('arrives before ready with code %i: %s', (code, reason, retryable) => {
     const call = new Call();
     call.peer.open();
     call.peer.close(code, reason);
     expect(call.events.at(-1)).toMatchObject({ type: 'transport.closed', code, retryable });
   });
 
-  test('SOCKET-CONNECTION-5: a key that the server quotes is not told', () => {
+  test('SOCKET-CONNECTION-5: hides a key that the server quotes', () => {
     const call = new Call();
     call.peer.open();
     call.peer.close(1007, `API key ${API_KEY} not valid`);
@@ -255,7 +255,7 @@ describe('the end of a connection', () => {
     expect(JSON.stringify(call.events)).toContain('[redacted]');
   });
 
-  test('is announced, and then comes as announced', async () => {
+  test('arrives after its announcement', async () => {
     const call = await startCall();
     call.says({ goAway: { timeLeft: '9.5s' } });
     expect(call.news()).toEqual([{ type: 'transport.expiring', inMs: 9_500 }]);
@@ -265,7 +265,7 @@ describe('the end of a connection', () => {
 });
 
 describe('messages that are not understood', () => {
-  test('an unknown field is told once, the rest of the message is read', async () => {
+  test('reports an unknown field once, and reads the rest of the message', async () => {
     const call = await startCall();
     const strange = '{"newThing":{},"serverContent":{"odd":1,"outputTranscription":{"text":"Hi"}}}';
     call.peer.saysRaw(strange);
@@ -279,7 +279,7 @@ describe('messages that are not understood', () => {
   });
 
   test.each(['no json', '[]', '{"toolCall":{"functionCalls":[{"id":7}]}}'])(
-    'SOCKET-CONNECTION-1: %s is reported, and the connection goes on',
+    'SOCKET-CONNECTION-1: reports %s, and the connection continues',
     async (frame) => {
       const call = await startCall();
       call.peer.saysRaw(frame);
@@ -289,7 +289,7 @@ describe('messages that are not understood', () => {
     },
   );
 
-  test('sound that is none is reported', async () => {
+  test('reports sound that cannot be decoded', async () => {
     const call = await startCall();
     call.says({
       serverContent: {
@@ -308,7 +308,7 @@ describe('messages that are not understood', () => {
 });
 
 describe('the microphone', () => {
-  test('when it is silent for a second the server is told, once', async () => {
+  test('informs the server once when it is silent for a second', async () => {
     const call = await startCall();
     call.hears();
     await call.advance(900);

@@ -10,7 +10,7 @@ async function started(status: number, answer: string) {
   return { requests, access: { apiKey: API_KEY, baseUrl: `http://${host}/v1beta` } };
 }
 
-test('a token is made with the key in a header', async () => {
+test('makes a token with the key in a header', async () => {
   const { requests, access } = await started(
     200,
     '{"name":"auth_tokens/1","expireTime":"2026-01-01T00:30:00Z"}',
@@ -26,7 +26,7 @@ test('a token is made with the key in a header', async () => {
   expect(JSON.parse(made?.body ?? '')).toEqual({ uses: 3 });
 });
 
-test('EPHEMERAL-TOKEN-1: it is locked to what a session is', async () => {
+test('EPHEMERAL-TOKEN-1: locks a token to the options of a session', async () => {
   const { requests, access } = await started(200, '{"name":"auth_tokens/1"}');
   await createEphemeralToken({
     ...access,
@@ -47,14 +47,14 @@ test('EPHEMERAL-TOKEN-1: it is locked to what a session is', async () => {
   });
 });
 
-describe('no token', () => {
+describe('a refused token', () => {
   test.each([
     [400, `API key ${API_KEY} not valid`, false],
     [429, 'Slow down', true],
     [503, 'Later', true],
     [200, '{"name":""}', false],
     [200, 'no json', false],
-  ])('%i %s', async (status, answer, retryable) => {
+  ])('rejects status %i: %s', async (status, answer, retryable) => {
     const { access } = await started(status, answer);
     const error = await createEphemeralToken(access).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ProviderError);
@@ -62,7 +62,7 @@ describe('no token', () => {
     expect(String(error)).not.toContain(API_KEY);
   });
 
-  test('from a server that cannot be reached', async () => {
+  test('rejects when the server cannot be reached', async () => {
     const failing = () => Promise.reject(new Error(`no way to ${API_KEY}`));
     const error = await createEphemeralToken({ apiKey: API_KEY, fetch: failing }).catch(
       (thrown: unknown) => thrown,
@@ -71,7 +71,7 @@ describe('no token', () => {
     expect(String(error)).not.toContain(API_KEY);
   });
 
-  test('when it is not wanted any more: what was thrown', async () => {
+  test('rejects with the reason of an aborted signal', async () => {
     const reason = new Error('enough');
     const signal = AbortSignal.abort(reason);
     await expect(createEphemeralToken({ apiKey: API_KEY, signal })).rejects.toBe(reason);
@@ -80,7 +80,7 @@ describe('no token', () => {
   test.each([
     [{ uses: -1 }, /uses/],
     [{ locked: { options: { model: 7 }, configuration } }, /`model`/],
-  ])('for wrong options: %j', async (options, message) => {
+  ])('rejects wrong options by name: %j', async (options, message) => {
     await expect(createEphemeralToken({ apiKey: API_KEY, ...(options as object) })).rejects.toThrow(
       message,
     );

@@ -11,7 +11,7 @@ test.each([
   ['gemini-3.8-live-extended-thinking', '3.8 live extended thinking'],
   ['gemini-4.0-live', 'unknown'],
   ['gemini-3.81-live', 'unknown'],
-])('%s is of the family %s', (model, family) => {
+])('puts %s into the family %s', (model, family) => {
   expect(traitsOf(model).family).toBe(family);
 });
 
@@ -33,7 +33,7 @@ const able = (model: string) => {
   };
 };
 
-test('the capabilities of a transport depend on its model', () => {
+test('derives the capabilities of a transport from its model', () => {
   const everything = {
     defersToolResults: true,
     schedulesToolResults: true,
@@ -57,11 +57,11 @@ test('the capabilities of a transport depend on its model', () => {
   expect(able('gemini-3.1-flash-live-preview')).toEqual(nothing);
 });
 
-test('MODELS-1: a model that is not known is relied on for nothing', () => {
+test('MODELS-1: relies on an unknown model for nothing', () => {
   expect(able('gemini-9-live')).toEqual(able('gemini-3.1-flash-live-preview'));
 });
 
-test('every model speaks by itself, of utterances that are inferred', () => {
+test('lets every model answer by itself, with inferred utterances', () => {
   const { capabilities } = geminiLive({ apiKey: 'k' });
   expect(capabilities).toMatchObject({
     inputSampleRateHz: 16_000,

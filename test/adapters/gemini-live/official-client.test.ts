@@ -59,7 +59,7 @@ async function official(model: string, config: LiveConnectConfig) {
 
 const asJson = (message: unknown): unknown => JSON.parse(JSON.stringify(message));
 
-test('the setup', async () => {
+test('sends the setup of the official client', async () => {
   const given = checkOptions({
     model: 'gemini-3.8-live-extended-thinking',
     voice: 'Kore',
@@ -111,7 +111,7 @@ test('the setup', async () => {
   expect(asJson(ours)).toEqual(setup);
 });
 
-test('everything after it', async () => {
+test('sends every later message as the official client does', async () => {
   const { says } = await official('gemini-3.8-live', {});
   const turns = [{ role: 'user' as const, parts: [{ text: 'Hello.' }] }];
   expect(
@@ -152,7 +152,7 @@ test('everything after it', async () => {
   );
 });
 
-test('it refuses what a model of the developer API does not take: we say it only if told to', async () => {
+test('sends transparent resumption on request only, which the official client refuses', async () => {
   const { settings } = sessionOf(checkOptions({}));
   expect(settings.transparentResumption).toBe(false);
   await expect(

@@ -13,7 +13,7 @@ beforeEach(() => {
 const keyOf = (options: GeminiLiveOptions = {}) => resolveOptions(options).address().secret;
 
 describe('the key', () => {
-  test('is the first that is set, in this order; the option wins', () => {
+  test('comes from the first variable that is set, unless the option gives it', () => {
     vi.stubEnv('GEMINI_API_KEY', 'gemini');
     expect(keyOf()).toBe('gemini');
     vi.stubEnv('GOOGLE_API_KEY', 'google');
@@ -25,21 +25,21 @@ describe('the key', () => {
     expect(keyOf({ apiKey: 'mine' })).toBe('mine');
   });
 
-  test('is read anew at each connect', () => {
+  test('follows the environment at each connect', () => {
     vi.stubEnv('GEMINI_API_KEY', 'old');
     const settings = resolveOptions({});
     vi.stubEnv('GEMINI_API_KEY', 'new');
     expect(settings.address().secret).toBe('new');
   });
 
-  test('missing: an error at construction that names the variables', () => {
+  test('names the variables in an error at construction when it is missing', () => {
     expect(() => geminiLive()).toThrow(ConfigurationError);
     expect(() => geminiLive()).toThrow(
       /GOOGLE_GENERATIVE_AI_API_KEY, GOOGLE_API_KEY, GEMINI_API_KEY/,
     );
   });
 
-  test('is not needed with an ephemeral token', () => {
+  test('gives way to an ephemeral token', () => {
     expect(keyOf({ ephemeralToken: 'auth_tokens/1' })).toBe('auth_tokens/1');
   });
 });
@@ -56,14 +56,14 @@ describe('the address', () => {
       'https://generativelanguage.googleapis.com/v1beta',
       `wss://generativelanguage.googleapis.com${path}`,
     ],
-  ])('GOOGLE_GEMINI_BASE_URL %s is respected', (baseUrl, url) => {
+  ])('follows GOOGLE_GEMINI_BASE_URL %s', (baseUrl, url) => {
     vi.stubEnv('GOOGLE_GEMINI_BASE_URL', baseUrl);
     expect(urlOf({})).toBe(url);
     vi.stubEnv('GOOGLE_GEMINI_BASE_URL', 'https://other.example.com');
     expect(urlOf({ baseUrl })).toBe(url);
   });
 
-  test('a whole one is taken as it is', () => {
+  test('takes a whole address as it is', () => {
     expect(urlOf({ url: 'https://proxy.example.com/live?x=1' })).toBe(
       'wss://proxy.example.com/live?x=1',
     );
@@ -72,18 +72,18 @@ describe('the address', () => {
     );
   });
 
-  test.each(['ftp://example.com', 'not an address'])('%s is refused', (url) => {
+  test.each(['ftp://example.com', 'not an address'])('refuses %s', (url) => {
     expect(() => urlOf({ url })).toThrow(/`url` to be an address/);
   });
 
-  test('a secret in a wrong one is not shown', () => {
+  test('hides a secret in a wrong address', () => {
     const baseUrl = 'ftp://user:secret@example.com?key=secret';
     expect(() => urlOf({ baseUrl })).toThrow(/ftp:\/\/example\.com/);
     expect(() => urlOf({ baseUrl })).not.toThrow(/secret/);
   });
 });
 
-describe('a wrong option is named', () => {
+describe('options', () => {
   const wrong = (options: unknown) => () =>
     geminiLive({ apiKey: 'k', ...(options as GeminiLiveOptions) });
 
@@ -93,7 +93,7 @@ describe('a wrong option is named', () => {
     [{ voiceActivity: { silenceDurationMs: -1 } }, /`voiceActivity\.silenceDurationMs`/],
     [{ compression: true }, /`compression`/],
     [{ webSocket: 'ws' }, /`webSocket`: expected a function/],
-  ])('%j', (options, message) => {
+  ])('refuses %j by name', (options, message) => {
     expect(wrong(options)).toThrow(message);
   });
 
@@ -103,7 +103,7 @@ describe('a wrong option is named', () => {
     ['gemini-3.1-flash-live-preview', { budget: 0 }, /`thinking\.budget`/],
     ['gemini-2.5-flash-native-audio-latest', { level: 'low' }, /`thinking\.level`/],
     ['gemini-3.8-live-extended-thinking', { level: 'low', budget: 9 }, /got both/],
-  ])('%s with %j', (model, thinking, message) => {
+  ])('refuses for %s the option %j', (model, thinking, message) => {
     expect(wrong({ model, thinking })).toThrow(message);
   });
 
@@ -114,7 +114,7 @@ describe('a wrong option is named', () => {
     ['gemini-3.8-live-extended-thinking', { budget: 9 }, { budget: 9 }],
     ['gemini-3.1-flash-live-preview', { level: 'minimal' }, { level: 'minimal' }],
     ['gemini-9-live', { level: 'low' }, { level: 'low' }],
-  ] as const)('%s takes %j', (model, thinking, expected) => {
+  ] as const)('gives %s with %j its thinking option', (model, thinking, expected) => {
     expect(resolveOptions({ apiKey: 'k', model, thinking }).thinking).toEqual(expected);
   });
 });

@@ -50,7 +50,7 @@ const keyed = (events: readonly TransportEvent[]) =>
   );
 
 describe('messages', () => {
-  test('are added in silence, those of one turn of the loop together', async () => {
+  test('reach the model without a response, those of one turn of the loop together', async () => {
     const call = await startCall();
     const said = await call.sends(note('Rain.'), {
       type: 'message.add',
@@ -61,7 +61,7 @@ describe('messages', () => {
     expect(said).toEqual([content(false, '[note] Rain.', 'Hello.')]);
   });
 
-  test('in brackets already they stay as they are', async () => {
+  test('keep their brackets', async () => {
     const call = await startCall();
     expect(await call.sends(note('[note] Rain.'))).toEqual([content(false, '[note] Rain.')]);
   });
@@ -76,7 +76,7 @@ describe('messages', () => {
     expect(call.peer.news()).toEqual([content(false, '[note] Rain.')]);
   });
 
-  test('OUTGOING-2: while the user speaks, and until the model answers them', async () => {
+  test('OUTGOING-2: wait while the user speaks, and until the model answers', async () => {
     const call = await startCall();
     call.says(words('Hello.'));
     await call.sends(note('Rain.'));
@@ -87,7 +87,7 @@ describe('messages', () => {
     expect(call.peer.news()).toHaveLength(1);
   });
 
-  test('OUTGOING-2: or does not answer them', async () => {
+  test('OUTGOING-2: wait four seconds for a model that does not answer', async () => {
     const call = await startCall();
     call.says(words('Hello.'));
     await call.sends(note('Rain.'));
@@ -97,7 +97,7 @@ describe('messages', () => {
     expect(call.peer.news()).toHaveLength(1);
   });
 
-  test('OUTGOING-2: at once where the model says that it waits', async () => {
+  test('OUTGOING-2: leave at once when the model says that it waits', async () => {
     const call = await startCall();
     call.says(words('Hm.'));
     await call.sends(note('Rain.'));
@@ -106,7 +106,7 @@ describe('messages', () => {
     expect(call.peer.news()).toHaveLength(1);
   });
 
-  test('OUTGOING-2: while it works', async () => {
+  test('OUTGOING-2: wait while the model works', async () => {
     const call = await startCall();
     call.says({ serverContent: { turnComplete: true, interactionStatus: 'IN_PROGRESS' } });
     expect(await call.sends(note('Rain.'))).toEqual([]);
@@ -114,7 +114,7 @@ describe('messages', () => {
     expect(call.peer.news()).toHaveLength(1);
   });
 
-  test('OUTGOING-2: a turn that never ends holds them up for 15 seconds', async () => {
+  test('OUTGOING-2: wait 15 seconds for a turn that never ends', async () => {
     const call = await startCall();
     call.says(sound());
     await call.sends(note('Rain.'));
@@ -125,7 +125,7 @@ describe('messages', () => {
     expect(call.last('response.ended')).toMatchObject({ status: 'incomplete' });
   });
 
-  test('OUTGOING-4: wait for the next request where they would be answered', async () => {
+  test('OUTGOING-4: wait for the next request where the model would answer them', async () => {
     const call = await startCall({ model: 'gemini-3.1-flash-live-preview' });
     expect(await call.sends(note('Rain.'))).toEqual([]);
     expect(await call.sends(request)).toEqual([
@@ -135,14 +135,14 @@ describe('messages', () => {
 });
 
 describe('a request', () => {
-  test('OUTGOING-1: is one message with what was told before it', async () => {
+  test('OUTGOING-1: forms one message with the notes before it', async () => {
     const call = await startCall();
     expect(await call.sends(note('Rain.'), request)).toEqual([
       content(true, '[note] Rain.', '[note] Tell it.'),
     ]);
   });
 
-  test('without instructions says that it is the turn of the model', async () => {
+  test('gives the model the turn when it has no instructions', async () => {
     const call = await startCall();
     const [said] = await call.sends({ type: 'response.request', responseKey: 'k1' });
     expect(JSON.stringify(said)).toContain('your turn');
@@ -162,7 +162,7 @@ describe('a request', () => {
     for (const line of lines) expect(line).toMatch(new RegExp(`^\\[(note|data) ${notes.key}-`));
   });
 
-  test('that insists goes into the stream of sound', async () => {
+  test('enters the stream of sound when it insists', async () => {
     const call = await startCall();
     expect(await call.sends(note('Rain.'), insisting)).toEqual([
       content(false, '[note] Rain.'),
@@ -170,7 +170,7 @@ describe('a request', () => {
     ]);
   });
 
-  test('GEMINI-LIVE-REQUESTS-1: has the next response', async () => {
+  test('GEMINI-LIVE-REQUESTS-1: owns the next response', async () => {
     const call = await startCall();
     await call.sends(request);
     call.says(sound(), generated, turnComplete, sound());
@@ -189,7 +189,7 @@ describe('a request', () => {
     expect(keyed(call.events)).toEqual(['started']);
   });
 
-  test('GEMINI-LIVE-REQUESTS-1: is in vain when somebody speaks before it is answered', async () => {
+  test('GEMINI-LIVE-REQUESTS-1: ends as cancelled when the user speaks before its answer', async () => {
     const call = await startCall();
     await call.sends(request);
     call.says(words('Wait'));
@@ -198,7 +198,7 @@ describe('a request', () => {
     expect(call.last('response.started')).toMatchObject({ responseKey: null });
   });
 
-  test('GEMINI-LIVE-MODEL-TURNS-4: loses its response to words that came late, and the response goes on', async () => {
+  test('GEMINI-LIVE-MODEL-TURNS-4: loses its response to late words, and the response continues', async () => {
     const call = await startCall();
     await call.sends(request);
     call.says(sound());
@@ -215,14 +215,14 @@ describe('a request', () => {
     });
   });
 
-  test('is cancelled with its response by who breaks in', async () => {
+  test('ends as cancelled when the user interrupts its response', async () => {
     const call = await startCall();
     await call.sends(request);
     call.says(sound(), interrupted);
     expect(keyed(call.events)).toEqual(['started', 'cancelled']);
   });
 
-  test('GEMINI-LIVE-REQUESTS-2: comes to nothing where the model says nothing', async () => {
+  test('GEMINI-LIVE-REQUESTS-2: ends as failed when the model says nothing', async () => {
     const call = await startCall();
     await call.sends(request);
     call.says({ serverContent: { turnComplete: true, turnCompleteReason: 'RESPONSE_REJECTED' } });
@@ -233,7 +233,7 @@ describe('a request', () => {
     });
   });
 
-  test('GEMINI-LIVE-REQUESTS-2 GEMINI-LIVE-REQUESTS-3: called off before it was answered, what answers it is not heard', async () => {
+  test('GEMINI-LIVE-REQUESTS-2, GEMINI-LIVE-REQUESTS-3: mutes the answer to it when it was cancelled before', async () => {
     const call = await startCall();
     await call.sends(request);
     await call.sends({ type: 'response.cancel' });
@@ -247,10 +247,10 @@ describe('a request', () => {
   });
 
   test.each([
-    { how: 'called off', calls: [{ type: 'response.cancel' }] as const, heard: 1 },
-    { how: 'wanted', calls: [], heard: 2 },
+    { how: 'cancelled', calls: [{ type: 'response.cancel' }] as const, heard: 1 },
+    { how: 'kept', calls: [], heard: 2 },
   ])(
-    'GEMINI-LIVE-REQUESTS-3: the answer to the user who spoke over it comes second, and is $how with it',
+    'GEMINI-LIVE-REQUESTS-3: the answer to a user who spoke over it comes second, and is $how with it',
     async ({ calls, heard }) => {
       const call = await startCall();
       await call.sends(request);
@@ -281,7 +281,7 @@ describe('a request', () => {
     expect(keyed(call.events)).toEqual(['started', 'completed']);
   });
 
-  test('also where the rest of it was made in silence', async () => {
+  test('waits also when the rest of that turn was made in silence', async () => {
     const call = await startCall({ model: 'gemini-3.1-flash-live-preview' });
     call.says(sound());
     await call.sends({ type: 'response.cancel' });
@@ -291,7 +291,7 @@ describe('a request', () => {
     expect(call.peer.news()).toHaveLength(1);
   });
 
-  test('GEMINI-LIVE-REQUESTS-2: called off before it was sent, it is not sent', async () => {
+  test('GEMINI-LIVE-REQUESTS-2: leaves unsent when it was cancelled before', async () => {
     const call = await startCall();
     call.says(sound());
     await call.sends(note('Rain.'), request);
@@ -301,7 +301,7 @@ describe('a request', () => {
     expect(call.peer.news()).toEqual([content(false, '[note] Rain.')]);
   });
 
-  test('GEMINI-LIVE-REQUESTS-2: taken back before it was sent, it is not sent, and what is said goes on', async () => {
+  test('GEMINI-LIVE-REQUESTS-2: leaves unsent when it was withdrawn before, and the current response continues', async () => {
     const call = await startCall();
     call.says(sound());
     await call.sends(note('Rain.'), request);
@@ -312,7 +312,7 @@ describe('a request', () => {
     expect(call.peer.news()).toEqual([content(false, '[note] Rain.')]);
   });
 
-  test('only that one is taken back, and only before it was sent', async () => {
+  test('gives way to its own withdrawal only, and only before it was sent', async () => {
     const call = await startCall();
     call.says(sound());
     await call.sends(request, { ...withdrawal, responseKey: 'k0' });
@@ -331,7 +331,7 @@ describe('the answer to a call', () => {
     return call;
   };
 
-  test('alone is silent, and goes at once, with others', async () => {
+  test('goes silently and at once when no request is beside it', async () => {
     const call = await openCall();
     call.says(sound());
     expect(await call.sends(answer('c1'), answer('c2'))).toEqual([
@@ -349,7 +349,7 @@ describe('the answer to a call', () => {
   test.each([
     [request, 'WHEN_IDLE'],
     [insisting, 'INTERRUPT'],
-  ])('with a request is what the request tells: %j', async (asked, scheduling) => {
+  ])('takes the scheduling of the request beside it: %j', async (asked, scheduling) => {
     const call = await openCall();
     const said = await call.sends(note('Rain.'), answer('c1'), asked);
     expect(said).toEqual([
@@ -370,7 +370,7 @@ describe('the answer to a call', () => {
   });
 
   test.each<TransportCommand>([{ type: 'response.cancel' }, withdrawal])(
-    'with a request waits with it; after $type it is given in silence',
+    'waits with the request beside it, and goes silently after $type',
     async (command) => {
       const call = await openCall();
       call.says(sound());
@@ -382,7 +382,7 @@ describe('the answer to a call', () => {
     },
   );
 
-  test('a request of another turn of the loop does not take it', async () => {
+  test('takes no request of another turn of the loop', async () => {
     const call = await openCall();
     call.says(sound());
     await call.sends(request);
@@ -391,7 +391,7 @@ describe('the answer to a call', () => {
   });
 
   test.each(['gemini-3.1-flash-live-preview', 'gemini-9-live'])(
-    'says nothing of scheduling to %s, which speaks to it by itself',
+    'holds no scheduling for %s, which speaks to it by itself',
     async (model) => {
       const call = await openCall(model);
       expect(await call.sends(answer('c1'))).toEqual([
@@ -409,14 +409,14 @@ describe('the answer to a call', () => {
     ['[1,2]', { output: [1, 2] }],
     ['7', { output: 7 }],
     ['plain words', { output: 'plain words' }],
-  ])('TOOL-CALLS-2: is an object: %s', async (output, expected) => {
+  ])('TOOL-CALLS-2: becomes an object: %s', async (output, expected) => {
     const call = await openCall();
     const [said] = await call.sends(answer('c1', output));
     expect(said).toHaveProperty('toolResponse.functionResponses.0.response', expected);
   });
 
   test.each(['', '{}', '[]', 'null'])(
-    'TOOL-CALLS-2: an empty one says that it is all: %j',
+    'TOOL-CALLS-2: marks an empty one as final: %j',
     async (output) => {
       const call = await openCall();
       const [said] = await call.sends(answer('c1', output));
@@ -424,7 +424,7 @@ describe('the answer to a call', () => {
     },
   );
 
-  test('TOOL-CALLS-4: a second one is told as text', async () => {
+  test('TOOL-CALLS-4: a second one goes as text', async () => {
     const call = await openCall();
     await call.sends(answer('c1'));
     const [said] = await call.sends(answer('c1', 'Driver found.'));
@@ -442,7 +442,7 @@ describe('pictures', () => {
   };
   const data = { mimeType: 'image/png', data: 'AQID' };
 
-  test('are part of the conversation', async () => {
+  test('join the conversation', async () => {
     const call = await startCall();
     expect(await call.sends(picture)).toEqual([
       {
@@ -454,7 +454,7 @@ describe('pictures', () => {
     ]);
   });
 
-  test('or of what is seen, where it cannot be added to', async () => {
+  test('join the stream of video where the conversation takes none', async () => {
     const call = await startCall({ model: 'gemini-3.1-flash-live-preview' });
     expect(await call.sends(picture)).toEqual([{ realtimeInput: { video: data } }]);
   });
@@ -466,7 +466,7 @@ describe('instructions and tools', () => {
     configuration: { instructions: 'Be kind.', tools: [] },
   };
 
-  test('change where the model takes it; no tools are no tools', async () => {
+  test('change where the model takes it, and may end with no tools', async () => {
     const call = await startCall();
     expect(await call.sends(configure)).toEqual([
       {
@@ -479,7 +479,7 @@ describe('instructions and tools', () => {
     expect(call.news()).toEqual([{ type: 'session.configured' }]);
   });
 
-  test('else they are refused', async () => {
+  test('refuse a change where the model takes none', async () => {
     const call = await startCall({ model: 'gemini-2.5-flash-native-audio-latest' });
     expect(await call.sends(configure)).toEqual([]);
     expect(call.news()).toEqual([

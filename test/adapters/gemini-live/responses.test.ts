@@ -13,7 +13,7 @@ import {
 const types = (events: readonly TransportEvent[]) => events.map(({ type }) => type);
 
 describe('GEMINI-LIVE-MODEL-TURNS-1: a turn is a response with one item', () => {
-  test('from its first sound to the end of its making', async () => {
+  test('lasts from its first sound to the end of generation', async () => {
     const call = await startCall();
     call.says(sound(100), spoken('Good '), sound(50), spoken('morning.'), generated, turnComplete);
     const started = call.last('response.started');
@@ -36,7 +36,7 @@ describe('GEMINI-LIVE-MODEL-TURNS-1: a turn is a response with one item', () => 
     });
   });
 
-  test('the transcript is whole when nothing trails it any more', async () => {
+  test('completes its transcript when no more words trail it', async () => {
     const call = await startCall();
     call.says(sound(), spoken('Good '), generated, turnComplete);
     await call.advance(900);
@@ -52,7 +52,7 @@ describe('GEMINI-LIVE-MODEL-TURNS-1: a turn is a response with one item', () => 
     expect(call.events.filter(({ type }) => type === 'response.started')).toHaveLength(1);
   });
 
-  test('the next one begins with content, and ends the transcript before', async () => {
+  test('begins with content, and ends the transcript of the response before', async () => {
     const call = await startCall();
     call.says(sound(), spoken('One.'), generated, turnComplete);
     call.news();
@@ -63,7 +63,7 @@ describe('GEMINI-LIVE-MODEL-TURNS-1: a turn is a response with one item', () => 
     expect(second?.responseId).not.toBe(first?.responseId);
   });
 
-  test('a transcript that comes long after a turn begins one', async () => {
+  test('begins with a transcript that comes long after a turn', async () => {
     const call = await startCall();
     call.says(sound(), generated, turnComplete);
     await call.advance(1_000);
@@ -72,25 +72,25 @@ describe('GEMINI-LIVE-MODEL-TURNS-1: a turn is a response with one item', () => 
     expect(types(call.news())).toEqual(['response.started', 'assistant.transcribed']);
   });
 
-  test('a generated response that is not over is followed by another one', async () => {
+  test('follows a generated response whose turn is not over', async () => {
     const call = await startCall();
     call.says(sound(), generated, sound(), turnComplete);
     expect(call.events.filter(({ type }) => type === 'response.ended')).toHaveLength(2);
   });
 
-  test('without generationComplete it ends with turnComplete', async () => {
+  test('ends with turnComplete where generationComplete is missing', async () => {
     const call = await startCall();
     call.says(sound(), turnComplete);
     expect(call.last('response.ended')).toMatchObject({ status: 'completed' });
   });
 
-  test('thoughts are not said', async () => {
+  test('leaves thoughts unsaid', async () => {
     const call = await startCall();
     call.says({ serverContent: { modelTurn: { parts: [{ text: 'Hm.', thought: true }] } } });
     expect(call.news()).toEqual([]);
   });
 
-  test('all parts of a message count', async () => {
+  test('reads all parts of a message', async () => {
     const call = await startCall();
     const { serverContent } = sound();
     call.says({
@@ -124,8 +124,8 @@ describe('GEMINI-LIVE-MODEL-TURNS-1: a turn is a response with one item', () => 
   });
 });
 
-describe('how it ends', () => {
-  test('interrupted: cancelled', async () => {
+describe('the end of a response', () => {
+  test('counts as cancelled when it was interrupted', async () => {
     const call = await startCall();
     call.says(sound(), interrupted);
     expect(call.last('response.ended')).toMatchObject({
@@ -139,13 +139,13 @@ describe('how it ends', () => {
     ['NEED_MORE_INPUT', 'completed'],
     ['RESPONSE_REJECTED', 'failed'],
     ['MALFORMED_FUNCTION_CALL', 'failed'],
-  ] as const)('%s: %s', async (turnCompleteReason, status) => {
+  ] as const)('reads %s as %s', async (turnCompleteReason, status) => {
     const call = await startCall();
     call.says(sound(), { serverContent: { turnComplete: true, turnCompleteReason } });
     expect(call.last('response.ended')).toMatchObject({ status });
   });
 
-  test('GEMINI-LIVE-MODEL-TURNS-2: stray content after an interruption is dropped until the turn is over', async () => {
+  test('GEMINI-LIVE-MODEL-TURNS-2: drops stray content after an interruption until the turn is over', async () => {
     const call = await startCall();
     call.says(sound(), interrupted, sound(), turnComplete, sound());
     expect(call.frames).toHaveLength(1);
@@ -156,7 +156,7 @@ describe('how it ends', () => {
     expect(call.events.filter(({ type }) => type === 'response.started')).toHaveLength(2);
   });
 
-  test('GEMINI-LIVE-MODEL-TURNS-2: or for a moment, where the end of the turn is missing', async () => {
+  test('GEMINI-LIVE-MODEL-TURNS-2: drops it for a second where the end of the turn is missing', async () => {
     const call = await startCall();
     call.says(sound(), interrupted, sound());
     await call.advance(1_000);
@@ -165,8 +165,8 @@ describe('how it ends', () => {
   });
 });
 
-describe('cancelled by us', () => {
-  test('at once: it ends, nothing more of it is heard, and the server is interrupted', async () => {
+describe('a cancel by the session', () => {
+  test('ends the response at once, mutes the rest, and interrupts the server', async () => {
     const call = await startCall();
     call.says(sound());
     const said = await call.sends({ type: 'response.cancel' });
@@ -182,7 +182,7 @@ describe('cancelled by us', () => {
     expect(call.frames).toHaveLength(2);
   });
 
-  test('while the user speaks, whose voice interrupts it, nothing is sent', async () => {
+  test('sends nothing while the user speaks, whose voice interrupts the server', async () => {
     const call = await startCall();
     call.says({ voiceActivity: { voiceActivityType: 'ACTIVITY_START', audioOffset: '0s' } });
     call.says(sound());
@@ -190,7 +190,7 @@ describe('cancelled by us', () => {
     expect(await call.sends({ type: 'response.cancel' })).toEqual([]);
   });
 
-  test('where client content would end the session it goes on in silence', async () => {
+  test('mutes the response where client content would end the session', async () => {
     const call = await startCall({ model: 'gemini-3.1-flash-live-preview' });
     call.says(sound());
     expect(await call.sends({ type: 'response.cancel' })).toEqual([]);
@@ -198,15 +198,15 @@ describe('cancelled by us', () => {
     expect(call.frames).toHaveLength(1);
   });
 
-  test('with nothing to cancel: silence', async () => {
+  test('sends nothing where no response is under way', async () => {
     const call = await startCall();
     expect(await call.sends({ type: 'response.cancel' })).toEqual([]);
     expect(call.news()).toEqual([]);
   });
 });
 
-describe('the model works', () => {
-  test('until it says that it is idle; said once', async () => {
+describe('the status of the model', () => {
+  test('changes once to working, and back when the model says that it is idle', async () => {
     const call = await startCall({ model: 'gemini-3.8-live-extended-thinking' });
     const working = {
       serverContent: { turnComplete: true, interactionStatus: 'IN_PROGRESS' },
@@ -220,7 +220,7 @@ describe('the model works', () => {
   });
 });
 
-test('a model that waits for us does not work', async () => {
+test('counts a model that waits for an answer as idle', async () => {
   const call = await startCall();
   const inProgress = {
     serverContent: { turnComplete: true, interactionStatus: 'IN_PROGRESS' },
@@ -233,7 +233,7 @@ test('a model that waits for us does not work', async () => {
 });
 
 describe('calls', () => {
-  test('belong to a response; TOOL-CALLS-1: one that is said again is not told again', async () => {
+  test('belong to a response, and TOOL-CALLS-1: arrive once when repeated', async () => {
     const call = await startCall();
     call.says(toolCall('c1', 'book_ride', { to: 'airport' }), toolCall('c1'));
     const { responseId } = call.last('response.started') ?? {};
@@ -248,7 +248,7 @@ describe('calls', () => {
     ]);
   });
 
-  test('where the model waits for the answer, its response is over', async () => {
+  test('end their response where the model waits for the answer', async () => {
     const call = await startCall({ model: 'gemini-3.1-flash-live-preview' });
     call.says(toolCall('c1'));
     expect(types(call.news())).toEqual(['response.started', 'tool.called', 'response.ended']);
@@ -257,13 +257,13 @@ describe('calls', () => {
     expect(types(call.news())).toEqual(['response.started']);
   });
 
-  test('without an id gets one', async () => {
+  test('get an id where the server gives none', async () => {
     const call = await startCall();
     call.says({ toolCall: { functionCalls: [{ name: 'book_ride' }] } });
     expect(call.last('tool.called')?.callId).toMatch(/^call_/);
   });
 
-  test('TOOL-CALLS-3: a cancelled call is reported once, and not answered', async () => {
+  test('TOOL-CALLS-3: report a cancelled call once, and leave its answer unsent', async () => {
     const call = await startCall();
     const cancellation = { toolCallCancellation: { ids: ['c1', 'c2'] } };
     call.says(toolCall('c1'), turnComplete, cancellation, cancellation);

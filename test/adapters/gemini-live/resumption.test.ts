@@ -29,8 +29,8 @@ function goOn(from: Call, options?: GeminiLiveOptions): Call {
   return call;
 }
 
-describe('RESUMPTION-1: a token is offered while it is true', () => {
-  test('from the handle of the server on', async () => {
+describe('RESUMPTION-1: a token for resumption', () => {
+  test('exists from the first handle of the server', async () => {
     const call = await startCall();
     call.says(handle('h1'));
     expect(call.news()).toEqual([{ type: 'transport.resumable', resume: expect.anything() }]);
@@ -41,7 +41,7 @@ describe('RESUMPTION-1: a token is offered while it is true', () => {
     ['the user speaks', words('Hello')],
     ['the model speaks', sound()],
     ['the model calls', toolCall('c1')],
-  ])('until %s', async (_, message) => {
+  ])('exists until %s', async (_, message) => {
     const call = await startCall();
     call.says(handle('h1'));
     call.news();
@@ -50,8 +50,8 @@ describe('RESUMPTION-1: a token is offered while it is true', () => {
   });
 });
 
-describe('a session that goes on', () => {
-  test('names the handle, is not told the past again, and says that it is resumed', async () => {
+describe('a resumed session', () => {
+  test('names the handle, repeats no history, and reports that it is resumed', async () => {
     const call = await startCall();
     call.says(handle('h1'));
     const next = goOn(call);
@@ -62,7 +62,7 @@ describe('a session that goes on', () => {
     expect(next.events).toEqual([{ type: 'transport.ready', resumed: true }]);
   });
 
-  test('RESUMPTION-2: is told again what was said since the handle, also after it was offered', async () => {
+  test('RESUMPTION-2: repeats what was said since the handle', async () => {
     const call = await startCall();
     await call.sends({ ...note, text: '[note] known' });
     call.says(handle('h1'));
@@ -79,7 +79,7 @@ describe('a session that goes on', () => {
     ]);
   });
 
-  test('RESUMPTION-2: messages that the server has not consumed are sent again, by their index', async () => {
+  test('RESUMPTION-2: repeats by their index the messages that the server has not consumed', async () => {
     const call = await startCall();
     call.hears();
     await call.sends({ ...note, text: '[note] known' });
@@ -91,7 +91,7 @@ describe('a session that goes on', () => {
     expect(next.peer.said.slice(1)).toEqual([rain]);
   });
 
-  test('RESUMPTION-2: is not asked again to speak', async () => {
+  test('RESUMPTION-2: repeats no request to speak', async () => {
     const call = await startCall();
     call.says(toolCall('c1'), turnComplete, handle('h1'));
     await call.sends(
@@ -113,7 +113,7 @@ describe('a session that goes on', () => {
     expect(after.peer.said.slice(1)).toEqual([rain]);
   });
 
-  test('answers the calls of before by their ids', async () => {
+  test('answers earlier calls by their ids', async () => {
     const call = await startCall();
     call.says(toolCall('c1'), turnComplete, handle('h1'));
     const next = await goOn(call).begin();
@@ -124,23 +124,26 @@ describe('a session that goes on', () => {
 });
 
 describe('RESUMPTION-3: a handle that is refused', () => {
-  test.each([1007, 1008, 1011])('%i: is worth another try, without it', async (code) => {
-    const call = await startCall();
-    call.says(handle('h1'));
-    const next = goOn(call);
-    next.peer.close(code, 'BidiGenerateContent session not found');
-    expect(next.events).toEqual([
-      expect.objectContaining({ type: 'transport.closed', code, retryable: true }),
-    ]);
-    const third = goOn(call);
-    expect(third.peer.said[0]).toHaveProperty('setup.sessionResumption', {});
-    third.says({ setupComplete: {} });
-    await third.settle();
-    expect(third.peer.said[1]).toHaveProperty('clientContent.turnComplete', true);
-    expect(third.events).toEqual([{ type: 'transport.ready', told: true }]);
-  });
+  test.each([1007, 1008, 1011])(
+    'makes an end with code %i retryable, without the handle',
+    async (code) => {
+      const call = await startCall();
+      call.says(handle('h1'));
+      const next = goOn(call);
+      next.peer.close(code, 'BidiGenerateContent session not found');
+      expect(next.events).toEqual([
+        expect.objectContaining({ type: 'transport.closed', code, retryable: true }),
+      ]);
+      const third = goOn(call);
+      expect(third.peer.said[0]).toHaveProperty('setup.sessionResumption', {});
+      third.says({ setupComplete: {} });
+      await third.settle();
+      expect(third.peer.said[1]).toHaveProperty('clientContent.turnComplete', true);
+      expect(third.events).toEqual([{ type: 'transport.ready', told: true }]);
+    },
+  );
 
-  test('also just after it was accepted', async () => {
+  test('counts as refused also when the server closes just after accepting it', async () => {
     const call = await startCall();
     call.says(handle('h1'));
     const next = await goOn(call).begin();
@@ -148,7 +151,7 @@ describe('RESUMPTION-3: a handle that is refused', () => {
     expect(goOn(call).peer.said[0]).toHaveProperty('setup.sessionResumption', {});
   });
 
-  test('a connection that was lost refuses nothing', async () => {
+  test('remains in use when the connection was lost', async () => {
     const call = await startCall();
     call.says(handle('h1'));
     goOn(call).peer.close(1006);
@@ -157,7 +160,7 @@ describe('RESUMPTION-3: a handle that is refused', () => {
 });
 
 test.each([undefined, null, 'h1', { handle: 'h1' }])(
-  'what is no token begins anew: %j',
+  'begins a new session for a token that is none: %j',
   (resume) => {
     const call = new Call({}, { resume });
     call.peer.open();

@@ -23,12 +23,12 @@ type Drift<Read, Official> = {
     : Key;
 }[keyof Read];
 
-describe('drift', () => {
-  test('each field that we read is a field of the official type', () => {
+describe('the declared messages', () => {
+  test('declare only fields of the official types', () => {
     expectTypeOf<Drift<ServerMessage, LiveServerMessage>>().toBeNever();
   });
 
-  test('the check itself bites', () => {
+  test('name the fields that drifted from the official types', () => {
     expectTypeOf<Drift<{ a?: { b: string } }, { a: { b: number } }>>().toEqualTypeOf<'b'>();
     expectTypeOf<Drift<{ gone: string }, { a: string }>>().toEqualTypeOf<'gone'>();
     expectTypeOf<Drift<{ a: { b: string }[] }, { a: { b: number }[] }>>().toEqualTypeOf<'b'>();
@@ -36,7 +36,7 @@ describe('drift', () => {
 });
 
 describe('parseServerMessage', () => {
-  test('reads what we read, and drops what is known and not read', () => {
+  test('reads declared fields, and drops known ones that are unused', () => {
     const text = JSON.stringify({
       serverContent: {
         turnComplete: true,
@@ -53,12 +53,12 @@ describe('parseServerMessage', () => {
     });
   });
 
-  test('null is as good as nothing', () => {
+  test('reads null as absent', () => {
     const parsed = parseServerMessage('{"serverContent":{"interrupted":null},"goAway":null}');
     expect(parsed).toMatchObject({ kind: 'read', unknown: [] });
   });
 
-  test('names what it does not know', () => {
+  test('names unknown fields', () => {
     const parsed = parseServerMessage('{"news":1,"serverContent":{"mood":2}}');
     expect(parsed).toMatchObject({ kind: 'read', unknown: ['news', 'serverContent.mood'] });
   });

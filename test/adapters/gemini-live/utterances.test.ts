@@ -21,8 +21,8 @@ function told(events: readonly TransportEvent[]): readonly string[] {
 const ids = ({ events }: Call) =>
   new Set(events.flatMap((event) => ('utteranceId' in event ? [event.utteranceId] : [])));
 
-describe('USER-SPEECH-1: an utterance begins, ends and has its words, once', () => {
-  test('of scraps that never say which one is the last', async () => {
+describe('USER-SPEECH-1: an utterance', () => {
+  test('ends and has its words when no scraps follow', async () => {
     const call = await startCall();
     call.says(words('A taxi '));
     await call.advance(1_400);
@@ -36,7 +36,7 @@ describe('USER-SPEECH-1: an utterance begins, ends and has its words, once', () 
     expect(ids(call).size).toBe(1);
   });
 
-  test('that the session ends, where the server is told so too', async () => {
+  test('ends by the session, which informs the server', async () => {
     const call = await startCall();
     call.says(words('And now '));
     const [utteranceId = ''] = ids(call);
@@ -47,7 +47,7 @@ describe('USER-SPEECH-1: an utterance begins, ends and has its words, once', () 
     expect(told(call.events)).toHaveLength(4);
   });
 
-  test('that ends when the model answers; words that trail belong to it', async () => {
+  test('ends when the model answers, and keeps the words that trail', async () => {
     const call = await startCall();
     call.says(words('Hello'), sound());
     expect(call.news().map(({ type }) => type)).toEqual([
@@ -63,13 +63,13 @@ describe('USER-SPEECH-1: an utterance begins, ends and has its words, once', () 
     expect(ids(call).size).toBe(1);
   });
 
-  test('where the wire does say that they are the last ones, at once', async () => {
+  test('ends at once where the wire marks the last words', async () => {
     const call = await startCall();
     call.says({ serverContent: { inputTranscription: { text: 'Yes.', finished: true } } });
     expect(told(call.events)).toEqual(['started', '~Yes.', 'ended', '=Yes.']);
   });
 
-  test('with what it seems to be meanwhile', async () => {
+  test('shows interim words until the final ones', async () => {
     const call = await startCall();
     call.says({ serverContent: { interimInputTranscription: { text: 'A tax' } } });
     call.says({ serverContent: { interimInputTranscription: { text: 'A taxi to' } } });
@@ -86,7 +86,7 @@ describe('USER-SPEECH-1: an utterance begins, ends and has its words, once', () 
     ]);
   });
 
-  test('reported by the detector', async () => {
+  test('follows the times of the detector', async () => {
     const call = await startCall();
     call.hears(2_000);
     call.says({ voiceActivity: { voiceActivityType: 'ACTIVITY_START', audioOffset: '1.2s' } });
@@ -99,7 +99,7 @@ describe('USER-SPEECH-1: an utterance begins, ends and has its words, once', () 
     expect(told(call.events)).toEqual(['started', 'ended', '~Stop.', '=Stop.']);
   });
 
-  test('keeps an utterance without words open for a minute where the detector has begun it', async () => {
+  test('lasts a minute without words where the detector has begun it', async () => {
     const call = await startCall();
     call.says({ voiceActivity: { voiceActivityType: 'ACTIVITY_START', audioOffset: '0s' } });
     await call.advance(59_999);
@@ -108,7 +108,7 @@ describe('USER-SPEECH-1: an utterance begins, ends and has its words, once', () 
     expect(told(call.events)).toEqual(['started', 'ended']);
   });
 
-  test('or by its older signal, and with no words in the end', async () => {
+  test('follows the older signal of the detector, and ends without words', async () => {
     const call = await startCall();
     call.says({ voiceActivityDetectionSignal: { vadSignalType: 'VAD_SIGNAL_TYPE_SOS' } });
     call.says({ voiceActivityDetectionSignal: { vadSignalType: 'VAD_SIGNAL_TYPE_EOS' } });
@@ -118,7 +118,7 @@ describe('USER-SPEECH-1: an utterance begins, ends and has its words, once', () 
     expect(told(call.events)).toEqual(['started', 'ended', '=']);
   });
 
-  test('by an interruption: first the response ends, then somebody speaks', async () => {
+  test('begins with an interruption, after the response has ended', async () => {
     const call = await startCall();
     call.says(sound(), interrupted);
     expect(call.news().map(({ type }) => type)).toEqual([
@@ -131,14 +131,14 @@ describe('USER-SPEECH-1: an utterance begins, ends and has its words, once', () 
     expect(told(call.events)).toEqual(['started', '~No, wait.', 'ended', '=No, wait.']);
   });
 
-  test('an utterance without an end is over after some time', async () => {
+  test('ends after some time where its end is missing', async () => {
     const call = await startCall();
     call.says(sound(), interrupted, turnComplete);
     await call.advance(5_000);
     expect(told(call.events)).toEqual(['started', 'ended', '=']);
   });
 
-  test('new speech is a new utterance', async () => {
+  test('begins anew with new speech', async () => {
     const call = await startCall();
     call.says(words('One.'), sound(), interrupted);
     expect(told(call.events)).toEqual(['started', '~One.', 'ended', '=One.', 'started']);
@@ -147,7 +147,7 @@ describe('USER-SPEECH-1: an utterance begins, ends and has its words, once', () 
 });
 
 describe('USER-SPEECH-2: words that come late', () => {
-  test('begin no utterance that would cut the answer off; they are told', async () => {
+  test('report an error during an answer, and begin no utterance that would cut it off', async () => {
     const call = await startCall();
     call.says(words('Hello.'), sound());
     await call.advance(600);
@@ -159,7 +159,7 @@ describe('USER-SPEECH-2: words that come late', () => {
     ]);
   });
 
-  test('when the model is done, or long after, they are the next utterance', async () => {
+  test('begin the next utterance when the model is done', async () => {
     const call = await startCall();
     call.says(words('Hello.'), sound(), generated, turnComplete);
     await call.advance(600);
@@ -167,7 +167,7 @@ describe('USER-SPEECH-2: words that come late', () => {
     expect(ids(call).size).toBe(2);
   });
 
-  test('the first ones of all that come during an answer are what it answers, and are older', async () => {
+  test('begin an older utterance when they are the first, during an answer', async () => {
     const call = await startCall();
     call.hears(3_000);
     call.says(sound());
@@ -179,7 +179,7 @@ describe('USER-SPEECH-2: words that come late', () => {
     expect(told(call.events).at(-1)).toBe('=Hello.');
   });
 
-  test('also where they only seem to be so', async () => {
+  test('begin an older utterance also as interim words', async () => {
     const call = await startCall();
     call.says(sound(), { serverContent: { interimInputTranscription: { text: 'Hello' } } });
     expect(told(call.events)).toEqual(['started', '~Hello', 'ended']);
@@ -187,21 +187,21 @@ describe('USER-SPEECH-2: words that come late', () => {
     expect(told(call.events).slice(3)).toEqual(['=Hello', 'started']);
   });
 
-  test('and whoever breaks in then speaks anew', async () => {
+  test('let an interruption after them begin an utterance of its own', async () => {
     const call = await startCall();
     call.says(sound(), words('Hello.'), interrupted);
     expect(told(call.events)).toEqual(['started', '~Hello.', 'ended', '=Hello.', 'started']);
   });
 });
 
-test('USER-SPEECH-3: words are older than the moment at which they come', async () => {
+test('USER-SPEECH-3: dates words before the moment at which they come', async () => {
   const call = await startCall();
   call.hears(2_000);
   call.says(words('Hi.'));
   expect(call.last('utterance.started')).toMatchObject({ audioStartMs: 1_200 });
 });
 
-test('USER-SPEECH-3: the wire may say when they began', async () => {
+test('USER-SPEECH-3: dates words by the offset of the wire', async () => {
   const call = await startCall();
   call.hears(2_000);
   call.says({ serverContent: { inputTranscription: { text: 'Hi.', startOffset: '0.4s' } } });

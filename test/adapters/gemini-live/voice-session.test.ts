@@ -170,7 +170,7 @@ describe.each(MODELS)('%s', (model) => {
     },
   );
 
-  test('P2 P3: a question is put to the user, whose answer is for the subagent alone', async () => {
+  test('P2, P3: asks the user a question, whose answer goes to the subagent alone', async () => {
     const scene = await start({ model, subagents: ride });
     await scene.say('use ride');
     // This model says all that it reads, which takes its time.
@@ -185,7 +185,7 @@ describe.each(MODELS)('%s', (model) => {
     expect(scene.errors).toEqual([]);
   });
 
-  test('a request that the late answer to other words overtakes is made once', async () => {
+  test('makes a request once that the late answer to other words overtakes', async () => {
     const respond: VoiceResponder = (turn) => {
       const { cause } = turn;
       const isAnswer = cause.type === 'utterance' && cause.text === 'Economy';
@@ -202,7 +202,7 @@ describe.each(MODELS)('%s', (model) => {
     expect(scene.errors).toEqual([]);
   });
 
-  test('greets who comes', async () => {
+  test('greets a client that comes', async () => {
     const scene = await start({ model, greeting: 'Welcome the user.' });
     // It says all that it was asked, word for word.
     await scene.pass(20_000);
@@ -211,7 +211,7 @@ describe.each(MODELS)('%s', (model) => {
   });
 
   test.each([null, 'I am on it.'])(
-    'P4: a result is told, and heard, once (told at once: %s)',
+    'P4: delivers a result once (with a pending message: %s)',
     async (pending) => {
       const scene = await start({ model, subagents: report(pending) });
       await scene.say('use report');
@@ -225,7 +225,7 @@ describe.each(MODELS)('%s', (model) => {
     },
   );
 
-  test('P4: a result that is broken off is told again', async () => {
+  test('P4: delivers a result again that was interrupted', async () => {
     const scene = await start({ model, subagents: report('I am on it.') });
     await scene.say('use report');
     for (let step = 0; step < 600 && !scene.latest().reply?.text.includes('Sales'); step += 1) {
@@ -241,7 +241,7 @@ describe.each(MODELS)('%s', (model) => {
     expect(result).toMatchObject({ state: 'delivered', grade: 'played' });
   });
 
-  test('after a connection that broke it knows what was said', async () => {
+  test('knows what was said after a connection that broke', async () => {
     const scene = await start({ model });
     await scene.say('My name is Ada.');
     await scene.pass(20_000);
@@ -254,7 +254,7 @@ describe.each(MODELS)('%s', (model) => {
     expect(scene.said()).toHaveLength(2);
   });
 
-  test('a server that goes away is left in time, and nothing is said twice', async () => {
+  test('leaves a server that goes away in time, and repeats nothing', async () => {
     const scene = await start({ model });
     await scene.say('My name is Ada.');
     await scene.pass(20_000);
