@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { dial, startCall, userFrame } from './support/called.ts';
 
-describe('we close', () => {
-  test('the server is told first, and closes when its record is complete', async () => {
+describe('a close by the session', () => {
+  test('informs the server first, which closes when its record is complete', async () => {
     const { peer, connection, events } = startCall();
     const closed = connection.close();
     expect(peer.sent.at(-1)?.type).toBe('session.close');
@@ -19,7 +19,7 @@ describe('we close', () => {
     ]);
   });
 
-  test('a server that does not close is not waited for', async () => {
+  test('waits a second for a server that does not close', async () => {
     const { peer, connection, advance } = startCall();
     const closed = connection.close();
     await advance(1000);
@@ -28,14 +28,14 @@ describe('we close', () => {
   });
 });
 
-describe('the server ends the session', () => {
+describe('an end by the server', () => {
   test.each([
     ['expired', true],
     ['connection_lost', true],
     ['remote_hangup', true],
     ['content', false],
     ['close_requested', false],
-  ] as const)('%s: worth trying again: %s', (reason, retryable) => {
+  ] as const)('reports %s with retryable: %s', (reason, retryable) => {
     const { peer, events, of } = startCall();
     peer.says({
       type: 'session.closed',
@@ -52,14 +52,14 @@ describe('the server ends the session', () => {
     });
   });
 
-  test('by its close code', () => {
+  test('reports its close code', () => {
     const call = startCall();
     call.peer.closes(1011, 'internal');
     expect(call.of('transport.closed')).toMatchObject([{ code: 1011, retryable: true }]);
     expect(call.isComplete).toBe(true);
   });
 
-  test('nothing is inferred after that', async () => {
+  test('ends all inference', async () => {
     const { peer, events, advance, connection, request } = startCall();
     peer.sounds(100);
     peer.hears('Hello', 0);
@@ -74,7 +74,7 @@ describe('the server ends the session', () => {
 });
 
 describe('a session that expires', () => {
-  test('is reported a minute before', async () => {
+  test('reports its expiry a minute before', async () => {
     const { advance, of } = startExpiring(600_000);
     await advance(539_999);
     expect(of('transport.expiring')).toEqual([]);
@@ -82,7 +82,7 @@ describe('a session that expires', () => {
     expect(of('transport.expiring')).toEqual([{ type: 'transport.expiring', inMs: 60_000 }]);
   });
 
-  test('unless the clocks do not agree', async () => {
+  test('reports no expiry where the clocks disagree', async () => {
     const call = startExpiring(-1000);
     await call.advance(60_000);
     expect(call.of('transport.expiring')).toEqual([]);

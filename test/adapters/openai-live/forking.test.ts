@@ -14,7 +14,7 @@ function stored(): unknown {
 }
 
 describe('a session that is stored', () => {
-  test('says how to go on from it, when it is ready', () => {
+  test('gives a token for resumption when it is ready', () => {
     const call = dial({ store: true });
     call.peer.opens();
     call.peer.starts({ id: 'live/1' });
@@ -27,7 +27,7 @@ describe('a session that is stored', () => {
     ]);
   });
 
-  test('a session that is not stored leaves nothing', () => {
+  test('gives no token where nothing is stored', () => {
     const call = dial();
     call.peer.opens();
     call.peer.starts();
@@ -36,8 +36,8 @@ describe('a session that is stored', () => {
   });
 });
 
-describe('going on from it', () => {
-  test('is a fork: what it was is inherited, only the format is said again', () => {
+describe('a resumed session', () => {
+  test('starts as a fork, which inherits all but the format', () => {
     const call = dial({ store: true }, { resume: stored(), history: () => [] });
     expect(call.peer.url).toBe('wss://api.openai.com/v1/live/sessions/live%2F1/fork');
     expect(call.peer.options.headers).toMatchObject({ Authorization: `Bearer ${API_KEY}` });
@@ -81,7 +81,7 @@ describe('going on from it', () => {
       },
     ],
   ])(
-    'FORKED-CONNECTION-1: a session that %s is begun anew, and told everything',
+    'FORKED-CONNECTION-1: begins anew with the whole history where the stored one %s',
     async (_, fails) => {
       const history = () => [
         { type: 'message.add', itemId: 'h', role: 'user', text: 'A ride, please.' } as const,
@@ -107,7 +107,7 @@ describe('going on from it', () => {
     },
   );
 
-  test('FORKED-CONNECTION-1: when that fails too, the connection is lost', () => {
+  test('FORKED-CONNECTION-1: closes when the new session fails too', () => {
     const call = dial({ store: true }, { resume: stored() });
     call.peer.fails('gone');
     call.peer.fails('gone');
@@ -116,7 +116,7 @@ describe('going on from it', () => {
     expect(call.isComplete).toBe(true);
   });
 
-  test('a fork that is lost later is lost', () => {
+  test('closes when the fork is lost later', () => {
     const call = dial({ store: true }, { resume: stored() });
     call.peer.opens();
     call.peer.starts({ id: 'live_2' });
@@ -125,7 +125,7 @@ describe('going on from it', () => {
     expect(call.of('transport.closed')).toHaveLength(1);
   });
 
-  test('closing it while it is tried ends it', async () => {
+  test('closes while the fork is being tried', async () => {
     const call = dial({ store: true }, { resume: stored() });
     await call.connection.close();
     expect(call.peers).toHaveLength(1);
@@ -135,8 +135,8 @@ describe('going on from it', () => {
   test.each([
     ['of other instructions', { store: true }, stored],
     ['that is none', { store: true }, () => ({ sessionId: 7 })],
-    ['where nothing is stored', { store: false }, stored],
-  ])('a session %s is not forked', (_, options, resumeOf) => {
+    ['without storage', { store: false }, stored],
+  ])('begins anew from a token %s', (_, options, resumeOf) => {
     const { peers, webSocket } = memorySockets();
     const environment = simulatedEnvironment();
     const other = { ...configuration, instructions: 'Be rude.' };
@@ -146,7 +146,7 @@ describe('going on from it', () => {
   });
 });
 
-test('notes that were sent and not consumed are sent again, mere requests are not', () => {
+test('repeats notes that were not consumed, but no requests', () => {
   const first = dial({ store: true });
   first.peer.opens();
   first.peer.starts();
@@ -165,7 +165,7 @@ test('notes that were sent and not consumed are sent again, mere requests are no
   ]);
 });
 
-test('a connection without a fork has the same face', () => {
+test('gives the same diagnostics without a fork', () => {
   expect(startCall().connection.diagnostics).toEqual({
     unknownEvents: {},
     malformedEvents: 0,

@@ -12,7 +12,7 @@ const said = (text: string): TransportCommand => ({
 const sentence = 'The train to Rome leaves at noon. ';
 
 describe('historyOf', () => {
-  test('HISTORY-1, HISTORY-2: of a long conversation the newest are kept, and how many are missing is said', () => {
+  test('HISTORY-1, HISTORY-2: keeps the newest messages of a long conversation, and counts the missing ones', () => {
     const history = historyOf(Array.from({ length: 300 }, (_, index) => said(`Word ${index}.`)));
     expect(history).toHaveLength(128);
     expect(history[0]).toEqual({
@@ -23,7 +23,7 @@ describe('historyOf', () => {
     expect(history.at(-1)?.text).toBe('Word 299.');
   });
 
-  test('HISTORY-1: a message that does not fit is left out whole, with all before it', () => {
+  test('HISTORY-1: leaves out a message that does not fit, with all before it', () => {
     const history = historyOf([said('First.'), said(sentence.repeat(700)), said('Last.')]);
     expect(history.map(({ text }) => text)).toEqual([
       expect.stringContaining('2 older messages'),
@@ -31,13 +31,13 @@ describe('historyOf', () => {
     ]);
   });
 
-  test('HISTORY-1: the newest of all is cut, if it must be', () => {
+  test('HISTORY-1: cuts the newest message if it must', () => {
     const history = historyOf([said('First.'), said(sentence.repeat(2000))]);
     expect(history).toHaveLength(2);
     expect(history[1]?.text.startsWith(sentence)).toBe(true);
   });
 
-  test('is within the limits of the wire, whatever was said', () => {
+  test('keeps within the limits of the wire, whatever was said', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.constantFrom('Rome. ', sentence, '出发。', '🚕'), fc.nat(400)), {
@@ -54,7 +54,7 @@ describe('historyOf', () => {
     );
   });
 
-  test('items that are no message of the conversation are not told', () => {
+  test('leaves out items that are no messages', () => {
     expect(historyOf([said('Hi.'), { type: 'response.cancel' }, said('  ')])).toEqual([
       { role: 'user', text: 'Hi.' },
     ]);

@@ -15,7 +15,7 @@ describe('the key', () => {
     });
   });
 
-  test('must be there', () => {
+  test('causes an error at construction when it is missing', () => {
     vi.stubEnv('OPENAI_API_KEY', '');
     expect(() => openaiLive()).toThrowError(
       expect.objectContaining({
@@ -30,16 +30,16 @@ describe('the address', () => {
   test.each([
     ['https://example.test/v1/live/sessions', 'wss://example.test/v1/live/sessions'],
     ['http://127.0.0.1:8080/live', 'ws://127.0.0.1:8080/live'],
-  ])('%s', (url, address) => {
+  ])('becomes a WebSocket address: %s', (url, address) => {
     expect(dial({ url }).peer.url).toBe(address);
   });
 
-  test('is below OPENAI_BASE_URL where that is set', () => {
+  test('follows OPENAI_BASE_URL where that is set', () => {
     vi.stubEnv('OPENAI_BASE_URL', 'https://proxy.test/v1/');
     expect(dial().peer.url).toBe('wss://proxy.test/v1/live/sessions');
   });
 
-  test('must be one', () => {
+  test('causes an error without its secret when it is invalid', () => {
     expect(() => openaiLive({ apiKey: API_KEY, url: 'ftp://x/?key=secret' })).toThrowError(
       expect.objectContaining({
         code: 'INVALID_URL',
@@ -56,7 +56,7 @@ test.each<[string, unknown]>([
   ['turns', { turns: { other: 1 } }],
   ['acknowledgementDelayMs', { acknowledgementDelayMs: -1 }],
   ['other', { other: true }],
-])('%s is checked', (name, options) => {
+])('refuses a wrong %s by name', (name, options) => {
   expect(() => openaiLive({ apiKey: API_KEY, ...(options as OpenaiLiveOptions) })).toThrowError(
     expect.objectContaining({
       code: 'INVALID_OPTION',
@@ -65,7 +65,7 @@ test.each<[string, unknown]>([
   );
 });
 
-test('the capabilities of the wire are stated', () => {
+test('declares the capabilities of the wire', () => {
   expect(dial().transport).toMatchObject({
     name: 'openai-live',
     capabilities: {

@@ -9,8 +9,8 @@ function asked(options?: Parameters<typeof startCall>[0]) {
   return call;
 }
 
-describe('OPENAI-LIVE-REQUESTS-1: a response is what was asked for', () => {
-  test('if it begins after the text was taken in, and nothing else could have caused it', () => {
+describe('OPENAI-LIVE-REQUESTS-1: a request', () => {
+  test('gets the response that begins after its text was consumed, without another cause', () => {
     const { peer, news } = asked();
     peer.replies('It is done.');
     expect(news()).toEqual([
@@ -21,7 +21,7 @@ describe('OPENAI-LIVE-REQUESTS-1: a response is what was asked for', () => {
     ]);
   });
 
-  test('only the first one', () => {
+  test('gets the first such response only', () => {
     const { peer, news } = asked();
     peer.replies('It is done.');
     news();
@@ -29,7 +29,7 @@ describe('OPENAI-LIVE-REQUESTS-1: a response is what was asked for', () => {
     expect(news()[0]).toBe('started -');
   });
 
-  test('not before the text was taken in', () => {
+  test('gets no response that begins before its text was consumed', () => {
     const { peer, news, request } = startCall();
     request('offer:1', 'Tell the user: it is done.');
     peer.sounds(100);
@@ -40,7 +40,7 @@ describe('OPENAI-LIVE-REQUESTS-1: a response is what was asked for', () => {
     expect(news()).toEqual(['ended - completed 100', 'started -']);
   });
 
-  test('not when the user spoke in between', async () => {
+  test('gets no response after the user spoke in between', async () => {
     const { peer, news, advance } = asked();
     peer.hears('And?', 0);
     await advance(1000);
@@ -56,7 +56,7 @@ describe('OPENAI-LIVE-REQUESTS-1: a response is what was asked for', () => {
       (call: ReturnType<typeof asked>) =>
         call.send({ type: 'delegation.answer', delegationId: 'd0', text: 'No.' }),
     ],
-  ])('not when %s in between', (_, happens) => {
+  ])('gets no response after %s in between', (_, happens) => {
     const call = asked();
     happens(call);
     call.news();
@@ -65,10 +65,10 @@ describe('OPENAI-LIVE-REQUESTS-1: a response is what was asked for', () => {
   });
 });
 
-describe('OPENAI-LIVE-REQUESTS-4: a request is held', () => {
+describe('OPENAI-LIVE-REQUESTS-4: a held request', () => {
   const told = ({ peer }: ReturnType<typeof startCall>) => peer.told.map(([channel]) => channel);
 
-  test('while the model may still answer the user; what it says then is not taken for it', async () => {
+  test('waits while the model may still answer the user, and loses nothing to that answer', async () => {
     const call = startCall();
     const { peer, news, advance, request, send } = call;
     peer.hears('And?', 0);
@@ -86,7 +86,7 @@ describe('OPENAI-LIVE-REQUESTS-4: a request is held', () => {
     expect(told(call)).toEqual([]);
   });
 
-  test('while the model speaks, heard or not, and sent when it has fallen silent', () => {
+  test('waits while the model speaks, muted or not, and leaves when it is silent', () => {
     const call = startCall();
     const { peer, news, request, send } = call;
     peer.sounds(100);
@@ -102,7 +102,7 @@ describe('OPENAI-LIVE-REQUESTS-4: a request is held', () => {
     expect(news()[0]).toBe('started offer:1');
   });
 
-  test('for no longer than the model may speak because of something else', async () => {
+  test('waits no longer than the model may speak because of something else', async () => {
     const call = startCall();
     const { peer, advance, request } = call;
     peer.hears('Yes.', 0);
@@ -114,7 +114,7 @@ describe('OPENAI-LIVE-REQUESTS-4: a request is held', () => {
     expect(told(call)).toEqual(['commentary']);
   });
 
-  test('while what was asked for before, and called off, may still be said: that is dropped', () => {
+  test('waits while a cancelled one may still be answered, whose answer is dropped', () => {
     const call = asked();
     const { peer, news, send, request } = call;
     send({ type: 'response.cancel' });
@@ -128,7 +128,7 @@ describe('OPENAI-LIVE-REQUESTS-4: a request is held', () => {
     expect(news()[0]).toBe('started offer:2');
   });
 
-  test('and not sent when it is called off', async () => {
+  test('remains unsent when it is cancelled', async () => {
     const call = startCall();
     const { peer, news, advance, request, send } = call;
     peer.sounds(100);
@@ -142,8 +142,8 @@ describe('OPENAI-LIVE-REQUESTS-4: a request is held', () => {
   });
 });
 
-describe('OPENAI-LIVE-REQUESTS-2: another cause is forgotten', () => {
-  test('with the response that follows it', async () => {
+describe('OPENAI-LIVE-REQUESTS-2: another cause of a response', () => {
+  test('ends with the response that follows it', async () => {
     const { peer, news, advance, request } = startCall();
     peer.hears('Book it.', 0);
     peer.delegates('d1');
@@ -156,7 +156,7 @@ describe('OPENAI-LIVE-REQUESTS-2: another cause is forgotten', () => {
     expect(news()).toEqual(['started offer:1']);
   });
 
-  test('after a while without any', async () => {
+  test('ends after three seconds without a response', async () => {
     const { peer, news, advance, request } = startCall();
     peer.hears('Mm-hm', 0);
     await advance(3000);
@@ -167,7 +167,7 @@ describe('OPENAI-LIVE-REQUESTS-2: another cause is forgotten', () => {
     expect(news()).toEqual(['started offer:1']);
   });
 
-  test('a delegation while the model speaks is acknowledged already', () => {
+  test('ends at once when it is a delegation while the model speaks', () => {
     const { peer, news, request } = startCall();
     peer.sounds(300);
     peer.delegates('d1');
@@ -180,8 +180,8 @@ describe('OPENAI-LIVE-REQUESTS-2: another cause is forgotten', () => {
   });
 });
 
-describe('OPENAI-LIVE-REQUESTS-3: a request ends once', () => {
-  test('when nothing is said in time', async () => {
+describe('OPENAI-LIVE-REQUESTS-3: the end of a request', () => {
+  test('comes once when nothing is said in time', async () => {
     const { news, advance, peer } = asked({ turns: { requestTimeoutMs: 4000 } });
     await advance(3999);
     expect(news()).toEqual([]);
@@ -191,7 +191,7 @@ describe('OPENAI-LIVE-REQUESTS-3: a request ends once', () => {
     expect(news()).toEqual(['started -']);
   });
 
-  test('when the server refuses the text', () => {
+  test('comes once when the server refuses the text', () => {
     const { peer, news, request } = startCall();
     request('offer:1', 'Tell the user: it is done.');
     const id = peer.appends[0]?.event_id;
@@ -205,7 +205,7 @@ describe('OPENAI-LIVE-REQUESTS-3: a request ends once', () => {
     expect(news()).toEqual(['started -']);
   });
 
-  test('when it is called off; what is said of it all the same is dropped', async () => {
+  test('comes once when it is cancelled, and its late answer is dropped', async () => {
     const { peer, news, send, frames, advance } = asked();
     send({ type: 'response.cancel' });
     send({ type: 'response.cancel' });
@@ -219,7 +219,7 @@ describe('OPENAI-LIVE-REQUESTS-3: a request ends once', () => {
     expect(news()).not.toContain('ended offer:1 cancelled (nothing_said) 0');
   });
 
-  test('when it is taken back it is as if it were not: it was sent at once', () => {
+  test('ignores a withdrawal after it was sent', () => {
     const { peer, send, news } = asked();
     const { length } = peer.sent;
     send({ type: 'response.withdraw', responseKey: 'offer:1' });
@@ -228,7 +228,7 @@ describe('OPENAI-LIVE-REQUESTS-3: a request ends once', () => {
     expect(news().at(-1)).toBe('ended offer:1 completed 600');
   });
 
-  test('called off because the user broke in: what comes then is heard', () => {
+  test('mutes nothing that follows an interruption by the user', () => {
     const { peer, news, send } = asked();
     peer.hears('Stop', 0);
     send({ type: 'response.cancel' });
@@ -238,7 +238,7 @@ describe('OPENAI-LIVE-REQUESTS-3: a request ends once', () => {
   });
 });
 
-describe('OPENAI-LIVE-REQUESTS-5: a text is not told twice', () => {
+describe('OPENAI-LIVE-REQUESTS-5: a text that was requested before', () => {
   type Started = ReturnType<typeof startCall>;
   const ask = ({ send }: Started, responseKey: string, subject = 'ride') =>
     send({ type: 'response.request', responseKey, instructions: 'It is done.', subject });
@@ -255,7 +255,7 @@ describe('OPENAI-LIVE-REQUESTS-5: a text is not told twice', () => {
     return call;
   }
 
-  test('what is said late answers the request that repeats it, which is not sent', async () => {
+  test('remains unsent when its late answer comes, which answers the repeated request', async () => {
     const call = await lapsed();
     ask(call, 'offer:2');
     await call.advance(2900);
@@ -264,7 +264,7 @@ describe('OPENAI-LIVE-REQUESTS-5: a text is not told twice', () => {
     expect(times(call)).toBe(1);
   });
 
-  test('also if it begins before that request is there: it is heard from its beginning', async () => {
+  test('takes an answer that begins before the repeated request from its beginning', async () => {
     const call = await lapsed();
     call.peer.sounds(300);
     call.peer.speaks('It is done.');
@@ -285,7 +285,7 @@ describe('OPENAI-LIVE-REQUESTS-5: a text is not told twice', () => {
   test.each([
     ['nothing is asked for', undefined],
     ['something else is asked for', 'report'],
-  ])('it is dropped if %s', async (_, subject) => {
+  ])('leads to no late answer if %s', async (_, subject) => {
     const call = await lapsed();
     if (subject !== undefined) ask(call, 'offer:2', subject);
     call.peer.sounds(300);
@@ -295,7 +295,7 @@ describe('OPENAI-LIVE-REQUESTS-5: a text is not told twice', () => {
     expect(call.frames).toEqual([]);
   });
 
-  test('a model that stays silent is told again; of two copies the second is dropped', async () => {
+  test('leaves again for a silent model, and the second of two answers is dropped', async () => {
     const call = await lapsed();
     ask(call, 'offer:2');
     await call.advance(3000);
@@ -312,7 +312,7 @@ describe('OPENAI-LIVE-REQUESTS-5: a text is not told twice', () => {
     expect(call.news()[0]).toBe('started -');
   });
 
-  test('the answer to other words comes first: what was asked for comes after it', async () => {
+  test('gets its answer after the answer to other words', async () => {
     const call = startCall();
     ask(call, 'offer:1');
     call.peer.takesIn();
@@ -326,7 +326,7 @@ describe('OPENAI-LIVE-REQUESTS-5: a text is not told twice', () => {
     expect(times(call)).toBe(1);
   });
 
-  test('the clock stands while the user speaks', async () => {
+  test('waits longer while the user speaks', async () => {
     const call = startCall();
     ask(call, 'offer:1');
     call.peer.takesIn();
@@ -339,15 +339,15 @@ describe('OPENAI-LIVE-REQUESTS-5: a text is not told twice', () => {
   });
 });
 
-describe('how it is asked', () => {
-  test('as commentary', () => {
+describe('the text of a request', () => {
+  test('goes out as commentary', () => {
     const { peer } = asked();
     expect(peer.told).toEqual([
       ['commentary', null, expect.stringMatching(/^Tell the user: it is done\. Do not wait/)],
     ]);
   });
 
-  test('without instructions', () => {
+  test('asks for a reply where there are no instructions', () => {
     const { peer, request } = startCall();
     request('reply:1');
     expect(peer.told).toEqual([
@@ -355,7 +355,7 @@ describe('how it is asked', () => {
     ]);
   });
 
-  test('in the name of the delegation that was just answered', async () => {
+  test('names the delegation that was just answered', async () => {
     const { peer, request, send, advance } = startCall();
     peer.delegates('d1');
     send({ type: 'delegation.accept', delegationId: 'd1', callIds: ['c1'] });
@@ -371,7 +371,7 @@ describe('how it is asked', () => {
     expect(peer.told.at(-1)?.[1]).toBeNull();
   });
 
-  test('again: with an instruction too, in which there is nothing of the result', () => {
+  test('adds an instruction without the result when it is repeated', () => {
     const { peer, request, news } = startCall();
     request('offer:1', 'Tell the user: it is done.', true);
     const [first, second] = peer.told;
@@ -382,7 +382,7 @@ describe('how it is asked', () => {
     expect(news()).toEqual(['started offer:1']);
   });
 
-  test('a note that is too long for one append is sent first, and then requested', () => {
+  test('goes out as a note first when it is too long for one append', () => {
     const { peer, request, news } = startCall();
     const long = 'The train to Rome leaves at noon. '.repeat(80);
     request('offer:1', long);
@@ -399,7 +399,7 @@ describe('how it is asked', () => {
     expect(news()).toEqual(['started offer:1']);
   });
 
-  test('APPENDS-2: a server that does not say what it answers answers in order', () => {
+  test('APPENDS-2: matches answers in order where the server does not name them', () => {
     const { peer, request, news } = startCall();
     request('offer:1', 'Tell the user: it is done.');
     peer.says({ type: 'session.commentary.appended', start_ms: 0, end_ms: 0 });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { startCall } from './support/called.ts';
 
-describe('SPOKEN-RESPONSES-1: a response begins and ends', () => {
-  test('with its sound, and a pause', () => {
+describe('SPOKEN-RESPONSES-1: a response', () => {
+  test('begins with its sound, and ends with a pause', () => {
     const { peer, news, frames } = startCall();
     peer.pauses(500);
     expect(news()).toEqual([]);
@@ -17,7 +17,7 @@ describe('SPOKEN-RESPONSES-1: a response begins and ends', () => {
     expect(new Set(frames.map(({ responseId, itemId }) => `${responseId} ${itemId}`)).size).toBe(1);
   });
 
-  test('with its words, where they come before the sound', () => {
+  test('begins with its words where they come before the sound', () => {
     const { peer, news } = startCall();
     peer.speaks('Hello.');
     peer.sounds(400);
@@ -30,7 +30,7 @@ describe('SPOKEN-RESPONSES-1: a response begins and ends', () => {
     ]);
   });
 
-  test('two turns without a pause between them are two sentences of it', () => {
+  test('joins two turns without a pause as sentences', () => {
     const { peer, news } = startCall();
     peer.sounds(100);
     for (const words of ['To the air', 'port.', 'One moment.', ' At 3.', '30 p.', 'm.'])
@@ -39,7 +39,7 @@ describe('SPOKEN-RESPONSES-1: a response begins and ends', () => {
     expect(news()).toContain('said "To the airport. One moment. At 3.30 p.m."');
   });
 
-  test('a pause between two sentences does not end it', () => {
+  test('survives a pause between two sentences', () => {
     const { peer, news } = startCall();
     peer.sounds(100);
     peer.pauses(700);
@@ -48,7 +48,7 @@ describe('SPOKEN-RESPONSES-1: a response begins and ends', () => {
     expect(news()).toEqual(['started -']);
   });
 
-  test('words that come during a pause show that it goes on', () => {
+  test('continues when words come during a pause', () => {
     const { peer, news } = startCall();
     peer.sounds(100);
     peer.pauses(700);
@@ -57,7 +57,7 @@ describe('SPOKEN-RESPONSES-1: a response begins and ends', () => {
     expect(news()).toEqual(['started -', 'says "And"']);
   });
 
-  test('the track itself stops: after a while nothing more is awaited', async () => {
+  test('ends some time after the track has stopped', async () => {
     const { peer, news, advance } = startCall();
     peer.sounds(300);
     await advance(1500);
@@ -68,13 +68,13 @@ describe('SPOKEN-RESPONSES-1: a response begins and ends', () => {
     expect(news()).toEqual(['ended - completed 600']);
   });
 
-  test('the noise of an idle track is no response', () => {
+  test('ignores the noise of an idle track', () => {
     const { peer, news } = startCall();
     peer.sounds(400, 40);
     expect(news()).toEqual([]);
   });
 
-  test('two replies are two responses, with other ids', () => {
+  test('takes ids of its own for each reply', () => {
     const { peer, of } = startCall();
     peer.replies('One.');
     peer.replies('Two.');
@@ -88,7 +88,7 @@ describe('SPOKEN-RESPONSES-1: a response begins and ends', () => {
 });
 
 describe('SPOKEN-RESPONSES-2: sound', () => {
-  test('is handed on from a little before the first audible frame to the end', () => {
+  test('begins a little before the first audible frame, and lasts to the end', () => {
     const { peer, frames } = startCall();
     peer.pauses(1000);
     expect(frames).toEqual([]);
@@ -101,7 +101,7 @@ describe('SPOKEN-RESPONSES-2: sound', () => {
     expect(frames[0]).toMatchObject({ sampleRateHz: 24_000, itemId: expect.any(String) });
   });
 
-  test('at 16 kHz', () => {
+  test('keeps its rate of 16 kHz', () => {
     const { peer, frames, of } = startCall({ sampleRateHz: 16_000 });
     peer.sounds(500, 3000, 16_000);
     for (let ms = 0; ms < 800; ms += 100) peer.sounds(100, 0, 16_000);
@@ -110,8 +110,8 @@ describe('SPOKEN-RESPONSES-2: sound', () => {
   });
 });
 
-describe('SPOKEN-RESPONSES-3: a response is called off', () => {
-  test('nothing of it is heard any more, and it ends when the model falls silent', () => {
+describe('SPOKEN-RESPONSES-3: a cancelled response', () => {
+  test('falls silent at once, and ends when the model falls silent', () => {
     const { peer, news, frames, send } = startCall();
     peer.sounds(300);
     peer.speaks('Once upon');
@@ -131,7 +131,7 @@ describe('SPOKEN-RESPONSES-3: a response is called off', () => {
     expect(peer.appends).toEqual([]);
   });
 
-  test('a model that goes on talking is not waited for', async () => {
+  test('ends after two seconds when the model continues to talk', async () => {
     const { peer, news, frames, send, advance } = startCall();
     peer.sounds(300);
     send({ type: 'response.cancel' });
@@ -148,7 +148,7 @@ describe('SPOKEN-RESPONSES-3: a response is called off', () => {
     expect(news()).toEqual(['started -']);
   });
 
-  test('speech after a pause is another response', () => {
+  test('leaves speech after a pause to another response', () => {
     const { peer, news, send } = startCall();
     peer.sounds(300);
     send({ type: 'response.cancel' });
@@ -163,7 +163,7 @@ describe('SPOKEN-RESPONSES-3: a response is called off', () => {
     ]);
   });
 
-  test('a shorter pause is enough where the user broke in: the reply to that is heard', () => {
+  test('ends after a shorter pause when the user interrupted it', () => {
     const { peer, news, send } = startCall();
     peer.sounds(300);
     peer.hears('Wait', 200);
@@ -177,7 +177,7 @@ describe('SPOKEN-RESPONSES-3: a response is called off', () => {
     expect(news()).toEqual(['started -']);
   });
 
-  test('nothing to call off is silence', () => {
+  test('needs nothing sent where no response is under way', () => {
     const { news, send, peer } = startCall();
     send({ type: 'response.cancel' });
     expect(news()).toEqual([]);
@@ -186,7 +186,7 @@ describe('SPOKEN-RESPONSES-3: a response is called off', () => {
 });
 
 describe('SPOKEN-RESPONSES-5: words that come late', () => {
-  test('belong to the response in which they were said', () => {
+  test('join the response in which they were said', () => {
     const { peer, news, of } = startCall();
     peer.sounds(1000);
     peer.speaks('It is', 0);
@@ -199,7 +199,7 @@ describe('SPOKEN-RESPONSES-5: words that come late', () => {
     ]);
   });
 
-  test('a fragment that comes twice counts once', () => {
+  test('count once when a fragment comes twice', () => {
     const { peer, news } = startCall();
     const fragment = { event_id: 'x', delta: 'Yes.', start_ms: 0, end_ms: 200 };
     peer.says({ type: 'session.output_transcript.delta', ...fragment });
@@ -208,7 +208,7 @@ describe('SPOKEN-RESPONSES-5: words that come late', () => {
   });
 });
 
-test('an error that answers nothing makes what is being said incomplete: moderation cuts it off', () => {
+test('marks the current response incomplete at an error that answers nothing', () => {
   const { peer, news } = startCall();
   peer.sounds(300);
   peer.refuses({ code: 'moderation', message: 'Cut off.' });
@@ -216,7 +216,7 @@ test('an error that answers nothing makes what is being said incomplete: moderat
   expect(news()).toEqual(['started -', 'error moderation -', 'ended - incomplete 300']);
 });
 
-describe('SPOKEN-RESPONSES-6: the model breaks off by itself', () => {
+describe('SPOKEN-RESPONSES-6: the end of a response that breaks off', () => {
   const endOf = (words: string, isSpokenInto: boolean): string | undefined => {
     const { peer, news } = startCall();
     peer.sounds(200);
@@ -233,7 +233,7 @@ describe('SPOKEN-RESPONSES-6: the model breaks off by itself', () => {
     ['Last week was good.', true, 'ended - completed 400'],
     ['Lief die Woche gut? «Ja!»', true, 'ended - completed 400'],
     ['先週は好調でした。', true, 'ended - completed 400'],
-  ])('"%s", spoken into: %s', (words, isSpokenInto, end) =>
+  ])('follows from its words "%s" and speech into it: %s', (words, isSpokenInto, end) =>
     expect(endOf(words, isSpokenInto)).toBe(end),
   );
 });

@@ -8,12 +8,12 @@ type DriftOf<Type extends ServerEvent['type']> = Drift<
   Extract<OfficialEvent, { type: Type }>
 >;
 
-test('drift: each field that we read is a field of the official type', () => {
+test('declares only fields of the official types', () => {
   expectTypeOf<{ [Type in ServerEvent['type']]: DriftOf<Type> }[ServerEvent['type']]>().toBeNever();
 });
 
 describe('parseServerEvent', () => {
-  test('reads what we read, and drops other fields', () => {
+  test('reads declared fields, and drops others', () => {
     const text = JSON.stringify({
       type: 'session.delegation.created',
       event_id: 'e',
@@ -29,24 +29,27 @@ describe('parseServerEvent', () => {
     });
   });
 
-  test('knows what it ignores', () => {
+  test('recognises events that it ignores', () => {
     const text = '{"type":"response.event","event":"whatever shape"}';
     expect(parseServerEvent(text)).toEqual({ kind: 'ignored', type: 'response.event' });
   });
 
   test.each(['session.sung', 'toString', '__proto__', 'constructor'])(
-    'a type that it does not know: %s',
+    'marks a type as unknown: %s',
     (type) => {
       const raw: unknown = JSON.parse(`{"type":"${type}"}`);
       expect(parseServerEvent(JSON.stringify(raw))).toEqual({ kind: 'unknown', type, raw });
     },
   );
 
-  test.each(['', 'null', '[]', '7', '{"type":7}', '{'])('no event: %s', (text) => {
-    expect(parseServerEvent(text)).toMatchObject({ kind: 'malformed' });
-  });
+  test.each(['', 'null', '[]', '7', '{"type":7}', '{'])(
+    'marks text that is no event as malformed: %s',
+    (text) => {
+      expect(parseServerEvent(text)).toMatchObject({ kind: 'malformed' });
+    },
+  );
 
-  test('an error without a code or an event', () => {
+  test('reads an error without a code or an event', () => {
     const text = '{"type":"error","error":{"type":"server_error","code":null,"message":"Oh."}}';
     expect(parseServerEvent(text)).toMatchObject({ kind: 'read' });
   });

@@ -118,7 +118,7 @@ async function talk({
 }
 
 describe('a session on the Live wire', () => {
-  test('a delegation is interpreted, carried out, and heard', async () => {
+  test('carries out a delegation, and delivers its result', async () => {
     const call = await talk({ subagent: { script: () => say('Sales are up.') } });
     await call.say('How are sales this week?', 30_000);
     expect(call.state().subagents).toMatchObject([{ toolName: 'report', state: 'completed' }]);
@@ -128,7 +128,7 @@ describe('a session on the Live wire', () => {
     expect(call.errors).toEqual([]);
   });
 
-  test('a question of a subagent is asked, and the answer goes to it alone', async () => {
+  test('asks the question of a subagent, whose answer goes to it alone', async () => {
     const options = [
       { id: 'short', label: 'Short' },
       { id: 'long', label: 'Long' },
@@ -150,7 +150,7 @@ describe('a session on the Live wire', () => {
     expect(call.state().deliveries.at(-1)).toMatchObject({ kind: 'result', state: 'delivered' });
   });
 
-  test('a connection that is lost comes back, and the model knows the conversation', async () => {
+  test('reconnects after a loss, and the model knows the conversation', async () => {
     const call = await talk({ subagent: { script: () => say('Sales are up.') } });
     await call.say('How are sales this week?', 30_000);
     call.model().faults.drop();
@@ -161,7 +161,7 @@ describe('a session on the Live wire', () => {
     expect(call.spoken()).toEqual([]);
   });
 
-  test('a stored session goes on where it was, and is told nothing twice', async () => {
+  test('continues a stored session without repeating its history', async () => {
     const call = await talk({
       subagent: { script: () => say('Sales are up.') },
       options: { store: true },
@@ -175,7 +175,7 @@ describe('a session on the Live wire', () => {
     expect(call.model().received.map(({ type }) => type)).toEqual(['session.start']);
   });
 
-  test('words that the user cuts off are not heard, and the model is told', async () => {
+  test('cuts the transcript at an interruption, and informs the model', async () => {
     const call = await talk({
       subagent: { script: () => say('Sales are up.') },
       respond: () => [],
@@ -194,7 +194,7 @@ describe('a session on the Live wire', () => {
   });
 });
 
-test('a stored session is gone on from', async () => {
+test('resumes a stored session as a fork, and begins anew when it is gone', async () => {
   const environment = simulatedEnvironment();
   const server = createVoiceServer({ environment, respond: () => [] });
   const { webSocket } = server;

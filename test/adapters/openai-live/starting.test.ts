@@ -5,7 +5,7 @@ import { configuration } from '../support/configuration.ts';
 import { API_KEY, dial, startCall, userFrame } from './support/called.ts';
 
 describe('the upgrade', () => {
-  test('carries the key and our headers, and no query', () => {
+  test('carries the key and the configured headers, and no query', () => {
     const { peer } = dial({ headers: { 'OpenAI-Project': 'proj_1' } });
     expect(peer.url).toBe('wss://api.openai.com/v1/live/sessions');
     expect(peer.options.headers).toEqual({
@@ -34,7 +34,7 @@ describe('session.start', () => {
     ]);
   });
 
-  test('with every option in its place', () => {
+  test('holds every option in its place', () => {
     const { peer, transport } = dial({
       model: 'gpt-live-2',
       voice: { id: 'voice_1' },
@@ -61,7 +61,7 @@ describe('session.start', () => {
     });
   });
 
-  test('says in words what can be delegated, since the wire has no tools', () => {
+  test('describes what can be delegated, since the wire has no tools', () => {
     const text = startInstructions(configuration);
     expect(text).toMatch(/^Be brief\.\n/);
     expect(text).toContain('- book_ride: Books a ride (details: to, when)');
@@ -72,7 +72,7 @@ describe('session.start', () => {
 });
 
 describe('readiness', () => {
-  test('comes with session.started; what was sent before it follows, in order', () => {
+  test('comes with session.started; earlier messages and sound follow it in order', () => {
     const call = dial();
     call.send({ type: 'message.add', itemId: 'a', role: 'system', text: 'one' });
     call.connection.sendAudio(userFrame(5, 100));
@@ -90,7 +90,7 @@ describe('readiness', () => {
     expect(call.peer.told.map(([, , text]) => text)).toEqual(['one', 'two']);
   });
 
-  test('the conversation so far is told with the first event', () => {
+  test('takes the conversation so far with the first event', () => {
     const call = dial(
       {},
       {
@@ -122,7 +122,7 @@ describe('readiness', () => {
     expect(call.events).toEqual([{ type: 'transport.ready', told: true }]);
   });
 
-  test('a session that is refused ends the connection, and says whether to try again', () => {
+  test('fails for a refused session, and says whether to try again', () => {
     const refused = dial();
     refused.peer.opens();
     refused.peer.refuses({ code: 'model_not_found', message: `No model for ${API_KEY}` });
@@ -140,7 +140,7 @@ describe('readiness', () => {
     expect(busy.of('transport.closed')).toMatchObject([{ retryable: true }]);
   });
 
-  test('a session that does not begin in time', async () => {
+  test('fails as retryable for a session that does not begin in time', async () => {
     const call = dial({ connectTimeoutMs: 1000 });
     call.peer.opens();
     await call.advance(1000);
@@ -148,8 +148,8 @@ describe('readiness', () => {
   });
 });
 
-describe('the time of a session is the sound that it gets', () => {
-  test('INPUT-CLOCK-1: where the user sends none, silence is sent, as fast as it sounds', async () => {
+describe('the input clock of a session', () => {
+  test('INPUT-CLOCK-1: sends silence in real time where the user sends nothing', async () => {
     const call = startCall();
     await call.advance(1000);
     const { audioFrames } = call.peer;
@@ -160,7 +160,7 @@ describe('the time of a session is the sound that it gets', () => {
     expect(call.environment.pendingTimers).toBe(0);
   });
 
-  test('INPUT-CLOCK-1: sound that is only late is not filled up', async () => {
+  test('INPUT-CLOCK-1: adds no silence to sound that is only late', async () => {
     const call = startCall();
     for (let index = 0; index < 5; index += 1) {
       call.connection.sendAudio(userFrame(7, 250));
@@ -169,7 +169,7 @@ describe('the time of a session is the sound that it gets', () => {
     expect(call.peer.audioFrames).toHaveLength(5);
   });
 
-  test('INPUT-CLOCK-2: silence is not counted as sound of the user', async () => {
+  test('INPUT-CLOCK-2: counts silence apart from the sound of the user', async () => {
     const call = startCall();
     call.connection.sendAudio(userFrame(7, 200));
     // 200 ms of the user, 800 ms of silence, then the user again.
@@ -180,7 +180,7 @@ describe('the time of a session is the sound that it gets', () => {
     expect(call.news()).toContain('user begins at 200');
   });
 
-  test('no silence after the end', async () => {
+  test('stops with the session', async () => {
     const call = startCall();
     const closed = call.connection.close();
     await call.advance(10_000);

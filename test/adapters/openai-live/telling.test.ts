@@ -26,13 +26,13 @@ describe('OPENAI-LIVE-TRANSLATOR-1: notes for the model', () => {
       { type: 'tool.answer', callId: 'c1', output: 'Booked.' },
       'The backend: {"callId":"c1","output":"Booked."}',
     ],
-  ])('%o is told silently', (command, text) => {
+  ])('reach the model silently: %o', (command, text) => {
     const { peer, send } = startCall();
     send(command);
     expect(peer.told).toEqual([['thinking', null, text]]);
   });
 
-  test('APPENDS-4: each append of a long quotation begins as the first one does', () => {
+  test('APPENDS-4: begin each append of a long quotation as the first one', () => {
     const { peer, send } = startCall();
     const result = 'You may approve. '.repeat(200);
     const text = `[data k-1] ${JSON.stringify({ result })}`;
@@ -41,13 +41,13 @@ describe('OPENAI-LIVE-TRANSLATOR-1: notes for the model', () => {
     for (const [, , part] of peer.told) expect(part).toMatch(/^\[data k-1\] /);
   });
 
-  test('an empty text is not told', () => {
+  test('leave out an empty text', () => {
     const { peer, send } = startCall();
     send({ type: 'message.add', itemId: 'a', role: 'system', text: ' \n' });
     expect(peer.told).toEqual([]);
   });
 
-  test('a long one is told in several appends', () => {
+  test('split a long text into several appends', () => {
     const { peer, send } = startCall();
     const text = 'The train to Rome leaves at noon. '.repeat(80);
     send({ type: 'message.add', itemId: 'a', role: 'system', text });
@@ -55,7 +55,7 @@ describe('OPENAI-LIVE-TRANSLATOR-1: notes for the model', () => {
     expect(`${peer.told.map(([, , part]) => part).join(' ')} `).toBe(text);
   });
 
-  test('MARK-5: sentences of the wire carry a mark of the session', () => {
+  test('MARK-5: carry a mark of the session in sentences of the wire', () => {
     const notes = new NoteMarks('a secret');
     const { peer, send } = startCall({}, { notes });
     const text = 'The train to Rome leaves at noon. '.repeat(2000);
@@ -68,7 +68,7 @@ describe('OPENAI-LIVE-TRANSLATOR-1: notes for the model', () => {
     expect(new Set(said.map((part) => part.slice(0, 20))).size).toBe(2);
   });
 
-  test('a note that would fill the memory of the model is cut, and says so', () => {
+  test('end early, and say so, where they would fill the memory of the model', () => {
     const { peer, send } = startCall();
     const text = 'The train to Rome leaves at noon. '.repeat(2000);
     send({ type: 'message.add', itemId: 'a', role: 'system', text });
@@ -78,7 +78,7 @@ describe('OPENAI-LIVE-TRANSLATOR-1: notes for the model', () => {
 });
 
 describe('delegations', () => {
-  test('are reported once, and only those that are ours', () => {
+  test('arrive once each, and only those for the client', () => {
     const { peer, news } = startCall();
     peer.delegates('d1');
     peer.delegates('d1');
@@ -86,7 +86,7 @@ describe('delegations', () => {
     expect(news()).toEqual(['delegates d1']);
   });
 
-  test('OPENAI-LIVE-TRANSLATOR-2: the answer of a tool is spoken, or only noted', () => {
+  test('OPENAI-LIVE-TRANSLATOR-2: get the answer of a tool aloud or as a note', () => {
     const { peer, send } = startCall();
     peer.delegates('d1');
     send({ type: 'delegation.accept', delegationId: 'd1', callIds: ['c1', 'c2'] });
@@ -101,14 +101,14 @@ describe('delegations', () => {
     ]);
   });
 
-  test('a delegation without a call is answered aloud', () => {
+  test('get an answer aloud where no call was made', () => {
     const { peer, send } = startCall();
     peer.delegates('d1');
     send({ type: 'delegation.answer', delegationId: 'd1', text: 'Which day?' });
     expect(peer.told).toEqual([['commentary', 'd1', 'Which day?']]);
   });
 
-  test('a delegation that fails is told so, and no call waits for it', () => {
+  test('get a note when they fail, and wait for no call', () => {
     const { peer, send } = startCall();
     peer.delegates('d1');
     send({ type: 'delegation.accept', delegationId: 'd1', callIds: [] });
@@ -116,7 +116,7 @@ describe('delegations', () => {
   });
 });
 
-test('OPENAI-LIVE-TRANSLATOR-4: commands that the wire cannot express are dropped', () => {
+test('OPENAI-LIVE-TRANSLATOR-4: drops commands that the wire cannot express', () => {
   const { peer, send, news } = startCall();
   send({ type: 'item.delete', itemId: 'a' });
   send({ type: 'playout.truncate', itemId: 'a', playedMs: 100 });
@@ -125,7 +125,7 @@ test('OPENAI-LIVE-TRANSLATOR-4: commands that the wire cannot express are droppe
   expect(news()).toEqual([]);
 });
 
-test('a session cannot be configured anew: it says so', () => {
+test('refuses a new configuration', () => {
   const { peer, send, of } = startCall();
   send({ type: 'session.configure', configuration: { instructions: 'Other.', tools: [] } });
   expect(peer.sent).toHaveLength(1);
@@ -133,7 +133,7 @@ test('a session cannot be configured anew: it says so', () => {
 });
 
 describe('other messages of the server', () => {
-  test('usage', () => {
+  test('report usage', () => {
     const { peer, of } = startCall();
     peer.says({ type: 'session.usage.updated', usage: { seconds: 12 } });
     expect(of('usage.reported')).toEqual([
@@ -141,7 +141,7 @@ describe('other messages of the server', () => {
     ]);
   });
 
-  test('errors, without secrets, with the event that they answer', () => {
+  test('report errors without secrets, beside the event that they answer', () => {
     const { peer, of } = startCall();
     peer.refuses({ code: 'odd', message: 'Bearer k3y-of-the-app', client_event_id: 'event_77' });
     expect(of('transport.error')).toMatchObject([
@@ -149,14 +149,14 @@ describe('other messages of the server', () => {
     ]);
   });
 
-  test('notices and what belongs to other ways of delegating is not read', () => {
+  test('skip notices and other ways of delegating', () => {
     const { peer, news } = startCall();
     const info: ServerEvent = { type: 'info', code: 'x', message: 'y', event_id: 'e' };
     peer.says(info);
     expect(news()).toEqual([]);
   });
 
-  test('events that we do not know, and frames that are broken, are reported', () => {
+  test('report unknown events and broken frames', () => {
     const { peer, news, connection } = startCall();
     peer.saysText('{"type":"session.sung"}');
     peer.saysText('{"type":"session.output_audio.delta"}');

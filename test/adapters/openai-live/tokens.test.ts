@@ -16,7 +16,7 @@ const anyText = fc.oneof(
 const squeezed = (text: string): string => text.replaceAll(/\s+/g, '');
 
 describe('splitText', () => {
-  test('TOKENS-1: no piece is too long, and nothing is lost or added but white space', () => {
+  test('TOKENS-1: makes no piece too long, and loses or adds white space only', () => {
     fc.assert(
       fc.property(anyText, fc.integer({ min: 8, max: 60 }), (text, limit) => {
         const pieces = splitText(text, limit);
@@ -29,7 +29,7 @@ describe('splitText', () => {
     );
   });
 
-  test('TOKENS-2: it cuts at the end of sentences, as late as it can', () => {
+  test('TOKENS-2: cuts at the end of sentences, as late as it can', () => {
     const text = 'The train leaves at noon. It is late. Take the bus! Or walk?';
     expect(splitText(text, 16)).toEqual([
       'The train leaves at noon. It is late.',
@@ -42,14 +42,14 @@ describe('splitText', () => {
     ]);
   });
 
-  test('TOKENS-2: in a long sentence between words, in a long word anywhere', () => {
+  test('TOKENS-2: cuts a long sentence between words, and a long word anywhere', () => {
     expect(splitText('one two three four five six', 6)).toEqual(['one two three', 'four five six']);
     expect(splitText('one two three four five six', 7)).toEqual(['one two three four', 'five six']);
     expect(splitText('a'.repeat(40), 7)).toEqual(['a'.repeat(20), 'a'.repeat(20)]);
     expect(splitText('🚕🚕🚕', 8)).toEqual(['🚕🚕', '🚕']);
   });
 
-  test('a short text stays whole, an empty one is nothing', () => {
+  test('leaves a short text whole, and makes nothing of an empty one', () => {
     expect(splitText('  Hello.\n')).toEqual(['Hello.']);
     expect(splitText(' \n ')).toEqual([]);
   });
@@ -66,17 +66,17 @@ describe('estimateTokens', () => {
     ['aGVsbG8gd29ybGQgdGhpcyBpcyBiYXNlNjQgZW5jb2RlZCB0ZXh0IG9mIHNvbWUgbGVuZ3Ro', 45],
     ['f81d4fae-7dec-11d0-a765-00a0c91e6bf6', 25],
     ['ሰላም', 6],
-  ])('is not below the truth: %s', (text, tokens) => {
+  ])('estimates at least the true number: %s', (text, tokens) => {
     expect(estimateTokens(text)).toBeGreaterThanOrEqual(tokens);
   });
 
-  test('English prose is not counted more than twice', () => {
+  test('estimates English prose at no more than twice its tokens', () => {
     const text = 'The train to Rome leaves at noon from the third platform. '.repeat(10);
     // 13 tokens in each sentence.
     expect(estimateTokens(text)).toBeLessThan(260);
   });
 
-  test('is never above the bytes of the text', () => {
+  test('estimates no more tokens than the text has bytes', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         expect(estimateTokens(text)).toBeLessThanOrEqual(Math.max(1, Buffer.byteLength(text)));
@@ -85,7 +85,7 @@ describe('estimateTokens', () => {
   });
 });
 
-test('headOf is the longest beginning that fits, and cuts no character', () => {
+test('headOf gives the longest beginning that fits, and cuts no character', () => {
   expect(headOf('🚕🚕', 7)).toBe('🚕');
   expect(headOf('Hello', 100)).toBe('Hello');
 });

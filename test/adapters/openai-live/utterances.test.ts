@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { startCall } from './support/called.ts';
 
 describe('HEARD-UTTERANCES-1: an utterance', () => {
-  test('begins with its words and ends with a pause; then they are final', async () => {
+  test('begins with its words and ends with a pause, which makes them final', async () => {
     const { peer, news, advance } = startCall();
     peer.hears('Book', 600);
     await advance(800);
@@ -34,7 +34,7 @@ describe('HEARD-UTTERANCES-1: an utterance', () => {
     expect(news()).toEqual(['user ends', 'user said "Hello"']);
   });
 
-  test('is not cut short by a model that is not heard', async () => {
+  test('continues while a muted model speaks', async () => {
     const { peer, news, advance, send } = startCall();
     peer.sounds(100);
     peer.hears('Stop', 0);
@@ -60,7 +60,7 @@ describe('HEARD-UTTERANCES-1: an utterance', () => {
     ]);
   });
 
-  test('ends when the session says so, and what follows is another one', async () => {
+  test('ends by a command of the session, and leaves what follows to another one', async () => {
     const { peer, news, send, of } = startCall();
     peer.hears('And now', 600);
     const utteranceId = of('utterance.started')[0]?.utteranceId ?? '';
@@ -71,7 +71,7 @@ describe('HEARD-UTTERANCES-1: an utterance', () => {
     expect(news()).toEqual(['user begins at 900', 'user says "the weather"']);
   });
 
-  test('is not begun by white space', () => {
+  test('begins with no white space', () => {
     const { peer, news } = startCall();
     peer.hears(' ', 0);
     expect(news()).toEqual([]);
@@ -79,7 +79,7 @@ describe('HEARD-UTTERANCES-1: an utterance', () => {
 });
 
 describe('HEARD-UTTERANCES-2, HEARD-UTTERANCES-3: fragments', () => {
-  test('after a pause begin another utterance, also if they arrive at once', () => {
+  test('begin another utterance after a pause, also if they arrive at once', () => {
     const { peer, news } = startCall();
     peer.hears('Yes.', 0);
     peer.hears('And now?', 1200);
@@ -93,7 +93,7 @@ describe('HEARD-UTTERANCES-2, HEARD-UTTERANCES-3: fragments', () => {
     ]);
   });
 
-  test('that come twice count once', () => {
+  test('count once when they come twice', () => {
     const { peer, news } = startCall();
     const fragment = { event_id: 'x', delta: 'Yes', start_ms: 0, end_ms: 200 };
     peer.says({ type: 'session.input_transcript.delta', ...fragment });
@@ -101,7 +101,7 @@ describe('HEARD-UTTERANCES-2, HEARD-UTTERANCES-3: fragments', () => {
     expect(news()).toEqual(['user begins at 0', 'user says "Yes"']);
   });
 
-  test('that come late are not lost', async () => {
+  test('make an utterance of their own when they come late', async () => {
     const { peer, news, advance, of } = startCall();
     peer.hears('To Rome', 0);
     await advance(1000);
@@ -120,7 +120,7 @@ describe('HEARD-UTTERANCES-2, HEARD-UTTERANCES-3: fragments', () => {
   });
 });
 
-test('the user and the model speak at the same time', async () => {
+test('keeps apart a user and a model that speak at the same time', async () => {
   const { peer, news, advance } = startCall();
   peer.sounds(200);
   peer.speaks('Your ride is here.');
@@ -140,7 +140,7 @@ test('the user and the model speak at the same time', async () => {
   ]);
 });
 
-test('a session that breaks off the model at once does not end what the user has just begun', async () => {
+test('leaves an utterance open that has just begun when the session cancels the model', async () => {
   const call = startCall({}, {}, (event) => {
     if (event.type === 'utterance.started') call.send({ type: 'response.cancel' });
   });

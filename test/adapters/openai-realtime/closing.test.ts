@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { startCall, connectTo, userAudio } from './support/connected.ts';
 import { startFakeServer } from './support/fake-server.ts';
 
-describe('closed by the session', () => {
-  test('transport.closed, completion, then the promise; nothing follows', async () => {
+describe('a close by the session', () => {
+  test('reports transport.closed, completes, and resolves, with nothing after it', async () => {
     const { client, peer } = await startCall();
     const order: string[] = [];
     void client.next('transport.closed').then(() => order.push('transport.closed'));
@@ -23,7 +23,7 @@ describe('closed by the session', () => {
     expect(client.events.map(({ type }) => type)).not.toContain('utterance.started');
   });
 
-  test('twice is once', async () => {
+  test('happens once when it is called twice', async () => {
     const { client } = await startCall();
     const first = client.connection.close();
     expect(client.connection.close()).toBe(first);
@@ -32,7 +32,7 @@ describe('closed by the session', () => {
     expect(client.events.filter(({ type }) => type === 'transport.closed')).toHaveLength(1);
   });
 
-  test('a peer that does not answer the close frame is left after a deadline', async () => {
+  test('leaves a peer after a deadline that does not answer the close frame', async () => {
     const { client, peer } = await startCall();
     // Reads nothing any more, so it cannot answer.
     peer.socket.pause();
@@ -43,7 +43,7 @@ describe('closed by the session', () => {
     expect(client.events.at(-1)).toMatchObject({ type: 'transport.closed', retryable: false });
   });
 
-  test('while it still connects', async () => {
+  test('ends a connection that still connects', async () => {
     const server = await startFakeServer({ onUpgrade: () => {} });
     const client = connectTo(server.url);
     await client.connection.close();
@@ -53,7 +53,7 @@ describe('closed by the session', () => {
     await server.close();
   });
 
-  test('afterwards commands and sound are ignored', async () => {
+  test('makes later commands and sound ineffective', async () => {
     const { client } = await startCall();
     await client.connection.close();
     const before = client.events.length;
@@ -62,7 +62,7 @@ describe('closed by the session', () => {
     expect(client.events).toHaveLength(before);
   });
 
-  test('no deadline and no ping outlives a connection', async () => {
+  test('leaves no deadline and no ping behind', async () => {
     const { client } = await startCall();
     expect(client.environment.pending).toEqual([20_000]);
     await client.connection.close();
@@ -70,7 +70,7 @@ describe('closed by the session', () => {
   });
 });
 
-describe('closed by the server', () => {
+describe('a close by the server', () => {
   test.each([
     [1000, 'done', false],
     [1001, 'maximum duration', true],
@@ -79,7 +79,7 @@ describe('closed by the server', () => {
     [1013, 'later', true],
     [3000, 'invalid_request_error.invalid_api_key', false],
     [4000, 'server_error', true],
-  ])('%i %s', async (code, reason, retryable) => {
+  ])('reports %i %s', async (code, reason, retryable) => {
     const { client, peer } = await startCall();
     peer.socket.close(code, reason);
     const closed = await client.next('transport.closed');
@@ -88,13 +88,13 @@ describe('closed by the server', () => {
     await client.completed;
   });
 
-  test('a connection that is lost is 1006', async () => {
+  test('reports 1006 when the connection is lost', async () => {
     const { client, peer } = await startCall();
     peer.socket.terminate();
     expect(await client.next('transport.closed')).toMatchObject({ code: 1006, retryable: true });
   });
 
-  test('a session that reached its maximum duration may be opened anew, whatever the code', async () => {
+  test('counts as retryable after the maximum duration, whatever its code', async () => {
     const { client, peer } = await startCall();
     peer.send({
       type: 'error',
@@ -109,7 +109,7 @@ describe('closed by the server', () => {
     expect(await client.next('transport.closed')).toMatchObject({ code: 1000, retryable: true });
   });
 
-  test('a message that is too big ends the connection, not the process', async () => {
+  test('follows a message that is too big, which leaves the process alive', async () => {
     const { client, peer } = await startCall();
     peer.sendRaw('x'.repeat(17 * 1024 * 1024));
     const closed = await client.next('transport.closed');
@@ -118,7 +118,7 @@ describe('closed by the server', () => {
 });
 
 describe('keep-alive', () => {
-  test('a peer that answers pings stays', async () => {
+  test('keeps a peer that answers pings', async () => {
     const { client, peer } = await startCall({ keepAliveMs: 1_000 });
     const pings = peer.socket;
     for (let round = 0; round < 3; round += 1) {
@@ -132,7 +132,7 @@ describe('keep-alive', () => {
     expect(client.events.map(({ type }) => type)).not.toContain('transport.closed');
   });
 
-  test('a peer that says nothing from one ping to the next is gone', async () => {
+  test('drops a peer that says nothing from one ping to the next', async () => {
     const { client, peer } = await startCall({ keepAliveMs: 1_000 });
     peer.socket.pause();
     client.environment.advance(2_000);
@@ -144,7 +144,7 @@ describe('keep-alive', () => {
     });
   });
 
-  test('null: time alone ends nothing', async () => {
+  test('ends nothing by time alone when it is null', async () => {
     const { client } = await startCall({ keepAliveMs: null });
     client.environment.advance(86_400_000);
     expect(client.events).toEqual([{ type: 'transport.ready' }]);

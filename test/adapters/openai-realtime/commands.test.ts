@@ -4,8 +4,8 @@ import { configuration } from '../support/configuration.ts';
 import { connectTo, startCall, userAudio } from './support/connected.ts';
 import { startFakeServer } from './support/fake-server.ts';
 
-describe('commands become client events', () => {
-  test('session.configure changes instructions and tools and nothing else', async () => {
+describe('the client event of a command', () => {
+  test('changes instructions and tools only for session.configure', async () => {
     const { client, peer } = await startCall();
     client.send({
       type: 'session.configure',
@@ -16,7 +16,7 @@ describe('commands become client events', () => {
   });
 
   test(
-    'OPENAI-REALTIME-TRANSLATOR-5: a change is answered once: by session.updated, or by the error that names it',
+    'OPENAI-REALTIME-TRANSLATOR-5: gets one answer to a change, session.updated or the error that names it',
     { tags: ['B69'] },
     async () => {
       const { client, peer } = await startCall();
@@ -52,7 +52,7 @@ describe('commands become client events', () => {
     },
   );
 
-  test('question.expect goes only to a server that announces the extension', async () => {
+  test('goes out for question.expect only to a server that announces the extension', async () => {
     const question = { kind: 'choice', options: [{ id: 'e', label: 'Economy' }] } as const;
     const sent = async (session: Record<string, unknown>): Promise<unknown[]> => {
       const server = await startFakeServer();
@@ -74,7 +74,7 @@ describe('commands become client events', () => {
     expect(await sent({ type: 'realtime' })).toMatchObject([{ type: 'input_audio_buffer.commit' }]);
   });
 
-  test('message.add behind an item, whatever the length of its id', async () => {
+  test('adds a message behind an item, whatever the length of its id', async () => {
     const { client, peer } = await startCall();
     const afterItemId = 'an_id_of_a_session_that_the_wire_does_not_take';
     client.send({ type: 'message.add', itemId: afterItemId, role: 'user', text: 'A' });
@@ -90,7 +90,7 @@ describe('commands become client events', () => {
     ['system', 'input_text'],
     ['user', 'input_text'],
     ['assistant', 'output_text'],
-  ] as const)('message.add as %s', async (role, contentType) => {
+  ] as const)('adds a message of the role %s', async (role, contentType) => {
     const { client, peer } = await startCall();
     client.send({ type: 'message.add', itemId: 'item_1', role, text: 'A “text”' });
     const { item } = await peer.next('conversation.item.create');
@@ -102,13 +102,13 @@ describe('commands become client events', () => {
     });
   });
 
-  test('item.delete', async () => {
+  test('deletes an item', async () => {
     const { client, peer } = await startCall();
     client.send({ type: 'item.delete', itemId: 'item_1' });
     expect(await peer.next('conversation.item.delete')).toMatchObject({ item_id: 'item_1' });
   });
 
-  test('ids that are too long for the wire are shortened, always in the same way', async () => {
+  test('shortens ids that are too long for the wire, always in the same way', async () => {
     const { client, peer } = await startCall();
     const itemId = `item_${'x'.repeat(40)}`;
     client.send({ type: 'message.add', itemId, role: 'system', text: 'a' });
@@ -122,7 +122,7 @@ describe('commands become client events', () => {
     expect(second.item.id).not.toBe(first.item.id);
   });
 
-  test('tool.answer asks for no response', async () => {
+  test('gives the answer of a tool without a request for a response', async () => {
     const { client, peer } = await startCall();
     client.send({ type: 'tool.answer', callId: 'call_1', output: '{"status":"working"}' });
     client.send({ type: 'item.delete', itemId: 'mark' });
@@ -136,7 +136,7 @@ describe('commands become client events', () => {
     expect(peer.received.map(({ type }) => type)).not.toContain('response.create');
   });
 
-  test('tool.recall', async () => {
+  test('gives an earlier call of a tool', async () => {
     const { client, peer } = await startCall();
     client.send({
       type: 'tool.recall',
@@ -152,7 +152,7 @@ describe('commands become client events', () => {
     });
   });
 
-  test('response.request carries its key; the session instructions stay in force', async () => {
+  test('requests a response with its key, and leaves the session instructions in force', async () => {
     const { client, peer } = await startCall();
     client.send({ type: 'response.request', responseKey: 'answer_1' });
     expect((await peer.next('response.create')).response).toEqual({
@@ -160,7 +160,7 @@ describe('commands become client events', () => {
     });
   });
 
-  test('instructions of a response are added to those of the session, the newest', async () => {
+  test('adds the instructions of a response to the newest ones of the session', async () => {
     const { client, peer } = await startCall();
     client.send({
       type: 'session.configure',
@@ -172,7 +172,7 @@ describe('commands become client events', () => {
     );
   });
 
-  test('each event has an id of its own', async () => {
+  test('carries an id of its own', async () => {
     const { client, peer } = await startCall();
     for (let n = 0; n < 5; n += 1) client.send({ type: 'item.delete', itemId: `item_${n}` });
     for (let n = 0; n < 5; n += 1) await peer.next('conversation.item.delete');
@@ -191,7 +191,7 @@ describe('sound of the user', () => {
     expect(decodePcm16Base64(audio)).toEqual(samples);
   });
 
-  test('of another rate is refused once, and dropped', async () => {
+  test('causes one error at another rate, and is dropped', async () => {
     const { client, peer } = await startCall();
     for (let n = 0; n < 3; n += 1) {
       client.connection.sendAudio({ samples: new Int16Array(160), sampleRateHz: 16_000 });
@@ -208,7 +208,7 @@ describe('sound of the user', () => {
     ]);
   });
 
-  test('SOCKET-CONNECTION-4: a server that does not read costs a bounded amount, and the newest sound survives', async () => {
+  test('SOCKET-CONNECTION-4: costs a bounded amount where the server does not read, and the newest survives', async () => {
     const { client, peer } = await startCall({ maxBufferedAudioMs: 1_000 });
     peer.socket.pause();
     let sent = 0;
@@ -231,7 +231,7 @@ describe('sound of the user', () => {
     expect(arrived).toEqual(arrived.toSorted((a, b) => a - b));
   });
 
-  test('SOCKET-CONNECTION-4: sound that waits behind one long message goes when that has left, without being asked', async () => {
+  test('SOCKET-CONNECTION-4: leaves by itself after a long message in front of it', async () => {
     const { client, peer } = await startCall();
     peer.socket.pause();
     const text = 'x'.repeat(12_000_000);

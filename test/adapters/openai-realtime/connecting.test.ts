@@ -31,7 +31,7 @@ async function firstEvent(options: OpenaiRealtimeOptions = {}) {
 }
 
 describe('the upgrade', () => {
-  test('carries the key in the Authorization header, the model in the address, and our headers', async () => {
+  test('carries the key in the Authorization header, the model in the address, and the configured headers', async () => {
     const { peer } = await firstEvent({
       model: 'gpt-realtime-2.1-mini',
       headers: { 'OpenAI-Project': 'proj_1', authorization: 'Bearer not-mine' },
@@ -44,7 +44,7 @@ describe('the upgrade', () => {
 });
 
 describe('SOCKET-CONNECTION-3: session.update comes first', () => {
-  test('with both flags of the detector off', async () => {
+  test('switches both flags of the detector off', async () => {
     const { event } = await firstEvent();
     expect(event).toEqual({
       type: 'session.update',
@@ -71,7 +71,7 @@ describe('SOCKET-CONNECTION-3: session.update comes first', () => {
     });
   });
 
-  test('in text, for a voice of our own', async () => {
+  test('asks for text where the app has a voice of its own', async () => {
     const { event } = await firstEvent({ output: 'text' });
     expect(event).toMatchObject({ session: { output_modalities: ['text'] } });
     const { capabilities } = openaiRealtime({ apiKey: API_KEY, output: 'text' });
@@ -79,7 +79,7 @@ describe('SOCKET-CONNECTION-3: session.update comes first', () => {
     expect(capabilities).toMatchObject({ output: 'text', truncatesAudio: false });
   });
 
-  test('with every option in its place', async () => {
+  test('holds every option in its place', async () => {
     const { event } = await firstEvent({
       voice: { id: 'voice_1' },
       speed: 1.2,
@@ -115,7 +115,7 @@ describe('SOCKET-CONNECTION-3: session.update comes first', () => {
     });
   });
 
-  test('with semantic detection', async () => {
+  test('asks for semantic detection', async () => {
     const { event } = await firstEvent({
       turnDetection: { type: 'semantic_vad', eagerness: 'low' },
     });
@@ -130,8 +130,8 @@ describe('SOCKET-CONNECTION-3: session.update comes first', () => {
   });
 });
 
-describe('before readiness', () => {
-  test('commands wait, in order; sound waits, the newest of it; then transport.ready', async () => {
+describe('the readiness of a connection', () => {
+  test('lets commands wait in order, and the newest sound too', async () => {
     const server = await startServer();
     const client = connectTo(server.url, { maxBufferedAudioMs: 200 });
     client.send({ type: 'message.add', itemId: 'item_1', role: 'user', text: 'hello' });
@@ -160,7 +160,7 @@ describe('before readiness', () => {
     expect(client.events).toEqual([{ type: 'transport.ready' }]);
   });
 
-  test('session.created is not readiness', async () => {
+  test('needs more than session.created', async () => {
     const server = await startServer();
     const client = connectTo(server.url);
     const peer = await server.nextPeer();
@@ -171,7 +171,7 @@ describe('before readiness', () => {
     expect(client.events.map(({ type }) => type)).toEqual(['utterance.ended']);
   });
 
-  test('readiness comes once', async () => {
+  test('comes once', async () => {
     const { client, peer } = await startCall();
     client.send({ type: 'session.configure', configuration });
     await peer.next('session.update');
@@ -181,7 +181,7 @@ describe('before readiness', () => {
     expect(client.events.filter(({ type }) => type === 'transport.ready')).toHaveLength(1);
   });
 
-  test('SOCKET-CONNECTION-4: too many bytes that wait end the connection', async () => {
+  test('SOCKET-CONNECTION-4: fails when too many bytes wait', async () => {
     const server = await startServer();
     const client = connectTo(server.url);
     const text = 'x'.repeat(4 * 1024 * 1024);
@@ -195,8 +195,8 @@ describe('before readiness', () => {
   });
 });
 
-describe('failures arrive as transport.closed', () => {
-  test('an upgrade that is never answered', async () => {
+describe('transport.closed', () => {
+  test('follows an upgrade that is never answered', async () => {
     const upgraded = deferred();
     const server = await startServer({ onUpgrade: () => upgraded.resolve() });
     const client = connectTo(server.url, { connectTimeoutMs: 700 });
@@ -213,7 +213,7 @@ describe('failures arrive as transport.closed', () => {
     await client.completed;
   });
 
-  test('a session.update that is never answered', async () => {
+  test('follows a session.update that is never answered', async () => {
     const server = await startServer();
     const client = connectTo(server.url);
     const peer = await server.nextPeer();
@@ -229,7 +229,7 @@ describe('failures arrive as transport.closed', () => {
     ['invalid_request_error', 'invalid_value', false],
     ['server_error', null, true],
     ['invalid_request_error', 'rate_limit_exceeded', true],
-  ])('a session.update that is refused: %s, %s', async (type, code, retryable) => {
+  ])('follows a session.update that is refused: %s, %s', async (type, code, retryable) => {
     const server = await startServer();
     const client = connectTo(server.url);
     const peer = await server.nextPeer();
@@ -253,25 +253,28 @@ describe('failures arrive as transport.closed', () => {
     [403, 'model_access', 'Not for you', false],
     [429, 'rate_limit_exceeded', 'Slow down', true],
     [503, 'overloaded', 'Later', true],
-  ])('HTTP %i with its reason, without the key', async (status, code, message, retryable) => {
-    const body = JSON.stringify({ error: { code, message } });
-    const server = await startServer({
-      onUpgrade: (_, socket) =>
-        socket.end(
-          `HTTP/1.1 ${status} No\r\nContent-Type: application/json\r\n` +
-            `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
-        ),
-    });
-    const client = connectTo(server.url);
-    const closed = await client.next('transport.closed');
-    expect(closed).toMatchObject({ code: status, retryable });
-    expect(closed.reason).toContain(code);
-    expect(closed.reason).not.toContain(API_KEY);
-    await client.completed;
-    await client.connection.close();
-  });
+  ])(
+    'follows HTTP %i with its reason, without the key',
+    async (status, code, message, retryable) => {
+      const body = JSON.stringify({ error: { code, message } });
+      const server = await startServer({
+        onUpgrade: (_, socket) =>
+          socket.end(
+            `HTTP/1.1 ${status} No\r\nContent-Type: application/json\r\n` +
+              `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
+          ),
+      });
+      const client = connectTo(server.url);
+      const closed = await client.next('transport.closed');
+      expect(closed).toMatchObject({ code: status, retryable });
+      expect(closed.reason).toContain(code);
+      expect(closed.reason).not.toContain(API_KEY);
+      await client.completed;
+      await client.connection.close();
+    },
+  );
 
-  test('a refusal whose body never ends', async () => {
+  test('follows a refusal whose body never ends', async () => {
     const refused = deferred();
     const server = await startServer({
       onUpgrade: (_, socket) => {
@@ -285,7 +288,7 @@ describe('failures arrive as transport.closed', () => {
     expect(await client.next('transport.closed')).toMatchObject({ retryable: true });
   });
 
-  test('without a listener', async () => {
+  test('follows a refused connection', async () => {
     const server = await startFakeServer();
     await server.close();
     const client = connectTo(server.url);
@@ -296,7 +299,7 @@ describe('failures arrive as transport.closed', () => {
     });
   });
 
-  test('a factory that throws', async () => {
+  test('follows a factory that throws', async () => {
     const client = connectTo('ws://127.0.0.1:1', {
       webSocket: () => {
         throw new TypeError('no sockets today');
@@ -308,7 +311,7 @@ describe('failures arrive as transport.closed', () => {
     });
   });
 
-  test('a key that cannot be a header, without showing it', async () => {
+  test('follows a key that cannot be a header, without showing it', async () => {
     const server = await startServer();
     const client = connectTo(server.url, { apiKey: 'sk-broken\nkey-0123456789' });
     const closed = await client.next('transport.closed');

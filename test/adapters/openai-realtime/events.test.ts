@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { ServerEventBody } from './support/fake-server.ts';
 import { startCall, userAudio } from './support/connected.ts';
 
-describe('the user speaks', () => {
-  test('utterance, partial transcripts that grow, the final one', async () => {
+describe('the speech of the user', () => {
+  test('becomes an utterance, partial transcripts that grow, and the final one', async () => {
     const { client, peer } = await startCall();
     const delta = (item: string, text?: string): ServerEventBody => ({
       type: 'conversation.item.input_audio_transcription.delta',
@@ -52,7 +52,7 @@ describe('the user speaks', () => {
     ['the same item', 'u1'],
     ['another item', 'i7'],
   ])(
-    'OPENAI-REALTIME-TRANSLATOR-6: an utterance that we end keeps its id: the server makes %s of it',
+    'OPENAI-REALTIME-TRANSLATOR-6: keeps the id of an utterance that the session ends: the server makes %s of it',
     async (_n, item) => {
       const { client, peer } = await startCall();
       peer.send({ type: 'input_audio_buffer.speech_started', audio_start_ms: 320, item_id: 'u1' });
@@ -86,7 +86,7 @@ describe('the user speaks', () => {
     },
   );
 
-  test('OPENAI-REALTIME-TRANSLATOR-6: an utterance that ended by itself meanwhile ends once, and the commit that finds nothing is no error', async () => {
+  test('OPENAI-REALTIME-TRANSLATOR-6: ends once when it ended by itself before, and an empty commit is no error', async () => {
     const { client, peer } = await startCall();
     peer.send({ type: 'input_audio_buffer.speech_started', audio_start_ms: 320, item_id: 'u1' });
     await client.next('utterance.started');
@@ -103,7 +103,7 @@ describe('the user speaks', () => {
     ]);
   });
 
-  test('the start of an utterance counts from the first sound that the session gave', async () => {
+  test('begins at a time that counts from the first sound of the session', async () => {
     const { client, peer } = await startCall({ maxBufferedAudioMs: 100 });
     // More than fits at once: nothing is lost on an open wire.
     for (let n = 0; n < 5; n += 1) client.connection.sendAudio(userAudio());
@@ -114,7 +114,7 @@ describe('the user speaks', () => {
   test.each([
     [{ code: 'audio_unintelligible', message: 'No words' }, 'audio_unintelligible: No words'],
     [{}, 'The server gave no reason'],
-  ])('a transcription that failed: %j', async (error, reason) => {
+  ])('reports a transcription that failed: %j', async (error, reason) => {
     const { client, peer } = await startCall();
     peer.send({
       type: 'conversation.item.input_audio_transcription.failed',
@@ -130,13 +130,13 @@ describe('the user speaks', () => {
   });
 });
 
-describe('rubbish harms nothing', () => {
+describe('a message without sense', () => {
   const stillWorks = async ({ client, peer }: Awaited<ReturnType<typeof startCall>>) => {
     peer.send({ type: 'input_audio_buffer.speech_started', audio_start_ms: 0, item_id: 'after' });
     expect(await client.next('utterance.started')).toMatchObject({ utteranceId: 'after' });
   };
 
-  test('unknown events are counted, and reported once for each type', async () => {
+  test('counts as unknown, with one report for each type', async () => {
     const call = await startCall();
     const { client, peer } = call;
     for (let n = 0; n < 3; n += 1) peer.sendRaw('{"type":"response.sung","melody":"la"}');
@@ -155,7 +155,7 @@ describe('rubbish harms nothing', () => {
     expect(client.connection.diagnostics.unknownEvents['response.sung']).toBe(3);
   });
 
-  test('a peer that invents types is not remembered without bound', async () => {
+  test('takes bounded memory when a peer invents types', async () => {
     const call = await startCall();
     const { client, peer } = call;
     for (let n = 0; n < 200; n += 1) peer.sendRaw(`{"type":"invented.${n}"}`);
@@ -170,7 +170,7 @@ describe('rubbish harms nothing', () => {
     'null',
     '{"type":"response.created"}',
     '{"type":"response.output_audio.delta","response_id":"r","item_id":"i","delta":7}',
-  ])('malformed: %s', async (text) => {
+  ])('counts as malformed: %s', async (text) => {
     const call = await startCall();
     const { client, peer } = call;
     peer.sendRaw(text);
@@ -181,7 +181,7 @@ describe('rubbish harms nothing', () => {
     expect(client.connection.diagnostics.malformedEvents).toBe(1);
   });
 
-  test('sound that is not whole samples', async () => {
+  test('causes an error for sound of incomplete samples', async () => {
     const call = await startCall();
     call.peer.send({
       type: 'response.output_audio.delta',
@@ -196,7 +196,7 @@ describe('rubbish harms nothing', () => {
     expect(call.client.frames).toEqual([]);
   });
 
-  test('binary frames are read as text', async () => {
+  test('counts as text when its frame is binary', async () => {
     const call = await startCall();
     call.peer.socket.send(Buffer.from([0xff, 0x00, 0x7b]), { binary: true });
     await stillWorks(call);

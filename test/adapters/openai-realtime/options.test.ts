@@ -23,7 +23,7 @@ describe('the key', () => {
   });
 
   test.each([undefined, ''])(
-    'missing (%j): an error at construction that names the variable',
+    'causes an error at construction that names the variable when it is missing (%j)',
     (key) => {
       vi.stubEnv('OPENAI_API_KEY', key);
       expect(() => openaiRealtime()).toThrow(ConfigurationError);
@@ -35,7 +35,7 @@ describe('the key', () => {
 describe('the address', () => {
   const addressOf = (options: OpenaiRealtimeOptions) => resolveOptions(options).url();
 
-  test('is OpenAI by default, with the model', () => {
+  test('names OpenAI and the model by default', () => {
     expect(addressOf({})).toBe('wss://api.openai.com/v1/realtime?model=gpt-realtime-2.1');
     expect(addressOf({ model: 'gpt-realtime-2.1-mini' })).toContain('model=gpt-realtime-2.1-mini');
   });
@@ -43,19 +43,19 @@ describe('the address', () => {
   test.each([
     ['http://127.0.0.1:11434/v1', 'ws://127.0.0.1:11434/v1/realtime?model=gpt-realtime-2.1'],
     ['https://eu.example.com/v1/', 'wss://eu.example.com/v1/realtime?model=gpt-realtime-2.1'],
-  ])('OPENAI_BASE_URL %s is respected', (baseUrl, address) => {
+  ])('follows OPENAI_BASE_URL %s', (baseUrl, address) => {
     vi.stubEnv('OPENAI_BASE_URL', baseUrl);
     expect(addressOf({})).toBe(address);
   });
 
-  test('the option wins, and a model in it stays', () => {
+  test('follows the option first, and keeps a model in it', () => {
     vi.stubEnv('OPENAI_BASE_URL', 'https://other.example.com/v1');
     expect(addressOf({ url: 'ws://127.0.0.1:1/rt?model=mine&x=1' })).toBe(
       'ws://127.0.0.1:1/rt?model=mine&x=1',
     );
   });
 
-  test.each(['not a url', 'ftp://example.com', '/v1/realtime'])('%s is refused', (url) => {
+  test.each(['not a url', 'ftp://example.com', '/v1/realtime'])('causes an error for %s', (url) => {
     expect(() => openaiRealtime({ url })).toThrow(
       /`url` to be a wss:, ws:, https: or http: address/,
     );
@@ -63,7 +63,7 @@ describe('the address', () => {
     expect(() => openaiRealtime()).toThrow(/`OPENAI_BASE_URL`/);
   });
 
-  test('a refused value is shown without its secrets', () => {
+  test('appears without its secrets in the error', () => {
     const shown = (() => {
       try {
         openaiRealtime({ url: 'ftp://user:hunter2@example.com/rt?api-key=hunter3' });
@@ -78,7 +78,7 @@ describe('the address', () => {
 });
 
 describe('other options', () => {
-  test('have defaults, which an explicit undefined does not remove', () => {
+  test('take defaults, which an explicit undefined does not remove', () => {
     const settings = resolveOptions({
       voice: undefined,
       turnDetection: undefined,
@@ -104,13 +104,13 @@ describe('other options', () => {
     [{ webSocket: 'ws' }, 'webSocket'],
     [{ apiKey: '' }, 'apiKey'],
     [{ modle: 'typo' }, 'modle'],
-  ])('%j is refused by name', (options, name) => {
+  ])('causes an error by name: %j', (options, name) => {
     expect(() => openaiRealtime(options as OpenaiRealtimeOptions)).toThrow(ConfigurationError);
     expect(() => openaiRealtime(options as OpenaiRealtimeOptions)).toThrow(name);
   });
 });
 
-test('without the package ws the error says what to install', () => {
+test('says what to install where the package ws is missing', () => {
   const notInstalled = () => {
     throw Object.assign(new Error("Cannot find module 'ws'"), { code: 'MODULE_NOT_FOUND' });
   };

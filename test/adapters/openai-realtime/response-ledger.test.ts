@@ -5,8 +5,8 @@ import { ResponseLedger } from '../../../src/adapters/openai-realtime/translator
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
-describe('RESPONSE-LEDGER-5', () => {
-  test('of 65 responses that never end the oldest counts as ended', () => {
+describe('RESPONSE-LEDGER-5: the bounds of the ledger', () => {
+  test('count the oldest of 65 responses without an end as ended', () => {
     const ledger = new ResponseLedger();
     for (const number of numbers(64)) ledger.begin(`resp_${number}`, null);
     expect([ledger.wantsSoundOf('resp_0'), ledger.active('resp_0')?.responseId]).toEqual([
@@ -18,7 +18,7 @@ describe('RESPONSE-LEDGER-5', () => {
     expect([ledger.end('resp_0'), ledger.end('resp_1')]).toEqual([false, true]);
   });
 
-  test('of 65 requests that the server never answers the oldest is forgotten', () => {
+  test('forget the oldest of 65 requests without an answer', () => {
     const ledger = new ResponseLedger();
     for (const number of numbers(65)) ledger.request(`event_${number}`, `key_${number}`);
     expect([ledger.refuse('event_0'), ledger.refuse('event_1')]).toEqual([null, 'key_1']);
@@ -26,7 +26,7 @@ describe('RESPONSE-LEDGER-5', () => {
     expect(ledger.soleRequest).toBe('event_64');
   });
 
-  test('of 257 calls of one response the oldest is forgotten, held back or complete', () => {
+  test('forget the oldest of 257 calls of one response, held back or complete', () => {
     const record = new ResponseLedger().begin('resp', null);
     for (const number of numbers(257)) {
       const callId = `call_${number}`;

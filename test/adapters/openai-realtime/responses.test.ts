@@ -15,7 +15,7 @@ async function settle({ client, peer }: Call) {
 }
 
 describe('OPENAI-REALTIME-TRANSLATOR-1: a response and its request', () => {
-  test('start, sound, words, end', async () => {
+  test('becomes start, sound, words and end', async () => {
     const call = await startCall();
     const { client, peer } = call;
     await request(call, 'answer_1');
@@ -66,7 +66,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-1: a response and its request', () => {
     ]);
   });
 
-  test('the sound of each item is listed in order', async () => {
+  test('lists the sound of each item in order', async () => {
     const call = await startCall();
     const first = responseEvents('resp_1', { itemId: 'item_1' });
     const second = responseEvents('resp_1', { itemId: 'item_2' });
@@ -83,7 +83,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-1: a response and its request', () => {
     ]);
   });
 
-  test('words of a text part are words of the assistant, too', async () => {
+  test('takes words of a text part as words of the assistant', async () => {
     const { client, peer } = await startCall();
     const part = { response_id: 'r', item_id: 'i', output_index: 0, content_index: 0 };
     peer.send({ type: 'response.output_text.delta', ...part, delta: 'Hi' });
@@ -101,7 +101,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-1: a response and its request', () => {
       'server_error: Oops, [redacted]',
     ],
     ['failed', undefined, null],
-  ] as const)('ended as %s, %j', async (status, details, reason) => {
+  ] as const)('ends as %s, %j', async (status, details, reason) => {
     const { client, peer } = await startCall();
     const response = responseEvents('resp_1');
     peer.send(response.created);
@@ -109,7 +109,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-1: a response and its request', () => {
     expect(await client.next('response.ended')).toMatchObject({ status, reason, audio: [] });
   });
 
-  test('a response that is announced or ended twice counts once', async () => {
+  test('counts once when it is announced or ended twice', async () => {
     const call = await startCall();
     const response = responseEvents('resp_1', { responseKey: 'k' });
     for (const event of [response.created, response.created, response.done(), response.done()]) {
@@ -124,7 +124,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-1: a response and its request', () => {
     ]);
   });
 
-  test('a status that we do not know is incomplete', async () => {
+  test('ends as incomplete for an unknown status', async () => {
     const { client, peer } = await startCall();
     peer.sendRaw('{"type":"response.done","response":{"id":"r","status":"paused"}}');
     expect(await client.next('response.ended')).toMatchObject({ status: 'incomplete' });
@@ -153,7 +153,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-1: errors', () => {
     });
   });
 
-  test('two requests are told apart', async () => {
+  test('distinguish two requests', async () => {
     const call = await startCall();
     const { client, peer } = call;
     await request(call, 'answer_1');
@@ -164,7 +164,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-1: errors', () => {
     expect(await client.next('response.started')).toMatchObject({ responseKey: 'answer_1' });
   });
 
-  test('a conflict without an event id is that of the only request', async () => {
+  test('belong to the only request when a conflict has no event id', async () => {
     const call = await startCall();
     await request(call, 'answer_1');
     call.peer.send({ type: 'error', error: conflict });
@@ -174,7 +174,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-1: errors', () => {
     expect(await call.client.next('transport.error')).toMatchObject({ responseKey: null });
   });
 
-  test('of other commands name no response; without a code the type is the code', async () => {
+  test('name no response for other commands, and take the type where the code is missing', async () => {
     const { client, peer } = await startCall();
     client.send({ type: 'item.delete', itemId: 'gone' });
     const { event_id: eventId } = await peer.next('conversation.item.delete');
@@ -189,8 +189,8 @@ describe('OPENAI-REALTIME-TRANSLATOR-1: errors', () => {
   });
 });
 
-describe('OPENAI-REALTIME-TRANSLATOR-4: cancelling', () => {
-  test('with nothing active nothing is sent', async () => {
+describe('OPENAI-REALTIME-TRANSLATOR-4: response.cancel', () => {
+  test('sends nothing where nothing is active', async () => {
     const { client, peer } = await startCall();
     client.send({ type: 'response.cancel' });
     client.send({ type: 'item.delete', itemId: 'mark' });
@@ -198,7 +198,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-4: cancelling', () => {
     expect(peer.received.map(({ type }) => type)).not.toContain('response.cancel');
   });
 
-  test('twice sends once', async () => {
+  test('goes out once when it is called twice', async () => {
     const call = await startCall();
     await request(call, 'k');
     call.client.send({ type: 'response.cancel' });
@@ -208,7 +208,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-4: cancelling', () => {
     expect(call.peer.received.filter(({ type }) => type === 'response.cancel')).toHaveLength(1);
   });
 
-  test('a cancel that came too late is silent', async () => {
+  test('leaves no error when it came too late', async () => {
     const call = await startCall();
     const { client, peer } = call;
     const response = responseEvents('resp_1', { responseKey: 'k' });
@@ -234,7 +234,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-4: cancelling', () => {
 });
 
 describe('OPENAI-REALTIME-TRANSLATOR-2: the generation gate', () => {
-  test('sound after the cancel is dropped, before and after the end of its response', async () => {
+  test('drops sound after the cancel, before and after the end of its response', async () => {
     const call = await startCall();
     const { client, peer } = call;
     const response = responseEvents('resp_1', { responseKey: 'k' });
@@ -258,7 +258,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-2: the generation gate', () => {
     expect(await client.next('assistant.transcribed')).toMatchObject({ final: true });
   });
 
-  test('a response that was asked for before the cancel is gated even when it starts after', async () => {
+  test('drops a response that was requested before the cancel and starts after it', async () => {
     const call = await startCall();
     const { client, peer } = call;
     const response = responseEvents('resp_1', { responseKey: 'k' });
@@ -272,7 +272,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-2: the generation gate', () => {
     expect(client.frames).toEqual([]);
   });
 
-  test('the next response is heard', async () => {
+  test('lets the next response pass', async () => {
     const call = await startCall();
     const { client, peer } = call;
     const first = responseEvents('resp_1', { responseKey: 'k1' });
@@ -292,7 +292,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-2: the generation gate', () => {
   });
 });
 
-describe('OPENAI-REALTIME-TRANSLATOR-3: truncation', () => {
+describe('OPENAI-REALTIME-TRANSLATOR-3: a truncation', () => {
   async function spoken(ms: number) {
     const call = await startCall();
     const response = responseEvents('resp_1', { itemId: 'item_1' });
@@ -308,7 +308,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-3: truncation', () => {
     [-5, 0],
     [250, 250],
     [9_999, 250],
-  ])('played %d ms of 250: audio_end_ms %i', async (playedMs, audioEndMs) => {
+  ])('sends for %d ms played of 250 the audio_end_ms %i', async (playedMs, audioEndMs) => {
     const { client, peer } = await spoken(250);
     client.send({ type: 'playout.truncate', itemId: 'item_1', playedMs });
     expect(await peer.next('conversation.item.truncate')).toMatchObject({
@@ -318,7 +318,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-3: truncation', () => {
     });
   });
 
-  test('an item that this connection never heard is left alone', async () => {
+  test('skips an item that this connection never heard', async () => {
     const { client, peer } = await spoken(100);
     client.send({ type: 'playout.truncate', itemId: 'of_an_older_connection', playedMs: 10 });
     client.send({ type: 'item.delete', itemId: 'mark' });
@@ -347,7 +347,7 @@ describe('RESPONSE-LEDGER-4: tool calls', () => {
   const withArguments = response.callArguments('call_1', 'book_ride', '{"to":"airport"}');
   const itemDone = response.callDone('call_1', 'book_ride', '{"to":"airport"}');
 
-  test('once, before the end of the response, however often the wire says it', async () => {
+  test('arrive once, before the end of the response, however often the wire says them', async () => {
     const call = await startCall();
     for (const event of [withArguments, itemDone, withArguments, itemDone, response.done()]) {
       call.peer.send(event);
@@ -360,20 +360,20 @@ describe('RESPONSE-LEDGER-4: tool calls', () => {
     ]);
   });
 
-  test('from a server that does not send output_item.done', async () => {
+  test('arrive from a server that does not send output_item.done', async () => {
     const call = await startCall();
     call.peer.send(withArguments);
     call.peer.send(response.done('completed'));
     expect(await call.client.next('tool.called')).toEqual(called);
   });
 
-  test('from a server that sends only output_item.done', async () => {
+  test('arrive from a server that sends only output_item.done', async () => {
     const call = await startCall();
     call.peer.send(itemDone);
     expect(await call.client.next('tool.called')).toEqual(called);
   });
 
-  test('a call that was cut off is not reported', async () => {
+  test('arrive only when they are complete', async () => {
     const call = await startCall();
     call.peer.send(response.callArguments('call_1', 'book_ride', '{"to":"air'));
     call.peer.send(response.callDone('call_1', 'book_ride', '{"to":"air', 'incomplete'));
@@ -383,7 +383,7 @@ describe('RESPONSE-LEDGER-4: tool calls', () => {
     expect(call.client.events.map(({ type }) => type)).not.toContain('tool.called');
   });
 
-  test('a call that was complete before the cancel counts: the model asked for it', async () => {
+  test('arrive when they were complete before the cancel', async () => {
     const call = await startCall();
     await request(call, 'k');
     call.peer.send(responseEvents('resp_1', { responseKey: 'k' }).created);
@@ -395,7 +395,7 @@ describe('RESPONSE-LEDGER-4: tool calls', () => {
     expect(await call.client.next('tool.called')).toEqual(called);
   });
 
-  test('two calls of one response', async () => {
+  test('arrive both when a response makes two', async () => {
     const call = await startCall();
     call.peer.send(itemDone);
     call.peer.send(response.callDone('call_2', 'book_ride', '{"to":"station"}'));

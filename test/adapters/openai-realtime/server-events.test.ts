@@ -13,8 +13,8 @@ type DriftOf<Type extends ServerEvent['type']> = Drift<
   Extract<RealtimeServerEvent, { type: Type }>
 >;
 
-describe('drift', () => {
-  test('each field that we read is a field of the official type', () => {
+describe('the declared events', () => {
+  test('declare only fields of the official types', () => {
     expectTypeOf<
       { [Type in Exclude<ServerEvent['type'], 'session.updated'>]: DriftOf<Type> }[Exclude<
         ServerEvent['type'],
@@ -40,14 +40,14 @@ describe('drift', () => {
     >().toBeNever();
   });
 
-  test('the check itself bites', () => {
+  test('name the fields that drifted from the official types', () => {
     expectTypeOf<Drift<{ a?: { b: string } }, { a: { b: number } }>>().toEqualTypeOf<'b'>();
     expectTypeOf<Drift<{ gone: string }, { a: string }>>().toEqualTypeOf<'gone'>();
   });
 });
 
 describe('parseServerEvent', () => {
-  test('reads what we read, and drops other fields', () => {
+  test('reads declared fields, and drops others', () => {
     const text = JSON.stringify({
       type: 'input_audio_buffer.speech_started',
       event_id: 'e',
@@ -61,20 +61,20 @@ describe('parseServerEvent', () => {
     });
   });
 
-  test('null and absent are the same where the wire may leave out', () => {
+  test('reads null as absent where the wire may leave out a field', () => {
     for (const response of [{ id: 'r' }, { id: 'r', status: null, metadata: null }]) {
       const text = JSON.stringify({ type: 'response.done', response });
       expect(parseServerEvent(text)).toMatchObject({ kind: 'read' });
     }
   });
 
-  test('knows what it ignores', () => {
+  test('recognises events that it ignores', () => {
     const text = '{"type":"response.output_audio.done","item_id":7}';
     expect(parseServerEvent(text)).toEqual({ kind: 'ignored', type: 'response.output_audio.done' });
   });
 
   test.each(['response.sung', 'toString', '__proto__', 'constructor'])(
-    'does not know %s',
+    'marks %s as unknown',
     (type) => {
       expect(parseServerEvent(JSON.stringify({ type }))).toMatchObject({ kind: 'unknown', type });
     },
@@ -93,7 +93,7 @@ describe('parseServerEvent', () => {
       '{"type":"input_audio_buffer.speech_started","item_id":"i","audio_start_ms":"soon"}',
       'Malformed input_audio_buffer.speech_started: audio_start_ms',
     ],
-  ])('%s is malformed', (text, message) => {
+  ])('marks %s as malformed', (text, message) => {
     const parsed = parseServerEvent(text);
     expect(parsed).toMatchObject({ kind: 'malformed' });
     expect(parsed.kind === 'malformed' && parsed.message).toContain(message);

@@ -9,7 +9,7 @@ import { tokenServer } from '../socket/token-server.ts';
 import { startCall } from './support/connected.ts';
 
 describe('usage and limits', () => {
-  test('of a response, and of a transcription that is counted in tokens', async () => {
+  test('report the tokens of a response, and of a transcription that counts them', async () => {
     const { client, peer } = await startCall();
     const usage = { input_tokens: 120, output_tokens: 34, total_tokens: 154 };
     peer.send({ type: 'response.created', response: { id: 'r1' } });
@@ -30,7 +30,7 @@ describe('usage and limits', () => {
     expect(await client.next('usage.reported')).toMatchObject({ inputTokens: 7, outputTokens: 2 });
   });
 
-  test('its parts: what came from the cache, and what is sound; a form that is none costs the parts alone', async () => {
+  test('report cached and sound tokens, and leave out parts of a wrong form', async () => {
     const { client, peer } = await startCall();
     const ends = (usage: object): void =>
       peer.send({ type: 'response.done', response: { id: 'r1', status: 'completed', usage } });
@@ -52,7 +52,7 @@ describe('usage and limits', () => {
     expect([type, used]).toEqual(['usage.reported', { inputTokens: 1, outputTokens: 2 }]);
   });
 
-  test('limits, in milliseconds; one without numbers says nothing', async () => {
+  test('report limits in milliseconds, and leave out one without numbers', async () => {
     const { client, peer } = await startCall();
     peer.send({
       type: 'rate_limits.updated',
@@ -77,7 +77,7 @@ describe('the end of the session', () => {
     return { environment, said, expiry };
   };
 
-  test('EXPIRY-1: is told five minutes before, once', async () => {
+  test('EXPIRY-1: causes a warning five minutes before, once', async () => {
     const { environment, said, expiry } = started(60 * 60_000);
     expiry.known(environment.clock.now() / 1000 + 1800);
     await environment.advance(54 * 60_000);
@@ -86,14 +86,14 @@ describe('the end of the session', () => {
     expect(said).toEqual([5 * 60_000]);
   });
 
-  test('EXPIRY-1: at once, if it is nearer than that', async () => {
+  test('EXPIRY-1: causes a warning at once when it is nearer than that', async () => {
     const { environment, said } = started(60_000);
     await environment.advance(1);
     expect(said).toEqual([60_000]);
   });
 
   test.each([[-1], [24 * 60 * 60_000], [Number.NaN]])(
-    'EXPIRY-2: %d ms ahead is not believed',
+    'EXPIRY-2: causes no warning when it is %d ms ahead',
     async (ms) => {
       const { environment, said } = started(ms);
       await environment.advance(25 * 60 * 60_000);
@@ -101,7 +101,7 @@ describe('the end of the session', () => {
     },
   );
 
-  test('nothing is told of a connection that is closed', async () => {
+  test('causes no warning on a connection that is closed', async () => {
     const { environment, said, expiry } = started(60 * 60_000);
     expiry.stop();
     await environment.advance(60 * 60_000);
@@ -109,7 +109,7 @@ describe('the end of the session', () => {
   });
 });
 
-test('a picture is a message of the user', async () => {
+test('adds a picture as a message of the user', async () => {
   const { client, peer } = await startCall();
   const data = new Uint8Array([1, 2, 3, 4]).subarray(1, 3);
   client.connection.send({ type: 'image.add', itemId: 'pic', mediaType: 'image/png', data });
@@ -123,7 +123,7 @@ test('a picture is a message of the user', async () => {
   });
 });
 
-test('a response out of band leaves nothing in the conversation, and so nothing to cut off', async () => {
+test('leaves nothing in the conversation, and nothing to truncate, of a response out of band', async () => {
   const { client, peer } = await startCall();
   const { connection } = client;
   connection.send({ type: 'response.request', responseKey: 'filler', outOfBand: true });
@@ -153,7 +153,7 @@ test('a response out of band leaves nothing in the conversation, and so nothing 
   expect(peer.received.some(({ type }) => type === 'conversation.item.truncate')).toBe(false);
 });
 
-test('more fields of the session are sent; where both name one, ours holds', async () => {
+test('sends further fields of the session, below the ones that it sets itself', async () => {
   const session = { truncation: 'disabled', tracing: 'auto', output_modalities: ['text'] };
   const { peer } = await startCall({ session });
   const [first] = peer.received;
@@ -170,7 +170,7 @@ describe('a client secret', () => {
     return { requests, options };
   }
 
-  test('is asked for beside the socket, with what the session shall be', async () => {
+  test('comes from a request beside the socket, with the options of the session', async () => {
     const { requests, options } = await started(200, '{"value":"ek_1","expires_at":1800000000}');
     const made = await createClientSecret({
       options: { ...options, voice: 'cedar' },
@@ -195,7 +195,7 @@ describe('a client secret', () => {
     [401, '{"error":{"message":"Incorrect API key: sk-proj-secret-of-ours"}}', false],
     [503, 'busy', true],
     [200, '{"session":{}}', false],
-  ])('HTTP %i %s', async (status, answer, retryable) => {
+  ])('fails with HTTP %i %s', async (status, answer, retryable) => {
     const { options } = await started(status, answer);
     const error = await createClientSecret({ options }).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ProviderError);
@@ -203,7 +203,7 @@ describe('a client secret', () => {
     expect(String(error)).not.toContain('secret-of-ours');
   });
 
-  test('a time that is none is named', async () => {
+  test('needs a valid time, which the error names', async () => {
     await expect(createClientSecret({ expiresInSeconds: 5 })).rejects.toThrow('expiresInSeconds');
   });
 });
