@@ -23,7 +23,7 @@ function upgrade(url: string, headers: Record<string, string>): Promise<number> 
 }
 
 describe('access', () => {
-  test('a key is minted at start; without it, or with another, the connection ends', async () => {
+  test('mints a key at start, and ends connections without it', async () => {
     const { address } = await startHarness();
     expect(address.apiKey).toMatch(/^local_.{12}/);
     expect(address.url).toBe(`ws://127.0.0.1:${address.port}/v1/realtime`);
@@ -42,7 +42,7 @@ describe('access', () => {
     expect(liar.events.map(({ type }) => type)).toEqual(['error']);
   });
 
-  test('the key may come as a subprotocol; it is never sent back', async () => {
+  test('takes the key as a subprotocol, and never sends it back', async () => {
     const { address } = await startHarness({ apiKey: 'secret-key' });
     const protocols = ['realtime', 'openai-insecure-api-key.secret-key'];
     const client = new WireClient(`${address.url}?model=gpt-realtime-2.1`, {}, protocols);
@@ -51,7 +51,7 @@ describe('access', () => {
     client.socket.terminate();
   });
 
-  test('web pages are refused, but those of an allowed origin', async () => {
+  test('refuses web pages but those of an allowed origin', async () => {
     const { address } = await startHarness({ allowedOrigins: ['http://127.0.0.1:8080'] });
     const authorization = `Bearer ${address.apiKey}`;
     expect(await upgrade(address.url, { authorization, origin: 'http://evil.example' })).toBe(403);
@@ -60,7 +60,7 @@ describe('access', () => {
     );
   });
 
-  test('names that only lead here are refused', async () => {
+  test('refuses host names that only resolve to this machine', async () => {
     const { address } = await startHarness();
     const authorization = `Bearer ${address.apiKey}`;
     expect(await upgrade(address.url, { authorization, host: 'evil.example' })).toBe(403);
@@ -68,14 +68,14 @@ describe('access', () => {
     expect(await upgrade(address.url, { authorization, host })).toBe(101);
   });
 
-  test('only /v1/realtime is served', async () => {
+  test('serves /v1/realtime only', async () => {
     const { address } = await startHarness();
     expect(await upgrade(`ws://127.0.0.1:${address.port}/v1/other`, {})).toBe(404);
     const response = await fetch(`http://127.0.0.1:${address.port}/v1/realtime`);
     expect(response.status).toBe(404);
   });
 
-  test('not more than maxConnections', async () => {
+  test('admits maxConnections clients at most', async () => {
     const { address, connect } = await startHarness({ maxConnections: 1 });
     const first = await connect();
     const authorization = `Bearer ${address.apiKey}`;
@@ -86,8 +86,8 @@ describe('access', () => {
   });
 });
 
-describe('rubbish', () => {
-  test('a frame of more than 15 MiB ends its connection and no other', async () => {
+describe('a hostile client', () => {
+  test('loses its own connection only for a frame of more than 15 MiB', async () => {
     const { connect } = await startHarness();
     const [big, other] = [await connect(), await connect()];
     big.socket.send('x'.repeat(15 * 1024 * 1024 + 1));
@@ -95,7 +95,7 @@ describe('rubbish', () => {
     await other.fence();
   });
 
-  test('a peer that speaks no HTTP, or leaves in the middle, harms nobody', async () => {
+  test('harms no other when it speaks no HTTP, or leaves in the middle', async () => {
     const { address, connect } = await startHarness();
     for (const bytes of ['\0\u0001\u0002rubbish\r\n\r\n', 'GET /v1/realtime HTTP/1.1\r\nUpgr']) {
       await new Promise<void>((resolve) => {
@@ -109,7 +109,7 @@ describe('rubbish', () => {
     await (await connect()).fence();
   });
 
-  test('a client that leaves while it is spoken to stops the model', async () => {
+  test('stops the model when it leaves during a response', async () => {
     const never = new Promise(() => undefined);
     const { connect, model } = await startHarness({ answers: [['Hi. ', { until: never }]] });
     const client = await connect();
@@ -126,7 +126,7 @@ describe('rubbish', () => {
 describe('the server', () => {
   const parts = { model: scriptedModel(), environment: nodeEnvironment() };
 
-  test('starts once; close ends every connection and may be called twice', async () => {
+  test('starts once, and close ends every connection and may be called twice', async () => {
     const speech = scriptedSpeech();
     const voice = localVoice({ ...parts, speech });
     const address = await voice.start();
@@ -140,14 +140,14 @@ describe('the server', () => {
     expect(speech.closed).toBe(false);
   });
 
-  test('a port that is taken is said', async () => {
+  test('fails to start on a port that is taken', async () => {
     const { address } = await startHarness();
     const voice = localVoice({ ...parts, speech: scriptedSpeech(), port: address.port });
     onTestFinished(() => voice.close());
     await expect(voice.start()).rejects.toMatchObject({ code: 'LISTEN_FAILED' });
   });
 
-  test('a voice that the engine does not have is said', async () => {
+  test('fails to start with a voice that the engine lacks', async () => {
     const voice = localVoice({ ...parts, speech: scriptedSpeech(), voice: 'marin' });
     await expect(voice.start()).rejects.toThrow(
       'expected `voice` to be one of slt, rms, got `marin`',
@@ -162,7 +162,7 @@ describe('the server', () => {
     ['maxConnections', { maxConnections: 0 }],
     ['speech', { speech: 'whisper' }],
     ['allowedOrigins.0', { allowedOrigins: ['nonsense'] }],
-  ])('a wrong option `%s` is named', (name, wrong) => {
+  ])('names a wrong option `%s`', (name, wrong) => {
     expect(() => localVoice({ ...parts, ...wrong } as never)).toThrow(`\`${name}\``);
   });
 });

@@ -39,7 +39,7 @@ function holding(heldMs: number) {
 }
 
 describe('keep-alive', () => {
-  test('a client that answers pings stays', async () => {
+  test('keeps a client that answers pings', async () => {
     const { environment, take } = holding(KEEP_ALIVE_MS);
     const { connect } = await startHarness({ environment });
     const client = await connect();
@@ -54,7 +54,7 @@ describe('keep-alive', () => {
     }
   });
 
-  test('a client that does not answer is gone at the next ping', async () => {
+  test('drops a client at the next ping that did not answer', async () => {
     const { environment, take } = holding(KEEP_ALIVE_MS);
     const { address } = await startHarness({ environment });
     const headers = { authorization: `Bearer ${address.apiKey}` };
@@ -67,7 +67,7 @@ describe('keep-alive', () => {
 });
 
 describe('a client that does not read', () => {
-  test('is waited for: sound is not piled up in memory', async () => {
+  test('pauses synthesis, so that no sound piles up in memory', async () => {
     const sentences = Array.from({ length: 1_000 }, (_, at) => `This is sentence number ${at}. `);
     const { environment, take } = holding(POLL_MS);
     const { connect, speech } = await startHarness({

@@ -71,21 +71,21 @@ async function waitedMs(client: WireClient): Promise<number> {
   return (await client.next('input_audio_buffer.speech_stopped'))['audio_end_ms'] - 1_600;
 }
 
-describe('by the words', () => {
+describe('the end of a turn by its words', () => {
   test.each([
     ['a sentence that may be whole', WHOLE, 500],
     ['an answer, while no question is open', ECONOMY, 500],
     ['a sentence that breaks off', BEGUN, 1_800],
     ['a sound of thinking', UM, 1_800],
     ['nothing understood', 999, 500],
-  ])('%s', async (_name, loudness, expected) => {
+  ])('waits as long as needed after %s', async (_name, loudness, expected) => {
     const { client } = await start();
     client.speak(tone(loudness, 600));
     client.speak(tone(0, 3_000));
     expect(await waitedMs(client)).toBe(expected);
   });
 
-  test('a sentence that breaks off and goes on is one utterance, and its halves are heard together', async () => {
+  test('joins a sentence that breaks off and continues into one utterance', async () => {
     const { client, transcribed } = await start();
     client.speak(tone(BEGUN, 600));
     client.speak(tone(0, 1_500));
@@ -99,7 +99,7 @@ describe('by the words', () => {
     expect(transcribed).toEqual([600 + 550, 600 + 1_500 + 600 + 550]);
   });
 
-  test('server_vad waits for silence alone', async () => {
+  test('waits for silence alone with server_vad', async () => {
     const { client } = await start({}, { type: 'server_vad' });
     client.speak(tone(BEGUN, 600));
     client.speak(tone(0, 3_000));
@@ -107,15 +107,20 @@ describe('by the words', () => {
   });
 });
 
-describe('over an open question', () => {
+describe('the end of a turn over an open question', () => {
   const yesOrNo: OpenQuestion = { kind: 'approval', options: [] };
   test.each([
     ['an option', rides, ECONOMY, 300],
     ['a yes', yesOrNo, YES, 300],
     ['a wish', rides, WHOLE, 500],
     ['a wish that breaks off', rides, BEGUN, 1_800],
-    ['an answer in words may have more of them', { kind: 'free_text', options: [] }, ECONOMY, 500],
-  ] as const)('%s', async (_name, question, loudness, expected) => {
+    [
+      'an answer in words, which may have more of them',
+      { kind: 'free_text', options: [] },
+      ECONOMY,
+      500,
+    ],
+  ] as const)('waits as long as needed after %s', async (_name, question, loudness, expected) => {
     const { client } = await start();
     client.send({ type: 'session.open_question', question });
     client.speak(tone(loudness, 600));
@@ -123,7 +128,7 @@ describe('over an open question', () => {
     expect(await waitedMs(client)).toBe(expected);
   });
 
-  test('the server says that it takes the question, and one that is none is refused', async () => {
+  test('takes questions, which the server announces, and refuses an invalid one', async () => {
     const { client } = await start();
     expect((await client.next('session.updated'))['session'].extensions).toEqual([
       'session.open_question',
@@ -141,8 +146,8 @@ describe('over an open question', () => {
   });
 });
 
-describe('by a function of the app', () => {
-  test('it hears the utterance, reads its words and knows the question; what it is sure of counts', async () => {
+describe('the end of a turn by a function of the app', () => {
+  test('passes utterance, words and question to the function, and waits by its answer', async () => {
     const asked: unknown[] = [];
     const { client } = await start({
       endOfTurn: async ({ samples, sampleRateHz }, text, openQuestion) => {
@@ -165,14 +170,14 @@ describe('by a function of the app', () => {
     ]);
   });
 
-  test('it may overrule the list', async () => {
+  test('follows the function against the list', async () => {
     const { client } = await start({ endOfTurn: () => 1 });
     client.speak(tone(UM, 600));
     client.speak(tone(0, 3_000));
     expect(await waitedMs(client)).toBe(500);
   });
 
-  test('END-OF-TURN-1: it is not asked about an answer', async () => {
+  test('END-OF-TURN-1: asks no function about an answer', async () => {
     const { client } = await start({ endOfTurn: () => 0 });
     client.send({ type: 'session.open_question', question: rides });
     client.speak(tone(ECONOMY, 600));
@@ -191,7 +196,7 @@ describe('by a function of the app', () => {
     ['rejects', () => Promise.reject(new Error('no memory')), 'threw: no memory'],
     ['gives no probability', () => Number.NaN, 'gave NaN: expected a number from 0 to 1'],
   ])(
-    'END-OF-TURN-2: it %s: that is reported, and the list decides',
+    'END-OF-TURN-2: reports a function that %s, and follows the list',
     async (_name, endOfTurn, failure) => {
       const { client } = await start({ endOfTurn });
       client.speak(tone(BEGUN, 600));
@@ -207,7 +212,7 @@ describe('by a function of the app', () => {
   );
 });
 
-test('END-OF-TURN-2: a function that never answers has half a second', async () => {
+test('END-OF-TURN-2: gives a function half a second to answer', async () => {
   const environment = simulatedEnvironment();
   const failures: string[] = [];
   const judged = judgeTurn(
@@ -231,7 +236,7 @@ test('END-OF-TURN-2: a function that never answers has half a second', async () 
 });
 
 describe('the longest utterance', () => {
-  test('a voice that never pauses is cut, its words are reported, and what follows is heard too', async () => {
+  test('cuts a voice that never pauses, reports its words, and hears what follows', async () => {
     const { client } = await start({ longestUtteranceMs: 4_000 });
     client.speak(tone(WHOLE, 6_000));
     client.speak(tone(ECONOMY, 600));
@@ -250,7 +255,7 @@ describe('the longest utterance', () => {
     expect((await client.next(COMPLETED))['transcript']).toBe('Economy.');
   });
 
-  test('is 15 seconds unless the app says otherwise', async () => {
+  test('lasts 15 seconds by default', async () => {
     const { client } = await start();
     client.speak(tone(WHOLE, 16_000));
     const { audio_end_ms: endMs } = await client.next('input_audio_buffer.speech_stopped');
@@ -262,7 +267,7 @@ describe('transcription in a pause', () => {
   test.each([
     ['after 200 ms of silence', 1_200, 200],
     ['after 70 ms of silence, if little was said: it may be a stop', 600, 70],
-  ])('INPUT-AUDIO-4: the words are asked for once, %s', async (_name, spokenMs, afterMs) => {
+  ])('INPUT-AUDIO-4: begins once, %s', async (_name, spokenMs, afterMs) => {
     const { client, transcribed } = await start();
     client.speak(tone(WHOLE, spokenMs));
     client.speak(tone(0, afterMs - 40));
@@ -276,7 +281,7 @@ describe('transcription in a pause', () => {
     expect(transcribed).toHaveLength(1);
   });
 
-  test('INPUT-AUDIO-6: words that stop the speech are reported before the utterance is over, and once', async () => {
+  test('INPUT-AUDIO-6: reports words that stop the speech before the utterance is over, and once', async () => {
     const DELTA = 'conversation.item.input_audio_transcription.delta';
     const { client, speech } = await start();
     speech.nextTranscriptions.push(() => Promise.resolve('Stop.'));
@@ -289,7 +294,7 @@ describe('transcription in a pause', () => {
     expect(client.count(DELTA)).toBe(1);
   });
 
-  test('INPUT-AUDIO-4: again if the pause gave no words, with all of the silence', async () => {
+  test('INPUT-AUDIO-4: begins again with all of the silence when the pause gave no words', async () => {
     const { client, speech, transcribed } = await start();
     for (let count = 0; count < 2; count += 1)
       speech.nextTranscriptions.push(() => Promise.resolve(''));
@@ -301,7 +306,7 @@ describe('transcription in a pause', () => {
     expect(client.count(COMPLETED)).toBe(1);
   });
 
-  test('INPUT-AUDIO-4: a pause that was not the last gives no text', async () => {
+  test('INPUT-AUDIO-4: gives no text for a pause that was not the last', async () => {
     const { client } = await start({}, { type: 'server_vad' });
     client.speak(tone(BEGUN, 600));
     client.speak(tone(0, 300));
@@ -312,7 +317,7 @@ describe('transcription in a pause', () => {
     expect(client.count(COMPLETED)).toBe(1);
   });
 
-  test('null: only the whole utterance is transcribed', async () => {
+  test('leaves only the whole utterance to transcribe when it is null', async () => {
     const { client, transcribed } = await start({ transcribeAfterMs: null });
     client.speak(tone(BEGUN, 600));
     client.speak(tone(0, 2_000));

@@ -44,18 +44,18 @@ describe('Endpointer', () => {
     expect(run(speech(2))).toMatchObject([{ type: 'started', startMs: 0 }]);
   });
 
-  test('ENDPOINTING-2: a click starts nothing', () => {
+  test('ENDPOINTING-2: starts nothing at a click', () => {
     expect(run([...silence(5), 0.99, ...silence(5), 0.99, ...silence(40)])).toEqual([]);
   });
 
-  test('ENDPOINTING-3: a short pause is part of the utterance, and fading speech still counts', () => {
+  test('ENDPOINTING-3: keeps a short pause and fading speech in the utterance', () => {
     const pause = [...speech(5), ...silence(15), ...speech(5)];
     expect(run([...pause, ...silence(20)]).map(({ type }) => type)).toEqual(['started', 'stopped']);
     const fading = [...speech(5), ...Array.from({ length: 30 }, () => 0.4)];
     expect(run(fading).map(({ type }) => type)).toEqual(['started']);
   });
 
-  test('ENDPOINTING-1: starts and stops alternate, whatever comes', () => {
+  test('ENDPOINTING-1: alternates starts and stops, whatever comes', () => {
     const probabilities = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 400 });
     fc.assert(
       fc.property(probabilities, (given) => {
@@ -68,7 +68,7 @@ describe('Endpointer', () => {
     );
   });
 
-  test('ENDPOINTING-4: a sound that never ends is cut, and goes on as the next utterance', () => {
+  test('ENDPOINTING-4: cuts a sound that never ends, and starts the next utterance', () => {
     const endpoints = run(speech(100), { longestMs: 50 * WINDOW_MS });
     expect(endpoints.slice(0, 3).map(({ type }) => type)).toEqual([
       'started',
@@ -80,7 +80,7 @@ describe('Endpointer', () => {
     expect(endpoints[2]).toMatchObject({ at: 51, startMs: 50 * WINDOW_MS - 300 });
   });
 
-  test('semantic_vad waits longer the less eager it is, and longest for words that break off', () => {
+  test('waits by eagerness with semantic_vad, and longest for words that break off', () => {
     const waits = (['low', 'medium', 'auto', 'high'] as const).map(
       (eagerness) =>
         endpointingSettings({

@@ -30,11 +30,11 @@ describe('findSpeech', () => {
         [2_700, 2_900],
       ],
     ],
-  ])('%s', (_name, pattern, expected) => {
+  ])('finds stretches of speech: %s', (_name, pattern, expected) => {
     expect(spans(pattern)).toEqual(expected);
   });
 
-  test('speech longer than 24 s is cut where it is quietest, and nothing is lost', () => {
+  test('cuts speech longer than 24 s where it is quietest, and loses nothing', () => {
     const cut = spans(`${'#'.repeat(200)}+${'#'.repeat(120)}`);
     expect(cut).toEqual([
       [0, 20_000],
@@ -91,7 +91,7 @@ describe('SoundBuffer', () => {
 });
 
 describe('SpokenWords', () => {
-  test('SPOKEN-WORDS-1: words have their share of the sentence’s sound, white space included', () => {
+  test('SPOKEN-WORDS-1: gives words their share of the sentence’s sound, white space included', () => {
     const words = placeWords('It is  booked. ', 1_000, 1_500);
     expect(words.map(({ text }) => text).join('')).toBe('It is  booked. ');
     expect(words[0]?.startMs).toBe(1_000);
@@ -103,7 +103,7 @@ describe('SpokenWords', () => {
     expect(placeWords(' ', 0, 0)).toMatchObject([{ text: ' ' }]);
   });
 
-  test('SPOKEN-WORDS-1, SPOKEN-WORDS-2: a truncation keeps what had sounded, and nothing is added after it', () => {
+  test('SPOKEN-WORDS-1, SPOKEN-WORDS-2: keeps the words that had sounded at a truncation, and adds none later', () => {
     const spoken = new SpokenWords();
     for (const word of placeWords('One two three', 0, 1_300)) spoken.addWord(word);
     spoken.addSound(1_300);

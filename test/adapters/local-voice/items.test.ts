@@ -25,8 +25,8 @@ async function create(
   return added as never;
 }
 
-describe('creating', () => {
-  test('items stand where they were put, and the model reads them in that order', async () => {
+describe('creating an item', () => {
+  test('puts items where they belong, in the order that the model reads', async () => {
     const { connect, model } = await startHarness({ answers: [['ok']] });
     const client = await connect();
     client.send(textOnly);
@@ -68,7 +68,7 @@ describe('creating', () => {
       'invalid_value',
     ],
     ['an MCP item', { type: 'mcp_call', id: 'x' }, undefined, 'invalid_value'],
-  ])('%s is refused', async (_name, item, after, code) => {
+  ])('refuses %s', async (_name, item, after, code) => {
     const { connect } = await startHarness();
     const client = await connect();
     await create(client, message('a', 'A'));
@@ -86,7 +86,7 @@ describe('creating', () => {
     expect(client.count('conversation.item.added')).toBe(1);
   });
 
-  test('sound in a message is heard; a picture is seen', async () => {
+  test('transcribes sound in a message, and shows a picture to the model', async () => {
     const { connect, model } = await startHarness({
       answers: [['ok']],
       words: { 4000: 'look at this' },
@@ -119,7 +119,7 @@ describe('creating', () => {
     ]);
   });
 
-  test('a restored call with its output is read as one', async () => {
+  test('joins a restored call with its output', async () => {
     const { connect, model } = await startHarness({ answers: [['ok']] });
     const client = await connect();
     client.send(textOnly);
@@ -135,8 +135,8 @@ describe('creating', () => {
   });
 });
 
-describe('deleting and retrieving', () => {
-  test('a deleted item is out of the model’s memory', async () => {
+describe('deleting and retrieving an item', () => {
+  test('removes a deleted item from the model’s memory', async () => {
     const { connect, model } = await startHarness({ answers: [['ok']] });
     const client = await connect();
     client.send(textOnly);
@@ -149,7 +149,7 @@ describe('deleting and retrieving', () => {
     expect(model.prompt(0)).toMatchObject([{ content: [{ text: 'keep' }] }]);
   });
 
-  test('an answer is retrieved with its sound', async () => {
+  test('retrieves an answer with its sound', async () => {
     const { connect } = await startHarness({ answers: [['Hi.']] });
     const client = await connect();
     client.send({ type: 'response.create' });
@@ -165,7 +165,7 @@ describe('deleting and retrieving', () => {
     ['delete', 'item_delete_invalid_item_id'],
     ['retrieve', 'item_retrieve_invalid_item_id'],
     ['truncate', 'item_truncate_invalid_item_id'],
-  ])('to %s an unknown item is refused', async (verb, code) => {
+  ])('refuses to %s an unknown item', async (verb, code) => {
     const { connect } = await startHarness();
     const client = await connect();
     client.send({
@@ -179,7 +179,7 @@ describe('deleting and retrieving', () => {
     expect(error.message).toContain("'nobody' does not exist");
   });
 
-  test('an item that is deleted while it is said does not come back', async () => {
+  test('keeps an item away that was deleted while it was said', async () => {
     const held = gate();
     const { connect, model } = await startHarness({
       answers: [['Gone', { until: held.opened }], ['ok']],
@@ -199,7 +199,7 @@ describe('deleting and retrieving', () => {
   });
 });
 
-describe('truncating', () => {
+describe('truncating an item', () => {
   const TEXT = 'One two three four five.';
   const LENGTH_MS = TEXT.length * MS_PER_CHARACTER;
 
@@ -243,7 +243,7 @@ describe('truncating', () => {
     ]);
   });
 
-  test('at its end keeps everything, at 0 nothing', async () => {
+  test('keeps everything at its end, and nothing at 0', async () => {
     const { client, truncate, id, model } = await spoken();
     truncate(LENGTH_MS);
     await client.next('conversation.item.truncated');
@@ -259,7 +259,7 @@ describe('truncating', () => {
     expect(model.prompt(1)).toMatchObject([{ role: 'user' }]);
   });
 
-  test('past the end, of another content or of words is refused', async () => {
+  test('refuses a time past the end, another content, and words', async () => {
     const { client, truncate } = await spoken();
     truncate(LENGTH_MS + 1);
     expect((await client.next('error'))['error']).toMatchObject({
@@ -278,7 +278,7 @@ describe('truncating', () => {
     expect(client.count('conversation.item.truncated')).toBe(0);
   });
 
-  test('SPOKEN-WORDS-2: words after a truncation are not remembered', async () => {
+  test('SPOKEN-WORDS-2: forgets words after a truncation', async () => {
     const held = gate();
     const { connect, model } = await startHarness({
       answers: [['First. ', { until: held.opened }, 'Second.'], ['ok']],

@@ -41,18 +41,18 @@ function afterUser(): LevelGate {
   return gate;
 }
 
-describe('LEVEL-GATE-1', () => {
+describe('LEVEL-GATE-1: a gate', () => {
   test.each([
     ['the user', USER_DB, 1],
     ['the user, more quietly', USER_DB - 14, 1],
     ['a television', USER_DB - 22, 0],
-  ])('%s', (_name, db, expected) => {
+  ])('judges %s by its level', (_name, db, expected) => {
     const gate = afterUser();
     const share = hear(gate, { db, ms: 1_000 });
     expect(share).toBe(expected);
   });
 
-  test('before the first utterance: what stands out from the noise, and what is loud at once', () => {
+  test('admits before the first utterance what stands out from noise, or is loud at once', () => {
     const gate = new LevelGate(15);
     expect(hear(gate, { db: USER_DB, ms: 320 })).toBe(1);
     const quiet = new LevelGate(15);
@@ -61,7 +61,7 @@ describe('LEVEL-GATE-1', () => {
     expect(hear(quiet, { db: NOISE_DB + 20, ms: 1_000 })).toBe(1);
   });
 
-  test('a syllable that fades still counts', () => {
+  test('admits a syllable that fades', () => {
     const gate = afterUser();
     hear(gate, { db: USER_DB, ms: WINDOW_MS });
     expect(hear(gate, { db: USER_DB - 30, ms: 2 * WINDOW_MS })).toBe(1);
@@ -69,7 +69,7 @@ describe('LEVEL-GATE-1', () => {
   });
 });
 
-test('LEVEL-GATE-2: a television that was taken for the user is none as soon as the user speaks', () => {
+test('LEVEL-GATE-2: rejects a television taken for the user as soon as the user speaks', () => {
   const gate = new LevelGate(15);
   hear(gate, silence(1_000));
   for (let count = 0; count < 5; count += 1) gate.accepted(USER_DB - 22);
@@ -79,7 +79,7 @@ test('LEVEL-GATE-2: a television that was taken for the user is none as soon as 
 });
 
 describe('LEVEL-GATE-4: a television that was heard first', () => {
-  test('is no part of the utterance any more when the user has spoken', () => {
+  test('leaves the utterance when the user has spoken', () => {
     const gate = new LevelGate(15);
     hear(gate, silence(1_000));
     expect(hear(gate, { db: USER_DB - 25, ms: 3_000 })).toBe(1);
@@ -99,7 +99,7 @@ describe('LEVEL-GATE-4: a television that was heard first', () => {
   });
 });
 
-test('LEVEL-GATE-1: the level of an utterance is that of its nearest voice', () => {
+test('LEVEL-GATE-1: takes the level of an utterance from its nearest voice', () => {
   const user = Array.from({ length: 30 }, (_, index) => USER_DB - (index % 10));
   const far = Array.from({ length: 200 }, () => USER_DB - 30);
   expect(nearestLevel([...far, ...user, ...far])).toBeGreaterThan(USER_DB - 8);
@@ -110,8 +110,8 @@ test('LEVEL-GATE-1: the level of an utterance is that of its nearest voice', () 
   expect(nearestLevel([])).toBeNull();
 });
 
-describe('LEVEL-GATE-3', () => {
-  test('a user who moved away speaks once in vain, and is heard then', () => {
+describe('LEVEL-GATE-3: a voice below the level', () => {
+  test('gets in at its second utterance when it is a user who moved away', () => {
     const gate = afterUser();
     const away = { db: USER_DB - 18, ms: 2_500 };
     expect(hear(gate, away)).toBe(0);
@@ -119,7 +119,7 @@ describe('LEVEL-GATE-3', () => {
     expect(hear(gate, away)).toBe(1);
   });
 
-  test('a television that talks on is not let in', () => {
+  test('remains out when it is a television that talks on', () => {
     const gate = afterUser();
     hear(gate, { db: USER_DB - 18, ms: 30_000 });
     hear(gate, silence(2_000));
@@ -127,36 +127,36 @@ describe('LEVEL-GATE-3', () => {
   });
 });
 
-describe('LEVEL-GATE-4: an utterance begins with its nearest voice', () => {
+describe('LEVEL-GATE-4: the beginning of an utterance', () => {
   const levels = (...parts: readonly (readonly [level: number, windows: number])[]) =>
     parts.flatMap(([level, windows]) => Array.from({ length: windows }, () => level));
 
-  test('and not with the television before it, nor with the pause behind that', () => {
+  test('skips the television before the nearest voice, and the pause between', () => {
     expect(windowsBeforeNearest(levels([-50, 100], [-70, 10], [-18, 60]))).toBe(104);
   });
 
-  test('a voice that begins quietly, or speaks up, is one voice', () => {
+  test('includes a voice that begins quietly or speaks up', () => {
     expect(windowsBeforeNearest(levels([-70, 9], [-45, 6], [-18, 60]))).toBe(0);
     expect(windowsBeforeNearest(levels([-35, 100], [-18, 60]))).toBe(0);
   });
 
-  test('a bang in the middle is no voice', () => {
+  test('ignores a bang in the middle', () => {
     expect(windowsBeforeNearest(levels([-40, 60], [-5, 4], [-40, 60]))).toBe(0);
   });
 
-  test('nothing, and less than a voice', () => {
+  test('skips nothing of an empty utterance, and nothing of less than a voice', () => {
     expect(windowsBeforeNearest([])).toBe(0);
     expect(windowsBeforeNearest(levels([-20, 7]))).toBe(0);
   });
 });
 
-test('levelOf: full scale is 0 dB, silence is far below', () => {
+test('levelOf gives 0 dB for full scale, and far less for silence', () => {
   expect(levelOf(tone(32_767, 20))).toBeCloseTo(0, 1);
   expect(levelOf(tone(3_277, 20))).toBeCloseTo(-20, 1);
   expect(levelOf(tone(0, 20))).toBeLessThan(-80);
 });
 
-describe('over the wire', () => {
+describe('a level gate over the wire', () => {
   const USER = 8_000;
   const TELEVISION = 700;
   const words = { [USER]: 'economy please', [TELEVISION]: 'and now the weather' };
@@ -190,12 +190,12 @@ describe('over the wire', () => {
     return stopped.length < 2 ? null : stopped[1]?.['audio_end_ms'] - 3_200;
   }
 
-  test('a television does not hold the floor', async () => {
+  test('ends the turn of the user while a television talks', async () => {
     // The last loud window is in view for two more.
     expect(await stoppedAfterMs(15)).toBe(500 + 2 * 20);
   });
 
-  test('null: every voice is the user’s', async () => {
+  test('counts every voice as the user’s when it is null', async () => {
     expect(await stoppedAfterMs(null)).toBeNull();
   });
 });

@@ -59,7 +59,7 @@ function pieces(loudness: number, count: number): Int16Array[] {
 }
 
 describe('the client `openai`', () => {
-  test('over wss: a tool call by voice, its answer spoken, a barge-in, a truncation', async () => {
+  test('makes a tool call by voice, speaks, interrupts and truncates over wss', async () => {
     const held = gate();
     const { address, model } = await startHarness({
       words,
@@ -147,7 +147,7 @@ describe('the client `openai`', () => {
 });
 
 describe('the client `@openai/agents-realtime`', () => {
-  test('a session with a tool and a barge-in; its history is what was said', async () => {
+  test('keeps a history of what was said, with a tool and an interruption', async () => {
     const held = gate();
     const { address } = await startHarness({
       words,

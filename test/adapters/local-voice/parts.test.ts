@@ -11,8 +11,8 @@ import { gate, startHarness, userSays } from './support/harness.ts';
 import { scriptedModel } from './support/scripted-model.ts';
 import { scriptedSpeech, tone } from './support/scripted-speech.ts';
 
-describe('transcriber', () => {
-  test('the words are theirs, and only speech is given to them', async () => {
+describe('a transcriber of the app', () => {
+  test('gets speech only, and gives the words', async () => {
     const heard: number[] = [];
     const transcriber: Transcriber = {
       transcribe: async ({ samples, sampleRateHz }) => {
@@ -44,8 +44,8 @@ describe('transcriber', () => {
   });
 });
 
-describe('a voice', () => {
-  test('it speaks, whatever voice the client asks for, at the speed that it asks for', async () => {
+describe('a voice of the app', () => {
+  test('speaks whatever voice the client asks for, at the requested speed', async () => {
     const said: { text: string; speed: number | undefined }[] = [];
     const voice: Voice = {
       async *synthesize({ text, speed }) {
@@ -76,7 +76,7 @@ describe('a voice', () => {
     expect(total / 24_000).toBeCloseTo(2.15, 2);
   });
 
-  test('a response that is cancelled aborts what it synthesises', async () => {
+  test('aborts its synthesis when the response is cancelled', async () => {
     const { opened: aborted, open } = gate();
     const { opened: begun, open: begin } = gate();
     const voice: Voice = {
@@ -97,7 +97,7 @@ describe('a voice', () => {
     expect(response).toMatchObject({ status: 'cancelled' });
   });
 
-  test('a voice that fails is a failed response', async () => {
+  test('fails the response when it fails', async () => {
     const voice: Voice = { synthesize: () => Promise.reject(new Error('no credit')) };
     const { connect } = await startHarness({ voice, answers: [['Hi there.']] });
     const client = await connect();
@@ -111,7 +111,7 @@ describe('a voice', () => {
 test.each([
   [{ transcriber: {} as Transcriber }, /localVoice\.transcriber.*transcribe/],
   [{ voice: {} as Voice }, /localVoice\.voice.*synthesize/],
-])('what cannot hear or speak is refused: %o', (parts, message) => {
+])('refuses parts that cannot hear or speak: %o', (parts, message) => {
   const make = () =>
     localVoice({
       model: scriptedModel(),

@@ -31,7 +31,7 @@ async function outline(items: readonly Remembered[]): Promise<string[]> {
 }
 
 describe('toModelMessages', () => {
-  test('an answer stands right after its call', async () => {
+  test('puts an answer right after its call', async () => {
     expect(
       await outline([
         says('user', 'Go'),
@@ -43,7 +43,7 @@ describe('toModelMessages', () => {
     ).toEqual(['user: Go', 'call c1, call c2', 'answer c1: A, answer c2: B']);
   });
 
-  test('a call that is still open is pending, and the conversation goes on', async () => {
+  test('marks an open call as accepted, and continues the conversation', async () => {
     expect(await outline([says('user', 'Go'), call('c1'), says('user', 'And?')])).toEqual([
       'user: Go',
       'call c1',
@@ -52,7 +52,7 @@ describe('toModelMessages', () => {
     ]);
   });
 
-  test('an answer that came later stands where it came', async () => {
+  test('puts a late answer where it came', async () => {
     const items = [says('user', 'Go'), call('c1'), says('user', 'And?'), answer('c1', 'A')];
     expect(await outline(items)).toEqual([
       'user: Go',
@@ -64,7 +64,7 @@ describe('toModelMessages', () => {
     ]);
   });
 
-  test('the words and the calls of the assistant are one message, also of a call stated once more', async () => {
+  test('joins words and calls of the assistant in one message, also of a repeated call', async () => {
     const items = [
       says('user', 'Go'),
       says('assistant', 'I look.'),
@@ -81,7 +81,7 @@ describe('toModelMessages', () => {
     ]);
   });
 
-  test('system messages have the role that the model takes', async () => {
+  test('gives system messages the role that the model takes', async () => {
     const items = [says('user', 'Go'), says('system', 'A note'), says('user', 'And?')];
     expect((await toModelMessages(items)).map(({ role }) => role)).toEqual([
       'user',
@@ -95,7 +95,7 @@ describe('toModelMessages', () => {
     ]);
   });
 
-  test('neither the first nor the last message is of the assistant', async () => {
+  test('begins and ends with a message of the user', async () => {
     expect(await outline([says('assistant', 'Gone.')])).toEqual([
       'user: [The user has not said anything yet.]',
       'assistant: Gone.',
@@ -103,7 +103,7 @@ describe('toModelMessages', () => {
     ]);
   });
 
-  test('a call keeps its reasoning, first, and its signature; of OpenAI once', async () => {
+  test('keeps the reasoning and the signature of a call, those of OpenAI once', async () => {
     const providerOptions = (provider: string) => ({ [provider]: { signature: 's' } });
     const made = (provider: string): Remembered => ({
       kind: 'call',
@@ -133,19 +133,19 @@ describe('toModelMessages', () => {
     }
   });
 
-  test('an answer whose call was deleted is left out; so are empty messages', async () => {
+  test('leaves out empty messages, and answers whose call was deleted', async () => {
     expect(await outline([says('assistant', ' '), answer('c1', 'A'), says('user', 'Hm')])).toEqual([
       'user: Hm',
     ]);
   });
 
-  test('arguments that are not JSON are passed on as text', async () => {
+  test('passes arguments on as text that are not JSON', async () => {
     const broken: Remembered = { kind: 'call', callId: 'c', name: 'f', arguments: '{"a":' };
     const [, message] = await toModelMessages([broken]);
     expect(message?.content).toMatchObject([{ input: { text: '{"a":' } }]);
   });
 
-  test('speech that nobody understood is marked', async () => {
+  test('marks speech without understood words', async () => {
     const words = Promise.resolve('');
     const items: Remembered[] = [
       { kind: 'message', role: 'user', parts: [{ type: 'sound', words }] },

@@ -47,7 +47,7 @@ async function connect(turnDetection: Record<string, unknown> | null): Promise<W
 }
 
 describe('a spoken conversation', () => {
-  test('“economy please” is heard, answered aloud, and the answer is heard as it was written', async () => {
+  test('recognises “economy please”, and speaks an answer that is recognised as written', async () => {
     const client = await connect({ type: 'server_vad', silence_duration_ms: 300 });
     client.speak(tone(0, 400));
     client.speak(await speak('economy please'));
@@ -83,7 +83,7 @@ describe('a spoken conversation', () => {
     for (const each of [client, listener]) each.socket.close();
   });
 
-  test('silence and noise are not speech', async () => {
+  test('takes silence and noise for no speech', async () => {
     const client = await connect({ type: 'server_vad', silence_duration_ms: 300 });
     let seed = 1;
     const noise = new Int16Array(48_000).map(() => {
@@ -101,7 +101,7 @@ describe('a spoken conversation', () => {
     client.socket.close();
   });
 
-  test('a sentence that breaks off is waited for, and its halves are heard as one', async () => {
+  test('waits for a sentence that breaks off, and joins its halves', async () => {
     const client = await connect({ type: 'semantic_vad', create_response: false });
     client.speak(tone(0, 400));
     client.speak(await speak('Make me a sales report for'));
@@ -115,7 +115,7 @@ describe('a spoken conversation', () => {
     client.socket.close();
   });
 
-  test('a pause inside what is committed by hand does not silence it', async () => {
+  test('keeps all words of a commit by hand around a pause', async () => {
     const client = await connect(null);
     client.speak(tone(0, 2_000));
     client.speak(await speak('no thanks'));

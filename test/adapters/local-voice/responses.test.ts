@@ -6,7 +6,7 @@ import { MS_PER_CHARACTER } from './support/scripted-speech.ts';
 const RATE_HZ = 24_000;
 
 describe('a response', () => {
-  test('RESPONSE-RUN-1, RESPONSE-MESSAGE-1: in text: every event of the real server, in its order', async () => {
+  test('RESPONSE-RUN-1, RESPONSE-MESSAGE-1: sends the events of the real server in its order, as text', async () => {
     const { connect, model } = await startHarness({ answers: [['Hi there, friend!']] });
     const client = await connect();
     client.send({
@@ -65,7 +65,7 @@ describe('a response', () => {
     });
   });
 
-  test('spoken: sentence by sentence, in pieces of at most 100 ms, the words in step', async () => {
+  test('speaks sentence by sentence in pieces of at most 100 ms, the words in step', async () => {
     const text = 'Your ride is booked. The driver comes at noon.';
     const { connect, speech } = await startHarness({ answers: [[text]] });
     const client = await connect();
@@ -110,7 +110,7 @@ describe('a response', () => {
     expect(order.slice(0, lastWord).filter((each) => each === '♪').length).toBeGreaterThan(5);
   });
 
-  test('spoken: the silence around each sentence is the server’s, and the words keep their places', async () => {
+  test('sets the silence around each sentence itself, and keeps the places of words', async () => {
     const { connect, speech } = await startHarness({
       answers: [['One. Two three four. Five.']],
     });
@@ -155,7 +155,7 @@ describe('a response', () => {
     expect(item.content[0].transcript).toBe('One. Two three ');
   });
 
-  test('RESPONSE-RUN-3: speaks before it calls; the arguments are those that the model wrote', async () => {
+  test('RESPONSE-RUN-3: speaks before it calls, with the arguments that the model wrote', async () => {
     const { connect, model } = await startHarness({
       answers: [
         ['One moment.', { call: 'book_ride', input: { to: 'airport' } }],
@@ -228,7 +228,7 @@ describe('a response', () => {
     ]);
   });
 
-  test('REALTIME-SESSION-2: a second one is refused, and the error names the event', async () => {
+  test('REALTIME-SESSION-2: excludes a second one, whose error names the event', async () => {
     const held = gate();
     const { connect } = await startHarness({ answers: [['a', { until: held.opened }, 'b']] });
     const client = await connect();
@@ -252,7 +252,7 @@ describe('a response', () => {
     expect((await client.next('response.done'))['response'].status).toBe('failed');
   });
 
-  test('its metadata and its own settings are those of the request', async () => {
+  test('takes metadata and settings from its request', async () => {
     const { connect, model, speech } = await startHarness({ answers: [['Yes.']] });
     const client = await connect();
     client.send({
@@ -285,7 +285,7 @@ describe('a response', () => {
     expect(speech.spoken).toEqual([{ text: 'Yes.', voice: 'rms', speed: 1.2 }]);
   });
 
-  test('a voice that the engine does not have is spoken by the default one', async () => {
+  test('speaks with the default voice when the engine lacks the requested one', async () => {
     const { connect, speech } = await startHarness({ answers: [['Yes.']], voice: 'rms' });
     const client = await connect();
     client.send({
@@ -297,7 +297,7 @@ describe('a response', () => {
     expect(speech.spoken[0]?.voice).toBe('rms');
   });
 
-  test('without anything said the model still has something to answer to', async () => {
+  test('gives the model something to answer before anything was said', async () => {
     const { connect, model } = await startHarness({ answers: [['Hello!']] });
     const client = await connect();
     client.send(textOnly);
@@ -309,7 +309,7 @@ describe('a response', () => {
   test.each([
     ['length', 'max_output_tokens'],
     ['content-filter', 'content_filter'],
-  ] as const)('cut off by %s it is incomplete', async (finish, reason) => {
+  ] as const)('ends as incomplete when %s cuts it off', async (finish, reason) => {
     const { connect } = await startHarness({ answers: [['Half a', { finish }]] });
     const client = await connect();
     client.send(textOnly);
@@ -321,7 +321,7 @@ describe('a response', () => {
     });
   });
 
-  test('RESPONSE-RUN-1: a model that fails ends it as failed, with what was written', async () => {
+  test('RESPONSE-RUN-1: ends as failed with what was written when the model fails', async () => {
     const { connect } = await startHarness({
       answers: [['Half a', { fail: 'no credit' }], ['ok']],
     });
@@ -340,7 +340,7 @@ describe('a response', () => {
     expect((await client.next('response.done'))['response'].status).toBe('completed');
   });
 
-  test('RESPONSE-RUN-1: a voice that fails ends it as failed', async () => {
+  test('RESPONSE-RUN-1: ends as failed when the voice fails', async () => {
     const { connect, speech } = await startHarness({ answers: [['Hello.']] });
     speech.synthesize = () => Promise.reject(new Error('hoarse'));
     const client = await connect();
@@ -353,7 +353,7 @@ describe('a response', () => {
   });
 });
 
-describe('cancelling', () => {
+describe('cancelling a response', () => {
   test('RESPONSE-RUN-2: takes effect at once: the item is incomplete and nothing follows', async () => {
     const held = gate();
     const { connect, model } = await startHarness({
@@ -395,7 +395,7 @@ describe('cancelling', () => {
     expect(JSON.stringify(model.prompt(1))).not.toContain('Second');
   });
 
-  test('RESPONSE-RUN-2: in the middle of a sentence', async () => {
+  test('RESPONSE-RUN-2: takes effect in the middle of a sentence', async () => {
     const endless = 'and then we went on and on '.repeat(20);
     const { connect } = await startHarness({ answers: [[endless], ['And so it ended.']] });
     const client = await connect();
@@ -416,7 +416,7 @@ describe('cancelling', () => {
     expect(endless.startsWith(transcript)).toBe(true);
   });
 
-  test('RESPONSE-RUN-2: while the model still thinks', async () => {
+  test('RESPONSE-RUN-2: takes effect while the model still thinks', async () => {
     const held = gate();
     const { connect } = await startHarness({ answers: [[{ until: held.opened }, 'late']] });
     const client = await connect();
@@ -432,7 +432,7 @@ describe('cancelling', () => {
     expect(client.count('response.output_item.added')).toBe(0);
   });
 
-  test('of nothing is refused', async () => {
+  test('fails where none is active', async () => {
     const { connect } = await startHarness();
     const client = await connect();
     client.send({ type: 'response.cancel', event_id: 'c1' });
@@ -448,7 +448,7 @@ describe('cancelling', () => {
   });
 });
 
-describe('out of band', () => {
+describe('a response out of band', () => {
   test('REALTIME-SESSION-2: runs beside the active one, in no conversation', async () => {
     const [first, second] = [gate(), gate()];
     const { connect, model } = await startHarness({
@@ -497,7 +497,7 @@ describe('out of band', () => {
     expect(JSON.stringify(model.prompt(2))).not.toContain('Aside');
   });
 
-  test('is cancelled by its id; the active one goes on', async () => {
+  test('ends by its id while the active one continues', async () => {
     const [first, second] = [gate(), gate()];
     const { connect } = await startHarness({
       answers: [
@@ -545,7 +545,7 @@ describe('out of band', () => {
     expect(model.prompt(0)).toEqual([{ role: 'user', content: [{ type: 'text', text: 'First' }] }]);
   });
 
-  test('at most eight at once', async () => {
+  test('runs beside seven others at most', async () => {
     const held = gate();
     const answers = Array.from({ length: 9 }, () => ['x', { until: held.opened }]);
     const { connect } = await startHarness({ answers });

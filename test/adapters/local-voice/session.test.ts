@@ -35,7 +35,7 @@ describe('the session', () => {
     expect(client.events[0]?.['session'].id).toMatch(/^sess_/);
   });
 
-  test('an update changes what it names, deeply, and nothing else', async () => {
+  test('changes deeply what an update names, and nothing else', async () => {
     const { connect } = await startHarness();
     const client = await connect();
     const update = async (session: Record<string, unknown>) => {
@@ -107,7 +107,7 @@ describe('the session', () => {
       'session.audio.output.speed',
     ],
     ['an MCP tool', { tools: [{ type: 'mcp', server_label: 'x' }] }, 'invalid_value', null],
-  ])('%s is refused, and with it the whole update', async (_name, patch, code, param) => {
+  ])('refuses %s, with the whole update', async (_name, patch, code, param) => {
     const { connect } = await startHarness();
     const client = await connect();
     client.send({
@@ -122,7 +122,7 @@ describe('the session', () => {
     expect((await client.next('session.updated'))['session'].max_output_tokens).toBe('inf');
   });
 
-  test('the voice is fixed once there was sound', async () => {
+  test('fixes the voice after the first sound', async () => {
     const { connect } = await startHarness({ answers: [['Hi.']] });
     const client = await connect();
     const choose = (voice: string): void =>
@@ -158,24 +158,21 @@ describe('REALTIME-SESSION-1: messages that are no event', () => {
       'string_above_max_length',
       'x'.repeat(600),
     ],
-  ])(
-    '%s is answered with an error, and the session goes on',
-    async (_name, text, code, eventId) => {
-      const { connect } = await startHarness({ answers: [['ok']] });
-      const client = await connect();
-      client.socket.send(text);
-      expect((await client.next('error'))['error']).toMatchObject({
-        type: 'invalid_request_error',
-        code,
-        event_id: eventId,
-      });
-      client.send(textOnly);
-      client.send({ type: 'response.create' });
-      expect((await client.next('response.done'))['response'].status).toBe('completed');
-    },
-  );
+  ])('get an error for %s, and the session continues', async (_name, text, code, eventId) => {
+    const { connect } = await startHarness({ answers: [['ok']] });
+    const client = await connect();
+    client.socket.send(text);
+    expect((await client.next('error'))['error']).toMatchObject({
+      type: 'invalid_request_error',
+      code,
+      event_id: eventId,
+    });
+    client.send(textOnly);
+    client.send({ type: 'response.create' });
+    expect((await client.next('response.done'))['response'].status).toBe('completed');
+  });
 
-  test('binary frames are refused', async () => {
+  test('get an error as binary frames', async () => {
     const { connect } = await startHarness();
     const client = await connect();
     client.socket.send(Buffer.alloc(64));

@@ -39,7 +39,7 @@ async function start(
 }
 
 describe('server_vad', () => {
-  test('an utterance, from its first sound to the answer', async () => {
+  test('reports an utterance from its first sound to the answer', async () => {
     const { client, model } = await start({ answers: [['Noted.']] });
     configure(client, { type: 'server_vad' });
     say(client, ECONOMY);
@@ -90,7 +90,7 @@ describe('server_vad', () => {
     ]);
   });
 
-  test('two utterances are two items, each with its own words', async () => {
+  test('makes two items of two utterances, each with its own words', async () => {
     const { client } = await start();
     configure(client, { type: 'server_vad', create_response: false });
     say(client, ECONOMY);
@@ -110,7 +110,7 @@ describe('server_vad', () => {
     expect(client.count('response.created')).toBe(0);
   });
 
-  test('silence_duration_ms, prefix_padding_ms and threshold are honoured', async () => {
+  test('follows silence_duration_ms, prefix_padding_ms and threshold', async () => {
     const { client } = await start();
     configure(client, {
       type: 'server_vad',
@@ -130,7 +130,7 @@ describe('server_vad', () => {
     expect(client.count('input_audio_buffer.speech_started')).toBe(1);
   });
 
-  test('semantic_vad: eagerness is how long it waits', async () => {
+  test('waits by the eagerness of semantic_vad', async () => {
     const { client } = await start();
     configure(client, { type: 'semantic_vad', eagerness: 'low', create_response: false });
     say(client, ECONOMY);
@@ -147,7 +147,7 @@ describe('server_vad', () => {
     });
   });
 
-  test('barge-in: interrupt_response cancels what is being said', async () => {
+  test('cancels the current response at an interruption with interrupt_response', async () => {
     const held = gate();
     const { client } = await start({ answers: [['Once upon a time', { until: held.opened }]] });
     configure(client, { type: 'server_vad', create_response: false });
@@ -167,7 +167,7 @@ describe('server_vad', () => {
     held.open();
   });
 
-  test('interrupt_response false: it is finished; an answer to the utterance is refused meanwhile', async () => {
+  test('finishes the response without interrupt_response, and refuses an answer meanwhile', async () => {
     const held = gate();
     const { client } = await start({ answers: [['Once', { until: held.opened }, ' more']] });
     configure(client, { type: 'server_vad', interrupt_response: false, create_response: true });
@@ -186,7 +186,7 @@ describe('server_vad', () => {
     });
   });
 
-  test('without transcription nothing is reported, and the model still hears', async () => {
+  test('reports no words without transcription, while the model still hears them', async () => {
     const { client, model } = await start({ answers: [['Noted.']] });
     configure(client, { type: 'server_vad' }, null);
     say(client, ECONOMY);
@@ -195,7 +195,7 @@ describe('server_vad', () => {
     expect(client.events.filter(({ type }) => type.includes('transcription'))).toEqual([]);
   });
 
-  test('REALTIME-SESSION-3: a transcription that fails is said; the answer knows only that something was said', async () => {
+  test('REALTIME-SESSION-3: reports a failed transcription, and still answers', async () => {
     const { client, model, speech } = await start({ answers: [['Pardon?']] });
     speech.nextTranscriptions.push(() =>
       Promise.reject(new ProviderError('SPEECH_ENGINE_FAILED', 'out of memory')),
@@ -214,7 +214,7 @@ describe('server_vad', () => {
     ]);
   });
 
-  test('REALTIME-SESSION-3: the response begins before the words are known, and waits for them', async () => {
+  test('REALTIME-SESSION-3: begins the response before the words are known, and waits for them', async () => {
     const { client, model, speech } = await start({ answers: [['Noted.']] });
     const held = gate();
     speech.nextTranscriptions.push(async () => {
@@ -231,7 +231,7 @@ describe('server_vad', () => {
     expect(JSON.stringify(model.prompt(0))).toContain('at last');
   });
 
-  test('when no words are found, another cut is tried', async () => {
+  test('tries another cut of the sound when no words are found', async () => {
     const { client, speech } = await start();
     speech.nextTranscriptions.push(() => Promise.resolve(''));
     configure(client, { type: 'server_vad', create_response: false });
@@ -240,7 +240,7 @@ describe('server_vad', () => {
     expect((await client.next(type))['transcript']).toBe('economy please');
   });
 
-  test('when the detector fails it is said, and the next utterance is heard again', async () => {
+  test('reports a failed detector, and hears the next utterance', async () => {
     const { client, speech } = await start();
     configure(client, { type: 'server_vad', create_response: false });
     speech.failDetection();
@@ -255,7 +255,7 @@ describe('server_vad', () => {
     expect((await client.next(type))['transcript']).toBe('premium');
   });
 
-  test('INPUT-AUDIO-2: clear forgets an utterance that is under way', async () => {
+  test('INPUT-AUDIO-2: forgets an utterance under way at a clear', async () => {
     const { client } = await start();
     configure(client, { type: 'server_vad', create_response: false });
     client.speak(tone(ECONOMY, 400));
@@ -275,7 +275,7 @@ describe('server_vad', () => {
     expect((await client.next(completed))['transcript']).toBe('premium');
   });
 
-  test('INPUT-AUDIO-2: a late detection after a clear starts nothing', async () => {
+  test('INPUT-AUDIO-2: starts nothing at a late detection after a clear', async () => {
     const { client, speech } = await start();
     configure(client, { type: 'server_vad', create_response: false });
     const held = gate();
@@ -290,7 +290,7 @@ describe('server_vad', () => {
     expect(client.count('input_audio_buffer.speech_started')).toBe(1);
   });
 
-  test('a commit by hand during speech takes the announced id', async () => {
+  test('takes the announced id for a commit by hand during speech', async () => {
     const { client } = await start();
     configure(client, { type: 'server_vad', create_response: false });
     client.speak(tone(ECONOMY, 400));
@@ -305,8 +305,8 @@ describe('server_vad', () => {
   });
 });
 
-describe('without turn detection', () => {
-  test('the client commits; no response comes by itself', async () => {
+describe('a session without turn detection', () => {
+  test('leaves the commit to the client, and responds to nothing by itself', async () => {
     const { client } = await start();
     configure(client, null);
     say(client, ECONOMY);
@@ -323,7 +323,7 @@ describe('without turn detection', () => {
     expect(client.count('response.created')).toBe(0);
   });
 
-  test('a commit of silence has no words', async () => {
+  test('finds no words in a commit of silence', async () => {
     const { client } = await start();
     configure(client, null);
     client.speak(tone(0, 500));
@@ -333,7 +333,7 @@ describe('without turn detection', () => {
     expect(client.count('conversation.item.input_audio_transcription.delta')).toBe(0);
   });
 
-  test('an empty commit, and one after a clear, is refused', async () => {
+  test('refuses an empty commit, and one after a clear', async () => {
     const { client } = await start();
     configure(client, null);
     client.send({ type: 'input_audio_buffer.commit', event_id: 'empty' });
@@ -350,7 +350,7 @@ describe('without turn detection', () => {
     });
   });
 
-  test('turning detection on in between hears what comes then', async () => {
+  test('hears speech after detection was turned on', async () => {
     const { client } = await start();
     configure(client, null);
     client.speak(tone(0, 330));
@@ -362,7 +362,7 @@ describe('without turn detection', () => {
     expect((await client.next(type))['transcript']).toBe('economy please');
   });
 
-  test('sound that is not sound is refused', async () => {
+  test('refuses sound that cannot be decoded', async () => {
     const { client } = await start();
     client.send({ type: 'input_audio_buffer.append', audio: 'AAAA', event_id: 'odd' });
     client.send({ type: 'input_audio_buffer.append', audio: '!!!', event_id: 'rubbish' });
@@ -378,7 +378,7 @@ describe('without turn detection', () => {
     });
   });
 
-  test('INPUT-AUDIO-3: ten minutes are held and no more', async () => {
+  test('INPUT-AUDIO-3: holds ten minutes of sound at most', async () => {
     const { client } = await start();
     configure(client, null);
     const minute = encodePcm16Base64(tone(0, 60_000));

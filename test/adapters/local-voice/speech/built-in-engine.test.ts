@@ -32,7 +32,7 @@ describe('the built-in engine', () => {
     expect(await cut.push(sound)).toEqual([]);
   });
 
-  test('two streams do not hear each other', async () => {
+  test('keeps two streams apart', async () => {
     const [quiet, loud] = [engine.createDetector(RATE_HZ), engine.createDetector(RATE_HZ)];
     const sound = await speak('economy please');
     const pushes = [loud.push(sound), quiet.push(new Int16Array(sound.length)), loud.push(sound)];
@@ -47,7 +47,7 @@ describe('the built-in engine', () => {
     expect(text.toLowerCase()).toContain('never');
   });
 
-  test('sound that is silent or too short for a word has no words', async () => {
+  test('gives no words for silence, or for sound that is too short', async () => {
     for (const length of [0, 1, 900, 2_399, RATE_HZ]) {
       const samples = new Int16Array(length);
       expect(await engine.transcribe({ samples, sampleRateHz: RATE_HZ })).toBe('');
@@ -62,14 +62,14 @@ describe('the built-in engine', () => {
     await expect(unknown).rejects.toMatchObject({ code: 'UNKNOWN_VOICE' });
   });
 
-  test('after close it does not come back', async () => {
+  test('refuses to start after it was closed', async () => {
     const other = createBuiltInEngine();
     await other.close();
     await expect(other.start()).rejects.toBeInstanceOf(CancelledError);
   });
 });
 
-test('replaced parts are not loaded: detection stays', async () => {
+test('loads no replaced parts, and keeps detection', async () => {
   const samples = new Int16Array(16_000).fill(3);
   const part = createBuiltInEngine({
     transcriber: { transcribe: async () => 'theirs' },

@@ -14,14 +14,14 @@ function loudest(samples: Int16Array): number {
 }
 
 describe('Flite', () => {
-  test.each(FLITE_VOICES)('the voice %s speaks', async (voice) => {
+  test.each(FLITE_VOICES)('speaks with the voice %s', async (voice) => {
     const sound = await flite.speak({ text: 'Hello', voice, speed: 1 });
     expect(sound.sampleRateHz).toBe(voice === 'kal' ? 8_000 : 16_000);
     expect(sound.samples.length / sound.sampleRateHz).toBeGreaterThan(0.3);
     expect(loudest(sound.samples)).toBeGreaterThan(2_000);
   });
 
-  test('the same text gives the same samples; twice the speed about half as many', async () => {
+  test('gives the same samples for the same text, and fewer at a higher speed', async () => {
     const request = { text: 'The driver comes at noon.', voice: 'slt', speed: 1 };
     const [one, two] = [await flite.speak(request), await flite.speak(request)];
     expect(two.samples.every((sample, index) => sample === one.samples[index])).toBe(true);
@@ -31,13 +31,13 @@ describe('Flite', () => {
     expect(ratio).toBeLessThan(0.75);
   });
 
-  test('nothing to pronounce is silence of length 0', async () => {
+  test('gives no samples where nothing can be pronounced', async () => {
     for (const text of ['', '...', '🚕🚕', '\n']) {
       expect((await flite.speak({ text, voice: 'slt', speed: 1 })).samples.length).toBe(0);
     }
   });
 
-  test('a voice that does not exist is an error, not silence', async () => {
+  test('rejects an unknown voice, and continues to work', async () => {
     const wrong = flite.speak({ text: 'Hello', voice: '/etc/passwd', speed: 1 });
     await expect(wrong).rejects.toBeInstanceOf(ProviderError);
     // And it goes on.
@@ -56,13 +56,13 @@ describe('speakableText', () => {
     ['accents', 'Café crème', 'Cafe creme'],
     ['pictures', 'On my way 🚕!', 'On my way !'],
     ['nothing', '🚕 — …', ''],
-  ])('%s', (_name, text, spoken) => {
+  ])('makes text speakable: %s', (_name, text, spoken) => {
     expect(speakableText(text)).toBe(spoken);
   });
 });
 
 describe('speech for tests', () => {
-  test('is made at the wanted rate, with silence around, and as a WAV file', async () => {
+  test('comes at the wanted rate, with silence around it, and as a WAV file', async () => {
     const plain = await speak('economy please');
     const padded = await speak('economy please', { silenceMs: 100 });
     expect(padded.length).toBe(plain.length + 2 * 2_400);

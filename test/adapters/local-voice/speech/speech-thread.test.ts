@@ -22,7 +22,7 @@ function fragileThread(): SpeechThread {
 }
 
 describe('a speech thread', () => {
-  test('SPEECH-THREAD-1, SPEECH-THREAD-2: when it dies, calls reject; the next call has a new one', async () => {
+  test('SPEECH-THREAD-1, SPEECH-THREAD-2: rejects calls when it dies, and the next call starts a new one', async () => {
     const thread = fragileThread();
     await thread.start();
     expect(await thread.call('transcribe', speech)).toBe('call 1');
@@ -35,13 +35,13 @@ describe('a speech thread', () => {
     expect(await thread.call('transcribe', speech)).toBe('call 1');
   });
 
-  test('SPEECH-THREAD-1: an error inside is told, not swallowed', async () => {
+  test('SPEECH-THREAD-1: rejects a call that throws inside, and continues to work', async () => {
     const thread = fragileThread();
     await expect(thread.call('forget', { streamId: 1 })).rejects.toThrow('it threw: a bug');
     await thread.start();
   });
 
-  test('SPEECH-THREAD-1: closing rejects what is under way, and what comes later', async () => {
+  test('SPEECH-THREAD-1: rejects pending and later calls when it is closed', async () => {
     const thread = fragileThread();
     await thread.start();
     const pending = thread.call('synthesize', request);
@@ -51,7 +51,7 @@ describe('a speech thread', () => {
     await expect(thread.call('transcribe', speech)).rejects.toBeInstanceOf(CancelledError);
   });
 
-  test('SPEECH-THREAD-3: closing waits for the step of a model that is running', async () => {
+  test('SPEECH-THREAD-3: waits at close for the running step of a model', async () => {
     const thread = fragileThread();
     const steps = new Int32Array(new SharedArrayBuffer(12));
     const samples = new Int16Array(steps.buffer);
@@ -67,13 +67,13 @@ describe('a speech thread', () => {
     expect([...steps]).toEqual([1, 1, 1]);
   });
 
-  test('SPEECH-THREAD-3: a process that exits in a step of a model ends as it wanted to', async () => {
+  test('SPEECH-THREAD-3: a process that exits in the step of a model keeps its exit code', async () => {
     const program = new URL('../support/exits-in-a-step.ts', import.meta.url);
     const child = spawn(process.execPath, [fileURLToPath(program)], { stdio: 'ignore' });
     expect(await once(child, 'exit')).toEqual([7, null]);
   });
 
-  test('models that cannot be loaded are a matter of configuration', async () => {
+  test('fails with a ProviderError when its models cannot be loaded', async () => {
     const thread = new SpeechThread('nobody' as never);
     onTestFinished(() => thread.close());
     await expect(thread.start()).rejects.toMatchObject({ name: 'ProviderError' });
