@@ -116,7 +116,7 @@ function port(url: string): Port {
   };
 }
 
-test('the client of the extension delegates, is asked, and gets the result', async () => {
+test('lets a client with tasks delegate, answer and get the result', async () => {
   const { url } = await served();
   const asked: unknown[] = [];
   const session = withTasks(
@@ -134,7 +134,7 @@ test('the client of the extension delegates, is asked, and gets the result', asy
   expect(asked).toHaveLength(1);
 });
 
-test('a task is taken up by its reference, by a client of another process, at another server', async () => {
+test('resumes a task by its reference, for another client at another server', async () => {
   const journal = memoryJournal();
   const first = await served(journal);
   const parked = await withTasks(
@@ -154,7 +154,7 @@ test('a task is taken up by its reference, by a client of another process, at an
   expect(JSON.stringify((await resumed.settle()).outcome)).toContain('premium');
 });
 
-test('a task is cancelled; a subagent that fails is a result', async () => {
+test('cancels a task, and returns a failed subagent as a result', async () => {
   const { url, ask } = await served();
   const session = withTasks(
     port(url),
@@ -177,7 +177,7 @@ test('a task is cancelled; a subagent that fails is a result', async () => {
     .toMatchObject({ status: 'completed', result: { resultType: 'complete', isError: true } });
 });
 
-test('a client without tasks is asked in a second round of the same call', async () => {
+test('asks a client without tasks in a second round of the same call', async () => {
   const { ask } = await served();
   const { result = {} } = await ask('tools/call', ride, withForms);
   expect(result).toMatchObject({ resultType: 'input_required', requestState: expect.any(String) });
@@ -203,12 +203,12 @@ test('a client without tasks is asked in a second round of the same call', async
   expect(JSON.stringify(done.result)).toContain('premium');
 });
 
-test('a client that cannot be asked gets a result without an answer', async () => {
+test('returns a result without an answer to a client that cannot be asked', async () => {
   const { ask } = await served();
   expect((await ask('tools/call', ride)).result).toMatchObject({ resultType: 'complete' });
 });
 
-test('tasks need the capability, and are those of the user', async () => {
+test('keeps tasks to clients with the capability, and to their user', async () => {
   const { ask } = await served();
   const { result = {} } = await ask('tools/call', ride, withExtension);
   const { taskId } = result;
@@ -226,7 +226,7 @@ test('tasks need the capability, and are those of the user', async () => {
   }
 });
 
-test('an answer is taken once; keys that are not open are left out', async () => {
+test('takes an answer once, and leaves out keys that are not open', async () => {
   const { ask } = await served();
   const { result = {} } = await ask('tools/call', ride, withExtension);
   const { taskId } = result;
@@ -246,7 +246,7 @@ test('an answer is taken once; keys that are not open are left out', async () =>
   expect(JSON.stringify(await state())).toContain('premium');
 });
 
-test('an answer is told to be taken when it is in the journal', async () => {
+test('confirms an answer when it is in the journal', async () => {
   const inner = memoryJournal();
   let gate: Promise<void> | null = null;
   const { ask } = await served({
@@ -279,7 +279,7 @@ test('an answer is told to be taken when it is in the journal', async () => {
   await expect.poll(state).toMatchObject({ status: 'completed' });
 });
 
-test('discovery, tools, and headers that disagree', async () => {
+test('serves discovery and tools, and refuses headers that disagree', async () => {
   const { ask, post } = await served();
   expect((await ask('server/discover')).result).toMatchObject({
     resultType: 'complete',
@@ -297,7 +297,7 @@ test('discovery, tools, and headers that disagree', async () => {
   expect((await post('tools/list', {}, { token: 'mallory' })).status).toBe(401);
 });
 
-test('nothing that is posted breaks the server', async () => {
+test('survives whatever is posted', async () => {
   const { url, ask, errors } = await served();
   const method = fc.constantFrom('tools/call', 'tasks/get', 'tasks/update', 'tasks/cancel', 'x');
   const message = fc.record({

@@ -97,7 +97,7 @@ describe('a form of a server', () => {
       JSON.parse('{"properties":{"__proto__":{"enum":["x"]}}}'),
       JSON.parse('{"action":"accept","content":{"__proto__":"x"}}'),
     ],
-  ])('%s is answered', async (_name, requestedSchema, expected) => {
+  ])('gets an answer: %s', async (_name, requestedSchema, expected) => {
     const { url, calls } = await served(({ params }) =>
       params['inputResponses'] === undefined
         ? asking(requestedSchema)
@@ -113,7 +113,7 @@ describe('a form of a server', () => {
   });
 });
 
-test('an answer without an end is given up', async () => {
+test('aborts an answer without an end', async () => {
   const { url } = await served((_call, response) => {
     response.setHeader('content-type', 'text/event-stream');
     const piece = 'data: x\n'.repeat(64 * 1024);

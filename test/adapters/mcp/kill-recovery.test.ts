@@ -8,38 +8,42 @@ import { actingServer } from './support/acting-server.ts';
 
 const PROGRAM = fileURLToPath(new URL('support/killed-program.ts', import.meta.url));
 
-describe.each(['2025-11-25', '2026-07-28'] as const)('%s', (protocol) => {
-  test.each(SEEDS)('seed %i', { timeout: KILL_TIMEOUT_MS }, async (seed) => {
-    const server = await actingServer({ protocol });
-    onTestFinished(() => server.close());
-    await playKills(
-      { seed, program: PROGRAM, args: [server.url, protocol] },
-      ({ told, outcome }) => {
-        expect(outcome).toMatchObject({ status: 'completed' });
-        expect(outcome.text).toMatch(/denied\. Done\.$/);
-        // Nobody but the user gives a permission, and each is used once.
-        const given = server.answers.filter((answer) => answer.includes('"allow":true'));
-        expect(given.every((answer) => answer.startsWith('Pay => '))).toBe(true);
-        expect(given.length).toBeLessThanOrEqual(count(told, 'approved'));
-        // Each answer went to its question.
-        const answered = server.answers.filter((answer) => answer.includes('"answer":'));
-        for (const answer of answered) {
-          const [question = '', result = ''] = answer.split(' => ');
-          expect(JSON.parse(result)).toMatchObject({ content: { answer: `about ${question}` } });
-        }
-        if (protocol === '2025-11-25') {
-          expect(answered.length).toBeGreaterThanOrEqual(2);
-          return;
-        }
-        // One task, unless its id was lost with the process, and each answer once.
-        expect(server.answers.slice(-4)).toEqual([
-          'Pay => {"action":"accept","content":{"allow":true}}',
-          'First question? => {"action":"accept","content":{"answer":"about First question?"}}',
-          'Second question? => {"action":"accept","content":{"answer":"about Second question?"}}',
-          'Share => {"action":"accept","content":{"allow":false}}',
-        ]);
-        expect(server.answers).toHaveLength(4);
-      },
-    );
-  });
+describe.each(['2025-11-25', '2026-07-28'] as const)('MCP %s', (protocol) => {
+  test.each(SEEDS)(
+    'completes a run under random kills (seed %i)',
+    { timeout: KILL_TIMEOUT_MS },
+    async (seed) => {
+      const server = await actingServer({ protocol });
+      onTestFinished(() => server.close());
+      await playKills(
+        { seed, program: PROGRAM, args: [server.url, protocol] },
+        ({ told, outcome }) => {
+          expect(outcome).toMatchObject({ status: 'completed' });
+          expect(outcome.text).toMatch(/denied\. Done\.$/);
+          // Nobody but the user gives a permission, and each is used once.
+          const given = server.answers.filter((answer) => answer.includes('"allow":true'));
+          expect(given.every((answer) => answer.startsWith('Pay => '))).toBe(true);
+          expect(given.length).toBeLessThanOrEqual(count(told, 'approved'));
+          // Each answer went to its question.
+          const answered = server.answers.filter((answer) => answer.includes('"answer":'));
+          for (const answer of answered) {
+            const [question = '', result = ''] = answer.split(' => ');
+            expect(JSON.parse(result)).toMatchObject({ content: { answer: `about ${question}` } });
+          }
+          if (protocol === '2025-11-25') {
+            expect(answered.length).toBeGreaterThanOrEqual(2);
+            return;
+          }
+          // One task, unless its id was lost with the process, and each answer once.
+          expect(server.answers.slice(-4)).toEqual([
+            'Pay => {"action":"accept","content":{"allow":true}}',
+            'First question? => {"action":"accept","content":{"answer":"about First question?"}}',
+            'Second question? => {"action":"accept","content":{"answer":"about Second question?"}}',
+            'Share => {"action":"accept","content":{"allow":false}}',
+          ]);
+          expect(server.answers).toHaveLength(4);
+        },
+      );
+    },
+  );
 });

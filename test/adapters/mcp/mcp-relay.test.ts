@@ -79,14 +79,17 @@ describe('a tool without tasks', () => {
   test.each([
     { given: { type: 'permitted' }, words: 'accept: Hello' },
     { given: { type: 'denied', words: 'No' }, words: 'decline: Hello' },
-  ] as const)('asks while it is called, and is told $given.type', async ({ given, words }) => {
-    const { url } = await acting('2025-11-25');
-    const played = await turn({ url, tool: 'echo' }, 'Hello', () => given);
-    expect(played).toMatchObject({ reason: 'completed', words });
-    expect(played.asked).toMatchObject([{ type: 'permission', title: 'Say it?' }]);
-  });
+  ] as const)(
+    'asks during its call, and gets an answer that is $given.type',
+    async ({ given, words }) => {
+      const { url } = await acting('2025-11-25');
+      const played = await turn({ url, tool: 'echo' }, 'Hello', () => given);
+      expect(played).toMatchObject({ reason: 'completed', words });
+      expect(played.asked).toMatchObject([{ type: 'permission', title: 'Say it?' }]);
+    },
+  );
 
-  test('of 2026-07-28 asks in rounds, and gets its state back', async () => {
+  test('asks in rounds in 2026-07-28, and gets its state back', async () => {
     const { url } = await acting('2026-07-28');
     const options = { url, tool: 'ask_back', protocol: '2026-07-28' } as const;
     const played = await turn(options, 'Hello', () => ({ type: 'permitted' }));
@@ -94,36 +97,39 @@ describe('a tool without tasks', () => {
   });
 });
 
-describe.each(['2025-11-25', '2026-07-28'] as const)('a server of ours (%s)', (protocol) => {
-  const headers = { authorization: 'Bearer ann' };
+describe.each(['2025-11-25', '2026-07-28'] as const)(
+  'an MCP server of Offstage (%s)',
+  (protocol) => {
+    const headers = { authorization: 'Bearer ann' };
 
-  test('asks with choices, and books what was chosen', async () => {
-    const url = await ownServer();
-    const options = { url, protocol, headers, tool: 'ride_booker', pollMs: 20 };
-    const played = await turn(options, 'To the airport', () => ({
-      type: 'answered',
-      text: 'Premium',
-      optionId: 'premium',
-    }));
-    expect(played).toMatchObject({ reason: 'completed' });
-    expect(played.words).toMatch(/premium/i);
-    expect(played.asked[0]).toMatchObject({
-      type: 'question',
-      options: expect.arrayContaining([expect.objectContaining({ id: 'premium' })]) as unknown,
+    test('asks with choices, and books what was chosen', async () => {
+      const url = await ownServer();
+      const options = { url, protocol, headers, tool: 'ride_booker', pollMs: 20 };
+      const played = await turn(options, 'To the airport', () => ({
+        type: 'answered',
+        text: 'Premium',
+        optionId: 'premium',
+      }));
+      expect(played).toMatchObject({ reason: 'completed' });
+      expect(played.words).toMatch(/premium/i);
+      expect(played.asked[0]).toMatchObject({
+        type: 'question',
+        options: expect.arrayContaining([expect.objectContaining({ id: 'premium' })]) as unknown,
+      });
     });
-  });
 
-  test('sends no mail that was denied', async () => {
-    const url = await ownServer();
-    const options = { url, protocol, headers, tool: 'mailer' };
-    const played = await turn(options, 'Write to Bob', () => ({ type: 'denied', words: 'No' }));
-    // The user sees the call itself, not only the words of the server.
-    expect(played.asked[0]).toMatchObject({ type: 'permission', input: { to: 'bob' } });
-    expect(played.words).not.toContain('"sent"');
-  });
-});
+    test('sends no mail that was denied', async () => {
+      const url = await ownServer();
+      const options = { url, protocol, headers, tool: 'mailer' };
+      const played = await turn(options, 'Write to Bob', () => ({ type: 'denied', words: 'No' }));
+      // The user sees the call itself, not only the words of the server.
+      expect(played.asked[0]).toMatchObject({ type: 'permission', input: { to: 'bob' } });
+      expect(played.words).not.toContain('"sent"');
+    });
+  },
+);
 
-test('a server on standard input and output is started, asked, and ended', async () => {
+test('starts, asks and ends a server on standard input and output', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'offstage-test-mcp-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const program = fileURLToPath(new URL('support/ride-server.ts', import.meta.url));
@@ -141,7 +147,7 @@ test('a server on standard input and output is started, asked, and ended', async
   expect(played.words).toMatch(/premium/i);
 });
 
-test('what does not fit is asked again, and then left without an answer', async () => {
+test('asks again for an answer that does not fit, and then leaves it unanswered', async () => {
   const { url } = await acting('2026-07-28');
   const options = { url, tool: 'work', protocol: '2026-07-28' } as const;
   const question = { question: 'When?', options: [{ id: 'early', label: 'At eight' }] };
@@ -154,7 +160,7 @@ test('what does not fit is asked again, and then left without an answer', async 
   expect(played.words).toBe('no answer. ');
 });
 
-test('the arguments of a call are made by the app where the tool takes more than a text', async () => {
+test('takes the arguments of a call from the app where the tool needs more than text', async () => {
   const { url, told } = await acting('2025-11-25');
   const say = actsPrompt({ say: 'Well.' });
   const args = ({ text }: { readonly text: string }) => ({ task: `${text}!` });
@@ -164,7 +170,7 @@ test('the arguments of a call are made by the app where the tool takes more than
 
 // A server on the official SDK puts each question once: a connection that breaks takes it along, and the server waits.
 test.each(['First?', 'Second?'])(
-  'MCP-RELAY-4: %s is lost with a connection, and put anew',
+  'MCP-RELAY-4: asks %s again after a lost connection',
   async (loses) => {
     const server = await actingServer({ protocol: '2025-11-25', loses });
     onTestFinished(() => server.close());
@@ -200,7 +206,7 @@ test.each(['First?', 'Second?'])(
   },
 );
 
-describe('refused by name', () => {
+describe('wrong options', () => {
   test.each([
     [{ tool: 'work' }, 'either `url` or `transport`'],
     [{ tool: 'work', url: 'ftp://example.com' }, 'http or https'],
@@ -213,11 +219,11 @@ describe('refused by name', () => {
       'sent over HTTP',
     ],
     [{ url: 'http://127.0.0.1:1', tool: '' }, 'tool'],
-  ] satisfies [McpRelayOptions, string][])('%o', (options, why) => {
+  ] satisfies [McpRelayOptions, string][])('cause an error by name: %o', (options, why) => {
     expect(() => mcpRelay(options)).toThrow(why);
   });
 
-  test('a tool that the server does not have', async () => {
+  test('cause an error for a tool that the server lacks', async () => {
     const { url } = await acting('2025-11-25');
     await expect(turn({ url, tool: 'fly' }, 'Go')).rejects.toMatchObject({
       code: 'INVALID_OPTION',

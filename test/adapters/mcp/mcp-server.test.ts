@@ -137,7 +137,7 @@ describe('tools', () => {
     ]);
   });
 
-  test('its progress is what somebody said, and no state', async () => {
+  test('reports what was said as progress, and no state', async () => {
     const { url } = await served();
     const { client } = await connected(url, { answer: answers('premium') });
     const told: (string | undefined)[] = [];
@@ -180,7 +180,7 @@ describe('tools', () => {
     expect(textOf(await call())).not.toContain('LIMIT');
   });
 
-  test('a client that cannot be asked: the question gets no answer, and the work goes on', async () => {
+  test('leaves a question unanswered when the client cannot be asked, and the work continues', async () => {
     const { url } = await served();
     const { client } = await connected(url);
     const result = await client.callTool({ name: 'ride_booker', arguments: { task: 'x' } });
@@ -205,7 +205,7 @@ describe('tools', () => {
     expect(textOf(denied)).not.toContain('"sent"');
   });
 
-  test('a request to the parent is asked as words', async () => {
+  test('asks in words for a request to the parent', async () => {
     const { url } = await served();
     const { client, asked } = await connected(url, { answer: answers('src') });
     const result = await client.callTool({ name: 'asker', arguments: { task: 'Go' } });
@@ -213,7 +213,7 @@ describe('tools', () => {
     expect(asked[0]?.message).toBe('Which folder?');
   });
 
-  test('arguments that do not fit, and unknown tools, are told apart', async () => {
+  test('distinguishes arguments that do not fit from unknown tools', async () => {
     const { url } = await served();
     const one = await connected(url);
     const wrong = await one.client.callTool({ name: 'worker', arguments: { what: 'x' } });
@@ -222,7 +222,7 @@ describe('tools', () => {
     await expect(one.client.callTool({ name: 'nobody' })).rejects.toMatchObject({ code: -32602 });
   });
 
-  test('a failure is a result that says so', async () => {
+  test('returns a failure as a result with isError', async () => {
     const { url } = await served();
     const { client } = await connected(url);
     const result = await client.callTool({ name: 'broken', arguments: { task: 'x' } });
@@ -230,7 +230,7 @@ describe('tools', () => {
     expect(textOf(result)).toContain('failed');
   });
 
-  test('a call that the client gives up ends its subagent', async () => {
+  test('ends the subagent of a call that the client aborts', async () => {
     const { url } = await served();
     const one = await connected(url);
     const stop = new AbortController();
@@ -249,7 +249,7 @@ describe('tools', () => {
 });
 
 describe('tasks', () => {
-  test('the stream of the SDK delegates, is asked, and gets the result', async () => {
+  test('delegates, asks and returns the result through the stream of the SDK', async () => {
     const { url } = await served();
     const { client, tasks, asked } = await connected(url, { answer: answers('economy') });
     await client.listTools();
@@ -272,7 +272,7 @@ describe('tasks', () => {
     });
   });
 
-  test('another connection of the same user takes it up by its id; it is asked there', async () => {
+  test('lets another connection of the user resume a task by its id, and asks there', async () => {
     const { url } = await served();
     const first = await connected(url, { answer: never });
     const id = await begun(first, 'ride_booker');
@@ -287,7 +287,7 @@ describe('tasks', () => {
     expect(textOf(await second.tasks.getTaskResult(id, CallToolResultSchema))).toContain('premium');
   });
 
-  test('tasks of another user do not exist', async () => {
+  test('hides tasks of another user', async () => {
     const { url } = await served();
     const ann = await connected(url, { answer: never });
     const id = await begun(ann, 'ride_booker');
@@ -310,7 +310,7 @@ describe('tasks', () => {
     expect((await ann.tasks.getTask(id)).status).not.toBe('cancelled');
   });
 
-  test('a task is cancelled once', async () => {
+  test('cancels a task once', async () => {
     const { url } = await served();
     const one = await connected(url);
     const id = await begun(one, 'worker', { what: 'everything' });
@@ -324,7 +324,7 @@ describe('tasks', () => {
     expect(result.isError).toBe(true);
   });
 
-  test('a failed task keeps its reason', async () => {
+  test('keeps the reason of a failed task', async () => {
     const { url } = await served();
     const one = await connected(url);
     const id = await begun(one, 'broken');
@@ -332,7 +332,7 @@ describe('tasks', () => {
     expect(textOf(await one.tasks.getTaskResult(id, CallToolResultSchema))).toContain('failed');
   });
 
-  test('answers that do not fit are refused, and asked for again at most three times', async () => {
+  test('refuses answers that do not fit, and asks again at most three times', async () => {
     const { url } = await served();
     let times = 0;
     const one = await connected(url, {
@@ -353,7 +353,7 @@ describe('tasks', () => {
     expect(textOf(await second.tasks.getTaskResult(id, CallToolResultSchema))).toContain('premium');
   });
 
-  test('a question that is dismissed stays open', async () => {
+  test('keeps a dismissed question open', async () => {
     const { url } = await served();
     const one = await connected(url, { answer: () => ({ action: 'cancel' }) });
     const id = await begun(one, 'ride_booker');
@@ -362,7 +362,7 @@ describe('tasks', () => {
     expect((await one.tasks.getTask(id)).status).toBe('input_required');
   });
 
-  test('a task, and an answer, is told to be taken when it is in the journal', async () => {
+  test('confirms a task, and an answer, when it is in the journal', async () => {
     const inner = memoryJournal();
     const kept: string[] = [];
     let gate: Promise<void> | null = null;
@@ -395,7 +395,7 @@ describe('tasks', () => {
     );
   });
 
-  test('a user has so many tasks at once, and so many requests that wait', async () => {
+  test('limits the requests of a user that wait for a task', async () => {
     const { url } = await served({ limits: { waitsPerUser: 1 } });
     const one = await connected(url);
     const id = await begun(one, 'worker', { what: 'everything' });
@@ -407,7 +407,7 @@ describe('tasks', () => {
   });
 });
 
-describe('what is kept', () => {
+describe('storage of tasks', () => {
   /** An environment whose clock is moved by hand, and whose sweeps are. */
   function moved() {
     const real = nodeEnvironment();
@@ -432,7 +432,7 @@ describe('what is kept', () => {
     return { pass, runtime: createRuntime({ environment, journal: memoryJournal() }) };
   }
 
-  test('a result until its time is over', async () => {
+  test('keeps a result until its time is over', async () => {
     const { pass, runtime } = moved();
     const { url } = await served({ runtime, ttlMs: 60_000 });
     const one = await connected(url);
@@ -445,7 +445,7 @@ describe('what is kept', () => {
     expect((await one.tasks.listTasks()).tasks).toEqual([]);
   });
 
-  test('what nobody uses is let go, and taken up again; who waits is not idle', async () => {
+  test('releases an idle user and resumes it, but never one that waits', async () => {
     const { pass, runtime } = moved();
     const { url, server } = await served({ runtime, limits: { idleMs: 1_000_000 } });
     const one = await connected(url);
@@ -466,8 +466,8 @@ describe('what is kept', () => {
   });
 });
 
-describe('who may connect', () => {
-  test('no user, a foreign Host, a foreign Origin, and a session of another user', async () => {
+describe('access', () => {
+  test('refuses unknown users, other hosts and origins, and sessions of another user', async () => {
     const { url, port } = await served();
     await expect(connected(url, { token: 'mallory' })).rejects.toThrow();
     const statusOf = (headers: Record<string, string>): Promise<number> =>
@@ -493,7 +493,7 @@ describe('who may connect', () => {
     expect([eve, unknown]).toEqual([404, 404]);
   });
 
-  test('sessions of one user are counted, and those that did not initialize leave nothing', async () => {
+  test('counts the sessions of a user, and keeps nothing of uninitialized ones', async () => {
     const { url, server } = await served({ limits: { sessionsPerUser: 2 } });
     const headers = {
       authorization: 'Bearer ann',
@@ -513,7 +513,7 @@ describe('who may connect', () => {
     await connected(url, { token: 'eve' });
   });
 
-  test('sessions that begin at the same time are counted, too', async () => {
+  test('counts sessions too that begin at the same time', async () => {
     const { url, server } = await served({ limits: { sessionsPerUser: 2 } });
     const params = {
       protocolVersion: '2025-11-25',
@@ -538,7 +538,7 @@ describe('who may connect', () => {
     expect(server.size.connections).toBe(2);
   });
 
-  test('nothing that is posted breaks the server', async () => {
+  test('survives whatever is posted', async () => {
     const { url, server, errors } = await served();
     const ann = await connected(url);
     const headers = {
@@ -576,7 +576,7 @@ describe('who may connect', () => {
     expect(errors.filter((error) => !(error instanceof Error))).toEqual([]);
   });
 
-  test('options that cannot work are refused by name', async () => {
+  test('refuses wrong options by name', async () => {
     const runtime = createRuntime({ environment: nodeEnvironment() });
     await expect(mcpServer({ runtime, subagents: [] })).rejects.toThrow('subagents');
     await expect(mcpServer({ runtime, subagents: [...subagents, ...subagents] })).rejects.toThrow(
@@ -586,7 +586,7 @@ describe('who may connect', () => {
   });
 });
 
-describe('as a program', () => {
+describe('a server in a process of its own', () => {
   function folder(): string {
     const path = mkdtempSync(join(tmpdir(), 'offstage-mcp-'));
     onTestFinished(() => rmSync(path, { recursive: true, force: true }));
@@ -609,7 +609,7 @@ describe('as a program', () => {
     await once(child, 'exit');
   }
 
-  test('a task that was delegated before the server was killed is asked and answered after it', async () => {
+  test('continues a delegated task after it was killed', async () => {
     const path = folder();
     const first = await program(path);
     const before = await connected(first.url, { answer: never });
@@ -638,7 +638,7 @@ describe('as a program', () => {
     expect(later.asked).toEqual([]);
   });
 
-  test('over standard input and output, also after it was killed', async () => {
+  test('works over standard input and output, also after it was killed', async () => {
     const path = folder();
     const open = async (answer: Answerer) => {
       const client = new Client(

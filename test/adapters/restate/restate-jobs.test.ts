@@ -219,7 +219,7 @@ describe('attempts that Restate has not recorded', () => {
     return { worker: () => made(handler), begun: () => times };
   };
 
-  test('RESTATE-JOBS-1: a permission that was not recorded is of no use, once another process has begun the job', async () => {
+  test('RESTATE-JOBS-1: make a permission void once another process has begun the job', async () => {
     const { worker, begun } = counting();
     const [first, second] = [worker(), worker()];
     const attempt = invocation('inv_1');
@@ -230,7 +230,7 @@ describe('attempts that Restate has not recorded', () => {
   });
 
   test.each([true, false])(
-    'RESTATE-JOBS-1: a job whose permission was cut off (recorded: %s) is begun once, by the process that has it',
+    'RESTATE-JOBS-1: leave a job whose permission was cut off (recorded: %s) to one process, once',
     async (isRecorded) => {
       const { worker, begun } = counting();
       const [first, second] = [worker(), worker()];
@@ -242,7 +242,7 @@ describe('attempts that Restate has not recorded', () => {
     },
   );
 
-  test('RESTATE-JOBS-2: an end that was not recorded is there for the next attempt in that process, once', async () => {
+  test('RESTATE-JOBS-2: give an unrecorded end to the next attempt in that process, once', async () => {
     const { worker, begun } = counting();
     const only = worker();
     const attempt = invocation('inv_1');
@@ -251,7 +251,7 @@ describe('attempts that Restate has not recorded', () => {
     expect(begun()).toBe(1);
   });
 
-  test('JOBS-6: a job that was deleted while it was under way is not joined by the next one of its key', async () => {
+  test('JOBS-6: keep a deleted job under way apart from the next one of its key', async () => {
     const open: (() => void)[] = [];
     const handler: JobHandler = {
       do: () =>
@@ -269,7 +269,7 @@ describe('attempts that Restate has not recorded', () => {
     expect(await next).toEqual({ done: 'time 1' });
   });
 
-  test('ends that nobody asks for again are not kept for ever', async () => {
+  test('forget ends for which no attempt comes', async () => {
     let times = 0;
     const handler: JobHandler = {
       do: async () => ({ done: String((times += 1)).repeat(20_000_000) }),
@@ -282,7 +282,7 @@ describe('attempts that Restate has not recorded', () => {
   });
 });
 
-describe('an ingress that does not do as it should', () => {
+describe('an ingress with faults', () => {
   const job = { key: 'ses/sub:1', name: 'a step', once: false, body: '{}' };
   const signal = new AbortController().signal;
   const asked = async (answer: [number, string]) => {
@@ -296,21 +296,24 @@ describe('an ingress that does not do as it should', () => {
     ['too many requests', [429, ''], 'JOBS_UNREACHABLE', true],
     ['a wrong token', [401, 'who are you'], 'JOBS_REFUSED', false],
     ['a proxy in between', [200, '<html>'], 'JOB_UNREADABLE', false],
-  ] as const)('%s', async (_, answer, code, retryable) => {
+  ] as const)('causes a JobError: %s', async (_, answer, code, retryable) => {
     await expect(asked([...answer])).rejects.toMatchObject({ name: 'JobError', code, retryable });
   });
 
-  test.each(['{}', '{"done":7}', '{"lost":false}', '[]', 'null'])('the end %s', async (end) => {
-    await expect(asked([200, end])).rejects.toMatchObject({ code: 'JOB_UNREADABLE' });
-  });
+  test.each(['{}', '{"done":7}', '{"lost":false}', '[]', 'null'])(
+    'causes JOB_UNREADABLE by the end %s',
+    async (end) => {
+      await expect(asked([200, end])).rejects.toMatchObject({ code: 'JOB_UNREADABLE' });
+    },
+  );
 
-  test('an invocation that an operator has killed is a cancelled job', async () => {
+  test('makes an invocation that an operator killed a cancelled job', async () => {
     expect(await asked([409, '{"message":"killed"}'])).toMatchObject({
       failed: { code: 'CANCELLED', retryable: false },
     });
   });
 
-  test('nothing that listens', async () => {
+  test('causes JOBS_UNREACHABLE where nothing listens', async () => {
     const jobs = restateJobs({ ingress: 'http://127.0.0.1:9' });
     await expect(jobs.run(job, { signal })).rejects.toMatchObject({
       code: 'JOBS_UNREACHABLE',
@@ -320,7 +323,7 @@ describe('an ingress that does not do as it should', () => {
     jobs.cancel(job.key);
   });
 
-  test('headers of the app are sent with every request', async () => {
+  test('gets the headers of the app with every request', async () => {
     const seen: unknown[] = [];
     const url = await ingress(async (_, headers) => {
       seen.push(headers['authorization']);
@@ -338,11 +341,11 @@ test.each([
   [{ ingress: 'http://127.0.0.1', service: 'a b' }, /service/],
   [{ ingress: 'http://127.0.0.1', maxBytes: 0 }, /maxBytes/],
   [{ ingress: 'http://127.0.0.1', secret: 1 }, /secret/],
-])('options that are none are refused by name: %j', (options, name) => {
+])('refuses wrong options by name: %j', (options, name) => {
   expect(() => restateJobs(options as never)).toThrow(name);
 });
 
-test('a service without an SDK or handler is refused by name', () => {
+test('refuses a service without an SDK or handler by name', () => {
   const handler = { do: () => Promise.resolve({ done: '' }) };
   expect(() => restateJobService({ handler } as never)).toThrow(/restate/);
   expect(() => restateJobService({ restate } as never)).toThrow(/handler/);

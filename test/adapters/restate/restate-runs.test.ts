@@ -167,7 +167,7 @@ describe('the request of a program for the next view', () => {
     return { engine: restateRuns({ ingress: 'http://127.0.0.1:1' }), asked: asked.promise };
   }
 
-  test('is left to its answer when the run has ended', async () => {
+  test('completes by itself when the run has ended', async () => {
     const last = { turn: 1, waiting: [], outcome: { status: 'completed' } };
     const outcome = Promise.withResolvers<object>();
     const { engine, asked } = waiting(outcome.promise);
@@ -180,7 +180,7 @@ describe('the request of a program for the next view', () => {
     expect(request?.aborted).toBe(false);
   });
 
-  test('is taken back when the program waits no longer', async () => {
+  test('aborts when the program waits no longer', async () => {
     const { engine, asked } = waiting(new Promise(() => {}));
     const over = new AbortController();
     const view = engine.view('r', 0, over.signal);
@@ -197,7 +197,7 @@ describe('the workflow', () => {
   const over = { at: 1, journal: [], waiting: [], wakeAt: null, outcome: { status: 'completed' } };
   const order = { id: 'r', config: 'a', task: { description: '', toolName: 'a', args: {} } };
 
-  test('a cancel by an operator of Restate cancels the run', async () => {
+  test('cancels the run at a cancel by an operator of Restate', async () => {
     let reason: unknown;
     const handler: RunHandler = {
       step: noStep,
@@ -217,7 +217,7 @@ describe('the workflow', () => {
     expect(reason).toMatchObject({ code: 'CANCELLED', message: 'cancelled at the engine' });
   });
 
-  test('RESTATE-RUNS-2: another attempt in the same process joins the turn that is under way', async () => {
+  test('RESTATE-RUNS-2: lets another attempt in the same process join the turn under way', async () => {
     const gate = Promise.withResolvers<void>();
     let turns = 0;
     const handler: RunHandler = {
@@ -250,7 +250,7 @@ describe('the workflow', () => {
   const rest = { at: 1, journal: [], waiting: [], wakeAt: null, outcome: null };
   const charge = { key: 'r/sub:1:call', name: 'tool charge', once: true };
 
-  test('RESTATE-RUNS-3: a step that must not be repeated is begun by the process that did the turn before, and once', async () => {
+  test('RESTATE-RUNS-3: begins an unrepeatable step once, in the process of the turn before', async () => {
     const news: unknown[] = [];
     const handler = (mark: string): RunHandler => ({
       step: () => Promise.reject(new Error('the turn does it')),
@@ -286,7 +286,7 @@ describe('the workflow', () => {
     expect(news).toEqual([{ type: 'begun' }, lost]);
   });
 
-  test('RESTATE-RUNS-3: side by side, it is lost in another process, and the others are done there', async () => {
+  test('RESTATE-RUNS-3: loses such a step in another process, and does the steps beside it there', async () => {
     const done: string[] = [];
     const news: unknown[] = [];
     const steps = [
@@ -337,12 +337,12 @@ describe('the workflow', () => {
     return news;
   }
 
-  test('a turn that was cancelled in an earlier process begins with the cancel', async () => {
+  test('begins a turn with the cancel that came in an earlier process', async () => {
     const news = await newsAfter({ type: 'cancel', reason: 'not needed' });
     expect(news).toEqual([{ type: 'cancelled', reason: 'not needed' }]);
   });
 
-  test('a turn that a message broke off in an earlier process is not done: the one in its place has the message', async () => {
+  test('replaces a turn that a message interrupted in an earlier process by one with it', async () => {
     const message = { id: 'm', content: 'Stop', mode: 'interrupt' };
     const news = await newsAfter({ type: 'message', message });
     const messages = [{ ...message, nth: 1 }];
@@ -367,7 +367,7 @@ describe('options', () => {
     [{ restate: sdk }, 'a handler such as'],
     [{ restate: sdk, handler, keepMs: 0 }, 'keepMs'],
     [{ restate: sdk, handler, longestMs: 1.5 }, 'longestMs'],
-  ])('restateRunWorkflow refuses %#', (options, message) => {
+  ])('restateRunWorkflow refuses wrong options (case %#)', (options, message) => {
     expect(() => restateRunWorkflow(options as never)).toThrow(message);
   });
 });

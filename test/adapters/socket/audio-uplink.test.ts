@@ -32,8 +32,8 @@ function start(maxBufferedMs = 300) {
   };
 }
 
-describe('AUDIO-UPLINK-1, AUDIO-UPLINK-2: bounded, oldest dropped first', () => {
-  test('while closed', () => {
+describe('AUDIO-UPLINK-1, AUDIO-UPLINK-2: a bounded uplink', () => {
+  test('drops the oldest frames while it is closed', () => {
     const { uplink, marks, congestions } = start();
     for (const mark of [1, 2, 3, 4, 5]) uplink.push(userAudio(mark));
     expect(marks()).toEqual([]);
@@ -44,7 +44,7 @@ describe('AUDIO-UPLINK-1, AUDIO-UPLINK-2: bounded, oldest dropped first', () => 
     expect(congestions()).toBe(0);
   });
 
-  test('while the socket is congested; each stretch is reported once', () => {
+  test('drops the oldest frames during congestion, and reports each stretch once', () => {
     const { uplink, marks, congestions, setBufferedBytes } = start();
     uplink.open();
     uplink.push(userAudio(1));
@@ -60,7 +60,7 @@ describe('AUDIO-UPLINK-1, AUDIO-UPLINK-2: bounded, oldest dropped first', () => 
     expect(congestions()).toBe(2);
   });
 
-  test('empty frames are not sent', () => {
+  test('sends no empty frames', () => {
     const { uplink, marks } = start();
     uplink.open();
     uplink.push(userAudio(1, 0));
@@ -68,15 +68,15 @@ describe('AUDIO-UPLINK-1, AUDIO-UPLINK-2: bounded, oldest dropped first', () => 
   });
 });
 
-describe('AUDIO-UPLINK-3: times of the server become times of the session', () => {
-  test('without drops they are the same', () => {
+describe('AUDIO-UPLINK-3: times of the session', () => {
+  test('equal times of the server without drops', () => {
     const { uplink } = start();
     uplink.push(userAudio());
     uplink.open();
     expect(uplink.toSessionMs(40)).toBe(40);
   });
 
-  test('frames that were dropped before the first sound count', () => {
+  test('include frames that were dropped before the first sound', () => {
     const { uplink } = start();
     for (let n = 0; n < 5; n += 1) uplink.push(userAudio());
     uplink.open();
@@ -84,7 +84,7 @@ describe('AUDIO-UPLINK-3: times of the server become times of the session', () =
     expect(uplink.toSessionMs(40)).toBe(240);
   });
 
-  test('a gap in the middle counts for what came after it', () => {
+  test('include a gap in the middle for what came after it', () => {
     const { uplink, setBufferedBytes } = start();
     uplink.open();
     uplink.push(userAudio());
@@ -98,7 +98,7 @@ describe('AUDIO-UPLINK-3: times of the server become times of the session', () =
     expect(uplink.toSessionMs(150)).toBe(350);
   });
 
-  test('very many gaps are remembered in sum', () => {
+  test('include the sum of very many gaps', () => {
     const { uplink, setBufferedBytes } = start(100);
     uplink.open();
     for (let n = 0; n < 200; n += 1) {

@@ -25,7 +25,7 @@ describe('close frames', () => {
     [4000, 'server_error', true],
     [4008, 'rate_limit_exceeded', true],
     [4999, '', false],
-  ])('%i %s', (code, reason, retryable) => {
+  ])('decide about a new attempt: %i %s', (code, reason, retryable) => {
     const ending = classifyClose(code, reason);
     expect(ending).toMatchObject({ code, retryable });
     expect(ending.reason).toContain(`(${code})`);
@@ -46,11 +46,11 @@ describe('refused upgrades', () => {
     [429, body('insufficient_quota', 'Check your plan'), false],
     [500, '<html>', true],
     [503, '', true],
-  ])('HTTP %i %s', (status, text, retryable) => {
+  ])('decide about a new attempt: HTTP %i %s', (status, text, retryable) => {
     expect(classifyHttp(status, text)).toMatchObject({ code: status, retryable });
   });
 
-  test('the reason comes from the body', () => {
+  test('take their reason from the body', () => {
     expect(classifyHttp(429, body('rate_limit_exceeded', 'Slow down')).reason).toBe(
       'The server refused the connection (HTTP 429): rate_limit_exceeded: Slow down',
     );
@@ -68,7 +68,7 @@ describe('errors before the socket was open', () => {
     ['ETIMEDOUT', true],
     ['CERT_HAS_EXPIRED', false],
     ['ERR_INVALID_CHAR', false],
-  ])('%s', (code, retryable) => {
+  ])('decide about a new attempt: %s', (code, retryable) => {
     const error = Object.assign(new Error(`it failed: ${code}`), { code });
     expect(classifyError(error)).toEqual({
       code: null,
@@ -77,7 +77,7 @@ describe('errors before the socket was open', () => {
     });
   });
 
-  test('an error without a message is named by its code', () => {
+  test('take their code as the reason where the message is missing', () => {
     const error = Object.assign(new AggregateError([], ''), { code: 'ECONNREFUSED' });
     expect(classifyError(error).reason).toBe('Could not connect: ECONNREFUSED');
   });
@@ -88,7 +88,7 @@ describe('redact', () => {
     ['Incorrect API key provided: sk-proj-****wxyz. Get one', 'sk-'],
     ['header Bearer abc.d3f-gh1', 'abc.d3f-gh1'],
     ['you sent my-very-own-key-42!', 'my-very-own-key-42'],
-  ])('%s', (text, secret) => {
+  ])('hides the secret in: %s', (text, secret) => {
     const redacted = redact(text, 'my-very-own-key-42');
     expect(redacted).not.toContain(secret);
     expect(redacted).toContain('[redacted]');

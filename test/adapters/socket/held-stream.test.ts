@@ -14,7 +14,7 @@ function recorder() {
   };
 }
 
-test('holds what came before the subscriber, then hands on', () => {
+test('holds events for the subscriber, then passes new ones on', () => {
   const held = createHeldStream<{ n: number }>();
   held.next({ n: 1 });
   held.next({ n: 2 });
@@ -25,7 +25,7 @@ test('holds what came before the subscriber, then hands on', () => {
   expect(seen).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }, 'complete']);
 });
 
-test('a subscriber after the end still gets all of it', () => {
+test('gives a subscriber after the end all events', () => {
   const held = createHeldStream<{ n: number }>();
   held.next({ n: 1 });
   held.complete();
@@ -34,7 +34,7 @@ test('a subscriber after the end still gets all of it', () => {
   expect(seen).toEqual([{ n: 1 }, 'complete']);
 });
 
-test('a second subscriber is refused, the first goes on', () => {
+test('refuses a second subscriber while the first continues', () => {
   const held = createHeldStream<{ n: number }>();
   const first = recorder();
   const second = recorder();
@@ -45,7 +45,7 @@ test('a second subscriber is refused, the first goes on', () => {
   expect(first.seen).toEqual([{ n: 1 }]);
 });
 
-test('events that a handler causes follow the held ones', () => {
+test('puts events that a handler causes behind the held ones', () => {
   const held = createHeldStream<{ n: number }>();
   held.next({ n: 1 });
   held.next({ n: 2 });

@@ -33,7 +33,7 @@ function begun() {
 }
 
 describe('createKeepAlive', () => {
-  it('tells once that nothing came from one ping to the next', () => {
+  it('reports once that nothing came from one ping to the next', () => {
     const { seen, turn } = begun();
     for (let each = 0; each < 5; each += 1) turn();
     expect(seen).toEqual(['ping', 'silence']);

@@ -125,7 +125,7 @@ describe('conformance', () => {
   );
 });
 
-describe('a server that does not do as it should', () => {
+describe('a server with faults', () => {
   const job = { key: 'ses/sub:1', name: 'a step', once: false, body: '{}' };
   const { signal } = new AbortController();
   const run = (result: () => unknown, start: () => unknown = () => null) =>
@@ -141,7 +141,7 @@ describe('a server that does not do as it should', () => {
     throw error;
   };
 
-  test('a connection that is refused is asked again', async () => {
+  test('causes a retryable JobError when it refuses the connection', async () => {
     const refused = named('ServiceError', 'failed', new Error('ECONNREFUSED'));
     const expected = {
       name: 'JobError',
@@ -153,12 +153,12 @@ describe('a server that does not do as it should', () => {
     await expect(run(throws(refused))).rejects.toMatchObject(expected);
   });
 
-  test.each(['CancelledFailure', 'TerminatedFailure'])('%s: the job is cancelled', async (name) => {
+  test.each(['CancelledFailure', 'TerminatedFailure'])('cancels the job by %s', async (name) => {
     const failed = named('WorkflowFailedError', 'failed', named(name));
     expect(await run(throws(failed))).toMatchObject({ failed: { code: 'CANCELLED' } });
   });
 
-  test('a workflow that failed is a job that failed for good', async () => {
+  test('fails a job for good when its workflow failed', async () => {
     const failed = named('WorkflowFailedError', 'failed', named('ApplicationFailure', 'a bug'));
     expect(await run(throws(failed))).toMatchObject({
       failed: { code: 'JOBS_REFUSED', retryable: false, message: expect.stringContaining('a bug') },
@@ -166,7 +166,7 @@ describe('a server that does not do as it should', () => {
   });
 
   test.each([null, {}, { done: 7 }, [], 'done', { lost: false }])(
-    'the result %j is none of a job',
+    'causes JOB_UNREADABLE by the result %j',
     async (result) => {
       await expect(run(() => result)).rejects.toMatchObject({ code: 'JOB_UNREADABLE' });
     },
@@ -179,11 +179,11 @@ test.each([
   [{ client: { workflow: { start() {}, getHandle() {} } }, taskQueue: '' }, /taskQueue/],
   [{ client: { workflow: { start() {}, getHandle() {} } }, heartbeatTimeoutMs: 1 }, /heartbeat/],
   [{ client: { workflow: { start() {}, getHandle() {} } }, secret: 1 }, /secret/],
-])('options that are none are refused by name: %j', (options, name) => {
+])('refuses wrong options by name: %j', (options, name) => {
   expect(() => temporalJobs(options as never)).toThrow(name);
 });
 
-test('activities without the package or handler are refused by name', () => {
+test('refuses activities without the package or handler by name', () => {
   const handler = { do: () => Promise.resolve({ done: '' }) };
   expect(() => temporalJobActivities({ handler } as never)).toThrow(/activity/);
   expect(() => temporalJobActivities({ activity: { Context: {} } } as never)).toThrow(/handler/);

@@ -230,10 +230,10 @@ test('TEMPORAL-WORKFLOW-3: another turn takes the cancel of an operator', async 
   ]);
 });
 
-describe('TEMPORAL-WORKFLOW-4: at every time a step is under way', () => {
+describe('TEMPORAL-WORKFLOW-4: the history of a workflow that always has a step under way', () => {
   test.each([
-    ['the history is begun anew where it is full', true],
-    ['it is not where it has room', false],
+    ['begins anew where it is full', true],
+    ['continues where it has room', false],
   ])('%s', async (_, isFull) => {
     let renewals = 0;
     let isScoutDone = false;
@@ -293,10 +293,10 @@ test('TEMPORAL-WORKFLOW-6: the end of the workflow stops a model call of a run t
   expect(held.reason).toMatchObject({ message: 'NOT_FOUND' });
 });
 
-describe('an activity says that it is alive', () => {
+describe('the heartbeat of an activity', () => {
   test.each([
-    ['a local one does not', true, 0],
-    ['another one does', false, 1],
+    ['never goes out from a local one', true, 0],
+    ['goes out from another one', false, 1],
   ])('%s', async (_, isLocal, times) => {
     let beats = 0;
     const activity: TemporalActivity = {
@@ -329,18 +329,18 @@ describe('options and errors', () => {
     [{ client, lookMs: 0 }, 'lookMs'],
     [{ client, heartbeatTimeoutMs: 1 }, 'heartbeatTimeoutMs'],
     [{ client, colour: 'blue' }, 'colour'],
-  ])('temporalRuns refuses %#', (options, message) => {
+  ])('temporalRuns refuses wrong options (case %#)', (options, message) => {
     expect(() => temporalRuns(options as never)).toThrow(message);
   });
 
   test.each([
     [{ handler: { turn() {}, step() {} } }, '@temporalio/activity'],
     [{ activity }, 'a handler such as'],
-  ])('temporalRunActivities refuses %#', (options, message) => {
+  ])('temporalRunActivities refuses wrong options (case %#)', (options, message) => {
     expect(() => temporalRunActivities(options as never)).toThrow(message);
   });
 
-  test('RUN-ENGINE-4: a server that does not answer is unreachable, a foreign memo is unreadable', async () => {
+  test('RUN-ENGINE-4: call a silent server unreachable, and an unknown memo unreadable', async () => {
     const signal = new AbortController().signal;
     const handleWith = (describeIt: () => Promise<object>) =>
       temporalRuns({

@@ -28,14 +28,14 @@ function keypadFor(...questions: Partial<AskedQuestion>[]) {
   return { environment, keypad, press, done };
 }
 
-describe('while a question with options waits', () => {
-  test('a key chooses at once, in the order of the options', () => {
+describe('a keypad during a question with options', () => {
+  test('chooses at once by a key, in the order of the options', () => {
     const { press, done } = keypadFor({});
     press('2');
     expect(done).toEqual(['req_1 option_2']);
   });
 
-  test('it may still be about to be put, or be one of several', () => {
+  test('chooses also for a question that is being presented, or one of several', () => {
     const { press, done } = keypadFor(
       { state: 'answered' },
       { state: 'presenting' },
@@ -45,7 +45,7 @@ describe('while a question with options waits', () => {
     expect(done).toEqual(['req_2 option_1']);
   });
 
-  test('a key of no option is what the user typed', () => {
+  test('passes a key of no option on as typed text', () => {
     const { press, done } = keypadFor({});
     press('7');
     press('0');
@@ -53,7 +53,7 @@ describe('while a question with options waits', () => {
     expect(done).toEqual(['7', '0', '*']);
   });
 
-  test('with more options than keys a number is waited for, or ended by #', async () => {
+  test('waits for a second key, or #, where options outnumber keys', async () => {
     const { press, done, environment } = keypadFor({ options: optionsOf(12) });
     press('1');
     expect(done).toEqual([]);
@@ -64,8 +64,8 @@ describe('while a question with options waits', () => {
   });
 });
 
-describe('otherwise', () => {
-  test('KEYPAD-2: keys are one text, complete after a pause or at #', async () => {
+describe('a keypad without options', () => {
+  test('KEYPAD-2: joins keys into one text, complete after a pause or at #', async () => {
     const { press, done, environment } = keypadFor({ options: [] });
     press('47');
     await environment.advance(1999);
@@ -78,13 +78,13 @@ describe('otherwise', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('KEYPAD-1: no key consents', () => {
+  test('KEYPAD-1: consents with no key', () => {
     const { press, done } = keypadFor({ kind: 'approval' });
     press('1#');
     expect(done).toEqual(['1']);
   });
 
-  test('a begun input is not finished after the call', async () => {
+  test('drops a begun input after the call', async () => {
     const { keypad, press, done, environment } = keypadFor();
     press('47');
     keypad.stop();

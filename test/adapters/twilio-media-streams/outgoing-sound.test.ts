@@ -49,7 +49,7 @@ function onPhone({ maxAheadMs = 1000, maxQueuedMs = 300_000 } = {}) {
 const total = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0);
 
 describe('OUTGOING-SOUND-1: reports', () => {
-  test('is what marks have proven, by item, from its beginning', () => {
+  test('cover what marks have proven, by item, from its beginning', () => {
     const phone = onPhone();
     phone.speak('a', 250);
     phone.speak('b', 100);
@@ -66,14 +66,14 @@ describe('OUTGOING-SOUND-1: reports', () => {
     ]);
   });
 
-  test('includes what was sent before a mark that got lost', () => {
+  test('include what was sent before a mark that got lost', () => {
     const phone = onPhone();
     phone.speak('a', 300);
     phone.sound.marked(phone.marks()[2] as string);
     expect(phone.reports.at(-1)).toEqual({ itemId: 'a', playedMs: 300 });
   });
 
-  test('leaves out marks that nobody sent, and those that came before', () => {
+  test('leave out unknown marks, and marks that came before', () => {
     const phone = onPhone();
     phone.speak('a', 100);
     phone.sound.marked('somebody else’s');
@@ -82,7 +82,7 @@ describe('OUTGOING-SOUND-1: reports', () => {
     expect(phone.reports).toEqual([{ itemId: 'a', playedMs: 100 }]);
   });
 
-  test('leaves out sound without an item, which is played all the same', () => {
+  test('leave out sound without an item, which is played all the same', () => {
     const phone = onPhone();
     phone.speak(undefined, 100);
     phone.giveBack(1);
@@ -91,8 +91,8 @@ describe('OUTGOING-SOUND-1: reports', () => {
   });
 });
 
-describe('OUTGOING-SOUND-2: after a clear', () => {
-  test('the marks that come back prove nothing', () => {
+describe('OUTGOING-SOUND-2: a clear', () => {
+  test('voids the marks that come back after it', () => {
     const phone = onPhone();
     phone.speak('a', 500);
     phone.giveBack(2);
@@ -102,7 +102,7 @@ describe('OUTGOING-SOUND-2: after a clear', () => {
     expect(phone.reports.at(-1)).toEqual({ itemId: 'a', playedMs: 200 });
   });
 
-  test('playout of the next item counts from its own beginning', () => {
+  test('makes the next item count from its own beginning', () => {
     const phone = onPhone();
     phone.speak('a', 500);
     phone.sound.clear();
@@ -113,7 +113,7 @@ describe('OUTGOING-SOUND-2: after a clear', () => {
     expect(phone.reports).toEqual([{ itemId: 'b', playedMs: 100 }]);
   });
 
-  test('an item of which nothing was proven was not heard', () => {
+  test('reports 0 ms of an item of which nothing was proven', () => {
     const phone = onPhone();
     phone.speak('a', 100);
     phone.giveBack(1);
@@ -121,7 +121,7 @@ describe('OUTGOING-SOUND-2: after a clear', () => {
     expect(phone.sound.clear()).toEqual({ itemId: 'b', playedMs: 0 });
   });
 
-  test('nothing is cut off of what was all played; Twilio is told all the same', () => {
+  test('cuts nothing of what was all played, and reaches Twilio all the same', () => {
     const phone = onPhone();
     phone.speak('a', 100);
     phone.giveBack(1);
@@ -129,7 +129,7 @@ describe('OUTGOING-SOUND-2: after a clear', () => {
     expect(phone.sent.at(-1)).toEqual({ event: 'clear' });
   });
 
-  test('waiting sound is not sent', () => {
+  test('drops waiting sound', () => {
     const phone = onPhone({ maxAheadMs: 100 });
     phone.speak('a', 1000);
     phone.sound.clear();
@@ -139,8 +139,8 @@ describe('OUTGOING-SOUND-2: after a clear', () => {
   });
 });
 
-describe('OUTGOING-SOUND-3: marks pace', () => {
-  test('sound that Twilio holds', () => {
+describe('OUTGOING-SOUND-3: pacing by marks', () => {
+  test('limits the sound that Twilio holds', () => {
     const phone = onPhone({ maxAheadMs: 300 });
     phone.speak('a', 1000);
     expect(total(phone.sentMs())).toBe(300);
@@ -150,7 +150,7 @@ describe('OUTGOING-SOUND-3: marks pace', () => {
     expect(total(phone.sentMs())).toBe(1000);
   });
 
-  test('frames that wait go together, in chunks of 100 ms; one that need not wait goes at once', () => {
+  test('joins waiting frames in chunks of 100 ms, and sends others at once', () => {
     const phone = onPhone({ maxAheadMs: 20 });
     for (let count = 0; count < 11; count += 1) phone.speak('a', 20);
     expect(phone.sentMs()).toEqual([20]);
@@ -164,7 +164,7 @@ describe('OUTGOING-SOUND-3: marks pace', () => {
 });
 
 describe('OUTGOING-SOUND-4: sound on its way out', () => {
-  test('is what was said, in order, at 8 kHz', () => {
+  test('consists of what was said, in order, at 8 kHz', () => {
     const phone = onPhone();
     phone.speak('a', 60, 5000, 24_000);
     phone.speak('b', 60, -5000, 24_000);
@@ -180,7 +180,7 @@ describe('OUTGOING-SOUND-4: sound on its way out', () => {
     expect(Math.abs(samples[8 * 150] as number)).toBeLessThan(20);
   });
 
-  test('has no hole: what does not fit is cut off at its end, and told once', () => {
+  test('loses its end and never its middle when it does not fit, and reports it once', () => {
     const phone = onPhone({ maxAheadMs: 100, maxQueuedMs: 300 });
     phone.speak('a', 1000);
     phone.speak('a', 100);
@@ -196,7 +196,7 @@ describe('OUTGOING-SOUND-4: sound on its way out', () => {
   });
 });
 
-test('OUTGOING-SOUND-1 OUTGOING-SOUND-2 OUTGOING-SOUND-3: whatever happens, no more is reported than was played', () => {
+test('OUTGOING-SOUND-1, OUTGOING-SOUND-2, OUTGOING-SOUND-3: reports no more than was played, whatever happens', () => {
   const action = fc.oneof(
     fc.record({ do: fc.constant('speak'), item: fc.nat(3), ms: fc.integer({ min: 1, max: 400 }) }),
     fc.record({ do: fc.constant('mark'), item: fc.nat(3), ms: fc.constant(0) }),

@@ -19,7 +19,7 @@ const documented = {
 const signed = (text: string): string => createHmac('sha1', 'key').update(text).digest('base64');
 
 describe('a request', () => {
-  test('is from Twilio if its signature is that of the address and the fields', () => {
+  test('counts as Twilio’s with the signature of its address and fields', () => {
     expect(isTwilioRequest('12345', documented)).toBe(true);
   });
 
@@ -32,12 +32,12 @@ describe('a request', () => {
     ['another signature', '12345', { signature: 'RSOYDt4T1cUTdK1PDd93/VVr8B9=' }],
     ['half a signature', '12345', { signature: documented.signature.slice(0, 14) }],
     ['no signature', '12345', { signature: undefined }],
-  ])('is not, with %s', (_what, token, changed) => {
+  ])('does not count as Twilio’s with %s', (_what, token, changed) => {
     expect(isTwilioRequest(token, { ...documented, ...changed })).toBe(false);
   });
 
   test.each(['wss://example.com/call', 'wss://example.com:443/call'])(
-    'may be an upgrade, with the usual port or without it: %s',
+    'counts as Twilio’s as an upgrade, with the usual port or without: %s',
     (url) => {
       for (const signedUrl of ['wss://example.com/call', 'wss://example.com:443/call'])
         expect(isTwilioRequest('key', { url, signature: signed(signedUrl) })).toBe(true);
@@ -46,13 +46,13 @@ describe('a request', () => {
     },
   );
 
-  test('may have a field several times: each value once, sorted', () => {
+  test('counts each value of a repeated field once, sorted', () => {
     const url = 'https://example.com/';
     const params = { b: ['2', '1', '2'], a: 'x' };
     expect(isTwilioRequest('key', { url, params, signature: signed(`${url}axb1b2`) })).toBe(true);
   });
 
-  test('cannot be judged without a token or an address', () => {
+  test('causes an error without a token or an address', () => {
     expect(() => isTwilioRequest('', documented)).toThrow(ConfigurationError);
     expect(() => isTwilioRequest('key', { url: '/call', signature: 'x' })).toThrow(
       /Expected an address with the host that Twilio knows, got "\/call"/,
@@ -66,7 +66,7 @@ describe('a request', () => {
     ['an object as a field', { params: { a: { b: '1' } } }],
     ['null as a field', { params: { a: null } }],
     ['two signatures', { signature: ['a', 'b'] }],
-  ])('of a stranger is not from Twilio, and throws nothing: %s', (_what, changed) => {
+  ])('does not count as Twilio’s, and causes no error, with %s', (_what, changed) => {
     expect(isTwilioRequest('key', { ...documented, ...changed } as never)).toBe(false);
   });
 });
@@ -82,7 +82,7 @@ describe('TwiML', () => {
   });
 
   test.each(['ws://example.com/call', 'https://example.com', 'wss://example.com/?key=1', '/call'])(
-    'Twilio would not take %s',
+    'refuses an address that Twilio would refuse: %s',
     (url) => {
       expect(() => streamTwiml(url)).toThrow(ConfigurationError);
     },

@@ -81,8 +81,8 @@ const frame = (ms: number, itemId = 'item_1'): AudioFrame => ({
   responseId: 'resp_1',
 });
 
-describe('a call begins', () => {
-  test('with a session that has refused it first, when it is given again', async () => {
+describe('the beginning of a call', () => {
+  test('takes a session again that has refused it first', async () => {
     const { call, session, twilio, environment } = await inCall();
     const attach = vi.spyOn(session, 'attach').mockImplementationOnce(() => {
       throw new CapacityError('MAILBOX_FULL', '10,000 events wait');
@@ -95,7 +95,7 @@ describe('a call begins', () => {
     expect(twilio.heard.length).toBeGreaterThan(0);
   });
 
-  test('when Twilio has said what it is', async () => {
+  test('takes its ids and parameters from Twilio', async () => {
     const { call } = await inCall();
     expect(call).toMatchObject({
       callSid: 'CA1',
@@ -121,14 +121,14 @@ describe('a call begins', () => {
         },
       }),
     ],
-  ])('but not with %s', async (_what, text) => {
+  ])('fails with %s', async (_what, text) => {
     const { twilio, accepted } = ring();
     twilio.tellRaw(text);
     await expect(accepted).rejects.toThrow(ProtocolError);
     expect(twilio.closedWith).toEqual({ code: 1008, reason: 'refused' });
   });
 
-  test('but not with bytes, or with more than a message has', async () => {
+  test('fails with bytes, and with more than a message has', async () => {
     for (const [text, isBinary] of [
       ['{}', true],
       [`"${'x'.repeat(70_000)}"`, false],
@@ -139,7 +139,7 @@ describe('a call begins', () => {
     }
   });
 
-  test('or it is given up', async () => {
+  test('fails when the start is late, and when the socket closes', async () => {
     const late = ring({ startTimeoutMs: 500 });
     late.twilio.tellRaw(JSON.stringify({ event: 'connected' }));
     await late.environment.advance(500);
@@ -153,7 +153,7 @@ describe('a call begins', () => {
     expect(gone.environment.pendingTimers).toBe(0);
   });
 
-  test('options that cannot work are refused', () => {
+  test('refuses wrong options', () => {
     const { environment, twilio } = ring();
     expect(() => acceptTwilioCall(twilio, { environment, maxAheadMs: 0 })).toThrow(
       ConfigurationError,
@@ -178,14 +178,14 @@ describe('TWILIO-CALL-3: the caller’s sound', () => {
     ]);
   });
 
-  test('is kept, the newest of it, for as long as nobody listens', async () => {
+  test('keeps its newest part until a session is connected', async () => {
     const { twilio, session, connect } = await inCall({ keptAudioMs: 40 });
     for (const value of [100, 204, 308]) twilio.say(value);
     connect();
     expect(session.heard).toHaveLength(2);
   });
 
-  test('is not what we say', async () => {
+  test('leaves out the sound of the session', async () => {
     const { twilio, session, connect } = await inCall();
     connect();
     twilio.say(100, 'outbound');
@@ -194,7 +194,7 @@ describe('TWILIO-CALL-3: the caller’s sound', () => {
 });
 
 describe('the session’s sound', () => {
-  test('is played, and reported as far as it was', async () => {
+  test('reaches the caller, and its playout is reported', async () => {
     const { environment, twilio, session, connect } = await inCall();
     connect();
     session.audioOut.next(frame(300));
@@ -210,7 +210,7 @@ describe('the session’s sound', () => {
     expect(twilio.of('media').every(({ streamSid }) => streamSid === 'MZ1')).toBe(true);
   });
 
-  test('stops at once, and what was cut off is not reported as heard', async () => {
+  test('stops at once at a clear, and the rest is not reported as heard', async () => {
     const { environment, twilio, session, connect } = await inCall();
     connect();
     session.audioOut.next(frame(2000));
@@ -224,7 +224,7 @@ describe('the session’s sound', () => {
     expect(session.reports).toHaveLength(5);
   });
 
-  test('loses its end where nobody takes it, and that is told', async () => {
+  test('loses its end when the queue is full, with an error', async () => {
     const { session, connect, errors } = await inCall({ maxQueuedMs: 1000 });
     connect();
     session.audioOut.next(frame(5000));
@@ -233,7 +233,7 @@ describe('the session’s sound', () => {
 });
 
 describe('keys', () => {
-  test('answer the question that waits, or are typed', async () => {
+  test('answer the open question, or are typed', async () => {
     const { twilio, session, connect, environment, errors } = await inCall();
     twilio.press('1');
     connect();
@@ -247,13 +247,13 @@ describe('keys', () => {
   });
 });
 
-describe('TWILIO-CALL-1: it ends', () => {
+describe('TWILIO-CALL-1: the end of a call', () => {
   test.each([
     ['stopped', 1000, ({ twilio }: Ringing) => twilio.stop()],
     ['closed', null, ({ twilio }: Ringing) => twilio.vanish()],
     ['hung_up', 1000, ({ call }: Ringing) => call.hangUp()],
     ['hung_up', 1000, ({ session }: Ringing) => session.events.complete()],
-  ] as const)('once: %s (%s)', async (reason, code, end) => {
+  ] as const)('comes once: %s (%s)', async (reason, code, end) => {
     const ringing = await inCall();
     const { environment, twilio, session, connect, ends, call } = ringing;
     connect();
@@ -275,7 +275,7 @@ describe('TWILIO-CALL-1: it ends', () => {
     expect(session.heard).toEqual([]);
   });
 
-  test('when nothing is heard of Twilio any more', async () => {
+  test('comes when Twilio is silent for too long', async () => {
     const { environment, twilio, ends, connect } = await inCall({ silenceTimeoutMs: 1000 });
     connect();
     await environment.advance(900);
@@ -286,14 +286,14 @@ describe('TWILIO-CALL-1: it ends', () => {
     expect(ends).toEqual(['lost']);
   });
 
-  test('before a session was there: it is not attached', async () => {
+  test('leaves a later session unattached', async () => {
     const { twilio, session, connect } = await inCall();
     twilio.stop();
     connect();
     expect(session.attached).toBe(0);
   });
 
-  test('a call has one session', async () => {
+  test('comes for its one session: a second one is refused', async () => {
     const { connect, call } = await inCall();
     connect();
     expect(() => call.connect(new Listener())).toThrow(ConfigurationError);
@@ -303,7 +303,7 @@ describe('TWILIO-CALL-1: it ends', () => {
 type Ringing = Awaited<ReturnType<typeof inCall>>;
 
 describe('TWILIO-CALL-2: unexpected messages', () => {
-  test('is told, and nothing is taken of it', async () => {
+  test('cause an error each, and no effect', async () => {
     const { twilio, session, connect, errors } = await inCall();
     connect();
     const mark = { mark: { name: 'played:1' } };
@@ -321,13 +321,13 @@ describe('TWILIO-CALL-2: unexpected messages', () => {
     expect(session.heard).toHaveLength(1);
   });
 
-  test('but what is new of Twilio is nobody’s mistake', async () => {
+  test('cause no error when Twilio adds a type', async () => {
     const { twilio, errors } = await inCall();
     twilio.tell('weather', { weather: 'fine' });
     expect(errors).toEqual([]);
   });
 
-  test('ends the call when it is too much', async () => {
+  test('end the call when they are too many', async () => {
     const { twilio, environment, ends, errors } = await inCall();
     for (let count = 0; count < 50; count += 1) twilio.tellRaw('{');
     await environment.settle();
@@ -336,7 +336,7 @@ describe('TWILIO-CALL-2: unexpected messages', () => {
     expect(errors).toHaveLength(11);
   });
 
-  test('an error of the socket is told; that it closes comes by itself', async () => {
+  test('include an error of the socket, which is reported', async () => {
     const { twilio, errors } = await inCall();
     twilio.fail(new Error('Max payload size exceeded'));
     expect(errors).toMatchObject([{ message: 'Max payload size exceeded' }]);
@@ -352,38 +352,47 @@ describe('TWILIO-CALL-4: a socket of another package', () => {
     rejects: () => Promise.reject(failed) as never,
   };
 
-  test.each(['throws', 'rejects'] as const)('whose `on` %s is no call', async (way) => {
-    const environment = simulatedEnvironment();
-    const twilio = new FakeTwilio(environment);
-    twilio.on = ways[way];
-    const accepted = acceptTwilioCall(twilio, { environment });
-    await expect(accepted).rejects.toThrow(ProviderError);
-    await expect(accepted).rejects.toMatchObject({ code: 'CALL_LOST', cause: failed });
-    expect(twilio.closedWith).toEqual({ code: 1008, reason: 'refused' });
-  });
+  test.each(['throws', 'rejects'] as const)(
+    'fails to become a call when its `on` %s',
+    async (way) => {
+      const environment = simulatedEnvironment();
+      const twilio = new FakeTwilio(environment);
+      twilio.on = ways[way];
+      const accepted = acceptTwilioCall(twilio, { environment });
+      await expect(accepted).rejects.toThrow(ProviderError);
+      await expect(accepted).rejects.toMatchObject({ code: 'CALL_LOST', cause: failed });
+      expect(twilio.closedWith).toEqual({ code: 1008, reason: 'refused' });
+    },
+  );
 
-  test.each(['throws', 'rejects'] as const)('whose `send` %s is reported', async (way) => {
-    const { connect, session, twilio, environment, errors, ends } = await inCall();
-    twilio.send = ways[way];
-    connect();
-    session.audioOut.next(frame(40));
-    await environment.advance(100);
-    expect(errors.length).toBeGreaterThan(0);
-    expect(new Set(errors)).toEqual(new Set([failed]));
-    expect(ends).toEqual([]);
-  });
+  test.each(['throws', 'rejects'] as const)(
+    'causes reported errors when its `send` %s',
+    async (way) => {
+      const { connect, session, twilio, environment, errors, ends } = await inCall();
+      twilio.send = ways[way];
+      connect();
+      session.audioOut.next(frame(40));
+      await environment.advance(100);
+      expect(errors.length).toBeGreaterThan(0);
+      expect(new Set(errors)).toEqual(new Set([failed]));
+      expect(ends).toEqual([]);
+    },
+  );
 
-  test.each(['throws', 'rejects'] as const)('whose `close` %s is left', async (way) => {
-    const { connect, session, twilio, environment, errors, ends } = await inCall();
-    twilio.close = ways[way];
-    connect().hangUp();
-    await environment.settle();
-    expect(errors).toEqual([failed]);
-    expect(ends).toEqual(['hung_up']);
-    expect(session.attached).toBe(0);
-  });
+  test.each(['throws', 'rejects'] as const)(
+    'ends the call although its `close` %s',
+    async (way) => {
+      const { connect, session, twilio, environment, errors, ends } = await inCall();
+      twilio.close = ways[way];
+      connect().hangUp();
+      await environment.settle();
+      expect(errors).toEqual([failed]);
+      expect(ends).toEqual(['hung_up']);
+      expect(session.attached).toBe(0);
+    },
+  );
 
-  test.each(['throws', 'rejects'] as const)('an `onError` that %s breaks nothing', async (way) => {
+  test.each(['throws', 'rejects'] as const)('survives an `onError` that %s', async (way) => {
     const { twilio, session, connect, environment } = await inCall({ onError: ways[way] });
     connect();
     twilio.tellRaw('{');

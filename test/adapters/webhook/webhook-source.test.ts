@@ -15,8 +15,8 @@ afterEach(() => hook.stop());
 
 const unauthorized = { status: 401, body: { error: 'Unauthorized' } };
 
-describe('a signed request becomes an event', { tags: ['B76'] }, () => {
-  test('with its type and data, and 202 once the service has accepted it', async () => {
+describe('a signed request', { tags: ['B76'] }, () => {
+  test('becomes an event with type and data, and gets 202 once that is accepted', async () => {
     await start();
     const reply = await hook.sendSigned({ type: 'order.shipped', order: 7 });
     expect(reply).toMatchObject({ status: 202, body: { accepted: true } });
@@ -25,7 +25,7 @@ describe('a signed request becomes an event', { tags: ['B76'] }, () => {
     ]);
   });
 
-  test('WEBHOOK-SOURCE-3: not before', async () => {
+  test('WEBHOOK-SOURCE-3: gets no answer before its event is accepted', async () => {
     await start();
     let accept: (receipt: EventReceipt) => void = () => {};
     hook.receipt = new Promise((resolve) => (accept = resolve));
@@ -37,7 +37,7 @@ describe('a signed request becomes an event', { tags: ['B76'] }, () => {
     expect((await reply).status).toBe(202);
   });
 
-  test('as toEvent says; without an event it is answered and of no use', async () => {
+  test('becomes the event that toEvent gives, or none', async () => {
     await start({
       toEvent: ({ body, headers, id }) =>
         headers['x-kind'] === undefined
@@ -70,16 +70,19 @@ describe('a signed request becomes an event', { tags: ['B76'] }, () => {
     [{ reason: 'stopped' }, 503, '5'],
     [{ reason: 'invalid' }, 422, undefined],
     [{ reason: 'too_large' }, 422, undefined],
-  ] as const)('what the service says of it is answered: %o', async (said, status, retryAfter) => {
-    await start();
-    hook.receipt = { accepted: false, message: 'a secret of ours', ...said };
-    const reply = await hook.sendSigned({});
-    expect(reply.status).toBe(status);
-    expect(reply.headers['retry-after']).toBe(retryAfter);
-    expect(JSON.stringify(reply.body)).not.toContain('secret');
-  });
+  ] as const)(
+    'gets a status by the receipt of the service: %o',
+    async (said, status, retryAfter) => {
+      await start();
+      hook.receipt = { accepted: false, message: 'a secret of ours', ...said };
+      const reply = await hook.sendSigned({});
+      expect(reply.status).toBe(status);
+      expect(reply.headers['retry-after']).toBe(retryAfter);
+      expect(JSON.stringify(reply.body)).not.toContain('secret');
+    },
+  );
 
-  test('a toEvent that throws is reported, and its message stays inside', async () => {
+  test('gets 422 when toEvent throws, and the message remains inside', async () => {
     await start({
       toEvent: () => {
         throw new Error('no such column');
@@ -90,7 +93,7 @@ describe('a signed request becomes an event', { tags: ['B76'] }, () => {
     expect(hook.errors.map(String)).toEqual(['Error: no such column']);
   });
 
-  test('also one that throws because of JSON of its own: the body was JSON', async () => {
+  test('gets 422 also when toEvent throws over JSON of its own', async () => {
     await start({ toEvent: () => JSON.parse('{') as never });
     expect(await hook.sendSigned({})).toMatchObject({
       status: 422,
@@ -108,7 +111,7 @@ describe('a signed request becomes an event', { tags: ['B76'] }, () => {
     ],
     ['rejects', (): unknown => Promise.reject(new Error('the log is full'))],
   ])(
-    'a listener of refusals that %s is reported, and the sender has its answer',
+    'gets its answer although the listener of refusals %s, which is reported',
     async (_how, onRefused) => {
       await start({ onRefused });
       expect(await hook.send({ body: '{}' })).toMatchObject(unauthorized);
@@ -118,7 +121,7 @@ describe('a signed request becomes an event', { tags: ['B76'] }, () => {
 });
 
 describe('WEBHOOK-SOURCE-1: the signature', () => {
-  test('one with another secret, of another body, or none is 401, all alike', async () => {
+  test('leads to 401 with another secret, of another body, or when missing, all alike', async () => {
     await start();
     const at = hook.seconds();
     const good = standardHeaders('{}', { id: 'a', at, secret: SECRET });
@@ -140,7 +143,7 @@ describe('WEBHOOK-SOURCE-1: the signature', () => {
     expect(new Set(hook.refusals.map(({ reason }) => reason)).size).toBe(2);
   });
 
-  test('with any of several secrets, and any of several signatures, it is good', async () => {
+  test('passes with any of several secrets, among any of several signatures', async () => {
     await start({ secret: ['the new secret, long enough', SECRET] });
     expect((await hook.sendSigned({}, { id: 'a' })).status).toBe(202);
     const at = hook.seconds();
@@ -149,7 +152,7 @@ describe('WEBHOOK-SOURCE-1: the signature', () => {
     expect((await hook.send({ body: '{}', headers })).status).toBe(202);
   });
 
-  test('a secret of Standard Webhooks is a key in base64', async () => {
+  test('takes a secret of Standard Webhooks as a key in base64', async () => {
     const key = Buffer.alloc(24, 7);
     await start({ secret: `whsec_${key.toString('base64')}` });
     const at = hook.seconds();
@@ -157,7 +160,7 @@ describe('WEBHOOK-SOURCE-1: the signature', () => {
     expect((await hook.send({ body: '{}', headers })).status).toBe(202);
   });
 
-  test('as Stripe signs', async () => {
+  test('follows Stripe', async () => {
     await start({ signature: 'stripe' });
     const at = hook.seconds();
     const v1 = hmac(`${at}.{}`, SECRET, 'hex');
@@ -169,7 +172,7 @@ describe('WEBHOOK-SOURCE-1: the signature', () => {
     expect(await send_(`v1=${v1}`)).toMatchObject(unauthorized);
   });
 
-  test('as GitHub signs', async () => {
+  test('follows GitHub', async () => {
     await start({ signature: 'github' });
     const send_ = (header: string) =>
       hook.send({ body: '{}', headers: { 'x-hub-signature-256': header } });
@@ -180,7 +183,7 @@ describe('WEBHOOK-SOURCE-1: the signature', () => {
     expect(await send_(signature)).toMatchObject({ status: 200, body: { duplicate: true } });
   });
 
-  test('as its own headers say', async () => {
+  test('follows the configured headers', async () => {
     await start({
       signature: {
         header: 'X-Shop-Signature',
@@ -204,7 +207,7 @@ describe('WEBHOOK-SOURCE-1: the signature', () => {
 });
 
 describe('WEBHOOK-SOURCE-2: a message is taken once', () => {
-  test('a request that is late, or of the future, is 401', async () => {
+  test('refuses a request that is late, or of the future, with 401', async () => {
     await start({ toleranceMs: 60_000 });
     const now = hook.seconds();
     expect(await hook.sendSigned({}, { at: now - 61 })).toMatchObject(unauthorized);
@@ -220,7 +223,7 @@ describe('WEBHOOK-SOURCE-2: a message is taken once', () => {
     expect((await hook.sendSigned({}, { at: now })).status).toBe(202);
   });
 
-  test('a repeated request is answered so that its sender stops, and not accepted', async () => {
+  test('answers a repeated request so that its sender stops, and takes it once', async () => {
     await start();
     await hook.sendSigned({ n: 1 });
     expect(await hook.sendSigned({ n: 1 })).toMatchObject({
@@ -233,7 +236,7 @@ describe('WEBHOOK-SOURCE-2: a message is taken once', () => {
     expect(hook.emitted).toHaveLength(1);
   });
 
-  test('a replay is refused for as long as its time would be accepted', async () => {
+  test('refuses a replay for as long as its time would be accepted', async () => {
     await start({ toleranceMs: 60_000 });
     const at = hook.seconds() + 60;
     expect((await hook.sendSigned({}, { at })).status).toBe(202);
@@ -244,14 +247,14 @@ describe('WEBHOOK-SOURCE-2: a message is taken once', () => {
     expect(hook.emitted).toHaveLength(1);
   });
 
-  test('the same message twice at once is taken once', async () => {
+  test('takes the same message once that comes twice at once', async () => {
     await start();
     const replies = await Promise.all([hook.sendSigned({}), hook.sendSigned({})]);
     expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200, 202]));
     expect(hook.emitted).toHaveLength(1);
   });
 
-  test('while nobody knows whether it is accepted, the same message is told to come later', async () => {
+  test('asks for a later attempt while the same message is pending', async () => {
     await start();
     let refuse: (receipt: EventReceipt) => void = () => {};
     hook.receipt = new Promise((resolve) => (refuse = resolve));
@@ -267,7 +270,7 @@ describe('WEBHOOK-SOURCE-2: a message is taken once', () => {
     expect(hook.emitted).toHaveLength(2);
   });
 
-  test('a request that could not be accepted may come again', async () => {
+  test('takes a request again that could not be accepted', async () => {
     await start();
     hook.receipt = { accepted: false, reason: 'full', message: 'full' };
     expect((await hook.sendSigned({})).status).toBe(503);
@@ -275,14 +278,14 @@ describe('WEBHOOK-SOURCE-2: a message is taken once', () => {
     expect((await hook.sendSigned({})).status).toBe(202);
   });
 
-  test('the memory of requests is bounded, and never forgets one that is still in time', () => {
+  test('refuses a memory too small for the requests that are still in time', () => {
     const options = { path: PATH, secret: SECRET };
     expect(() => webhookSource({ ...options, rate: { burst: 1, perSecond: 100 } })).toThrow(
       'expected `maxRemembered` to be at least 60001',
     );
   });
 
-  test('without a time, the newest are remembered', async () => {
+  test('remembers the newest messages where they have no time', async () => {
     await start({ signature: 'github', maxRemembered: 2 });
     const sendBody = (body: string) =>
       hook.send({
@@ -314,7 +317,7 @@ describe('the shape of a request', () => {
       },
       413,
     ],
-  ])('%s', async (_what, sent, status) => {
+  ])('leads to an error status: %s', async (_what, sent, status) => {
     await start({ maxBytes: 100 });
     const reply = await hook.send(sent);
     expect(reply.status).toBe(status);
@@ -323,7 +326,7 @@ describe('the shape of a request', () => {
     expect(hook.emitted).toEqual([]);
   });
 
-  test('JSON of a kind is JSON; what is signed and no JSON is 400', async () => {
+  test('accepts any kind of JSON, and leads to 400 for signed text that is none', async () => {
     await start();
     const at = hook.seconds();
     const headers = {
@@ -338,8 +341,8 @@ describe('the shape of a request', () => {
   });
 });
 
-describe('WEBHOOK-SOURCE-4: how much comes in', () => {
-  test('too many signed requests are 429; those without a right signature take nothing', async () => {
+describe('WEBHOOK-SOURCE-4: the limits of a source', () => {
+  test('refuse too many signed requests with 429, and count no unsigned ones', async () => {
     await start({ rate: { burst: 2, perSecond: 1 } });
     for (let n = 0; n < 5; n++) await hook.send({ body: '{}' });
     const statusOf = async (id: string) => (await hook.sendSigned({}, { id })).status;
@@ -372,7 +375,7 @@ describe('WEBHOOK-SOURCE-4: how much comes in', () => {
     while (hook.environment.pendingTimers < timers) await hook.environment.settle();
   };
 
-  test('a body that does not come is 408 after its time', async () => {
+  test('end a body that does not come with 408', async () => {
     await start({ bodyTimeoutMs: 5_000 });
     const { answered, request } = dribble();
     await read(1);
@@ -381,7 +384,7 @@ describe('WEBHOOK-SOURCE-4: how much comes in', () => {
     request.destroy();
   });
 
-  test('a body that is slow gives its place to the next one, and its sender is told to come later', async () => {
+  test('give the place of a slow body to the next one, and its sender a 503', async () => {
     await start({ maxConcurrent: 1 });
     const { answered, request } = dribble();
     await read(1);
@@ -390,7 +393,7 @@ describe('WEBHOOK-SOURCE-4: how much comes in', () => {
     request.destroy();
   });
 
-  test('more slow bodies than there are places shut nobody out', async () => {
+  test('keep others served beside any number of slow bodies', async () => {
     await start({ maxConcurrent: 50 });
     const slow = Array.from({ length: 120 }, () => dribble());
     for (const { answered } of slow) answered.catch(() => undefined);
@@ -399,7 +402,7 @@ describe('WEBHOOK-SOURCE-4: how much comes in', () => {
     for (const { request } of slow) request.destroy();
   });
 
-  test('too many signed messages at once are 503, until one of them is taken', async () => {
+  test('refuse too many signed messages at once with 503, until one is accepted', async () => {
     await start({ maxConcurrent: 1 });
     let accept: (receipt: EventReceipt) => void = () => {};
     hook.receipt = new Promise((resolve) => (accept = resolve));
@@ -412,7 +415,7 @@ describe('WEBHOOK-SOURCE-4: how much comes in', () => {
     expect((await hook.sendSigned({}, { id: 'b' })).status).toBe(202);
   });
 
-  test('WEBHOOK-SOURCE-5: the stop answers what is under way, and frees the port', async () => {
+  test('WEBHOOK-SOURCE-5: answer pending requests at the stop, and free the port', async () => {
     await start();
     const { answered } = dribble();
     await read(1);
@@ -425,20 +428,20 @@ describe('WEBHOOK-SOURCE-4: how much comes in', () => {
   });
 });
 
-describe('where it listens', () => {
-  test('on this machine only, unless told otherwise', async () => {
+describe('the listener', () => {
+  test('accepts connections of this machine only by default', async () => {
     await start();
     expect(hook.source.url).toMatch(new RegExp(`^http://127\\.0\\.0\\.1:\\d+${PATH}$`));
   });
 
-  test('a port that is taken is a failure of the start', { tags: ['B77'] }, async () => {
+  test('fails to start on a port that is taken', { tags: ['B77'] }, async () => {
     await start();
     const port = Number(new URL(hook.source.url ?? '').port);
     const second = webhookSource({ path: PATH, secret: SECRET, listen: { port } });
     await expect(hook.begin(second)).rejects.toThrow('EADDRINUSE');
   });
 
-  test('it can be started again after it was stopped, and remembers', async () => {
+  test('starts again after a stop, and remembers messages', async () => {
     await start();
     await hook.sendSigned({});
     await hook.stop();
@@ -446,7 +449,7 @@ describe('where it listens', () => {
     expect(await hook.sendSigned({})).toMatchObject({ body: { duplicate: true } });
   });
 
-  test('a second service cannot use it, and does not end it for the first', async () => {
+  test('serves one service, and a second one does not end it', async () => {
     await start();
     const other = new AbortController();
     await expect(hook.begin(hook.source, other)).rejects.toThrow('got one for two');
@@ -478,7 +481,7 @@ describe('where it listens', () => {
       headers: standardHeaders('{}', { id: 'a', at: hook.seconds(), secret: SECRET }),
     });
 
-    test('the handler answers, and 503 once it is stopped', async () => {
+    test('answers by its handler, and with 503 once it is stopped', async () => {
       const url = await serve(() => Promise.resolve());
       expect(hook.source.url).toBeNull();
       expect((await send(url, signed())).status).toBe(202);
@@ -499,7 +502,7 @@ describe('where it listens', () => {
           request.setEncoding('utf8');
         },
       ],
-    ])('a body that was %s before is the programmer’s mistake, and reported', async (_, before) => {
+    ])('reports a body that was %s before as the mistake of the app', async (_, before) => {
       const url = await serve(before);
       expect(await send(url, signed())).toMatchObject({
         status: 500,
@@ -510,19 +513,19 @@ describe('where it listens', () => {
   });
 });
 
-test('an option that is undefined is as good as none', () => {
+test('treats an undefined option as absent', () => {
   const none = { name: undefined, signature: undefined, maxBytes: undefined, rate: undefined };
   expect(webhookSource({ path: PATH, secret: SECRET, ...none }).name).toBe('webhook');
 });
 
-describe('options that cannot work are refused', () => {
+describe('options', () => {
   test.each([
     ['a short secret', { secret: 'short' }, 'at least 16 bytes'],
     ['no secret', { secret: [] }, 'secret'],
     ['a path without a slash', { path: 'orders' }, 'begins with'],
     ['an unknown scheme', { signature: 'md5' }, 'signature'],
     ['an unknown option', { port: 80 }, 'port'],
-  ])('%s', async (_what, options, message) => {
+  ])('refuses %s', async (_what, options, message) => {
     await start();
     let refused: unknown;
     try {
