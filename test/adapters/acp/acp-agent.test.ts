@@ -167,7 +167,7 @@ describe('a turn', () => {
     ['allow', 'deleted a.txt\n'],
     ['reject', ''],
     ['something else', ''],
-  ])('asks a permission for one call only, answered with "%s"', async (optionId, deleted) => {
+  ])('asks permission for one call only, answered with "%s"', async (optionId, deleted) => {
     const folder = temporary();
     const one = await editor(folder, { permission: allow(optionId) });
     const id = await one.open();
@@ -181,7 +181,7 @@ describe('a turn', () => {
     expect(deletions(folder)).toBe(deleted);
   });
 
-  it('shows a permission whole that is longer than its title', async () => {
+  it('shows the whole of a permission that is longer than its title', async () => {
     const one = await editor(temporary(), { permission: allow('reject') });
     await one.prompt(await one.open(), 'remove it, it has a long name');
     const [{ toolCall } = { toolCall: null }] = one.asked as RequestPermissionRequest[];
@@ -215,7 +215,7 @@ describe('a turn', () => {
     expect(one.updates.length).toBeGreaterThan(before);
   });
 
-  it('takes a permission back when the next prompt comes, and asks again once', async () => {
+  it('withdraws a permission when the next prompt comes, and asks again once', async () => {
     const folder = temporary();
     const takenBack: string[] = [];
     const one = await editor(folder, {
@@ -267,7 +267,7 @@ describe('a turn', () => {
 
 describe('another process', () => {
   test.each(['killed', 'left'])(
-    'takes the session up by its id after the first was %s',
+    'resumes the session by its id after the first was %s',
     async (how) => {
       const folder = temporary();
       const first = await editor(folder);

@@ -64,7 +64,7 @@ describe.runIf(existsSync('/proc/self/environ'))('an agent', () => {
     await session.release('ended');
   });
 
-  test('ends in a sweep when its owner was killed', async () => {
+  test('gets killed by a sweep when the process that started it is dead', async () => {
     const folder = temporary();
     const orphan = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], {
       detached: true,
@@ -81,7 +81,7 @@ describe.runIf(existsSync('/proc/self/environ'))('an agent', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test('differs from another process by its start: a sweep spares a process that only has its id', () => {
+  test('a sweep spares a process that only has the id of an agent', () => {
     const folder = temporary();
     const mark = { pid: process.pid, startedAt: '1', owner: process.pid, ownerStartedAt: '1' };
     writeFileSync(join(folder, 'other.json'), JSON.stringify(mark));
@@ -233,7 +233,7 @@ describe('a permission', () => {
     ).toMatchObject({ outcome: { optionId: 'id of allow_once' } });
   });
 
-  test('denies once where the agent offers that', () => {
+  test('takes the option to reject once where the agent offers it', () => {
     const options = [option('reject_always'), option('allow_once'), option('reject_once')];
     const denied = { type: 'denied', words: 'No' } as const;
     expect(permissionOutcome(options, denied)).toMatchObject({

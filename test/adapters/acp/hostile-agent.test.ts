@@ -115,15 +115,18 @@ describe('a run with a hostile agent', () => {
     expect(outcome.text).toBe('{"action":"accept","content":{"answer":"c33"}}');
   });
 
-  test('gives a value to a field whose name every object has', async () => {
+  test('gives a value to a field that is named like a property of every object', async () => {
     const { outcome } = await run('asks for a field that every object has', { optionId: 'a' });
     expect(outcome.text).toBe('{"action":"accept","content":{"constructor":["a"]}}');
   });
 
-  test.each(['constructor', '__proto__'])('takes the word "%s" for no consent', async (text) => {
-    const { outcome } = await run('asks for consent', { text });
-    expect(outcome.text).toBe('{"action":"cancel"}');
-  });
+  test.each(['constructor', '__proto__'])(
+    'does not take the word "%s" for consent',
+    async (text) => {
+      const { outcome } = await run('asks for consent', { text });
+      expect(outcome.text).toBe('{"action":"cancel"}');
+    },
+  );
 
   test.each(['hides its arguments', 'asks for permission with a book'])(
     'denies an agent that %s, without asking the user',

@@ -144,7 +144,7 @@ test('defers a call until it is answered, and lets it run once', async () => {
   await session.release('ended');
 });
 
-test('repeats a lasting permission for the same call only, until the session ends', async () => {
+test('applies a lasting permission to the same call only, until the session ends', async () => {
   let decisions: unknown[] = [];
   let round = 0;
   const permissionOf = (decided: object) =>
@@ -191,7 +191,7 @@ test('repeats a lasting permission for the same call only, until the session end
 });
 
 test.each([{ type: 'permitted' }, { type: 'denied', words: 'always' }] as const)(
-  'repeats an answer that is no lasting permission for no other call: %j',
+  'applies an answer that is not lasting to its own call only: %j',
   async (answer) => {
     let round = 0;
     const { start, until, events } = stage(async function* ({ options }) {
@@ -336,7 +336,7 @@ test.each<[Partial<Record<keyof ClaudeRelayOptions, unknown>>, string]>([
   [{ options: { permissionMode: 'bypassPermissions' } }, 'permissionMode'],
   [{ options: { canUseTool: () => null } }, 'canUseTool'],
   [{ unasked: 'Bash' }, 'unasked'],
-])('refuses %j by the name of the option', (options, named) => {
+])('refuses a wrong option by name: %j', (options, named) => {
   const query = (() => null) as never;
   expect(() => claudeRelay({ query, ...options } as ClaudeRelayOptions)).toThrow(
     expect.objectContaining({

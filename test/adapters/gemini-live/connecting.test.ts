@@ -109,7 +109,7 @@ describe('the setup', () => {
   });
 
   test.each(['gemini-3.1-flash-live-preview', 'gemini-9-live'])(
-    'sends %s no behaviour that it may not know',
+    'sends %s no `behavior`, which it may not know',
     (model) => {
       const { peer } = new Call({ model });
       peer.open();
@@ -178,7 +178,7 @@ describe('the conversation so far', () => {
     return call;
   }
 
-  test('precedes any sound, ends in one turn, and holds open calls as text', async () => {
+  test('precedes any sound, ends its turn, and holds open calls as text', async () => {
     const { peer, events } = await reconnected('gemini-3.1-flash-live-preview');
     expect(peer.said[0]).toMatchObject({
       setup: { historyConfig: { initialHistoryInClientContent: true } },
@@ -200,7 +200,7 @@ describe('the conversation so far', () => {
     expect(events).toEqual([{ type: 'transport.ready', told: true }]);
   });
 
-  test('joins the conversation without the end of a turn where the model waits for none', async () => {
+  test('leaves its turn open where the model waits for no history', async () => {
     const { peer } = await reconnected('gemini-2.5-flash-native-audio-latest');
     expect(peer.said[0]).not.toHaveProperty('setup.historyConfig');
     expect(peer.said[1]).toHaveProperty('clientContent.turnComplete', false);
@@ -255,7 +255,7 @@ describe('the end of a connection', () => {
     expect(JSON.stringify(call.events)).toContain('[redacted]');
   });
 
-  test('arrives after its announcement', async () => {
+  test('follows its announcement', async () => {
     const call = await startCall();
     call.says({ goAway: { timeLeft: '9.5s' } });
     expect(call.news()).toEqual([{ type: 'transport.expiring', inMs: 9_500 }]);

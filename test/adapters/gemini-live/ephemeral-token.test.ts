@@ -47,14 +47,14 @@ test('EPHEMERAL-TOKEN-1: locks a token to the options of a session', async () =>
   });
 });
 
-describe('a refused token', () => {
+describe('createEphemeralToken', () => {
   test.each([
     [400, `API key ${API_KEY} not valid`, false],
     [429, 'Slow down', true],
     [503, 'Later', true],
     [200, '{"name":""}', false],
     [200, 'no json', false],
-  ])('rejects status %i: %s', async (status, answer, retryable) => {
+  ])('rejects on status %i: %s', async (status, answer, retryable) => {
     const { access } = await started(status, answer);
     const error = await createEphemeralToken(access).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ProviderError);

@@ -97,7 +97,7 @@ describe('messages', () => {
     expect(call.peer.news()).toHaveLength(1);
   });
 
-  test('OUTGOING-2: leave at once when the model says that it waits', async () => {
+  test('OUTGOING-2: go out at once when the model says that it waits', async () => {
     const call = await startCall();
     call.says(words('Hm.'));
     await call.sends(note('Rain.'));
@@ -233,7 +233,7 @@ describe('a request', () => {
     });
   });
 
-  test('GEMINI-LIVE-REQUESTS-2, GEMINI-LIVE-REQUESTS-3: mutes the answer to it when it was cancelled before', async () => {
+  test('GEMINI-LIVE-REQUESTS-2, GEMINI-LIVE-REQUESTS-3: gets no audible answer when it was cancelled before that', async () => {
     const call = await startCall();
     await call.sends(request);
     await call.sends({ type: 'response.cancel' });
@@ -291,7 +291,7 @@ describe('a request', () => {
     expect(call.peer.news()).toHaveLength(1);
   });
 
-  test('GEMINI-LIVE-REQUESTS-2: leaves unsent when it was cancelled before', async () => {
+  test('GEMINI-LIVE-REQUESTS-2: remains unsent when it was cancelled before', async () => {
     const call = await startCall();
     call.says(sound());
     await call.sends(note('Rain.'), request);
@@ -301,7 +301,7 @@ describe('a request', () => {
     expect(call.peer.news()).toEqual([content(false, '[note] Rain.')]);
   });
 
-  test('GEMINI-LIVE-REQUESTS-2: leaves unsent when it was withdrawn before, and the current response continues', async () => {
+  test('GEMINI-LIVE-REQUESTS-2: remains unsent when it was withdrawn before, and the current response continues', async () => {
     const call = await startCall();
     call.says(sound());
     await call.sends(note('Rain.'), request);

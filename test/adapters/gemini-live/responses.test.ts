@@ -233,7 +233,7 @@ test('counts a model that waits for an answer as idle', async () => {
 });
 
 describe('calls', () => {
-  test('belong to a response, and TOOL-CALLS-1: arrive once when repeated', async () => {
+  test('TOOL-CALLS-1: arrive once, as part of a response', async () => {
     const call = await startCall();
     call.says(toolCall('c1', 'book_ride', { to: 'airport' }), toolCall('c1'));
     const { responseId } = call.last('response.started') ?? {};

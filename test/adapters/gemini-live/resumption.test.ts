@@ -125,7 +125,7 @@ describe('a resumed session', () => {
 
 describe('RESUMPTION-3: a handle that is refused', () => {
   test.each([1007, 1008, 1011])(
-    'makes an end with code %i retryable, without the handle',
+    'leads with code %i to another attempt without it',
     async (code) => {
       const call = await startCall();
       call.says(handle('h1'));

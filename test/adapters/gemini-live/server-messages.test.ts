@@ -24,11 +24,11 @@ type Drift<Read, Official> = {
 }[keyof Read];
 
 describe('the declared messages', () => {
-  test('declare only fields of the official types', () => {
+  test('contain only fields of the official types', () => {
     expectTypeOf<Drift<ServerMessage, LiveServerMessage>>().toBeNever();
   });
 
-  test('name the fields that drifted from the official types', () => {
+  test('the drift check names a field that differs from the official type', () => {
     expectTypeOf<Drift<{ a?: { b: string } }, { a: { b: number } }>>().toEqualTypeOf<'b'>();
     expectTypeOf<Drift<{ gone: string }, { a: string }>>().toEqualTypeOf<'gone'>();
     expectTypeOf<Drift<{ a: { b: string }[] }, { a: { b: number }[] }>>().toEqualTypeOf<'b'>();
@@ -87,6 +87,6 @@ test.each([
   ['10', null],
   ['', null],
   [undefined, null],
-])('the duration %j is %j ms', (text, ms) => {
+])('reads the duration %j as %j ms', (text, ms) => {
   expect(durationMs(text)).toBe(ms);
 });

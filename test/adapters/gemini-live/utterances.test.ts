@@ -147,7 +147,7 @@ describe('USER-SPEECH-1: an utterance', () => {
 });
 
 describe('USER-SPEECH-2: words that come late', () => {
-  test('report an error during an answer, and begin no utterance that would cut it off', async () => {
+  test('cause an error during an answer, and begin no utterance that would cut it off', async () => {
     const call = await startCall();
     call.says(words('Hello.'), sound());
     await call.advance(600);

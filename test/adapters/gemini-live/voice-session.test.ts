@@ -185,7 +185,7 @@ describe.each(MODELS)('%s', (model) => {
     expect(scene.errors).toEqual([]);
   });
 
-  test('makes a request once that the late answer to other words overtakes', async () => {
+  test('makes a request once when a late answer to other words overtakes it', async () => {
     const respond: VoiceResponder = (turn) => {
       const { cause } = turn;
       const isAnswer = cause.type === 'utterance' && cause.text === 'Economy';
@@ -202,7 +202,7 @@ describe.each(MODELS)('%s', (model) => {
     expect(scene.errors).toEqual([]);
   });
 
-  test('greets a client that comes', async () => {
+  test('greets the user when the session begins', async () => {
     const scene = await start({ model, greeting: 'Welcome the user.' });
     // It says all that it was asked, word for word.
     await scene.pass(20_000);
@@ -225,7 +225,7 @@ describe.each(MODELS)('%s', (model) => {
     },
   );
 
-  test('P4: delivers a result again that was interrupted', async () => {
+  test('P4: delivers a result again after an interruption', async () => {
     const scene = await start({ model, subagents: report('I am on it.') });
     await scene.say('use report');
     for (let step = 0; step < 600 && !scene.latest().reply?.text.includes('Sales'); step += 1) {
@@ -241,7 +241,7 @@ describe.each(MODELS)('%s', (model) => {
     expect(result).toMatchObject({ state: 'delivered', grade: 'played' });
   });
 
-  test('knows what was said after a connection that broke', async () => {
+  test('knows the conversation after its connection broke', async () => {
     const scene = await start({ model });
     await scene.say('My name is Ada.');
     await scene.pass(20_000);

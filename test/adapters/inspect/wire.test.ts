@@ -89,7 +89,7 @@ test('sends the messages of the package, apart from names and parents', async ()
   actor.stop();
 });
 
-test('declares the types of the package, apart from the id, which that leaves null', () => {
+test('declares the types of the package, apart from the id', () => {
   expectTypeOf<Omit<EventMessage, 'id'>>().toExtend<Omit<StatelyEventEvent, 'id'>>();
   expectTypeOf<Omit<ActorMessage, 'id'>>().toExtend<Omit<StatelyActorEvent, 'id'>>();
   expectTypeOf<Omit<SnapshotMessage, 'id' | 'snapshot'>>().toExtend<

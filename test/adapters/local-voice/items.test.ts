@@ -179,7 +179,7 @@ describe('deleting and retrieving an item', () => {
     expect(error.message).toContain("'nobody' does not exist");
   });
 
-  test('keeps an item away that was deleted while it was said', async () => {
+  test('does not restore an item that was deleted while it was said', async () => {
     const held = gate();
     const { connect, model } = await startHarness({
       answers: [['Gone', { until: held.opened }], ['ok']],

@@ -115,7 +115,7 @@ describe('a spoken conversation', () => {
     client.socket.close();
   });
 
-  test('keeps all words of a commit by hand around a pause', async () => {
+  test('transcribes all words of a manual commit around a pause', async () => {
     const client = await connect(null);
     client.speak(tone(0, 2_000));
     client.speak(await speak('no thanks'));

@@ -290,7 +290,7 @@ describe('server_vad', () => {
     expect(client.count('input_audio_buffer.speech_started')).toBe(1);
   });
 
-  test('takes the announced id for a commit by hand during speech', async () => {
+  test('takes the announced id for a manual commit during speech', async () => {
     const { client } = await start();
     configure(client, { type: 'server_vad', create_response: false });
     client.speak(tone(ECONOMY, 400));

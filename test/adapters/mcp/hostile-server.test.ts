@@ -75,29 +75,25 @@ const asking = (requestedSchema: unknown) => ({
 
 describe('a form of a server', () => {
   test.each([
-    ['with fields that are null', { properties: null }, { action: 'accept', content: {} }],
-    ['that is no object', 'form', { action: 'accept', content: {} }],
+    ['null as its fields', { properties: null }, { action: 'accept', content: {} }],
+    ['a text for an object', 'form', { action: 'accept', content: {} }],
+    ['a null field', { properties: { a: null } }, { action: 'accept', content: { a: 'x' } }],
     [
-      'with a field that is null',
-      { properties: { a: null } },
-      { action: 'accept', content: { a: 'x' } },
-    ],
-    [
-      'with choices that are none',
+      'invalid choices',
       { properties: { a: { oneOf: [null, 7, { const: 'x' }] } } },
       { action: 'accept', content: { a: 'x' } },
     ],
     [
-      'with items that are none',
+      'invalid items',
       { properties: { a: { type: 'array', items: [] } } },
       { action: 'accept', content: { a: 'x' } },
     ],
     [
-      'with a field that every object has',
+      'a field named like a property of every object',
       JSON.parse('{"properties":{"__proto__":{"enum":["x"]}}}'),
       JSON.parse('{"action":"accept","content":{"__proto__":"x"}}'),
     ],
-  ])('gets an answer: %s', async (_name, requestedSchema, expected) => {
+  ])('gets an answer with %s', async (_name, requestedSchema, expected) => {
     const { url, calls } = await served(({ params }) =>
       params['inputResponses'] === undefined
         ? asking(requestedSchema)

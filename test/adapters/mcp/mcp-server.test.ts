@@ -513,7 +513,7 @@ describe('access', () => {
     await connected(url, { token: 'eve' });
   });
 
-  test('counts sessions too that begin at the same time', async () => {
+  test('counts sessions that begin at the same time, too', async () => {
     const { url, server } = await served({ limits: { sessionsPerUser: 2 } });
     const params = {
       protocolVersion: '2025-11-25',

@@ -109,7 +109,7 @@ describe('schedule', () => {
   });
 });
 
-test('makes unique ids of the prefix and 72 bits of chance', () => {
+test('makes unique ids of the prefix and 72 random bits', () => {
   const { ids } = nodeEnvironment();
   const made = Array.from({ length: 2000 }, () => ids.next('sub'));
   for (const id of made) expect(id).toMatch(/^sub_[\w-]{12}$/);

@@ -59,7 +59,7 @@ describe('an end by the server', () => {
     expect(call.isComplete).toBe(true);
   });
 
-  test('ends all inference', async () => {
+  test('stops the inference of turns', async () => {
     const { peer, events, advance, connection, request } = startCall();
     peer.sounds(100);
     peer.hears('Hello', 0);

@@ -31,7 +31,7 @@ describe('historyOf', () => {
     ]);
   });
 
-  test('HISTORY-1: cuts the newest message if it must', () => {
+  test('HISTORY-1: cuts the newest message when it alone does not fit', () => {
     const history = historyOf([said('First.'), said(sentence.repeat(2000))]);
     expect(history).toHaveLength(2);
     expect(history[1]?.text.startsWith(sentence)).toBe(true);

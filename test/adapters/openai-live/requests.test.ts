@@ -86,7 +86,7 @@ describe('OPENAI-LIVE-REQUESTS-4: a held request', () => {
     expect(told(call)).toEqual([]);
   });
 
-  test('waits while the model speaks, muted or not, and leaves when it is silent', () => {
+  test('waits while the model speaks, muted or not, and goes out when it is silent', () => {
     const call = startCall();
     const { peer, news, request, send } = call;
     peer.sounds(100);
@@ -102,7 +102,7 @@ describe('OPENAI-LIVE-REQUESTS-4: a held request', () => {
     expect(news()[0]).toBe('started offer:1');
   });
 
-  test('waits no longer than the model may speak because of something else', async () => {
+  test('waits two seconds at most for a response with another cause', async () => {
     const call = startCall();
     const { peer, advance, request } = call;
     peer.hears('Yes.', 0);
@@ -264,7 +264,7 @@ describe('OPENAI-LIVE-REQUESTS-5: a text that was requested before', () => {
     expect(times(call)).toBe(1);
   });
 
-  test('takes an answer that begins before the repeated request from its beginning', async () => {
+  test('gets an early answer whole when the repeated request comes during it', async () => {
     const call = await lapsed();
     call.peer.sounds(300);
     call.peer.speaks('It is done.');
@@ -295,7 +295,7 @@ describe('OPENAI-LIVE-REQUESTS-5: a text that was requested before', () => {
     expect(call.frames).toEqual([]);
   });
 
-  test('leaves again for a silent model, and the second of two answers is dropped', async () => {
+  test('goes out again to a silent model, and the second of two answers is dropped', async () => {
     const call = await lapsed();
     ask(call, 'offer:2');
     await call.advance(3000);

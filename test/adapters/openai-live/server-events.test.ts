@@ -8,7 +8,7 @@ type DriftOf<Type extends ServerEvent['type']> = Drift<
   Extract<OfficialEvent, { type: Type }>
 >;
 
-test('declares only fields of the official types', () => {
+test('the declared events contain only fields of the official types', () => {
   expectTypeOf<{ [Type in ServerEvent['type']]: DriftOf<Type> }[ServerEvent['type']]>().toBeNever();
 });
 

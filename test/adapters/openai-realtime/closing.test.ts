@@ -32,7 +32,7 @@ describe('a close by the session', () => {
     expect(client.events.filter(({ type }) => type === 'transport.closed')).toHaveLength(1);
   });
 
-  test('leaves a peer after a deadline that does not answer the close frame', async () => {
+  test('ends after a deadline when the peer does not answer the close frame', async () => {
     const { client, peer } = await startCall();
     // Reads nothing any more, so it cannot answer.
     peer.socket.pause();
@@ -109,7 +109,7 @@ describe('a close by the server', () => {
     expect(await client.next('transport.closed')).toMatchObject({ code: 1000, retryable: true });
   });
 
-  test('follows a message that is too big, which leaves the process alive', async () => {
+  test('follows a message that is too big, while the process continues', async () => {
     const { client, peer } = await startCall();
     peer.sendRaw('x'.repeat(17 * 1024 * 1024));
     const closed = await client.next('transport.closed');

@@ -136,7 +136,7 @@ describe('the client event of a command', () => {
     expect(peer.received.map(({ type }) => type)).not.toContain('response.create');
   });
 
-  test('gives an earlier call of a tool', async () => {
+  test('restores an earlier call of a tool', async () => {
     const { client, peer } = await startCall();
     client.send({
       type: 'tool.recall',
@@ -231,7 +231,7 @@ describe('sound of the user', () => {
     expect(arrived).toEqual(arrived.toSorted((a, b) => a - b));
   });
 
-  test('SOCKET-CONNECTION-4: leaves by itself after a long message in front of it', async () => {
+  test('SOCKET-CONNECTION-4: goes out by itself after a long message in front of it', async () => {
     const { client, peer } = await startCall();
     peer.socket.pause();
     const text = 'x'.repeat(12_000_000);

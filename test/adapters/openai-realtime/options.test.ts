@@ -48,7 +48,7 @@ describe('the address', () => {
     expect(addressOf({})).toBe(address);
   });
 
-  test('follows the option first, and keeps a model in it', () => {
+  test('comes from the option first, and keeps a model in it', () => {
     vi.stubEnv('OPENAI_BASE_URL', 'https://other.example.com/v1');
     expect(addressOf({ url: 'ws://127.0.0.1:1/rt?model=mine&x=1' })).toBe(
       'ws://127.0.0.1:1/rt?model=mine&x=1',

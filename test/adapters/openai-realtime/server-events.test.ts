@@ -14,7 +14,7 @@ type DriftOf<Type extends ServerEvent['type']> = Drift<
 >;
 
 describe('the declared events', () => {
-  test('declare only fields of the official types', () => {
+  test('contain only fields of the official types', () => {
     expectTypeOf<
       { [Type in Exclude<ServerEvent['type'], 'session.updated'>]: DriftOf<Type> }[Exclude<
         ServerEvent['type'],
@@ -40,7 +40,7 @@ describe('the declared events', () => {
     >().toBeNever();
   });
 
-  test('name the fields that drifted from the official types', () => {
+  test('the drift check names a field that differs from the official type', () => {
     expectTypeOf<Drift<{ a?: { b: string } }, { a: { b: number } }>>().toEqualTypeOf<'b'>();
     expectTypeOf<Drift<{ gone: string }, { a: string }>>().toEqualTypeOf<'gone'>();
   });

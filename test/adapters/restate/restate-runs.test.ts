@@ -286,7 +286,7 @@ describe('the workflow', () => {
     expect(news).toEqual([{ type: 'begun' }, lost]);
   });
 
-  test('RESTATE-RUNS-3: loses such a step in another process, and does the steps beside it there', async () => {
+  test('RESTATE-RUNS-3: loses an unrepeatable step in another process, and does the steps beside it there', async () => {
     const done: string[] = [];
     const news: unknown[] = [];
     const steps = [
@@ -342,7 +342,7 @@ describe('the workflow', () => {
     expect(news).toEqual([{ type: 'cancelled', reason: 'not needed' }]);
   });
 
-  test('replaces a turn that a message interrupted in an earlier process by one with it', async () => {
+  test('replaces a turn that a message interrupted in an earlier process by one with the message', async () => {
     const message = { id: 'm', content: 'Stop', mode: 'interrupt' };
     const news = await newsAfter({ type: 'message', message });
     const messages = [{ ...message, nth: 1 }];

@@ -142,7 +142,7 @@ describe('SQLITE-JOURNAL-DATABASE-4: modes', () => {
   });
 });
 
-test('SQLITE-JOURNAL-DATABASE-5: reads a file that was cut anywhere whole, or refuses it as damaged', async () => {
+test('SQLITE-JOURNAL-DATABASE-5: a cut file reads whole or counts as damaged, never as a part', async () => {
   await written('whole', 60);
   const journal = open('whole');
   const all = journal.read();
@@ -177,7 +177,7 @@ const inTheLog: Readonly<Record<string, (journal: SqliteJournal) => readonly unk
 };
 
 test.each(Object.entries(inTheLog))(
-  'SQLITE-JOURNAL-DATABASE-5: reads a cut file whose log has %s whole, or refuses it as damaged',
+  'SQLITE-JOURNAL-DATABASE-5: a cut file whose log has %s reads whole or counts as damaged',
   async (what, write) => {
     await written('whole', 60);
     const journal = open('whole');
@@ -212,7 +212,7 @@ test.each(Object.entries(inTheLog))(
   },
 );
 
-test('SQLITE-JOURNAL-DATABASE-5: reads a file whole whose log is still there', async () => {
+test('SQLITE-JOURNAL-DATABASE-5: a file whose log is still there reads whole', async () => {
   const journal = open('a');
   const appended = Array.from({ length: 40 }, (_, index) => journal.append(entry(index + 1)));
   journal.read();
@@ -279,7 +279,7 @@ describe('a wrong path or file', () => {
     journal.close();
   });
 
-  test('closes a file again that claims to be a journal and has other tables', () => {
+  test('gives NOT_A_JOURNAL for other tables in a file marked as a journal, and closes it', () => {
     const database = new DatabaseSync(at('foreign'));
     database.exec('create table entries (name text)');
     database.exec('pragma application_id = 1330005587');

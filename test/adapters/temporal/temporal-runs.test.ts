@@ -340,7 +340,7 @@ describe('options and errors', () => {
     expect(() => temporalRunActivities(options as never)).toThrow(message);
   });
 
-  test('RUN-ENGINE-4: call a silent server unreachable, and an unknown memo unreadable', async () => {
+  test('RUN-ENGINE-4: a silent server counts as unreachable, and an unknown memo as unreadable', async () => {
     const signal = new AbortController().signal;
     const handleWith = (describeIt: () => Promise<object>) =>
       temporalRuns({

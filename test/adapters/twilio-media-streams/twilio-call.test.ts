@@ -82,7 +82,7 @@ const frame = (ms: number, itemId = 'item_1'): AudioFrame => ({
 });
 
 describe('the beginning of a call', () => {
-  test('takes a session again that has refused it first', async () => {
+  test('takes a session that refused it at the first attempt', async () => {
     const { call, session, twilio, environment } = await inCall();
     const attach = vi.spyOn(session, 'attach').mockImplementationOnce(() => {
       throw new CapacityError('MAILBOX_FULL', '10,000 events wait');
@@ -293,7 +293,7 @@ describe('TWILIO-CALL-1: the end of a call', () => {
     expect(session.attached).toBe(0);
   });
 
-  test('comes for its one session: a second one is refused', async () => {
+  test('a call refuses a second session', async () => {
     const { connect, call } = await inCall();
     connect();
     expect(() => call.connect(new Listener())).toThrow(ConfigurationError);

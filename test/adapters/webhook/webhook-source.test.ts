@@ -285,7 +285,7 @@ describe('WEBHOOK-SOURCE-2: a message is taken once', () => {
     );
   });
 
-  test('remembers the newest messages where they have no time', async () => {
+  test('remembers the newest messages where the signature has no time', async () => {
     await start({ signature: 'github', maxRemembered: 2 });
     const sendBody = (body: string) =>
       hook.send({
