@@ -153,7 +153,7 @@ test('ENCRYPTED-JOURNAL-3: refuses a plain entry behind an encrypted one, also w
   expect(() => journal.read()).toThrow(refusal);
 });
 
-test('ENCRYPTED-JOURNAL-3: words that were written without the key answer no question', async () => {
+test('ENCRYPTED-JOURNAL-3: refuses to restore a session from words written without the key', async () => {
   const environment = simulatedEnvironment();
   const store = memoryJournal();
   const talk = () =>

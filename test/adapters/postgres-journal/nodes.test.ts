@@ -183,7 +183,7 @@ describe('two releases side by side', () => {
     expect(await later.wakeTimes.take?.(look)).toEqual(['later', 'old']);
   });
 
-  test('keep a question open under its id while both run', async () => {
+  test('keep a question open under its id through the deploy', async () => {
     const schema = newSchema();
     const failed: string[] = [];
     const environment = nodeEnvironment();
