@@ -57,7 +57,7 @@ function sections(api: API): string {
       })
       .toSorted();
     texts.push(
-      `## ${name}\n\n${rows.length} names.\n\n| name | is | |\n| --- | --- | --- |\n${rows.join('\n')}\n`,
+      `## ${name}\n\n${rows.length} ${rows.length === 1 ? 'name' : 'names'}.\n\n| name | is | |\n| --- | --- | --- |\n${rows.join('\n')}\n`,
     );
   }
   return texts.join('\n');

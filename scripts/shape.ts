@@ -283,7 +283,7 @@ const rows: readonly Row[] = [
   {
     what: 'files with one importer, %',
     value: percent(singles, files.length),
-    limit: 26.1,
+    limit: 25.9,
     goal: 18,
   },
   { what: 'classes made at one place', value: madeOnce, limit: 199, goal: 90 },
@@ -294,23 +294,23 @@ const rows: readonly Row[] = [
     limit: 12,
     goal: 10,
   },
-  { what: 'casts (`as`)', value: count(/\bas (?!const\b)[A-Z{[(]/g), limit: 650, goal: 250 },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 112_360, goal: 85_000 },
+  { what: 'casts (`as`)', value: count(/\bas (?!const\b)[A-Z{[(]/g), limit: 648, goal: 250 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 112_350, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
-    limit: 66_240,
+    limit: 66_215,
   },
   {
     what: "files that `import 'offstage'` loads",
     value: loaded.size,
-    limit: 235,
+    limit: 197,
     goal: 110,
   },
   {
     what: "lines of code that `import 'offstage'` loads",
     value: linesOf(loaded),
-    limit: 44_760,
+    limit: 37_880,
     goal: 24_000,
   },
 ];

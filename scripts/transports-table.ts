@@ -292,6 +292,23 @@ ${words.join('\n')}
 
 A model that answers in text (\`output: 'text'\`) gets a voice by \`withVoice\`, and the speech models of any provider go around any
 text model: [speech of your own](speech.md).
+
+## A transport of your own
+
+Implement \`Transport\` (\`offstage/voice\`), with \`spokenLead\` of \`offstage/transport\` as its \`lead\`: it leads a session by voice over your
+transport. \`import 'offstage'\` loads no voice, so a transport without it is refused. A transport around another passes its \`lead\` on.
+
+\`\`\`ts
+import { spokenLead } from 'offstage/transport';
+import type { Transport, TransportCapabilities, TransportConnection } from 'offstage/voice';
+
+declare const capabilities: TransportCapabilities;
+declare function dial(): TransportConnection;
+
+export const myTransport: Transport = { name: 'mine', lead: spokenLead, capabilities, connect: () => dial() };
+\`\`\`
+
+[A suite](testing-transports.md) tests it.
 `;
 }
 

@@ -1,20 +1,114 @@
-// A conversation by voice, in real time unless the app gives another.
+// A conversation by voice, in real time unless the app gives another. What leads it comes with its transport, so that a
+// program without one loads no file of `voice`.
 
+import type { Observable, Observer } from 'rxjs';
+import type { VouchedFor } from './actors/contracts/identity.ts';
+import type { ShownImage } from './actors/session/questions/shown-image.ts';
+import { BaseSession } from './actors/session/view/base-session.ts';
 import { withRuntime, type RuntimeChoice } from './real-time.ts';
-import {
-  VoiceSession as CoreVoiceSession,
-  type VoiceSessionOptions as CoreVoiceSessionOptions,
-} from './voice/voice-session.ts';
-
-export { withVoice } from './voice/voiced/with-voice.ts';
+import { ConfigurationError } from './values/errors.ts';
+import { checkIsObject, notAnObject } from './values/plain-checks.ts';
+import type { AudioFrame } from './voice/audio/audio-frame.ts';
+import type { Transport } from './voice/connection/transport.ts';
+import type {
+  PlayoutReport,
+  SpokenLead,
+  VoiceSessionOptions as CoreVoiceSessionOptions,
+} from './voice/spoken-lead.ts';
+import type { VoicedTransport, WithVoiceOptions } from './voice/voiced/with-voice.ts';
 
 /** The options of a `VoiceSession`, which creates its own runtime in real time unless it is given one. */
 export type VoiceSessionOptions = Omit<CoreVoiceSessionOptions, 'runtime'> & RuntimeChoice;
 
+const NEW = 'new VoiceSession(options)';
+const EXAMPLE =
+  "new VoiceSession({ transport: openaiRealtime({ apiKey }), agents: [{ name: 'lead', instructions: 'You help the user.' }] })";
+
 /** A conversation by voice. */
-export class VoiceSession extends CoreVoiceSession {
+export class VoiceSession extends BaseSession {
+  /** The user's sound: mono, 8 to 48 kHz, at the rate that each frame states. */
+  readonly audioIn: Observer<AudioFrame>;
+  /** The client's playout reports: about every 100 ms, at the end of an item, and after `playout.clear`. */
+  readonly playout: Observer<PlayoutReport>;
+  /** The model's sound; frames carry the `itemId` that playout reports must name. Hot. */
+  readonly audioOut: Observable<AudioFrame>;
+  readonly #lead: ReturnType<SpokenLead['open']>['lead'];
+
   /** @throws {ConfigurationError} for options that cannot work together. */
   constructor(options: VoiceSessionOptions) {
-    super(withRuntime('new VoiceSession(options)', options));
+    const given = withRuntime(NEW, options);
+    checkIsObject(NEW, given, EXAMPLE);
+    const { core, lead, audioIn, playout, audioOut } = leadOf(given.transport).open(given);
+    super(core);
+    this.audioIn = audioIn;
+    this.playout = playout;
+    this.audioOut = audioOut;
+    this.#lead = lead;
   }
+
+  /**
+   * Shows a picture to the lead model without asking for an answer. The picture is not kept: a model on a
+   * later connection, and subagents, only know that there was one. Returns whether it was shown: false while
+   * the model is not connected.
+   * @throws {ConfigurationError} `IMAGES_NOT_ACCEPTED` if the transport takes none, `INVALID_IMAGE` for a
+   *   type or size other than `ShownImage` allows.
+   */
+  override showImage(image: ShownImage): boolean {
+    this.checkRoom();
+    return this.#lead.showImage(image);
+  }
+
+  /**
+   * Connects now while `connection` is `resting` or `refused`; does nothing otherwise. For an app that knows
+   * that its provider is back, or that has renewed the key of its transport.
+   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal.
+   */
+  reconnect(): void {
+    this.checkRoom();
+    this.#lead.reconnect();
+  }
+
+  override attach(options: VouchedFor = {}): () => void {
+    const leave = super.attach(options);
+    this.#lead.clientAttached();
+    return () => {
+      leave();
+      if (!this.isAttached) this.#lead.clientDetached();
+    };
+  }
+}
+
+/**
+ * Gives a voice to a text model, over any transport whose `capabilities.output` is `text`, such as
+ * `openaiRealtime({ output: 'text' })`: the model's text is cut into sentences, each is synthesised ahead of
+ * playback, and the part that the user did not hear is removed from the model's memory. A failing voice ends
+ * the response as failed: its delivery is offered again.
+ *
+ * @throws {ConfigurationError} `INVALID_OPTION`, or `TEXT_OUTPUT_NEEDED` for a transport whose model speaks
+ *   itself.
+ */
+export function withVoice(transport: Transport, options: WithVoiceOptions): VoicedTransport {
+  return leadOf(transport).withVoice(transport, options);
+}
+
+/** @throws {ConfigurationError} for a value that is no transport, or brings no lead. */
+function leadOf(transport: Transport): SpokenLead {
+  const problem = notAnObject(transport) ?? missingIn(transport);
+  if (problem === null && isSpokenLead(transport.lead)) return transport.lead;
+  throw new ConfigurationError(
+    'INVALID_OPTION',
+    `Expected \`transport\` to be a transport such as openaiRealtime({ apiKey }), got ${problem ?? WITHOUT_LEAD}`,
+  );
+}
+
+const WITHOUT_LEAD =
+  'one without `lead`. In a transport of your own, write `lead: spokenLead` of offstage/transport';
+
+function missingIn({ connect, capabilities }: Transport): string | null {
+  if (typeof connect !== 'function') return 'an object without `connect`';
+  return notAnObject(capabilities) === null ? null : 'an object without `capabilities`';
+}
+
+function isSpokenLead(lead: Transport['lead'] | undefined): lead is SpokenLead {
+  return lead?.leadsBy === 'voice' && 'open' in lead;
 }

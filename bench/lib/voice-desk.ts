@@ -6,6 +6,7 @@ import type { AudioFrame, Transport } from '../../src/index.ts';
 import { VoiceSession } from '../../src/voice-session.ts';
 import { SIMULATED_CAPABILITIES } from '../../src/testing/simulate/voice-stage.ts';
 import type { TransportEvent } from '../../src/voice/connection/transport.ts';
+import { spokenLead } from '../../src/voice/spoken-lead.ts';
 
 const SAMPLE_RATE_HZ = 24_000;
 
@@ -24,6 +25,7 @@ export async function openVoiceDesk(): Promise<VoiceDesk> {
   const audio = new Subject<AudioFrame>();
   const transport: Transport = {
     name: 'bench',
+    lead: spokenLead,
     capabilities: {
       ...SIMULATED_CAPABILITIES,
       inputSampleRateHz: SAMPLE_RATE_HZ,

@@ -48,6 +48,8 @@ const portSources = [
   'voice/connection/transport.ts',
   'voice/audio',
   'voice/speech',
+  // A transport brings what leads a session by voice.
+  'voice/spoken-lead.ts',
 ];
 
 /** The first row whose `files` holds a file decides for it; a file without a row may import nothing. */
@@ -499,6 +501,7 @@ export const layers: readonly Layer[] = [
       'client',
       'compat',
       'testing/recording',
+      'voice-session.ts',
       'voice',
       'actors',
       'machines',
@@ -612,7 +615,7 @@ export const layers: readonly Layer[] = [
       'inspector',
       'values',
       'voice/audio',
-      'voice/voice-session.ts',
+      'voice-session.ts',
     ],
     packages: ['rxjs', 'ws', 'zod', 'node:'],
   },
@@ -667,7 +670,19 @@ export const layers: readonly Layer[] = [
     sources: ['memory', 'values', 'actors', 'adapters/node'],
     packages: ['zod'],
   },
-  { files: 'voice-session.ts', sources: ['real-time.ts', 'voice'], packages: [] },
+  // Of the voice it knows the types: a transport brings the rest.
+  {
+    files: 'voice-session.ts',
+    sources: [
+      'real-time.ts',
+      'actors/contracts',
+      'actors/session/questions',
+      'actors/session/view',
+      'values',
+      'voice',
+    ],
+    packages: ['rxjs'],
+  },
   // The public names by theme. Functions that an app can call without naming an environment are in real time.
   {
     files: 'entries',

@@ -10,7 +10,7 @@ import type { BaseSession } from '../actors/session/view/base-session.ts';
 import { nodeEnvironment } from '../adapters/node/environment.ts';
 import { aFunction, check, type ChecksOf } from '../values/checks.ts';
 import { ConfigurationError } from '../values/errors.ts';
-import type { VoiceSession } from '../voice/voice-session.ts';
+import type { VoiceSession } from '../voice-session.ts';
 import type { ClientRole } from '../client/protocol.ts';
 import type { ServeRate } from './token-bucket.ts';
 import { reporter } from '../values/reporter.ts';

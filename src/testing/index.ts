@@ -12,7 +12,24 @@ export type {
   ConformanceTranscript,
   ConformanceTurn,
 } from './conformance/stage.ts';
-export * from './simulate/index.ts';
+export type { AppContext, SimulatedApp, SimulatedProgram } from './simulate/log/app.ts';
+export { defaultApp } from './simulate/default-app.ts';
+export { defaultFaults, FAULT_POINTS, type FaultPlan } from './simulate/log/fault-points.ts';
+export type { GenerateOptions } from './simulate/generate-script.ts';
+export { eventsOf, type RunRecord } from './simulate/log/log.ts';
+export type { Broken, PromiseCheck } from './simulate/promises/broken.ts';
+export { parseScript } from './simulate/log/script.ts';
+export {
+  crashEverywhere,
+  replayScript,
+  simulate,
+  simulateOnce,
+  type SimulateOptions,
+  type SimulationReport,
+} from './simulate/simulate.ts';
+export { SimulationError } from './simulate/simulation-error.ts';
+export { simulatedVoice } from './simulate/voice-stage.ts';
+export type { Work } from './simulate/work.ts';
 export { journalConformance } from './journal-conformance/journal-conformance.ts';
 export type { JournalConformanceSetup, JournalStage } from './journal-conformance/stage.ts';
 export * from './recording/index.ts';

@@ -17,6 +17,6 @@ export type {
   TransportEvent,
   TransportTool,
 } from './connection/transport.ts';
-export type { PlayoutReport } from './voice-session.ts';
+export type { PlayoutReport } from './spoken-lead.ts';
 export type { VoicedTransport } from './voiced/with-voice.ts';
 export { reframe } from './audio/frame-operators.ts';

@@ -16,7 +16,11 @@ import { callSafely } from '../actors/runtime/host.ts';
 import type { Shown } from '../actors/runtime/hosting.ts';
 import { reportUsage } from '../actors/session/lead/lead-usage.ts';
 import type { LeadSession } from '../actors/session/lead/lead-session.ts';
-import type { ShownImage } from '../actors/session/questions/shown-image.ts';
+import {
+  checkImage,
+  refuseImages,
+  type ShownImage,
+} from '../actors/session/questions/shown-image.ts';
 import { backoffMs, restMs, type Failure } from '../machines/index.ts';
 import { ConfigurationError, ProviderError } from '../values/errors.ts';
 import type { AudioFrame } from './audio/audio-frame.ts';
@@ -148,8 +152,12 @@ export class VoiceLead implements Speaker, ConnectionOwner {
   }
 
   /** Shows a picture to the model. Returns false if no model is connected. */
-  showImage({ mediaType, data }: ShownImage): boolean {
+  showImage(image: ShownImage): boolean {
+    const { name, capabilities } = this.#options.transport;
+    if (!capabilities.acceptsImages) refuseImages(name);
+    checkImage(image);
     if (!this.#connections.isReady) return false;
+    const { mediaType, data } = image;
     const itemId = this.#core.host.environment.ids.next('img');
     this.#connections.send({ type: 'image.add', itemId, mediaType, data });
     this.#turns.memory.noteShown(itemId, shownNote(mediaType));

@@ -12,6 +12,7 @@ import { geminiLive } from '../../src/adapters/gemini-live/index.ts';
 import { openaiLive } from '../../src/adapters/openai-live/index.ts';
 import { openaiRealtime } from '../../src/adapters/openai-realtime/index.ts';
 import type { TransportEvent } from '../../src/voice/connection/transport.ts';
+import { spokenLead } from '../../src/voice/spoken-lead.ts';
 
 const KEY = 'sk-proj-0123456789abcdef';
 
@@ -213,6 +214,7 @@ describe('--connect', () => {
     return () =>
       Promise.resolve({
         name: 'test',
+        lead: spokenLead,
         capabilities: openaiRealtime({ apiKey: KEY }).capabilities,
         connect: () => {
           queueMicrotask(() => events.forEach((event) => source.next(event)));

@@ -11,6 +11,7 @@ import { createRuntime, defineTool, memoryJournal, TextSession } from '../../src
 import { localJobs } from '../../src/entries/jobs.ts';
 import { emptySessionState } from '../../src/client/index.ts';
 import { encodeWav } from '../../src/voice/index.ts';
+import { spokenLead } from '../../src/voice/spoken-lead.ts';
 import {
   checkMachine,
   scriptedModel,
@@ -161,6 +162,7 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       args: ({ environment }) => [
         {
           name: 'fake',
+          lead: spokenLead,
           connect: () => undefined,
           capabilities: { ...new FakeTransport().capabilities, output: 'text' },
         },

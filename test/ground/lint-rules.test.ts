@@ -91,7 +91,9 @@ const planted: readonly Planted[] = [
   ['src/adapters/one/a.ts', importing('openai'), direction],
   ['src/adapters/one/a.ts', importing('../../actors/runtime/a.ts'), direction],
   ['src/adapters/one/a.ts', importing('../../machines/a.ts'), direction],
-  ['src/adapters/one/a.ts', importing('../../voice/voice-session.ts'), direction],
+  ['src/adapters/one/a.ts', importing('../../voice/spoken-lead.ts')],
+  ['src/adapters/one/a.ts', importing('../../voice/voice-lead.ts'), direction],
+  ['src/adapters/one/a.ts', importing('../../voice-session.ts'), direction],
   ['src/adapters/one/a.ts', importing('../../index.ts'), direction],
   ['src/adapters/one/a.ts', importing('../two/index.ts'), direction],
   ['src/adapters/one/a.ts', importing('../openai-realtime/wire.ts'), direction],
@@ -99,7 +101,7 @@ const planted: readonly Planted[] = [
   ['src/adapters/local-voice/a.ts', importing('../openai-realtime/client.ts'), direction],
 
   // the public entries
-  ['src/index.ts', "export * from './voice/voice-session.ts';"],
+  ['src/index.ts', "export * from './voice/spoken-lead.ts';"],
   ['src/index.ts', "export * from './adapters/openai-realtime/index.ts';", direction],
   ['src/index.ts', "export * from './testing/index.ts';", direction],
   ['src/testing/a.ts', importing('../voice/connection/transport.ts')],

@@ -37,6 +37,8 @@ describe('an entry loads only what it is about', () => {
   it.each([
     ['offstage/subagents', 'src/entries/subagents.ts', 'src/actors/session/'],
     ['offstage/memory', 'src/entries/memory.ts', 'src/actors/session/'],
+    // A transport brings the voice.
+    ['offstage', 'src/index.ts', 'src/voice/'],
   ])('%s', (_what, entry, others) => {
     const loaded: string[] = [];
     reachedFrom([entry], (file) => {

@@ -5,6 +5,7 @@ import { Subject } from 'rxjs';
 import { SIMULATED_CAPABILITIES } from '../../src/testing/simulate/voice-stage.ts';
 import type { AudioFrame } from '../../src/voice/audio/audio-frame.ts';
 import type { Voice } from '../../src/voice/speech/voice.ts';
+import { spokenLead } from '../../src/voice/spoken-lead.ts';
 import type {
   Transport,
   TransportCapabilities,
@@ -213,6 +214,7 @@ export class FakeConnection implements TransportConnection {
 
 export class FakeTransport implements Transport {
   readonly name = 'fake';
+  readonly lead = spokenLead;
   readonly capabilities: TransportCapabilities;
   readonly connections: FakeConnection[] = [];
   readonly voice?: Voice;

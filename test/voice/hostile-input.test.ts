@@ -3,7 +3,8 @@
 
 import { describe, expect, test } from 'vitest';
 import { FakeTransport, BY_ITSELF } from '../support/fake-transport.ts';
-import { VoiceSession } from '../../src/voice-session.ts';
+import { ConfigurationError } from '../../src/values/errors.ts';
+import { VoiceSession, withVoice } from '../../src/voice-session.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
 import { LiveConversation } from '../../src/actors/session/state/live-conversation.ts';
 
@@ -251,9 +252,17 @@ test.each([
   ['of another library', { connect() {} }, 'an object without `capabilities`'],
   ['without connect', { capabilities: {} }, 'an object without `connect`'],
   ['that is a name', 'openai-realtime', '"openai-realtime"'],
+  [
+    'of your own that brings no lead',
+    { connect() {}, capabilities: {} },
+    'one without `lead`. In a transport of your own, write `lead: spokenLead` of offstage/transport',
+  ],
 ])('a transport %s is refused by name', (_, transport, got) => {
   const agents = [{ name: 'lead', instructions: 'You help.' }] as const;
-  expect(() => new VoiceSession({ transport: transport as never, agents })).toThrow(
+  const refusal = new ConfigurationError(
+    'INVALID_OPTION',
     `Expected \`transport\` to be a transport such as openaiRealtime({ apiKey }), got ${got}`,
   );
+  expect(() => new VoiceSession({ transport: transport as never, agents })).toThrow(refusal);
+  expect(() => withVoice(transport as never, {} as never)).toThrow(refusal);
 });

@@ -10,6 +10,7 @@ import type {
   TransportConfiguration,
   TransportContext,
 } from '../../voice/connection/transport.ts';
+import { spokenLead } from '../../voice/spoken-lead.ts';
 import type { Ending } from '../socket/close-codes.ts';
 import {
   SocketConnection,
@@ -46,6 +47,7 @@ export function geminiLive(options: GeminiLiveOptions = {}): GeminiLiveTransport
   return {
     name: 'gemini-live',
     modelId: settings.model,
+    lead: spokenLead,
     capabilities: capabilitiesOf(settings.traits),
     connect: (configuration, context) =>
       new SocketConnection(

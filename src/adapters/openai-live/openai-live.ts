@@ -21,6 +21,7 @@ import type {
   TransportContext,
   TransportEvent,
 } from '../../voice/connection/transport.ts';
+import { spokenLead } from '../../voice/spoken-lead.ts';
 import { classifyRefusedStart } from '../socket/close-codes.ts';
 import { bearerAddress } from '../socket/dial-options.ts';
 import { takeEvent } from '../socket/event-table.ts';
@@ -61,6 +62,7 @@ export function openaiLive(options: OpenaiLiveOptions = {}): OpenaiLiveTransport
   return {
     name: 'openai-live',
     modelId: settings.model,
+    lead: spokenLead,
     capabilities: openaiLiveCapabilities(settings),
     connect(configuration, context) {
       const stored = storedSession(context.resume);

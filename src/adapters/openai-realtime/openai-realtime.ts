@@ -12,6 +12,7 @@ import type {
   TransportCommand,
   TransportConfiguration,
 } from '../../voice/connection/transport.ts';
+import { spokenLead } from '../../voice/spoken-lead.ts';
 import { classifyRefusedStart, type Ending } from '../socket/close-codes.ts';
 import { bearerAddress } from '../socket/dial-options.ts';
 import { takeEvent } from '../socket/event-table.ts';
@@ -57,6 +58,7 @@ export function openaiRealtime(options: OpenaiRealtimeOptions = {}): OpenaiRealt
   return {
     name: 'openai-realtime',
     modelId: settings.model,
+    lead: spokenLead,
     capabilities: openaiRealtimeCapabilities(settings.output),
     connect: (configuration, context) =>
       new SocketConnection(

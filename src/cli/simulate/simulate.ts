@@ -2,14 +2,14 @@
 
 import { readFileSync } from 'node:fs';
 import { ConfigurationError, messageOf, OffstageError } from '../../values/errors.ts';
+import { parseScript } from '../../testing/simulate/log/script.ts';
 import {
   crashEverywhere,
-  parseScript,
   replayScript,
   simulate as runSimulation,
   simulateOnce,
-  SimulationError,
-} from '../../testing/simulate/index.ts';
+} from '../../testing/simulate/simulate.ts';
+import { SimulationError } from '../../testing/simulate/simulation-error.ts';
 import { logInWords } from '../../testing/simulate/log/log.ts';
 import { scriptInWords } from '../../testing/simulate/log/script.ts';
 import type { SimulationOptions } from '../../testing/simulate/simulate.ts';

@@ -4,7 +4,7 @@
 // Owns:     its own time.
 // Does not: know the words of the audio, or judge.
 
-import type { VoiceSession } from '../../voice/voice-session.ts';
+import type { VoiceSession } from '../../voice-session.ts';
 import type { SimulatedEnvironment } from '../doubles/simulated-environment.ts';
 import { Loudspeaker, type Play } from './loudspeaker.ts';
 

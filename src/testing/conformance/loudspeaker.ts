@@ -5,7 +5,7 @@
 // Does not: wait (its owner lets time pass), know the words of the audio, or judge.
 
 import { frameDurationMs, type AudioFrame } from '../../voice/audio/audio-frame.ts';
-import type { PlayoutReport } from '../../voice/voice-session.ts';
+import type { PlayoutReport } from '../../voice/spoken-lead.ts';
 
 /** An item, as the loudspeaker received it. */
 export interface Play {

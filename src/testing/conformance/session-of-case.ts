@@ -5,13 +5,13 @@
 // Does not: drive it (talk).
 
 import { z } from 'zod';
-import { createRuntime } from '../../actors/admission/runtime.ts';
 import type { SessionState, SessionEvent } from '../../actors/contracts/session-views.ts';
 import type { LeadAgent } from '../../actors/session/lead/lead-agent.ts';
 import { defineTool } from '../../actors/session/lead/lead-tools.ts';
 import type { SubagentConfig } from '../../actors/contracts/config.ts';
 import type { Transport } from '../../voice/connection/transport.ts';
-import { VoiceSession, type VoiceOptions } from '../../voice/voice-session.ts';
+import { VoiceSession } from '../../voice-session.ts';
+import type { VoiceOptions } from '../../voice/spoken-lead.ts';
 import { scriptedModel, type Script } from '../doubles/scripted-model.ts';
 import type { SimulatedEnvironment } from '../doubles/simulated-environment.ts';
 import type { LeadScript, LeadCall } from './lead-script.ts';
@@ -78,7 +78,7 @@ export function newSession(
   const names = Object.keys(subagents);
   return new VoiceSession({
     transport,
-    runtime: createRuntime({ environment }),
+    environment,
     model: scriptedModel({
       environment,
       scripts: names.map((name) => ({

@@ -4,7 +4,7 @@
 // Does not: judge (promises, port-duties), or know the subject of a case.
 
 import type { SessionState } from '../../actors/contracts/session-views.ts';
-import type { VoiceSession } from '../../voice/voice-session.ts';
+import type { VoiceSession } from '../../voice-session.ts';
 import {
   simulatedEnvironment,
   type SimulatedEnvironment,

@@ -39,12 +39,14 @@ type Tapped = { -readonly [Key in keyof TappedConnection]: TappedConnection[Key]
 export class WireTap implements Transport {
   readonly name: string;
   readonly capabilities: Transport['capabilities'];
+  readonly lead: Transport['lead'];
   readonly connections: Tapped[] = [];
   readonly #transport: Transport;
 
   constructor(transport: Transport) {
     this.name = transport.name;
     this.capabilities = transport.capabilities;
+    this.lead = transport.lead;
     this.#transport = transport;
   }
 

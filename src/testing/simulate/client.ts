@@ -5,7 +5,7 @@
 // Owns:     the attachment, the way of listening, and the played audio.
 // Does not: decide when it leaves (user, player).
 
-import type { VoiceSession } from '../../voice/voice-session.ts';
+import type { VoiceSession } from '../../voice-session.ts';
 import type { TextSession } from '../../actors/session/view/text-session.ts';
 import {
   clientMessages,

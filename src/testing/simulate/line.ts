@@ -59,9 +59,10 @@ export type ItemWords = Map<string, string>;
 /** Returns the transport as one process sees it. */
 export function lineOf(process: SimulatedProcess, ports: LinePorts, words: ItemWords): Transport {
   const { stage, faults } = ports;
-  const { name, capabilities } = stage.transport;
+  const { name, lead, capabilities } = stage.transport;
   return {
     name,
+    lead,
     capabilities,
     connect(configuration, context) {
       if (!process.isAlive) return deaf();

@@ -2,6 +2,7 @@
 // conformance suite, which it passes.
 
 import type { Transport, TransportCapabilities } from '../../voice/connection/transport.ts';
+import { spokenLead } from '../../voice/spoken-lead.ts';
 import type { ConformanceSetup, ConformanceWorld } from '../conformance/stage.ts';
 import { VoiceModel } from './voice-model.ts';
 
@@ -59,6 +60,7 @@ function transportOver(
   };
   return {
     name: 'simulated',
+    lead: spokenLead,
     capabilities: can,
     connect(_configuration, { resume }) {
       const remembered = can.resumes ? (resume as Pick<VoiceModel, 'memory'> | undefined) : null;

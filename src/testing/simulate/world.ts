@@ -13,7 +13,7 @@ import type { SessionState } from '../../actors/contracts/session-views.ts';
 import type { SnapshotPolicy } from '../../actors/runtime/scope-journal.ts';
 import { TextSession } from '../../actors/session/view/text-session.ts';
 import { messageOf } from '../../values/errors.ts';
-import { VoiceSession } from '../../voice/voice-session.ts';
+import { VoiceSession } from '../../voice-session.ts';
 import { LeadScript } from '../conformance/lead-script.ts';
 import { outputsIn, tellableIn } from '../conformance/session-of-case.ts';
 import type { ConformanceSetup, ConformanceStage } from '../conformance/stage.ts';

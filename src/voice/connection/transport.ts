@@ -376,6 +376,8 @@ export interface Transport {
   /** The model as its provider names it, for `price` of the runtime. @defaultValue `name` */
   readonly modelId?: string;
   readonly capabilities: TransportCapabilities;
+  /** Leads a session by voice over this transport: `spokenLead` of `offstage/transport`. */
+  readonly lead: { readonly leadsBy: 'voice' };
   /** The voice that speaks for the model, if it is the session's: fillers can use the same voice then. */
   readonly voice?: Voice;
   /** Opens a connection. Never throws: a failure arrives as `transport.closed`. */

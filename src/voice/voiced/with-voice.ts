@@ -93,22 +93,10 @@ export interface VoicedTransport extends Transport {
   readonly voice: Voice;
 }
 
-/**
- * Gives a voice to a text model, over any transport whose `capabilities.output` is `text`, such as
- * `openaiRealtime({ output: 'text' })`: the model's text is cut into sentences, each is synthesised ahead of
- * playback, and the part that the user did not hear is removed from the model's memory. A failing voice ends
- * the response as failed: its delivery is offered again.
- *
- * @throws {ConfigurationError} `INVALID_OPTION`, or `TEXT_OUTPUT_NEEDED` for a transport whose model speaks
- *   itself.
- */
+/** `withVoice` of the root. */
 export function withVoice(transport: Transport, options: WithVoiceOptions): VoicedTransport {
   const { voice, sampleRateHz, maxAheadMs, speed, spoken } = checked(options);
-  const { capabilities: inner } = check(
-    'withVoice(transport, options)',
-    transportSchema,
-    transport,
-  );
+  const { capabilities: inner } = transport;
   if (inner.output !== 'text') {
     throw new ConfigurationError(
       'TEXT_OUTPUT_NEEDED',
@@ -117,6 +105,7 @@ export function withVoice(transport: Transport, options: WithVoiceOptions): Voic
   }
   return {
     name: `${transport.name}+voice`,
+    lead: transport.lead,
     voice,
     capabilities: Object.freeze({
       ...inner,
@@ -135,15 +124,6 @@ export function withVoice(transport: Transport, options: WithVoiceOptions): Voic
       }),
   };
 }
-
-const transportSchema = z.custom<Transport>((value) => {
-  const { name, connect, capabilities } = (value ?? {}) as Partial<Transport>;
-  return (
-    typeof name === 'string' &&
-    typeof connect === 'function' &&
-    typeof capabilities?.output === 'string'
-  );
-}, 'expected a transport');
 
 function checked(options: WithVoiceOptions) {
   const given = readable('withVoice', options);

@@ -20,7 +20,7 @@ import { workingSound } from '../../../src/voice/audio/working-sound.ts';
 import { simulatedEnvironment, type SimulatedEnvironment } from '../../../src/testing/index.ts';
 import { createSocketPair } from '../../../src/testing/voice-server/hosts/socket-pair.ts';
 import { frameDurationMs, type AudioFrame } from '../../../src/voice/audio/audio-frame.ts';
-import type { PlayoutReport } from '../../../src/voice/voice-session.ts';
+import type { PlayoutReport } from '../../../src/voice/spoken-lead.ts';
 import { voiceIn } from '../../support/speech/speak.ts';
 import type { Dialogue } from '../dialogue.ts';
 import type { DialogueStage, Sound } from '../record.ts';

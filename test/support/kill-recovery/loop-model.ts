@@ -12,6 +12,7 @@ import type {
   TransportConnection,
   TransportEvent,
 } from '../../../src/voice/connection/transport.ts';
+import { spokenLead } from '../../../src/voice/spoken-lead.ts';
 import { FakeTransport } from '../fake-transport.ts';
 import { wishesIn, type Wish } from './world.ts';
 
@@ -24,6 +25,7 @@ type Request = Extract<TransportCommand, { type: 'response.request' }>;
 /** Ids are unlike those of every other process. */
 export class LoopTransport implements Transport {
   readonly name = 'loop';
+  readonly lead = spokenLead;
   readonly capabilities = new FakeTransport().capabilities;
   readonly #life: number;
   readonly #scheduler: Scheduler;

@@ -5,7 +5,8 @@ import type { Environment } from '../../../actors/ports/environment.ts';
 import type { SubagentConfig } from '../../../actors/contracts/config.ts';
 import type { Runtime } from '../../../actors/admission/runtime.ts';
 import type { ThinkingSoundOptions } from '../../../voice/output/waiting.ts';
-import type { VoiceOptions, VoiceSession } from '../../../voice/voice-session.ts';
+import type { VoiceSession } from '../../../voice-session.ts';
+import type { VoiceOptions } from '../../../voice/spoken-lead.ts';
 import type { PromptStyle } from '../../../actors/session/state/synthetic-turns.ts';
 import type { TextSession } from '../../../actors/session/view/text-session.ts';
 

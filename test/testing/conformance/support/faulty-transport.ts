@@ -48,6 +48,7 @@ function mangled(transport: Transport, mangle: Mangle): Transport {
   } = mangle;
   return {
     name: transport.name,
+    lead: transport.lead,
     capabilities: transport.capabilities,
     connect(configuration, context): TransportConnection {
       const connection = transport.connect(configuration, context);

@@ -1,11 +1,12 @@
-// A conversation by voice: the lead agent is a voice model behind a transport. Audio goes in and out as
-// streams, and the client reports the sound that it has played.
+// What makes a session one by voice: its lead agent is a voice model behind a transport. Audio goes in and out as
+// streams, and the client reports the sound that it has played. A transport brings it (`Transport.lead`), so that a
+// program without one does not load the voice; the class `VoiceSession` of the root knows its types only.
 
 import type { LanguageModel } from 'ai';
-import { Subject, type Observable, type Observer } from 'rxjs';
+import { Subject, type Observer } from 'rxjs';
 import { z } from 'zod';
 import { anObject, check, type ChecksOf } from '../values/checks.ts';
-import { checkIsObject, notAnObject, readable, shown } from '../values/plain-checks.ts';
+import { readable, shown } from '../values/plain-checks.ts';
 import { ConfigurationError, isA, messageOf, ProtocolError } from '../values/errors.ts';
 import { guarded } from '../actors/runtime/guarded-stream.ts';
 import type { Runtime } from '../actors/admission/runtime.ts';
@@ -18,23 +19,16 @@ import {
 } from '../actors/session/lifecycle/session-options.ts';
 import { aModel } from '../actors/model/model.ts';
 import type { LeadSession } from '../actors/session/lead/lead-session.ts';
-import type { VouchedFor } from '../actors/contracts/identity.ts';
-import { BaseSession } from '../actors/session/view/base-session.ts';
-import {
-  checkImage,
-  refuseImages,
-  type ShownImage,
-} from '../actors/session/questions/shown-image.ts';
 import { withoutUndefined } from '../values/without-undefined.ts';
 import { isSampleRateHz } from './audio/resampler.ts';
 import { frameDurationMs, type AudioFrame } from './audio/audio-frame.ts';
 import { checkedAcknowledgement, type AcknowledgementOptions } from './output/acknowledgement.ts';
-import { checkedFiller, type FillerOptions } from './output/waiting.ts';
+import { checkedFiller, type FillerOptions, type ThinkingSoundOptions } from './output/waiting.ts';
 import { checkDelegable, withModel, withoutModel, type WorkOut } from './turns/delegations.ts';
-import type { ThinkingSoundOptions } from './output/waiting.ts';
 import type { Transport } from './connection/transport.ts';
 import { VoiceLead } from './voice-lead.ts';
 import { resampleFrames } from './audio/frame-operators.ts';
+import { withVoice } from './voiced/with-voice.ts';
 
 /** The options of speech: when results are spoken, when they count as heard, how a lost connection is made again. */
 export interface VoiceOptions {
@@ -189,28 +183,9 @@ const sessionSchema = z.strictObject({
   delegationModel: aModel.optional(),
 } satisfies ChecksOf<VoiceSessionOptions>);
 
-const EXAMPLE =
-  "new VoiceSession({ transport: openaiRealtime({ apiKey }), agents: [{ name: 'lead', instructions: 'You help the user.' }] })";
-
-/** @throws {ConfigurationError} for an unknown or invalid option. */
-function checkVoiceSession(options: VoiceSessionOptions): void {
-  checkIsObject('new VoiceSession(options)', options, EXAMPLE);
-  const { transport } = options;
-  const problem =
-    notAnObject(transport) ??
-    (typeof transport.connect !== 'function'
-      ? 'an object without `connect`'
-      : notAnObject(transport.capabilities) !== null
-        ? 'an object without `capabilities`'
-        : null);
-  if (problem !== null)
-    throw new ConfigurationError(
-      'INVALID_OPTION',
-      `Expected \`transport\` to be a transport such as openaiRealtime({ apiKey }), got ${problem}`,
-    );
-  checkSessionOptions('VoiceSession', sessionSchema, options);
-}
-
+/** The codes of the mistakes in what a client sends. */
+const INVALID = { audioIn: 'INVALID_AUDIO', playout: 'INVALID_PLAYOUT_REPORT' } as const;
+type Input = keyof typeof INVALID;
 /** Different mistakes that are reported at once. */
 const MAX_KINDS_OF_MISTAKES = 10;
 
@@ -256,142 +231,90 @@ export interface PlayoutReport {
   readonly playedMs: number;
 }
 
-export class VoiceSession extends BaseSession {
-  /** The user's sound: mono, 8 to 48 kHz, at the rate that each frame states. */
-  readonly audioIn: Observer<AudioFrame>;
-  /** The client's playout reports: about every 100 ms, at the end of an item, and after `playout.clear`. */
-  readonly playout: Observer<PlayoutReport>;
-  readonly #lead: VoiceLead;
-  readonly #audioOut: Observable<AudioFrame>;
-  readonly #transport: Transport;
+/** What a transport brings, as the root takes it. */
+export interface SpokenLead {
+  readonly leadsBy: 'voice';
+  readonly open: typeof open;
+  readonly withVoice: typeof withVoice;
+}
 
-  /** @throws {ConfigurationError} for options that cannot work together. */
-  constructor(options: VoiceSessionOptions) {
-    checkVoiceSession(options);
-    const voice = checkedVoice(options.voice);
-    const { transport, thinkingSound } = options;
-    checkThinkingSound(thinkingSound);
-    if (transport.capabilities.output === 'text')
-      throw new ConfigurationError(
-        'VOICE_NEEDED',
-        `The model of \`${transport.name}\` answers in text. Expected \`transport\` to be withVoice(…, { voice })`,
-      );
-    const filler = options.filler && checkedFiller(options.filler, transport);
-    const { acknowledgement: wanted = {} } = options;
-    const acknowledgement =
-      wanted === false ? undefined : checkedAcknowledgement(wanted, transport);
-    const core = new SessionCore({
-      ...options,
-      systemAs:
-        options.systemAs ??
-        (transport.capabilities.takesSystemMessages === false ? 'user' : 'system'),
-      outbox: voice,
-      settleTimeoutMs: voice.settleTimeoutMs,
-      maxReconnects: voice.maxReconnects,
-      connectTimeoutMs: voice.connectTimeoutMs,
-      transferTimeoutMs: voice.transferTimeoutMs,
-      // Only a cancellable response can be interrupted. If the model's memory cannot be cut, a note names the
-      // heard part; but a model that cannot be cancelled would keep talking and drown an urgent delivery.
-      canInterrupt: transport.capabilities.cancelsResponses,
-      acknowledgesCalls: !transport.capabilities.defersToolResults,
-      hasVoice: true,
-      leadSettles:
-        transport.capabilities.toolCalls !== 'delegation' ||
-        (options.delegationModel ?? options.model) !== undefined,
-      makeLead: (made) => {
-        const workOut = workOutOf(made, options) ?? undefined;
-        const extras = withoutUndefined({ workOut, thinkingSound, filler, acknowledgement });
-        return new VoiceLead(made, { ...voice, transport, ...extras });
-      },
-    });
-    super(core);
-    this.#lead = core.lead;
-    this.#audioOut = guarded(core.lead.audioOut, core.host, 'audioOut');
-    this.#transport = transport;
-    const { inputSampleRateHz } = transport.capabilities;
-    const { audioIn, playout } = checkedStreams(core, this.#lead, inputSampleRateHz);
-    this.audioIn = audioIn;
-    this.playout = playout;
-  }
+/** Leads a session by voice: `Transport.lead`. */
+export const spokenLead: SpokenLead = { leadsBy: 'voice', open, withVoice };
 
-  /** The model's sound; frames carry the `itemId` that playout reports must name. Hot. */
-  get audioOut(): Observable<AudioFrame> {
-    return this.#audioOut;
-  }
-
-  /**
-   * Shows a picture to the lead model without asking for an answer. The picture is not kept: a model on a
-   * later connection, and subagents, only know that there was one. Returns whether it was shown: false while
-   * the model is not connected.
-   * @throws {ConfigurationError} `IMAGES_NOT_ACCEPTED` if the transport takes none, `INVALID_IMAGE` for a
-   *   type or size other than `ShownImage` allows.
-   */
-  override showImage(image: ShownImage): boolean {
-    if (!this.#transport.capabilities.acceptsImages) refuseImages(this.#transport.name);
-    checkImage(image);
-    this.checkRoom();
-    return this.#lead.showImage(image);
-  }
-
-  /**
-   * Connects now while `connection` is `resting` or `refused`; does nothing otherwise. For an app that knows
-   * that its provider is back, or that has renewed the key of its transport.
-   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal.
-   */
-  reconnect(): void {
-    this.checkRoom();
-    this.#lead.reconnect();
-  }
-
-  override attach(options: VouchedFor = {}): () => void {
-    const leave = super.attach(options);
-    this.#lead.clientAttached();
-    return () => {
-      leave();
-      if (!this.isAttached) this.#lead.clientDetached();
-    };
-  }
+/**
+ * Opens a session by voice: returns its core, its lead, and their streams.
+ * @throws {ConfigurationError} for options that cannot work together.
+ */
+function open(options: VoiceSessionOptions) {
+  checkSessionOptions('VoiceSession', sessionSchema, options);
+  const { transport, thinkingSound, delegationModel = options.model } = options;
+  const given = withoutUndefined(options.voice ?? {});
+  const voice: VoiceOptions = check('voice', voiceSchema, { ...defaultVoiceOptions, ...given });
+  checkThinkingSound(thinkingSound);
+  const { capabilities } = transport;
+  if (capabilities.output === 'text')
+    throw new ConfigurationError(
+      'VOICE_NEEDED',
+      `The model of \`${transport.name}\` answers in text. Expected \`transport\` to be withVoice(…, { voice })`,
+    );
+  const filler = options.filler && checkedFiller(options.filler, transport);
+  const { acknowledgement: wanted = {} } = options;
+  const acknowledgement = wanted === false ? undefined : checkedAcknowledgement(wanted, transport);
+  const core = new SessionCore({
+    ...options,
+    systemAs: options.systemAs ?? (capabilities.takesSystemMessages === false ? 'user' : 'system'),
+    outbox: voice,
+    settleTimeoutMs: voice.settleTimeoutMs,
+    maxReconnects: voice.maxReconnects,
+    connectTimeoutMs: voice.connectTimeoutMs,
+    transferTimeoutMs: voice.transferTimeoutMs,
+    // Only a cancellable response can be interrupted. If the model's memory cannot be cut, a note names the
+    // heard part; but a model that cannot be cancelled would keep talking and drown an urgent delivery.
+    canInterrupt: capabilities.cancelsResponses,
+    acknowledgesCalls: !capabilities.defersToolResults,
+    hasVoice: true,
+    leadSettles: capabilities.toolCalls !== 'delegation' || delegationModel !== undefined,
+    makeLead: (made) => {
+      const workOut = workOutOf(made, options);
+      const extras = withoutUndefined({ workOut, thinkingSound, filler, acknowledgement });
+      return new VoiceLead(made, { ...voice, transport, ...extras });
+    },
+  });
+  const { lead, host } = core;
+  const audioOut = guarded(lead.audioOut, host, 'audioOut');
+  return { core, lead, audioOut, ...checkedStreams(core, lead, capabilities.inputSampleRateHz) };
 }
 
 /**
  * Checks the input of a client: invalid input is dropped and reported, the first time and then at growing
  * intervals, with a count. Client input never makes the session throw.
  */
-function checkedStreams(
-  core: SessionCore,
-  lead: VoiceLead,
-  sampleRateHz: number,
-): Pick<VoiceSession, 'audioIn' | 'playout'> {
+function checkedStreams(core: SessionCore, lead: VoiceLead, sampleRateHz: number) {
   const dropped = { audioIn: 0, playout: 0 };
   /** The mistakes that were reported: the next one of the same kind waits for a round number. */
   const reported = new Set<string>();
-  const drop = (
-    where: 'audioIn' | 'playout',
-    code: string,
-    problem: string,
-    raw: unknown,
-  ): void => {
+  const drop = (where: Input, problem: string, raw: unknown): void => {
     dropped[where] += 1;
     const count = dropped[where];
     const isNew = reported.size < MAX_KINDS_OF_MISTAKES && !reported.has(problem);
     if (!isNew && !Number.isInteger(Math.log10(count))) return;
     reported.add(problem);
     const message = count === 1 ? problem : `${problem} (${count} were dropped so far)`;
-    core.reportError(new ProtocolError(code, message, { raw }), where);
+    core.reportError(new ProtocolError(INVALID[where], message, { raw }), where);
   };
   let microphone = new Subject<AudioFrame>();
-  const open = (): void => {
+  const listen = (): void => {
     microphone = new Subject();
     microphone.pipe(resampleFrames(sampleRateHz)).subscribe({
       next: (frame) => lead.userSpoke(frame),
       // The frames that follow are resampled from a fresh state.
       error: (error: unknown) => {
-        open();
-        drop('audioIn', 'INVALID_AUDIO', messageOf(error), null);
+        listen();
+        drop('audioIn', messageOf(error), null);
       },
     });
   };
-  open();
+  listen();
   let isResampling = false;
   const heard = (frame: AudioFrame): void => {
     const wasResampling = isResampling;
@@ -400,51 +323,37 @@ function checkedStreams(
     if (isResampling || wasResampling) microphone.next(frame);
     else if (frame.samples.length > 0) lead.userSpoke(frame);
   };
+  const input = <Value>(where: Input, take: (value: Value) => void): Observer<Value> => ({
+    next(value) {
+      try {
+        take(value);
+      } catch (error) {
+        drop(where, messageOf(error), null);
+      }
+    },
+    error: (error) => core.reportError(error, where),
+    complete() {},
+  });
   return {
-    audioIn: {
-      next(frame) {
-        try {
-          const problem = problemOf(frame);
-          if (problem === null) heard(frame);
-          else drop('audioIn', 'INVALID_AUDIO', problem, frame);
-        } catch (error) {
-          drop('audioIn', 'INVALID_AUDIO', messageOf(error), null);
-        }
-      },
-      error: (error) => core.reportError(error, 'audioIn'),
-      complete() {},
-    },
-    playout: {
-      next(report) {
-        try {
-          const { itemId, playedMs } = check(
-            'playout.next(report)',
-            playoutReport,
-            report,
-            'INVALID_PLAYOUT_REPORT',
-          );
-          lead.played(itemId, playedMs);
-        } catch (error) {
-          drop('playout', 'INVALID_PLAYOUT_REPORT', messageOf(error), null);
-        }
-      },
-      error: (error) => core.reportError(error, 'playout'),
-      complete() {},
-    },
+    audioIn: input('audioIn', (frame: AudioFrame) => {
+      const problem = problemOf(frame);
+      if (problem === null) heard(frame);
+      else drop('audioIn', problem, frame);
+    }),
+    playout: input('playout', (report: PlayoutReport) => {
+      const { itemId, playedMs } = check('playout.next(report)', playoutReport, report);
+      lead.played(itemId, playedMs);
+    }),
   };
 }
 
-/** Returns the component that chooses the tools of a delegation; null if the model names its tools. */
-function workOutOf(core: LeadSession, options: VoiceSessionOptions): WorkOut | null {
+/** Returns the component that chooses the tools of a delegation; undefined if the model names its tools. */
+function workOutOf(core: LeadSession, options: VoiceSessionOptions): WorkOut | undefined {
   const { transport, agents, delegationModel = options.model } = options;
-  if (transport.capabilities.toolCalls !== 'delegation') return null;
+  if (transport.capabilities.toolCalls !== 'delegation') return undefined;
   if (delegationModel !== undefined) return withModel(core, delegationModel);
   checkDelegable(agents);
   return withoutModel(core);
-}
-
-function checkedVoice(voice: Partial<VoiceOptions> = {}): VoiceOptions {
-  return check('voice', voiceSchema, { ...defaultVoiceOptions, ...withoutUndefined(voice) });
 }
 
 function checkThinkingSound(options: ThinkingSoundOptions | undefined): void {
