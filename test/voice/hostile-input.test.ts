@@ -41,7 +41,7 @@ const frames: readonly [name: string, frame: () => unknown][] = [
 ];
 
 describe('audioIn', () => {
-  test.each(frames)('%s is dropped and reported, and what follows is heard', async (_, frame) => {
+  test.each(frames)('drops and reports %s, and hears the next frame', async (_, frame) => {
     const talk = voiceTalk();
     await talk.start();
     const { audioIn } = talk.session;
@@ -65,7 +65,7 @@ describe('audioIn', () => {
     ],
     ['base64', 'AAAA', 'got "AAAA". If it is 16-bit PCM in base64: decodePcm16Base64(text)'],
     ['kHz', { samples: new Int16Array(480), sampleRateHz: 16 }, 'from 8000 to 48000, got 16'],
-  ])('another mistake after the first is reported, too: %s', async (_, frame, told) => {
+  ])('reports another mistake after the first, too: %s', async (_, frame, told) => {
     const talk = voiceTalk();
     await talk.start();
     talk.session.audioIn.next(null as never);
@@ -77,7 +77,7 @@ describe('audioIn', () => {
     await talk.close();
   });
 
-  test('a repeated error is reported ever more seldom, with its count', async () => {
+  test('reports a repeated error ever more seldom, with its count', async () => {
     const talk = voiceTalk();
     await talk.start();
     for (let n = 0; n < 1000; n += 1) talk.session.audioIn.next(null as never);
@@ -86,7 +86,7 @@ describe('audioIn', () => {
     );
   });
 
-  test('a buffer that is taken away while it is kept ends nothing', async () => {
+  test('survives a buffer that is detached while it is kept', async () => {
     const transport = new FakeTransport();
     const talk = voiceTalk({ transport });
     await talk.start();
@@ -101,7 +101,7 @@ describe('audioIn', () => {
     expect(talk.state().connection).toBe('active');
   });
 
-  test('error and complete, called by strangers, end nothing', async () => {
+  test('ignores error and complete when the app calls them', async () => {
     const talk = voiceTalk();
     await talk.start();
     const { audioIn, playout } = talk.session;
@@ -161,7 +161,7 @@ describe('a transport', () => {
     expect(talk.environment.pendingTimers).toBe(0);
   });
 
-  test('whose connect() throws when it connects anew', async () => {
+  test('refuses the connection when connect() throws on a reconnect', async () => {
     const transport = new FakeTransport();
     const talk = voiceTalk({ transport });
     await talk.start();
@@ -172,7 +172,7 @@ describe('a transport', () => {
     expect(talk.state().outage?.message).toContain('no such host');
   });
 
-  test('whose send() and sendAudio() throw does not end what it does', async () => {
+  test('carries the conversation on when send() and sendAudio() throw', async () => {
     const transport = new FakeTransport();
     const talk = voiceTalk({ transport });
     await talk.start();
@@ -186,7 +186,7 @@ describe('a transport', () => {
     expect(talk.state().transcript.at(-1)?.text).toBe('hello');
   });
 
-  test('RESPONSES-8: that begins responses and ends none is bounded, and reported', async () => {
+  test('RESPONSES-8: bounds and reports responses that begin and never end', async () => {
     const talk = voiceTalk({ transport: new FakeTransport(BY_ITSELF) });
     await talk.start();
     for (let n = 0; n < 100; n += 1) talk.model().beginByItself('', 0);
@@ -200,7 +200,7 @@ describe('a transport', () => {
     expect(talk.asked()).toContain('News.');
   });
 
-  test('that begins messages and ends none is bounded: nothing of them is lost', async () => {
+  test('keeps the words of messages that begin and never end', async () => {
     const talk = voiceTalk();
     await talk.start();
     await talk.say('hello');
@@ -235,11 +235,11 @@ describe('LIVE-CONVERSATION-5: a response in many pieces', () => {
     return item?.role === 'assistant' ? item.text : '';
   }
 
-  test('costs what is shown of it, however long it is', () => {
+  test('costs no more to read than the part that is shown', () => {
     expect(charactersRead(10_000)).toBe(charactersRead(20));
   });
 
-  test('is whole when it is over, and says how much is left out while it is read', () => {
+  test('becomes whole when it ends, and counts the omitted characters while it is read', () => {
     const live = new LiveConversation({ maxItemChars: 1000 }, () => undefined);
     for (let n = 0; n < 50; n += 1) live.saying('item', 'y'.repeat(100), 1);
     expect(live.item('item')).toMatchObject({ text: 'y'.repeat(1000), omittedChars: 4000 });
@@ -257,7 +257,7 @@ test.each([
     { connect() {}, capabilities: {} },
     'one without `lead`. In a transport of your own, write `lead: spokenLead` of offstage/transport',
   ],
-])('a transport %s is refused by name', (_, transport, got) => {
+])('refuses a transport %s by name', (_, transport, got) => {
   const agents = [{ name: 'lead', instructions: 'You help.' }] as const;
   const refusal = new ConfigurationError(
     'INVALID_OPTION',

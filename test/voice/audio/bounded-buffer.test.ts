@@ -14,7 +14,7 @@ function marks(frames: readonly AudioFrame[]): (number | undefined)[] {
 }
 
 describe('createBoundedBuffer', () => {
-  test('newest: room is made at the front', () => {
+  test('newest: drops the oldest frames to make room', () => {
     const drops: DroppedAudio[] = [];
     const buffer = createBoundedBuffer({ maxMs: 60, keep: 'newest', onDrop: (d) => drops.push(d) });
     for (const mark of [1, 2, 3, 4]) expect(buffer.push(frame(mark))).toBe(true);
@@ -30,7 +30,7 @@ describe('createBoundedBuffer', () => {
     expect(marks(buffer.drain())).toEqual([4, 5]);
   });
 
-  test('oldest: what does not fit is refused', () => {
+  test('oldest: refuses a frame that does not fit', () => {
     const drops: DroppedAudio[] = [];
     const buffer = createBoundedBuffer({ maxMs: 50, keep: 'oldest', onDrop: (d) => drops.push(d) });
     expect([1, 2, 3].map((mark) => buffer.push(frame(mark)))).toEqual([true, true, false]);
@@ -40,7 +40,7 @@ describe('createBoundedBuffer', () => {
   });
 
   test.each(['newest', 'oldest'] as const)(
-    '%s: a frame longer than the whole buffer is dropped, the others stay',
+    '%s: drops a frame longer than the whole buffer and keeps the others',
     (keep) => {
       const buffer = createBoundedBuffer({ maxMs: 60, keep });
       buffer.push(frame(1));
@@ -50,7 +50,7 @@ describe('createBoundedBuffer', () => {
     },
   );
 
-  test('clear forgets on purpose: not counted', () => {
+  test('clear empties the buffer without counting drops', () => {
     const buffer = createBoundedBuffer({ maxMs: 60, keep: 'newest' });
     buffer.push(frame(1));
     buffer.clear();
@@ -58,7 +58,7 @@ describe('createBoundedBuffer', () => {
     expect(buffer.shift()).toBeUndefined();
   });
 
-  test('empty is exactly 0 ms, also after frames of no whole number of milliseconds', () => {
+  test('an empty buffer lasts exactly 0 ms, also after frames of fractional milliseconds', () => {
     const buffer = createBoundedBuffer({ maxMs: 60, keep: 'newest' });
     const lengths = [7, 11, 13];
     for (const length of lengths) {
@@ -68,7 +68,7 @@ describe('createBoundedBuffer', () => {
     expect(buffer.durationMs).toBe(0);
   });
 
-  test.each([0, -1, Number.NaN])('maxMs %d is refused', (maxMs) => {
+  test.each([0, -1, Number.NaN])('refuses a maxMs of %d', (maxMs) => {
     expect(() => createBoundedBuffer({ maxMs, keep: 'newest' })).toThrow(ConfigurationError);
   });
 

@@ -55,45 +55,51 @@ describe('the microphone hears the loudspeaker', () => {
     [60, 150, 280].map((delayMs) => ({ echoDb, delayMs })),
   );
 
-  test.each(echoes)('at $echoDb dB, $delayMs ms later', ({ echoDb, delayMs }) => {
-    expect(share(listen({ played: speech(1, 8000), echoDb, delayMs }))).toBeGreaterThan(0.8);
-  });
+  test.each(echoes)(
+    'recognizes an echo of $echoDb dB that arrives $delayMs ms later',
+    ({ echoDb, delayMs }) => {
+      expect(share(listen({ played: speech(1, 8000), echoDb, delayMs }))).toBeGreaterThan(0.8);
+    },
+  );
 
-  test('with reports as rare as they may be', () => {
+  test('recognizes the echo with playout reports at their longest interval', () => {
     const found = listen({ played: speech(2, 8000), echoDb: -20, reportMs: 200 });
     expect(share(found)).toBeGreaterThan(0.9);
   });
 });
 
-describe('the microphone hears somebody else', () => {
-  test.each([3, 4, 5, 6, 7, 8])('who speaks at the same time (%i)', (seed) => {
-    const found = listen({ played: speech(1, 8000), user: speech(seed, 8000) });
-    expect(share(found)).toBeLessThan(0.1);
-  });
+describe('the microphone hears another sound', () => {
+  test.each([3, 4, 5, 6, 7, 8])(
+    'finds no echo in a user who speaks at the same time (%i)',
+    (seed) => {
+      const found = listen({ played: speech(1, 8000), user: speech(seed, 8000) });
+      expect(share(found)).toBeLessThan(0.1);
+    },
+  );
 
-  test.each([3, 4, 5])('who speaks over an echo (%i)', (seed) => {
+  test.each([3, 4, 5])('finds little echo in a user who speaks over an echo (%i)', (seed) => {
     const found = listen({ played: speech(1, 8000), echoDb: -30, user: speech(seed, 8000) });
     expect(share(found)).toBeLessThan(0.25);
   });
 
-  test('who is silent', () => {
+  test('finds no echo in silence', () => {
     expect(share(listen({ played: speech(1, 8000) }))).toBe(0);
   });
 });
 
-describe('nothing can be told', () => {
-  test('when nothing was played', () => {
+describe('no comparison possible', () => {
+  test('returns null when nothing was played', () => {
     const meter = new EchoMeter();
     meter.heard({ samples: new Int16Array(SAMPLES), sampleRateHz: RATE_HZ }, 0);
     expect(meter.compare(0)).toBeNull();
   });
 
-  test('when the speech is over', () => {
+  test('gives no share after the speech is over', () => {
     const found = listen({ played: speech(1, 3000), user: speech(3, 6000), ms: 6000 });
     expect(found.slice(-8)).toEqual(Array.from({ length: 8 }, () => Number.NaN));
   });
 
-  test('of an item that it does not know', () => {
+  test('returns null for an item that it does not know', () => {
     const meter = new EchoMeter();
     meter.played('other', 1000, 0);
     meter.heard({ samples: new Int16Array(SAMPLES), sampleRateHz: RATE_HZ }, 0);
@@ -158,7 +164,7 @@ describe('ECHO-3: the echo of a room that is known', () => {
     expect(levelDb(before) - levelDb(after)).toBeGreaterThan(20);
   });
 
-  test.each([3, 4, 5, 6])('a voice over it passes (%i)', (seed) => {
+  test.each([3, 4, 5, 6])('lets a voice over the echo pass (%i)', (seed) => {
     const user = speech(seed, PLAYED_MS);
     const { before, after } = heardIn({ echoDb: -20, user });
     expect(levelDb(before) - levelDb(after)).toBeLessThan(0.5);
@@ -171,7 +177,7 @@ describe('ECHO-3: the echo of a room that is known', () => {
     }
   });
 
-  test('a voice in a pause of the speech passes, and one that is as quiet as the echo is no louder', () => {
+  test('lets a voice in a pause of the speech pass, and never amplifies a quiet one', () => {
     const meter = heardIn({ echoDb: -20, headsetAfterMs: 2000, user: speech(3, PLAYED_MS) });
     expect(levelDb(meter.before) - levelDb(meter.after)).toBeLessThan(0.5);
     const quiet = speech(3, PLAYED_MS).map((sample) => sample * 0.05);
@@ -179,17 +185,17 @@ describe('ECHO-3: the echo of a room that is known', () => {
     expect(levelDb(over.after)).toBeLessThanOrEqual(levelDb(over.before));
   });
 
-  test('is left alone while nobody has heard one', () => {
+  test('leaves the sound unchanged before an echo was recognized', () => {
     const { before, after } = heardIn({ echoDb: -20, isKnown: false });
     expect(after).toEqual(before);
   });
 
-  test('as loud as a voice is left alone', () => {
+  test('leaves an echo as loud as a voice unchanged', () => {
     const { before, after } = heardIn({ echoDb: 0 });
     expect(after).toEqual(before);
   });
 
-  test('the frame that was given is not changed, and a rate or an empty frame is no matter', () => {
+  test('accepts any rate and empty frames, and does not change the given frame', () => {
     const meter = new EchoMeter();
     meter.said({ itemId: 'item', samples: toPcm(speech(1, 3000)), sampleRateHz: 24_000 });
     meter.wasEcho(0);

@@ -6,7 +6,7 @@ const allCodes = Uint8Array.from({ length: 256 }, (_, code) => code);
 const values = decodeMuLaw(allCodes);
 
 describe('the values of the codes', () => {
-  test('are those of the standard', () => {
+  test('match the table of the standard', () => {
     // Table 2a/G.711, times 4: the ends of the segments, loudest first, then silence.
     const ends = [0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xaf, 0xb0, 0xbf, 0xc0, 0xcf, 0xd0, 0xdf, 0xe0];
     expect([...decodeMuLaw(Uint8Array.from([...ends, 0xef, 0xf0, 0xfe, 0xff]))]).toEqual([
@@ -15,7 +15,7 @@ describe('the values of the codes', () => {
     ]);
   });
 
-  test('are symmetric: the first bit is the sign', () => {
+  test('mirror each other: the first bit is the sign', () => {
     for (let code = 0; code < 128; code += 1)
       expect(values[code]).toBe(0 - (values[code + 128] as number));
   });
@@ -71,7 +71,7 @@ test('MU-LAW-2: each of the 256 codes comes back, but for −0', () => {
   expect(encodeMuLaw(values)).toEqual(expected);
 });
 
-test('the loudest samples are clipped, not folded', () => {
+test('clips the loudest samples instead of folding them', () => {
   expect([...encodeMuLaw(Int16Array.of(32_767, -32_768, 32_636, -32_636))]).toEqual([
     0x80, 0x00, 0x80, 0x00,
   ]);

@@ -9,14 +9,14 @@ import {
 } from '../../../src/voice/audio/pcm16.ts';
 
 describe('bytes', () => {
-  test('are signed, 16 bits, least significant byte first', () => {
+  test('encode signed samples of 16 bits, least significant byte first', () => {
     expect([...encodePcm16(Int16Array.of(1, -2, 0x1234, -32_768))]).toEqual([
       0x01, 0x00, 0xfe, 0xff, 0x34, 0x12, 0x00, 0x80,
     ]);
     expect(decodePcm16(Uint8Array.of(0x01, 0x00, 0xfe, 0xff))).toEqual(Int16Array.of(1, -2));
   });
 
-  test('are a copy in both directions, and may begin at an odd address', () => {
+  test('copy the samples in both directions, also from an odd address', () => {
     const samples = Int16Array.of(7, 8);
     const bytes = encodePcm16(samples);
     bytes[0] = 99;
@@ -28,24 +28,24 @@ describe('bytes', () => {
     expect(decoded).toEqual(Int16Array.of(1, 2));
   });
 
-  test('an odd number of bytes is malformed', () => {
+  test('refuse an odd length as malformed', () => {
     expect(() => decodePcm16(new Uint8Array(3))).toThrow(ProtocolError);
     expect(() => decodePcm16(new Uint8Array(3))).toThrow(/got 3 bytes/);
   });
 });
 
 describe('base64', () => {
-  test('is that of the little-endian bytes', () => {
+  test('encodes the little-endian bytes', () => {
     expect(encodePcm16Base64(Int16Array.of(1, -2))).toBe('AQD+/w==');
     expect(decodePcm16Base64('AQD+/w==')).toEqual(Int16Array.of(1, -2));
     expect(decodePcm16Base64('')).toEqual(new Int16Array(0));
   });
 
-  test('encodes a stretch of a larger array, not the array', () => {
+  test('encodes a stretch of a larger array, not the whole array', () => {
     expect(encodePcm16Base64(Int16Array.of(9, 1, -2, 9).subarray(1, 3))).toBe('AQD+/w==');
   });
 
-  test('brings any samples back', () => {
+  test('decodes any encoded samples unchanged', () => {
     fc.assert(
       fc.property(fc.int16Array({ maxLength: 100 }), (samples) => {
         expect(decodePcm16Base64(encodePcm16Base64(samples))).toEqual(samples);
@@ -54,11 +54,11 @@ describe('base64', () => {
     );
   });
 
-  test.each(['AQ==', '!!!!????', 'AQD+/w==AQD+/w=='])('%j is malformed', (text) => {
+  test.each(['AQ==', '!!!!????', 'AQD+/w==AQD+/w=='])('refuses %j as malformed', (text) => {
     expect(() => decodePcm16Base64(text)).toThrow(ProtocolError);
   });
 
-  test('any text is decoded or refused, never misread as memory', () => {
+  test('decodes or refuses any text, and never misreads it as memory', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 40 }), (text) => {
         try {

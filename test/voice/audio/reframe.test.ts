@@ -18,7 +18,7 @@ function marbles(run: Parameters<TestScheduler['run']>[0]): void {
 }
 
 describe('reframe', () => {
-  test('cuts long frames, joins short ones, and lets the rest go at the end', () => {
+  test('cuts long frames, joins short ones, and emits the rest at the end', () => {
     marbles(({ cold, expectObservable }) => {
       const source = cold('a---b---c-----|', {
         a: frame(ramp(700)),
@@ -45,7 +45,7 @@ describe('reframe', () => {
     });
   });
 
-  test('endOfItem lets the rest go at once', () => {
+  test('emits the rest at once on endOfItem', () => {
     marbles(({ cold, expectObservable }) => {
       const source = cold('   a-----|', { a: frame(ramp(100)) });
       const endOfItem = cold('---x');
@@ -55,7 +55,7 @@ describe('reframe', () => {
     });
   });
 
-  test('whatever comes in, each frame is 20 ms but the last, and no sample is lost or moved', async () => {
+  test('makes every frame but the last 20 ms, and loses or moves no sample', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.int16Array({ maxLength: 1_500 }), { maxLength: 10 }),
@@ -73,12 +73,12 @@ describe('reframe', () => {
     );
   });
 
-  test('frames that go out never share memory', async () => {
+  test('emits frames that share no memory', async () => {
     const frames = await lastValueFrom(from([frame(ramp(1_000))]).pipe(reframe(20), toArray()));
     expect(new Set(frames.map(({ samples }) => samples.buffer)).size).toBe(frames.length);
   });
 
-  test.each([0, -20, 1_001, Number.NaN])('%d ms is refused', (frameMs) => {
+  test.each([0, -20, 1_001, Number.NaN])('refuses frames of %d ms', (frameMs) => {
     expect(() => reframe(frameMs)).toThrow(ConfigurationError);
   });
 });

@@ -41,7 +41,7 @@ describe('resampleFrames', () => {
     expect(concatSamples([...parts, tail]).length).toBe(1_440);
   });
 
-  test('another item flushes the one before, under the ids of the one before', () => {
+  test('flushes an item under its own ids when another item begins', () => {
     const a: AudioFrame = { ...first, itemId: 'item_1', responseId: 'resp_1' };
     const b: AudioFrame = { ...first, itemId: 'item_2', responseId: 'resp_1' };
     const { parts, tail } = expectedOf(first.samples);
@@ -65,7 +65,7 @@ describe('resampleFrames', () => {
     });
   });
 
-  test('endOfItem flushes at once; what follows starts from silence', () => {
+  test('flushes at once on endOfItem, and starts the next frame from silence', () => {
     const { parts, tail } = expectedOf(first.samples);
     marbles(({ cold, expectObservable }) => {
       const endOfItem = cold('--x', { x: 'response.ended' });
@@ -78,7 +78,7 @@ describe('resampleFrames', () => {
     });
   });
 
-  test('a change of rate in mid-stream begins a new stretch', async () => {
+  test('starts a new stretch when the rate changes in mid-stream', async () => {
     const frames = await lastValueFrom(
       from<AudioFrame[]>([
         { samples: new Int16Array(960), sampleRateHz: 48_000 },
@@ -90,14 +90,14 @@ describe('resampleFrames', () => {
     expect(concatSamples(frames.map((frame) => frame.samples)).length).toBe(480 + 480 + 480);
   });
 
-  test('frames that have the rate keep their samples untouched', async () => {
+  test('passes frames that have the rate through untouched', async () => {
     const frame: AudioFrame = { samples: new Int16Array(480), sampleRateHz: 24_000, itemId: 'i' };
     const out = await lastValueFrom(from([frame]).pipe(resampleFrames(24_000)));
     expect(out).toEqual(frame);
     expect(out.samples).toBe(frame.samples);
   });
 
-  test('errors go through, without the tail', () => {
+  test('passes errors through, without the tail', () => {
     const { parts } = expectedOf(first.samples);
     marbles(({ cold, expectObservable }) => {
       expectObservable(cold('a-#', { a: first }).pipe(resampleFrames(24_000))).toBe('a-#', {
@@ -106,7 +106,7 @@ describe('resampleFrames', () => {
     });
   });
 
-  test('unsubscribing unsubscribes from source and endOfItem', () => {
+  test('unsubscribes from source and endOfItem when it is unsubscribed', () => {
     marbles(({ hot, expectObservable, expectSubscriptions }) => {
       const source = hot<AudioFrame>('------');
       const endOfItem = hot('------');
@@ -116,7 +116,7 @@ describe('resampleFrames', () => {
     });
   });
 
-  test('a rate that cannot be resampled is refused: at construction, or as an error of the stream', async () => {
+  test('refuses a rate that cannot be resampled, at construction or as an error', async () => {
     expect(() => resampleFrames(96_000)).toThrow(ConfigurationError);
     const bad: AudioFrame = { samples: new Int16Array(1), sampleRateHz: 96_000 };
     await expect(lastValueFrom(from([bad]).pipe(resampleFrames(24_000)))).rejects.toThrow(

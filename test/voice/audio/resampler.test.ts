@@ -45,7 +45,7 @@ describe('RESAMPLER-4: quality', () => {
     },
   );
 
-  test('more taps keep more of the highest sounds', () => {
+  test('keeps more of the highest sounds with more taps', () => {
     const input = tone({ hz: 7_500, sampleRateHz: 24_000, seconds: 0.5 });
     const few = fitTone(resampleAll(input, 24_000, 16_000, 32), 7_500, 16_000);
     const many = fitTone(resampleAll(input, 24_000, 16_000, 256), 7_500, 16_000);
@@ -54,7 +54,7 @@ describe('RESAMPLER-4: quality', () => {
   });
 
   test.each(RATIOS)(
-    '%i to %i Hz: zeros are silence, and change no sound around them',
+    '%i to %i Hz: keeps zeros silent, and they change no sound around them',
     (fromHz, toHz) => {
       const sound = tone({ hz: 700, sampleRateHz: fromHz, seconds: 0.05 });
       const zeros = new Int16Array(fromHz);
@@ -67,7 +67,7 @@ describe('RESAMPLER-4: quality', () => {
     },
   );
 
-  test('full scale does not wrap around', () => {
+  test('clips at full scale without wrapping around', () => {
     const square = Int16Array.from({ length: 4_800 }, (_, n) => (n % 480 < 240 ? 32_767 : -32_768));
     const out = resampleAll(square, 24_000, 48_000);
     // The filter overshoots at each edge; a wrapped sample would show up as the opposite sign.
@@ -86,7 +86,7 @@ describe('RESAMPLER-3: linear phase without delay', () => {
     expect(fitTone(out, 1000, toHz).delayMs).toBeCloseTo(0, 4);
   });
 
-  test('the answer to an impulse is symmetric about its time', () => {
+  test('answers an impulse symmetrically about its time', () => {
     const impulse = new Int16Array(400);
     impulse[200] = 32_000;
     const out = resampleAll(impulse, 16_000, 48_000);
@@ -94,21 +94,21 @@ describe('RESAMPLER-3: linear phase without delay', () => {
     expect(Math.max(...out)).toBe(out[600]);
   });
 
-  test('constant sound stays constant in every phase', () => {
+  test('keeps constant sound constant in every phase', () => {
     const out = resampleAll(new Int16Array(2_000).fill(10_000), 44_100, 48_000);
     expect([...new Set(middle(out))]).toEqual([10_000]);
   });
 });
 
 describe('RESAMPLER-2: length', () => {
-  test.each(RATIOS)('%i to %i Hz: ceil(n·L/M) samples', (fromHz, toHz) => {
+  test.each(RATIOS)('%i to %i Hz: gives ceil(n·L/M) samples', (fromHz, toHz) => {
     for (const length of [0, 1, 2, 7, 480, 1_001]) {
       const out = resampleAll(new Int16Array(length), fromHz, toHz);
       expect(out.length, `${length} in`).toBe(Math.ceil((length * toHz) / fromHz));
     }
   });
 
-  test('a resampler is as new after flush', () => {
+  test('resets itself on flush', () => {
     const resampler = createResampler({ fromHz: 48_000, toHz: 24_000 });
     const input = tone({ hz: 500, sampleRateHz: 48_000, seconds: 0.05 });
     const first = concatSamples([resampler.process(input), resampler.flush()]);
@@ -117,7 +117,7 @@ describe('RESAMPLER-2: length', () => {
   });
 });
 
-test('equal rates pass the very array through', () => {
+test('passes the same array through at equal rates', () => {
   const resampler = createResampler({ fromHz: 24_000, toHz: 24_000 });
   const samples = Int16Array.of(1, 2, 3);
   expect(resampler.process(samples)).toBe(samples);
@@ -126,7 +126,7 @@ test('equal rates pass the very array through', () => {
 
 describe('configuration', () => {
   test.each([7_999, 48_001, 24_000.5, 0, -1, Number.NaN, Number.POSITIVE_INFINITY])(
-    'rate %d is refused',
+    'refuses a rate of %d',
     (rate) => {
       expect(isSampleRateHz(rate)).toBe(false);
       expect(() => createResampler({ fromHz: rate, toHz: 24_000 })).toThrow(ConfigurationError);
@@ -136,7 +136,7 @@ describe('configuration', () => {
     },
   );
 
-  test.each([15, 14, 33, 514, Number.NaN])('%d taps are refused', (taps) => {
+  test.each([15, 14, 33, 514, Number.NaN])('refuses %d taps', (taps) => {
     expect(() => createResampler({ fromHz: 48_000, toHz: 24_000, taps })).toThrow(
       /`taps`: expected an even number from 16 to 512/,
     );

@@ -17,20 +17,20 @@ function heard(...levels: number[]) {
 
 const times = (count: number, level: number) => Array.from({ length: count }, () => level);
 
-describe('counts', () => {
-  test('the voice, and not the pauses in it', () => {
+describe('the voiced time', () => {
+  test('counts the voice without its pauses', () => {
     expect(heard(...times(10, 8000), ...times(10, 40), ...times(5, 7000)).voicedMs).toBe(300);
   });
 
-  test('no sound that is far below the voice', () => {
+  test('leaves out sound far below the voice', () => {
     expect(heard(...times(10, 8000), ...times(20, 600)).voicedMs).toBe(200);
   });
 
-  test('nothing where it is quiet', () => {
+  test('counts nothing in a quiet room', () => {
     expect(heard(...times(50, 200)).voicedMs).toBe(0);
   });
 
-  test('a voice that is not loud, some time after a loud one', () => {
+  test('counts a softer voice some time after a loud one', () => {
     const sound = heard(...times(10, 20_000), ...times(150, 0));
     sound.voicedMs = 0;
     for (const level of times(10, 2000)) sound.take(frame(level));
@@ -38,14 +38,14 @@ describe('counts', () => {
   });
 });
 
-test('counts from `restart`, and knows the level of before', () => {
+test('counts anew after a reset, and keeps the level of before', () => {
   const sound = heard(...times(10, 8000));
   sound.voicedMs = 0;
   for (const level of times(10, 500)) sound.take(frame(level));
   expect(sound.voicedMs).toBe(0);
 });
 
-test('takes an empty frame', () => {
+test('accepts an empty frame', () => {
   const sound = new VoicedSound();
   sound.take({ samples: new Int16Array(0), sampleRateHz: RATE_HZ });
   expect(sound.voicedMs).toBe(0);

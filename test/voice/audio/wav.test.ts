@@ -42,13 +42,13 @@ function bytesOf(values: readonly number[], bytes: number): Uint8Array {
   return buffer;
 }
 
-test('encoded sound is decoded unchanged', () => {
+test('decodes encoded sound unchanged', () => {
   const bytes = encodeWav({ samples, sampleRateHz: 22_050 });
   expect(isWav(bytes)).toBe(true);
   expect(decodeWav(bytes)).toEqual({ samples, sampleRateHz: 22_050 });
 });
 
-describe('read', () => {
+describe('decodeWav', () => {
   test.each([
     ['8 bits', { bits: 8, data: Uint8Array.from([128, 255, 0]) }, [0, 32_512, -32_768]],
     ['24 bits', { bits: 24, data: bytesOf([0, 256_000, -256_000], 3) }, [0, 1000, -1000]],
@@ -72,11 +72,11 @@ describe('read', () => {
     ],
     ['cut off in the middle of a sample', { bits: 16, data: Uint8Array.from([7, 0, 8]) }, [7]],
     ['nothing', { bits: 16, data: new Uint8Array(0) }, []],
-  ])('%s', (_name, made, expected) => {
+  ])('reads %s', (_name, made, expected) => {
     expect([...decodeWav(wav(made)).samples]).toEqual(expected);
   });
 
-  test('μ-law', () => {
+  test('reads μ-law', () => {
     const sound = Int16Array.from([0, 4000, -4000]);
     const data = encodeMuLaw(sound);
     const { samples: read } = decodeWav(wav({ tag: 7, bits: 8, sampleRateHz: 8000, data }));
@@ -85,7 +85,7 @@ describe('read', () => {
     });
   });
 
-  test('from the middle of a buffer', () => {
+  test('reads a file from the middle of a buffer', () => {
     const file = encodeWav({ samples, sampleRateHz: 16_000 });
     const around = new Uint8Array(file.length + 3);
     around.set(file, 3);
@@ -99,7 +99,7 @@ test.each([
   ['a rate', wav({ bits: 16, sampleRateHz: 96_000, data: new Uint8Array(8) }), /96000 Hz/],
   ['no channel', wav({ bits: 16, channels: 0, data: new Uint8Array(8) }), /0 channels/],
   ['no data', encodeWav({ samples, sampleRateHz: 8000 }).subarray(0, 36), /no data/],
-])('%s is refused by name', (_name, bytes, message) => {
+])('refuses %s by name', (_name, bytes, message) => {
   expect(() => decodeWav(bytes)).toThrow(ProtocolError);
   expect(() => decodeWav(bytes)).toThrow(message);
 });

@@ -77,7 +77,7 @@ const configured = (connection: FakeConnection): string[] =>
 
 const sound = { samples: new Int16Array(480), sampleRateHz: 24_000, responseId: 'r', itemId: 'i' };
 
-test('CONNECTION-MANAGER-1: events of a connection that was hung up are ignored, and a listener that throws is reported', () => {
+test('CONNECTION-MANAGER-1: ignores events after a hang-up, and reports a listener that throws', () => {
   const { connections, told, reported, first, transport } = managerOf();
   first.events.next({ type: 'transport.ready' });
   first.audio.next(sound);
@@ -95,7 +95,7 @@ test('CONNECTION-MANAGER-1: events of a connection that was hung up are ignored,
 });
 
 test.each(['events', 'audio'] as const)(
-  'CONNECTION-MANAGER-1: an adapter whose stream of %s fails has lost its connection',
+  'CONNECTION-MANAGER-1: treats a failing stream of %s as a lost connection',
   (stream) => {
     const { told, first } = managerOf();
     first.ready();
@@ -104,8 +104,8 @@ test.each(['events', 'audio'] as const)(
   },
 );
 
-describe('CONNECTION-MANAGER-4: after a transfer that failed the model is told who it was', () => {
-  test('if it has said that it is the other one', async () => {
+describe('CONNECTION-MANAGER-4: the configuration after a failed transfer', () => {
+  test('configures the lead agent again if the model had taken the new configuration', async () => {
     const { connections, told, first } = managerOf();
     first.events.next({ type: 'transport.ready' });
     connections.transfer(billing);
@@ -116,7 +116,7 @@ describe('CONNECTION-MANAGER-4: after a transfer that failed the model is told w
     expect(configured(first)).toEqual(['billing', 'lead']);
   });
 
-  test('not if it has refused', () => {
+  test('sends no configuration again if the model had refused the transfer', () => {
     const { connections, told, first } = managerOf();
     first.events.next({ type: 'transport.ready' });
     first.autoConfigured = false;
@@ -127,7 +127,7 @@ describe('CONNECTION-MANAGER-4: after a transfer that failed the model is told w
     expect(configured(first)).toEqual(['billing']);
   });
 
-  test('an answer to something that was asked before is no answer to this', () => {
+  test('takes no answer to an earlier configuration for the answer to the transfer', () => {
     const { connections, told, first } = managerOf();
     first.events.next({ type: 'transport.ready' });
     first.autoConfigured = false;
@@ -153,7 +153,7 @@ describe('CONNECTION-MANAGER-3: make before break', () => {
     return { ...made, second: made.transport.connections[1] as FakeConnection };
   };
 
-  test('the one in use is heard until the other takes over, and then no more', () => {
+  test('hears the connection in use until the other takes over, and only the other then', () => {
     const { connections, told, first, second } = apart();
     first.events.next({ type: 'utterance.ended', utteranceId: 'u' });
     second.events.next({ type: 'utterance.ended', utteranceId: 'v' });
@@ -168,7 +168,7 @@ describe('CONNECTION-MANAGER-3: make before break', () => {
     expect(told.slice(3)).toEqual(['replaced', 'spoke']);
   });
 
-  test('a connection that is lost before it takes over counts as lost', () => {
+  test('reports a connection as lost if it drops before it takes over', () => {
     const { connections, told, first, second } = apart();
     second.events.next({ type: 'transport.ready' });
     second.drop(true, 'gone');
@@ -179,7 +179,7 @@ describe('CONNECTION-MANAGER-3: make before break', () => {
     expect(connections.isReady).toBe(false);
   });
 
-  test('if the one in use goes meanwhile, the other is hung up', () => {
+  test('hangs up the new connection if the one in use is lost meanwhile', () => {
     const { connections, told, first, second } = apart();
     first.drop(true, 'gone');
     expect(told.at(-1)).toBe('lost gone');
@@ -190,7 +190,7 @@ describe('CONNECTION-MANAGER-3: make before break', () => {
     expect(told.at(-1)).toBe('lost gone');
   });
 
-  test('if the one in use is gone already, no other is opened: nobody would hang it up', () => {
+  test('opens no new connection if the one in use is lost already', () => {
     const { connections, told, first, transport } = managerOf(
       new FakeTransport({ updatesSession: false }),
     );
@@ -204,14 +204,14 @@ describe('CONNECTION-MANAGER-3: make before break', () => {
     expect(connections.isTransferring).toBe(false);
   });
 
-  test('a session that ends hangs up both', () => {
+  test('hangs up both connections when the session ends', () => {
     const { connections, first, second } = apart();
     connections.disconnect();
     expect([first, second].map(({ isClosed }) => isClosed)).toEqual([true, true]);
   });
 });
 
-test('CONNECTION-MANAGER-2: without anybody to talk to, nothing is said; before and after, sound is not kept for later', () => {
+test('CONNECTION-MANAGER-2: a closed manager sends no command and keeps no sound', () => {
   const { connections, first } = managerOf();
   connections.close();
   expect(connections.sendAudio(sound, true)).toBe(false);

@@ -84,7 +84,7 @@ const open = ({ transport }: ReturnType<typeof managerOf>): boolean[] =>
   transport.connections.map(({ isClosed }) => !isClosed);
 
 describe('make before break', () => {
-  test('ROTATION-2 CONNECTION-MANAGER-3: the fresh one is prepared in time, takes over in a pause, and then the old one is closed', async () => {
+  test('ROTATION-2, CONNECTION-MANAGER-3: prepares the new connection early, switches in a pause, and closes the old one', async () => {
     const made = managerOf({ maxConnectionMs: HOUR });
     const { connections, told, who, environment, transport, at } = made;
     who.isAtRest = false;
@@ -111,7 +111,7 @@ describe('make before break', () => {
     expect(open(made)).toEqual([false, false, true]);
   });
 
-  test('ROTATION-2: no pause is awaited shortly before the end', async () => {
+  test('ROTATION-2: awaits no pause shortly before the end', async () => {
     const made = managerOf({});
     const { told, who, environment, at } = made;
     who.isAtRest = false;
@@ -124,7 +124,7 @@ describe('make before break', () => {
     expect(open(made)).toEqual([false, true]);
   });
 
-  test('ROTATION-2: a prepared connection replaces a lost one', () => {
+  test('ROTATION-2: replaces a lost connection by the prepared one', () => {
     const made = managerOf({});
     const { told, who, at } = made;
     who.isAtRest = false;
@@ -135,7 +135,7 @@ describe('make before break', () => {
     expect(open(made)).toEqual([false, true]);
   });
 
-  test('ROTATION-2: a connection that is not ready is hung up', () => {
+  test('ROTATION-2: hangs up a new connection that is not ready when the old one is lost', () => {
     const made = managerOf({});
     const { told, at } = made;
     at(0).events.next({ type: 'transport.expiring', inMs: 10_000 });
@@ -144,7 +144,7 @@ describe('make before break', () => {
     expect(open(made)).toEqual([false, false]);
   });
 
-  test('ROTATION-4: a connection that fails or hangs is followed by another; the old one stays in use', async () => {
+  test('ROTATION-4: tries another connection after one that fails or hangs, and keeps the old one', async () => {
     const { told, who, environment, transport, at } = managerOf({});
     at(0).events.next({ type: 'transport.expiring', inMs: 120_000 });
     at(1).drop(true, 'no room');
@@ -167,7 +167,7 @@ describe('make before break', () => {
     expect(at(5).isClosed).toBe(false);
   });
 
-  test('changes during the rotation reach the connection that takes over', () => {
+  test('configures the new connection with changes made during the rotation', () => {
     const { who, at } = managerOf({});
     at(0).events.next({ type: 'transport.expiring', inMs: 10_000 });
     who.leads = agent('lead, slowly');
@@ -179,7 +179,7 @@ describe('make before break', () => {
     ).toEqual([agent('lead, slowly')]);
   });
 
-  test('ROTATION-3: a transfer takes the place of a rotation; one that fails is followed by it', async () => {
+  test('ROTATION-3: a transfer replaces a rotation, and a failed transfer is followed by one', async () => {
     const made = managerOf({ updatesSession: false });
     const { connections, told, who, at } = made;
     who.isAtRest = false;
@@ -197,7 +197,7 @@ describe('make before break', () => {
     expect(open(made)).toEqual([false, false, false, false, true]);
   });
 
-  test('ROTATION-3: a rotation that is due during a transfer on the same connection follows it', () => {
+  test('ROTATION-3: postpones a rotation that is due during a transfer on the same connection', () => {
     const { connections, transport, at } = managerOf({});
     connections.transfer(agent('billing'));
     at(0).events.next({ type: 'transport.expiring', inMs: 60_000 });
@@ -206,7 +206,7 @@ describe('make before break', () => {
     expect(transport.connections).toHaveLength(2);
   });
 
-  test('a connection that is closed is not exchanged any more', async () => {
+  test('stops rotating once the manager is closed', async () => {
     const made = managerOf({ maxConnectionMs: HOUR });
     made.at(0).events.next({ type: 'transport.expiring', inMs: 10_000 });
     made.connections.close();
@@ -216,14 +216,14 @@ describe('make before break', () => {
   });
 });
 
-describe('going on where another one ended', () => {
+describe('a conversation that the next connection resumes', () => {
   const resumable = () => {
     const made = managerOf({ resumes: true });
     made.at(0).events.next({ type: 'transport.resumable', resume: 'token' });
     return made;
   };
 
-  test('CONNECTION-MANAGER-3: it is closed in a pause, before the other goes on; then that is told only what is new', async () => {
+  test('CONNECTION-MANAGER-3: closes the old connection in a pause, and gives the next only new messages', async () => {
     const made = resumable();
     const { connections, told, who, at } = made;
     who.isAtRest = false;
@@ -245,7 +245,7 @@ describe('going on where another one ended', () => {
     expect(at(1).commands).toEqual([]);
   });
 
-  test('it waits for what to go on with, but not beyond the last moment', async () => {
+  test('waits for a resumption handle, but not beyond the last moment', async () => {
     const { connections, told, environment, at } = resumable();
     at(0).events.next({ type: 'transport.resumable', resume: null });
     at(0).events.next({ type: 'transport.resumable', resume: 'another' });
@@ -262,7 +262,7 @@ describe('going on where another one ended', () => {
     await environment.settle();
   });
 
-  test('CONTINUATION-1: a server that begins anew is told everything', () => {
+  test('CONTINUATION-1: gives the whole history to a server that begins anew', () => {
     const { connections, told, who, at } = resumable();
     at(0).drop();
     connections.connect(who.leads);
@@ -270,7 +270,7 @@ describe('going on where another one ended', () => {
     expect(told.at(-1)).toBe('ready: hello');
   });
 
-  test('CONTINUATION-1: a message that was cut since is not told again to one that has it', () => {
+  test('CONTINUATION-1: does not repeat a truncated message to a server that resumes', () => {
     const { connections, told, who, at } = resumable();
     at(0).drop();
     connections.connect(who.leads);
@@ -279,7 +279,7 @@ describe('going on where another one ended', () => {
     expect(told.at(-1)).toBe('ready: new');
   });
 
-  test('CONTINUATION-2: a refused message is not sent again; one without an answer is, a few times', () => {
+  test('CONTINUATION-2: drops a refused resumption handle, and retries an unanswered one a few times', () => {
     const { connections, told, who, transport, at } = resumable();
     at(0).drop();
     const resumes = () => transport.connections.slice(1).map(({ resume }) => resume ?? null);
@@ -311,7 +311,7 @@ describe('going on where another one ended', () => {
     expect(resumes().slice(4)).toEqual(['fresh', null]);
   });
 
-  test('CONTINUATION-1: a wire that took the conversation with its first message is told what came after', () => {
+  test('CONTINUATION-1: gives only newer messages to a wire that took the history at connect', () => {
     const { connections, told, who, at } = managerOf({});
     at(0).drop();
     connections.connect(who.leads);
@@ -321,7 +321,7 @@ describe('going on where another one ended', () => {
     expect(told.at(-1)).toBe('ready: new');
   });
 
-  test('CONTINUATION-1: so is one that took it and had to wait for a pause', () => {
+  test('CONTINUATION-1: gives only newer messages to such a wire that waited for a pause', () => {
     const { connections, told, who, at } = managerOf({});
     who.isAtRest = false;
     at(0).events.next({ type: 'transport.expiring', inMs: 60_000 });
@@ -335,7 +335,7 @@ describe('going on where another one ended', () => {
 });
 
 describe('the sound of the user', () => {
-  test('CONNECTION-MANAGER-2: is kept between two attempts, the newest, and given once', () => {
+  test('CONNECTION-MANAGER-2: keeps the newest sound between two attempts, and gives it once', () => {
     const { connections, who, at } = managerOf({});
     connections.sendAudio(frame(1), true);
     at(0).drop();
@@ -350,7 +350,7 @@ describe('the sound of the user', () => {
     expect(connections.takeKeptAudio()).toEqual([]);
   });
 
-  test('CONNECTION-MANAGER-6: sound without a transcript is given again, before the kept sound', () => {
+  test('CONNECTION-MANAGER-6: gives sound without a transcript again, before the kept sound', () => {
     const { connections, who, at } = managerOf({});
     for (const mark of [1, 2]) connections.sendAudio(frame(mark), true);
     for (const mark of [3, 4]) connections.sendAudio(frame(mark), false);
@@ -364,7 +364,7 @@ describe('the sound of the user', () => {
     expect(samples).toEqual([3, 4, 5].flatMap((mark) => [...frame(mark).samples]));
   });
 
-  test('CONNECTION-MANAGER-1: the usage of a connection is counted, also when it is reported last', () => {
+  test('CONNECTION-MANAGER-1: counts usage that a connection reports after its hang-up', () => {
     const { connections, told, at } = managerOf({});
     connections.disconnect();
     at(0).events.next({ type: 'usage.reported', inputTokens: 1, outputTokens: 2, raw: null });

@@ -66,7 +66,7 @@ const called = (responseId: string, callId: string): TransportEvent => ({
   responseId,
 });
 
-test('where nobody else can be meant nothing is held', () => {
+test('holds nothing when the utterance can only be for the lead agent', () => {
   const { world, held, say, told, happen } = heldOf();
   world.isUndecided = false;
   held.began('r');
@@ -75,8 +75,8 @@ test('where nobody else can be meant nothing is held', () => {
   expect(told).toEqual(['sound i_r 240', 'assistant.transcribed Hi']);
 });
 
-describe('HELD-SPEECH-1', () => {
-  test('released, it comes in order, before what follows', () => {
+describe('HELD-SPEECH-1: order', () => {
+  test('releases held speech in order, before later speech', () => {
     const { held, say, told, happen } = heldOf();
     held.began('r');
     say('r', 10);
@@ -97,7 +97,7 @@ describe('HELD-SPEECH-1', () => {
     ]);
   });
 
-  test('whatever is said and decided, each frame is heard once or never, and in order', () => {
+  test('plays each frame once or never, and in order, under any decisions', () => {
     const step = fc.record({
       kind: fc.constantFrom(
         'begin',
@@ -145,8 +145,8 @@ describe('HELD-SPEECH-1', () => {
   });
 });
 
-describe('HELD-SPEECH-2', () => {
-  test('silenced, nothing of it is heard, shown or run, also what comes late', () => {
+describe('HELD-SPEECH-2: silence', () => {
+  test('silences sound, words and calls of a response, also late ones', () => {
     const { held, say, told, happen } = heldOf();
     held.began('r');
     say('r', 10);
@@ -167,7 +167,7 @@ describe('HELD-SPEECH-2', () => {
     expect(held.silence()).toBe(false);
   });
 
-  test('an ended response is known to be over', () => {
+  test('reports a silenced response that has ended as ended', () => {
     const { held, told, happen } = heldOf();
     held.began('r');
     happen(ended('r'));
@@ -175,7 +175,7 @@ describe('HELD-SPEECH-2', () => {
     expect(told).toEqual(['silenced r true', 'response.ended']);
   });
 
-  test('a call that is taken back while it is held was never made', () => {
+  test('drops a call that is cancelled while it is held', () => {
     const { held, told, happen } = heldOf();
     held.began('r');
     happen(called('r', 'c'));
@@ -185,7 +185,7 @@ describe('HELD-SPEECH-2', () => {
     expect(told).toEqual(['tool.cancelled']);
   });
 
-  test('a reply to words for a subagent is silenced for a time, or until the next request', async () => {
+  test('silences a reply to words for a subagent for a time, or until the next request', async () => {
     const { held, told, world, environment } = heldOf();
     world.isUndecided = false;
     held.expectUnwanted(1000, false);
@@ -198,7 +198,7 @@ describe('HELD-SPEECH-2', () => {
     expect(told).toEqual(['silenced a false']);
   });
 
-  test('the time begins when the response under way has ended', async () => {
+  test('starts that time when the response under way has ended', async () => {
     const { held, told, world, environment, happen } = heldOf();
     world.isUndecided = false;
     held.expectUnwanted(1000, true);
@@ -212,8 +212,8 @@ describe('HELD-SPEECH-2', () => {
   });
 });
 
-describe('HELD-SPEECH-3', () => {
-  test('it is released when nothing becomes known, but not while somebody speaks', async () => {
+describe('HELD-SPEECH-3: limits', () => {
+  test('releases held speech after a timeout, but not while the user speaks', async () => {
     const { held, say, told, world, environment } = heldOf();
     held.began('r');
     say('r', 10);
@@ -226,7 +226,7 @@ describe('HELD-SPEECH-3', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('sound beyond the limit is cut off at its end, without a gap', () => {
+  test('cuts off sound beyond the limit at its end, without a gap', () => {
     const { held, say, told } = heldOf();
     held.began('r');
     say('r', 59_000);
@@ -237,7 +237,7 @@ describe('HELD-SPEECH-3', () => {
     expect(told).toEqual([`sound i_r ${59_000 * 24}`]);
   });
 
-  test('reset forgets it', async () => {
+  test('drops held speech on reset', async () => {
     const { held, say, told, environment } = heldOf();
     held.began('r');
     say('r', 10);
@@ -258,7 +258,7 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
     isLate: () => world.isLate,
   };
 
-  test('is released once it is complete', () => {
+  test('plays once it is complete', () => {
     const { held, say, told, happen } = heldOf();
     held.began('r');
     say('r', 100);
@@ -278,7 +278,7 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
     ]);
   });
 
-  test('is silenced when other words were for the lead agent meanwhile', () => {
+  test('gives way when other words were for the lead agent meanwhile', () => {
     const { held, told, happen } = heldOf();
     held.began('r');
     happen(words('r', 'Premium.'));
@@ -292,7 +292,7 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
   test.each([
     ['says more', () => words('r', 'Premium. One moment. It is booked!')],
     ['calls something', () => called('r', 'c1')],
-  ])('is silenced if it %s', (_, event) => {
+  ])('falls silent if it %s', (_, event) => {
     const { held, told, happen } = heldOf();
     held.began('r');
     happen(words('r', 'Premium. One moment.'));
@@ -324,7 +324,7 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
     const soundMs = (told: readonly string[]) =>
       100 * told.filter((each) => each.startsWith('sound')).length;
 
-    test('it is heard while it is said, and to its end', async () => {
+    test('plays while it is said, and to its end', async () => {
       const { told, speak, happen, environment } = await begun();
       expect(told[0]).toBe('assistant.transcribed Premium.');
       expect(soundMs(told)).toBe(300);
@@ -343,7 +343,7 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
       expect(environment.pendingTimers).toBe(1);
     });
 
-    test('what its words are not read as an acknowledgement of is not heard', async () => {
+    test('stops playing at words that are no acknowledgement', async () => {
       const { told, speak, happen, environment } = await begun();
       const before = soundMs(told);
       await speak(' It is booked.', 1000);
@@ -357,7 +357,7 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
       ]);
     });
 
-    test('the user speaks: nothing more is heard', async () => {
+    test('stops playing when the user speaks', async () => {
       const { told, held, environment } = await begun();
       const before = soundMs(told);
       held.silence();
@@ -367,14 +367,14 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
       expect(environment.pendingTimers).toBe(0);
     });
 
-    test('nothing of it is heard when something else is due by then', async () => {
+    test('plays nothing when another utterance is due by then', async () => {
       world.isLate = true;
       const { told } = await begun();
       world.isLate = false;
       expect(soundMs(told)).toBe(0);
     });
 
-    test('a second one is not heard', async () => {
+    test('plays no second acknowledgement', async () => {
       const { told, held, say, happen, environment } = await begun();
       held.began('s');
       say('s', 100);
@@ -386,7 +386,7 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
     });
   });
 
-  test('is silenced if it takes too long, or the user speaks', async () => {
+  test('falls silent if it takes too long, or the user speaks', async () => {
     for (const isTooLong of [true, false]) {
       const { environment, held, told, happen } = heldOf();
       held.began('r');
@@ -400,7 +400,7 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
     }
   });
 
-  test('may begin after the answer; only one is', () => {
+  test('plays after the answer too, and only once', () => {
     const { held, told, say, happen } = heldOf();
     held.silenceUnless(reader);
     held.expectUnwanted(5000, false);

@@ -32,7 +32,7 @@ function loud() {
   return { speaker, say, heard, given, clears: () => clears };
 }
 
-test('what is said goes to the client as it is', () => {
+test('gives speech to the client as it is', () => {
   const { say, given, clears } = loud();
   say('a', 100);
   say('a', 50);
@@ -46,7 +46,7 @@ test('what is said goes to the client as it is', () => {
 });
 
 describe('a pause', () => {
-  test('LOUDSPEAKER-1: what the client had not begun yet, and says so, leaves what came before as it was', () => {
+  test('LOUDSPEAKER-1: an item reported as not begun leaves the position of the item before', () => {
     const { speaker, say, given, heard } = loud();
     say('a', 100);
     say('b', 80);
@@ -61,7 +61,7 @@ describe('a pause', () => {
     ]);
   });
 
-  test('LOUDSPEAKER-1 LOUDSPEAKER-2: goes on where it was heard, with what was said meanwhile', () => {
+  test('LOUDSPEAKER-1, LOUDSPEAKER-2: resumes where it was heard, with the speech added meanwhile', () => {
     const { speaker, say, given, heard, clears } = loud();
     say('a', 100);
     say('a', 100);
@@ -83,7 +83,7 @@ describe('a pause', () => {
     expect(clears()).toBe(1);
   });
 
-  test('LOUDSPEAKER-3: reports are of what the model made, however often it was paused', () => {
+  test('LOUDSPEAKER-3: reports positions in the item of the model, however often it was paused', () => {
     const { speaker, say, given } = loud();
     say('a', 200);
     speaker.pause();
@@ -102,7 +102,7 @@ describe('a pause', () => {
     expect(speaker.played({ itemId: 'a~2', playedMs: 20 })).toEqual({ itemId: 'a', playedMs: 70 });
   });
 
-  test('LOUDSPEAKER-1: leaves out what came before the item that was reported', () => {
+  test('LOUDSPEAKER-1: leaves out items before the one that was reported', () => {
     const { speaker, say, given, heard } = loud();
     say('a', 100);
     say('b', 100);
@@ -114,7 +114,7 @@ describe('a pause', () => {
     expect(given(since)).toEqual([['c~2', 0, 100]]);
   });
 
-  test('LOUDSPEAKER-3: an item that was played as far as it was made gets a new name for the rest', () => {
+  test('LOUDSPEAKER-3: renames the rest of an item that was played as far as it was made', () => {
     const { speaker, say, given, heard } = loud();
     say('a', 100);
     speaker.pause();
@@ -126,7 +126,7 @@ describe('a pause', () => {
     expect(speaker.played({ itemId: 'a~2', playedMs: 50 }).playedMs).toBe(150);
   });
 
-  test('that is over tells nothing about where the sound stops later', () => {
+  test('gives no stop position to a drop after it is over', () => {
     const { speaker, say } = loud();
     say('a', 100);
     speaker.pause();
@@ -135,7 +135,7 @@ describe('a pause', () => {
     expect(speaker.drop()).toBeNull();
   });
 
-  test('may be for good: nothing of it is heard any more, and where it stopped is known', () => {
+  test('ends in a drop that plays nothing more and knows the stop position', () => {
     const { speaker, say, heard, clears } = loud();
     say('a', 100);
     speaker.pause();
@@ -148,7 +148,7 @@ describe('a pause', () => {
     expect(heard).toHaveLength(since);
   });
 
-  test('without a pause a drop tells the client, and nobody knows where it stopped', () => {
+  test('the loudspeaker clears the client on a drop without a pause, and knows no position', () => {
     const { speaker, say, clears } = loud();
     say('a', 100);
     speaker.played({ itemId: 'a', playedMs: 40 });
@@ -156,7 +156,7 @@ describe('a pause', () => {
     expect(clears()).toBe(1);
   });
 
-  test('LOUDSPEAKER-4: is none where too much would have to be kept, until all is played', () => {
+  test('LOUDSPEAKER-4: fails while too much would have to be kept, until all is played', () => {
     const { speaker, say, clears } = loud();
     for (let count = 0; count < 13; count += 1) say('a', 10_000);
     expect(speaker.pause()).toBe(false);
@@ -167,7 +167,7 @@ describe('a pause', () => {
   });
 });
 
-test('LOUDSPEAKER-1 LOUDSPEAKER-2 LOUDSPEAKER-3: whatever happens, the user hears each millisecond, and none before its time', () => {
+test('LOUDSPEAKER-1, LOUDSPEAKER-2, LOUDSPEAKER-3: plays each millisecond, and none before its time', () => {
   const step = fc.oneof(
     fc.record({ do: fc.constant('say'), item: fc.nat(4), ms: fc.integer({ min: 1, max: 80 }) }),
     fc.record({ do: fc.constant('play'), item: fc.nat(0), ms: fc.integer({ min: 1, max: 120 }) }),
@@ -228,7 +228,7 @@ test('LOUDSPEAKER-1 LOUDSPEAKER-2 LOUDSPEAKER-3: whatever happens, the user hear
 describe('LOUDSPEAKER-5: lowered sound', () => {
   const low = (value: number) => Math.round(value * 0.25);
 
-  test('goes on where it was heard, at its level, with what is said meanwhile', () => {
+  test('resumes where it was heard, at its level, with the speech added meanwhile', () => {
     const { speaker, say, given, heard } = loud();
     say('a', 200);
     speaker.pause();
@@ -255,7 +255,7 @@ describe('LOUDSPEAKER-5: lowered sound', () => {
     ['it was all heard', (speaker: Loudspeaker) => speaker.drained()],
     ['it was stopped', (speaker: Loudspeaker) => speaker.drop()],
     ['it is raised', (speaker: Loudspeaker) => speaker.raise()],
-  ])('has its level again when %s', (_when, end) => {
+  ])('returns to its level when %s', (_when, end) => {
     const { speaker, say, given } = loud();
     say('a', 100);
     speaker.pause();

@@ -12,7 +12,7 @@ function twoItems(): Playout {
 }
 
 describe('P3: items play in order', () => {
-  test('a report that the second has begun means that the first was played', () => {
+  test('counts the first item as played when the second has begun', () => {
     const playout = twoItems();
     playout.played('first', 500);
     expect(playout.played('second', 20)).toEqual([
@@ -20,7 +20,7 @@ describe('P3: items play in order', () => {
     ]);
   });
 
-  test('a report that nothing of the second was played says nothing of the first', () => {
+  test('infers nothing about the first item from a second that has not begun', () => {
     const playout = twoItems();
     playout.played('first', 500);
     expect(playout.played('second', 0)).toEqual([]);

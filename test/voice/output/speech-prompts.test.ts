@@ -13,14 +13,14 @@ test.each([
   ['question', 'when_asked', 'named', null],
   ['result', 'by_itself', 'named', null],
 ] as const)(
-  'tells the %s to a model that answers %s and acts by %s, and how it responds to the answer: %s',
+  'gives the %s to a model that answers %s and acts by %s, with this response: %s',
   (kind, responds, toolCalls, answering) => {
     const told = offerInstructions(offer(kind), 'k-1', { responds, toolCalls });
     expect(/When they answer, [^,]+/.exec(told)?.[0] ?? null).toBe(answering);
   },
 );
 
-test('what the model is told to say is what the runtime lets be heard', () => {
+test('prompts the model with words that the runtime accepts as an acknowledgement', () => {
   const answer = { choice: 'Premium', isApproval: false, language: 'en' };
   expect(acknowledgementIn('Premium. One moment.', answer)).toBe('whole');
   expect(acknowledgementIn('One moment.', { ...answer, isApproval: true })).toBe('whole');

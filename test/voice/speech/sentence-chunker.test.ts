@@ -35,20 +35,20 @@ describe('SentenceChunker', () => {
     ['Hindi', 'नमस्ते। आप कैसे हैं? ठीक', ['नमस्ते। ', 'आप कैसे हैं? ', 'ठीक']],
     ['Arabic', 'كيف حالك؟ بخير. شكرا', ['كيف حالك؟ ', 'بخير. ', 'شكرا']],
     ['nothing', '', []],
-  ])('%s', (_name, text, expected) => {
+  ])('cuts %s', (_name, text, expected) => {
     expect(pieces(text)).toEqual(expected);
     // However it streams in.
     expect(pieces(...text.split(''))).toEqual(expected);
   });
 
-  test('a sentence is given as soon as it is over', () => {
+  test('gives a sentence as soon as it is over', () => {
     const chunker = new SentenceChunker();
     expect(chunker.push('It is boo')).toEqual([]);
     expect(chunker.push('ked. The')).toEqual(['It is booked. ']);
     expect(chunker.flush()).toEqual(['The']);
   });
 
-  test('a long first sentence is begun at a comma, a later one is not', () => {
+  test('begins a long first sentence at a comma, but not a later one', () => {
     const long = 'I have looked at all of the rides near you this evening, and the best of them is';
     const chunker = new SentenceChunker();
     expect(chunker.push(long)).toEqual([
@@ -57,7 +57,7 @@ describe('SentenceChunker', () => {
     expect(chunker.push(` here. ${long}`)).toEqual(['and the best of them is here. ']);
   });
 
-  test('SENTENCE-CHUNKER-1, SENTENCE-CHUNKER-2: nothing is lost, nothing is endless', () => {
+  test('SENTENCE-CHUNKER-1, SENTENCE-CHUNKER-2: loses no text, and gives no endless piece', () => {
     const deltas = fc.array(
       fc.oneof(
         fc.string({ maxLength: 20 }),
@@ -74,7 +74,7 @@ describe('SentenceChunker', () => {
     );
   });
 
-  test('SENTENCE-CHUNKER-2: a script without spaces is cut between words', () => {
+  test('SENTENCE-CHUNKER-2: cuts a script without spaces between words', () => {
     const given = pieces('สวัสดีครับ'.repeat(60));
     expect(given.length).toBeGreaterThan(1);
     for (const piece of given) {

@@ -13,7 +13,7 @@ function request(controller = new AbortController()) {
 }
 
 describe('the sound of a voice', () => {
-  test('is the same, whole or in pieces', async () => {
+  test('sounds the same, whole or in pieces', async () => {
     const whole: Voice = { synthesize: async () => frame(1, 2, 3) };
     const pieces: Voice = {
       async *synthesize() {
@@ -27,7 +27,7 @@ describe('the sound of a voice', () => {
     expect((await wholeSoundOf(none, request())).samples).toHaveLength(0);
   });
 
-  test('ends quietly when nobody wants it, also where the voice fails for that', async () => {
+  test('ends quietly when it is aborted, even if the voice throws then', async () => {
     const controller = new AbortController();
     const voice: Voice = {
       async *synthesize({ signal }) {
@@ -49,7 +49,7 @@ describe('the sound of a voice', () => {
     expect(heard).toHaveLength(1);
   });
 
-  test('fails as the voice fails, and where it is no sound', async () => {
+  test('fails when the voice fails, and when it gives no audio', async () => {
     const failing: Voice = { synthesize: () => Promise.reject(new Error('no credit')) };
     await expect(wholeSoundOf(failing, request())).rejects.toThrow('no credit');
     const silly = { synthesize: async () => ({ samples: [1], sampleRateHz: 16_000 }) };

@@ -80,8 +80,8 @@ function speaking({ falseInterruptionMs = 2000, canPause = true } = {}) {
   return { environment, bargeIn, done };
 }
 
-describe('INTERRUPTIONS-1 INTERRUPTIONS-2: speech stops at once, and', () => {
-  test('goes on after a word of somebody who listens', () => {
+describe('INTERRUPTIONS-1, INTERRUPTIONS-2: paused speech', () => {
+  test('resumes after a backchannel', () => {
     const { bargeIn, done } = speaking();
     bargeIn.began('u1', 0);
     expect(done).toEqual(['pause']);
@@ -91,7 +91,7 @@ describe('INTERRUPTIONS-1 INTERRUPTIONS-2: speech stops at once, and', () => {
     expect(done).toEqual(['pause', 'resume']);
   });
 
-  test('goes on after a noise', () => {
+  test('resumes after a noise', () => {
     const { bargeIn, done } = speaking();
     bargeIn.began('u1', 0);
     bargeIn.ended('u1');
@@ -102,14 +102,14 @@ describe('INTERRUPTIONS-1 INTERRUPTIONS-2: speech stops at once, and', () => {
   test.each([
     ['all of the words', true],
     ['the first words', false],
-  ])('is broken off by %s', (_what, final) => {
+  ])('breaks off at %s', (_what, final) => {
     const { bargeIn, done } = speaking();
     bargeIn.began('u1', 0);
     expect(bargeIn.isBackchannel('u1', 'stop', final)).toBe(false);
     expect(done).toEqual(['pause', 'breakOff']);
   });
 
-  test('is broken off when the user goes on for too long', async () => {
+  test('breaks off when the user speaks for too long', async () => {
     const { bargeIn, done, environment } = speaking();
     bargeIn.began('u1', 0);
     await environment.advance(1599);
@@ -123,7 +123,7 @@ describe('INTERRUPTIONS-1 INTERRUPTIONS-2: speech stops at once, and', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('is broken off when the user begins once more', () => {
+  test('breaks off when the user begins once more', () => {
     const { bargeIn, done } = speaking();
     bargeIn.began('u1', 0);
     bargeIn.ended('u1');
@@ -131,7 +131,7 @@ describe('INTERRUPTIONS-1 INTERRUPTIONS-2: speech stops at once, and', () => {
     expect(done).toEqual(['pause', 'breakOff']);
   });
 
-  test('is broken off when the model has stopped by itself', () => {
+  test('breaks off when the model has stopped by itself', () => {
     const { bargeIn, done } = speaking();
     bargeIn.confirm();
     expect(done).toEqual([]);
@@ -141,7 +141,7 @@ describe('INTERRUPTIONS-1 INTERRUPTIONS-2: speech stops at once, and', () => {
     expect(done).toEqual(['pause', 'breakOff']);
   });
 
-  test('goes on when nobody will say what it was, and the user is silent', async () => {
+  test('resumes when no transcript will come and the user is silent', async () => {
     const { bargeIn, done, environment } = speaking();
     bargeIn.began('u1', 0);
     bargeIn.ended('u1');
@@ -151,7 +151,7 @@ describe('INTERRUPTIONS-1 INTERRUPTIONS-2: speech stops at once, and', () => {
     expect(done).toEqual(['pause', 'resume']);
   });
 
-  test('is broken off when nobody will say what it was, and the user is still speaking', () => {
+  test('breaks off when no transcript will come and the user still speaks', () => {
     const { bargeIn, done } = speaking();
     bargeIn.began('u1', 0);
     bargeIn.reset();
@@ -160,7 +160,7 @@ describe('INTERRUPTIONS-1 INTERRUPTIONS-2: speech stops at once, and', () => {
   });
 });
 
-describe('without words in time', () => {
+describe('no words in time', () => {
   async function withoutWords() {
     const talk = speaking();
     talk.bargeIn.began('u1', 0);
@@ -173,19 +173,19 @@ describe('without words in time', () => {
     return talk;
   }
 
-  test('INTERRUPTIONS-4: it goes on, and words that come then still break it off', async () => {
+  test('INTERRUPTIONS-4: resumes the speech, and late words still break it off', async () => {
     const { bargeIn, done } = await withoutWords();
     expect(bargeIn.isBackchannel('u1', 'stop', true)).toBe(false);
     expect(done).toEqual(['pause', 'resume', 'breakOff']);
   });
 
-  test('words of somebody who listens change nothing', async () => {
+  test('ignores a late backchannel', async () => {
     const { bargeIn, done } = await withoutWords();
     expect(bargeIn.isBackchannel('u1', 'mm-hm', true)).toBe(true);
     expect(done).toEqual(['pause', 'resume']);
   });
 
-  test('the next utterance is in doubt again', async () => {
+  test('pauses again for the next utterance', async () => {
     const { bargeIn, done } = await withoutWords();
     bargeIn.began('u2', 0);
     expect(bargeIn.isBackchannel('u1', 'stop', true)).toBe(false);
@@ -195,7 +195,7 @@ describe('without words in time', () => {
 });
 
 test.each([{ falseInterruptionMs: 0 }, { canPause: false }])(
-  'there may be no doubt: %j',
+  'breaks off at once when doubt is switched off: %j',
   (options) => {
     const { bargeIn, done, environment } = speaking(options);
     bargeIn.began('u1', 0);

@@ -44,7 +44,7 @@ describe.each([
   ['a model that is asked', {}],
   ['a model that answers by itself', BY_ITSELF],
 ] as const)('an utterance that does not end: %s', (_name, capabilities) => {
-  test('LISTEN-1: where the wire can, it ends it, and its words are taken in once', async () => {
+  test('LISTEN-1: ends it on a wire that can, and accepts its words once', async () => {
     const { model, hums, said, state, environment } = await talkWith({
       ...capabilities,
       endsUtterances: true,
@@ -63,7 +63,7 @@ describe.each([
     expect(state().floor).not.toBe('user');
   });
 
-  test('LISTEN-1: a wire that does not answer is not waited for longer than for any words', async () => {
+  test('LISTEN-1: waits for a wire that does not answer no longer than for any words', async () => {
     const { model, hums, state, environment } = await talkWith({
       ...capabilities,
       endsUtterances: true,
@@ -75,7 +75,7 @@ describe.each([
     expect(state().floor).not.toBe('user');
   });
 
-  test('LISTEN-1: where it cannot, the words that are known are all of them', async () => {
+  test('LISTEN-1: takes the known words as all of it on a wire that cannot end it', async () => {
     const { model, hums, partly, said, state, environment } = await talkWith(capabilities);
     model().speechStarted('u1');
     partly('u1', 'and now the weather');
@@ -87,7 +87,7 @@ describe.each([
     expect(said()).toEqual(['and now the weather']);
   });
 
-  test('LISTEN-1: without a word of it, words that come in the end are taken in', async () => {
+  test('LISTEN-1: accepts words that come at the end if none were known', async () => {
     const { model, hums, said, state, environment } = await talkWith(capabilities);
     model().speechStarted('u1');
     await hums(20_500);
@@ -99,7 +99,7 @@ describe.each([
   });
 });
 
-test('LISTEN-1: keeps the floor with a user who speaks for 45 s, and tells nothing over it', async () => {
+test('LISTEN-1: keeps the floor with a user who speaks for 45 s, and says nothing meanwhile', async () => {
   const { model, environment, session, state, asked, start } = voiceTalk({
     transport: new FakeTransport({ endsUtterances: true }),
   });
@@ -114,7 +114,7 @@ test('LISTEN-1: keeps the floor with a user who speaks for 45 s, and tells nothi
   expect(asked()).toBeNull();
 });
 
-test('LISTEN-1: a microphone that is off ends what was being said', async () => {
+test('LISTEN-1: ends an utterance when the microphone is switched off', async () => {
   const { model, hums, environment, said, state } = await talkWith({ endsUtterances: true });
   model().speechStarted('u1');
   await hums(1000);
@@ -125,7 +125,7 @@ test('LISTEN-1: a microphone that is off ends what was being said', async () => 
   expect(state().floor).not.toBe('user');
 });
 
-test('LISTEN-1: a client that leaves, and is not back within 5 s, ends what was being said', async () => {
+test('LISTEN-1: ends an utterance when the client leaves for more than 5 s', async () => {
   const { model, hums, environment, said, leave, state } = await talkWith({ endsUtterances: true });
   model().speechStarted('u1');
   await hums(1000);
@@ -138,7 +138,7 @@ test('LISTEN-1: a client that leaves, and is not back within 5 s, ends what was 
   expect(state().floor).not.toBe('user');
 });
 
-test('LISTEN-1: hears a sentence whole whose client was away for 1.5 s', async () => {
+test('LISTEN-1: hears a sentence whole when its client was away for 1.5 s', async () => {
   const { model, hums, environment, said, leave, session, state } = await talkWith({
     endsUtterances: true,
   });
@@ -164,7 +164,7 @@ describe('LISTEN-2: a television', () => {
     return talk;
   }
 
-  test('does not take the floor again, and what is due is told over it', async () => {
+  test('gets no second floor, and due speech is said over it', async () => {
     const { model, hums, session, state, asked } = await withTelevision();
     model().speechStarted('tv2');
     session.notifyBackground('The report is done.');
@@ -182,7 +182,7 @@ describe('LISTEN-2: a television', () => {
     expect(state().deliveries.at(-1)?.state).toBe('delivered');
   });
 
-  test('is background as well where the transport cuts it into pieces that follow at once', async () => {
+  test('counts as background when the transport cuts it into pieces', async () => {
     const { model, hums, state } = await talkWith({ endsUtterances: true });
     for (const id of ['tv1', 'tv2', 'tv3', 'tv4']) {
       model().speechStarted(id);
@@ -195,7 +195,7 @@ describe('LISTEN-2: a television', () => {
     expect(state().floor).not.toBe('user');
   });
 
-  test('nor does it when the transport has ended its utterance a little before the session would', async () => {
+  test('gets no second floor when the transport ended its utterance a little earlier', async () => {
     const { model, hums, state } = await talkWith({ endsUtterances: true });
     model().speechStarted('tv1');
     await hums(19_500);
@@ -217,7 +217,7 @@ describe('LISTEN-2: a television', () => {
     expect(asked()).toContain('The report is done.');
   });
 
-  test('is answered once if it is far away, and is for nobody then, but not the user over it', async () => {
+  test('gets one answer if it is far away, and does not hide the user', async () => {
     const { model, hums, said, events } = await talkWith({ endsUtterances: true });
     const reasons = () =>
       events.flatMap((event) => (event.type === 'utterance.routed' ? [event.reason] : []));
@@ -236,7 +236,7 @@ describe('LISTEN-2: a television', () => {
     expect(reasons()).toEqual([null, 'background', null]);
   });
 
-  test('a user who speaks up is none', async () => {
+  test('leaves the floor to a user who speaks up', async () => {
     const { model, hums, state } = await talkWith({ endsUtterances: true });
     model().speechStarted('u1');
     await hums(1000, FAR_FRAME);
@@ -245,7 +245,7 @@ describe('LISTEN-2: a television', () => {
     expect(state().floor).toBe('user');
   });
 
-  test('words of the user over it are accepted', async () => {
+  test('lets words of the user over it through', async () => {
     const { model, hums, said } = await withTelevision();
     model().speechStarted('tv2');
     await hums(500);
@@ -254,7 +254,7 @@ describe('LISTEN-2: a television', () => {
     expect(said()).toEqual(['turn that down, and book me a ride']);
   });
 
-  test('when it was quiet for a while, the user has the floor again', async () => {
+  test('gives the floor back to the user after a quiet while', async () => {
     const { model, hums, state } = await withTelevision();
     model().speechStarted('tv2');
     await hums(500);
@@ -265,7 +265,7 @@ describe('LISTEN-2: a television', () => {
     expect(state().floor).toBe('user');
   });
 
-  test('is background for as long as it goes on, in pieces too', async () => {
+  test('remains background while it lasts, in pieces too', async () => {
     const { model, hums, state } = await withTelevision();
     for (const id of ['tv2', 'tv3', 'tv4']) {
       model().speechStarted(id);
@@ -276,7 +276,7 @@ describe('LISTEN-2: a television', () => {
     }
   });
 
-  test('a new connection knows nothing of it', async () => {
+  test('counts as unknown again on a new connection', async () => {
     const { model, hums, state } = await withTelevision();
     model().drop();
     await hums(2000);
@@ -316,7 +316,7 @@ describe('INTERRUPTIONS-6: a greeting over which something sounds', () => {
   test.each([
     ['a noise without words', '', FRAME],
     ['a voice far away', 'Good evening, and here is the news.', FAR_FRAME],
-  ])('is said again after %s, once', async (_name, text, frame) => {
+  ])('plays again after %s, once', async (_name, text, frame) => {
     const { greet, sounds, said, replies } = await greeted();
     const before = replies();
     await sounds('tv1', 3000, text, frame);
@@ -327,7 +327,7 @@ describe('INTERRUPTIONS-6: a greeting over which something sounds', () => {
     expect(replies()).toBe(before + 1);
   });
 
-  test('goes on after a short word far away', async () => {
+  test('resumes after a short word far away', async () => {
     const { sounds, said, replies, events } = await greeted();
     const before = replies();
     await sounds('tv1', 800, 'And now the weather.');

@@ -32,20 +32,20 @@ describe('ECHO-2: an answer without a pause before it', () => {
     ['Economy 12 dollars, in 5 minutes, or premium, 24 dollars in 3 minutes. Economy.', 'Economy.'],
     ['would you like economy twelve dollars no book me a table', 'no book me a table'],
     ['five minutes or plenum twenty-four dollars in three minutes premium', 'premium'],
-  ])('%s', (text, own) => {
+  ])('finds the answer in: %s', (text, own) => {
     expect(overlapOf(2000, 600).ownWords(text, SPEECH, false)).toBe(own);
   });
 
   test.each([
     ['no echo was heard', () => overlapOf(100, 600), 'in 3 minutes premium please'],
-    ['nobody spoke after it', () => overlapOf(2000, 0), 'in 3 minutes premium please'],
+    ['no user spoke after it', () => overlapOf(2000, 0), 'in 3 minutes premium please'],
     ['two words of it are no sign', () => overlapOf(2000, 600), 'Premium, or the other one'],
     ['nothing in common', () => overlapOf(2000, 600), 'book me a table'],
-  ])('all words stay: %s', (_, overlap, text) => {
+  ])('keeps all words: %s', (_, overlap, text) => {
     expect(overlap().ownWords(text, SPEECH, false)).toBe(text);
   });
 
-  test('whatever part of the speech is heard, the answer stays whole', () => {
+  test('keeps the answer whole, whichever part of the speech is heard', () => {
     const word = (...letters: readonly string[]) =>
       fc.string({ unit: fc.constantFrom(...letters), minLength: 4, maxLength: 8 });
     fc.assert(
@@ -65,7 +65,7 @@ describe('ECHO-2: an answer without a pause before it', () => {
   });
 });
 
-describe('ECHO-1', () => {
+describe('ECHO-1: pieces of an echo', () => {
   /** An echo of `echoMs`; then another voice over it for `otherMs`, that is louder. */
   function spokenOver(echoMs: number, otherMs: number): Overlap {
     const meter = new Heard();
@@ -76,14 +76,14 @@ describe('ECHO-1', () => {
     return overlap;
   }
 
-  test('a piece of the echo is taken down as anything, and is an echo in a room that echoes', () => {
+  test('drops a piece of the echo, however transcribed, in a room that echoes', () => {
     expect(spokenOver(400, 0).isEcho('Wait,', SPEECH, true)).toBe(true);
     expect(spokenOver(400, 0).isEcho('Wait,', SPEECH, false)).toBe(false);
     // A single comparison may be chance.
     expect(spokenOver(160, 0).isEcho('Wait,', SPEECH, true)).toBe(false);
   });
 
-  test('words that somebody says over a long echo are theirs', () => {
+  test('keeps words that the user says over a long echo', () => {
     const text = 'or premium 24 dollars in three minutes economy';
     expect(spokenOver(6000, 600).isEcho(text, SPEECH, true)).toBe(false);
     expect(spokenOver(6000, 600).ownWords(text, SPEECH, true)).toBe('economy');

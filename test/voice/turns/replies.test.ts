@@ -73,8 +73,8 @@ function repliesOf(answersWords: boolean, answersResults = answersWords) {
   return { environment, world, replies };
 }
 
-describe('REPLIES-1', () => {
-  test('a model that speaks when asked is asked for each reply, once', () => {
+describe('REPLIES-1: expected replies', () => {
+  test('asks a model that speaks when asked for each reply, once', () => {
     const { replies } = repliesOf(false);
     expect(replies.toWords(false)).toBe(true);
     expect([replies.take(), replies.take()]).toEqual([true, false]);
@@ -85,7 +85,7 @@ describe('REPLIES-1', () => {
     expect(replies.isExpected).toBe(false);
   });
 
-  test('a model that answers by itself is asked after a long silence', async () => {
+  test('asks a model that answers by itself after a long silence', async () => {
     const { replies, environment, world } = repliesOf(true);
     replies.toWords(false);
     expect(replies.take()).toBe(false);
@@ -96,7 +96,7 @@ describe('REPLIES-1', () => {
     expect(replies.isExpected).toBe(false);
   });
 
-  test('its time does not run out while somebody speaks or works', async () => {
+  test('stops the timeout while a party speaks or works', async () => {
     const { replies, environment, world } = repliesOf(true);
     world.isBusy = true;
     replies.toResult();
@@ -106,7 +106,7 @@ describe('REPLIES-1', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('REPLIES-2: a reply in progress is no answer to a result; the next one is', async () => {
+  test('REPLIES-2: counts a reply in progress as no answer to a result, but the next one', async () => {
     const { replies, environment, world } = repliesOf(true);
     world.isBusy = true;
     replies.toResult(['before']);
@@ -121,7 +121,7 @@ describe('REPLIES-1', () => {
     expect(replies.isExpected).toBe(false);
   });
 
-  test('typed words it does not hear: it is asked at once, whatever it says meanwhile', () => {
+  test('asks at once for typed words, which the model does not hear by itself', () => {
     const { replies } = repliesOf(true);
     replies.given();
     expect(replies.toWords(true)).toBe(true);
@@ -129,7 +129,7 @@ describe('REPLIES-1', () => {
     expect(replies.take()).toBe(true);
   });
 
-  test('a model that has spoken with its call, and is silent to the result, is reminded once', async () => {
+  test('reminds a model once that spoke with its call and is silent to the result', async () => {
     const { replies, environment, world } = repliesOf(true);
     replies.toWords(false);
     replies.given();
@@ -146,7 +146,7 @@ describe('REPLIES-1', () => {
     expect(replies.isExpected).toBe(true);
   });
 
-  test('a model that will not speak is not asked for ever', async () => {
+  test('stops asking a model that will not speak', async () => {
     const { replies, environment } = repliesOf(true);
     replies.toWords(false);
     let asked = 0;
@@ -159,7 +159,7 @@ describe('REPLIES-1', () => {
     expect(asked).toBe(3);
   });
 
-  test('a reply without a word is asked for again, and then given up aloud, once (TURN-7)', () => {
+  test('asks again for a reply without a word, and then gives up aloud, once (TURN-7)', () => {
     const { replies, world } = repliesOf(false);
     replies.toWords(false);
     expect([1, 2, 3, 4].map(() => replies.take({ says: false }))).toEqual([
@@ -174,7 +174,7 @@ describe('REPLIES-1', () => {
     expect(world.unanswered).toBe(1);
   });
 
-  test('a cough that calls a reply off before its first word does not cost it (TURN-7)', () => {
+  test('keeps a reply that a cough calls off before its first word (TURN-7)', () => {
     const { replies, world } = repliesOf(false);
     replies.toWords(false);
     replies.takeAndCallOff('u2');
@@ -184,7 +184,7 @@ describe('REPLIES-1', () => {
   });
 });
 
-test('REPLIES-3: words that it has answered already are owed nothing; those that follow are', () => {
+test('REPLIES-3: expects no reply to words answered already, but to later ones', () => {
   const { replies } = repliesOf(true);
   replies.userSpeaks();
   replies.given();
@@ -193,7 +193,7 @@ test('REPLIES-3: words that it has answered already are owed nothing; those that
   expect(replies.toWords(false)).toBe(true);
 });
 
-test('on another connection it is asked for what it would have said by itself', () => {
+test('asks on another connection for a reply expected from the model itself', () => {
   const { replies, environment } = repliesOf(true);
   replies.toWords(false);
   replies.moved(false);
@@ -205,7 +205,7 @@ test('on another connection it is asked for what it would have said by itself', 
   expect(environment.pendingTimers).toBe(0);
 });
 
-test('a reply that was cut off is due again, unless the user has said something else', () => {
+test('repeats a reply that was cut off, unless the user has said something else', () => {
   const { replies } = repliesOf(false);
   replies.cutOff();
   expect([replies.resume(), replies.take(), replies.resume()]).toEqual([true, true, false]);
@@ -215,7 +215,7 @@ test('a reply that was cut off is due again, unless the user has said something 
   expect(replies.resume()).toBe(false);
 });
 
-test('stop: nothing is owed any more', () => {
+test('expects no reply after stop', () => {
   const { replies, environment } = repliesOf(true);
   replies.toWords(false);
   replies.ask();

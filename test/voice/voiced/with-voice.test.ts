@@ -71,8 +71,8 @@ function stage({ can, script, voice: own, ...options }: StageOptions = {}) {
   };
 }
 
-describe('text of the model is spoken', () => {
-  test('SPOKEN-RESPONSE-1: sentence after sentence, with its ids; the end comes after the last sound', async () => {
+describe('spoken text of the model', () => {
+  test('SPOKEN-RESPONSE-1: speaks sentence after sentence, and ends after the last sound', async () => {
     const { environment, begin, write, end, voice, frames, events, soundMs, of } = stage({
       script: { latencyMs: 200 },
     });
@@ -104,7 +104,7 @@ describe('text of the model is spoken', () => {
     expect(of('response.ended')).toHaveLength(1);
   });
 
-  test('SPOKEN-RESPONSE-3: words are shown with their sound; the final transcript is what was spoken', async () => {
+  test('SPOKEN-RESPONSE-3: shows words with their sound; the final transcript is the spoken text', async () => {
     const { environment, begin, write, end, shown, of } = stage({ script: { latencyMs: 100 } });
     begin();
     write('One. Two. ', true);
@@ -120,7 +120,7 @@ describe('text of the model is spoken', () => {
     expect(shown()).toBe('One. Two. ');
   });
 
-  test('SPOKEN-RESPONSE-3: a voice that streams: words are shown as their sound comes', async () => {
+  test('SPOKEN-RESPONSE-3: shows the words of a streaming voice as their sound comes', async () => {
     let more: () => void = () => {};
     const samples = new Int16Array(24_000);
     const voice: Voice = {
@@ -143,7 +143,7 @@ describe('text of the model is spoken', () => {
     expect(shown()).toContain('ten. ');
   });
 
-  test('SPOKEN-RESPONSE-4: a sentence is not begun long before it can be heard', async () => {
+  test('SPOKEN-RESPONSE-4: synthesizes a sentence only shortly before it can be heard', async () => {
     const { environment, begin, write, voice } = stage({ maxAheadMs: 1000 });
     begin();
     // Each is 2 s long.
@@ -158,7 +158,7 @@ describe('text of the model is spoken', () => {
     expect(voice.said).toHaveLength(3);
   });
 
-  test('SPOKEN-RESPONSE-4: also of a voice that is so slow that the client has nothing to play meanwhile', async () => {
+  test('SPOKEN-RESPONSE-4: does so with a voice slower than its playback, too', async () => {
     const { environment, begin, write, voice } = stage({
       maxAheadMs: 1000,
       script: { latencyMs: 5000 },
@@ -175,7 +175,7 @@ describe('text of the model is spoken', () => {
     expect(voice.said).toHaveLength(3);
   });
 
-  test('VOICED-CONNECTION-1: responses are said in the order in which the model began them', async () => {
+  test('VOICED-CONNECTION-1: speaks responses in the order in which the model began them', async () => {
     const { environment, begin, write, end, frames, of } = stage({
       script: { latencyMs: 500 },
       can: { responds: 'by_itself' },
@@ -193,7 +193,7 @@ describe('text of the model is spoken', () => {
     expect(of('response.ended').map(({ responseId }) => responseId)).toEqual(['r1', 'r2']);
   });
 
-  test('sound of any rate is brought to one; marks of Markdown are not read aloud', async () => {
+  test('converts any rate to one, and does not read Markdown aloud', async () => {
     const texts: string[] = [];
     const voice: Voice = {
       synthesize: async ({ text }) => {
@@ -214,7 +214,7 @@ describe('text of the model is spoken', () => {
     expect(shown()).toContain('---');
   });
 
-  test('a response without words ends as the model ended it', async () => {
+  test('ends a response without words as the model ended it', async () => {
     const { environment, begin, end, events, model } = stage();
     begin();
     model.events.next({
@@ -234,8 +234,8 @@ describe('text of the model is spoken', () => {
   });
 });
 
-describe('broken off', () => {
-  test('SPOKEN-RESPONSE-2: while the model writes: synthesis is aborted, and the model told', async () => {
+describe('an interrupted response', () => {
+  test('SPOKEN-RESPONSE-2: aborts the synthesis and cancels the model while it writes', async () => {
     const { environment, connection, begin, write, end, voice, frames, of, model } = stage({
       script: { latencyMs: 500 },
     });
@@ -259,7 +259,7 @@ describe('broken off', () => {
     expect(of('assistant.transcribed')).toEqual([]);
   });
 
-  test('SPOKEN-RESPONSE-2: when the model has ended: it ends by itself, and the model is not bothered', async () => {
+  test('SPOKEN-RESPONSE-2: ends by itself, without the model, when the model has ended', async () => {
     const { environment, connection, begin, write, end, of, soundMs, model } = stage({
       script: { latencyMs: 500 },
     });
@@ -281,7 +281,7 @@ describe('broken off', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('SPOKEN-RESPONSE-2: a voice that does not heed its signal holds up nobody', async () => {
+  test('SPOKEN-RESPONSE-2: ends although the voice ignores its signal', async () => {
     const voice: Voice = { synthesize: () => new Promise(() => {}) };
     const { environment, connection, begin, write, end, of } = stage({ voice });
     begin();
@@ -294,7 +294,7 @@ describe('broken off', () => {
   });
 
   test.each(['cancelled', 'failed'] as const)(
-    'SPOKEN-RESPONSE-2: by the model itself (%s): what it wrote last is not said',
+    'SPOKEN-RESPONSE-2: drops the unfinished sentence when the model ends with %s',
     async (status) => {
       const { environment, begin, write, end, voice, of } = stage({ script: { latencyMs: 500 } });
       begin();
@@ -309,7 +309,7 @@ describe('broken off', () => {
     },
   );
 
-  test('VOICED-CONNECTION-2: before the model has begun', async () => {
+  test('VOICED-CONNECTION-2: remains unspoken when it is cancelled before the model begins', async () => {
     const { environment, connection, begin, write, end, voice, of, model } = stage();
     connection.send({ type: 'response.request', responseKey: 'k1' });
     connection.send({ type: 'response.cancel' });
@@ -328,7 +328,7 @@ describe('broken off', () => {
     expect(voice.said).toEqual(['Two.']);
   });
 
-  test('the wire is gone: nothing follows', async () => {
+  test('sends nothing more after the wire is lost', async () => {
     const { environment, begin, write, events, frames, model } = stage({
       script: { latencyMs: 100 },
     });
@@ -342,7 +342,7 @@ describe('broken off', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('closed by us: nothing follows', async () => {
+  test('sends nothing more after a close', async () => {
     const { environment, connection, begin, write, frames } = stage({ script: { latencyMs: 100 } });
     begin();
     write('One. ', true);
@@ -355,7 +355,7 @@ describe('broken off', () => {
 });
 
 describe('a voice that fails', () => {
-  test('VOICED-CONNECTION-3: it is told once, and the response has failed', async () => {
+  test('VOICED-CONNECTION-3: reports the failure once, and fails the response', async () => {
     const { environment, begin, write, end, voice, of, events, model } = stage();
     voice.fail(5);
     begin();
@@ -373,7 +373,7 @@ describe('a voice that fails', () => {
     expect(of('transport.error')).toHaveLength(1);
   });
 
-  test('VOICED-CONNECTION-3: a frame that is no audio is a failure that names it', async () => {
+  test('VOICED-CONNECTION-3: reports a frame that is no audio by name', async () => {
     const voice = {
       synthesize: async () => ({ samples: new Float32Array(1), sampleRateHz: 24_000 }),
     };
@@ -388,7 +388,7 @@ describe('a voice that fails', () => {
 });
 
 describe('the memory of the model', () => {
-  test('VOICED-MEMORY-1: unheard words are removed from the memory in place', async () => {
+  test('VOICED-MEMORY-1: loses unheard words in place', async () => {
     const { environment, connection, begin, write, end, told } = stage();
     begin();
     write('One. Two and three. ', true);
@@ -412,7 +412,7 @@ describe('the memory of the model', () => {
     expect(told().slice(2)).toEqual([{ type: 'item.delete', itemId: 'i1.1' }]);
   });
 
-  test('VOICED-MEMORY-1: nothing is done where all was heard', async () => {
+  test('VOICED-MEMORY-1: remains unchanged when all was heard', async () => {
     const { environment, connection, begin, write, end, told } = stage();
     begin();
     write('One. ', true);
@@ -422,7 +422,7 @@ describe('the memory of the model', () => {
     expect(told()).toEqual([]);
   });
 
-  test('VOICED-MEMORY-1: unspoken words are removed when the response is cut off', async () => {
+  test('VOICED-MEMORY-1: loses unspoken words when the response is cut off', async () => {
     const { environment, connection, begin, write, end, told } = stage({
       script: { latencyMs: 500 },
     });
@@ -435,7 +435,7 @@ describe('the memory of the model', () => {
     expect(told()).toEqual([{ type: 'item.delete', itemId: 'i1' }]);
   });
 
-  test('VOICED-MEMORY-1: nor of a response that leaves nothing in it', async () => {
+  test('VOICED-MEMORY-1: remains unchanged by a truncated out-of-band response', async () => {
     const { environment, connection, begin, write, end, told } = stage();
     connection.send({ type: 'response.request', responseKey: 'k1', outOfBand: true });
     begin();
@@ -446,7 +446,7 @@ describe('the memory of the model', () => {
     expect(told()).toEqual([]);
   });
 
-  test('VOICED-MEMORY-2: where nothing can be deleted the model is told what was never spoken', async () => {
+  test('VOICED-MEMORY-2: notes the unspoken words where items cannot be deleted', async () => {
     const { environment, transport, connection, begin, write, end, told } = stage({
       can: { deletesItems: false },
       script: { latencyMs: 500 },
@@ -463,7 +463,7 @@ describe('the memory of the model', () => {
     ]);
   });
 
-  test('VOICED-MEMORY-2: but not of a response that leaves nothing in it', async () => {
+  test('VOICED-MEMORY-2: gets no note about an out-of-band response', async () => {
     const { environment, connection, begin, write, end, told } = stage({
       can: { deletesItems: false },
       script: { latencyMs: 500 },
@@ -479,8 +479,8 @@ describe('the memory of the model', () => {
   });
 });
 
-describe('made', () => {
-  test('its capabilities are those of the wire, but for what is said', () => {
+describe('construction', () => {
+  test('takes the capabilities of the wire, except those of its output', () => {
     const { transport } = stage({ can: { resumes: true }, sampleRateHz: 16_000 });
     expect(transport.capabilities).toMatchObject({
       output: 'audio',
