@@ -110,7 +110,7 @@ describe('a tool of a session', () => {
       ({ environment }: Talk) => environment.advance(30_000),
       reason(TimeoutError, 'Tool "hang" timed out'),
     ],
-  ] as typeof acts)('inline, is told of %s', async (_, act, expected) => {
+  ] as typeof acts)('gives an inline call its abort reason: %s', async (_, act, expected) => {
     const { reasons, watch } = watched();
     const talk = textTalk({
       tools: [
@@ -137,7 +137,7 @@ describe('a tool of a session', () => {
         session.subagents.cancel(session.subagents.list()[0]?.id ?? '', 'no longer wanted'),
       reason(CancelledError, 'no longer wanted'),
     ],
-  ] as typeof acts)('of a subagent, is told of %s', async (_, act, expected) => {
+  ] as typeof acts)('gives a call of a subagent its abort reason: %s', async (_, act, expected) => {
     const { hang, reasons } = watched();
     const talk = textTalk({
       subagents: { work: { script: () => calls(['hang']), config: { tools: { hang } } } },
@@ -149,7 +149,7 @@ describe('a tool of a session', () => {
     expect(reasons).toEqual([expected]);
   });
 
-  test('that has ended by itself is told nothing', async () => {
+  test('leaves the signal of a call that has ended unaborted', async () => {
     const signals: AbortSignal[] = [];
     const talk = textTalk({
       tools: [

@@ -42,7 +42,7 @@ async function text(...names: string[]) {
 }
 
 describe('P3: one approval in text', { tags: ['B39'] }, () => {
-  test('is a blocking question of its own kind, with the exact action and buttons', async () => {
+  test('asks a blocking question with the exact action and buttons', async () => {
     const { questionOf, state } = await text('mail');
     expect(questionOf('mail')).toMatchObject({
       kind: 'approval',
@@ -68,7 +68,7 @@ describe('P3: one approval in text', { tags: ['B39'] }, () => {
     expect(stateOf('mail')).toBe('answered');
   });
 
-  test('with doubt it is asked again, once; then its buttons are left, and the lead agent', async () => {
+  test('asks again after doubt, once; then its buttons and the lead agent remain', async () => {
     const { type, ran, stateOf, put, said, session, questionOf, environment } = await text('mail');
     await type('yes if it is free');
     expect(put()).toHaveLength(2);
@@ -131,7 +131,7 @@ describe('P3: the words of an approval', () => {
     expect(ran).toHaveLength(1);
   });
 
-  it('are read without the arguments: a word in them does not keep a yes from naming the action', async () => {
+  it('reads words without the arguments: a word in them keeps no yes from consenting', async () => {
     const { type, ran } = await asking({ title: 'Book the ride' }, { note: 'not and if only' });
     await type('yes, book it');
     expect(ran).toHaveLength(1);
@@ -147,7 +147,7 @@ describe('P3: the words of an approval', () => {
     );
   });
 
-  it('that are too long to be said take no words as consent; a button or a no settles them', async () => {
+  it('takes no words as consent if it is too long to be said, but a button or a no', async () => {
     const input = { text: 'x'.repeat(2_000), then: 'delete all' };
     const { type, ran, question, session, environment } = await asking({}, input);
     expect(question()).toMatchObject({ byButton: true, action: { input } });
@@ -269,7 +269,7 @@ describe('P3: by voice', () => {
   }
 
   test.each(['yes', 'go ahead', 'no'])(
-    'what interrupts its own question does not count; it is put again, and then it does: %s',
+    'counts no words that interrupt its question, but the same words when repeated: %s',
     async (words) => {
       const { interrupt, stateOf, ran, pause, asked, speak, say: utter } = await voice('mail');
       await interrupt(words);
@@ -283,7 +283,7 @@ describe('P3: by voice', () => {
     },
   );
 
-  test('words that are no clear answer are told as such when it is put again', async () => {
+  test('puts the question again with a remark that the answer was not clear', async () => {
     const { speak, say: utter, pause, model, stateOf } = await voice('mail');
     const told = () => JSON.stringify(model().commands);
     await speak('May I send it?');
@@ -305,7 +305,7 @@ describe('P3: by voice', () => {
     expect([stateOf('mail'), ran]).toEqual(['presenting', []]);
   });
 
-  test('with two, a yes is read back; the rest of that yes is nobody’s', async () => {
+  test('reads a yes back when two are open, and drops the rest of that yes', async () => {
     const { speak, say: utter, pause, asked, ran, stateOf } = await voice('mail', 'bank');
     await speak('May I send the mail?');
     await utter('yes');

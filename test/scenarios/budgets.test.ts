@@ -13,7 +13,7 @@ const searcher = {
   config: { maxSteps: 50, tools: { look: simpleTool(() => 'seen') } },
 };
 
-test('used up, the work fails with what there is, and the user is told why', async () => {
+test('a used-up budget fails the work with its partial result, and the user hears why', async () => {
   const { start, type, state, said } = textTalk({
     subagents: { search: searcher },
     budget: { steps: 5 },
@@ -28,7 +28,7 @@ test('used up, the work fails with what there is, and the user is told why', asy
   expect(said().at(-1)).toContain('The budget is used up: no steps left');
 });
 
-test('with nothing left no more is begun, and the lead agent says so', async () => {
+test('the lead agent reports a budget of agents that is used up, and begins no more', async () => {
   const { start, type, state, said } = textTalk({
     subagents: { search: searcher },
     budget: { agents: 1 },
@@ -40,7 +40,7 @@ test('with nothing left no more is begun, and the lead agent says so', async () 
   expect(said().join('\n')).toContain('expected agents of at most 0');
 });
 
-test('what its subagents cost is in their views, and limits the session', async () => {
+test('the cost of subagents appears in their views, and limits the session', async () => {
   let calls_ = 0;
   const { start, type, state } = textTalk({
     subagents: { search: searcher },

@@ -114,7 +114,7 @@ describe('service.close() resolves', () => {
     ['journal.release', {}, { release: never }],
     ['journal.append', {}, { append: never }],
     ['journal.claim', {}, { claim: never }],
-  ])('with %s that never settles', async (_, config, broken) => {
+  ])('resolves with %s that never settles', async (_, config, broken) => {
     const environment = simulatedEnvironment();
     const runtime = createRuntime({ environment, journal: { ...memoryJournal(), ...broken } });
     const service = createSubagentService({

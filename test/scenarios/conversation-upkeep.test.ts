@@ -13,7 +13,7 @@ const summarise: Summarise = async ({ items, previous }) =>
   `${previous === null ? '' : 'More. '}They said ${items.length} things.`;
 
 describe('a long conversation', { tags: ['B66', 'BW10', 'BW31'] }, () => {
-  test('is summarised between the turns; the model reads the summary and what is new', async () => {
+  test('gets a summary between the turns, and the model reads it with newer words', async () => {
     const prompts: string[] = [];
     const { start, type, events } = textTalk({
       conversation: { limits, summarise, summariseAbove: 0.5, keepItems: 2 },
@@ -52,7 +52,7 @@ describe('a long conversation', { tags: ['B66', 'BW10', 'BW31'] }, () => {
   });
 
   test(
-    'a new connection is told the summary, then what is new',
+    'gives a new connection the summary, then newer words',
     { tags: ['B71', 'BW9'] },
     async () => {
       const talk = voiceTalk({
@@ -128,7 +128,7 @@ describe('memory', { tags: ['B7', 'B62', 'BW21'] }, () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('a failed upkeep is reported; the conversation goes on, and closing does not wait for it', async () => {
+  test('reports a failed upkeep, continues, and does not wait for it at close', async () => {
     const { start, type, said, errors, session, environment } = textTalk({
       memory: memoryStore(),
       conversation: { distil: () => new Promise(() => {}), distilEveryTurns: 1 },

@@ -76,7 +76,7 @@ function lastOf(entries: readonly JournalEntry[]): ReplayStep {
 }
 
 describe('a text session', () => {
-  test('has the tokens of the lead agent, of subagents, and of both, with their cost', async () => {
+  test('counts the tokens and the cost of the lead agent, of subagents, and of both', async () => {
     const asked: PricedCall[] = [];
     const told: unknown[] = [];
     const price = (call: PricedCall): number => {
@@ -118,7 +118,7 @@ describe('a text session', () => {
     await close();
   });
 
-  test('without a price has no cost', async () => {
+  test('counts no cost without a price', async () => {
     const { start, type, state, close } = textTalk();
     await start();
     await type('hello');
@@ -127,7 +127,7 @@ describe('a text session', () => {
     await close();
   });
 
-  test('whose provider counts nothing: its cost is that of an estimate, its tokens stay unknown', async () => {
+  test('estimates the cost, but not the tokens, of a provider that counts nothing', async () => {
     const asked: PricedCall[] = [];
     const uncounted = (mind: ScriptedLanguageModel): ScriptedLanguageModel => ({
       ...mind,
@@ -189,7 +189,7 @@ describe('LEAD-USAGE-1: a process dies', async () => {
     const of = world({ price: priceOf });
     const { life } = await live(of);
     const { usage } = life.state();
-    test('nobody dies: each call counts', () => {
+    test('counts each call when no process dies', () => {
       expect(costsOf(usage)).toEqual({ lead: 90, subagents: 30, total: 120 });
     });
     const { written } = of;
@@ -215,7 +215,7 @@ describe('LEAD-USAGE-1: a process dies', async () => {
     await later.close();
   });
 
-  test('with snapshots, and a journal that has dropped what they hold', async () => {
+  test('counts each call over snapshots and a trimmed journal', async () => {
     const of = world({ price: priceOf, snapshots: { afterEntries: 3, trim: true } });
     const { life } = await live(of);
     const { usage } = life.state();

@@ -98,7 +98,7 @@ describe('by voice, while the lead agent speaks', () => {
 });
 
 describe('by voice, when nobody speaks', () => {
-  test('skip_if_busy is told like any other', async () => {
+  test('delivers skip_if_busy like any other result', async () => {
     const { start, use, pause, asked, speak, result } = voiceTalk({
       subagents: {
         report: {
@@ -161,7 +161,7 @@ describe('in text', () => {
     expect(state().deliveries).toMatchObject([{ state: 'delivered', grade: 'shown' }]);
   });
 
-  test('results with a mode of their own are told by themselves', async () => {
+  test('delivers results with a mode of their own by themselves', async () => {
     const script = () => say('Done.');
     const { start, type, environment, parts } = textTalk({
       subagents: {
@@ -181,7 +181,7 @@ describe('in text', () => {
 });
 
 describe('the option', () => {
-  test('of the tool goes before that of the subagent', async () => {
+  test('prefers the mode of the tool to that of the subagent', async () => {
     const tool = defineTool({
       name: 'report',
       description: 'Reports',
@@ -214,7 +214,7 @@ describe('the option', () => {
     await closed;
   });
 
-  test('is checked', () => {
+  test('refuses a wrong mode', () => {
     expect(
       () =>
         new TextSession({

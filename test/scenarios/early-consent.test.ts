@@ -66,7 +66,7 @@ async function asked(setup: ConformanceSetup) {
 }
 
 test.each(wires)(
-  'QUESTION-3: on %s a yes into the question counts by its beginning, whatever the client says was played by then',
+  'QUESTION-3: a yes into the question on %s counts by its beginning, despite reported playout',
   async (_, setup) => {
     const { talk, got } = await asked(setup());
     const ended = talk.beginsToSay('yes', { to: 'nobody', durationMs: 600 });
@@ -82,7 +82,7 @@ test.each(wires)(
   },
 );
 
-test.each(wires)('on %s a yes right behind the question counts', async (_, setup) => {
+test.each(wires)('a yes right behind the question on %s counts', async (_, setup) => {
   const { talk, got } = await asked(setup());
   await isOpen(talk, APPROVAL);
   await talk.says('yes', { to: 'subagent', durationMs: 600 });

@@ -271,7 +271,7 @@ describe('an unknown option is refused by name', () => {
     expect(act).toThrow(`unknown option \`${name}\`; did you mean \`${meant}\`?`);
   });
 
-  test('without a near one, all that there are are named', () => {
+  test('names all options when none is near', () => {
     expect(() => createChildSubagentToolset({ colour: 'red' } as never)).toThrow(
       'unknown option `colour`; expected `structured`',
     );

@@ -18,7 +18,7 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
   const returned = (): unknown => hostile(name);
   const rejected = async (): Promise<never> => thrown();
 
-  test('has a message, and is an instance of nothing unless it is one', () => {
+  test('gives a message, and is an instance of no error class unless it is one', () => {
     const value = hostile(name);
     expect(typeof messageOf(value)).toBe('string');
     expect(messageOf(value).length).toBeLessThanOrEqual(16_000);
@@ -44,13 +44,13 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
       return ended;
     }
 
-    test('by a tool of a subagent fails or settles that call only', async () => {
+    test('fails or settles only that call when a tool of a subagent throws it', async () => {
       const ended = await outcome({ tools: { work: simpleTool(act) } });
       expect(ended).toMatchObject({ status: 'completed', text: 'done' });
       expect(ended.toolLedger.map(({ toolName }) => toolName)).toEqual(['work']);
     });
 
-    test('by a generator of a subagent fails or settles that call only', async () => {
+    test('fails or settles only that call when a generator of a subagent throws it', async () => {
       async function* work(): AsyncGenerator {
         yield await act();
       }
@@ -59,7 +59,7 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
       });
     });
 
-    test('by toModelOutput, needsApproval, preApproved.when or a schema fails that call only', async () => {
+    test('fails only that call when toModelOutput, needsApproval, preApproved.when or a schema throws it', async () => {
       for (const more of [
         { toModelOutput: act },
         {
@@ -84,7 +84,7 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
       ).toMatchObject({ status: 'completed' });
     });
 
-    test('by createInstance or dispose ends the run with an outcome', async () => {
+    test('ends the run with an outcome when createInstance or dispose throws it', async () => {
       const config = { tools: { work: simpleTool(() => 'ok') } };
       const created = await outcome({ ...config, createInstance: act as never });
       expect(['completed', 'failed', 'timed_out']).toContain(created.status);
@@ -93,7 +93,7 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
       });
     });
 
-    test('by handlers of a program harms nothing', async () => {
+    test('harms nothing when handlers of a program throw it', async () => {
       const { run, environment } = subagentRuns(
         steps(calls(['ask_user', { question: 'Which?' }]), say('done')),
       );
@@ -106,7 +106,7 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
       expect(await result).toMatchObject({ status: 'completed' });
     });
 
-    test('by a tool, a hook or the memory of a session harms nothing', async () => {
+    test('harms nothing when a tool, a hook or the memory of a session throws it', async () => {
       const hook = act as never;
       const memory = { facts: act, remember: act, forget: act } as unknown as MemoryStore;
       const talk = textTalk({
@@ -184,7 +184,7 @@ describe.each([201, 2_000, 20_000])('JSON nested %d deep', (levels) => {
   const work = (execute: () => unknown) =>
     simpleTool(execute, { inputSchema: anything, description: 'Works' });
 
-  test('as arguments fails the call only, and is told to the model', async () => {
+  test('fails only the call when given as arguments, and tells the model why', async () => {
     const { outcome, prompts } = subagentRuns(
       steps({ calls: [{ name: 'work', input: deep(levels) }] }, say('done')),
     );
@@ -193,7 +193,7 @@ describe.each([201, 2_000, 20_000])('JSON nested %d deep', (levels) => {
     expect(JSON.stringify(prompts[1]?.prompt)).toContain('nested deeper than 200 levels');
   });
 
-  test('as the result of a tool, or of toModelOutput, fails the call only', async () => {
+  test('fails only the call as the result of a tool or of toModelOutput', async () => {
     const nested = (): unknown => JSON.parse(deep(levels));
     for (const tool of [
       work(nested),
@@ -209,7 +209,7 @@ describe.each([201, 2_000, 20_000])('JSON nested %d deep', (levels) => {
     }
   });
 
-  test('as structured output is asked for again', async () => {
+  test('repeats the request when it is the structured output', async () => {
     const { outcome } = subagentRuns(steps(say(deep(levels)), say('{"more":1}')));
     expect(await outcome({ outputSchema: anything })).toMatchObject({
       status: 'completed',
@@ -217,7 +217,7 @@ describe.each([201, 2_000, 20_000])('JSON nested %d deep', (levels) => {
     });
   });
 
-  test('as the result that is handed in fails the call only', async () => {
+  test('fails only the call when it is the result of complete_task', async () => {
     const { outcome } = subagentRuns(
       steps(
         { calls: [{ name: 'complete_task', input: `{"result":${deep(levels)}}` }] },
@@ -227,7 +227,7 @@ describe.each([201, 2_000, 20_000])('JSON nested %d deep', (levels) => {
     expect(await outcome({ completion: 'tool' })).toMatchObject({ output: 'flat' });
   });
 
-  test('as what a provider adds to its answer is left out', async () => {
+  test('drops it as provider metadata of an answer', async () => {
     const runs = subagentRuns(steps(calls(['work']), say('done')));
     const { model } = runs;
     const doGenerate: typeof model.doGenerate = async (call) => {
@@ -243,7 +243,7 @@ describe.each([201, 2_000, 20_000])('JSON nested %d deep', (levels) => {
     expect(ended).toMatchObject({ status: 'completed', toolLedger: [{ status: 'ok' }] });
   });
 
-  test('as arguments or result of an inline tool fails the call only, and the session goes on', async () => {
+  test('fails only the call of an inline tool, and the session continues', async () => {
     const journal = memoryJournal();
     const talk = textTalk({
       journal,

@@ -87,7 +87,7 @@ describe('a yes to what the lead agent said after an approval, by text', () => {
     expect(paid).toHaveLength(1);
   });
 
-  it('is asked for again when a result was told in between', async () => {
+  it('asks again when a result was delivered in between', async () => {
     const other: ScriptedSubagent = { script: () => say('The report is there. Shall I read it?') };
     const { type, paid, put } = await text(leadScript, { subagents: { other } });
     await type('use other');
@@ -122,7 +122,7 @@ describe('an answer after something else was said, by text', () => {
     ['Berlin.', 'What is your address?', []],
     ['the second one', 'Economy or Premium?', rides],
     ['Premium', 'Economy or Premium?', rides],
-  ])('is left to the lead agent: %s', async (words, question, options) => {
+  ])('goes to the lead agent: %s', async (words, question, options) => {
     const talk = textTalk({ subagents: { ride: asking(question, options) } });
     await talk.start();
     await talk.type('use ride');
@@ -132,7 +132,7 @@ describe('an answer after something else was said, by text', () => {
     expect(talk.said().at(-1)).toBe(`You said: ${words}`);
   });
 
-  it('is settled by the lead agent', async () => {
+  it('lets the lead agent settle it', async () => {
     const words = 'Premium';
     const lead = settling(words, settle('answer', { optionId: 'premium', quote: words }));
     const talk = textTalk({ subagents: { ride: asking('Economy or Premium?', rides) }, lead });
@@ -222,7 +222,7 @@ describe('spoken words', () => {
     return { ...talk, paid };
   }
 
-  it('are of the client that has the voice: a yes of bob is none of ann', async () => {
+  it('count only for the client with the voice: a yes of bob is none of ann', async () => {
     const { speak, say: utter, paid, question } = await voice('bob', ['ann']);
     await speak('May I pay 900?');
     await utter('Yes.');

@@ -82,42 +82,38 @@ describe('subagents', () => {
     },
   );
 
-  test(
-    'a run that takes too long is aborted, and the user is told so',
-    { tags: ['B33'] },
-    async () => {
-      const aborted: boolean[] = [];
-      const { start, type, environment, said } = textTalk({
-        subagents: {
-          slow: {
-            script: steps(calls(['hang'])),
-            config: {
-              timeout: 1000,
-              tools: {
-                hang: simpleTool(({ abortSignal }) => {
-                  abortSignal?.addEventListener('abort', () => aborted.push(true));
-                  return never();
-                }),
-              },
+  test('aborts a run that takes too long, and informs the user', { tags: ['B33'] }, async () => {
+    const aborted: boolean[] = [];
+    const { start, type, environment, said } = textTalk({
+      subagents: {
+        slow: {
+          script: steps(calls(['hang'])),
+          config: {
+            timeout: 1000,
+            tools: {
+              hang: simpleTool(({ abortSignal }) => {
+                abortSignal?.addEventListener('abort', () => aborted.push(true));
+                return never();
+              }),
             },
           },
-          quick: { script: () => say('Done.') },
         },
-      });
-      await start();
-      await type('use slow and quick');
-      await environment.advance(2000);
-      expect(aborted).toEqual([true]);
-      // Each has its own time: the other one was not touched.
-      expect(said().some((text) => text.includes('"result":"Done."'))).toBe(true);
-      expect(said().some((text) => text.includes('"error":'))).toBe(true);
-    },
-  );
+        quick: { script: () => say('Done.') },
+      },
+    });
+    await start();
+    await type('use slow and quick');
+    await environment.advance(2000);
+    expect(aborted).toEqual([true]);
+    // Each has its own time: the other one was not touched.
+    expect(said().some((text) => text.includes('"result":"Done."'))).toBe(true);
+    expect(said().some((text) => text.includes('"error":'))).toBe(true);
+  });
 });
 
 describe('notices', () => {
   test(
-    'have the label SUBAGENT UPDATE and the priority normal, unless told otherwise',
+    'default to the label SUBAGENT UPDATE and the priority normal',
     { tags: ['B61'] },
     async () => {
       const { start, session, said, environment, state } = textTalk();
@@ -136,7 +132,7 @@ describe('notices', () => {
 
 describe('the session', () => {
   test(
-    'it starts once, whatever happens to its line, and says how long it lasted',
+    'starts once through all reconnects, and reports its duration',
     { tags: ['B67', 'B68'] },
     async () => {
       const told: unknown[] = [];

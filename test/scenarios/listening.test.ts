@@ -154,7 +154,7 @@ const ways: readonly Way[] = [
 ];
 
 describe.each(ways)('followed by $way', ({ follow, state: expected, given, warns }) => {
-  test('both results are told at once, once, and are as acknowledged as they were', async () => {
+  test('delivers both results at once, once, with the same acknowledgement', async () => {
     const { session, type, state, events, environment } = textTalk(TWO);
     await session.start();
     const followers = follow(session);
@@ -195,36 +195,33 @@ describe.each(ways)('followed by $way', ({ follow, state: expected, given, warns
 });
 
 describe('a reader', () => {
-  test.each(['breaks off', 'throws'])(
-    'that %s at a result has not acknowledged it',
-    async (how) => {
-      const { session, type, state, environment } = textTalk(TWO);
-      await session.start();
-      const gone = reader(session, (part) => {
-        if (part.type !== 'text.done' || part.deliveryId === null) return false;
-        if (how === 'throws')
-          throw Object.assign(new Error('The socket is closed'), { isMeant: true });
-        return true;
-      });
-      const failed: unknown[] = [];
-      const onFailed = (error: unknown): void => void failed.push(error);
-      process.on('unhandledRejection', onFailed);
-      await type('use first and second');
-      process.off('unhandledRejection', onFailed);
-      expect(gone.got).toHaveLength(1);
-      // No time has passed: the other one was told as well.
-      expect(state().deliveries).toMatchObject([
-        { state: 'pending', card: true, attempts: 1 },
-        { state: 'pending', card: true, attempts: 1 },
-      ]);
-      const next = reader(session);
-      await environment.settle();
-      expect(next.got).toEqual(state().deliveries.map(({ deliveryId }) => `card ${deliveryId}`));
-      expect(state().deliveries.map((one) => one.state)).toEqual(['delivered', 'delivered']);
-    },
-  );
+  test.each(['breaks off', 'throws'])('acknowledges no result at which it %s', async (how) => {
+    const { session, type, state, environment } = textTalk(TWO);
+    await session.start();
+    const gone = reader(session, (part) => {
+      if (part.type !== 'text.done' || part.deliveryId === null) return false;
+      if (how === 'throws')
+        throw Object.assign(new Error('The socket is closed'), { isMeant: true });
+      return true;
+    });
+    const failed: unknown[] = [];
+    const onFailed = (error: unknown): void => void failed.push(error);
+    process.on('unhandledRejection', onFailed);
+    await type('use first and second');
+    process.off('unhandledRejection', onFailed);
+    expect(gone.got).toHaveLength(1);
+    // No time has passed: the other one was told as well.
+    expect(state().deliveries).toMatchObject([
+      { state: 'pending', card: true, attempts: 1 },
+      { state: 'pending', card: true, attempts: 1 },
+    ]);
+    const next = reader(session);
+    await environment.settle();
+    expect(next.got).toEqual(state().deliveries.map(({ deliveryId }) => `card ${deliveryId}`));
+    expect(state().deliveries.map((one) => one.state)).toEqual(['delivered', 'delivered']);
+  });
 
-  test('that is busy with a result holds up none, and acknowledges it when it asks for more', async () => {
+  test('holds up no result while it is busy, and acknowledges one when it asks for more', async () => {
     const { session, type, state, environment } = textTalk(TWO);
     await session.start();
     const parts = session.read();
@@ -255,7 +252,7 @@ describe('a question that nobody hears', () => {
     },
   };
 
-  test('holds up no result, and is asked of whoever comes', async () => {
+  test('holds up no result, and is asked again to the next client', async () => {
     const { session, type, state, environment, question } = textTalk(asking);
     await session.start();
     await type('use ride and report');
@@ -274,7 +271,7 @@ describe('a question that nobody hears', () => {
     expect(late.got.filter((id) => id === question()?.requestId)).toHaveLength(1);
   });
 
-  test('is answered over a client that says it is shown, or types', async () => {
+  test('accepts an answer when a client reports it as shown, or types', async () => {
     const { session, type, environment, question } = textTalk(asking);
     await session.start();
     client(session, true);
@@ -289,7 +286,7 @@ describe('a question that nobody hears', () => {
 
 describe('from one process to the next', () => {
   test.each(['crash', 'hibernate'] as const)(
-    'a %s: told before, and given once as a card after it',
+    'a %s: a result shown before appears once as a card after it',
     async (how) => {
       const of = world();
       const before = textLife(of, TWO);
@@ -356,7 +353,7 @@ describe('TEXT-LEAD-5: clients come and go, which is no mistake of the app', () 
   });
 });
 
-test('OUTBOX-9: of more than may wait, the one that was told first ends as told', async () => {
+test('OUTBOX-9: the outbox ends its oldest shown delivery when its limit is exceeded', async () => {
   const { session, state, environment } = textTalk({ limits: { maxDeliveries: 2 } });
   await session.start();
   client(session, false);
@@ -371,7 +368,7 @@ test('OUTBOX-9: of more than may wait, the one that was told first ends as told'
   ]);
 });
 
-test('results that are told together carry their ids, and are acknowledged as one or one by one', async () => {
+test('results delivered together carry their ids, and are acknowledged as one or one by one', async () => {
   const { session, type, state, environment } = textTalk({ ...TWO, consolidation: 'batch' });
   await session.start();
   const messages: ClientMessage[] = [];

@@ -65,7 +65,7 @@ async function toTheEnd(life: ReturnType<typeof textLife>): Promise<void> {
 }
 
 test.each([false, true])(
-  'over steps, tools and questions; after a crash in the middle: %s',
+  'keeps each prompt a prefix of the next over steps, tools and questions, after a crash: %s',
   async (crashes) => {
     const requests: LanguageModelV4CallOptions[] = [];
     const of = world();

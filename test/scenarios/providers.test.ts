@@ -72,7 +72,7 @@ describe.each(providers)('$name', (provider) => {
       ]);
     });
 
-    test('goes on while a subagent works, which calls a tool; its result is told, its tokens are counted', async () => {
+    test('continues while a subagent calls a tool, delivers its result, and counts its tokens', async () => {
       const seen: unknown[] = [];
       const { type, said, outcomeOf, exchangesOf, errors } = await over({
         subagents: {
@@ -117,7 +117,7 @@ describe.each(providers)('$name', (provider) => {
   });
 
   describe('calls', () => {
-    test('of one step run side by side, and their results come back in order', async () => {
+    test('run side by side within one step, and return their results in order', async () => {
       const seen: unknown[] = [];
       const { type, outcomeOf } = await over({
         subagents: {
@@ -139,7 +139,7 @@ describe.each(providers)('$name', (provider) => {
       ]);
     });
 
-    test('have ids of their own, even if the provider counts them from 0 in each answer', async () => {
+    test('get ids of their own, even if the provider counts from 0 in each answer', async () => {
       const seen: unknown[] = [];
       const { type, outcomeOf } = await over({
         subagents: {
@@ -168,36 +168,33 @@ describe.each(providers)('$name', (provider) => {
       ['arguments that are cut off', ['look', '{"at":"sal'], 'Invalid input for tool look'],
       ['arguments that are no object', ['look', '[7]'], 'Invalid input for tool look'],
       ['a tool that is not there', ['peek', { at: 'sales' }], 'unavailable tool'],
-    ] as const)(
-      'with %s are answered with the error, and then can be right',
-      async (_, call, message) => {
-        const seen: unknown[] = [];
-        const answers: unknown[] = [];
-        const { type, outcomeOf, exchangesOf } = await over({
-          subagents: {
-            report: {
-              script: steps(
-                calls([...call]),
-                ({ results }) => {
-                  answers.push(...results);
-                  return calls(['look', { at: 'sales' }]);
-                },
-                say('Sales are up.'),
-              ),
-              config: { tools: { look: look(seen) } },
-            },
+    ] as const)('get an error for %s, and then succeed', async (_, call, message) => {
+      const seen: unknown[] = [];
+      const answers: unknown[] = [];
+      const { type, outcomeOf, exchangesOf } = await over({
+        subagents: {
+          report: {
+            script: steps(
+              calls([...call]),
+              ({ results }) => {
+                answers.push(...results);
+                return calls(['look', { at: 'sales' }]);
+              },
+              say('Sales are up.'),
+            ),
+            config: { tools: { look: look(seen) } },
           },
-        });
-        await type('use report');
-        expect(answers).toEqual([expect.stringContaining(message)]);
-        expect(seen).toEqual([{ at: 'sales' }]);
-        expect(outcomeOf('report')).toMatchObject({ status: 'completed', text: 'Sales are up.' });
-        expect(exchangesOf('report')).toHaveLength(3);
-      },
-    );
+        },
+      });
+      await type('use report');
+      expect(answers).toEqual([expect.stringContaining(message)]);
+      expect(seen).toEqual([{ at: 'sales' }]);
+      expect(outcomeOf('report')).toMatchObject({ status: 'completed', text: 'Sales are up.' });
+      expect(exchangesOf('report')).toHaveLength(3);
+    });
 
     test.each(['{"days":', '[7]', 'null'])(
-      'of the lead agent with the arguments %s do not spoil the conversation',
+      'keep the conversation intact when the lead agent calls with the arguments %s',
       async (json) => {
         const { type, parts, said } = await over({
           subagents: { report: { script: () => say('Sales are up.') } },
@@ -210,7 +207,7 @@ describe.each(providers)('$name', (provider) => {
       },
     );
 
-    test('with white space before them are no words', async () => {
+    test('produce no words from white space before them', async () => {
       const { type, outcomeOf, errors } = await over({
         subagents: {
           report: {
@@ -227,7 +224,7 @@ describe.each(providers)('$name', (provider) => {
       expect(errors).toEqual([]);
     });
 
-    test('that the user denies are not run, and the model reads that', async () => {
+    test('do not run when the user denies them, and the model reads that', async () => {
       const seen: unknown[] = [];
       const { type, session, environment, question, outcomeOf } = await over({
         subagents: {
@@ -274,7 +271,7 @@ describe.each(providers)('$name', (provider) => {
     };
     const booked = 'Booked: [{"userResponse":"Premium","optionId":"premium"}]';
 
-    test('is answered in words', async () => {
+    test('accepts an answer in words', async () => {
       const { type, parts, outcomeOf } = await over({ subagents: asking });
       await type('use ride');
       expect(parts.find((part) => part.type === 'question.asked')).toMatchObject({
@@ -284,7 +281,7 @@ describe.each(providers)('$name', (provider) => {
       expect(outcomeOf('ride')?.text).toBe(booked);
     });
 
-    test('is answered by a button', async () => {
+    test('accepts an answer by button', async () => {
       const { type, session, question, environment, outcomeOf } = await over({ subagents: asking });
       await type('use ride');
       const receipt = session.answer(question()?.requestId ?? '', { optionId: 'premium' });
@@ -295,7 +292,7 @@ describe.each(providers)('$name', (provider) => {
   });
 
   describe('an answer', () => {
-    test('of the wrong shape is asked for again, with the reason', async () => {
+    test('repeats the request after a wrong shape, with the reason', async () => {
       const asked: string[] = [];
       const { type, outcomeOf } = await over({
         subagents: {
@@ -336,7 +333,7 @@ describe.each(providers)('$name', (provider) => {
       });
       const done = { status: 'completed', output: { sales: 7 }, steps: 2 };
 
-      test('is asked for beside the tools, and in words where that is off', async () => {
+      test('requests the shape beside the tools, or in words where that is off', async () => {
         for (const structured of ['auto', 'off'] as const) {
           const { type, outcomeOf, exchangesOf } = await over({ subagents: report(structured) });
           await type('use report');
@@ -350,7 +347,7 @@ describe.each(providers)('$name', (provider) => {
         }
       });
 
-      test('is asked for in words after one refusal', async () => {
+      test('requests the shape in words after one refusal', async () => {
         const { type, outcomeOf, exchangesOf, server, errors } = await over({
           subagents: report('auto'),
         });
@@ -366,7 +363,7 @@ describe.each(providers)('$name', (provider) => {
         ]);
       });
 
-      test('is not asked for in words when something else is wrong', async () => {
+      test('requests no words when another part of the request is wrong', async () => {
         const { type, outcomeOf, exchangesOf, server } = await over({ subagents: report('auto') });
         server.refuse((body) => body.includes('sales') || body.includes('look'));
         await type('use report');
@@ -378,7 +375,7 @@ describe.each(providers)('$name', (provider) => {
       });
     });
 
-    test('that is empty is a failure with a name', async () => {
+    test('fails by name when it is empty', async () => {
       const { type, said, outcomeOf } = await over({
         subagents: { report: { script: () => say('') } },
       });
@@ -387,7 +384,7 @@ describe.each(providers)('$name', (provider) => {
       expect(said().at(-1)).toContain('The model ended without a word');
     });
 
-    test('of the lead agent that is empty is told as a failure', async () => {
+    test('fails for the user when the lead agent answers with nothing', async () => {
       const { type, parts, said } = await over({
         lead: (prompt) => (prompt.turn <= 2 ? say('') : leadScript(prompt)),
       });
@@ -403,7 +400,7 @@ describe.each(providers)('$name', (provider) => {
       expect(said().at(-1)).toContain('are you there?');
     });
 
-    test('that is cut at the length limit is a failure with a name', async () => {
+    test('fails by name when it is cut at the length limit', async () => {
       const { type, outcomeOf } = await over({
         subagents: { report: { script: () => ({ text: 'Sales are', finish: 'length' }) } },
       });
@@ -438,7 +435,7 @@ describe.each(providers)('$name', (provider) => {
       },
     );
 
-    test('of a subagent that streams is the same', async () => {
+    test('arrives whole from a subagent that streams', async () => {
       const { type, outcomeOf, errors } = await over({
         subagents: {
           report: {
@@ -458,7 +455,7 @@ describe.each(providers)('$name', (provider) => {
   });
 
   describe('a provider that refuses', () => {
-    test('for a while (429) is asked again when it said, and not before', async () => {
+    test('gets the next request at the time that it named (429), and not before', async () => {
       const { type, outcomeOf, exchangesOf, environment, errors } = await over({
         subagents: {
           report: {
@@ -498,7 +495,7 @@ describe.each(providers)('$name', (provider) => {
       expect(said().at(-1)).toContain('the disk is full');
     });
 
-    test('for good (400) is not asked again', async () => {
+    test('gets no second request after a permanent refusal (400)', async () => {
       const { type, outcomeOf, exchangesOf, environment } = await over({
         subagents: {
           report: {
@@ -522,7 +519,7 @@ describe.each(providers)('$name', (provider) => {
       [500, 'PROVIDER_UNAVAILABLE', 3],
       [401, 'PROVIDER_UNAUTHORIZED', 1],
     ])(
-      'the lead agent (%d) to the last: the user is told, and the next words are answered',
+      'fails one reply of the lead agent (%d), and the next words get an answer',
       async (status, code, attempts) => {
         const { type, parts, said, environment, errors } = await over({
           lead: (prompt) => {
@@ -588,7 +585,7 @@ describe.each(providers)('$name', (provider) => {
       expect(said().at(-1)).toBe('You said: go on');
     });
 
-    test('of a subagent is asked for again', async () => {
+    test('repeats the request of a subagent', async () => {
       const { type, outcomeOf, exchangesOf, environment, server, errors } = await over({
         subagents: {
           report: {

@@ -38,12 +38,12 @@ async function inQuestion(of = world()) {
   return { of, talk, id, answer };
 }
 
-test('as it is, it is used up by its question', async () => {
+test('a question uses up a budget that was not raised', async () => {
   const { answer } = await inQuestion();
   expect(await answer()).toMatchObject({ error: { code: 'BUDGET_EXHAUSTED' } });
 });
 
-test('BUDGETS-13: raised, it goes on, with a receipt and the name of who did it in the journal', async () => {
+test('BUDGETS-13: a raised budget continues the work, and the journal names who raised it', async () => {
   const { of, talk, id, answer } = await inQuestion();
   const receipt = talk.session.subagents.raiseBudget(id, { steps: 3 }, { by: 'ann' });
   expect(receipt).toMatchObject({
@@ -64,7 +64,7 @@ test('BUDGETS-13: raised, it goes on, with a receipt and the name of who did it 
 });
 
 test.each([Infinity, 1])(
-  'BUDGETS-13: what was raised is raised after a crash, with a snapshot after %s entries',
+  'BUDGETS-13: a raised budget survives a crash, with a snapshot after %s entries',
   async (afterEntries) => {
     const of = world({ snapshots: { afterEntries, trim: true } });
     const { talk, id, answer } = await inQuestion(of);
@@ -134,7 +134,7 @@ test('a subagent raises neither its own budget nor that of its parent', async ()
   });
 });
 
-test('over the network: an operator raises it, a user and a watcher do not', async () => {
+test('an operator raises a budget over the network, a user or a watcher cannot', async () => {
   const journal = memoryJournal();
   const session = rideSession({
     ...asking,
@@ -201,12 +201,12 @@ describe("a session's own budget", () => {
     return { of, talk, answer };
   }
 
-  test('as it is, it is used up by the question', async () => {
+  test('runs out at the question if it was not raised', async () => {
     const { answer } = await begun();
     expect(await answer()).toMatchObject({ error: { code: 'BUDGET_EXHAUSTED' } });
   });
 
-  test('BUDGETS-13: raised, the subagent goes on; the journal, and a replay, have it with the name', async () => {
+  test('BUDGETS-13: continues the subagent when raised, and journal and replay name who raised it', async () => {
     const { of, talk, answer } = await begun();
     const { subagents } = talk.session;
     expect(subagents.raiseBudget(null, { steps: 3 }, { by: 'ann' })).toMatchObject({
@@ -271,7 +271,7 @@ describe("a session's own budget", () => {
   });
 
   test.each([Infinity, 1])(
-    'is raised after a crash, with a snapshot after %s entries, and not twice',
+    'survives a crash when raised, with a snapshot after %s entries, and is not raised twice',
     async (afterEntries) => {
       const of = world({ snapshots: { afterEntries, trim: true } });
       const { talk, answer } = await begun(of);

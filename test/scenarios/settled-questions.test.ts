@@ -158,7 +158,7 @@ describe('a lead model', () => {
     expect(at('Open questions of subagents')).toBe(at(words) - 1);
   });
 
-  test('has the question said again, and says nothing itself', async () => {
+  test('repeats the question through the tool, and says nothing itself', async () => {
     const words = 'You lost me there.';
     const { type, settled, put, said } = await begun(
       settling(words, settle('repeat', { quote: words })),
@@ -217,7 +217,7 @@ describe('a lead model', () => {
     expect(question()?.state).toBe('open');
   });
 
-  test('that does not call leaves the question open', async () => {
+  test('leaves the question open when it does not call the tool', async () => {
     const { type, said, question } = await begun(leadScript);
     await type('the cheaper one');
     expect(said().at(-1)).toBe('You said: the cheaper one');
@@ -226,7 +226,7 @@ describe('a lead model', () => {
 });
 
 describe('the tool', () => {
-  test('SETTLE-TOOL-1: is there all the time, in the same words', async () => {
+  test('SETTLE-TOOL-1: remains available all the time, in the same words', async () => {
     const { type, prompts, environment } = await begun(leadScript);
     await type('what time is it?');
     await type('economy');
@@ -256,7 +256,7 @@ describe('the tool', () => {
     expect(errors).toEqual([]);
   });
 
-  test('SETTLE-TOOL-1: without subagents there is none', async () => {
+  test('SETTLE-TOOL-1: does not exist without subagents', async () => {
     const prompts: ScriptedPrompt[] = [];
     const { start, type } = textTalk({ onModelCall: (_, prompt) => prompts.push(prompt) });
     await start();
@@ -287,7 +287,7 @@ describe('the tool', () => {
     expect(JSON.stringify(session.store.getSnapshot().context)).not.toContain('waitsToBeTold');
   });
 
-  test('its name is reserved', () => {
+  test('reserves its name', () => {
     expect(() =>
       textTalk({
         tools: [
@@ -444,7 +444,7 @@ describe('a correction', () => {
     expect(result()?.text).toBe('Booked: Premium');
   });
 
-  test('is too late when a tool was called, and the model is told so', async () => {
+  test('comes too late when a tool was called, and the model learns why', async () => {
     const { type, settled, said, environment } = await begun(
       lead,
       slow(
@@ -465,7 +465,7 @@ describe('a correction', () => {
     expect(said().at(-1)).toContain('too late');
   });
 
-  test('is too late when the subagent has ended', async () => {
+  test('comes too late when the subagent has ended', async () => {
     const { type, settled } = await begun(lead);
     await type('economy');
     await type(words);
@@ -557,7 +557,7 @@ describe('words that a subagent gives back', () => {
     expect(errors).toEqual([]);
   });
 
-  test('are not given back where an option was chosen: there are none', async () => {
+  test('remain an answer where an option was chosen', async () => {
     const { start, type, put, result } = talk(leadScript, {
       subagents: {
         ride: {
@@ -664,7 +664,7 @@ test('a call that a voice model makes before the words are written down waits fo
   }
 });
 
-test('without a question the lead model is told what runs when it answers the user, and not when nothing does', async () => {
+test('the lead model reads which work runs when it answers the user, and only then', async () => {
   const made = talk(leadScript, { subagents: { report: { script: never } } });
   const told = () => JSON.stringify(made.prompts.at(-1)?.prompt);
   await made.start();

@@ -93,7 +93,7 @@ describe.each(both)(
   'subagents that the %s toolset spawns for one request',
   { tags: ['R34'] },
   (toolset) => {
-    test('is told in one reply, when the last has ended', async () => {
+    test('come in one reply, when the last has ended', async () => {
       const { start, spawn, finish, told, prompts, state, parts, session } = spawningTalk(toolset);
       const messages: unknown[] = [];
       topic(session, 'subagent.result').subscribe(({ batchId }) => messages.push(batchId));
@@ -113,7 +113,7 @@ describe.each(both)(
       expect(messages[0]).toMatch(/^batch_/);
     });
 
-    test('a slow one holds no result beyond the ceiling: it is told by itself when it ends', async () => {
+    test('wait for a slow one only to the ceiling, and it comes by itself at its end', async () => {
       const talk = spawningTalk(toolset);
       const { start, spawn, finish, told, prompts, environment, idOf } = talk;
       await start();
@@ -128,7 +128,7 @@ describe.each(both)(
       expect(told()).toEqual([['flight', 'hotel'], ['car']]);
     });
 
-    test('with `cancel` the slow one is stopped at the ceiling, and told of with the others, once', async () => {
+    test('come in one reply at the ceiling with `cancel`, which stops a slow subagent', async () => {
       const { start, spawn, finish, told, prompts, environment, state } = spawningTalk(toolset, {
         consolidation: { atCeiling: 'cancel' },
       });
@@ -152,7 +152,7 @@ describe.each(both)(
       expect(told()).toEqual([['flight', 'hotel']]);
     });
 
-    test('all but one killed: that one is told at once, in the words of one', async () => {
+    test('deliver the only one left at once, as a single result, when all others are cancelled', async () => {
       const talk = spawningTalk(toolset);
       const { start, spawn, finish, told, session, prompts, idOf } = talk;
       await start();
@@ -163,7 +163,7 @@ describe.each(both)(
       expect(prompts.at(-1)).not.toContain('in one reply');
     });
 
-    test('a result of another request is told by itself', async () => {
+    test('come apart from the results of another request', async () => {
       const { start, spawn, finish, told } = spawningTalk(toolset);
       await start();
       await spawn('flight', 'hotel');
@@ -177,7 +177,7 @@ describe.each(both)(
       ]);
     });
 
-    test('with background calls of the same request in one reply', async () => {
+    test('come in one reply with background calls of the same request', async () => {
       const { start, type, finish, told } = spawningTalk(toolset, {
         subagents: { taxi: { script: () => say('museum is found') } },
       });
@@ -226,7 +226,7 @@ describe.each(both)(
       }
     });
 
-    test('OUTBOX-6: told, their places are free; without a place each is told by itself, none is lost', async () => {
+    test('OUTBOX-6: free their places when delivered, and come by themselves without a place', async () => {
       const { start, spawn, finish, told } = spawningTalk(toolset, {
         limits: { maxDeliveries: 2 },
       });
@@ -254,7 +254,7 @@ describe('results that the lead agent fetches itself', () => {
     spawningTalk('parent', more);
   const checked = (id: string) => `use check_subagent ${JSON.stringify({ subagentId: id })}`;
 
-  test('by await_subagent: it is not told again, and its siblings do not wait for it', async () => {
+  test('reach the lead agent once through await_subagent, and hold up no siblings', async () => {
     const talk = fetching();
     const { start, spawn, finish, told, session, events, environment, idOf, state } = talk;
     await start();
@@ -276,7 +276,7 @@ describe('results that the lead agent fetches itself', () => {
     expect(state().deliveries).toHaveLength(1);
   });
 
-  test('by a wait that ends without it: its siblings wait for it again', async () => {
+  test('hold up their siblings again after a wait that ended without them', async () => {
     const talk = fetching();
     const { start, spawn, type, finish, told, environment, idOf } = talk;
     await start();
@@ -290,7 +290,7 @@ describe('results that the lead agent fetches itself', () => {
     expect(told()).toEqual([['flight', 'hotel']]);
   });
 
-  test('by check_subagent while it waits for its siblings: the others are told without it', async () => {
+  test('leave the batch after check_subagent, and the others come without them', async () => {
     const { start, spawn, type, finish, told, said, idOf, state } = fetching();
     await start();
     await spawn('flight', 'hotel', 'car');
@@ -303,7 +303,7 @@ describe('results that the lead agent fetches itself', () => {
     expect(states).toEqual(['dismissed', 'delivered', 'delivered']);
   });
 
-  test('the only one that came, while another works: nothing is told before that ends', async () => {
+  test('deliver nothing before the last subagent ends, when the only other one was fetched', async () => {
     const { start, spawn, type, finish, told, environment, idOf } = fetching();
     await start();
     await spawn('flight', 'hotel');
@@ -368,7 +368,7 @@ describe('by voice', () => {
     };
   };
 
-  test('each is told by itself by default', async () => {
+  test('delivers each result by itself by default', async () => {
     const { finish, asked, speak } = await speaking();
     await finish('flight');
     expect(asked()).toContain('flight is found');
@@ -429,7 +429,7 @@ describe('P1 P4: killed before and after each entry, both are told, and nothing 
     errors: [],
   };
 
-  test('and undisturbed', async () => {
+  test('plays the story undisturbed', async () => {
     const of = world();
     expect(await live(of)).toEqual(whole);
     const types = of.entries.map(({ event }) => event.type);

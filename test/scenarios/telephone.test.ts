@@ -48,7 +48,7 @@ test('the caller’s sound reaches the model at its rate', async () => {
 });
 
 describe('P4: a result', () => {
-  test('is heard when the telephone has played it, not when it was sent', async () => {
+  test('counts as heard when the telephone has played it, not when it was sent', async () => {
     const { use, model, result, environment, asked, twilio } = await onThePhone({
       subagents: report,
     });
@@ -62,7 +62,7 @@ describe('P4: a result', () => {
     expect(twilio.heardMs).toBeGreaterThan(2900);
   });
 
-  test('that the caller breaks off is not heard, though all its marks come back', async () => {
+  test('does not count as heard when the caller interrupts it, though all marks come back', async () => {
     const { use, model, result, environment, twilio, asked, events } = await onThePhone({
       subagents: report,
     });
@@ -92,7 +92,7 @@ describe('P4: a result', () => {
     expect(result()).toMatchObject({ state: 'delivered', attempts: 2 });
   });
 
-  test('waits when the caller hangs up, and is told in the next call', async () => {
+  test('waits when the caller hangs up, and comes in the next call', async () => {
     const { use, model, result, environment, twilio, call, ring, session, asked } =
       await onThePhone({ subagents: report });
     await use('report');
@@ -128,7 +128,7 @@ describe('a question', () => {
     },
   };
 
-  test('is answered by the key of an option, and its voice stops', async () => {
+  test('accepts the key of an option, and its voice stops', async () => {
     const { use, model, environment, twilio, question, state } = await onThePhone({
       subagents: ride,
     });
@@ -233,7 +233,7 @@ test('the end of the session ends the call', async () => {
   expect(twilio.closedWith).toEqual({ code: 1000, reason: 'hung_up' });
 });
 
-test('over a real socket', async () => {
+test('Twilio calls a session over a real socket', async () => {
   const talk = voiceTalk({ environment: nodeEnvironment() });
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1', maxPayload: 65_536 });
   await once(server, 'listening');

@@ -107,7 +107,7 @@ describe('TEXT-LEAD-6: while it is told', () => {
     expect(delivery()).toMatchObject({ attempts: 3, grade: 'shown' });
   });
 
-  test('so many rounds in each attempt; then it has to speak', async () => {
+  test('limits the rounds of calls in each attempt; then the model has to speak', async () => {
     const keys: string[] = [];
     const { delivery, environment } = await told({
       tools: [look(({ key }) => (keys.push(key), 'seen'))],
@@ -120,7 +120,7 @@ describe('TEXT-LEAD-6: while it is told', () => {
     expect(delivery()).toMatchObject({ attempts: 3, grade: 'shown' });
   });
 
-  test('the user is answered first, and it is told again whole, without another call', async () => {
+  test('answers the user first, and then delivers whole, without another call', async () => {
     const keys: string[] = [];
     let settle: (value: unknown) => void = () => {};
     const slow = new Promise((resolve) => (settle = resolve));
@@ -189,7 +189,7 @@ describe('a question of a subagent to an idle lead agent', () => {
     },
   };
 
-  test('is answered in the very response that tells of it', async () => {
+  test('gets its answer in the same response that presents it', async () => {
     const { start, type, said, environment, state, errors } = textTalk(asking);
     await start();
     await type('use paint');
@@ -213,7 +213,7 @@ describe('P6: a crash while it is told', () => {
     ),
   });
 
-  test('at each entry: told in the end, and no call is made twice', async () => {
+  test('delivers in the end after a crash at each entry, and makes no call twice', async () => {
     const whole = world();
     const first = textLife(whole, options([]));
     await first.start();
@@ -270,7 +270,7 @@ describe('TEXT-LEAD-7: while the model waits', () => {
   test.each([
     ['one', { subagentId: 'sub_1' }],
     ['several', { subagentIds: ['sub_1'], mode: 'all' }],
-  ])('for %s, new words of the user end the wait, and the model is told why', async (_, input) => {
+  ])('ends a wait for %s on new words of the user, and informs the model why', async (_, input) => {
     const prompts: ScriptedPrompt[] = [];
     const { start, type, said, environment, state } = textTalk({
       ...awaiting('await_subagent', input),
@@ -321,7 +321,7 @@ describe('TEXT-LEAD-7: while the model waits', () => {
     expect(said().join()).toMatch(/A call has its result now|It says .*Q3 it is/);
   });
 
-  test('for a slow tool, what is due is told, and its answer comes after it', async () => {
+  test('delivers due results during a slow tool, whose answer comes after them', async () => {
     const { start, type, session, said, environment } = textTalk({
       tools: [
         look(

@@ -176,7 +176,7 @@ describe('maxLivePerSession and maxTotalPerSession', () => {
     expect(codes().at(-1)).toBe('still_in_progress');
   });
 
-  test('over the life of a session there is an end', async () => {
+  test('limit the subagents over the whole life of a session', async () => {
     const { start, type, codes } = answersOf({
       limits: { maxTotalPerSession: 2 },
       subagents: { work: { script: () => say('done') } },
@@ -214,7 +214,7 @@ describe('maxTotalActive: two sessions of one runtime', () => {
     return { environment, talks, begun, release };
   }
 
-  test('share the slots: first come, first served, nobody overtakes', async () => {
+  test('share the slots: first come, first served, without overtaking', async () => {
     const { environment, talks, begun, release } = two();
     const [a, b] = talks;
     for (const talk of talks) await talk.start();
@@ -259,7 +259,7 @@ describe('maxTotalActive: two sessions of one runtime', () => {
     expect(b.codes()).toEqual([expect.stringContaining('maxTotalActive is 2')]);
   });
 
-  test('their events do not mix', { tags: ['RW6'] }, async () => {
+  test('keep their events apart', { tags: ['RW6'] }, async () => {
     const { talks, environment, release } = two();
     const [a, b] = talks;
     for (const talk of talks) await talk.start();

@@ -74,7 +74,7 @@ describe('working memory in a session', () => {
     },
   );
 
-  test('a large result is told as a summary with a reference', { tags: ['MW9'] }, async () => {
+  test('delivers a large result as a summary with a reference', { tags: ['MW9'] }, async () => {
     const report = `# Flights\n\nForty were found. ${'A line of it. '.repeat(4000)}`;
     const { type, said, state, memory, lead } = await talkOf({
       report: { script: () => say(report) },
@@ -144,7 +144,7 @@ describe('working memory in a session', () => {
   );
 
   test(
-    'a failure leaves a record, and the lead agent is told where',
+    'stores a record of a failure, and gives the lead agent its key',
     { tags: ['R25'] },
     async () => {
       const { environment, type, said, state, memory, lead } = await talkOf({
@@ -167,7 +167,7 @@ describe('working memory in a session', () => {
   );
 
   test(
-    'a later subagent is told of the earlier one, and of what the user had asked for',
+    'gives a later subagent the earlier work and the request of the user',
     { tags: ['R26'] },
     async () => {
       const { type, prompts } = await talkOf({

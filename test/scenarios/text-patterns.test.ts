@@ -42,7 +42,7 @@ async function read(session: TextSession, text: string): Promise<TextPart[]> {
 
 describe('pattern 1: a task', () => {
   test(
-    'with a pending message: the lead agent answers at once, and tells the result in a pause',
+    'gets an answer at once from a pending message, and its result in a pause',
     { tags: ['B1', 'B2', 'B14', 'B74', 'R13', 'R14', 'RW10'] },
     async () => {
       const { script, finish } = slowReport();
@@ -77,7 +77,7 @@ describe('pattern 1: a task', () => {
     },
   );
 
-  test('without one: nothing is said before the result', { tags: ['B15'] }, async () => {
+  test('says nothing before the result without a pending message', { tags: ['B15'] }, async () => {
     const { script, finish } = slowReport();
     const { start, session, environment, said } = textTalk({
       subagents: { report: { script, pending: null } },
@@ -91,7 +91,7 @@ describe('pattern 1: a task', () => {
   });
 
   test(
-    'its result waits until the lead agent has spoken, and the part names its delivery',
+    'delivers its result after the lead agent has spoken, in a part that names its delivery',
     { tags: ['B58'] },
     async () => {
       const { script, finish } = slowReport();
@@ -129,7 +129,7 @@ describe('pattern 1: a task', () => {
   );
 
   test(
-    'goes on in the background of as many as there are, and each result is told once',
+    'runs beside others in the background, and delivers each result once',
     { tags: ['B35'] },
     async () => {
       const { start, type, said } = textTalk({
@@ -180,7 +180,7 @@ describe('pattern 1: a task', () => {
     ]);
   });
 
-  test('goes on without memory when the memory fails', async () => {
+  test('continues without memory when the memory fails', async () => {
     const { start, type, said, errors } = textTalk({
       memory: {
         facts: () => Promise.reject(new Error('the database is down')),
@@ -306,7 +306,7 @@ describe('pattern 2: a task that asks', () => {
   };
 
   test(
-    'the ride: asked, answered in words, booked, told',
+    'asks for the ride, accepts the answer in words, books, and delivers',
     { tags: ['B4', 'B44', 'B74'] },
     async () => {
       const { environment, session, parts, listen } = ride();
@@ -351,7 +351,7 @@ describe('pattern 2: a task that asks', () => {
 });
 
 describe('work that comes to nothing', () => {
-  test('that failed is told, with the exact error', async () => {
+  test('comes as a failure with the exact error', async () => {
     const { start, type, said, state } = textTalk({
       subagents: { report: { script: () => ({ error: new Error('no such quarter: Q5') }) } },
     });
@@ -364,7 +364,7 @@ describe('work that comes to nothing', () => {
     expect(state().deliveries[0]).toMatchObject({ kind: 'result', state: 'delivered' });
   });
 
-  test('that took too long is told', { tags: ['B33'] }, async () => {
+  test('comes as a failure when it took too long', { tags: ['B33'] }, async () => {
     const { start, type, said, environment, state } = textTalk({
       subagents: {
         report: {
@@ -384,7 +384,7 @@ describe('work that comes to nothing', () => {
   });
 
   test(
-    'that was cancelled is no failure: nobody is told, but the lead agent knows',
+    'interrupts no conversation when it was cancelled, but the lead agent knows of it',
     { tags: ['BW24'] },
     async () => {
       const histories: string[] = [];
@@ -412,7 +412,7 @@ describe('work that comes to nothing', () => {
     },
   );
 
-  it('that was cancelled in a call tells the lead agent that its outcome is not known', async () => {
+  it('leaves an unknown outcome for the lead agent when cancelled in a call', async () => {
     const histories: string[] = [];
     const { start, type, session, environment } = textTalk({
       subagents: {
@@ -433,7 +433,7 @@ describe('work that comes to nothing', () => {
     expect(histories.at(-1)).toContain('It was running charge: whether that was done is not known');
   });
 
-  test('that was cancelled answers a call that was still open', async () => {
+  test('answers a call that was still open when it was cancelled', async () => {
     const answered: unknown[] = [];
     const { start, type, session, environment, said } = textTalk({
       subagents: { report: { script: () => never(), pending: null } },
@@ -459,7 +459,7 @@ describe('two who talk at the same time', () => {
     expect(texts(second).at(-1)).toBe('You said: two');
   });
 
-  test('a reader that stops in the middle holds up nobody', async () => {
+  test('continue when a reader stops in the middle', async () => {
     const { start, session, type, said } = textTalk();
     await start();
     for await (const part of session.send('one')) {
@@ -491,7 +491,7 @@ describe('a lead model that fails', () => {
     expect(said()).toEqual(['You said: hello again']);
   });
 
-  test('TEXT-RESPONSE-2: that says nothing at all, twice, has failed, too', async () => {
+  test('TEXT-RESPONSE-2: fails when it says nothing at all twice', async () => {
     let calls = 0;
     const { start, session, said } = textTalk({
       lead: () => say((calls += 1) <= 2 ? '' : 'Here I am.'),
@@ -505,7 +505,7 @@ describe('a lead model that fails', () => {
   });
 
   test(
-    'with a subagent at work: the result is given as it is, and the model knows of it',
+    'leaves the result as it is to the user, and knows of it later',
     { tags: ['RW12'] },
     async () => {
       const { script, finish } = slowReport();
@@ -540,7 +540,7 @@ describe('a lead model that fails', () => {
 });
 
 describe('words that put off a result while it is told', () => {
-  test('put it on its card, and it is not told again', async () => {
+  test('turn it into a card, and it is not delivered again', async () => {
     const { script, finish } = slowReport();
     const { start, type, session, environment, said, state } = textTalk({
       subagents: { report: { script } },
@@ -624,7 +624,7 @@ describe('urgent deliveries', () => {
     ]);
   });
 
-  test('interrupts nothing while nobody is there to hear it', async () => {
+  test('interrupt no reply without an attached client', async () => {
     let finish: () => void = () => {};
     const { start, session, environment, state } = textTalk({
       lead: () => new Promise((resolve) => (finish = () => resolve(say('The answer.')))),
@@ -730,7 +730,7 @@ describe('the screens', () => {
   );
 
   test(
-    'have streams of their own for notifications, questions and the transcript',
+    'get streams of their own for notifications, questions and the transcript',
     { tags: ['B73'] },
     async () => {
       const { start, type, session, events } = textTalk({

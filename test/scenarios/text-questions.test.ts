@@ -56,7 +56,7 @@ describe('an answer', () => {
     ['an ordinal', 'the second one', 'premium'],
     ['a close spelling', 'premum', 'premium'],
     ['the other one', 'the first', 'economy'],
-  ])('that is typed: %s', async (_, text, optionId) => {
+  ])('counts when it is typed: %s', async (_, text, optionId) => {
     const { start, type, resultOf } = talk({ subagents: ride });
     await start();
     await type('use ride');
@@ -66,21 +66,25 @@ describe('an answer', () => {
     );
   });
 
-  test('by button, and in words through the same door', { tags: ['B44', 'B46'] }, async () => {
-    const { start, type, answer, resultOf } = talk({
-      subagents: { ...ride, name: subagent(asking('Your name?')) },
-    });
-    await start();
-    await type('use ride');
-    expect(await answer('ride', { optionId: 'economy' })).toEqual({ accepted: true });
-    expect(resultOf('ride')?.text).toContain('"optionId":"economy"');
-    await type('use name');
-    expect(await answer('name', { text: '  Ada ' })).toEqual({ accepted: true });
-    expect(resultOf('name')?.text).toBe('Got {"userResponse":"Ada"}');
-  });
+  test(
+    'counts by button, and in words through the same door',
+    { tags: ['B44', 'B46'] },
+    async () => {
+      const { start, type, answer, resultOf } = talk({
+        subagents: { ...ride, name: subagent(asking('Your name?')) },
+      });
+      await start();
+      await type('use ride');
+      expect(await answer('ride', { optionId: 'economy' })).toEqual({ accepted: true });
+      expect(resultOf('ride')?.text).toContain('"optionId":"economy"');
+      await type('use name');
+      expect(await answer('name', { text: '  Ada ' })).toEqual({ accepted: true });
+      expect(resultOf('name')?.text).toBe('Got {"userResponse":"Ada"}');
+    },
+  );
 
   test(
-    'P3: names its question: the first valid one counts, the rest are told so',
+    'P3: names its question: the first valid one counts, and the rest are refused by reason',
     { tags: ['B46', 'BW18'] },
     async () => {
       const { start, type, session, questionOf, environment, resultOf } = talk({ subagents: ride });
@@ -111,7 +115,7 @@ describe('an answer', () => {
   );
 
   test(
-    'is not also answered by the lead agent, which knows of it',
+    'gets no second answer from the lead agent, which knows of it',
     { tags: ['B51', 'BW19'] },
     async () => {
       const prompts: string[] = [];
@@ -383,20 +387,24 @@ describe('P2: one at a time', () => {
     ]);
   });
 
-  test('many are asked in the order of asking, and nobody starves', { tags: ['B52'] }, async () => {
-    const names = Array.from({ length: 8 }, (_, index) => `s${index}`);
-    const { start, type, asked } = talk({
-      subagents: Object.fromEntries(names.map((name) => [name, subagent(asking(`${name}?`))])),
-      lead: answering('fine by me'),
-    });
-    await start();
-    await type(`use ${names.join(' and ')}`);
-    for (const [index, name] of names.entries()) {
-      expect(asked()[index]).toBe(`${name} open`);
-      await type('fine by me');
-    }
-    expect(asked().every((line) => line.endsWith('answered'))).toBe(true);
-  });
+  test(
+    'asks many in the order of their requests, without starving any',
+    { tags: ['B52'] },
+    async () => {
+      const names = Array.from({ length: 8 }, (_, index) => `s${index}`);
+      const { start, type, asked } = talk({
+        subagents: Object.fromEntries(names.map((name) => [name, subagent(asking(`${name}?`))])),
+        lead: answering('fine by me'),
+      });
+      await start();
+      await type(`use ${names.join(' and ')}`);
+      for (const [index, name] of names.entries()) {
+        expect(asked()[index]).toBe(`${name} open`);
+        await type('fine by me');
+      }
+      expect(asked().every((line) => line.endsWith('answered'))).toBe(true);
+    },
+  );
 });
 
 describe('questions without an answer', () => {
@@ -572,7 +580,7 @@ describe('questions without a listener', () => {
     },
   );
 
-  test('for detachGraceMs: the questions are withdrawn, and who asked goes on', async () => {
+  test('withdraws the questions after detachGraceMs, and their subagents continue', async () => {
     const { start, session, environment, type, asked, resultOf } = talk({
       detachGraceMs: 60_000,
       subagents: { red: subagent(asking('Red?')), blue: subagent(asking('Blue?')) },
@@ -591,7 +599,7 @@ describe('questions without a listener', () => {
     expect(resultOf('blue')?.text).toContain('The question was withdrawn');
   });
 
-  test('for less than that: nothing is withdrawn', async () => {
+  test('keeps the questions when a client is back before detachGraceMs', async () => {
     const { start, session, environment, type, asked } = talk({
       detachGraceMs: 60_000,
       subagents: { red: subagent(asking('Red?')) },
@@ -636,7 +644,7 @@ describe('consent in text', () => {
   });
 
   test.each(['yess', 'maybe', 'I think so', 'what would it cost?', 'wait', 'ok then'])(
-    'is not: %s',
+    'does not count as given: %s',
     async (text) => {
       const ran: string[] = [];
       const { start, type, questionOf } = talk({ subagents: paying(ran) });
@@ -648,7 +656,7 @@ describe('consent in text', () => {
     },
   );
 
-  test('by button', async () => {
+  test('counts when it is given by button', async () => {
     const ran: string[] = [];
     const { start, type, answer } = talk({ subagents: paying(ran) });
     await start();

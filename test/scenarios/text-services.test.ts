@@ -12,35 +12,31 @@ const shipped = { say: 'Order 7 was shipped.' };
 const told = (text: string): unknown => expect.stringContaining(text);
 
 describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => {
-  test(
-    'an event is looked at by its agent, and what that one says is told',
-    { tags: ['B77'] },
-    async () => {
-      const monitor = orderMonitor();
-      const { start, environment, said, session, events } = textTalk({
-        services: [monitor.service],
-      });
-      await start();
-      expect(await monitor.happens(shipped)).toMatchObject({ accepted: true });
-      await environment.settle();
-      expect(said()).toEqual([told('{"label":"ORDER UPDATE","text":"Order 7 was shipped."}')]);
-      expect(session.services.list()).toMatchObject([
-        {
-          name: 'order_monitor',
-          state: 'idle',
-          counts: { accepted: 1, told: 1, dropped: 0 },
-          sources: [{ name: 'order-webhook', state: 'running' }],
-        },
-      ]);
-      const delivered = events.filter(
-        (event) => event.type === 'delivery.changed' && event.delivery.state === 'delivered',
-      );
-      expect(delivered).toHaveLength(1);
-      expect(session.subagents.list()).toMatchObject([
-        { name: 'order_monitor', callId: null, state: 'completed' },
-      ]);
-    },
-  );
+  test('gives an event to its agent, and delivers the reply', { tags: ['B77'] }, async () => {
+    const monitor = orderMonitor();
+    const { start, environment, said, session, events } = textTalk({
+      services: [monitor.service],
+    });
+    await start();
+    expect(await monitor.happens(shipped)).toMatchObject({ accepted: true });
+    await environment.settle();
+    expect(said()).toEqual([told('{"label":"ORDER UPDATE","text":"Order 7 was shipped."}')]);
+    expect(session.services.list()).toMatchObject([
+      {
+        name: 'order_monitor',
+        state: 'idle',
+        counts: { accepted: 1, told: 1, dropped: 0 },
+        sources: [{ name: 'order-webhook', state: 'running' }],
+      },
+    ]);
+    const delivered = events.filter(
+      (event) => event.type === 'delivery.changed' && event.delivery.state === 'delivered',
+    );
+    expect(delivered).toHaveLength(1);
+    expect(session.subagents.list()).toMatchObject([
+      { name: 'order_monitor', callId: null, state: 'completed' },
+    ]);
+  });
 
   test('P8: the event is data in the task, one line between two of ours, not in the system prompt', async () => {
     const prompts: ScriptedPrompt[] = [];
@@ -66,7 +62,7 @@ describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => 
     });
   });
 
-  test('it works the same while an inspector looks on', async () => {
+  test('works the same under an inspector', async () => {
     const monitor = orderMonitor();
     const { start, environment, said } = textTalk({
       services: [monitor.service],
@@ -81,7 +77,7 @@ describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => 
     expect(said().at(-1)).toEqual(told('Order 4'));
   });
 
-  test('irrelevant events are not told, and filtered ones cost no model call', async () => {
+  test('delivers no irrelevant events, and makes no model call for filtered ones', async () => {
     let calls = 0;
     const monitor = orderMonitor({ onModelCall: () => (calls += 1) });
     const { start, environment, said, session } = textTalk({ services: [monitor.service] });
@@ -94,7 +90,7 @@ describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => 
     expect(session.services.list()[0]?.counts).toMatchObject({ silent: 1, ignored: 1 });
   });
 
-  test('normal waits for the turn boundary; urgent interrupts, and is told once', async () => {
+  test('delivers normal events at the turn boundary, and interrupts once for an urgent one', async () => {
     const monitor = orderMonitor();
     const lead = handModel();
     const { start, type, environment, said, state } = textTalk({
@@ -135,7 +131,7 @@ describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => 
     expect(state().deliveries.map(({ state: now }) => now)).toEqual(['delivered', 'delivered']);
   });
 
-  test('a failed agent of an urgent event is told as such; of a normal one it is reported', async () => {
+  test('delivers the failure of an urgent event, and reports that of a normal one', async () => {
     const monitor = orderMonitor();
     const { start, environment, said, errors } = textTalk({ services: [monitor.service] });
     await start();
@@ -236,7 +232,7 @@ describe('limits are shared with other subagents', { tags: ['B76'] }, () => {
 });
 
 describe('a service ends with its session', { tags: ['BW20', 'B76'] }, () => {
-  test('its source is stopped, its agent cancelled, and the session closes', async () => {
+  test('stops its source and cancels its agent, and the session closes', async () => {
     const monitor = orderMonitor({ script: () => new Promise(() => {}) });
     const { start, environment, session, events, close, said } = textTalk({
       services: [monitor.service],

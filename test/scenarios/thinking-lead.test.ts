@@ -62,7 +62,7 @@ describe('a thinking model as lead agent', () => {
     ]);
   });
 
-  test('goes on through several calls, more words and words that come meanwhile', async () => {
+  test('continues through several calls, further words and messages in between', async () => {
     const { start, type, session, errors, environment, said } = thinking();
     await start();
     await type('use look and look');

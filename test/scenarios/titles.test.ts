@@ -36,13 +36,13 @@ describe('the title of a subagent', () => {
     expect(Object.keys(view ?? {})).not.toContain('args');
   });
 
-  test('is the description of the task without one', async () => {
+  test('defaults to the description of the task', async () => {
     const { session, errors } = await ride(world(), undefined);
     expect(session.subagents.list()[0]?.title).toBe('Does ride');
     expect(errors).toEqual([]);
   });
 
-  test('is written down: after a crash it is the same, though its function changed', async () => {
+  test('survives a crash, though its function changed', async () => {
     const of = world();
     let asked = 0;
     const before = await ride(of, (args: Readonly<Record<string, unknown>>) => {
@@ -91,12 +91,12 @@ describe('the title of a subagent', () => {
     expect(String(life.errors[0]?.error)).toContain(message);
   });
 
-  test('is cut when it is long, and keeps whole characters', async () => {
+  test('loses its end when it is long, at a whole character', async () => {
     const { session } = await ride(world(), () => 'x'.repeat(199) + '🚕'.repeat(300));
     expect(session.subagents.list()[0]?.title).toBe('x'.repeat(199));
   });
 
-  test('is refused if it is no function', () => {
+  test('refuses a title that is no function', () => {
     expect(() => textLife(world(), rides('A ride'))).toThrow(ConfigurationError);
     expect(() => textLife(world(), rides('A ride'))).toThrow(/title/);
   });

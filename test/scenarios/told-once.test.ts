@@ -71,7 +71,7 @@ describe.each(kinds)('%s that the lead agent waits for', (kind) => {
   test.each([
     ['one', { subagentId: 'sub_1' }],
     ['several', { subagentIds: ['sub_1'], mode: 'any' }],
-  ])('by a wait for %s: the words that follow tell it, and nothing else does', async (_, input) => {
+  ])('comes once, in the words after a wait for %s, and not as a delivery', async (_, input) => {
     const { environment, told, session, state, type, said, close } = await waiting(kind, { input });
     await environment.advance(WORK_MS + 600_000);
     expect(told()).toBe(1);
@@ -89,7 +89,7 @@ describe.each(kinds)('%s that the lead agent waits for', (kind) => {
   test.each([
     ['the lead agent says nothing', say('')],
     ['its model fails', { error: new Error('The model is down') }],
-  ])('P4: %s, and it is told as a delivery', async (_, reply) => {
+  ])('P4: comes as a delivery when %s', async (_, reply) => {
     const { environment, told, session, state, close } = await waiting(kind, { reply });
     await environment.advance(WORK_MS + 600_000);
     expect(told()).toBe(1);
@@ -98,7 +98,7 @@ describe.each(kinds)('%s that the lead agent waits for', (kind) => {
     await close();
   });
 
-  test('the wait ends before it does: it is told as a delivery', async () => {
+  test('comes as a delivery when the wait ends before it does', async () => {
     const { environment, told, close } = await waiting(kind, {
       input: { subagentId: 'sub_1', timeoutMs: 1000 },
     });
@@ -107,7 +107,7 @@ describe.each(kinds)('%s that the lead agent waits for', (kind) => {
     await close();
   });
 
-  test('new words of the user end the wait: it is told as a delivery', async () => {
+  test('comes as a delivery when new words of the user end the wait', async () => {
     const { environment, told, type, close } = await waiting(kind);
     await type('Hello?');
     await environment.advance(WORK_MS + 600_000);
@@ -116,7 +116,7 @@ describe.each(kinds)('%s that the lead agent waits for', (kind) => {
   });
 });
 
-test('AWAITING-6: of several, one that has ended when the user ends the wait is told as a delivery, once', async () => {
+test('AWAITING-6: the outbox delivers once what had ended when the user ended a wait for several', async () => {
   const environment = simulatedEnvironment();
   const talk = textTalk({
     environment,
@@ -144,7 +144,7 @@ test('AWAITING-6: of several, one that has ended when the user ends the wait is 
 });
 
 test.each(kinds)(
-  'ONCE-2: %s that is looked up while its result waits is not told again',
+  'ONCE-2: %s that is looked up while its result waits is not delivered again',
   async (kind) => {
     const { begin, pending, ends } = KINDS[kind];
     const environment = simulatedEnvironment();

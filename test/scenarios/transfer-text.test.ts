@@ -68,7 +68,7 @@ describe('a transfer', { tags: ['B69'] }, () => {
     },
   );
 
-  test('the tool is there when there is somebody to hand over to, and names them', async () => {
+  test('offers a tool that names the other agents, when there are any', async () => {
     const { start, type, prompts } = handover();
     await start();
     await type('hello');
@@ -139,7 +139,7 @@ describe('a transfer', { tags: ['B69'] }, () => {
   );
 
   test(
-    'of two at once the second is refused, and both are answered',
+    'happens once when two are called together: the second is refused, and both are answered',
     { tags: ['BW28'] },
     async () => {
       const { start, type, told } = handover({
@@ -425,7 +425,7 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
 });
 
 test(
-  'subagents go on, and whoever leads then tells their results',
+  'subagents continue, and the agent that leads then delivers their results',
   { tags: ['B35', 'BW22'] },
   async () => {
     const { start, type, environment, speakers, said, state } = handover({

@@ -173,7 +173,7 @@ describe('on a wire whose session can be changed', () => {
   );
 
   test(
-    'CONNECTION-MANAGER-4: one that does not answer is told again who it was, after 30 s',
+    'CONNECTION-MANAGER-4: configures the lead agent again after 30 s without an answer',
     { tags: ['BW28'] },
     async () => {
       const { start, hand, model, environment, state, connection } = handover();
@@ -210,7 +210,7 @@ describe('on a wire whose session can be changed', () => {
   });
 
   test(
-    'without a connection nobody hands over, and who is asked to leave stays',
+    'transfers nothing without a connection, and the agent that was to leave remains',
     { tags: ['BW28'] },
     async () => {
       let leave: () => void = () => {};
@@ -244,7 +244,7 @@ describe('on a wire whose session can be changed', () => {
   );
 
   test(
-    'after a reconnect it is the agent that leads, and it knows of the transfer',
+    'configures the leading agent after a reconnect, which knows of the transfer',
     { tags: ['B71'] },
     async () => {
       const { start, hand, environment, model } = handover();
@@ -261,7 +261,7 @@ describe('on a wire whose session can be changed', () => {
     },
   );
 
-  test('a directive is told to the model at once', { tags: ['B9'] }, async () => {
+  test('gives a directive to the model at once', { tags: ['B9'] }, async () => {
     const { start, use, model } = handover({ tools: [order] });
     await start();
     await use('order');
@@ -275,7 +275,7 @@ describe('on a wire that needs a new connection', () => {
   const wire = () => new FakeTransport({ updatesSession: false });
 
   test(
-    'the old one stays until the new one is ready; that is told everything, open calls too',
+    'keeps the old connection until the new one is ready, and gives that all, open calls too',
     { tags: ['B69'] },
     async () => {
       const { start, hand, hum, transport, environment, connection } = handover({
@@ -312,7 +312,7 @@ describe('on a wire that needs a new connection', () => {
     },
   );
 
-  test('if the new one fails, the old one was never gone', { tags: ['BW28'] }, async () => {
+  test('keeps the old connection if the new one fails', { tags: ['BW28'] }, async () => {
     const { start, hand, transport, environment, state, connection } = handover({
       transport: wire(),
     });
@@ -376,7 +376,7 @@ describe('connecting', { tags: ['B72'] }, () => {
     expect(transport.connections[0]?.isClosed).toBe(true);
   });
 
-  test('after so many in a row the session says why it gives up', async () => {
+  test('ends with its reason after too many failed attempts in a row', async () => {
     const { session, transport, environment } = handover({
       voice: { maxReconnects: 1, connectTimeoutMs: 100 },
     });

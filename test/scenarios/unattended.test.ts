@@ -16,7 +16,7 @@ async function unattended(options: Parameters<typeof voiceTalk>[0] = {}) {
   return talk;
 }
 
-test('a greeting that nobody is there for is reported after 10 s, once', async () => {
+test('the session reports a greeting without a client after 10 s, once', async () => {
   const talk = await unattended({ greeting: 'Say hello.' });
   await talk.environment.advance(9_999);
   expect(reportsOf(talk)).toEqual([[], []]);
@@ -61,7 +61,7 @@ test.each([
     (talk) => talk.session.playout.next({ itemId: 'resp_1', playedMs: 500 }),
   ],
 ] as [string, (talk: ReturnType<typeof voiceTalk>) => void][])(
-  'a client that reports %s is told once, when the speech must have been over for 5 s',
+  'the app gets one report on a client that reports %s, 5 s after the speech',
   async (_, report) => {
     const talk = voiceTalk();
     await talk.start();

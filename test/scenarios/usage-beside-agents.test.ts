@@ -62,7 +62,7 @@ function counted(entries: World['entries']): Readonly<Record<string, readonly [n
 }
 
 describe('summaries and facts', () => {
-  test('are in the usage of the conversation, with their cost, and in its trace', async () => {
+  test('count in the usage of the conversation, with their cost, and in its trace', async () => {
     const { tracerProvider, spans, open } = sdk();
     const asked: string[] = [];
     const environment = simulatedEnvironment();
@@ -104,7 +104,7 @@ describe('summaries and facts', () => {
     expect(open).toEqual([]);
   });
 
-  test('are counted once, whenever the process dies', async () => {
+  test('count once, whenever the process dies', async () => {
     const whole = world({ price });
     const first = textLife(whole, long());
     await first.start();
@@ -141,7 +141,7 @@ describe('summaries and facts', () => {
       }
   });
 
-  test('of the app may be counted, and what they say is checked', async () => {
+  test('count when the app reports their usage, which is checked', async () => {
     const refused: unknown[] = [];
     const summarise: Summarise = ({ calls: account }) => {
       const use = { provider: 'own', modelId: 'm1', name: 'summary', beganAt: 1 };
@@ -165,7 +165,7 @@ describe('summaries and facts', () => {
     await talk.close();
   });
 
-  test('whose provider counts nothing have the cost of an estimate, and unknown tokens', async () => {
+  test('get an estimated cost and unknown tokens from a provider that counts nothing', async () => {
     const asked: PricedCall[] = [];
     const model = {
       ...beside,
@@ -231,7 +231,7 @@ test('a judge of claims is counted with the conversation', async () => {
 });
 
 test.each(['close', 'suspend'] as const)(
-  'facts that are drawn after %s are told to the hook, with their cost and the whole',
+  'the usage hook gets facts drawn after %s, with their cost and the total',
   async (how) => {
     const environment = simulatedEnvironment();
     const told: { total: number; used: number | undefined }[] = [];
@@ -321,7 +321,7 @@ describe('the `chat` span of a lead agent has what its model used', () => {
     'gen_ai.usage.reasoning.output_tokens': 20,
   };
 
-  test('by text', async () => {
+  test('carries it by text', async () => {
     const { tracerProvider, spans } = sdk();
     const mind = scriptedModel([{ text: 'Hello.' }]);
     const usage = {
@@ -355,7 +355,7 @@ describe('the `chat` span of a lead agent has what its model used', () => {
     expect(chats[0]?.attributes).toMatchObject({ 'gen_ai.agent.name': 'lead', ...TOKENS });
   });
 
-  test('by voice, also what is reported after the response', async () => {
+  test('carries it by voice, also when it is reported after the response', async () => {
     const { tracerProvider, spans } = sdk();
     const environment = simulatedEnvironment();
     const talk = voiceTalk({

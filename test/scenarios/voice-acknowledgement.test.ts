@@ -90,7 +90,7 @@ describe('said by a voice', () => {
     expect(model().openRequests).toEqual([]);
   });
 
-  test('not where the result is there', async () => {
+  test('remains unsaid when the result is there', async () => {
     const { say: utter, environment, said, asked: request } = await asked({ workMs: 100 });
     await utter('premium');
     await environment.advance(10_000);
@@ -98,7 +98,7 @@ describe('said by a voice', () => {
     expect(said()).toEqual([]);
   });
 
-  test('not where the user speaks, and the user cuts it off', async () => {
+  test('remains unsaid while the user speaks, and stops when the user interrupts', async () => {
     for (const afterMs of [200, 600]) {
       const { say: utter, environment, said, model, fillers, events } = await asked();
       await utter('premium');
@@ -113,7 +113,7 @@ describe('said by a voice', () => {
     }
   });
 
-  test('whoever asks for time over an open question hears that they have it, once', async () => {
+  test('grants time to a user who asks for it over an open question, once', async () => {
     const { say: utter, environment, said, state } = await asked();
     await utter('let me think');
     await environment.advance(5000);
@@ -132,7 +132,7 @@ describe('said by a voice', () => {
     expect(said()).toEqual([]);
   });
 
-  test('not while the next question is due', async () => {
+  test('remains unsaid while the next question is due', async () => {
     const talk = await asked({
       subagents: {
         ride: {
@@ -188,7 +188,7 @@ describe('said by a voice', () => {
       ['Premium, un attimo.'],
     ],
     ['en', { en: { choice: 'Right.', other: 'Right.' } }, ['Right.']],
-  ])('in %s', async (language, phrases, expected) => {
+  ])('speaks %s', async (language, phrases, expected) => {
     const {
       say: utter,
       environment,
@@ -202,7 +202,7 @@ describe('said by a voice', () => {
     expect(said()).toEqual(expected);
   });
 
-  test('not where it is switched off', async () => {
+  test('remains unsaid when it is switched off', async () => {
     const { say: utter, environment, said, model } = await asked({ acknowledgement: false });
     await utter('premium');
     await environment.advance(3000);

@@ -195,7 +195,7 @@ describe('requests to it', () => {
     response.end();
   };
 
-  test('its reply to a tool’s result comes by itself, or is requested', async () => {
+  test('wait for its own reply to the result of a tool before they ask for one', async () => {
     const talk = await talkWith({ tools: [clock] });
     const { say: utter, model, environment, asked, floor } = talk;
     await utter('what time is it?');
@@ -210,7 +210,7 @@ describe('requests to it', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('where it schedules results they are silent, and what it says to them is asked for', async () => {
+  test('ask for its reply to silent results where it schedules results', async () => {
     const talk = await talkWith({ tools: [clock] }, { schedulesToolResults: true });
     await talk.say('what time is it?');
     call(talk);
@@ -261,7 +261,7 @@ describe('requests to it', () => {
     expect(model().of('response.cancel')).toEqual([]);
   });
 
-  test('RESPONSES-1: an offer whose key is taken back was interrupted; what is said goes on', async () => {
+  test('RESPONSES-1: treat a delivery whose key is taken back as interrupted, and its speech continues', async () => {
     const { session, model, play, pause, state, heard, asked, speak } = await talkWith();
     session.notifyBackground('News.');
     await pause();
@@ -294,7 +294,7 @@ describe('requests to it', () => {
     expect(state().deliveries[0]).toMatchObject({ state: 'delivered' });
   });
 
-  test('RESPONSES-6: a response of its own that neither goes on nor ends is called off', async () => {
+  test('RESPONSES-6: call off a response of its own that neither continues nor ends', async () => {
     const { model, environment, errors, floor } = await talkWith();
     model().beginByItself('Well', 0);
     await environment.advance(30_000);
@@ -314,7 +314,7 @@ describe('requests to it', () => {
 });
 
 describe('a model that works', () => {
-  test('MODEL-WORK-1: is not idle: nothing is offered, and nothing asked', async () => {
+  test('MODEL-WORK-1: counts as busy: it gets no delivery and no request', async () => {
     const { say: utter, session, model, environment, asked, floor } = await talkWith();
     await utter('plan my week');
     model().events.next({ type: 'model.changed', status: 'working' });
@@ -327,7 +327,7 @@ describe('a model that works', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('MODEL-WORK-2: and says nothing for long is not believed any more', async () => {
+  test('MODEL-WORK-2: counts as idle again after a long silence', async () => {
     const { session, model, environment, asked, errors } = await talkWith();
     model().events.next({ type: 'model.changed', status: 'working' });
     session.notifyBackground('News.');
@@ -340,7 +340,7 @@ describe('a model that works', () => {
 });
 
 describe('TURNS-7: while a question is open', () => {
-  test('its reply to the answer is neither heard nor shown', async () => {
+  test('drops its reply to the answer unheard and unshown', async () => {
     const talk = await talkWith({ subagents: { ride } });
     await askedForRide(talk);
     const { model, environment, heard, question, told, events } = talk;
@@ -429,7 +429,7 @@ describe('TURNS-7: while a question is open', () => {
     expect(question()?.state).toBe('open');
   });
 
-  test('HELD-SPEECH-3: it is heard when the words never come', async () => {
+  test('HELD-SPEECH-3: plays its reply when the words never come', async () => {
     const talk = await talkWith({ subagents: { ride } });
     await askedForRide(talk);
     const { model, environment, heard } = talk;
@@ -444,7 +444,7 @@ describe('TURNS-7: while a question is open', () => {
     expect(heard).toEqual([own.itemId]);
   });
 
-  test('HELD-SPEECH-3: where speech is inferred it is held before anybody is known to have spoken', async () => {
+  test('HELD-SPEECH-3: holds its reply before the user is known to speak, where speech is inferred', async () => {
     const talk = await talkWith({ subagents: { ride } }, { utterances: 'inferred' });
     await askedForRide(talk);
     const { model, environment, heard, question } = talk;
@@ -466,7 +466,7 @@ describe('TURNS-7: while a question is open', () => {
     expect(heard).toEqual([]);
   });
 
-  test('a user who goes on speaking is not answered in between', async () => {
+  test('gives no answer in between to a user who continues to speak', async () => {
     const talk = await talkWith({ subagents: { ride } });
     await askedForRide(talk);
     const { model, environment, heard, play } = talk;

@@ -64,7 +64,7 @@ const ride = {
 };
 
 describe('a connection that is about to end', () => {
-  test('is replaced in a pause after what is due was said, with all that was said and called', async () => {
+  test('gives way in a pause after due speech, to one with the whole conversation and its calls', async () => {
     const {
       transport,
       environment,
@@ -99,7 +99,7 @@ describe('a connection that is about to end', () => {
     expect(connections()).toEqual(['connecting', 'active']);
   });
 
-  test('an open call comes along, and its result is told on the new one', async () => {
+  test('hands over an open call, and its result is delivered on the new one', async () => {
     const { environment, transport, use, model, expire, pause, asked, speak, result } =
       await talkOver({}, { subagents: { ride: { ...ride, pending: null } } });
     await use('ride');
@@ -158,7 +158,7 @@ describe('a connection that is about to end', () => {
     ).toHaveLength(2);
   });
 
-  test('MODEL-MEMORY-1 CONTINUATION-1: a model that goes on is told where it was cut, and not what it had said', async () => {
+  test('MODEL-MEMORY-1, CONTINUATION-1: gives a resuming model the point of its truncation, not its words', async () => {
     const {
       transport,
       model,
@@ -188,7 +188,7 @@ describe('a connection that is about to end', () => {
     ]);
   });
 
-  test('MODEL-MEMORY-2 CONTINUATION-1: a note that waited when its connection ended is told to the one that goes on', async () => {
+  test('MODEL-MEMORY-2, CONTINUATION-1: hands a waiting note to the connection that resumes', async () => {
     const { transport, model, leave, environment } = await talkOver({
       ...BY_ITSELF,
       silentContext: false,
@@ -267,7 +267,7 @@ describe('a connection that is about to end', () => {
 describe('a connection that is gone on from', () => {
   const resumes = { resumes: true } as const;
 
-  test('SESSION-8: is closed before; the user is not, and what they say meanwhile is heard', async () => {
+  test('SESSION-8: closes before the next one opens, and words of the user in between are heard', async () => {
     const {
       transport,
       environment,
@@ -306,7 +306,7 @@ describe('a connection that is gone on from', () => {
     expect(connections()).toEqual(['connecting', 'active', 'connecting', 'active']);
   });
 
-  test('CONTINUATION-2: a server that refuses to is told the whole conversation, by a connection of its own', async () => {
+  test('CONTINUATION-2: gives the whole conversation to a server that refuses to resume, by another connection', async () => {
     const { transport, environment, say: utter, speak, state } = await talkOver(resumes);
     await utter('hello');
     await speak('Hello!');
@@ -327,7 +327,7 @@ describe('a connection that is gone on from', () => {
 });
 
 describe('words of the user without a connection', () => {
-  test('CONNECTION-MANAGER-2: is kept between attempts, the newest, and heard by the next connection', async () => {
+  test('CONNECTION-MANAGER-2: reach the next connection, of which the newest sound is kept', async () => {
     const { transport, environment, hum } = await talkOver({}, { voice: { keptAudioMs: 60 } });
     hum(1);
     transport.autoReady = false;
@@ -378,7 +378,7 @@ describe('words of the user without a connection', () => {
     expect(asked()).toBeNull();
   });
 
-  test('before the session has started and after it has ended, it is for nobody', async () => {
+  test('reach no connection before the session has started or after it has ended', async () => {
     const transport = new FakeTransport();
     const { start, session, close } = voiceTalk({ transport });
     const sound = { samples: new Int16Array(480), sampleRateHz: 24_000 };
@@ -411,7 +411,7 @@ describe('with work under way', () => {
     expect(model().of('tool.answer')).toHaveLength(1);
   });
 
-  test('nor where the model answers by itself: it is not told to speak to what it knew', async () => {
+  test('gets no request to speak about known facts from a model that answers by itself', async () => {
     const { transport, environment, asked, speak, result, model, session, play } = await talkOver(
       BY_ITSELF,
       { subagents: { ride: { ...ride, pending: null } } },
@@ -445,7 +445,7 @@ describe('reports of the wire', () => {
   const used = (inputTokens: number | null, outputTokens: number | null) =>
     ({ type: 'usage.reported', inputTokens, outputTokens, raw: { secret: 'sk-1' } }) as const;
 
-  test('use is summed over all connections, and told without what the wire said', async () => {
+  test('sum the usage of all connections, and hide the raw report', async () => {
     const told: unknown[] = [];
     const { model, environment, state, events } = await talkOver(
       {},
@@ -474,7 +474,7 @@ describe('reports of the wire', () => {
     expect(JSON.stringify([told, changes])).not.toContain('sk-1');
   });
 
-  test('so are the parts that a wire reports: the cache, and what is sound', async () => {
+  test('sum the parts of the usage, too: the cache, and the audio', async () => {
     const { model, state, events } = await talkOver();
     const sound = { cachedInputTokens: 4, audioInputTokens: 8, audioOutputTokens: 2 };
     model().events.next({ ...used(10, 3), ...sound });
@@ -493,7 +493,7 @@ describe('reports of the wire', () => {
     });
   });
 
-  test('so are the limits of the provider, the last ones', async () => {
+  test('give the last limits of the provider', async () => {
     const told: unknown[] = [];
     const { model, state, events } = await talkOver(
       {},
@@ -512,7 +512,7 @@ describe('a picture', () => {
   const png = { mediaType: 'image/png', data: new Uint8Array([1, 2, 3]) };
   const code = (expected: string) => expect.objectContaining({ code: expected });
 
-  test('is shown to a model that takes pictures; whoever comes later knows that there was one', async () => {
+  test('reaches a model that accepts pictures, and later connections know of it', async () => {
     const { session, model, environment } = await talkOver({ acceptsImages: true });
     expect(session.showImage(png)).toBe(true);
     expect(model().of('image.add')).toEqual([
@@ -539,13 +539,13 @@ describe('a picture', () => {
     ['nothing', { ...png, data: new Uint8Array() }],
     ['too much', { ...png, data: new Uint8Array(5 * 1024 * 1024 + 1) }],
     ['what is not bytes', { ...png, data: 'AQID' as unknown as Uint8Array }],
-  ])('that is %s is refused', async (_, image) => {
+  ])('fails by name if it is %s', async (_, image) => {
     const { session, model } = await talkOver({ acceptsImages: true });
     expect(() => session.showImage(image)).toThrow(code('INVALID_IMAGE'));
     expect(model().commands).toEqual([]);
   });
 
-  test('is refused where the transport takes none, by its name', async () => {
+  test('fails by name where the transport accepts none', async () => {
     const { session } = await talkOver();
     expect(() => session.showImage(png)).toThrow(code('IMAGES_NOT_ACCEPTED'));
     expect(() => session.showImage(png)).toThrow('fake');

@@ -84,7 +84,7 @@ describe('delegations', () => {
     expect(state().deliveries[0]).toMatchObject({ state: 'delivered', label: 'report' });
   });
 
-  test('is worked out by a text model, which gets the notes of the voice model as user messages', async () => {
+  test('go to a text model, which gets the notes of the voice model as user messages', async () => {
     const talk = await talkWith(callsReport, { subagents: { report } });
     const { say: utter, delegate, meant, model, prompts, pause, speak, session, errors } = talk;
     session.notifyBackground('The shop has closed.');
@@ -113,7 +113,7 @@ describe('delegations', () => {
     });
   });
 
-  test('that needs no tool is answered in words', async () => {
+  test('get an answer in words when they need no tool', async () => {
     const {
       say: utter,
       delegate,
@@ -150,7 +150,7 @@ describe('delegations', () => {
     expect(JSON.stringify(prompts[1]?.prompt)).toContain('the report of last week');
   });
 
-  test('DELEGATIONS-1: is answered once, however often it is announced', async () => {
+  test('DELEGATIONS-1: get one answer, however often they are announced', async () => {
     const {
       say: utter,
       delegate,
@@ -166,7 +166,7 @@ describe('delegations', () => {
     expect(state().subagents).toHaveLength(1);
   });
 
-  test('DELEGATIONS-5: of the same words is worked out once', async () => {
+  test('DELEGATIONS-5: start one work for the same words', async () => {
     const talk = await talkWith(callsReport, { subagents: { report } });
     const { say: utter, delegate, meant, model, prompts, state, environment } = talk;
     model().speechStarted('words');
@@ -186,7 +186,7 @@ describe('delegations', () => {
     expect(prompts).toHaveLength(2);
   });
 
-  test('DELEGATIONS-5: that comes while the same words are worked out is nothing; for newer words it is not', async () => {
+  test('DELEGATIONS-5: start no second work for the same words, but for newer ones', async () => {
     let finish = (): void => {};
     const held = new Promise<void>((resolve) => {
       finish = resolve;
@@ -211,7 +211,7 @@ describe('delegations', () => {
     expect(meant().filter((one) => 'callIds' in one && one.callIds.length > 0)).toHaveLength(2);
   });
 
-  test('DELEGATIONS-2: for words that answered a subagent is nothing', async () => {
+  test('DELEGATIONS-2: start no work for words that answered a subagent', async () => {
     const talk = await talkWith(() => calls(['ride', {}]), { subagents: { ride } });
     const { say: utter, delegate, meant, pause, speak, play, model, question, environment } = talk;
     await utter('a ride please');
@@ -254,7 +254,7 @@ describe('delegations', () => {
     expect(question()).toMatchObject({ state: 'answered', answer: 'Economy' });
   });
 
-  test('that cannot be worked out is told to the model and reported', async () => {
+  test('get an answer and a report when they fail', async () => {
     const {
       say: utter,
       delegate,
@@ -267,7 +267,7 @@ describe('delegations', () => {
     expect(errors).toMatchObject([{ where: 'delegation' }]);
   });
 
-  test('DELEGATIONS-3: and that is worked out for ever, too', async () => {
+  test('DELEGATIONS-3: get an answer and a report when they time out', async () => {
     const {
       say: utter,
       delegate,
@@ -282,7 +282,7 @@ describe('delegations', () => {
     expect(errors).toMatchObject([{ error: { code: 'DELEGATION_TIMEOUT' } }]);
   });
 
-  test('DELEGATIONS-1: on a connection that is lost is forgotten; the next one is asked for the reply', async () => {
+  test('DELEGATIONS-1: end with their connection, and the next one is asked for the reply', async () => {
     let answer: (words: ReturnType<typeof say>) => void = () => {};
     const talk = await talkWith(
       () => new Promise((resolve) => (answer = resolve as never)) as never,
@@ -309,7 +309,7 @@ describe('delegations', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('is aborted with the session', async () => {
+  test('end with the session', async () => {
     const {
       say: utter,
       delegate,

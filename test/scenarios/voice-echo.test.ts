@@ -114,7 +114,7 @@ async function story({ echoDb = -20, delayMs = 120 }: RoomOptions = {}) {
 
 describe('P5: the lead agent hears itself', () => {
   test.each([{ echoDb: -6 }, { echoDb: -20 }, { echoDb: -35 }, { delayMs: 300 }])(
-    'and goes on: %o',
+    'continues to speak: %o',
     async (room) => {
       const { pass, hole, levelAt, model, hears, eventsOf, events } = await story(room);
       model().speechStarted('echo');
@@ -136,7 +136,7 @@ describe('P5: the lead agent hears itself', () => {
     },
   );
 
-  test('in pieces, and goes on', async () => {
+  test('continues to speak when the echo comes in pieces', async () => {
     const { pass, model, hears, eventsOf } = await story();
     model().speechStarted('piece');
     await pass(300);
@@ -158,7 +158,7 @@ describe('P5: the lead agent hears itself', () => {
   test.each([
     ['of late', true],
     ['never before', false],
-  ])('and knows it by its words where an echo was heard, %s', async (_, isKnown) => {
+  ])('recognizes an echo by its words where an echo was heard, %s', async (_, isKnown) => {
     const { pass, model, hears, events, delays } = await story(isKnown ? {} : { delayMs: 1500 });
     model().speechStarted('echo');
     await pass(1600);
@@ -174,7 +174,7 @@ describe('P5: the lead agent hears itself', () => {
     expect(routes).toEqual([isKnown ? 'nobody' : 'lead']);
   });
 
-  test('and knows it when its beginning is reported late, with an answer behind it', async () => {
+  test('recognizes an echo that is reported late, with an answer behind it', async () => {
     const { pass, model, hears, said, eventsOf } = await story();
     model().speechStarted('echo');
     await pass(1600);
@@ -192,7 +192,7 @@ describe('P5: the lead agent hears itself', () => {
     expect(eventsOf('speech.interrupted')).toEqual([]);
   });
 
-  test('and stops when somebody speaks over it', async () => {
+  test('stops when the user speaks over it', async () => {
     const { pass, model, hears, eventsOf, heard, events, said } = await story({ echoDb: -30 });
     model().speechStarted('echo');
     await pass(1500);
@@ -220,7 +220,7 @@ describe('P5: the lead agent hears itself', () => {
     expect(eventsOf('speech.interrupted')).toHaveLength(1);
   });
 
-  test('what the user repeats of it is theirs', async () => {
+  test('accepts words of its speech that the user repeats', async () => {
     const { pass, model, hears, eventsOf, events } = await story({ echoDb: -90 });
     model().speechStarted('user');
     await pass(1000, speechLike(7, 1000, RATE_HZ));
@@ -249,7 +249,7 @@ describe('P5: the lead agent hears itself', () => {
     ).toBe(true);
   });
 
-  test('ECHO-3: once it is known, the transport no longer hears it, and hears a voice over it', async () => {
+  test('ECHO-3: removes a known echo from the sound for the transport, and keeps a voice over it', async () => {
     const { pass, model, hears, heard } = await story({ echoDb: -20 });
     const levelOf = (from: number): number => {
       const samples = model()

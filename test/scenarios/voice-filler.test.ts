@@ -168,7 +168,7 @@ describe('said by a voice, while a tool works', () => {
     expect([clears(), sounds.length, fillers().length]).toEqual([0, 0, 0]);
   });
 
-  test('FILLER-3: the user ends it at once, and has interrupted nobody', async () => {
+  test('FILLER-3: ends at once when the user speaks, without counting as interrupted speech', async () => {
     const { environment, model, clears, fillers, events } = await waiting();
     await environment.advance(AFTER_MS + 100);
     model().speechStarted('u2');
@@ -187,7 +187,7 @@ describe('said by a voice, while a tool works', () => {
     expect(fillers()[0]).not.toHaveProperty('interrupted');
   });
 
-  test('FILLER-1: once for several calls in a row; again after the model was heard', async () => {
+  test('FILLER-1: comes once for several calls in a row, and again after the model was heard', async () => {
     const { environment, answer, calls, said, model, play, say } = await waiting({
       say: ['One.', 'Two.'],
     });
@@ -220,7 +220,7 @@ describe('said by a voice, while a tool works', () => {
     expect(said()).toEqual(['One.', 'Two.']);
   });
 
-  test('FILLER-1: not while something is about to be told, nor when nobody is there', async () => {
+  test('FILLER-1: remains unsaid while a delivery is due, or without a client', async () => {
     const { environment, session, said, leave } = await waiting();
     session.notifyBackground('The mail has come');
     await environment.advance(10_000);
@@ -230,7 +230,7 @@ describe('said by a voice, while a tool works', () => {
     expect(said()).toEqual([]);
   });
 
-  test('FILLER-1: not while a question is open', async () => {
+  test('FILLER-1: remains unsaid while a question is open', async () => {
     const options = ['economy', 'premium'].map((id) => ({ id, label: id }));
     const script = steps(calls(['ask_user', { question: 'Economy or premium?', options }]));
     const { environment, start, use, pause, play, model, say, question, said, ...talk } = setting({
@@ -249,7 +249,7 @@ describe('said by a voice, while a tool works', () => {
     expect(said()).toEqual([]);
   });
 
-  test('in the language of the agent; in one without phrases nothing is said', async () => {
+  test('comes in the language of the agent, and not in one without phrases', async () => {
     const say = { de: ['Moment.'], fr: ['Un instant.'] };
     const german = await waiting({ say, agent: { language: 'de-AT' } });
     await german.environment.advance(AFTER_MS);
@@ -259,7 +259,7 @@ describe('said by a voice, while a tool works', () => {
     expect(other.said()).toEqual([]);
   });
 
-  test('the soft sound of working stands back, and goes on after it', async () => {
+  test('pauses the thinking sound, which continues after it', async () => {
     const { environment, sounds } = await waiting({
       thinkingSound: { loop: workingSound(), afterMs: 200 },
     });
@@ -294,7 +294,7 @@ describe('said by a voice, while a tool works', () => {
 });
 
 describe('said by a voice, while the model does not begin to speak', () => {
-  test('FILLER-1: once, and not when it has begun', async () => {
+  test('FILLER-1: comes once, and not after the model has begun', async () => {
     const { environment, start, say, model, said, play } = setting();
     await start();
     await say('tell me something');
@@ -307,7 +307,7 @@ describe('said by a voice, while the model does not begin to speak', () => {
     expect(said()).toEqual([WORD]);
   });
 
-  test('FILLER-2: it is no sign of life of the model', async () => {
+  test('FILLER-2: counts as no sign of life of the model', async () => {
     const { environment, start, say, errors } = setting({ voice: { responseTimeoutMs: 3000 } });
     await start();
     await say('tell me something');
@@ -382,7 +382,7 @@ describe('said by the model itself', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('FILLER-5: it is not asked for while a reply is awaited of the model', async () => {
+  test('FILLER-5: remains unrequested while a reply is expected of the model', async () => {
     const { environment, start, say, model } = setting({ speaker: null });
     await start();
     await say('tell me something');
@@ -401,7 +401,7 @@ describe('said by the model itself', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('the line is lost: nobody waits for it', async () => {
+  test('ends with a lost connection, without a wait', async () => {
     const { environment, model, close } = await waiting({ speaker: null });
     await environment.advance(AFTER_MS);
     model().drop();

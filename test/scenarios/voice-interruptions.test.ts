@@ -43,7 +43,7 @@ async function story(options: VoiceTalkOptions = {}, text = 'Once upon a time th
 }
 
 describe('P5: a word of somebody who listens', () => {
-  test('stops speech at once, and it goes on from where it was heard', async () => {
+  test('stops speech at once, and it resumes from where it was heard', async () => {
     const { begins, ends, sounds, itemId, eventsOf, model, end, play, asked, state } =
       await story();
     await begins();
@@ -69,7 +69,7 @@ describe('P5: a word of somebody who listens', () => {
     expect(state().transcript.at(-1)).not.toHaveProperty('interrupted');
   });
 
-  test('does not take the floor: nobody is cancelled', async () => {
+  test('leaves the floor as it is: no subagent is cancelled', async () => {
     const working = { script: steps(calls(['ask_user', { question: 'Which?' }])) };
     const { begins, ends, state } = await story({
       subagents: { work: { ...working, config: { interactive: true, onBargeIn: 'cancel' } } },
@@ -79,7 +79,7 @@ describe('P5: a word of somebody who listens', () => {
     expect(state().subagents.every((subagent) => subagent.state !== 'cancelled')).toBe(true);
   });
 
-  test('is known by the language of the agent', async () => {
+  test('counts by the language of the agent', async () => {
     const german = await story({ agent: { language: 'de' } });
     await german.begins();
     await german.ends('Ach so, genau.');
@@ -90,7 +90,7 @@ describe('P5: a word of somebody who listens', () => {
     expect(english.eventsOf('speech.resumed')).toEqual([]);
   });
 
-  test('P4: over a result: the sum of what was heard is right, and it is heard once', async () => {
+  test('P4: leaves the playout of a result right, and the result is heard once', async () => {
     const { start, use, pause, model, play, result, environment } = voiceTalk({
       subagents: report,
     });
@@ -123,7 +123,7 @@ describe('a noise', () => {
     expect(model().of('response.cancel')).toEqual([]);
   });
 
-  test('that was shown while it was said is shown no more', async () => {
+  test('vanishes from the transcript if it was shown while it was said', async () => {
     const { begins, ends, model, environment, state } = await story();
     await begins();
     model().events.next({
@@ -141,7 +141,7 @@ describe('a noise', () => {
     });
   });
 
-  test('of which nobody says what it was stops it for `falseInterruptionMs`', async () => {
+  test('pauses speech for `falseInterruptionMs` when its words never come', async () => {
     const { begins, sounds, model, environment } = await story({
       voice: { falseInterruptionMs: 700 },
     });
@@ -153,7 +153,7 @@ describe('a noise', () => {
     expect(sounds).toHaveLength(1);
   });
 
-  test('that could not be transcribed is one', async () => {
+  test('resumes speech when it could not be transcribed', async () => {
     const { begins, sounds, model, environment } = await story();
     await begins();
     model().events.next({ type: 'utterance.ended', utteranceId: 'u1' });
@@ -221,7 +221,7 @@ describe('P5: where the session hears the microphone', () => {
     expect(sounds).toEqual([{ itemId: `${itemId}~2`, ms: 3000 }]);
   });
 
-  test('a voice that goes on stops the speech, which goes on if it was nothing', async () => {
+  test('stops the speech for a continuing voice, and resumes it if that was a backchannel', async () => {
     const talk = await heardStory();
     const { begins, ends, sounds, levels, play, itemId, eventsOf } = talk;
     await begins();
@@ -293,7 +293,7 @@ describe('P5: where the session hears the microphone', () => {
   test.each([
     ['the client leaves', 'leave'],
     ['the session is closed', 'close'],
-  ] as const)('nothing goes on when %s while it is lowered', async (_what, end) => {
+  ] as const)('resumes no lowered speech when %s', async (_what, end) => {
     const talk = await heardStory();
     const { model, environment, sounds } = talk;
     model().speechStarted('u1');
@@ -363,7 +363,7 @@ describe('P5: where the session hears the microphone', () => {
 });
 
 describe('an interruption', () => {
-  test('is broken off where the client stopped, without waiting, and answered', async () => {
+  test('breaks off where the client stopped, without waiting, and gets an answer', async () => {
     const { begins, ends, itemId, end, eventsOf, model, sounds, asked, environment } =
       await story();
     await begins();
@@ -383,14 +383,14 @@ describe('an interruption', () => {
     ]);
   });
 
-  test('is what takes long, whatever it is', async () => {
+  test('counts as such when it takes long, whatever it is', async () => {
     const { begins, model, environment } = await story();
     await begins();
     await environment.advance(1600);
     expect(model().of('response.cancel')).toHaveLength(1);
   });
 
-  test('is known by its first words', async () => {
+  test('counts as such by its first words', async () => {
     const { begins, model, environment } = await story();
     await begins();
     model().events.next({
@@ -403,7 +403,7 @@ describe('an interruption', () => {
     expect(model().of('response.cancel')).toHaveLength(1);
   });
 
-  test('is "yes" to what the lead agent asks', async () => {
+  test('counts as such as a "yes" to a question of the lead agent', async () => {
     const { begins, ends, end, asked, environment } = await story(
       {},
       'I can book it for eight. Shall I do that?',
@@ -415,7 +415,7 @@ describe('an interruption', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('P3: is every word while a question waits for its answer', async () => {
+  test('P3: counts as such with every word while a question waits for its answer', async () => {
     const options = [
       { id: 'yes', label: 'Okay' },
       { id: 'no', label: 'Not today' },
@@ -448,7 +448,7 @@ describe('an interruption', () => {
     expect(question()).toMatchObject({ state: 'answered', answer: 'Okay' });
   });
 
-  test('is every sound, if that is wanted', async () => {
+  test('counts as such with every sound, if that is configured', async () => {
     const { begins, model, eventsOf } = await story({ voice: { falseInterruptionMs: 0 } });
     await begins();
     expect(model().of('response.cancel')).toHaveLength(1);
@@ -456,7 +456,7 @@ describe('an interruption', () => {
     expect(eventsOf('playout.clear')).toHaveLength(1);
   });
 
-  test('is what the model itself takes for one', async () => {
+  test('counts as such when the model itself breaks off', async () => {
     const { begins, ends, end, sounds, environment } = await story({
       transport: new FakeTransport(BY_ITSELF),
     });
@@ -531,7 +531,7 @@ describe('P4: a result that was interrupted', () => {
     return talk;
   }
 
-  test('goes on from the sentence that was cut', async () => {
+  test('continues from the sentence that was cut', async () => {
     const { asked } = await interruptedAfter(1500);
     expect(asked()).toContain('As I was saying');
     expect(asked()).toContain('did not hear to its end');
@@ -544,7 +544,7 @@ describe('P4: a result that was interrupted', () => {
     expect(asked()).not.toContain('As I was saying');
   });
 
-  test('says once that it goes on, and becomes a card after the third time', async () => {
+  test('announces once that it continues, and becomes a card after the third time', async () => {
     const { asked, model, play, environment, speak, pause, result } = await interruptedAfter(1500);
     for (const id of ['u2', 'u3']) {
       const told = model().begin('That is more than last year. And so on.', 2000);
@@ -603,7 +603,7 @@ describe('P4: words that put off a result while it is told', () => {
     expect(result()).toMatchObject({ state: 'delivered', grade: 'shown' });
   });
 
-  test('other words do not: it is told again', async () => {
+  test('delay nothing when they are other words: the result is delivered again', async () => {
     const { result, asked, speak, pause } = await over('How late is it?');
     expect(result()).toMatchObject({ state: 'pending', card: false });
     await speak('It is nine.');

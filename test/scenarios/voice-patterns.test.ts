@@ -16,7 +16,7 @@ const asking = (question: string, config = {}) => ({
 
 describe('a task', () => {
   test(
-    'is answered at once, told in a pause, and told once',
+    'gets an answer at once, and delivers its result in a pause, once',
     { tags: ['B1', 'B2', 'B14'] },
     async () => {
       const { start, use, pause, speak, asked, model, state, result, environment, close } =
@@ -55,7 +55,7 @@ describe('a task', () => {
   );
 
   test(
-    'without a pending message is the answer to its call, when there is a pause',
+    'answers its call with the result in a pause, without a pending message',
     { tags: ['B15'] },
     async () => {
       const { start, use, pause, speak, asked, model, result } = voiceTalk({
@@ -75,7 +75,7 @@ describe('a task', () => {
   );
 
   test(
-    'waits for whoever speaks: the user, and what is still playing',
+    'delivers after the user has spoken and the playout has ended',
     { tags: ['B56', 'B58'] },
     async () => {
       const { start, use, pause, play, asked, model, environment } = voiceTalk({
@@ -100,7 +100,7 @@ describe('a task', () => {
     },
   );
 
-  test('that was cancelled is not told; the lead agent knows', async () => {
+  test('delivers nothing when it was cancelled, but the lead agent knows', async () => {
     const { start, use, pause, asked, model, session } = voiceTalk({
       subagents: { work: working },
     });
@@ -116,7 +116,7 @@ describe('a task', () => {
     ).toEqual([expect.stringContaining('was cancelled'), expect.stringContaining('"task":"work"')]);
   });
 
-  test('that failed is told with its error', { tags: ['B17'] }, async () => {
+  test('delivers its error when it failed', { tags: ['B17'] }, async () => {
     const { start, use, pause, asked } = voiceTalk({
       subagents: { report: { script: () => ({ error: new Error('no such quarter') }) } },
     });
@@ -128,7 +128,7 @@ describe('a task', () => {
 });
 
 describe('two at once that both ask', () => {
-  test('are asked one after the other, each with its own answer', async () => {
+  test('ask one after the other, and each gets its own answer', async () => {
     const {
       start,
       use,
@@ -166,7 +166,7 @@ describe('two at once that both ask', () => {
 const atOnce = { falseInterruptionMs: 0 };
 
 describe('P5: the user breaks in', () => {
-  test('speech stops at once, and the model remembers what was heard; the work goes on', async () => {
+  test('stops speech at once, the model remembers the heard part, and the work continues', async () => {
     const { start, use, play, model, state, environment, events } = voiceTalk({
       subagents: { work: working },
       voice: atOnce,
@@ -193,23 +193,20 @@ describe('P5: the user breaks in', () => {
     ['むかしむかし、あるところに王様がいました。', 'むかしむかし'],
     ['从前有一位国王，他住在山上。', '从前有'],
     ['กาลครั้งหนึ่งมีพระราชาองค์หนึ่ง', 'กาล'],
-  ])(
-    'what was heard is known also where no spaces are between words: %s',
-    async (text, heardFirst) => {
-      const { start, play, model, state, environment } = voiceTalk({ voice: atOnce });
-      await start();
-      await voiceReply(model, 'tell me a story', environment);
-      const story = model().begin(text, 8000);
-      await play(story.itemId, 4000);
-      model().speechStarted('barge');
-      await environment.settle();
-      await play(story.itemId, 4000);
-      const said = state().transcript.find(({ id }) => id === story.itemId);
-      expect(said?.text.startsWith(heardFirst)).toBe(true);
-      expect(text.startsWith(said?.text ?? '')).toBe(true);
-      expect(said?.text.length).toBeLessThan(text.length);
-    },
-  );
+  ])('computes the heard part in a script without spaces, too: %s', async (text, heardFirst) => {
+    const { start, play, model, state, environment } = voiceTalk({ voice: atOnce });
+    await start();
+    await voiceReply(model, 'tell me a story', environment);
+    const story = model().begin(text, 8000);
+    await play(story.itemId, 4000);
+    model().speechStarted('barge');
+    await environment.settle();
+    await play(story.itemId, 4000);
+    const said = state().transcript.find(({ id }) => id === story.itemId);
+    expect(said?.text.startsWith(heardFirst)).toBe(true);
+    expect(text.startsWith(said?.text ?? '')).toBe(true);
+    expect(said?.text.length).toBeLessThan(text.length);
+  });
 
   test('a subagent that wants it is cancelled, the others are not', async () => {
     const { start, use, play, model, state, environment } = voiceTalk({
@@ -229,7 +226,7 @@ describe('P5: the user breaks in', () => {
     expect(state().subagents.map((subagent) => subagent.state)).toEqual(['cancelled', 'running']);
   });
 
-  test('speaking while nobody speaks breaks nothing off', async () => {
+  test('breaks nothing off while the model is silent', async () => {
     const { start, use, model, state, environment, events } = voiceTalk({
       subagents: { brief: { ...working, config: { ...working.config, onBargeIn: 'cancel' } } },
     });
@@ -257,7 +254,7 @@ describe('P5: the user breaks in', () => {
     ]);
   });
 
-  test('on a wire that cannot cancel or truncate: the rest is not played', async () => {
+  test('plays the rest no more on a wire that cannot cancel or truncate', async () => {
     const transport = new FakeTransport({ cancelsResponses: false, truncatesAudio: false });
     const { start, play, model, environment, session } = voiceTalk({ transport });
     const heard: string[] = [];
@@ -289,7 +286,7 @@ describe('P5: the user breaks in', () => {
 });
 
 describe('P4: heard', () => {
-  test('SPEECH-3: a delivery whose playout stalled is told again soon', async () => {
+  test('SPEECH-3: delivers again soon when the playout stalled', async () => {
     const { start, session, pause, play, speak, model, asked, state, environment } = voiceTalk();
     await start();
     session.notifyBackground('The mail has come');
@@ -376,7 +373,7 @@ describe('P4: heard', () => {
     expect(result()).toMatchObject({ state: 'delivered', grade: 'shown' });
   });
 
-  test('not even the first words are reported: the session does not fall silent for ever', async () => {
+  test('keeps the session alive when no playout is ever reported', async () => {
     const {
       start,
       say: utter,
@@ -402,7 +399,7 @@ describe('P4: heard', () => {
   });
 
   test.each(['speaks', 'types', 'comes back'])(
-    'a card is told after all when the user %s',
+    'delivers a card after all when the user %s',
     async (how) => {
       const talk = voiceTalk({ subagents: { report }, voice: { maxAttempts: 1 } });
       const {
@@ -525,7 +522,7 @@ describe('urgent deliveries', () => {
 });
 
 describe('words in a voice session', () => {
-  test('that are typed go to the lead agent, and stop what it says', async () => {
+  test('reach the lead agent when they are typed, and stop its speech', async () => {
     const { start, session, asked, model, play, environment, state } = voiceTalk();
     await start();
     await voiceReply(model, 'tell me a story', environment);
@@ -541,7 +538,7 @@ describe('words in a voice session', () => {
     expect(state().transcript.at(-1)).toMatchObject({ role: 'user', text: 'stop, please' });
   });
 
-  test('that are typed while the user speaks end no speech: nobody talks over it', async () => {
+  test('end no speech when typed while the user speaks, and get no reply over it', async () => {
     const { start, session, asked, model, environment, state } = voiceTalk();
     await start();
     model().speechStarted('u1');
@@ -556,7 +553,7 @@ describe('words in a voice session', () => {
     expect(state().deliveries[0]).toMatchObject({ attempts: 0 });
   });
 
-  test('that are understood late end no speech: the user has begun another sentence', async () => {
+  test('end no speech when they are transcribed after the next sentence began', async () => {
     const { start, session, asked, model, environment, state } = voiceTalk();
     await start();
     model().speechStarted('u1');
@@ -580,7 +577,7 @@ describe('words in a voice session', () => {
   });
 
   test(
-    'that are typed answer an open question, without the lead agent',
+    'answer an open question without the lead agent when they are typed',
     { tags: ['B51', 'B55'] },
     async () => {
       const { start, use, pause, speak, session, model, question, environment } = voiceTalk({
@@ -603,7 +600,7 @@ describe('words in a voice session', () => {
     },
   );
 
-  test('that are none are nobody’s: a cough is forgotten', async () => {
+  test('vanish when they are empty, as after a cough', async () => {
     const { start, say: utter, model, asked, state } = voiceTalk();
     await start();
     const id = await utter('  ');
@@ -617,7 +614,7 @@ describe('words in a voice session', () => {
     expect(state().floor).toBe('nobody');
   });
 
-  test('that could not be transcribed leave the session as it was', async () => {
+  test('leave the session as it was when they could not be transcribed', async () => {
     const { start, use, pause, asked, model, errors, environment } = voiceTalk({
       subagents: { report },
     });
@@ -636,7 +633,7 @@ describe('words in a voice session', () => {
     expect(asked()).toContain('Sales are up.');
   });
 
-  test('that never arrive are waited for, and then no more', async () => {
+  test('hold the floor for a time when they never arrive, and then no more', async () => {
     const { start, use, pause, asked, model, environment, state } = voiceTalk({
       subagents: { report },
     });
@@ -650,7 +647,7 @@ describe('words in a voice session', () => {
     expect(asked()).toContain('Sales are up.');
   });
 
-  test('that never arrive do not keep the lead agent from speaking to a tool’s result', async () => {
+  test('leave the reply to a tool result possible when they never arrive', async () => {
     let finish: () => void = () => {};
     const {
       start,

@@ -83,7 +83,7 @@ test('P5: the question that the microphone hears again answers nothing; a time s
 });
 
 describe('speech counts', () => {
-  test('from the moment at which the question began to play', async () => {
+  test('counts from the moment at which the question began to play', async () => {
     const { model, environment, play, question, asked } = await untilAsked();
     // These words began before anything of the question could be heard.
     const putting = model().begin('Economy', 2000);
@@ -99,7 +99,7 @@ describe('speech counts', () => {
     await play(model().speak('Economy class? I see.'));
   });
 
-  test('when it interrupts its own question and names an option', async () => {
+  test('counts when it interrupts its own question and names an option', async () => {
     const { model, environment, play, question, resultText } = await untilAsked();
     const putting = model().begin('Economy or Premium?', 2000);
     await play(putting.itemId, 700);
@@ -175,7 +175,7 @@ describe('speech counts', () => {
 });
 
 describe('the telling of a question that is over', () => {
-  test('is dismissed, while it is said as well as before', async () => {
+  test('ends as dismissed, while it is said as well as before', async () => {
     const { model, environment, play, session, requestId, state } = await untilAsked();
     const putting = model().begin('Economy or Premium?', 2000);
     await play(putting.itemId, 700);
@@ -186,7 +186,7 @@ describe('the telling of a question that is over', () => {
     expect(state().deliveries[0]).toMatchObject({ deliveryId: requestId, state: 'dismissed' });
   });
 
-  test('stays delivered if it was heard', async () => {
+  test('remains delivered if it was heard', async () => {
     const { speak, say: utter, state } = await untilAsked();
     await speak('Economy or Premium?');
     await utter('Economy');
@@ -208,7 +208,7 @@ describe('the clock', () => {
     expect(question()).toMatchObject({ state: 'open', dueAt: environment.clock.now() + 120_000 });
   });
 
-  test('of a question that could not be said runs from when its card is shown', async () => {
+  test('starts when its card is shown, if the question could not be said', async () => {
     const { model, environment, question, session, requestId, pause } = await untilAsked({
       subagents: ride,
       voice: { maxAttempts: 1 },
@@ -223,7 +223,7 @@ describe('the clock', () => {
     expect(await receipt).toEqual({ accepted: true });
   });
 
-  test('over: the tool says so, the question is put again, the third time ends it', async () => {
+  test('runs out: the tool reports it, and the subagent ends after the third time', async () => {
     const { speak, environment, state, pause, asked } = await untilAsked({
       subagents: {
         ride: {
@@ -353,7 +353,7 @@ describe('words that are no answer', () => {
     },
   );
 
-  test('USER-WORDS-7: unclear words go to the lead agent, and the clock of the question goes on', async () => {
+  test('USER-WORDS-7: reach the lead agent when unclear, and the deadline of the question remains', async () => {
     const { speak, say: utter, question, asked, environment } = await untilAsked();
     await speak('Economy or Premium?');
     const dueAt = question()?.dueAt;
@@ -378,7 +378,7 @@ describe('consent by voice', () => {
     ['yes please', 1],
     ['no', 0],
     ['yes no', 0],
-  ])('once it was heard in full: %s', async (words, paid) => {
+  ])('counts once the question was heard in full: %s', async (words, paid) => {
     const ran: string[] = [];
     const { speak, say: utter, question } = await untilAsked({ subagents: paying(ran) }, 'pay');
     await speak('May I pay 7?');
@@ -387,7 +387,7 @@ describe('consent by voice', () => {
     expect(ran).toHaveLength(paid);
   });
 
-  test('is never given by words that interrupt the question', async () => {
+  test('never counts from words that interrupt the question', async () => {
     const ran: string[] = [];
     const { model, play, environment, question } = await untilAsked(
       { subagents: paying(ran) },
@@ -406,8 +406,8 @@ describe('consent by voice', () => {
   });
 });
 
-describe('the floor is released', () => {
-  test('when who asked is cancelled while the question is being said', async () => {
+describe('the floor of a question', () => {
+  test('passes on when its subagent is cancelled while the question is being said', async () => {
     const { model, play, environment, session, question, asked, say: utter } = await untilAsked();
     const putting = model().begin('Economy or', 2000);
     await play(putting.itemId, 500);

@@ -24,7 +24,7 @@ async function ride() {
 }
 
 describe('a ride by voice alone', () => {
-  test('is asked, answered, booked and told; nothing is said twice', async () => {
+  test('asks, accepts the answer, books and delivers, and says nothing twice', async () => {
     const { environment, session, model, play, state, untilAsked, errors } = await ride();
     await untilAsked();
     expect(model().openRequests[0]?.about).toContain('Economy or Premium?');
@@ -58,7 +58,7 @@ describe('a ride by voice alone', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('P4: a result that is interrupted is told again later, once', async () => {
+  test('P4: delivers an interrupted result again later, once', async () => {
     const { environment, model, play, state, untilAsked } = await ride();
     await untilAsked();
     await play(model().speak('Economy or Premium?'));
@@ -107,7 +107,7 @@ describe('a ride by voice alone', () => {
     expect(model().openRequests).toHaveLength(1);
   });
 
-  test('a button answers once the question is shown; the second answer is told so', async () => {
+  test('accepts a button once the question is shown, and refuses a second answer', async () => {
     const { environment, session, untilAsked, state, model, play } = await ride();
     await untilAsked();
     const requestId = state().questions[0]?.requestId ?? '';
@@ -172,7 +172,7 @@ describe('a ride by voice alone', () => {
     expect(model().openRequests[0]?.about).toContain('Your economy ride is booked.');
   });
 
-  test('an urgent notice interrupts; what it interrupted is told again', async () => {
+  test('interrupts for an urgent notice, and repeats the interrupted question', async () => {
     const { environment, session, model, play, state, untilAsked } = await ride();
     await untilAsked();
     const question = model().begin('Economy or Premium?', 3000);
@@ -192,7 +192,7 @@ describe('a ride by voice alone', () => {
 });
 
 describe('a model that falls silent', () => {
-  test('is given up, says why, and the session goes on', async () => {
+  test('loses its response with a reported reason, and the session continues', async () => {
     const { environment, model, play, state, untilAsked, errors } = await ride();
     await untilAsked();
     // It begins to ask, and never ends.
@@ -206,7 +206,7 @@ describe('a model that falls silent', () => {
 });
 
 describe('a greeting', () => {
-  test('waits for somebody to be there, and is said once', async () => {
+  test('waits for a client, and comes once', async () => {
     const environment = simulatedEnvironment();
     const transport = new FakeTransport();
     const session = new VoiceSession({

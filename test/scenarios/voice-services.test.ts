@@ -52,7 +52,7 @@ describe('a service in a voice session', { tags: ['B74', 'B76', 'BW32'] }, () =>
     ]);
   });
 
-  test('P4: an interrupted notice is told again', async () => {
+  test('P4: delivers an interrupted notice again', async () => {
     const { happens, story, asked, model, play, pause, environment, speak, state } =
       await talking();
     story.end();

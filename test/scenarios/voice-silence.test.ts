@@ -51,7 +51,7 @@ async function asked(options: VoiceTalkOptions = {}) {
 }
 
 describe('a question that nobody answers', () => {
-  test('QUESTION-8: is asked again in its short form, twice; then it rests', async () => {
+  test('QUESTION-8: repeats in its short form, twice, and then no more', async () => {
     const { environment, asked: request, told, speak, question: view } = await asked();
     await environment.advance(14_900);
     expect(request()).toBeNull();
@@ -69,7 +69,7 @@ describe('a question that nobody answers', () => {
     expect(view()?.state).toBe('open');
   });
 
-  test('is answered meanwhile, and after it was asked again', async () => {
+  test('accepts an answer before and after its repetition', async () => {
     for (const afterMs of [5000, 15_000]) {
       const { environment, say: utter, speak, question: view } = await asked();
       await environment.advance(afterMs);
@@ -79,7 +79,7 @@ describe('a question that nobody answers', () => {
     }
   });
 
-  test('is said in full when the user asks for it, and asked again twice from then on', async () => {
+  test('repeats in full when the user asks for it, and in short form twice from then on', async () => {
     const { environment, say: utter, told, speak, asked: request } = await asked();
     for (let time = 1; time <= 2; time += 1) {
       await environment.advance(15_000);
@@ -94,7 +94,7 @@ describe('a question that nobody answers', () => {
     expect(told()).toContain(SHORT);
   });
 
-  test('SILENCE-1: not while the user speaks, a tool works, or nobody is there', async () => {
+  test('SILENCE-1: waits while the user speaks, a tool works, or the client is away', async () => {
     const speaking = await asked();
     await speaking.environment.advance(14_000);
     speaking.model().speechStarted('u9');
@@ -129,7 +129,7 @@ describe('a question that nobody answers', () => {
     ['fr', '"short":"Economy, Premium ou Van?"'],
     ['es', '"short":"Economy, Premium o Van?"'],
     ['it', '"short":"Economy, Premium o Van?"'],
-  ])('in %s', async (language, short) => {
+  ])('repeats in the language %s', async (language, short) => {
     const { environment, told } = await asked({ agent: { language } });
     await environment.advance(15_000);
     expect(told()).toContain(short);
@@ -148,7 +148,7 @@ describe('a question that nobody answers', () => {
 });
 
 describe('SILENCE-2 SILENCE-3: a user who says nothing', () => {
-  test('is away, once, and back when anything is heard', async () => {
+  test('counts as away once, and as back at the first sound', async () => {
     const { environment, events, away, model, speak } = await asked();
     await environment.advance(14_900);
     expect(away()).toEqual([]);
@@ -162,14 +162,14 @@ describe('SILENCE-2 SILENCE-3: a user who says nothing', () => {
     expect(away()).toEqual(['user.away', 'user.back']);
   });
 
-  test('is back when they write', async () => {
+  test('counts as back with a typed message', async () => {
     const { environment, away, session } = await asked();
     await environment.advance(15_000);
     await session.sendText('premium');
     expect(away()).toEqual(['user.away', 'user.back']);
   });
 
-  test('is never away, if the app says so', async () => {
+  test('never counts as away if the app configures that', async () => {
     const { environment, away } = await asked({ voice: { awayAfterMs: null } });
     await environment.advance(60_000);
     expect(away()).toEqual([]);

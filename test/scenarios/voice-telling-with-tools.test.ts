@@ -88,7 +88,7 @@ async function isAnswered(work: Work): Promise<void> {
 }
 
 describe('TURNS-9: while a tool of the lead agent works', () => {
-  test('due deliveries are told in the middle of its turn, and the answer follows', async () => {
+  test('delivers in the middle of its turn, and the answer follows', async () => {
     const work = await atWork();
     const { environment, news, asked, told, saysIt, finish, turns, model, state } = work;
     news();
@@ -108,7 +108,7 @@ describe('TURNS-9: while a tool of the lead agent works', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('late deliveries are told too, one after another', async () => {
+  test('delivers late notices too, one after another', async () => {
     const work = await atWork();
     const { environment, session, asked, saysIt, finish, state } = work;
     await environment.advance(LONG_MS);
@@ -140,7 +140,7 @@ describe('TURNS-9: while a tool of the lead agent works', () => {
     expect(told()).toMatchObject({ state: 'delivered', attempts: 1 });
   });
 
-  test('TURNS-1: an answer in the middle of what is told waits for its end', async () => {
+  test('TURNS-1: delays an answer in the middle of a delivery to its end', async () => {
     const work = await atWork();
     const { environment, news, told, finish, model, play } = work;
     news();
@@ -168,7 +168,7 @@ describe('TURNS-9: while a tool of the lead agent works', () => {
     await isAnswered(work);
   });
 
-  test('a tool that times out in the middle of what is told is spoken to afterwards', async () => {
+  test('asks for the reply to a tool that timed out after the delivery', async () => {
     const work = await atWork();
     const { environment, news, told, model, play, asked } = work;
     await environment.advance(TOOL_TIMEOUT_MS - LONG_MS);
@@ -184,7 +184,7 @@ describe('TURNS-9: while a tool of the lead agent works', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('of two tools the first one ends meanwhile: both are spoken to when both have answered', async () => {
+  test('asks for one reply to two tools when both have answered', async () => {
     const work = await atWork({}, ['look_up', 'search']);
     const { environment, news, told, saysIt, finish, asked } = work;
     news();
@@ -198,7 +198,7 @@ describe('TURNS-9: while a tool of the lead agent works', () => {
     await isAnswered(work);
   });
 
-  test('the user breaks off what is told: they are answered with the tool, and it is told again', async () => {
+  test('delivers again when the user interrupts, and answers the user with the tool', async () => {
     const work = await atWork();
     const { environment, news, told, model, asked, saysIt, finish } = work;
     news();
@@ -219,7 +219,7 @@ describe('TURNS-9: while a tool of the lead agent works', () => {
     await isAnswered(work);
   });
 
-  test('no delivery is told while the user speaks, nor before their words are known', async () => {
+  test('delivers nothing while the user speaks, nor before their words are known', async () => {
     const { environment, news, told, model, asked, saysIt } = await atWork();
     news();
     await environment.advance(1900);
@@ -234,7 +234,7 @@ describe('TURNS-9: while a tool of the lead agent works', () => {
     expect(told()).toMatchObject({ state: 'delivered', attempts: 1 });
   });
 
-  test('the client leaves in the middle of what is told: it is told to whoever comes', async () => {
+  test('delivers again to the next client when the client leaves in the middle', async () => {
     const work = await atWork();
     const { environment, news, told, model, leave, session, saysIt, finish } = work;
     news();
@@ -254,7 +254,7 @@ describe('TURNS-9: while a tool of the lead agent works', () => {
     await isAnswered(work);
   });
 
-  test('the line is lost in the middle of what is told: it is told on the next one, and so is the answer', async () => {
+  test('delivers on the next connection when one is lost in the middle, and answers there', async () => {
     const work = await atWork();
     const { environment, news, told, model, finish, asked, speak } = work;
     news();
@@ -312,7 +312,7 @@ describe('TURNS-9: while a tool of the lead agent works', () => {
     await isAnswered(work);
   });
 
-  test('an urgent delivery is told at once, and the turn goes on', async () => {
+  test('delivers an urgent notice at once, and the turn continues', async () => {
     const work = await atWork();
     const { environment, session, asked, saysIt, finish, turns } = work;
     await environment.advance(500);

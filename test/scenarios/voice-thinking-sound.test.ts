@@ -63,7 +63,7 @@ describe('while a tool works and nobody speaks', () => {
     expect(heard.slice(loop.length, 2 * loop.length)).toEqual([...loop]);
   });
 
-  test('THINKING-SOUND-2: it is no speech', async () => {
+  test('THINKING-SOUND-2: the sound counts as no speech', async () => {
     const { environment, sounds, state, events, clears } = await waiting();
     const before = events.length;
     await environment.advance(3000);
@@ -73,7 +73,7 @@ describe('while a tool works and nobody speaks', () => {
     expect(clears()).toBe(0);
   });
 
-  test('THINKING-SOUND-1: it ends at once when the lead agent speaks, and not before', async () => {
+  test('THINKING-SOUND-1: the sound ends at once when the lead agent speaks, and not before', async () => {
     const { environment, sounds, answer, clears, asked, model, play, state } = await waiting();
     await environment.advance(1000);
     await answer('found it');
@@ -90,7 +90,7 @@ describe('while a tool works and nobody speaks', () => {
     expect(clears()).toBe(1);
   });
 
-  test('THINKING-SOUND-1: it ends at once when the user speaks, and goes on after that', async () => {
+  test('THINKING-SOUND-1: the sound ends when the user speaks, and resumes after that', async () => {
     const { environment, sounds, model, clears, events } = await waiting();
     await environment.advance(1000);
     model().speechStarted('u2');
@@ -115,7 +115,7 @@ describe('while a tool works and nobody speaks', () => {
     expect(clears()).toBe(0);
   });
 
-  test('THINKING-SOUND-1: it is heard while a model is slow to reply', async () => {
+  test('THINKING-SOUND-1: the sound plays while a model is slow to reply', async () => {
     const talk = voiceTalk({ thinkingSound: { loop: workingSound(), afterMs: 500 } });
     const sounds: AudioFrame[] = [];
     talk.session.audioOut.subscribe((frame) => sounds.push(frame));
@@ -131,7 +131,7 @@ describe('while a tool works and nobody speaks', () => {
     expect(sounds.slice(count).map((frame) => frame.itemId)).toEqual([itemId]);
   });
 
-  test('it waits until what was said has been played', async () => {
+  test('the sound waits until earlier speech has been played', async () => {
     const { environment, sounds, model, play, say: utter } = await waiting();
     await environment.advance(100);
     const saying = model().beginByItself('Let me see.', 2000);
@@ -156,14 +156,14 @@ describe('no listener', () => {
     expect(sounds).toHaveLength(count);
   });
 
-  test('after the session was closed', async () => {
+  test('plays nothing after the session was closed', async () => {
     const { environment, close } = await waiting();
     await environment.advance(1000);
     await close();
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('while the line is lost', async () => {
+  test('plays nothing while the connection is lost', async () => {
     const { environment, sounds, model, transport } = await waiting();
     await environment.advance(1000);
     transport.autoReady = false;
@@ -174,14 +174,14 @@ describe('no listener', () => {
     expect(sounds).toHaveLength(count);
   });
 
-  test('unless it is wanted', async () => {
+  test('plays nothing without a configured sound', async () => {
     const { environment, sounds } = await waiting({ thinkingSound: undefined as never });
     await environment.advance(5000);
     expect(sounds).toEqual([]);
   });
 });
 
-test('it is brought to the rate of the model', async () => {
+test('the sound gets the sample rate of the model', async () => {
   const { environment, sounds } = await waiting({
     transport: new FakeTransport({ outputSampleRateHz: 16_000 }),
   });
@@ -190,7 +190,7 @@ test('it is brought to the rate of the model', async () => {
   expect(sounds[0]?.samples).toHaveLength(1600);
 });
 
-test('it is heard while it is worked out what a delegation means', async () => {
+test('the sound plays while a delegation is worked out', async () => {
   let answer: (step: { text: string }) => void = () => {};
   const slow = scriptedModel({
     otherwise: () => new Promise<{ text: string }>((resolve) => (answer = resolve)),
@@ -216,7 +216,7 @@ test('it is heard while it is worked out what a delegation means', async () => {
   expect(events.filter(({ type }) => type === 'playout.clear')).toHaveLength(1);
 });
 
-test('THINKING-SOUND-1: while a model says to its end what nobody hears', async () => {
+test('THINKING-SOUND-1: the sound plays while a model finishes a silenced response', async () => {
   const ride = {
     script: steps(calls(['ask_user', { question: 'Which ride?', options }]), () => never()),
     config: { interactive: true },

@@ -17,51 +17,47 @@ const asking = (question: string) => ({
 });
 
 describe('a connection that is lost', () => {
-  test(
-    'is tried again, later each time, and rests with the reason',
-    { tags: ['B88'] },
-    async () => {
-      const transport = new FakeTransport();
-      const { start, session, environment, events, errors, state } = voiceTalk({
-        transport,
-        voice: { maxReconnects: 3 },
-      });
-      await start();
-      transport.autoReady = false;
-      const begin = environment.clock.now();
-      const at: number[] = [];
-      for (let attempt = 1; attempt <= 4; attempt += 1) {
-        transport.current.drop(true, 'no route');
-        const before = transport.connections.length;
-        for (let waited = 0; waited < 30 && transport.connections.length === before; waited += 1) {
-          await environment.advance(100);
-        }
-        at.push(environment.clock.now() - begin);
+  test('retries with a growing delay, and rests with the reason', { tags: ['B88'] }, async () => {
+    const transport = new FakeTransport();
+    const { start, session, environment, events, errors, state } = voiceTalk({
+      transport,
+      voice: { maxReconnects: 3 },
+    });
+    await start();
+    transport.autoReady = false;
+    const begin = environment.clock.now();
+    const at: number[] = [];
+    for (let attempt = 1; attempt <= 4; attempt += 1) {
+      transport.current.drop(true, 'no route');
+      const before = transport.connections.length;
+      for (let waited = 0; waited < 30 && transport.connections.length === before; waited += 1) {
+        await environment.advance(100);
       }
-      const [first = 0, second = 0, third = 0] = at;
-      // Half to all of 1 s, 2 s and 4 s.
-      expect(first).toBeGreaterThanOrEqual(500);
-      expect(first).toBeLessThanOrEqual(1100);
-      expect(second - first).toBeGreaterThanOrEqual(1000);
-      expect(third - second).toBeGreaterThanOrEqual(2000);
-      expect(transport.connections).toHaveLength(4);
-      const outage = {
-        code: 'TRANSPORT_LOST',
-        message: expect.stringMatching(/fake.*1006.*no route/),
-        retryAt: expect.any(Number),
-      };
-      expect(state()).toMatchObject({ connection: 'resting', outage });
-      expect(events).toContainEqual({ type: 'connection.changed', state: 'resting', outage });
-      expect(errors).toEqual([
-        { error: expect.objectContaining({ message: outage.message }), where: 'connection' },
-      ]);
-      const closing = session.close();
-      await environment.settle();
-      await closing;
-      expect(events.at(-1)).toEqual({ type: 'session.ended', error: null });
-      expect(environment.pendingTimers).toBe(0);
-    },
-  );
+      at.push(environment.clock.now() - begin);
+    }
+    const [first = 0, second = 0, third = 0] = at;
+    // Half to all of 1 s, 2 s and 4 s.
+    expect(first).toBeGreaterThanOrEqual(500);
+    expect(first).toBeLessThanOrEqual(1100);
+    expect(second - first).toBeGreaterThanOrEqual(1000);
+    expect(third - second).toBeGreaterThanOrEqual(2000);
+    expect(transport.connections).toHaveLength(4);
+    const outage = {
+      code: 'TRANSPORT_LOST',
+      message: expect.stringMatching(/fake.*1006.*no route/),
+      retryAt: expect.any(Number),
+    };
+    expect(state()).toMatchObject({ connection: 'resting', outage });
+    expect(events).toContainEqual({ type: 'connection.changed', state: 'resting', outage });
+    expect(errors).toEqual([
+      { error: expect.objectContaining({ message: outage.message }), where: 'connection' },
+    ]);
+    const closing = session.close();
+    await environment.settle();
+    await closing;
+    expect(events.at(-1)).toEqual({ type: 'session.ended', error: null });
+    expect(environment.pendingTimers).toBe(0);
+  });
 
   test('keeps its work over an outage that outlasts the reconnects, and tells it afterwards', async () => {
     const transport = new FakeTransport();
@@ -110,7 +106,7 @@ describe('a connection that is lost', () => {
     expect(told.join(' ')).toMatch(/Red\?/);
   });
 
-  test('for a reason that no try can change is refused until somebody asks, and loses no work', async () => {
+  test('waits for a request after a permanent refusal, and loses no work', async () => {
     const talk = voiceTalk({ subagents: { ride: asking('Red?') } });
     const { start, use, model, session, environment, errors, state, transport } = talk;
     await start();
@@ -153,7 +149,7 @@ describe('a connection that is lost', () => {
     ['resting', true, 'HTTP 503'],
     ['refused', false, 'HTTP 401: Incorrect API key provided'],
   ] as const)(
-    'that a later process cannot have leaves its session %s, with its work',
+    'leaves its session %s, with its work, when a later process cannot connect',
     async (connection, retryable, reason) => {
       const environment = simulatedEnvironment();
       const journal = memoryJournal();
@@ -191,7 +187,7 @@ describe('a connection that is lost', () => {
     },
   );
 
-  test('before it was ever there rejects start with the reason', async () => {
+  test('rejects start with the reason when it was never there', async () => {
     const transport = new FakeTransport();
     transport.autoReady = false;
     const { session, environment, errors } = voiceTalk({ transport, voice: { maxReconnects: 0 } });
@@ -203,7 +199,7 @@ describe('a connection that is lost', () => {
     expect(errors).toMatchObject([{ error: { code: 'TRANSPORT_LOST' }, where: 'connection' }]);
   });
 
-  test('that its provider closes again and again is reported once, with the words of the provider', async () => {
+  test('reports once, in the words of its provider, that it closes again and again', async () => {
     const { start, model, environment, errors, transport } = voiceTalk();
     await start();
     const quota = 'You exceeded your current quota, please check your plan and billing details.';
@@ -254,7 +250,7 @@ describe('a connection that is lost', () => {
   });
 
   test(
-    'what tools answered meanwhile is told to the next connection, errors too',
+    'gives tool answers from the outage to the next connection, errors too',
     { tags: ['BW9', 'BW37'] },
     async () => {
       let finish: () => void = () => {};
@@ -312,7 +308,7 @@ describe('a connection that is lost', () => {
     });
   });
 
-  test('in the middle of telling a result: it is told again, on the new one', async () => {
+  test('delivers a result again on the new connection when one is lost in the middle', async () => {
     const { start, use, pause, speak, play, model, environment, result, asked } = voiceTalk({
       subagents: { report: { ...report, pending: null } },
     });
@@ -334,7 +330,7 @@ describe('a connection that is lost', () => {
 });
 
 describe('a response that is refused', () => {
-  test('has failed: what it was to say is offered again', async () => {
+  test('offers its delivery again', async () => {
     const { start, use, pause, speak, model, result, environment, errors } = voiceTalk({
       subagents: { report },
     });
@@ -416,7 +412,7 @@ test('RESPONSES-9: a response that fails is reported with the words of the provi
 });
 
 describe('an error of the wire', () => {
-  test('is reported, and the session goes on', async () => {
+  test('reaches the app, and the session continues', async () => {
     const { start, say: utter, model, errors, events, environment, asked } = voiceTalk();
     await start();
     model().events.next({
@@ -438,7 +434,7 @@ describe('an error of the wire', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('of an adapter that sends what makes no sense does not bring the process down', async () => {
+  test('does not crash the process when an adapter sends malformed events', async () => {
     const { start, say: utter, model, errors, environment, asked } = voiceTalk();
     await start();
     model().events.next({ type: 'utterance.transcribed', utteranceId: 'u', final: true } as never);
@@ -449,7 +445,7 @@ describe('an error of the wire', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('of the stream itself is a lost connection', async () => {
+  test('counts as a lost connection when the stream itself fails', async () => {
     const { start, model, environment, state, transport } = voiceTalk();
     await start();
     model().events.error(new Error('the stream broke'));
@@ -529,7 +525,7 @@ describe('TOOL-CALL-1: a result that is waved away, or was seen on the screen', 
 });
 
 describe('a client that leaves', () => {
-  test('in the middle of a result: it is told again to whoever comes, once, and the model is told once', async () => {
+  test('gets a result again that it left in the middle, once, and so does the model', async () => {
     const talk = voiceTalk({ subagents: { report: { ...report, pending: null } } });
     const { start, use, pause, speak, play, model, result, session, environment, asked } = talk;
     await start();
@@ -553,7 +549,7 @@ describe('a client that leaves', () => {
     expect(asked()).toBeNull();
   });
 
-  test('in the middle of a word: nobody waits for its end', async () => {
+  test('ends its unfinished word without a wait', async () => {
     const talk = voiceTalk();
     const { start, model, session, environment, asked, pause, speak, state } = talk;
     await start();
@@ -571,7 +567,7 @@ describe('a client that leaves', () => {
     expect(state().deliveries[0]).toMatchObject({ attempts: 1 });
   });
 
-  test('hears a notice when it comes back, and the model is told of it once', async () => {
+  test('hears a notice when it is back, and the model gets it once', async () => {
     const talk = voiceTalk();
     const { start, pause, play, model, session, environment, asked, speak, state } = talk;
     await start();

@@ -83,7 +83,7 @@ describe('WHO-1: a question that says who may answer it', () => {
     ['nobody in particular', {}],
     ['a name that only looks like it', { by: 'Manager' }],
     ['a name with more', { by: 'manager ' }],
-  ])('stays open after an attempt of %s', async (_, options) => {
+  ])('remains open after an attempt of %s', async (_, options) => {
     const { type, answer, idOf, questionOf, ran, outcomeOf } = await talk();
     await type('use pay');
     expect(questionOf('pay')).toMatchObject({ state: 'open', answerableBy: ['manager'] });
@@ -100,7 +100,7 @@ describe('WHO-1: a question that says who may answer it', () => {
     expect(outcomeOf('pay')?.status).toBe('completed');
   });
 
-  test('a denial of somebody who may closes it', async () => {
+  test('closes with a denial of a user who may answer', async () => {
     const { type, answer, idOf, questionOf, ran, outcomeOf } = await talk();
     await type('use pay');
     await answer(idOf('pay'), { approved: false }, { by: 'manager' });
@@ -114,7 +114,7 @@ describe('WHO-1: a question that says who may answer it', () => {
     });
   });
 
-  test('typed words of somebody who may not go to the lead agent, and leave it open', async () => {
+  test('remains open after typed words of another user, which go to the lead agent', async () => {
     const { type, said, session, environment, questionOf, ran } = await talk({ user: 'alice' });
     await type('use pay');
     await type('yes');
@@ -167,7 +167,7 @@ describe('WHO-1: a question that says who may answer it', () => {
     expect(ran).toEqual([{ requester: null, approver: 'manager' }]);
   });
 
-  test('is not shown by a screen of somebody who may not answer', async () => {
+  test('ignores a report as shown by a user who may not answer', async () => {
     const { type, session, idOf, entriesOf, environment } = await talk();
     await type('use pay');
     const before = entriesOf('question.shown').length;
@@ -180,7 +180,7 @@ describe('WHO-1: a question that says who may answer it', () => {
     expect(entriesOf('question.shown').at(-1)?.event).toMatchObject({ by: 'manager' });
   });
 
-  test('by voice, a yes of the user is no consent where somebody else has to give it', async () => {
+  test('takes no spoken yes of the user as consent if another user has to give it', async () => {
     const ran: Who[] = [];
     const spoken = voiceTalk({ subagents: cast(ran), user: 'alice' });
     await spoken.start();
@@ -293,8 +293,8 @@ describe('WHO-1: a question that says who may answer it', () => {
   });
 });
 
-describe('WHO-2: the responder is named', () => {
-  test('for what is sent, cancelled and dismissed, in the journal', async () => {
+describe('WHO-2: the name of the responder', () => {
+  test('goes into the journal for messages, cancellations and dismissals', async () => {
     const { type, session, environment, state, entriesOf } = await talk({ user: 'alice' });
     await type('use pay');
     const { id = '' } = state().subagents[0] ?? {};
@@ -318,7 +318,7 @@ describe('WHO-2: the responder is named', () => {
     expect(byOf('delivery.dismissed')).toEqual(['bob']);
   });
 
-  test('to the tools of the lead agent', async () => {
+  test('reaches the tools of the lead agent', async () => {
     const seen: Who[] = [];
     const look = defineTool({
       name: 'look',
@@ -336,7 +336,7 @@ describe('WHO-2: the responder is named', () => {
     ]);
   });
 
-  test('after a crash: the question still says who may, and the tool learns who did', async () => {
+  test('survives a crash: the question names who may answer, and the tool who did', async () => {
     const environment = simulatedEnvironment();
     const journal = memoryJournal();
     const ran: Who[] = [];

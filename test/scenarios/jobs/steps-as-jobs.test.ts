@@ -110,7 +110,7 @@ function engine(script: ScriptLike, subagent: SubagentConfig, packing?: JobPacki
 }
 
 describe('a run on an engine', () => {
-  test('its steps are jobs, its decisions are not: no model and no tool is called here', async () => {
+  test('runs its steps as jobs and its decisions here, without a local model or tool call', async () => {
     const { tools, done } = rides();
     const { jobs, environment } = engine(booking, config({ tools }));
     const runtime = createRuntime({ environment, jobs });
@@ -182,7 +182,7 @@ describe('a run on an engine', () => {
     expect(jobs.begun.some(({ name }) => name.includes('look_up'))).toBe(false);
   });
 
-  test('without an engine everything is done here', async () => {
+  test('does every step here without an engine', async () => {
     const { tools, done } = rides();
     const runtime = createRuntime({ environment: simulatedEnvironment() });
     const { result } = runSubagent(config({ tools }), 'Go', {
@@ -208,7 +208,7 @@ describe('a run on an engine', () => {
     expect(jobs.begun.map(({ key }) => key.split('#')[1])).toEqual(['1', '2', '3']);
   });
 
-  test('what streams at the worker streams here, where the engine carries it', async () => {
+  test('streams here what a worker streams, if the engine carries it', async () => {
     const environment = simulatedEnvironment();
     const model = scriptedModel([{ text: 'It is far away' }]);
     const own = config({ stream: true });
@@ -381,7 +381,7 @@ describe('a worker', () => {
     });
   });
 
-  test('without a model it says so; two configurations of one name are refused', async () => {
+  test('fails by name without a model, and refuses two configurations of one name', async () => {
     const handler = jobWorker({ environment: simulatedEnvironment(), configs: { a: config() } });
     const messages = [{ role: 'user', content: 'Go' }];
     const step = { kind: 'model', config: 'rides', tools: [], instructions: '', messages };
@@ -632,7 +632,7 @@ describe('after a crash', () => {
     expect(cancelled[0]).toMatch(/:1:call_look$/);
   });
 
-  test('the engine is told which subagent has ended', async () => {
+  test('informs the engine which subagent has ended', async () => {
     const { begin, of, jobs } = setUp(booking);
     const ended: string[] = [];
     Object.assign(jobs, { ended: (prefix: string) => void ended.push(prefix) });

@@ -115,7 +115,7 @@ async function begun(of: World, options: TalkOptions) {
 }
 
 describe('an approval that waits over a restart', () => {
-  it.each(ends)('is withdrawn with its reason after %s, if %s', async (way, change) => {
+  it.each(ends)('closes as withdrawn with its reason after %s, if %s', async (way, change) => {
     const of = world(ways[way]?.options);
     const ran: unknown[] = [];
     const first = await begun(of, before(ran));
@@ -138,7 +138,7 @@ describe('an approval that waits over a restart', () => {
     expect(outcome?.toolLedger).toMatchObject([{ status: 'denied', approval: 'withdrawn' }]);
   });
 
-  it.each(Object.keys(ways))('is kept after %s, if nothing has changed', async (way) => {
+  it.each(Object.keys(ways))('remains open after %s, if nothing has changed', async (way) => {
     const of = world(ways[way]?.options);
     const ran: unknown[] = [];
     const first = await begun(of, before(ran));
@@ -166,7 +166,7 @@ describe('an approval that waits over a restart', () => {
     expect(ran).toEqual([await inputSchema.parseAsync({ dollars: 900 })]);
   });
 
-  it('is asked anew, when the model calls the tool as it is now', async () => {
+  it('opens anew when the model calls the tool in its present form', async () => {
     const of = world();
     const ran: unknown[] = [];
     const first = await begun(of, before(ran));
@@ -231,7 +231,7 @@ describe('a question that waits over a restart', () => {
     },
   });
 
-  it('is withdrawn if others may answer it now', async () => {
+  it('closes as withdrawn if other users may answer it now', async () => {
     const of = world();
     const first = await begun(of, asking({}));
     await first.type('use ride');
@@ -242,7 +242,7 @@ describe('a question that waits over a restart', () => {
     expect(second.state().subagents[0]?.outcome?.text).toContain('who may answer it has changed');
   });
 
-  it('stays open if nothing has changed', async () => {
+  it('remains open if nothing has changed', async () => {
     const of = world();
     const first = await begun(of, asking({}));
     await first.type('use ride');
@@ -287,7 +287,7 @@ describe('an idempotent call that is run again after a crash', () => {
     ]);
   });
 
-  it('is in doubt instead, if the tool is gone', async () => {
+  it('becomes doubtful instead if the tool is gone', async () => {
     const of = world();
     const ran: unknown[] = [];
     const first = await begun(of, once(ran, {}));
@@ -302,7 +302,7 @@ describe('an idempotent call that is run again after a crash', () => {
     expect([ran, doubtful]).toEqual([[{ dollars: 900 }], ['pay']]);
   });
 
-  it('is in doubt instead, for a tool of the lead agent that takes another input', async () => {
+  it('becomes doubtful instead if a tool of the lead agent takes another input', async () => {
     const of = world();
     const ran: unknown[] = [];
     const doubtful: string[] = [];

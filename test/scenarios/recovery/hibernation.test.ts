@@ -26,7 +26,7 @@ async function woken(of: World, before: ReturnType<typeof textLife>, options: Ta
 }
 
 describe('a session that hibernates', () => {
-  test('RECOVERY-2: the app is not told again of a question that is open', async () => {
+  test('RECOVERY-2: does not announce an open question to the app again', async () => {
     const of = world();
     const heard: string[] = [];
     const onQuestion = ({ requestId }: { requestId: string }) => void heard.push(requestId);
@@ -80,7 +80,7 @@ describe('a session that hibernates', () => {
     await after.close();
   });
 
-  test('SUBAGENTS-REQUESTS-2: its request to the parent is told once, and its time goes on', async () => {
+  test('SUBAGENTS-REQUESTS-2: delivers its request to the parent once, and keeps its deadline', async () => {
     const of = world();
     const options: TalkOptions = {
       subagents: {
@@ -130,7 +130,7 @@ describe('a session that hibernates', () => {
     expect(read).toEqual(['hello,You said: hello', 'again,You said: again']);
   });
 
-  test('is not idle while its conversation is summarised', async () => {
+  test('counts as busy while its conversation is summarised', async () => {
     const of = world();
     let release: (summary: string) => void = () => {};
     const { session, start, type } = textLife(of, {
@@ -152,7 +152,7 @@ describe('a session that hibernates', () => {
   });
 });
 
-test('SLOTS-3: a subagent at work goes on in the same runtime after a suspend', async () => {
+test('SLOTS-3: a working subagent resumes in the same runtime after a suspend', async () => {
   const of = world();
   const { runtime } = of.begin();
   let times = 0;

@@ -70,25 +70,28 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
   test.each([
     ['all entries', {}],
     ['the last snapshot', { snapshots: { afterEntries: 1000, trim: true } }],
-  ] as const)('has the same outcome again, out of %s, and does nothing again', async (_, on) => {
-    const of = world(on);
-    const seen = nothingSeen();
-    const first = run(of, seen);
-    expect(first.run.id).toBe('order-17');
-    expect(await outcome(of, first.run.result)).toMatchObject(booked);
-    const { modelCalls } = seen;
-    // In this process, and in later ones.
-    expect(await outcome(of, first.begin().result)).toMatchObject(booked);
-    for (let process = 2; process <= 3; process += 1) {
-      const later = run(of, seen);
-      expect(await outcome(of, later.run.result)).toMatchObject(booked);
-      expect(later.errors).toEqual([]);
-    }
-    expect(seen).toMatchObject({ modelCalls, asked: 1 });
-    expect(await outcome(of, run(of, seen, { id: 'order-18' }).run.result)).toMatchObject(booked);
-    expect(seen.modelCalls).toBe(2 * modelCalls);
-    expect(of.environment.pendingTimers).toBe(0);
-  });
+  ] as const)(
+    'returns the same outcome again from %s, without doing any work again',
+    async (_, on) => {
+      const of = world(on);
+      const seen = nothingSeen();
+      const first = run(of, seen);
+      expect(first.run.id).toBe('order-17');
+      expect(await outcome(of, first.run.result)).toMatchObject(booked);
+      const { modelCalls } = seen;
+      // In this process, and in later ones.
+      expect(await outcome(of, first.begin().result)).toMatchObject(booked);
+      for (let process = 2; process <= 3; process += 1) {
+        const later = run(of, seen);
+        expect(await outcome(of, later.run.result)).toMatchObject(booked);
+        expect(later.errors).toEqual([]);
+      }
+      expect(seen).toMatchObject({ modelCalls, asked: 1 });
+      expect(await outcome(of, run(of, seen, { id: 'order-18' }).run.result)).toMatchObject(booked);
+      expect(seen.modelCalls).toBe(2 * modelCalls);
+      expect(of.environment.pendingTimers).toBe(0);
+    },
+  );
 
   test('twice at a time in one process is one run', async () => {
     const of = world();
@@ -100,7 +103,7 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
     expect(seen.asked).toBe(1);
   });
 
-  test('killed before and after each entry, it goes on from its last step', async () => {
+  test('resumes from its last step when it is killed before or after any entry', async () => {
     const whole = world();
     await outcome(whole, run(whole, nothingSeen()).run.result);
     expect(whole.written).toBeGreaterThan(8);
@@ -216,7 +219,7 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
   });
 });
 
-test('without an id nothing of it is in a journal that keeps it until it is forgotten by name', async () => {
+test('a run without an id leaves no entry in a journal that only forgets by name', async () => {
   const appended: JournalEntry[] = [];
   const journal: Journal = {
     append: (entry) => void appended.push(entry),

@@ -136,7 +136,7 @@ describe('the first agent enters once', () => {
     },
   );
 
-  test('it is greeted all the same, once', async () => {
+  test('greets the user all the same, once', async () => {
     const told: string[] = [];
     const begin = async (of: World) => {
       const life = textLife(of, {
@@ -220,7 +220,7 @@ describe('an agent that takes over enters once', () => {
     expect(greeted).toEqual([1, 0]);
   });
 
-  test('as long as one enters, or leaves, the session is not idle', async () => {
+  test('keeps the session busy while an agent enters or leaves', async () => {
     const of = world();
     let entered = (): void => {};
     const life = await begin(of, [], () => new Promise<void>((resolve) => (entered = resolve)));
@@ -276,7 +276,7 @@ describe('wherever the process dies, a greeting is said once', () => {
       .filter(({ event }) => event.type === 'assistant.said' && 'text' in event)
       .filter(({ event }) => (event as unknown as { text: string }).text.includes(words)).length;
 
-  test('that of the first agent, and that of one that took over', async () => {
+  test('greets once as the first agent, and once as the agent that took over', async () => {
     const whole = world();
     await takeOver(whole);
     const events = whole.entries.map(({ event }) => event.type);
@@ -324,7 +324,7 @@ describe('wherever the process dies, a greeting is said once', () => {
         event.type === 'conversation.noted' && JSON.stringify(event).includes('invoice'),
     ).length;
 
-  test('an agent that took over without a listener greets the next one, in the process that goes on', async () => {
+  test('greets the next listener in the process that resumes, after a transfer without one', async () => {
     const of = world();
     let life = voice(of);
     await life.start();

@@ -138,7 +138,7 @@ describe.each(stories)('$name', async (story) => {
   const length = await (async () => {
     const of = world();
     const { life, said } = await live(of, story);
-    test('nobody dies', () => expect(said).toEqual(story.said));
+    test('gives the reply when no process dies', () => expect(said).toEqual(story.said));
     const { written } = of;
     await life.close();
     return written;

@@ -40,7 +40,7 @@ describe('a service that is started again', () => {
     await after.close();
   });
 
-  test('P1 P4: has the results that nobody had, until somebody has had them', async () => {
+  test('P1, P4: returns unread results in each process until they were read', async () => {
     const of = world();
     const work = { script: turns(say('Done.')) };
     const before = life(of, work);
@@ -125,7 +125,7 @@ describe('a service that is started again', () => {
     await third.close();
   });
 
-  test('takes nobody in before it has looked; closed before, it leaves all to the next', async () => {
+  test('accepts no spawn before it recovered, and leaves all to the next process when closed', async () => {
     const of = world();
     const before = life(of, askingOrder);
     expect(before.wanted).toThrow(/before `recover`/);
@@ -139,7 +139,7 @@ describe('a service that is started again', () => {
     await third.close();
   });
 
-  test('without an id there is nothing to find, and nothing to wait for', async () => {
+  test('recovers nothing without an id', async () => {
     const of = world();
     const { runtime } = of.begin();
     const service = createSubagentService({ runtime });
@@ -231,7 +231,7 @@ describe.each([
     // The last one is that it was closed.
     const instants = Array.from({ length: of.written - 1 }, (__, index) => index + 1);
 
-    test('there is something to lose', () => {
+    test('plays a story that has work to lose', () => {
       expect(first).toEqual(whole);
       expect(instants.length).toBeGreaterThan(15);
     });
@@ -248,7 +248,7 @@ describe('work without a name', () => {
   const config = { name: 'worker', instructions: 'You work.' };
   const model = scriptedModel({ otherwise: () => ({ text: 'Done.' }) });
 
-  test('is kept in memory where several processes share the journal', async () => {
+  test('remains in memory where several processes share the journal', async () => {
     const appended: unknown[] = [];
     const shared: Journal = {
       append: (entry) => void appended.push(entry),

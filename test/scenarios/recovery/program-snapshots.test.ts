@@ -18,7 +18,7 @@ const nothing = { resumed: [], ended: [], lost: [] };
 const quick: Work = { script: turns(say('Done.')) };
 
 describe('snapshots of a service', () => {
-  test('SCOPE-SNAPSHOTS-4: after so many entries; what is before is deleted, and nothing grows', async () => {
+  test('SCOPE-SNAPSHOTS-4: appear after so many entries, delete earlier ones, and do not grow', async () => {
     const of = world({ snapshots: { afterEntries: 20, trim: true } });
     const program = programLife(of, quick, { constraints: { stateRetentionMs: 1000 } });
     await program.service.recover();
@@ -45,7 +45,7 @@ describe('snapshots of a service', () => {
     await after.close();
   });
 
-  test('REPLAY-SESSION-1: what is left of a trimmed service is replayed from its snapshot', async () => {
+  test('REPLAY-SESSION-1: replay the rest of a trimmed service', async () => {
     const of = world({ snapshots: { afterEntries: 1, trim: true } });
     const program = programLife(of, { script: turns(never) });
     await program.service.recover();
@@ -60,7 +60,7 @@ describe('snapshots of a service', () => {
     expect(JSON.stringify(steps)).toContain('cancelled');
   });
 
-  test('P1 P4: a result that nobody has had is among the ended, in each process, until somebody has', async () => {
+  test('P1, P4: list an unread result as ended in each process until it was read', async () => {
     const of = world({ snapshots: { afterEntries: 1, trim: true } });
     const before = programLife(of, quick);
     await before.service.recover();
@@ -88,7 +88,7 @@ describe('snapshots of a service', () => {
     await last.close();
   });
 
-  test('had after the snapshot, before the crash: it is not told again', async () => {
+  test('list no result that was read between the snapshot and the crash', async () => {
     const of = world({ snapshots: { afterEntries: 6, trim: true } });
     const before = programLife(of, quick);
     await before.service.recover();
@@ -178,12 +178,12 @@ describe('SNAPSHOT-FORMS-2: a service whose snapshot this version cannot read', 
     }).recover();
   };
 
-  test('goes on from its entries, where none of them is ever deleted', async () => {
+  test('resumes from its entries where none of them is ever deleted', async () => {
     const entries = await kept(false);
     expect((await goesOn(entries)).resumed).toHaveLength(2);
   });
 
-  test('is refused where they may have been: what is left may begin with a birth', async () => {
+  test('refuses to recover where entries may have been deleted', async () => {
     const entries = await kept(true);
     const births = entries.flatMap(({ event, seq }, index) =>
       seq === 1 && event.type !== 'service.snapshot' ? index : [],
@@ -196,7 +196,7 @@ describe('SNAPSHOT-FORMS-2: a service whose snapshot this version cannot read', 
 });
 
 describe('a service that is put away', () => {
-  test('OWNED-SERVICE-2 P3: ends nobody, breaks off waits and handlers, and goes on under the same ids', async () => {
+  test('OWNED-SERVICE-2, P3: ends no subagent, breaks off waits, and resumes under the same ids', async () => {
     const of = world({ snapshots: { afterEntries: 1000, trim: true } });
     const signals: AbortSignal[] = [];
     const before = programLife(of, askingOrder, {
@@ -246,14 +246,14 @@ describe('a service that is put away', () => {
     expect(of.environment.pendingTimers).toBe(0);
   });
 
-  test('without an id nobody could go on with it', async () => {
+  test('refuses to suspend without an id, since no process could resume it', async () => {
     const runtime = createRuntime({ environment: simulatedEnvironment() });
     const service = createSubagentService({ runtime });
     await expect(service.suspend()).rejects.toMatchObject({ code: 'INVALID_STATE' });
     await service.close();
   });
 
-  test('before it has recovered it leaves all as it was', async () => {
+  test('leaves all as it was when it is suspended before its recovery', async () => {
     const of = world();
     const before = programLife(of, askingOrder);
     await before.service.recover();
@@ -392,7 +392,7 @@ describe('OWNED-SERVICE-1: a recovery that failed', () => {
   });
 
   test.each(['close', 'suspend'] as const)(
-    'that a %s came into takes no claim from who has the id next',
+    'takes no claim from the next owner of the id after a %s during it',
     async (leave) => {
       let read = (): void => {};
       const all = fails((kept) => ({
@@ -417,7 +417,7 @@ describe('OWNED-SERVICE-1: a recovery that failed', () => {
     },
   );
 
-  test('after a close claims nothing', async () => {
+  test('claims nothing after a close', async () => {
     const claimed: string[] = [];
     const { failing } = fails(() => ({ claim: (scope) => void claimed.push(scope) }));
     await failing.close();

@@ -68,7 +68,7 @@ const others: readonly (readonly [string, readonly [SubagentConfig, object | str
 ];
 
 describe('RUN-SUBAGENT-KR-1: a run whose id comes again', () => {
-  it.each(others)('refuses %s in its process, and goes on', async (_, other) => {
+  it.each(others)('refuses %s in its process, and continues', async (_, other) => {
     const { environment, runtime: start } = place();
     const runtime = start();
     const asked: Asked = { answers: [] };
@@ -104,7 +104,7 @@ describe('RUN-SUBAGENT-KR-1: a run whose id comes again', () => {
     expect(await run(runtime(), [order, 'Order it']).result).toMatchObject({ steps: 2 });
   });
 
-  it('is the same with its inputs in another order, and for another user', async () => {
+  it('returns the same run with its inputs in another order, and for another user', async () => {
     const { environment, runtime: start } = place();
     const runtime = start();
     const task = (args: object) => ({ description: 'Order it', args: { ...args } });

@@ -18,7 +18,7 @@ async function begin(of: World) {
   return { monitor, life };
 }
 
-test('P4: told events and silent ones are over, in each later process', async () => {
+test('P4: later processes repeat neither delivered nor silent events', async () => {
   const of = world();
   const first = await begin(of);
   await first.monitor.happens(shipped);

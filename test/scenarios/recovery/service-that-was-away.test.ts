@@ -62,7 +62,7 @@ describe.each([
   ['all entries', {}],
   ['the last snapshot', { snapshots: { afterEntries: 1000, trim: true } }],
 ] as const)('gone on from %s', (_, on) => {
-  test('its events wait for it, and its numbers go on', async () => {
+  test('keeps its events for it, and continues its sequence numbers', async () => {
     const { seqs, without, told, life } = await play(world(on));
     expect(seqs.length).toBeGreaterThan(4);
     expect(seqs).toEqual(inOrder(seqs));
@@ -75,7 +75,7 @@ describe.each([
     await life.session.suspend();
   });
 
-  test('of a session that was closed meanwhile: nothing waits, and its numbers go on', async () => {
+  test('keeps no event after the session was closed, and continues its sequence numbers', async () => {
     const { seqs, without, told, life } = await play(world(on), { isClosed: true });
     expect(seqs).toEqual(inOrder(seqs));
     expect(without).toEqual([]);

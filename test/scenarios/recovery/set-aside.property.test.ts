@@ -78,7 +78,7 @@ async function goesOn(frozen: FrozenStory, seed: number): Promise<'aside' | 'fol
 describe.each(stories.map((story, index) => ({ scope: frozenScope(story), story, index })))(
   '$scope',
   ({ story, index }) => {
-    test('goes on, whichever of its entries is not what was written', async () => {
+    test('recovers, whichever of its entries is corrupted', async () => {
       const results: string[] = [];
       for (let number = 0; number < MUTATIONS; number += 1)
         results.push(await goesOn(story, number * 1000 + index));

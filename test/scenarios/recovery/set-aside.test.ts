@@ -68,7 +68,7 @@ const reported = (events: readonly SessionEvent[]) =>
   events.flatMap((event) => (event.type === 'error.reported' ? [event] : []));
 
 describe('a journal that an earlier version wrote with an answer that is no text', () => {
-  test('opens: the entry is set aside, reported with its position, and the session goes on', async () => {
+  test('opens: the session quarantines the entry, reports its position, and continues', async () => {
     const journal = journalOf(written);
     const talk = life(journal);
     await talk.start();
@@ -92,7 +92,7 @@ describe('a journal that an earlier version wrote with an answer that is no text
     await talk.close();
   });
 
-  test('later processes go on without the same entry, and report nothing', async () => {
+  test('opens in later processes without that entry, and reports nothing again', async () => {
     const journal = journalOf(written);
     const first = life(journal);
     await first.start();
@@ -110,7 +110,7 @@ describe('a journal that an earlier version wrote with an answer that is no text
     await third.close();
   });
 
-  test('its end that was told is not told again, and its question is withdrawn (P1)', async () => {
+  test('delivers an end only once, and withdraws its question (P1)', async () => {
     const talk = life(journalOf(written));
     await talk.start();
     await talk.environment.advance(5000);
@@ -144,7 +144,7 @@ describe('a journal that an earlier version wrote with an answer that is no text
     await next.close();
   });
 
-  test('a replay shows what is set aside, and why; a recording of it is the same again', async () => {
+  test('replays with the quarantined entry and its reason, and so does a recording', async () => {
     const journal = journalOf(written);
     const steps = [...replaySession(journal.read({ scope: 'ses' }))];
     expect(steps.filter(({ setAside }) => setAside !== null).map(({ number }) => number)).toEqual([
@@ -158,7 +158,7 @@ describe('a journal that an earlier version wrote with an answer that is no text
   });
 });
 
-test('ASIDE-2: an entry that was set aside stays so where this version could fold it', async () => {
+test('ASIDE-2: a quarantined entry remains so in a version that could fold it', async () => {
   const entries = written.map((entry) =>
     entry.event.type === 'answer.given'
       ? { ...entry, event: { ...entry.event, text: 'economy' } }

@@ -48,7 +48,7 @@ async function killedAndBegunAgain(of: World, options: () => TalkOptions, ...wor
 }
 
 describe('spawn_subagent', () => {
-  test('P1 P8: its subagents go on with the kind, instructions, tools and shape of the call', async () => {
+  test('P1, P8: resumes its subagents with the kind, instructions, tools and shape of the call', async () => {
     const systems: string[] = [];
     const told: unknown[] = [];
     const look = once();
@@ -115,7 +115,7 @@ describe('spawn_subagent', () => {
     await after.close();
   });
 
-  test('of two that spawn, each makes what it had spawned', async () => {
+  test('restores each subagent with the tool that spawned it', async () => {
     const look = once();
     const after = await killedAndBegunAgain(
       world(),
@@ -206,7 +206,7 @@ describe('P1 P6: killed after each entry, one subagent is spawned, and awaited t
   const first = await live(of);
   const instants = of.entries.filter(({ event }) => event.type !== 'session.close');
 
-  test('there is something to lose', () => {
+  test('plays a story that has work to lose', () => {
     expect(first).toEqual(whole);
     expect(instants.length).toBeGreaterThan(15);
   });
@@ -222,7 +222,7 @@ describe('P1 P6: killed after each entry, one subagent is spawned, and awaited t
 });
 
 describe("RockBot's spawn_subagent", () => {
-  test('its subagents go on, with their context and their tools', async () => {
+  test('resumes its subagents with their context and their tools', async () => {
     const look = once();
     const systems = new Set<string>();
     const told = new Set<unknown>();
@@ -268,34 +268,30 @@ describe('companions', () => {
       },
     );
 
-  test(
-    'go on, are still there by their names, and know what they did',
-    { tags: ['H18'] },
-    async () => {
-      const of = world();
-      const live = options(once());
-      const after = await killedAndBegunAgain(
-        of,
-        live,
-        'use companion__spawnAgent {"agentType":"scout","message":"look"}',
-      );
-      expect(after.state().subagents).toMatchObject([{ name: 'scout-1', state: 'completed' }]);
-      await after.type('use companion__listChildren');
-      expect(after.said().at(-1)).toContain('scout-1');
-      after.kill();
-      const third = textLife(of, live());
-      await third.start();
-      await third.type('use companion__sendMessage {"agentId":"scout-1","message":"More"}');
-      await third.type('use companion__spawnAgent {"agentType":"scout","message":"Hi"}');
-      expect(third.state().subagents.map(({ name, outcome }) => [name, outcome?.output])).toEqual([
-        ['scout-1', 'Told 1 times.'],
-        ['scout-1', 'Told 2 times.'],
-        ['scout-2', 'Told 1 times.'],
-      ]);
-      expect(third.errors).toEqual([]);
-      await third.close();
-    },
-  );
+  test('resume under their names, and remember their work', { tags: ['H18'] }, async () => {
+    const of = world();
+    const live = options(once());
+    const after = await killedAndBegunAgain(
+      of,
+      live,
+      'use companion__spawnAgent {"agentType":"scout","message":"look"}',
+    );
+    expect(after.state().subagents).toMatchObject([{ name: 'scout-1', state: 'completed' }]);
+    await after.type('use companion__listChildren');
+    expect(after.said().at(-1)).toContain('scout-1');
+    after.kill();
+    const third = textLife(of, live());
+    await third.start();
+    await third.type('use companion__sendMessage {"agentId":"scout-1","message":"More"}');
+    await third.type('use companion__spawnAgent {"agentType":"scout","message":"Hi"}');
+    expect(third.state().subagents.map(({ name, outcome }) => [name, outcome?.output])).toEqual([
+      ['scout-1', 'Told 1 times.'],
+      ['scout-1', 'Told 2 times.'],
+      ['scout-2', 'Told 1 times.'],
+    ]);
+    expect(third.errors).toEqual([]);
+    await third.close();
+  });
 
   test('a dismissed companion does not come back', async () => {
     const of = world();

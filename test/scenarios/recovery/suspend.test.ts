@@ -18,7 +18,7 @@ const asking: TalkOptions = {
 };
 
 describe('a suspended session', () => {
-  test('leaves no timer, cancels nobody, and goes on when it is started again', async () => {
+  test('leaves no timer, cancels no subagent, and resumes when it is started again', async () => {
     const of = world();
     const disposed: string[] = [];
     const ends: string[] = [];
@@ -52,7 +52,7 @@ describe('a suspended session', () => {
     await after.close();
   });
 
-  test('in one process and on one runtime: the id is free at once', async () => {
+  test('frees its id at once, in one process and on one runtime', async () => {
     const { runtime } = world().begin();
     const first = textTalk({ ...asking, runtime, sessionId: 'same' });
     await first.session.start();
@@ -123,7 +123,7 @@ describe('a suspended session', () => {
     expect(of.environment.pendingTimers).toBe(0);
   });
 
-  test('before it was started: nothing is written', async () => {
+  test('writes nothing if it was never started', async () => {
     const of = world();
     const talk = textLife(of);
     await talk.session.suspend();

@@ -82,7 +82,7 @@ describe('after a crash', () => {
   });
 
   test(
-    'a subagent that waits for the user asks again under the same id, and goes on',
+    'resumes a subagent that waits for the user, with its question under the same id',
     { tags: ['H17'] },
     async () => {
       const of = world();
@@ -329,7 +329,7 @@ describe('after a crash', () => {
     await after.close();
   });
 
-  test('a session whose agent is gone does not start, and goes on with it later', async () => {
+  test('refuses to start a session whose agent is gone, and resumes it later with the agent', async () => {
     const of = world();
     const others = [{ name: 'other' }];
     const before = textLife(of, { others });
@@ -366,7 +366,7 @@ describe('after a crash', () => {
     await third.close();
   });
 
-  test('the result is told', async () => {
+  test('reports which subagents resumed, and how long the process was down', async () => {
     const of = world();
     const before = textLife(of, asking);
     await before.start();
@@ -383,7 +383,7 @@ describe('after a crash', () => {
 });
 
 describe('usage from before a crash', () => {
-  test('is counted on: a budget is no larger for it', async () => {
+  test('counts on: a budget does not grow by a crash', async () => {
     const of = world();
     const options: TalkOptions = {
       subagents: {
@@ -420,7 +420,7 @@ describe('usage from before a crash', () => {
 });
 
 describe('cost from before a crash', () => {
-  test('is counted on, at the price of its time', async () => {
+  test('counts on at the price of its time', async () => {
     const of = world({ price: () => price });
     let price = 4;
     const options: TalkOptions = {

@@ -20,7 +20,7 @@ const asking: VoiceTalkOptions = {
 };
 
 describe('a result', () => {
-  test('that nobody heard is told in the next process', async () => {
+  test('repeats in the next process if it was not heard', async () => {
     const of = world();
     const before = voiceLife(of, reporting);
     await before.start();
@@ -37,7 +37,7 @@ describe('a result', () => {
     await after.close();
   });
 
-  test('of which a part was heard is told again, whole', async () => {
+  test('repeats whole if it was heard in part', async () => {
     const of = world();
     const before = voiceLife(of, reporting);
     await before.start();
@@ -52,7 +52,7 @@ describe('a result', () => {
     await after.close();
   });
 
-  test('that was heard is not told again', async () => {
+  test('ends as delivered if it was heard', async () => {
     const of = world();
     const before = voiceLife(of, reporting);
     await before.start();
@@ -69,7 +69,7 @@ describe('a result', () => {
     await after.close();
   });
 
-  test('is due to whoever calls again, by another transport and an hour later', async () => {
+  test('waits for the next caller, by another transport and an hour later', async () => {
     const of = world();
     const before = voiceLife(of, reporting);
     await before.start();
@@ -90,7 +90,7 @@ describe('a result', () => {
 });
 
 describe('a question', () => {
-  test('that waited for its answer is put again under its old id, and answered once', async () => {
+  test('repeats under its old id while it waits for its answer, and accepts one', async () => {
     const of = world();
     const before = voiceLife(of, asking);
     await before.start();
@@ -116,7 +116,7 @@ describe('a question', () => {
     await after.close();
   });
 
-  test('that was answered in the last instant is not asked again', async () => {
+  test('ends with an answer given in the last instant before the crash', async () => {
     const of = world();
     const before = voiceLife(of, asking);
     await before.start();
@@ -137,7 +137,7 @@ describe('a question', () => {
 });
 
 describe('the lead agent', () => {
-  test('gives a reply that it owed, when somebody is there', async () => {
+  test('gives a reply that it owed once a client attaches', async () => {
     const of = world();
     const before = voiceLife(of);
     await before.start();
