@@ -65,13 +65,13 @@ describe('a tool of a subagent', () => {
       reason(CapacityError, 'no timeMs left', 'BUDGET_EXHAUSTED'),
     ],
     [
-      'whoever cancelled it',
+      'a cancellation',
       {},
       {},
       ({ cancel }) => cancel('the customer left'),
       reason(CancelledError, 'Cancelled: the customer left'),
     ],
-  ])('is told of %s', async (_, config, more, act, expected) => {
+  ])('gets its abort reason: %s', async (_, config, more, act, expected) => {
     const { hang, reasons } = watched(more);
     const runs = subagentRuns(({ turn }) => (turn === 1 ? calls(['hang']) : say('done')));
     const run = runs.run({ tools: { hang }, ...config });
@@ -101,7 +101,7 @@ describe('a tool of a session', () => {
   test.each([
     ...acts,
     [
-      'whoever cancelled the call',
+      'a cancellation of the call',
       ({ session }: Talk) => session.cancelToolCall(session.pendingToolCalls[0] ?? ''),
       reason(CancelledError, 'the app cancelled the call'),
     ],
@@ -132,7 +132,7 @@ describe('a tool of a session', () => {
   test.each([
     ...acts,
     [
-      'whoever cancelled the subagent',
+      'a cancellation of the subagent',
       ({ session }: Talk) =>
         session.subagents.cancel(session.subagents.list()[0]?.id ?? '', 'no longer wanted'),
       reason(CancelledError, 'no longer wanted'),

@@ -124,7 +124,7 @@ describe('P3: the words of an approval', () => {
       'May I do this: Book the ride that the user chose, with confirm_ride (dollars: 24)?',
     ],
     ['its name', { description: '' }, 'May I run confirm_ride (dollars: 24)?'],
-  ])('come from %s, and a yes may name what they say', async (_, more, words) => {
+  ])('take %s, and a yes may name what they say', async (_, more, words) => {
     const { type, ran, question } = await asking(more, { dollars: 24 });
     expect(question()?.question).toBe(words);
     await type(words.includes('Book') ? 'yes, book it' : 'yes, run it');
@@ -164,7 +164,7 @@ describe('P3: the words of an approval', () => {
 });
 
 describe('P3: several approvals at once', () => {
-  test('"approve" approves none: the action is read back, and only a yes to that counts', async () => {
+  test('takes "approve" for none: the action is read back, and only a yes to that counts', async () => {
     const { type, ran, stateOf, put } = await text('mail', 'bank');
     await type('approve');
     expect([ran, stateOf('mail'), stateOf('bank')]).toEqual([[], 'open', 'queued']);
@@ -194,7 +194,7 @@ describe('P3: several approvals at once', () => {
   });
 
   test.each(['no', 'stop asking', 'not now'])(
-    'a no needs no reading, and is about the one that was asked: %s',
+    'takes a no without a reading for the approval that was asked: %s',
     async (words) => {
       const { type, ran, stateOf, ledgerOf } = await text('mail', 'bank');
       await type(words);
@@ -208,7 +208,7 @@ describe('P3: several approvals at once', () => {
     },
   );
 
-  test('a button says which one it means: it counts at once', async () => {
+  test('accepts a button at once, since it names its approval', async () => {
     const { session, environment, ran, questionOf, type } = await text('mail', 'bank');
     await type('approve');
     const receipt = session.answer(questionOf('mail')?.requestId ?? '', { optionId: 'approve' });
@@ -226,8 +226,8 @@ describe('P3: several approvals at once', () => {
   });
 });
 
-describe('an approval that is lost is denied, and says why', () => {
-  test('expired', async () => {
+describe('an approval without an answer', () => {
+  test('expires as denied, with the reason', async () => {
     const { environment, ran, ledgerOf } = await text('mail');
     await environment.advance(120_000);
     expect(ledgerOf('mail')).toEqual([
@@ -241,7 +241,7 @@ describe('an approval that is lost is denied, and says why', () => {
   });
 });
 
-describe('P3: by voice', () => {
+describe('P3: approvals by voice', () => {
   async function voice(...names: string[]) {
     const { ran, subagents } = spenders(...names);
     const talk = voiceTalk({ subagents });
@@ -323,7 +323,7 @@ describe('P3: by voice', () => {
     expect(stateOf('bank')).toBe('answered');
   });
 
-  test('QUESTION-6: a yes that interrupts the reading is none', async () => {
+  test('QUESTION-6: takes a yes that interrupts the reading for none', async () => {
     const { speak, say: utter, pause, interrupt, ran, stateOf } = await voice('mail', 'bank');
     await speak('May I send the mail?');
     await utter('yes');

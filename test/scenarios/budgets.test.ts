@@ -67,6 +67,6 @@ test('a limit of costs without a price is refused', () => {
   expect(() => textTalk({ budget: { cost: 1 } })).toThrow(/expected `price`/);
 });
 
-test('a session whose budget cannot be is not made', () => {
+test('the constructor refuses an impossible budget', () => {
   expect(() => textTalk({ budget: { tokens: 0.5 } })).toThrow(ConfigurationError);
 });

@@ -20,7 +20,7 @@ const HOUR_MS = 3_600_000;
 
 const hangingMemory = new Proxy({} as WorkingMemory, { get: () => never });
 
-describe('runSubagent().result resolves', () => {
+describe('the result of runSubagent()', () => {
   type Options = NonNullable<Parameters<ReturnType<typeof subagentRuns>['run']>[1]>;
   test.each<
     [
@@ -96,7 +96,7 @@ describe('runSubagent().result resolves', () => {
       ['judge of claims'],
       { claimJudge: never },
     ],
-  ])('with %s that never settles', async (_, config, script, outcome, where, options) => {
+  ])('resolves with %s that never settles', async (_, config, script, outcome, where, options) => {
     const { run, environment, errors } = subagentRuns(steps(...script));
     let ended: unknown = null;
     void run(config, options).result.then((result) => (ended = result));
@@ -107,7 +107,7 @@ describe('runSubagent().result resolves', () => {
   });
 });
 
-describe('service.close() resolves', () => {
+describe('service.close()', () => {
   test.each([
     ['the dispose of a subagent', { dispose: never }, {}],
     ['the dispose of an instance', { dispose: never, lifetime: 'session' as const }, {}],
@@ -137,7 +137,7 @@ describe('service.close() resolves', () => {
   });
 });
 
-describe('a session goes on, and closes', () => {
+describe('a session with a callback that never settles', () => {
   const tool = (more: object): TextSessionOptions['agents'][0]['tools'] => [
     defineTool({
       name: 'look',
@@ -170,7 +170,7 @@ describe('a session goes on, and closes', () => {
         workingMemory: hangingMemory,
       },
     ],
-  ])('with %s that never settles', async (_, options) => {
+  ])('continues, and closes: %s', async (_, options) => {
     const talk = textTalk(options);
     void talk.start();
     await talk.environment.advance(60_000);

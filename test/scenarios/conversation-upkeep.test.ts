@@ -29,7 +29,7 @@ describe('a long conversation', { tags: ['B66', 'BW10', 'BW31'] }, () => {
     expect(prompts[3]).toContain('You said: three');
   });
 
-  test('the session’s own model writes the summary, unless the app does or forbids it', async () => {
+  test('uses the model of the session for summaries, unless the app provides or forbids them', async () => {
     const model = scriptedModel({
       scripts: [{ when: 'You write the summary', script: () => say('In short.') }],
       otherwise: ({ user }) => say(`You said: ${user}`),
@@ -75,7 +75,7 @@ describe('a long conversation', { tags: ['B66', 'BW10', 'BW31'] }, () => {
     },
   );
 
-  test('options that cannot work are refused', () => {
+  test('refuses options that cannot work', () => {
     const make = (conversation: object) => () =>
       new TextSession({
         agents: [{ name: 'lead', instructions: '' }],
@@ -90,7 +90,7 @@ describe('a long conversation', { tags: ['B66', 'BW10', 'BW31'] }, () => {
 });
 
 describe('memory', { tags: ['B7', 'B62', 'BW21'] }, () => {
-  test('facts are drawn beside the conversation, and at its end; agents can read them', async () => {
+  test('draws facts beside the conversation and at its end, and agents can read them', async () => {
     const memory = memoryStore();
     const model = scriptedModel({
       scripts: [],

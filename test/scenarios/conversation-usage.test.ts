@@ -158,7 +158,7 @@ describe('a text session', () => {
   });
 
   test.each([-1, Number.NaN, '1'])(
-    'a price of %o is reported, and counts nothing',
+    'reports a price of %o, and counts nothing for it',
     async (cost) => {
       const { start, type, state, errors, close } = textTalk({ price: () => cost as number });
       await start();
@@ -169,7 +169,7 @@ describe('a text session', () => {
     },
   );
 
-  test('a client has the same', async () => {
+  test('gives a client the same usage', async () => {
     const session = rideSession({ runtime: createRuntime({ price: () => 1 }) });
     const { url } = await served({ session: () => session });
     const client = testClient({ url, token: 'ann' });
@@ -197,23 +197,26 @@ describe('LEAD-USAGE-1: a process dies', async () => {
     return written;
   })();
 
-  test.each(instantsOf(length))('%s entry %i', async (when, entry) => {
-    const of = world({ price: priceOf });
-    of.killAt(entry, when);
-    const { life } = await live(of);
-    const inJournal = usageIn(of.entries);
-    const total = inJournal.lead + inJournal.subagents;
-    expect(costsOf(life.state().usage)).toEqual({ ...inJournal, total });
-    const { view } = lastOf(of.entries);
-    expect(view.leadUsage).toEqual(life.state().usage.lead);
-    life.kill();
-    const later = textLife(of, story);
-    await later.start();
-    // A response that is made again counts, too.
-    const then = usageIn(of.entries);
-    expect(costsOf(later.state().usage)).toEqual({ ...then, total: then.lead + then.subagents });
-    await later.close();
-  });
+  test.each(instantsOf(length))(
+    'counts each call after a kill %s entry %i',
+    async (when, entry) => {
+      const of = world({ price: priceOf });
+      of.killAt(entry, when);
+      const { life } = await live(of);
+      const inJournal = usageIn(of.entries);
+      const total = inJournal.lead + inJournal.subagents;
+      expect(costsOf(life.state().usage)).toEqual({ ...inJournal, total });
+      const { view } = lastOf(of.entries);
+      expect(view.leadUsage).toEqual(life.state().usage.lead);
+      life.kill();
+      const later = textLife(of, story);
+      await later.start();
+      // A response that is made again counts, too.
+      const then = usageIn(of.entries);
+      expect(costsOf(later.state().usage)).toEqual({ ...then, total: then.lead + then.subagents });
+      await later.close();
+    },
+  );
 
   test('counts each call over snapshots and a trimmed journal', async () => {
     const of = world({ price: priceOf, snapshots: { afterEntries: 3, trim: true } });
@@ -230,7 +233,7 @@ describe('LEAD-USAGE-1: a process dies', async () => {
     await later.close();
   });
 
-  test('subagents that are forgotten by now count', async () => {
+  test('counts subagents that are forgotten by now', async () => {
     const of = world({ price: priceOf, snapshots: { afterEntries: 1, trim: true } });
     const forgetful: TalkOptions = {
       subagents: { ride: { script: () => say('Booked.') } },
@@ -259,7 +262,7 @@ describe('LEAD-USAGE-1: a process dies', async () => {
   });
 });
 
-test('a voice session: what its wire reports is priced, and counts after a crash', async () => {
+test('a voice session prices the usage reported by its wire, and counts it after a crash', async () => {
   const asked: PricedCall[] = [];
   const of = world({
     price: (call) => {

@@ -47,7 +47,7 @@ async function duringStory(delivery: Mode) {
 }
 
 describe('by voice, while the lead agent speaks', () => {
-  test('when_idle waits for the pause', async () => {
+  test('delivers when_idle in the pause', async () => {
     const { story, play, pause, asked, result, model } = await duringStory('when_idle');
     expect(model().of('response.cancel')).toEqual([]);
     expect(result()).toMatchObject({ state: 'pending', card: false });
@@ -57,7 +57,7 @@ describe('by voice, while the lead agent speaks', () => {
     expect(asked()).toContain('Sales are up.');
   });
 
-  test('interrupt does not', async () => {
+  test('delivers interrupt at once', async () => {
     const { story, play, asked, result, model, environment } = await duringStory('interrupt');
     expect(model().of('response.cancel')).toHaveLength(1);
     expect(result()).toMatchObject({ priority: 'urgent' });
@@ -68,7 +68,7 @@ describe('by voice, while the lead agent speaks', () => {
   });
 
   test.each(['silent', 'skip_if_busy'] as const)(
-    '%s tells the model without a word to the user, and stays on the screen',
+    'gives %s to the model without a word to the user, and keeps it on the screen',
     async (mode) => {
       const talk = await duringStory(mode);
       const { story, play, pause, asked, result, notes, say: utter, session, environment } = talk;
@@ -97,7 +97,7 @@ describe('by voice, while the lead agent speaks', () => {
   );
 });
 
-describe('by voice, when nobody speaks', () => {
+describe('by voice, in silence', () => {
   test('delivers skip_if_busy like any other result', async () => {
     const { start, use, pause, asked, speak, result } = voiceTalk({
       subagents: {
@@ -118,7 +118,7 @@ describe('by voice, when nobody speaks', () => {
     expect(result()).toMatchObject({ state: 'delivered', grade: 'played' });
   });
 
-  test('silent answers the call that stayed open for it, without a response', async () => {
+  test('answers the open call with silent, without a response', async () => {
     const { start, use, pause, asked, model, result, session, environment } = voiceTalk(
       reportIn('silent', null),
     );
@@ -138,7 +138,7 @@ describe('by voice, when nobody speaks', () => {
 });
 
 describe('in text', () => {
-  test('silent is a card for its readers, and no message of the lead agent', async () => {
+  test('delivers silent as a card for its readers, and not as a message', async () => {
     let finish: () => void = () => {};
     const working = new Promise<void>((resolve) => (finish = resolve));
     const { start, type, environment, parts, said, state } = textTalk({
@@ -180,7 +180,7 @@ describe('in text', () => {
   });
 });
 
-describe('the option', () => {
+describe('the delivery mode', () => {
   test('prefers the mode of the tool to that of the subagent', async () => {
     const tool = defineTool({
       name: 'report',

@@ -92,7 +92,7 @@ test.each(wires)('a yes right behind the question on %s counts', async (_, setup
   await talk.end();
 });
 
-test('a client that plays everything at once has heard the question then: a yes after it counts', async () => {
+test('a yes after the question counts when a client reports all playout at once', async () => {
   const ran: string[] = [];
   const tools = { pay: simpleTool(() => ran.push('paid'), { needsApproval: true }) };
   const pay = { script: steps(calls(['pay', {}]), say('Well.')), config: { tools } };

@@ -51,7 +51,7 @@ const run =
     runSubagent(...(given as [never, never, never]));
 const withAgent = (agent: unknown, more: object = {}) => text({ model, agents: [agent], ...more });
 
-describe('says what to write instead', () => {
+describe('the message of a mistake', () => {
   test.each<[what: string, act: () => unknown, ...words: string[]]>([
     ['no options', text(), 'expected an object, got undefined', 'new TextSession({ model'],
     ['a promise of options', text(Promise.resolve({})), 'a promise, which is not awaited'],
@@ -146,7 +146,7 @@ describe('says what to write instead', () => {
       () => modelSummary(undefined as never),
       "modelSummary({ model: openai('gpt-5.1') })",
     ],
-  ])('%s', (_, act, ...words) => {
+  ])('says what to write instead: %s', (_, act, ...words) => {
     let thrown: unknown = null;
     try {
       act();
@@ -157,7 +157,7 @@ describe('says what to write instead', () => {
     for (const part of words) expect((thrown as Error).message).toContain(part);
   });
 
-  test('valid options are accepted: a gateway id, tools of the AI SDK, options that are undefined', async () => {
+  test('does not appear for a gateway id, tools of the AI SDK and undefined options', async () => {
     const session = new TextSession({
       model: 'openai/gpt-5.1',
       agents: [{ ...lead, tools: leadTools({ weather }) }],
@@ -168,7 +168,7 @@ describe('says what to write instead', () => {
   });
 });
 
-describe('an unknown option is refused by name', () => {
+describe('an unknown option', () => {
   const runtime = createRuntime();
   const memory = workingMemory();
   test.each<[what: string, act: () => unknown, unknown: string, meant: string]>([
@@ -267,7 +267,7 @@ describe('an unknown option is refused by name', () => {
       'intervalMs',
     ],
     ['a distiller', () => modelDistiller({ model, maxfacts: 3 } as never), 'maxfacts', 'maxFacts'],
-  ])('of %s', (_, act, name, meant) => {
+  ])('suggests the nearest known option of %s', (_, act, name, meant) => {
     expect(act).toThrow(`unknown option \`${name}\`; did you mean \`${meant}\`?`);
   });
 
@@ -277,12 +277,12 @@ describe('an unknown option is refused by name', () => {
     );
   });
 
-  test('a few of many are named', () => {
+  test('names a few of many options', () => {
     const many = Object.fromEntries(Array.from({ length: 200_000 }, (_, n) => [`colour${n}`, n]));
     expect(() => createChildSubagentToolset(many as never)).toThrow(/colour4`.*; and 199995 more$/);
   });
 
-  test('an option of a runtime beside a runtime is refused', () => {
+  test('fails by name when it belongs to a runtime and a runtime is given', () => {
     expect(text({ model, agents: [lead], runtime, journal: memoryJournal() })).toThrow(
       'expected `journal` to be given to createRuntime(…)',
     );

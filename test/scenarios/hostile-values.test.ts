@@ -44,13 +44,13 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
       return ended;
     }
 
-    test('fails or settles only that call when a tool of a subagent throws it', async () => {
+    test('fails or settles only the call of a tool of a subagent', async () => {
       const ended = await outcome({ tools: { work: simpleTool(act) } });
       expect(ended).toMatchObject({ status: 'completed', text: 'done' });
       expect(ended.toolLedger.map(({ toolName }) => toolName)).toEqual(['work']);
     });
 
-    test('fails or settles only that call when a generator of a subagent throws it', async () => {
+    test('fails or settles only the call of a generator of a subagent', async () => {
       async function* work(): AsyncGenerator {
         yield await act();
       }
@@ -59,7 +59,7 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
       });
     });
 
-    test('fails only that call when toModelOutput, needsApproval, preApproved.when or a schema throws it', async () => {
+    test('fails only that call in toModelOutput, needsApproval, preApproved.when or a schema', async () => {
       for (const more of [
         { toModelOutput: act },
         {
@@ -84,7 +84,7 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
       ).toMatchObject({ status: 'completed' });
     });
 
-    test('ends the run with an outcome when createInstance or dispose throws it', async () => {
+    test('ends the run with an outcome in createInstance or dispose', async () => {
       const config = { tools: { work: simpleTool(() => 'ok') } };
       const created = await outcome({ ...config, createInstance: act as never });
       expect(['completed', 'failed', 'timed_out']).toContain(created.status);
@@ -93,7 +93,7 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
       });
     });
 
-    test('harms nothing when handlers of a program throw it', async () => {
+    test('harms nothing in the handlers of a program', async () => {
       const { run, environment } = subagentRuns(
         steps(calls(['ask_user', { question: 'Which?' }]), say('done')),
       );
@@ -106,7 +106,7 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
       expect(await result).toMatchObject({ status: 'completed' });
     });
 
-    test('harms nothing when a tool, a hook or the memory of a session throws it', async () => {
+    test('harms nothing in a tool, a hook or the memory of a session', async () => {
       const hook = act as never;
       const memory = { facts: act, remember: act, forget: act } as unknown as MemoryStore;
       const talk = textTalk({
@@ -150,14 +150,14 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
     });
   });
 
-  test('thrown by a model fails the run with a typed failure', async () => {
+  test('fails the run with a typed failure when a model throws it', async () => {
     const { run, environment } = subagentRuns(thrown);
     const { result } = run();
     await environment.advance(700_000);
     expect(await result).toMatchObject({ status: 'failed', error: { code: expect.any(String) } });
   });
 
-  test('thrown by the model of a session ends the response, not the session', async () => {
+  test('ends the response, but not the session, when the model of a session throws it', async () => {
     let isHostile = true;
     const talk = textTalk({
       lead: () => {
@@ -274,7 +274,7 @@ describe.each([201, 2_000, 20_000])('JSON nested %d deep', (levels) => {
 
 describe('token counts of a provider', () => {
   const counts = [Number.NaN, -5_000, Infinity, -Infinity, 1e300, '12', null, undefined, {}, 10n];
-  test.each(counts)('%s is no count', async (count) => {
+  test.each(counts)('refuse %s as a count', async (count) => {
     const counting = ({ model }: ReturnType<typeof subagentRuns>) => {
       const doGenerate: typeof model.doGenerate = async (call) => ({
         ...(await model.doGenerate(call)),

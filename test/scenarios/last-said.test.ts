@@ -78,7 +78,7 @@ describe('a yes to what the lead agent said after an approval, by text', () => {
     expect(put().filter((question) => question === READ_BACK)).toHaveLength(2);
   });
 
-  it('leaves the buttons: they count whatever was said', async () => {
+  it('does not disable the buttons, which count after any words', async () => {
     const { type, paid, session, state, environment } = await text();
     await type('How is the weather?');
     const { requestId = '' } = state().questions.at(-1) ?? {};
@@ -181,7 +181,7 @@ describe('a decision with a wish behind it', () => {
     ['No, and book a table for two.', 0],
     ['Forget it, make me the report instead.', 0],
     ['Yes, and then book a table.', 1],
-  ])('decides, and the lead agent gets the words: %s', async (words, times) => {
+  ])('decides, and passes the words to the lead agent: %s', async (words, times) => {
     const { type, paid, state, said } = await text();
     await type(words);
     expect(state().questions.at(-1)?.state).toBe('answered');

@@ -8,7 +8,7 @@ import { voiceTalk } from '../support/voice-talk.ts';
 import { checkSubagentConfig } from '../../src/actors/subagent/config.ts';
 
 describe('subagents', () => {
-  test('the defaults are those of the first design', { tags: ['B24', 'B26'] }, () => {
+  test('use the defaults of the first design', { tags: ['B24', 'B26'] }, () => {
     expect(checkSubagentConfig({ name: 'a', instructions: 'b' })).toMatchObject({
       maxSteps: 5,
       timeout: 600_000,
@@ -18,7 +18,7 @@ describe('subagents', () => {
   });
 
   test(
-    'each handoff has an instance of its own, disposed once, however it ends',
+    'get an instance for each handoff, disposed once, however it ends',
     { tags: ['B27'] },
     async () => {
       let made = 0;
@@ -55,7 +55,7 @@ describe('subagents', () => {
   );
 
   test(
-    'the result is its text and the number of its steps; each step has its hook',
+    'return their text and number of steps, with a hook for each step',
     { tags: ['B32', 'B34'] },
     async () => {
       const seen: unknown[] = [];
@@ -152,7 +152,7 @@ describe('the session', () => {
   );
 
   test(
-    'an event that has no meaning in its state is ignored, and reported',
+    'ignores and reports an event that its state does not expect',
     { tags: ['B67'] },
     async () => {
       const ignored: string[] = [];
@@ -171,27 +171,33 @@ describe('the session', () => {
     },
   );
 
-  test('five tries in a row, the wait doubles up to its cap', { tags: ['B88'] }, async () => {
-    const { session, transport, environment } = voiceTalk({ voice: { maxReconnectDelayMs: 4000 } });
-    transport.autoReady = false;
-    const started = session.start();
-    const outcome = started.catch((error: unknown) => error);
-    const waits: number[] = [];
-    await environment.settle();
-    for (let attempt = 0; attempt < 6; attempt += 1) {
-      const at = environment.clock.now();
-      const connections = transport.connections.length;
-      transport.current.drop();
-      for (let ms = 0; ms < 40_000 && transport.connections.length === connections; ms += 50)
-        await environment.advance(50);
-      if (transport.connections.length > connections) waits.push(environment.clock.now() - at);
-    }
-    expect(await outcome).toMatchObject({ code: 'TRANSPORT_LOST' });
-    expect(waits).toHaveLength(5);
-    // Jitter takes up to half off: those who were cut off together do not come back together.
-    for (const [index, most] of [1000, 2000, 4000, 4000, 4000].entries()) {
-      expect(waits[index]).toBeLessThanOrEqual(most + 50);
-      expect(waits[index]).toBeGreaterThanOrEqual(most / 2);
-    }
-  });
+  test(
+    'tries five times in a row, and doubles the wait up to its cap',
+    { tags: ['B88'] },
+    async () => {
+      const { session, transport, environment } = voiceTalk({
+        voice: { maxReconnectDelayMs: 4000 },
+      });
+      transport.autoReady = false;
+      const started = session.start();
+      const outcome = started.catch((error: unknown) => error);
+      const waits: number[] = [];
+      await environment.settle();
+      for (let attempt = 0; attempt < 6; attempt += 1) {
+        const at = environment.clock.now();
+        const connections = transport.connections.length;
+        transport.current.drop();
+        for (let ms = 0; ms < 40_000 && transport.connections.length === connections; ms += 50)
+          await environment.advance(50);
+        if (transport.connections.length > connections) waits.push(environment.clock.now() - at);
+      }
+      expect(await outcome).toMatchObject({ code: 'TRANSPORT_LOST' });
+      expect(waits).toHaveLength(5);
+      // Jitter takes up to half off: those who were cut off together do not come back together.
+      for (const [index, most] of [1000, 2000, 4000, 4000, 4000].entries()) {
+        expect(waits[index]).toBeLessThanOrEqual(most + 50);
+        expect(waits[index]).toBeGreaterThanOrEqual(most / 2);
+      }
+    },
+  );
 });

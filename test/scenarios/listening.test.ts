@@ -176,7 +176,7 @@ describe.each(ways)('followed by $way', ({ follow, state: expected, given, warns
     expect(warnings).toHaveLength(Number(warns));
   });
 
-  test('an unacknowledged delivery is a card to the next client, and that counts', async () => {
+  test('turns an unacknowledged delivery into a card for the next client, which may acknowledge it', async () => {
     const { session, type, state, environment } = textTalk(TWO);
     await session.start();
     follow(session);
@@ -240,7 +240,7 @@ describe('a reader', () => {
   });
 });
 
-describe('a question that nobody hears', () => {
+describe('a question without a listener', () => {
   const asking: TalkOptions = {
     consolidation: 'off',
     subagents: {
@@ -284,7 +284,7 @@ describe('a question that nobody hears', () => {
   });
 });
 
-describe('from one process to the next', () => {
+describe('a delivery over two processes', () => {
   test.each(['crash', 'hibernate'] as const)(
     'a %s: a result shown before appears once as a card after it',
     async (how) => {
@@ -319,12 +319,12 @@ describe('from one process to the next', () => {
   );
 });
 
-describe('TEXT-LEAD-5: clients come and go, which is no mistake of the app', () => {
+describe('TEXT-LEAD-5: no warning of a missing listener', () => {
   const warned = (events: readonly SessionEvent[]): number =>
     events.filter((event) => event.type === 'error.reported' && event.code === 'NOBODY_LISTENS')
       .length;
 
-  test('one that has left', async () => {
+  test('appears after a client has left', async () => {
     const { session, type, state, events, environment } = textTalk(TWO);
     await session.start();
     session.listen()();
@@ -334,7 +334,7 @@ describe('TEXT-LEAD-5: clients come and go, which is no mistake of the app', () 
     expect(warned(events)).toBe(0);
   });
 
-  test('those of a process that was killed', async () => {
+  test('appears after a process with a client was killed', async () => {
     const of = world();
     const before = textLife(of, TWO);
     await before.session.start();

@@ -93,7 +93,7 @@ test.each([false, true])(
   },
 );
 
-test('a message and a progress report in the middle change nothing before them', async () => {
+test('a message and a progress report keep the prompt before them', async () => {
   const requests: LanguageModelV4CallOptions[] = [];
   const options: TalkOptions = { subagents: { ride: worker }, wire: noting(requests) };
   const life = textLife(world(), options);
@@ -109,7 +109,7 @@ test('a message and a progress report in the middle change nothing before them',
   await life.close();
 });
 
-test('the check bites: a system message that tells the time', () => {
+test('the check finds a system message with a changing time', () => {
   const request = (now: number, more: number) => ({
     prompt: [
       { role: 'system' as const, content: `It is ${now}.` },

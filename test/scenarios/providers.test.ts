@@ -314,7 +314,7 @@ describe.each(providers)('$name', (provider) => {
       expect(asked).toEqual([expect.stringMatching(/not accepted.*expected number/s)]);
     });
 
-    describe('of a shape', () => {
+    describe('with a required shape', () => {
       /** How the packages ask for JSON, each in its own way. */
       const isStructured = (body: string): boolean =>
         /json_schema|response_format|output_format|output_config|responseMimeType|"name":"json"/.test(
@@ -474,7 +474,7 @@ describe.each(providers)('$name', (provider) => {
       expect(errors.map(({ where }) => where)).toEqual(['model call 1 of step 1 of report']);
     });
 
-    test('again and again (500) fails the task, in its own words', async () => {
+    test('fails the task in the words of the provider after repeated failures (500)', async () => {
       const { type, said, outcomeOf, exchangesOf, environment } = await over({
         subagents: {
           report: {
@@ -540,7 +540,7 @@ describe.each(providers)('$name', (provider) => {
     );
 
     test.each([429, 500])(
-      'LEAD-STREAM-1: the lead agent once (%d): its call is made again, and answered',
+      'LEAD-STREAM-1: repeats the call of the lead agent after one failure (%d), which is answered',
       async (status) => {
         let refusals = 0;
         const { type, parts, said, environment, session } = await over({
@@ -566,7 +566,7 @@ describe.each(providers)('$name', (provider) => {
   });
 
   describe('a stream that breaks off', () => {
-    test('leaves what was said, and says so', async () => {
+    test('leaves the spoken part, and reports the break', async () => {
       const { type, parts, state, server, said } = await over();
       let breaks = true;
       server.breakOff(() => breaks);
@@ -610,7 +610,7 @@ describe.each(providers)('$name', (provider) => {
     });
   });
 
-  test('a stream that ends in mid-answer as if it were all is not taken for all', async () => {
+  test('does not count as complete when it ends without its finish', async () => {
     const { type, parts, server, outcomeOf, environment } = await over({
       subagents: { report: { script: () => say(LONG), config: { stream: true } } },
       lead: (prompt) => (prompt.user === 'hello' ? say(LONG) : leadScript(prompt)),
@@ -632,7 +632,7 @@ describe.each(providers)('$name', (provider) => {
   });
 
   describe('cancelled calls', () => {
-    test('hangs up: a subagent in the middle of its model call', async () => {
+    test('hang up a subagent in the middle of its model call', async () => {
       const { type, session, state, exchangesOf, environment } = await over({
         subagents: { report: { script: never } },
       });
@@ -644,7 +644,7 @@ describe.each(providers)('$name', (provider) => {
       expect(exchangesOf('report').map(({ end }) => end)).toEqual(['hung_up']);
     });
 
-    test('hangs up: the lead agent, for something urgent', async () => {
+    test('hang up the lead agent for an urgent notice', async () => {
       const { type, session, said, server, environment } = await over({
         lead: (prompt) => (prompt.turn === 1 ? never() : leadScript(prompt)),
       });
@@ -656,7 +656,7 @@ describe.each(providers)('$name', (provider) => {
     });
   });
 
-  test('a token budget bounds what the model may say, and ends the work with what there is', async () => {
+  test('bounds the output of the model by a token budget, and ends with a partial result', async () => {
     const { type, outcomeOf, exchangesOf } = await over({
       subagents: {
         report: {

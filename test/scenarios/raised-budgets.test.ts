@@ -77,7 +77,7 @@ test.each([Infinity, 1])(
   },
 );
 
-test('BUDGETS-13: a journal that no process has: the next one has the raise', async () => {
+test('BUDGETS-13: the next process has a raise written to an unowned journal', async () => {
   const { of, talk, id, answer } = await inQuestion();
   talk.kill();
   const { journal } = of.begin().runtime;

@@ -90,7 +90,7 @@ function tellings({ parts }: { readonly parts: readonly TextPart[] }) {
 }
 
 describe.each(both)(
-  'subagents that the %s toolset spawns for one request',
+  'results of subagents that the %s toolset spawns for one request',
   { tags: ['R34'] },
   (toolset) => {
     test('come in one reply, when the last has ended', async () => {
@@ -141,7 +141,7 @@ describe.each(both)(
       expect(state().deliveries.map((one) => one.state)).toEqual(['delivered', 'delivered']);
     });
 
-    test('a killed subagent delays no other', async () => {
+    test('do not wait for a killed subagent', async () => {
       const talk = spawningTalk(toolset);
       const { start, spawn, finish, told, session, environment, idOf } = talk;
       await start();
@@ -188,7 +188,7 @@ describe.each(both)(
       expect(told()).toEqual([['flight', 'museum']]);
     });
 
-    test('`consolidation: off`, and `consolidate: false` of the configuration: each by itself', async () => {
+    test('come apart with `consolidation: off`, and with `consolidate: false` of the configuration', async () => {
       for (const more of [
         { consolidation: 'off' as const },
         { worker: { config: { consolidate: false } } },
@@ -201,7 +201,7 @@ describe.each(both)(
       }
     });
 
-    test('P2: a subagent that asks the user delays no other', async () => {
+    test('P2: do not wait for a subagent that asks the user', async () => {
       const talk = spawningTalk(toolset, {
         worker: { config: { interactive: true }, asks: 'car' },
       });
@@ -213,7 +213,7 @@ describe.each(both)(
       expect(told()).toEqual([['flight']]);
     });
 
-    test('dismissed or shown while it waits, it is left out', async () => {
+    test('leave out one that is dismissed or shown while it waits', async () => {
       for (const how of ['dismiss', 'shown'] as const) {
         const { start, spawn, finish, told, session, state, environment } = spawningTalk(toolset);
         await start();
@@ -316,7 +316,7 @@ describe('results that the lead agent fetches itself', () => {
   });
 });
 
-test('a subagent’s own children report to it, and are in no batch', async () => {
+test('do not include those of the subagent’s own children, which report to it', async () => {
   const of = world();
   const begins = turns(
     calls(['spawn_subagent', { task: 'museum', contextMode: 'fresh' }]),
@@ -343,7 +343,7 @@ test('a subagent’s own children report to it, and are in no batch', async () =
   expect(of.entries.filter(({ event }) => event.type === 'result.expected')).toHaveLength(1);
 });
 
-describe('by voice', () => {
+describe('results by voice', () => {
   const speaking = async (options: VoiceTalkOptions = {}) => {
     const { options: spawning, end } = workers('rockbot');
     const { lead: _, runtime: __, ...rest } = spawning;
@@ -377,7 +377,7 @@ describe('by voice', () => {
     expect(asked()).toContain('hotel is found');
   });
 
-  test('together where the app asks for it', async () => {
+  test('delivers the results together with `consolidation: batch`', async () => {
     const { finish, asked, speak, state } = await speaking({ consolidation: 'batch' });
     await finish('flight');
     expect(asked()).toBeNull();
@@ -388,7 +388,7 @@ describe('by voice', () => {
   });
 });
 
-describe('P1 P4: killed before and after each entry, both are told, and nothing waits for ever', () => {
+describe('P1, P4: two results over a kill at each entry', () => {
   const live = async (of: ReturnType<typeof world>) => {
     const { use } = TOOLSETS.parent;
     for (;;) {
@@ -436,20 +436,23 @@ describe('P1 P4: killed before and after each entry, both are told, and nothing 
     expect(types.filter((type) => type === 'result.expected')).toHaveLength(2);
   });
 
-  test.each(['before', 'after'] as const)('%s', async (when) => {
-    const of = world();
-    await live(of);
-    const ends = of.entries.findIndex(({ event }) => event.type === 'session.close');
-    expect(ends).toBeGreaterThan(30);
-    let both = 0;
-    for (let entry = 1; entry < ends; entry += 1) {
-      const killed = world();
-      killed.killAt(entry, when);
-      const { begun, ...seen } = await live(killed);
-      if (begun === 2) both += 1;
+  test.each(['before', 'after'] as const)(
+    'reach the user after a kill %s each entry',
+    async (when) => {
+      const of = world();
+      await live(of);
+      const ends = of.entries.findIndex(({ event }) => event.type === 'session.close');
+      expect(ends).toBeGreaterThan(30);
+      let both = 0;
+      for (let entry = 1; entry < ends; entry += 1) {
+        const killed = world();
+        killed.killAt(entry, when);
+        const { begun, ...seen } = await live(killed);
+        if (begun === 2) both += 1;
 
-      expect({ entry, begun, ...seen }).toEqual({ entry, ...whole, begun });
-    }
-    expect(both).toBeGreaterThan(20);
-  });
+        expect({ entry, begun, ...seen }).toEqual({ entry, ...whole, begun });
+      }
+      expect(both).toBeGreaterThan(20);
+    },
+  );
 });

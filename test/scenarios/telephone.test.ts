@@ -38,7 +38,7 @@ async function onThePhone(options: VoiceTalkOptions) {
   return { ...talk, ...first, ring, use };
 }
 
-test('the caller’s sound reaches the model at its rate', async () => {
+test('the sound of the caller reaches the model at its rate', async () => {
   const { twilio, model } = await onThePhone({});
   for (let count = 0; count < 50; count += 1) twilio.say(1004);
   const samples = model().heard.flatMap((frame) => [...frame.samples]);
@@ -142,7 +142,7 @@ describe('a question', () => {
     expect(state().subagents[0]?.outcome).toMatchObject({ status: 'completed' });
   });
 
-  test('other keys are words', async () => {
+  test('takes other keys as words', async () => {
     const { use, model, environment, twilio, question, state } = await onThePhone({
       subagents: ride,
     });
@@ -177,7 +177,7 @@ describe('a question to a caller who speaks and presses keys', () => {
     },
   };
 
-  test('a time of day answers over the question, though no key was pressed', async () => {
+  test('accepts a time of day, though no key was pressed', async () => {
     const { use, model, environment, question } = await onThePhone({ subagents: { dentist } });
     await use('dentist');
     model().speak('Monday at 9:30, at 16:00, or Friday at 16:00?', 3000);
@@ -189,7 +189,7 @@ describe('a question to a caller who speaks and presses keys', () => {
     expect(question()).toMatchObject({ state: 'answered', answer: 'Monday at 16:00' });
   });
 
-  test('P3: words that fit two options leave it open, and the key decides', async () => {
+  test('P3: remains open after words that fit two options, and the key decides', async () => {
     const { use, model, environment, twilio, question } = await onThePhone({
       subagents: { dentist },
     });
@@ -204,7 +204,7 @@ describe('a question to a caller who speaks and presses keys', () => {
     expect(question()).toMatchObject({ state: 'answered', answer: 'Friday at 16:00' });
   });
 
-  test('P3 KEYPAD-1: no key and no half yes consents; a plain yes does', async () => {
+  test('P3, KEYPAD-1: takes no key and no half yes as consent, but a plain yes', async () => {
     const { use, model, environment, twilio, question } = await onThePhone({
       subagents: { payer },
       agent: { language: 'de' },

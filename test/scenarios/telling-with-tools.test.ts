@@ -52,8 +52,8 @@ async function told(options: TalkOptions) {
   return { ...talk, delivery: () => talk.state().deliveries[0] };
 }
 
-describe('TEXT-LEAD-6: while it is told', () => {
-  test('the model calls a tool, reads what it came to, and tells it: heard once, with the last words', async () => {
+describe('TEXT-LEAD-6: a delivery whose telling may call tools', () => {
+  test('calls a tool, reads its result, and is heard once, with the last words', async () => {
     const asked: string[] = [];
     const { delivery, parts } = await told({
       tools: [look(({ key }) => (asked.push(key), 'parcel 7'))],
@@ -71,7 +71,7 @@ describe('TEXT-LEAD-6: while it is told', () => {
     ]);
   });
 
-  test('words before a call are the telling where nothing is said after it', async () => {
+  test('counts words before a call as the telling if no words follow it', async () => {
     const { delivery, parts, events, errors } = await told({
       tools: [look(() => 'seen')],
       lead: telling(([output]) =>
@@ -93,7 +93,7 @@ describe('TEXT-LEAD-6: while it is told', () => {
     );
   });
 
-  test('calls alone are no telling: it is tried again, no call is made twice, and then it is a card', async () => {
+  test('repeats after calls alone, makes no call twice, and becomes a card in the end', async () => {
     const keys: string[] = [];
     const { delivery, environment } = await told({
       tools: [look(({ key }) => (keys.push(key), 'seen'))],
@@ -141,7 +141,7 @@ describe('TEXT-LEAD-6: while it is told', () => {
     expect(delivery()).toMatchObject({ state: 'delivered', attempts: 2 });
   });
 
-  test('results start only so much before the user speaks again', async () => {
+  test('limits the results that start before the user speaks again', async () => {
     let count = 0;
     const { start, type, environment, session } = textTalk({
       subagents: { report: { script: () => say('Sales are up.') } },
@@ -205,7 +205,7 @@ describe('a question of a subagent to an idle lead agent', () => {
   });
 });
 
-describe('P6: a crash while it is told', () => {
+describe('P6: a delivery whose telling is cut by a crash', () => {
   const options = (keys: string[]): TalkOptions => ({
     tools: [look(({ key }) => (keys.push(key), 'parcel 7'))],
     lead: telling(([output]) =>
@@ -241,7 +241,7 @@ describe('P6: a crash while it is told', () => {
   });
 });
 
-describe('TEXT-LEAD-7: while the model waits', () => {
+describe('TEXT-LEAD-7: a lead model that waits', () => {
   /** Works for so long, and then does as the script says. */
   const working = (ms: number, ...then: ScriptedStep[]): TalkOptions => {
     const environment = simulatedEnvironment();
@@ -289,7 +289,7 @@ describe('TEXT-LEAD-7: while the model waits', () => {
     expect(state().deliveries.at(-1)).toMatchObject({ state: 'delivered' });
   });
 
-  test('words that came before the wait began end it, too', async () => {
+  test('ends the wait on words that came before it began', async () => {
     const { start, type, session, said, environment } = textTalk(
       awaiting('await_subagent', { subagentId: 'sub_1' }),
     );
@@ -303,7 +303,7 @@ describe('TEXT-LEAD-7: while the model waits', () => {
     expect(said().at(-1)).toBe('You said: Hello?');
   });
 
-  test('a question of whom it waits for is put to the user, and answered', async () => {
+  test('puts a question of the awaited subagent to the user, and gets the answer', async () => {
     const { start, type, environment, question, said } = textTalk(
       awaiting(
         'await_subagent',

@@ -48,7 +48,7 @@ describe('maxConcurrentPerSession', () => {
     [1, ['running']],
     [2, ['running', 'running']],
     [3, ['running', 'running', 'ready']],
-  ])('2, and %i are wanted', async (count, expected) => {
+  ])('runs 2 of %i at a time, and accepts all', async (count, expected) => {
     const { worker, begun } = gate();
     const { start, type, state, codes } = answersOf({
       limits: { maxConcurrentPerSession: 2 },
@@ -62,7 +62,7 @@ describe('maxConcurrentPerSession', () => {
     expect(codes()).toEqual(Array.from({ length: count }, () => 'still_in_progress'));
   });
 
-  test('first come, first served; who is done makes room', { tags: ['R12'] }, async () => {
+  test('serves in order, and an ended subagent makes room', { tags: ['R12'] }, async () => {
     const { worker, begun, release } = gate();
     const { start, type, environment } = textTalk({
       limits: { maxConcurrentPerSession: 1 },
@@ -77,7 +77,7 @@ describe('maxConcurrentPerSession', () => {
     }
   });
 
-  test('a subagent that was cancelled in the queue is passed over', async () => {
+  test('passes over a subagent that was cancelled in the queue', async () => {
     const { worker, begun, release } = gate();
     const { start, type, environment, session } = textTalk({
       limits: { maxConcurrentPerSession: 1 },
@@ -91,7 +91,7 @@ describe('maxConcurrentPerSession', () => {
     expect(begun).toEqual(['work1', 'work3']);
   });
 
-  test('reject: what does not fit is refused, and the lead agent reads the limit', async () => {
+  test('reject: refuses what exceeds the limit, and the lead agent reads it', async () => {
     const { worker, release } = gate();
     const { start, type, session, codes, environment } = answersOf({
       limits: { maxConcurrentPerSession: 2, whenFull: 'reject' },
@@ -111,24 +111,28 @@ describe('maxConcurrentPerSession', () => {
     expect(session.subagents.list()).toHaveLength(3);
   });
 
-  test('a wait for the user holds no slot (SLOTS-3)', { tags: ['BW34'] }, async () => {
-    const { worker, begun } = gate();
-    const { start, type } = textTalk({
-      limits: { maxConcurrentPerSession: 1 },
-      subagents: {
-        ask: {
-          script: steps(calls(['ask_user', { question: 'Well?' }]), say('done')),
-          config: { interactive: true },
+  test(
+    'holds no slot for a subagent that waits for the user (SLOTS-3)',
+    { tags: ['BW34'] },
+    async () => {
+      const { worker, begun } = gate();
+      const { start, type } = textTalk({
+        limits: { maxConcurrentPerSession: 1 },
+        subagents: {
+          ask: {
+            script: steps(calls(['ask_user', { question: 'Well?' }]), say('done')),
+            config: { interactive: true },
+          },
+          work: worker('work'),
         },
-        work: worker('work'),
-      },
-    });
-    await start();
-    await type('use ask and ask and ask and work');
-    expect(begun).toEqual(['work']);
-  });
+      });
+      await start();
+      await type('use ask and ask and ask and work');
+      expect(begun).toEqual(['work']);
+    },
+  );
 
-  test('resuming subagents precede starting ones', async () => {
+  test('prefers resuming subagents to starting ones', async () => {
     const { worker, begun, release } = gate();
     const order: string[] = [];
     const { start, type, environment } = textTalk({
@@ -157,7 +161,7 @@ describe('maxConcurrentPerSession', () => {
 });
 
 describe('maxLivePerSession and maxTotalPerSession', () => {
-  test('those that have not ended count, waiting ones too', async () => {
+  test('count those that have not ended, waiting ones too', async () => {
     const { worker, release } = gate();
     const { start, type, codes, environment } = answersOf({
       limits: { maxLivePerSession: 2, maxConcurrentPerSession: 1 },
@@ -190,7 +194,7 @@ describe('maxLivePerSession and maxTotalPerSession', () => {
     ]);
   });
 
-  test('a call that stays open until its result is refused at once, too', async () => {
+  test('refuse a call that stays open until its result at once, too', async () => {
     const { worker } = gate();
     const { start, type, said } = textTalk({
       limits: { maxLivePerSession: 1 },
@@ -229,7 +233,7 @@ describe('maxTotalActive: two sessions of one runtime', () => {
     expect(begun).toEqual(['a1', 'a2', 'a3', 'b1', 'b2', 'a4']);
   });
 
-  test('a session at its own limit does not hold up the other', async () => {
+  test('do not hold each other up at a limit of their own', async () => {
     const { talks, begun } = two({ limits: { maxConcurrentPerSession: 1 } }, 3);
     const [a, b] = talks;
     for (const talk of talks) await talk.start();
@@ -238,7 +242,7 @@ describe('maxTotalActive: two sessions of one runtime', () => {
     expect(begun).toEqual(['a1', 'b1']);
   });
 
-  test('a closed session makes room for the other', async () => {
+  test('make room for each other when one closes', async () => {
     const { environment, talks, begun } = two();
     const [a, b] = talks;
     for (const talk of talks) await talk.start();
@@ -250,7 +254,7 @@ describe('maxTotalActive: two sessions of one runtime', () => {
     expect(b.state().connection).toBe('active');
   });
 
-  test('reject: the lead agent reads that it is the limit of all', async () => {
+  test('reject: name the shared limit to the lead agent', async () => {
     const { talks } = two({ limits: { whenFull: 'reject' } });
     const [a, b] = talks;
     for (const talk of talks) await talk.start();

@@ -41,7 +41,7 @@ const told = (said: readonly string[]): string =>
 
 describe('working memory in a session', () => {
   test(
-    'lead agent and subagent write in their own place and read each other’s',
+    'lets lead agent and subagent write in their own place and read each other’s',
     { tags: ['R35', 'R37'] },
     async () => {
       let read: unknown;
@@ -91,34 +91,30 @@ describe('working memory in a session', () => {
     expect(await memory.get(lead, reference)).toMatchObject({ entry: { text: report } });
   });
 
-  test(
-    'a large output of the lead agent’s own tool does not flood it',
-    { tags: ['MW9'] },
-    async () => {
-      const rows = 'row '.repeat(100_000);
-      const { type, said, memory, lead, prompts } = await talkOf(
-        {},
-        {
-          tools: [
-            defineTool({
-              name: 'fetch',
-              description: 'Fetches',
-              parameters: z.object({}),
-              execute: () => rows,
-            }),
-          ],
-        },
-      );
-      await type('use fetch');
-      const { results } = prompts.at(-1)?.prompt ?? {};
-      expect(JSON.stringify(results).length).toBeLessThan(6000);
-      expect(said().at(-1)).toContain('session/s1/outputs/fetch-');
-      const listed = await memory.list(lead);
-      expect(listed).toMatchObject({ entries: [{ bytes: rows.length }] });
-    },
-  );
+  test('shortens a large output of a tool of the lead agent', { tags: ['MW9'] }, async () => {
+    const rows = 'row '.repeat(100_000);
+    const { type, said, memory, lead, prompts } = await talkOf(
+      {},
+      {
+        tools: [
+          defineTool({
+            name: 'fetch',
+            description: 'Fetches',
+            parameters: z.object({}),
+            execute: () => rows,
+          }),
+        ],
+      },
+    );
+    await type('use fetch');
+    const { results } = prompts.at(-1)?.prompt ?? {};
+    expect(JSON.stringify(results).length).toBeLessThan(6000);
+    expect(said().at(-1)).toContain('session/s1/outputs/fetch-');
+    const listed = await memory.list(lead);
+    expect(listed).toMatchObject({ entries: [{ bytes: rows.length }] });
+  });
 
-  test('a claim without a call is not passed on as a fact', { tags: ['R27', 'RW13'] }, async () => {
+  test('passes a claim without a call on as no fact', { tags: ['R27', 'RW13'] }, async () => {
     const { type, said } = await talkOf({
       mail: { script: () => say('I sent the email to Anna.') },
     });
@@ -128,7 +124,7 @@ describe('working memory in a session', () => {
   });
 
   test(
-    'nor is an announcement a result; a closing courtesy is none',
+    'marks an announcement as unfinished work, but not a closing courtesy',
     { tags: ['R33', 'RW13'] },
     async () => {
       const { type, said } = await talkOf({
@@ -185,7 +181,7 @@ describe('working memory in a session', () => {
     },
   );
 
-  test('LIN-2: an input that is not there is refused at the call, and the lead agent can mend it at once', async () => {
+  test('LIN-2: refuses a missing input at the call, and the lead agent can mend it at once', async () => {
     let isMended = false;
     const { type, prompts, state } = await talkOf(
       {

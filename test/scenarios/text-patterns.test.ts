@@ -202,7 +202,7 @@ describe('pattern 1: a task', () => {
   });
 
   test(
-    'says how far it is: the latest word of its tools is on the screen while they work',
+    'reports the latest progress of its tools on the screen while they work',
     { tags: ['B40'] },
     async () => {
       const go: (() => void)[] = [];
@@ -241,7 +241,7 @@ describe('pattern 1: a task', () => {
     },
   );
 
-  test('runs do not see each other', { tags: ['H5'] }, async () => {
+  test('keeps its runs apart', { tags: ['H5'] }, async () => {
     const seen: string[] = [];
     const { start, type } = textTalk({
       subagents: {
@@ -333,7 +333,7 @@ describe('pattern 2: a task that asks', () => {
     },
   );
 
-  test('a question is open as soon as a reader pulled past it, and its clock runs from then', async () => {
+  test('opens a question as soon as a reader pulled past it, and its clock runs from then', async () => {
     const { environment, session } = ride();
     await session.start();
     const reader = session.read();
@@ -450,7 +450,7 @@ describe('work that comes to nothing', () => {
   });
 });
 
-describe('two who talk at the same time', () => {
+describe('two readers at the same time', () => {
   test('each read everything that is said from then on, and both come to an end', async () => {
     const { start, session } = textTalk();
     await start();
@@ -472,7 +472,7 @@ describe('two who talk at the same time', () => {
 });
 
 describe('a lead model that fails', () => {
-  test('says so, and the next words are answered', async () => {
+  test('reports the failure, and answers the next words', async () => {
     let fails = true;
     const { start, session, type, said, errors } = textTalk({
       lead: ({ user }) => (fails ? { error: new Error('overloaded') } : say(`You said: ${user}`)),
@@ -539,7 +539,7 @@ describe('a lead model that fails', () => {
   );
 });
 
-describe('words that put off a result while it is told', () => {
+describe('words that put off a result while it is delivered', () => {
   test('turn it into a card, and it is not delivered again', async () => {
     const { script, finish } = slowReport();
     const { start, type, session, environment, said, state } = textTalk({
@@ -565,7 +565,7 @@ describe('words that put off a result while it is told', () => {
 });
 
 describe('urgent deliveries', () => {
-  test('interrupts what the lead agent is saying; what was said stays, as interrupted', async () => {
+  test('interrupt the lead agent, and the transcript shows it as interrupted', async () => {
     const { script, finish } = slowReport();
     const { start, type, session, environment, said, state } = textTalk({
       subagents: { report: { script } },
@@ -594,7 +594,7 @@ describe('urgent deliveries', () => {
     );
   });
 
-  test('does not wait for a slow tool; what is not urgent waits until the model has spoken to it', async () => {
+  test('do not wait for a slow tool, unlike others', async () => {
     let finish: () => void = () => {};
     const { start, type, session, environment, said } = textTalk({
       tools: [
@@ -641,7 +641,7 @@ describe('urgent deliveries', () => {
     expect(state().transcript.map(({ text }) => text)).toEqual(['What is it?', 'The answer.']);
   });
 
-  test('does not cost the user the answer that it interrupted', async () => {
+  test('leave the user the answer that they interrupted', async () => {
     let turn = 0;
     const { start, type, session, environment, said } = textTalk({
       lead: (prompt) => {
@@ -663,7 +663,7 @@ describe('urgent deliveries', () => {
 
 describe('the screens', () => {
   test(
-    'events tell the story in order; the store says the same in bulk',
+    'get events in the order of the story, and the same state from the store',
     { tags: ['B3', 'B85', 'R19'] },
     async () => {
       const { start, type, events, state, environment, close } = textTalk({
@@ -759,7 +759,7 @@ describe('the screens', () => {
     },
   );
 
-  test('the floor follows who is speaking', async () => {
+  test('show the floor of the party that speaks', async () => {
     const { start, type, events } = textTalk();
     await start();
     await type('hello');

@@ -138,8 +138,8 @@ describe('an answer', () => {
   );
 });
 
-describe('words that are none', () => {
-  test('a digression goes to the lead agent, and the question stays open', async () => {
+describe('words that are no answer', () => {
+  test('go to the lead agent as a digression, and the question stays open', async () => {
     const { start, type, said, questionOf, resultOf } = talk({
       subagents: { ride: subagent(asking('Economy or Premium?', options)) },
       lead: settling('economy', settle('answer', { optionId: 'economy', quote: 'economy' })),
@@ -159,7 +159,7 @@ describe('words that are none', () => {
   test.each([
     ['a choice', options],
     ['a free-text question', undefined],
-  ])('QUESTION-7: "wait" over %s gives time, and then it is put again', async (_, choices) => {
+  ])('QUESTION-7: give time with "wait" over %s, and then it is put again', async (_, choices) => {
     const { start, type, said, parts, environment, questionOf, resultOf } = talk({
       subagents: { ride: subagent(asking('Where to?', choices)) },
     });
@@ -184,7 +184,7 @@ describe('words that are none', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('QUESTION-7: a held question can be answered, held again, and expires in the end', async () => {
+  test('QUESTION-7: hold a question that can be answered, held again, and expires in the end', async () => {
     const { start, type, environment, resultOf, questionOf } = talk({
       subagents: { ride: subagent(asking('Economy or Premium?', options), { inputTimeout: 5000 }) },
     });
@@ -205,7 +205,7 @@ describe('words that are none', () => {
     ['What were the options?', options],
     ['repeat the question', undefined],
     ['wait, what was the question?', options],
-  ])('"%s" is answered by the question itself', async (words, choices) => {
+  ])('get their reply from the question itself: "%s"', async (words, choices) => {
     const { start, type, said, parts, questionOf } = talk({
       subagents: { ride: subagent(asking('Economy or Premium?', choices)) },
     });
@@ -223,7 +223,7 @@ describe('words that are none', () => {
     expect(questionOf('ride')).toMatchObject({ requestId, state: 'open' });
   });
 
-  test('a wish of its own goes to the lead agent, which knows of the question', async () => {
+  test('go to the lead agent as a wish, which knows of the question', async () => {
     const prompts: string[] = [];
     const words = 'economy, no wait, premium';
     const { start, type, said, questionOf, resultOf } = talk({
@@ -262,7 +262,7 @@ describe('words that are none', () => {
     expect(resultOf('ride')?.text).toContain('"optionId":"premium"');
   });
 
-  test('USER-WORDS-4: how words were read is in their entry', async () => {
+  test('USER-WORDS-4: leave their reading in their entry', async () => {
     const environment = simulatedEnvironment();
     const journal = memoryJournal();
     const { start, type } = talk({
@@ -285,7 +285,7 @@ describe('words that are none', () => {
     expect(entries[0]).not.toHaveProperty('reading');
   });
 
-  test('USER-WORDS-7: unclear words go to the lead agent, and the question stays open', async () => {
+  test('USER-WORDS-7: go to the lead agent when unclear, and the question stays open', async () => {
     const { start, type, said, questionOf } = talk({
       subagents: { ride: subagent(asking('Economy or Premium?', options)) },
     });
@@ -297,9 +297,9 @@ describe('words that are none', () => {
   });
 });
 
-describe('P2: one at a time', () => {
+describe('P2: several questions at a time', () => {
   test(
-    'two that ask in the same instant are asked one after the other',
+    'come one after the other when two subagents ask in the same instant',
     { tags: ['B52'] },
     async () => {
       const { start, type, asked, answer, questionOf, parts, resultOf } = talk({
@@ -325,7 +325,7 @@ describe('P2: one at a time', () => {
   );
 
   test(
-    'two questions of one step are put in order, others in between',
+    'come in order when one step asks two, with others in between',
     { tags: ['B41'] },
     async () => {
       const { start, type, asked, state } = talk({
@@ -355,7 +355,7 @@ describe('P2: one at a time', () => {
     },
   );
 
-  test('P3: spoken as people speak, an answer is for the one that was asked, never for the one that waits', async () => {
+  test('P3: give a spoken answer to the one that was asked, never to the one that waits', async () => {
     const slots = ['Monday at 9:30', 'Monday at 16:00'].map((label, n) => ({ id: `s${n}`, label }));
     const rooms = ['Small room', 'Large room'].map((label, n) => ({ id: `r${n}`, label }));
     const choosing = (question: string, options: typeof slots) =>
@@ -387,24 +387,20 @@ describe('P2: one at a time', () => {
     ]);
   });
 
-  test(
-    'asks many in the order of their requests, without starving any',
-    { tags: ['B52'] },
-    async () => {
-      const names = Array.from({ length: 8 }, (_, index) => `s${index}`);
-      const { start, type, asked } = talk({
-        subagents: Object.fromEntries(names.map((name) => [name, subagent(asking(`${name}?`))])),
-        lead: answering('fine by me'),
-      });
-      await start();
-      await type(`use ${names.join(' and ')}`);
-      for (const [index, name] of names.entries()) {
-        expect(asked()[index]).toBe(`${name} open`);
-        await type('fine by me');
-      }
-      expect(asked().every((line) => line.endsWith('answered'))).toBe(true);
-    },
-  );
+  test('come in the order of their requests, without starving any', { tags: ['B52'] }, async () => {
+    const names = Array.from({ length: 8 }, (_, index) => `s${index}`);
+    const { start, type, asked } = talk({
+      subagents: Object.fromEntries(names.map((name) => [name, subagent(asking(`${name}?`))])),
+      lead: answering('fine by me'),
+    });
+    await start();
+    await type(`use ${names.join(' and ')}`);
+    for (const [index, name] of names.entries()) {
+      expect(asked()[index]).toBe(`${name} open`);
+      await type('fine by me');
+    }
+    expect(asked().every((line) => line.endsWith('answered'))).toBe(true);
+  });
 });
 
 describe('questions without an answer', () => {
@@ -414,7 +410,7 @@ describe('questions without an answer', () => {
       : say('There you are.');
 
   test(
-    'the tool says so, with the exact words; the third in a row ends it',
+    'fail their tool with its exact words, and the third in a row ends the subagent',
     { tags: ['B26', 'B42', 'B45'] },
     async () => {
       const { start, type, environment, resultOf, questionOf } = talk({
@@ -447,7 +443,7 @@ describe('questions without an answer', () => {
     },
   );
 
-  test('an answer starts the count again', { tags: ['B26'] }, async () => {
+  test('count anew after an answer', { tags: ['B26'] }, async () => {
     const prompts: unknown[] = [];
     const { start, type, environment, resultOf } = talk({
       subagents: {
@@ -475,7 +471,7 @@ describe('questions without an answer', () => {
     expect(resultOf('work')?.error?.code).toBe('INPUT_TIMEOUT');
   });
 
-  test('the next in the queue is asked, and its clock begins only then', async () => {
+  test('make room for the next in the queue, whose clock begins only then', async () => {
     const { start, type, environment, asked, questionOf } = talk({
       subagents: {
         red: subagent(steps(calls(['ask_user', { question: 'Red?' }]), say('Never mind.')), {
@@ -493,7 +489,7 @@ describe('questions without an answer', () => {
     expect(asked()[1]).toBe('blue open');
   });
 
-  test('later words go to the lead agent again', async () => {
+  test('leave later words to the lead agent again', async () => {
     const { start, type, environment, said } = talk({
       subagents: {
         red: subagent(steps(calls(['ask_user', { question: 'Red?' }]), say('Never mind.')), {
@@ -509,8 +505,8 @@ describe('questions without an answer', () => {
   });
 });
 
-describe('every way out releases the floor', () => {
-  test('cancelling who asks, and who only waits to ask', { tags: ['B54'] }, async () => {
+describe('the floor of a question that ends early', () => {
+  test('passes on when its subagent or a queued one is cancelled', { tags: ['B54'] }, async () => {
     const { start, type, asked, session, state, said, environment } = talk({
       subagents: {
         red: subagent(asking('Red?')),
@@ -534,7 +530,7 @@ describe('every way out releases the floor', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('closing the session', async () => {
+  test('ends with the session, when it is closed', async () => {
     const { start, type, asked, close, environment } = talk({
       subagents: { red: subagent(asking('Red?')), blue: subagent(asking('Blue?')) },
       // The result of the first is told after the second question was put.
@@ -550,7 +546,7 @@ describe('every way out releases the floor', () => {
 
 describe('questions without a listener', () => {
   test(
-    'the question is parked at the head and its clock stands still; attaching presents it again',
+    'wait parked at the head with a stopped clock, and appear again when a client attaches',
     { tags: ['B50'] },
     async () => {
       const { session, environment, type, asked, questionOf, resultOf, parts } = talk({
@@ -632,7 +628,7 @@ describe('consent in text', () => {
     ['no', false],
     ['no, do not do that', false],
     ['yes and no', false],
-  ])('%s', async (text, approved) => {
+  ])('decides: %s', async (text, approved) => {
     const ran: string[] = [];
     const { start, type, resultOf } = talk({ subagents: paying(ran) });
     await start();

@@ -38,7 +38,7 @@ describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => 
     ]);
   });
 
-  test('P8: the event is data in the task, one line between two of ours, not in the system prompt', async () => {
+  test('P8: puts the event as data into the task, on one line, and not into the system prompt', async () => {
     const prompts: ScriptedPrompt[] = [];
     const monitor = orderMonitor({ onModelCall: (prompt) => prompts.push(prompt) });
     const { start, environment } = textTalk({ services: [monitor.service] });
@@ -145,8 +145,8 @@ describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => 
   });
 });
 
-describe('limits are shared with other subagents', { tags: ['B76'] }, () => {
-  test('an invocation that is refused waits, is reported, and is done when there is room', async () => {
+describe('the limits shared with other subagents', { tags: ['B76'] }, () => {
+  test('hold a refused invocation, which is reported, and runs when there is room', async () => {
     const monitor = orderMonitor();
     let finish: () => void = () => {};
     const { start, type, environment, said, session, errors } = textTalk({
@@ -171,7 +171,7 @@ describe('limits are shared with other subagents', { tags: ['B76'] }, () => {
     expect(said().at(-1)).toEqual(told('Order 7 was shipped.'));
   });
 
-  test('a full outbox lets an invocation wait, and drops nothing that was found', async () => {
+  test('hold an invocation while the outbox is full, and drop no finding', async () => {
     const monitor = orderMonitor();
     const { start, environment, said, session, leave } = await absent(monitor);
     await start();
@@ -204,7 +204,7 @@ describe('limits are shared with other subagents', { tags: ['B76'] }, () => {
     };
   }
 
-  test('an event that is refused for good is dropped with its reason, as an event and an error', async () => {
+  test('drop an event that is refused for good with its reason, as an event and an error', async () => {
     const monitor = orderMonitor({ maxInvocations: 2 });
     const { start, environment, events, errors, session } = textTalk({
       services: [monitor.service],
@@ -231,7 +231,7 @@ describe('limits are shared with other subagents', { tags: ['B76'] }, () => {
   });
 });
 
-describe('a service ends with its session', { tags: ['BW20', 'B76'] }, () => {
+describe('a service at the end of its session', { tags: ['BW20', 'B76'] }, () => {
   test('stops its source and cancels its agent, and the session closes', async () => {
     const monitor = orderMonitor({ script: () => new Promise(() => {}) });
     const { start, environment, session, events, close, said } = textTalk({
@@ -254,7 +254,7 @@ describe('a service ends with its session', { tags: ['BW20', 'B76'] }, () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('a source that hangs keeps no session open for longer than its grace', async () => {
+  test('closes within its grace despite a source that hangs', async () => {
     const monitor = orderMonitor();
     const [source] = monitor.service.eventSources;
     const hanging = { ...source, stop: () => new Promise<void>(() => {}) };
@@ -272,7 +272,7 @@ describe('a service ends with its session', { tags: ['BW20', 'B76'] }, () => {
     expect(session.services.list()[0]?.state).toBe('stopped');
   });
 
-  test('a source that fails never takes the session down', { tags: ['B77'] }, async () => {
+  test('never fails the session when its source fails', { tags: ['B77'] }, async () => {
     const monitor = orderMonitor();
     const broken = {
       name: 'broken',
@@ -295,14 +295,14 @@ describe('a service ends with its session', { tags: ['BW20', 'B76'] }, () => {
     expect(said()).toEqual(['You said: hello', told('Order 7 was shipped.')]);
   });
 
-  test('a session that was never started starts no source, and closes', async () => {
+  test('starts no source for a session that was never started, which closes', async () => {
     const monitor = orderMonitor();
     const { close, session } = textTalk({ services: [monitor.service] });
     await close();
     expect(session.services.list()).toMatchObject([{ state: 'stopped' }]);
   });
 
-  test('two services of one name are refused where the session is made', () => {
+  test('requires a unique name in the session', () => {
     const { service } = orderMonitor();
     expect(() => textTalk({ services: [service, { ...service }] })).toThrow(
       '"order_monitor" twice',

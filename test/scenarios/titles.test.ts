@@ -81,7 +81,7 @@ describe('the title of a subagent', () => {
       },
       'No destination',
     ],
-  ])('that is %s is reported, and the work goes on', async (_, title, message) => {
+  ])('causes a report, but no failure, if it is %s', async (_, title, message) => {
     const life = await ride(world(), title);
     expect(life.session.subagents.list()).toMatchObject([
       { title: 'Does ride', state: 'waiting_for_input' },

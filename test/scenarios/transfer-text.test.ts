@@ -34,7 +34,7 @@ function handover(options: TalkOptions = {}) {
 
 describe('a transfer', { tags: ['B69'] }, () => {
   test(
-    'goes in order, and is acknowledged when it has happened',
+    'happens in order, and is acknowledged afterwards',
     { tags: ['B6', 'B21', 'B69'] },
     async () => {
       const hooks: string[] = [];
@@ -79,29 +79,25 @@ describe('a transfer', { tags: ['B69'] }, () => {
     expect(alone.prompts[0]?.[1].toolNames).toEqual([]);
   });
 
-  test(
-    'an agent that does not exist is refused before anything changes',
-    { tags: ['B69'] },
-    async () => {
-      const exits: string[] = [];
-      const { start, type, told, said } = handover({
-        agent: { onExit: (_, to) => exits.push(to) },
-      });
-      await start();
-      await type(hand('nobody'));
-      expect(exits).toEqual([]);
-      expect(told().slice(2)).toEqual([
-        'transfer.failed UNKNOWN_AGENT',
-        expect.stringContaining('There is no agent \\"nobody\\"; expected \\"billing\\"'),
-      ]);
-      expect(said().at(-1)).toContain('leads on.');
-      await type(hand('lead'));
-      expect(told().at(-2)).toBe('transfer.failed ALREADY_LEADING');
-    },
-  );
+  test('fails before any change for an agent that does not exist', { tags: ['B69'] }, async () => {
+    const exits: string[] = [];
+    const { start, type, told, said } = handover({
+      agent: { onExit: (_, to) => exits.push(to) },
+    });
+    await start();
+    await type(hand('nobody'));
+    expect(exits).toEqual([]);
+    expect(told().slice(2)).toEqual([
+      'transfer.failed UNKNOWN_AGENT',
+      expect.stringContaining('There is no agent \\"nobody\\"; expected \\"billing\\"'),
+    ]);
+    expect(said().at(-1)).toContain('leads on.');
+    await type(hand('lead'));
+    expect(told().at(-2)).toBe('transfer.failed ALREADY_LEADING');
+  });
 
   test(
-    'every other call of the batch gets its answer, as the agent that made it',
+    'answers every other call of the batch, as the agent that made it',
     { tags: ['BW22'] },
     async () => {
       const agents: string[] = [];
@@ -158,30 +154,26 @@ describe('a transfer', { tags: ['B69'] }, () => {
     },
   );
 
-  test(
-    'hooks that throw or reject are reported, and break nothing',
-    { tags: ['BW28'] },
-    async () => {
-      const { start, type, told, errors, session } = handover({
-        agent: {
-          onExit: () => {
-            throw new Error('exit broke');
-          },
+  test('survives hooks that throw or reject, and reports them', { tags: ['BW28'] }, async () => {
+    const { start, type, told, errors, session } = handover({
+      agent: {
+        onExit: () => {
+          throw new Error('exit broke');
         },
-        others: [{ name: 'billing', onEnter: () => Promise.reject(new Error('enter broke')) }],
-      });
-      await start();
-      await type(hand('billing'));
-      expect(errors.map(({ where }) => where)).toEqual([
-        'onExit of agent "lead"',
-        'onEnter of agent "billing"',
-      ]);
-      expect(told()).toContain('transfer.completed lead > billing');
-      expect(session.actor.getSnapshot().value.connection).toBe('active');
-    },
-  );
+      },
+      others: [{ name: 'billing', onEnter: () => Promise.reject(new Error('enter broke')) }],
+    });
+    await start();
+    await type(hand('billing'));
+    expect(errors.map(({ where }) => where)).toEqual([
+      'onExit of agent "lead"',
+      'onEnter of agent "billing"',
+    ]);
+    expect(told()).toContain('transfer.completed lead > billing');
+    expect(session.actor.getSnapshot().value.connection).toBe('active');
+  });
 
-  test('a hook that never ends is waited for 5 s', async () => {
+  test('waits 5 s for a hook that never ends', async () => {
     const { start, session, environment, told, errors, close } = handover({
       agent: { onExit: never },
     });
@@ -196,7 +188,7 @@ describe('a transfer', { tags: ['B69'] }, () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('a hook that ends in time is not reported, and one that hangs does not outlive the session', async () => {
+  test('reports only a hook that hangs, which does not outlive the session', async () => {
     const { start, session, environment, errors } = handover({
       agent: { onEnter: () => {}, onExit: never },
     });
@@ -212,7 +204,7 @@ describe('a transfer', { tags: ['B69'] }, () => {
     expect(errors).toEqual([]);
   });
 
-  test('closing in the middle of it answers the call and leaves nothing behind', async () => {
+  test('answers its call and leaves nothing behind when the session closes in the middle', async () => {
     const { start, session, environment, close } = handover({ agent: { onExit: never } });
     await start();
     await session.sendText(hand('billing'));
@@ -224,7 +216,7 @@ describe('a transfer', { tags: ['B69'] }, () => {
 
 describe('the agents', { tags: ['B7', 'B70'] }, () => {
   test(
-    'each greets when it begins to lead; its greeting and the answer to the call are one message',
+    'greet when they begin to lead, in one message with the answer to the call',
     { tags: ['B70'] },
     async () => {
       const greet: Script = ({ prompt }) =>
@@ -241,7 +233,7 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
   );
 
   test(
-    'a hook may ask for a transfer; it comes after the one under way, the last one only',
+    'transfer on request of a hook after the transfer under way, the last request only',
     { tags: ['B7'] },
     async () => {
       const { start, type, told, state } = handover({
@@ -266,7 +258,7 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
     },
   );
 
-  test('the first agent may ask for a transfer while it enters', { tags: ['B7'] }, async () => {
+  test('transfer on request of the first agent while it enters', { tags: ['B7'] }, async () => {
     const { start, environment, state } = handover({
       agent: {
         onEnter(context) {
@@ -284,7 +276,7 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
   });
 
   test(
-    'onTurnCompleted gets the last five turns, and may look back and give notes',
+    'get the last five turns in onTurnCompleted, and may look back and give notes',
     { tags: ['B6', 'B7'] },
     async () => {
       const seen: { turns: string[]; agent: string }[] = [];
@@ -314,7 +306,7 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
     },
   );
 
-  test('a note of a hook is known to the model, and not spoken to', { tags: ['B7'] }, async () => {
+  test('know a note of a hook, and do not reply to it', { tags: ['B7'] }, async () => {
     const { start, type, prompts, said } = handover({
       others: [
         {
@@ -330,7 +322,7 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
   });
 
   test(
-    'instructions may be a function, and a language stands before them',
+    'accept a function as instructions, and put the language before them',
     { tags: ['B6'] },
     async () => {
       let calls = 0;
@@ -357,7 +349,7 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
   );
 
   test(
-    'directives of the agent end with it, those of the session stay',
+    'lose their own directives when they end, but not those of the session',
     { tags: ['B9', 'B70'] },
     async () => {
       const order = defineTool({
@@ -393,7 +385,7 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
   );
 
   test(
-    'a directive that is none, or one too many, is refused with what was expected',
+    'refuse a wrong directive, or one too many, with the expectation',
     { tags: ['B9'] },
     async () => {
       const thrown: unknown[] = [];
@@ -455,7 +447,7 @@ test(
   },
 );
 
-describe('agents that cannot work are refused at construction', () => {
+describe('an agent that cannot work', () => {
   const lead = { name: 'lead', instructions: 'You lead.' };
   const tool = {
     name: 'transfer_to_agent',
@@ -476,7 +468,7 @@ describe('agents that cannot work are refused at construction', () => {
     ],
     ['a language that is none', [{ ...lead, language: 'not a tag' }], 'expected a language tag'],
     ['instructions that are none', [{ ...lead, instructions: 7 }], 'instructions'],
-  ])('%s', (_, agents, message) => {
+  ])('fails at construction: %s', (_, agents, message) => {
     const make = () =>
       new TextSession({ agents: agents as never, model: scriptedModel({ scripts: [] }) });
     expect(make).toThrow(ConfigurationError);

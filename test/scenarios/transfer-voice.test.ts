@@ -67,9 +67,9 @@ const types = (connection: FakeConnection): string[] =>
 
 const failed = (code: string) => expect.stringContaining(code);
 
-describe('on a wire whose session can be changed', () => {
+describe('a transfer on a wire whose session can be changed', () => {
   test(
-    'instructions, tools and greeting are the new agent’s; the call is answered after that',
+    'installs instructions, tools and greeting of the new agent, and then answers the call',
     { tags: ['B69', 'B70'] },
     async () => {
       const { start, hand, model, asked, told, transport } = handover({
@@ -112,7 +112,7 @@ describe('on a wire whose session can be changed', () => {
   );
 
   test(
-    'words of the user during the transfer are kept, bounded, and then heard in order',
+    'keeps words of the user during the transfer, bounded, and hears them in order',
     { tags: ['B69'] },
     async () => {
       const { start, hand, hum, model, environment, connection } = handover({
@@ -132,7 +132,7 @@ describe('on a wire whose session can be changed', () => {
     },
   );
 
-  test('no reply is spoken in between, whatever waits', async () => {
+  test('speaks no reply in between, whatever waits', async () => {
     const { start, hand, model, session, environment, asked, speak } = handover();
     await start();
     model().autoConfigured = false;
@@ -149,7 +149,7 @@ describe('on a wire whose session can be changed', () => {
   });
 
   test(
-    'a wire that refuses leaves the old agent in charge, and says why',
+    'leaves the old agent in charge if the wire refuses, with the reason',
     { tags: ['BW28'] },
     async () => {
       const { start, hand, hum, model, environment, state, connection, told } = handover();
@@ -196,7 +196,7 @@ describe('on a wire whose session can be changed', () => {
     },
   );
 
-  test('a connection that is lost comes back as the old agent', { tags: ['BW28'] }, async () => {
+  test('returns as the old agent after a lost connection', { tags: ['BW28'] }, async () => {
     const { start, hand, transport, environment, state, model, told } = handover();
     await start();
     model().autoConfigured = false;
@@ -271,7 +271,7 @@ describe('on a wire whose session can be changed', () => {
   });
 });
 
-describe('on a wire that needs a new connection', () => {
+describe('a transfer on a wire that needs a new connection', () => {
   const wire = () => new FakeTransport({ updatesSession: false });
 
   test(
@@ -329,28 +329,24 @@ describe('on a wire that needs a new connection', () => {
     expect(before.openRequests).toHaveLength(1);
   });
 
-  test(
-    'a connection that is never ready is hung up after its time',
-    { tags: ['BW28'] },
-    async () => {
-      const { start, hand, transport, environment, connection, close } = handover({
-        transport: wire(),
-        voice: { transferTimeoutMs: 2000 },
-      });
-      await start();
-      transport.autoReady = false;
-      await hand();
-      const [before, after] = transport.connections as [FakeConnection, FakeConnection];
-      await environment.advance(2000);
-      expect(connection()).toBe('active');
-      expect(after.isClosed).toBe(true);
-      expect(before.isClosed).toBe(false);
-      await close();
-      expect(environment.pendingTimers).toBe(0);
-    },
-  );
+  test('hangs up a connection that is never ready after its time', { tags: ['BW28'] }, async () => {
+    const { start, hand, transport, environment, connection, close } = handover({
+      transport: wire(),
+      voice: { transferTimeoutMs: 2000 },
+    });
+    await start();
+    transport.autoReady = false;
+    await hand();
+    const [before, after] = transport.connections as [FakeConnection, FakeConnection];
+    await environment.advance(2000);
+    expect(connection()).toBe('active');
+    expect(after.isClosed).toBe(true);
+    expect(before.isClosed).toBe(false);
+    await close();
+    expect(environment.pendingTimers).toBe(0);
+  });
 
-  test('a directive is a note', { tags: ['B9'] }, async () => {
+  test('gives a directive as a note', { tags: ['B9'] }, async () => {
     const { start, use, model } = handover({ transport: wire(), tools: [order] });
     await start();
     await use('order');
@@ -362,8 +358,8 @@ describe('on a wire that needs a new connection', () => {
   });
 });
 
-describe('connecting', { tags: ['B72'] }, () => {
-  test('a connection that is not ready after 30 s is hung up, and tried again', async () => {
+describe('a new connection', { tags: ['B72'] }, () => {
+  test('hangs up after 30 s if it is not ready, and is retried', async () => {
     const { session, transport, environment } = handover();
     transport.autoReady = false;
     const started = session.start();
@@ -391,7 +387,7 @@ describe('connecting', { tags: ['B72'] }, () => {
 });
 
 test(
-  'a call that the model takes back is aborted, and its subagent cancelled',
+  'the session aborts a call that the model takes back, and cancels its subagent',
   { tags: ['B22'] },
   async () => {
     const aborted: string[] = [];

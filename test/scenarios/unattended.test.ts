@@ -31,7 +31,7 @@ test('the session reports a greeting without a client after 10 s, once', async (
   await talk.close();
 });
 
-test('a delivery that becomes due later is reported then', async () => {
+test('the session reports a delivery when it becomes due later', async () => {
   const talk = await unattended();
   await talk.environment.advance(60_000);
   expect(reportsOf(talk)).toEqual([[], []]);
@@ -41,7 +41,7 @@ test('a delivery that becomes due later is reported then', async () => {
   await talk.close();
 });
 
-test('nothing is reported once a client has attached, or the session has ended', async () => {
+test('the session reports nothing once a client has attached, or it has ended', async () => {
   const attached = await unattended({ greeting: 'Say hello.' });
   await attached.environment.advance(9_999);
   attached.session.attach()();
@@ -80,7 +80,7 @@ test.each([
   },
 );
 
-test('a client that has reported once, and then stops, made no such mistake', async () => {
+test('the app gets no report on a client that reported once and then stops', async () => {
   const talk = voiceTalk();
   await talk.start();
   await talk.say('Hello.');

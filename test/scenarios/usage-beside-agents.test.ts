@@ -203,7 +203,7 @@ describe('summaries and facts', () => {
   });
 });
 
-test('a judge of claims is counted with the conversation', async () => {
+test('a judge of claims counts in the usage of the conversation', async () => {
   const environment = simulatedEnvironment();
   const { tracerProvider, spans } = sdk();
   const model = scriptedModel([{ text: JSON.stringify({ unverified: [] }) }]);
@@ -257,7 +257,7 @@ test.each(['close', 'suspend'] as const)(
   },
 );
 
-test('a judge of the subagents of a program is part of the usage of the outcome', async () => {
+test('a judge of the subagents of a program counts in the usage of the outcome', async () => {
   const environment = simulatedEnvironment();
   const names: string[] = [];
   const runtime = createRuntime({
@@ -281,7 +281,7 @@ test('a judge of the subagents of a program is part of the usage of the outcome'
   expect(outcome.usage).toMatchObject({ inputTokens: 20, outputTokens: 10, cost: 30 });
 });
 
-test('the model that finds the meaning of a delegation is counted beside the voice model, and is a span of its own', async () => {
+test('the delegation model counts beside the voice model, in a span of its own', async () => {
   const environment = simulatedEnvironment();
   const { tracerProvider, spans } = sdk();
   const asked: string[] = [];
@@ -312,7 +312,7 @@ test('the model that finds the meaning of a delegation is counted beside the voi
   expect(chats.map(({ attributes }) => attributes['gen_ai.usage.input_tokens'])).toContain(10);
 });
 
-describe('the `chat` span of a lead agent has what its model used', () => {
+describe('the usage in the `chat` span of a lead agent', () => {
   const TOKENS = {
     'gen_ai.usage.input_tokens': 1_000,
     'gen_ai.usage.output_tokens': 50,

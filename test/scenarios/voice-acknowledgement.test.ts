@@ -74,8 +74,8 @@ async function asked({ speaker, question = choice, workMs = 5000, ...rest }: Set
   };
 }
 
-describe('said by a voice', () => {
-  test('ACKNOWLEDGEMENT-1 ACKNOWLEDGEMENT-2: after a moment, once, and as no delivery', async () => {
+describe('an acknowledgement by a voice', () => {
+  test('ACKNOWLEDGEMENT-1, ACKNOWLEDGEMENT-2: comes after a moment, once, and as no delivery', async () => {
     const { say: utter, environment, said, fillers, state, model } = await asked();
     const before = state().deliveries.length;
     await utter('premium please');
@@ -124,7 +124,7 @@ describe('said by a voice', () => {
     expect(said()).toEqual(['Take your time.', 'Premium. One moment.']);
   });
 
-  test('phrases without one for that say nothing', async () => {
+  test('remains unsaid for phrases without a fitting one', async () => {
     const say = { en: { choice: 'Right.', other: 'Right.' } };
     const { say: utter, environment, said } = await asked({ acknowledgement: { say } });
     await utter('let me think');
@@ -146,14 +146,14 @@ describe('said by a voice', () => {
     expect(talk.said()).toEqual([]);
   });
 
-  test('an answer in other words is not repeated', async () => {
+  test('repeats no answer in other words', async () => {
     const { say: utter, environment, said } = await asked({ question: { question: 'Where to?' } });
     await utter('to the north station');
     await environment.advance(400);
     expect(said()).toEqual(['One moment.']);
   });
 
-  test('ACKNOWLEDGEMENT-1: an approval gets nothing beyond the moment', async () => {
+  test('ACKNOWLEDGEMENT-1: says nothing beyond the moment to an approval', async () => {
     const pay = tool({
       description: 'Pays',
       inputSchema: z.object({}),
@@ -211,7 +211,7 @@ describe('said by a voice', () => {
   });
 });
 
-test('said by the model, out of band', async () => {
+test('the model speaks the acknowledgement out of band', async () => {
   const { say: utter, environment, model } = await asked({ speaker: null });
   await utter('premium');
   await environment.advance(400);
@@ -220,7 +220,7 @@ test('said by the model, out of band', async () => {
   ]);
 });
 
-describe('HELD-SPEECH-4: in the words of a model that answers by itself', () => {
+describe('HELD-SPEECH-4: an acknowledgement by a model that answers by itself', () => {
   const byItself = () => asked({ speaker: null, transport: new FakeTransport(BY_ITSELF) });
 
   test.each([
@@ -228,7 +228,7 @@ describe('HELD-SPEECH-4: in the words of a model that answers by itself', () => 
     ['Okay, premium. Just a second.', true],
     ['Premium is booked!', false],
     ['Premium. Anything else?', false],
-  ])('%s', async (words, isHeard) => {
+  ])('plays unless it says more: %s', async (words, isHeard) => {
     const { say: utter, environment, model, state } = await byItself();
     await utter('premium');
     const own = model().beginByItself(words, 1000);
@@ -239,14 +239,14 @@ describe('HELD-SPEECH-4: in the words of a model that answers by itself', () => 
   });
 });
 
-describe('said by a model that answers by itself, to words that are no answer', () => {
+describe('a model that answers by itself, to words that are no answer', () => {
   test.each([
     ['let me think', 'Take your time.', true],
     ['let me think', 'Premium, then. One moment.', false],
     ['let me think', 'I will take premium for you.', false],
     ['could you say that again?', 'Sure.', true],
     ['could you say that again?', 'It was about cars.', false],
-  ])('"%s": "%s" is heard: %s', async (said, words, isHeard) => {
+  ])('speaks after "%s": "%s" is heard: %s', async (said, words, isHeard) => {
     const talk = await asked({ speaker: null, transport: new FakeTransport(BY_ITSELF) });
     await talk.say(said);
     const own = talk.model().beginByItself(words, 1000);
@@ -260,7 +260,7 @@ describe('said by a model that answers by itself, to words that are no answer', 
   });
 });
 
-describe('what only acknowledges an answer', () => {
+describe('acknowledgementIn', () => {
   const premium = { choice: 'Premium', isApproval: false, language: 'en' };
 
   test.each([
@@ -272,7 +272,7 @@ describe('what only acknowledges an answer', () => {
     ['Premium. Your driver is on the way.', 'none'],
     ['I booked premium.', 'none'],
     ['Premium?', 'none'],
-  ])('%s: %s', (text, reading) => expect(acknowledgementIn(text, premium)).toBe(reading));
+  ])('reads %s: %s', (text, reading) => expect(acknowledgementIn(text, premium)).toBe(reading));
 
   test.each([
     ['en', 'Okay. One moment.', 'One moment.'],
@@ -286,6 +286,6 @@ describe('what only acknowledges an answer', () => {
     expect(acknowledgementIn(moment, approval)).toBe('whole');
   });
 
-  test('nothing in a language without words', () =>
+  test('reads nothing in a language without words', () =>
     expect(acknowledgementIn('Un attimo.', { ...premium, language: 'it' })).toBe('none'));
 });

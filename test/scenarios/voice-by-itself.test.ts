@@ -69,8 +69,8 @@ async function askedForRide(talk: Talk): Promise<void> {
   await environment.advance(100);
 }
 
-describe('requests to it', () => {
-  test('REPLIES-1: nothing, where it answers the user in time; its speech closes the gate', async () => {
+describe('requests to a model that answers by itself', () => {
+  test('REPLIES-1: remain absent where it answers the user in time, and its speech closes the gate', async () => {
     const { say: utter, model, play, asked, floor, environment, session, pause } = await talkWith();
     await utter('hello');
     expect(asked()).toBeNull();
@@ -89,7 +89,7 @@ describe('requests to it', () => {
     expect(asked()).toContain('News.');
   });
 
-  test('REPLIES-1: a reply, where it stays silent; again where that came to nothing, not for ever', async () => {
+  test('REPLIES-1: ask for a reply where it stays silent, a limited number of times', async () => {
     const { say: utter, model, asked, environment, floor } = await talkWith();
     await utter('hello?');
     await environment.advance(4900);
@@ -105,7 +105,7 @@ describe('requests to it', () => {
     expect(floor()).toBe('nobody');
   });
 
-  test('REPLIES-1: a response that failed is kept, with when it is asked again', async () => {
+  test('REPLIES-1: keep a failed response with its next time', async () => {
     const journal = memoryJournal();
     const environment = simulatedEnvironment();
     const {
@@ -150,7 +150,7 @@ describe('requests to it', () => {
     await session.close();
   });
 
-  test('REPLIES-2: nothing, for words that become known when it has answered them', async () => {
+  test('REPLIES-2: remain absent for late words that it has answered', async () => {
     const { model, play, asked, environment, events, floor } = await talkWith();
     model().speechStarted('u1');
     model().events.next({ type: 'utterance.ended', utteranceId: 'u1' });
@@ -168,7 +168,7 @@ describe('requests to it', () => {
     expect(events.filter(({ type }) => type === 'turn.ended')).toHaveLength(1);
   });
 
-  test('a reply to typed words, which it does not hear', async () => {
+  test('ask for a reply to typed words, which it does not hear', async () => {
     const { session, environment, model, asked } = await talkWith();
     await session.sendText('hello');
     await environment.settle();
@@ -219,7 +219,7 @@ describe('requests to it', () => {
     expect(talk.asked()).toBe('reply');
   });
 
-  test('RESPONSES-1: an offer that meets something of its own was interrupted, and is offered again', async () => {
+  test('RESPONSES-1: repeat a delivery that met a response of its own', async () => {
     const { session, model, play, pause, asked, speak, state } = await talkWith();
     session.notifyBackground('News.');
     await pause();
@@ -237,7 +237,7 @@ describe('requests to it', () => {
     expect(state().deliveries[0]).toMatchObject({ state: 'delivered', attempts: 2 });
   });
 
-  test('RESPONSES-1: a request that something of its own overtakes is taken back', async () => {
+  test('RESPONSES-1: withdraw a request that a response of its own overtakes', async () => {
     const { session, model, pause } = await talkWith();
     session.notifyBackground('News.');
     await pause();
@@ -247,7 +247,7 @@ describe('requests to it', () => {
     expect(model().of('response.withdraw')).toMatchObject([{ responseKey: request?.responseKey }]);
   });
 
-  test('RESPONSES-1: an obsolete request is withdrawn where nothing can be cancelled', async () => {
+  test('RESPONSES-1: withdraw an obsolete request where nothing can be cancelled', async () => {
     const { session, model, state, pause, environment } = await talkWith(
       {},
       { cancelsResponses: false },
@@ -304,7 +304,7 @@ describe('requests to it', () => {
     expect(floor()).toBe('nobody');
   });
 
-  test('nothing is lost with the connection: the next one is asked', async () => {
+  test('survive a lost connection: the next one is asked', async () => {
     const { say: utter, model, environment, asked } = await talkWith();
     await utter('hello');
     model().drop();
@@ -339,7 +339,7 @@ describe('a model that works', () => {
   });
 });
 
-describe('TURNS-7: while a question is open', () => {
+describe('TURNS-7: an open question', () => {
   test('drops its reply to the answer unheard and unshown', async () => {
     const talk = await talkWith({ subagents: { ride } });
     await askedForRide(talk);
@@ -371,7 +371,7 @@ describe('TURNS-7: while a question is open', () => {
     expect(JSON.stringify(events)).not.toContain('Premium is booked!');
   });
 
-  test('HELD-SPEECH-2: nor what it says when the answer is known already; nor is what it calls run', async () => {
+  test('HELD-SPEECH-2: drops late speech after a known answer, and runs none of its calls', async () => {
     const talk = await talkWith({ subagents: { ride, report } });
     await askedForRide(talk);
     const { model, environment, heard, say: utter, question, state, speak, pause } = talk;
@@ -399,7 +399,7 @@ describe('TURNS-7: while a question is open', () => {
     expect(state().deliveries.find(({ kind }) => kind === 'result')?.state).toBe('delivered');
   });
 
-  test('HELD-SPEECH-1: replies to words for the lead agent are heard, in order, when that is known', async () => {
+  test('HELD-SPEECH-1: plays replies to words for the lead agent in order, when that is known', async () => {
     const talk = await talkWith({ subagents: { ride } });
     await askedForRide(talk);
     const { model, environment, heard, asked, question, state, play } = talk;
@@ -493,7 +493,7 @@ describe('TURNS-7: while a question is open', () => {
 });
 
 describe('its memory', () => {
-  test('MODEL-MEMORY-1: a note tells the heard part where its memory cannot be cut', async () => {
+  test('MODEL-MEMORY-1: gets a note of the heard part where it cannot be cut', async () => {
     const { say: utter, model, play, environment, told } = await talkWith();
     await utter('tell me a story');
     const story = model().beginByItself('Once upon a time there was a king.', 4000);
@@ -509,7 +509,7 @@ describe('its memory', () => {
     ]);
   });
 
-  test('MODEL-MEMORY-2: a note waits for the next request, where the wire would have it answered', async () => {
+  test('MODEL-MEMORY-2: gets a note with the next request, where the wire would answer a note', async () => {
     const {
       session,
       model,
@@ -532,7 +532,7 @@ describe('its memory', () => {
   });
 });
 
-test('a call that cannot stay open is answered at once, its result comes as a notice', async () => {
+test('a call that cannot stay open gets an answer at once, and its result is a notice', async () => {
   const transport = new FakeTransport({ defersToolResults: false });
   const {
     start,
@@ -559,7 +559,7 @@ test('a call that cannot stay open is answered at once, its result comes as a no
   expect(model().of('tool.answer')).toHaveLength(1);
 });
 
-test('closing leaves nothing behind, whatever is held or awaited', async () => {
+test('a closed session leaves nothing behind, whatever is held or awaited', async () => {
   const talk = await talkWith({ subagents: { ride } });
   await askedForRide(talk);
   const { model, environment, close } = talk;

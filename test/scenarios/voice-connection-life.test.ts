@@ -118,7 +118,7 @@ describe('a connection that is about to end', () => {
     expect(model().of('tool.answer')).toHaveLength(1);
   });
 
-  test('no reply is cut off; at the last moment the current telling is repeated', async () => {
+  test('cuts off no reply, and repeats the current delivery at the last moment', async () => {
     const { environment, transport, use, pause, play, expire, asked, result, speak } =
       await talkOver({}, { subagents: { report } });
     await use('report');
@@ -137,7 +137,7 @@ describe('a connection that is about to end', () => {
     expect(result()).toMatchObject({ state: 'delivered', attempts: 2 });
   });
 
-  test('MODEL-MEMORY-1: a reply that still plays is text to the new connection: a note tells where it was cut', async () => {
+  test('MODEL-MEMORY-1: leaves a playing reply as text to the new one, with a note of the cut', async () => {
     const { model, say: utter, expire, session, environment, events } = await talkOver();
     await utter('tell me a story');
     const itemId = model().speak('Once upon a time there was a king', 4000);
@@ -214,7 +214,7 @@ describe('a connection that is about to end', () => {
     ]);
   });
 
-  test('CONTINUATION-1: later notes follow the conversation', async () => {
+  test('CONTINUATION-1: gives later notes after the conversation', async () => {
     const { transport, expire, session, say: utter, speak, environment } = await talkOver();
     await utter('tell me a story');
     await speak('Once upon a time');
@@ -239,7 +239,7 @@ describe('a connection that is about to end', () => {
     ]);
   });
 
-  test('a transfer meanwhile takes its place, and is not disturbed', async () => {
+  test('leaves its place to a transfer, undisturbed', async () => {
     const lookUp = defineTool({
       name: 'look_up',
       description: 'Looks up',
@@ -264,7 +264,7 @@ describe('a connection that is about to end', () => {
   });
 });
 
-describe('a connection that is gone on from', () => {
+describe('a connection that is resumed', () => {
   const resumes = { resumes: true } as const;
 
   test('SESSION-8: closes before the next one opens, and words of the user in between are heard', async () => {
@@ -345,7 +345,7 @@ describe('words of the user without a connection', () => {
     expect(marks(transport.inUse)).toEqual([3, 4, 5, 6]);
   });
 
-  test('CONNECTION-MANAGER-6: an utterance that the line is lost in is heard again from its beginning, and answered once', async () => {
+  test('CONNECTION-MANAGER-6: reach the next connection from their beginning, and are answered once', async () => {
     const { transport, environment, hum, model, asked } = await talkOver();
     hum(1, 2);
     await environment.advance(5000);
@@ -365,7 +365,7 @@ describe('words of the user without a connection', () => {
     expect(model().openRequests).toHaveLength(1);
   });
 
-  test('CONNECTION-MANAGER-6: an utterance that the model has answered in full is not heard again', async () => {
+  test('CONNECTION-MANAGER-6: do not reach it again when the model has answered in full', async () => {
     const { transport, environment, hum, model, play, asked } = await talkOver(BY_ITSELF);
     hum(1, 2);
     model().speechStarted('u1');
@@ -390,8 +390,8 @@ describe('words of the user without a connection', () => {
   });
 });
 
-describe('with work under way', () => {
-  test('a lost line costs no result where calls cannot wait for theirs', async () => {
+describe('a lost connection with work under way', () => {
+  test('loses no result where calls cannot wait for theirs', async () => {
     const { use, pause, speak, model, environment, result } = await talkOver(
       { defersToolResults: false },
       { subagents: { ride: { ...ride, pending: null } } },
@@ -551,7 +551,7 @@ describe('a picture', () => {
     expect(() => session.showImage(png)).toThrow('fake');
   });
 
-  test('comes from a client as base64', async () => {
+  test('arrives from a client as base64', async () => {
     const { session, model, environment, errors } = await talkOver({ acceptsImages: true });
     const message = { type: 'image_input', mediaType: 'image/png', data: 'AQID' };
     expect(await receiveClientMessage(session, message)).toEqual({ accepted: true });
@@ -569,7 +569,7 @@ describe('a picture', () => {
   });
 });
 
-test('an ending that trying again cannot change is reported, and closes nothing', async () => {
+test('a session reports a permanent ending, and closes nothing', async () => {
   const { transport, state, environment } = await talkOver();
   transport.inUse.events.next({
     type: 'transport.closed',

@@ -61,7 +61,7 @@ async function talkWith(lead: Script, talkOptions: VoiceTalkOptions = {}) {
 const callsReport: Script = () => calls(['report', { days: 7 }]);
 
 describe('delegations', () => {
-  test('DELEGATIONS-4: becomes calls of the session, exactly as if the model had named them', async () => {
+  test('DELEGATIONS-4: become calls of the session, as if the model had named them', async () => {
     const talk = await talkWith(callsReport, { subagents: { report } });
     const { say: utter, delegate, meant, model, prompts, pause, speak, play, state } = talk;
     await utter('how are sales this week?');
@@ -128,7 +128,7 @@ describe('delegations', () => {
     ]);
   });
 
-  test('waits for the user’s words; DELEGATIONS-3: what was understood so far counts when they take too long', async () => {
+  test('wait for the words of the user; DELEGATIONS-3: use the known part after a timeout', async () => {
     const { model, environment, delegate, meant, prompts } = await talkWith(callsReport, {
       subagents: { report },
     });
@@ -231,7 +231,7 @@ describe('delegations', () => {
     expect(talk.state().subagents).toHaveLength(1);
   });
 
-  test('USER-WORDS-7: settles the open question that the words are about', async () => {
+  test('USER-WORDS-7: settle the open question that the words are about', async () => {
     const words = 'the cheaper one';
     const talk = await talkWith(
       ({ user, toolNames, prompt }) => {
@@ -327,7 +327,7 @@ describe('delegations', () => {
   });
 });
 
-describe('without a model', () => {
+describe('a session without a delegation model', () => {
   const transport = () => new FakeTransport(DELEGATES);
   const toolWith = (parameters: z.ZodType, name = 'work'): ToolDefinition =>
     defineTool({ name, description: 'Does it', parameters, execute: (args) => args });
@@ -342,7 +342,7 @@ describe('without a model', () => {
     return { session, environment, wire };
   }
 
-  test('the only tool gets the user’s words', async () => {
+  test('passes the words of the user to the only tool', async () => {
     const task = toolWith(z.object({ task: z.string(), note: z.string().optional() }));
     const { session, environment, wire } = sessionWith([task]);
     session.attach();
@@ -392,11 +392,11 @@ describe('without a model', () => {
     );
   });
 
-  test('an agent without tools has nothing to delegate to', () => {
+  test('allows an agent without tools, which has nothing to delegate to', () => {
     expect(() => sessionWith([])).not.toThrow();
   });
 
-  test('a wire that names its tools needs none', () => {
+  test('accepts a wire that names its tools', () => {
     const tools = [toolWith(z.object({}), 'a'), toolWith(z.object({}), 'b')];
     expect(() => sessionWith(tools, new FakeTransport())).not.toThrow();
   });

@@ -112,7 +112,7 @@ async function story({ echoDb = -20, delayMs = 120 }: RoomOptions = {}) {
   };
 }
 
-describe('P5: the lead agent hears itself', () => {
+describe('P5: a lead agent that hears itself', () => {
   test.each([{ echoDb: -6 }, { echoDb: -20 }, { echoDb: -35 }, { delayMs: 300 }])(
     'continues to speak: %o',
     async (room) => {
@@ -212,7 +212,7 @@ describe('P5: the lead agent hears itself', () => {
     );
   });
 
-  test('a voice that is no echo stops it, as before', async () => {
+  test('stops at a voice that is no echo, as before', async () => {
     const { pass, model, hears, eventsOf } = await story({ echoDb: -90 });
     model().speechStarted('user');
     await pass(1000, speechLike(7, 1000, RATE_HZ));
@@ -234,7 +234,7 @@ describe('P5: the lead agent hears itself', () => {
     ).toBe(true);
   });
 
-  test('ECHO-2: an answer behind the echo is the user’s, without the echo', async () => {
+  test('ECHO-2: accepts an answer behind the echo, without the echo', async () => {
     const { pass, model, hears, events, said } = await story({ echoDb: -20 });
     model().speechStarted('echo');
     await pass(4600);

@@ -76,8 +76,8 @@ async function waiting(options: Setting = {}) {
   return talk;
 }
 
-describe('said by a voice, while a tool works', () => {
-  test('FILLER-1 FILLER-2: once, after a while, and as what it is', async () => {
+describe('a filler by a voice, while a tool works', () => {
+  test('FILLER-1, FILLER-2: comes once, after a while, and is marked as a filler', async () => {
     const { environment, sounds, said, fillers, state, model, clears, events } = await waiting();
     await environment.advance(AFTER_MS - 1);
     expect(sounds).toEqual([]);
@@ -98,7 +98,7 @@ describe('said by a voice, while a tool works', () => {
     expect(JSON.stringify(model().commands)).not.toContain(WORD);
   });
 
-  test('FILLER-4: the awaited reply is requested at once, and follows the filler', async () => {
+  test('FILLER-4: gives way to the awaited reply, which is requested at once and follows it', async () => {
     const { environment, sounds, answer, asked, model, clears, state, play } = await waiting();
     await environment.advance(AFTER_MS + 100);
     await answer('found it');
@@ -111,7 +111,7 @@ describe('said by a voice, while a tool works', () => {
     expect(state().transcript.at(-1)).not.toHaveProperty('interrupted');
   });
 
-  test('FILLER-4: a quick answer is not announced', async () => {
+  test('FILLER-4: does not precede a quick answer', async () => {
     const { environment, answer, said } = await waiting();
     await environment.advance(AFTER_MS - 100);
     await answer('found it');
@@ -119,7 +119,7 @@ describe('said by a voice, while a tool works', () => {
     expect(said()).toEqual([]);
   });
 
-  test('FILLER-4: a filler in synthesis is cancelled when the answer comes', async () => {
+  test('FILLER-4: ends in its synthesis when the answer comes', async () => {
     const environment = simulatedEnvironment();
     const speaker = scriptedVoice({ environment, latencyMs: 500 });
     const { answer, sounds, fillers, model } = await waiting({ environment, speaker });
@@ -132,7 +132,7 @@ describe('said by a voice, while a tool works', () => {
     expect(fillers()).toEqual([]);
   });
 
-  test('FILLER-4: a filler that sounds is played to its end, but not behind the reply', async () => {
+  test('FILLER-4: plays to its end once it sounds, but not behind the reply', async () => {
     let more: () => void = () => {};
     const piece = { samples: new Int16Array(6000), sampleRateHz: 24_000 };
     const streaming: Voice = {
@@ -157,7 +157,7 @@ describe('said by a voice, while a tool works', () => {
     expect(clears()).toBe(0);
   });
 
-  test('FILLER-3: the user speaks before it sounds: nothing is taken back', async () => {
+  test('FILLER-3: withdraws nothing when the user speaks before it sounds', async () => {
     const environment = simulatedEnvironment();
     const speaker = scriptedVoice({ environment, latencyMs: 500 });
     const { model, clears, sounds, fillers } = await waiting({ environment, speaker });
@@ -178,7 +178,7 @@ describe('said by a voice, while a tool works', () => {
     expect(events.filter(({ type }) => type === 'speech.interrupted')).toEqual([]);
   });
 
-  test('FILLER-3: a filler that was played to its end is not withdrawn', async () => {
+  test('FILLER-3: remains when it was played to its end', async () => {
     const { environment, model, clears, fillers } = await waiting();
     await environment.advance(AFTER_MS + WORD_MS + 100);
     model().speechStarted('u2');
@@ -204,7 +204,7 @@ describe('said by a voice, while a tool works', () => {
     expect(said()).toEqual(['One.', 'Two.']);
   });
 
-  test('FILLER-1: again once the model was heard, also if the user said nothing since', async () => {
+  test('FILLER-1: comes again once the model was heard, without words of the user', async () => {
     const { environment, answer, said, model, play } = await waiting({ say: ['One.', 'Two.'] });
     await environment.advance(AFTER_MS + WORD_MS);
     await answer('found something');
@@ -273,7 +273,7 @@ describe('said by a voice, while a tool works', () => {
     expect(sounds.length).toBeGreaterThan(count);
   });
 
-  test('a voice that fails is reported, and nothing else happens', async () => {
+  test('reports a voice that fails, without further effect', async () => {
     const environment = simulatedEnvironment();
     const speaker = scriptedVoice({ environment });
     speaker.fail();
@@ -285,7 +285,7 @@ describe('said by a voice, while a tool works', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('the session is closed: nothing is left', async () => {
+  test('leaves nothing behind when the session is closed', async () => {
     const { environment, close } = await waiting();
     await environment.advance(AFTER_MS + 100);
     await close();
@@ -293,7 +293,7 @@ describe('said by a voice, while a tool works', () => {
   });
 });
 
-describe('said by a voice, while the model does not begin to speak', () => {
+describe('a filler by a voice, while the model does not begin to speak', () => {
   test('FILLER-1: comes once, and not after the model has begun', async () => {
     const { environment, start, say, model, said, play } = setting();
     await start();
@@ -316,8 +316,8 @@ describe('said by a voice, while the model does not begin to speak', () => {
   });
 });
 
-describe('said by the model itself', () => {
-  test('FILLER-2 FILLER-5: out of band, and its sound has no name', async () => {
+describe('a filler by the model itself', () => {
+  test('FILLER-2, FILLER-5: comes out of band, with sound without an item id', async () => {
     const { environment, model, sounds, fillers, answer, asked, state } = await waiting({
       speaker: null,
     });
@@ -336,7 +336,7 @@ describe('said by the model itself', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('FILLER-4 FILLER-5: the answer comes first: it is called off, and then the reply is asked for', async () => {
+  test('FILLER-4, FILLER-5: gives way when the answer comes first, before the reply is requested', async () => {
     const { environment, model, answer, asked, sounds } = await waiting({ speaker: null });
     await environment.advance(AFTER_MS);
     const saying = model().begin('Wait.', 0);
@@ -349,7 +349,7 @@ describe('said by the model itself', () => {
     expect(sounds).toEqual([]);
   });
 
-  test('FILLER-4: a model that never ends it is not waited for, and not heard later', async () => {
+  test('FILLER-4: ends without a wait for a model that never ends it', async () => {
     const { environment, model, answer, asked, sounds } = await waiting({ speaker: null });
     await environment.advance(AFTER_MS);
     await answer('found it');
@@ -363,7 +363,7 @@ describe('said by the model itself', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('FILLER-6: a model that says something else instead is cut off, and the answer does not wait for it', async () => {
+  test('FILLER-6: cuts off a model that says other words, and the answer does not wait', async () => {
     const { environment, model, answer, asked, sounds, fillers } = await waiting({ speaker: null });
     await environment.advance(AFTER_MS);
     const saying = model().begin('I have news about the report.', 0);
@@ -390,7 +390,7 @@ describe('said by the model itself', () => {
     expect(model().of('response.request')).toHaveLength(1);
   });
 
-  test('the wire refuses it: the reply is asked for nevertheless', async () => {
+  test('does not prevent the reply when the wire refuses it', async () => {
     const { environment, model, answer, asked } = await waiting({ speaker: null });
     await environment.advance(AFTER_MS);
     const { responseKey = '' } = model().of('response.request').at(-1) ?? {};
@@ -411,7 +411,7 @@ describe('said by the model itself', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('the line is lost while it sounds: it is over, and another wait has one again', async () => {
+  test('ends with a connection lost while it sounds, and comes again in the next wait', async () => {
     const { environment, model, answer, play } = await waiting({ speaker: null });
     await environment.advance(AFTER_MS);
     model().begin('Wait.', 500);
@@ -433,7 +433,7 @@ describe('said by the model itself', () => {
   });
 });
 
-describe('made', () => {
+describe('construction', () => {
   const make = (filler: FillerOptions, transport = new FakeTransport()) => {
     return () =>
       new VoiceSession({
@@ -444,7 +444,7 @@ describe('made', () => {
       });
   };
 
-  test('a wire that cannot say it needs a voice', () => {
+  test('requires a voice on a wire that cannot speak a filler', () => {
     expect(make({})).toThrow(ConfigurationError);
     expect(make({})).toThrow(/`fake`.*`filler.voice`/s);
     expect(make({}, new FakeTransport({ speaksOutOfBand: true }))).not.toThrow();
@@ -460,12 +460,12 @@ describe('made', () => {
     [{ say: [' '] }, /say/],
     [{ voice: {} as never }, /filler.voice.*synthesize/],
     [{ phrases: [] } as never, /phrases/],
-  ] as const)('%o is refused', (filler, message) => {
+  ] as const)('refuses %o', (filler, message) => {
     expect(make(filler, able)).toThrow(ConfigurationError);
     expect(make(filler, able)).toThrow(message);
   });
 
-  test('a model that only writes cannot lead', () => {
+  test('refuses a model that only writes as the lead', () => {
     const transport = new FakeTransport({ output: 'text' });
     const bare = () =>
       new VoiceSession({

@@ -42,7 +42,7 @@ async function story(options: VoiceTalkOptions = {}, text = 'Once upon a time th
   };
 }
 
-describe('P5: a word of somebody who listens', () => {
+describe('P5: a backchannel', () => {
   test('stops speech at once, and it resumes from where it was heard', async () => {
     const { begins, ends, sounds, itemId, eventsOf, model, end, play, asked, state } =
       await story();
@@ -163,7 +163,7 @@ describe('a noise', () => {
   });
 });
 
-describe('P5: where the session hears the microphone', () => {
+describe('P5: a session that hears the microphone', () => {
   const LOUD = 8000;
   const QUIET = 50;
 
@@ -188,7 +188,7 @@ describe('P5: where the session hears the microphone', () => {
     return { ...talk, levels, hears: (level: number, ms: number) => hears(talk, level, ms) };
   }
 
-  test('a hum lowers the speech, and leaves no hole in it', async () => {
+  test('lowers the speech for a hum, without a hole in it', async () => {
     const talk = await heardStory();
     const { begins, ends, sounds, levels, play, itemId, eventsOf } = talk;
     await begins();
@@ -210,7 +210,7 @@ describe('P5: where the session hears the microphone', () => {
     expect(eventsOf('speech.interrupted')).toEqual([]);
   });
 
-  test('a client that does not tell where it stopped is not waited for', async () => {
+  test('does not wait for a client that reports no stop position', async () => {
     const { model, environment, sounds, itemId } = await heardStory({
       voice: { clearReportMs: 200 },
     });
@@ -237,7 +237,7 @@ describe('P5: where the session hears the microphone', () => {
     expect(levels[1]).toBe(SPOKEN_LEVEL);
   });
 
-  test('a voice that stops the speech at once has a position, too', async () => {
+  test('knows the position where a voice stops the speech at once', async () => {
     const talk = await heardStory();
     const { begins, ends, play, itemId, model, eventsOf } = talk;
     await begins();
@@ -252,7 +252,7 @@ describe('P5: where the session hears the microphone', () => {
     ]);
   });
 
-  test('a voice that is too quiet to be measured stops the speech at once', async () => {
+  test('stops the speech at once for a voice too quiet to be measured', async () => {
     const talk = await story();
     const { begins, ends, sounds, eventsOf } = talk;
     await hears(talk, QUIET, 300);
@@ -263,7 +263,7 @@ describe('P5: where the session hears the microphone', () => {
     expect(eventsOf('speech.interrupted')).toHaveLength(1);
   });
 
-  test('a short word breaks off lowered speech', async () => {
+  test('breaks off lowered speech at a short word', async () => {
     const talk = await heardStory();
     const { begins, ends, play, itemId, model, sounds } = talk;
     await begins();
@@ -276,7 +276,7 @@ describe('P5: where the session hears the microphone', () => {
     expect(sounds).toHaveLength(1);
   });
 
-  test('speech that ends while it is low is heard, and the next is not low', async () => {
+  test('plays lowered speech to its end, and the next speech at its level', async () => {
     const talk = await heardStory();
     const { begins, ends, end, play, itemId, model, levels, environment } = talk;
     await begins();
@@ -303,7 +303,7 @@ describe('P5: where the session hears the microphone', () => {
     expect(sounds).toEqual([]);
   });
 
-  describe('while a question is put', () => {
+  describe('a question while it is said', () => {
     async function asked(microphone: boolean) {
       const options = [
         { id: 'eco', label: 'Economy' },
@@ -335,7 +335,7 @@ describe('P5: where the session hears the microphone', () => {
       ['a hum', 'Hmm.', true],
       ['a cough', '', true],
       ['a cough that the microphone did not tell of', '', false],
-    ])('%s changes nothing: it is heard to its end', async (_what, words, microphone) => {
+    ])('plays to its end over %s', async (_what, words, microphone) => {
       const talk = await asked(microphone);
       talk.model().speechEnded('u1', words);
       await talk.environment.settle();
@@ -350,7 +350,7 @@ describe('P5: where the session hears the microphone', () => {
       expect(talk.question()).toMatchObject({ state: 'answered', answer: 'Premium' });
     });
 
-    test('an option stops it, and answers it', async () => {
+    test('stops at an option, which answers it', async () => {
       const talk = await asked(true);
       talk.model().speechEnded('u1', 'Premium.');
       await talk.environment.settle();
@@ -469,8 +469,8 @@ describe('an interruption', () => {
   });
 });
 
-describe('while it is not known what it was', () => {
-  test('the line is lost while they speak: nothing is said over them', async () => {
+describe('an utterance that is not yet understood', () => {
+  test('keeps the session silent when the connection is lost meanwhile', async () => {
     const { begins, model, sounds, environment } = await story();
     await begins();
     model().drop();
@@ -478,7 +478,7 @@ describe('while it is not known what it was', () => {
     expect(sounds).toEqual([]);
   });
 
-  test('the client leaves: nothing is said into the void', async () => {
+  test('keeps the session silent when the client leaves', async () => {
     const { begins, sounds, leave, environment, ends } = await story();
     await begins();
     leave();
@@ -487,7 +487,7 @@ describe('while it is not known what it was', () => {
     expect(sounds).toEqual([]);
   });
 
-  test('something urgent comes: it waits for that, and then breaks speech off', async () => {
+  test('breaks off after an urgent notice has waited for it', async () => {
     const { begins, ends, session, model, environment, asked, end } = await story();
     await begins();
     session.notifyBackground('The house is on fire', { priority: 'urgent' });
@@ -500,7 +500,7 @@ describe('while it is not known what it was', () => {
     expect(asked()).toContain('on fire');
   });
 
-  test('the session is closed: nothing is left', async () => {
+  test('leaves nothing behind when the session is closed', async () => {
     const { begins, close, environment, sounds } = await story();
     await begins();
     await close();
@@ -567,7 +567,7 @@ describe('P4: a result that was interrupted', () => {
   });
 });
 
-describe('P4: words that put off a result while it is told', () => {
+describe('P4: words that put off a result while it is delivered', () => {
   /** Half of the result is heard when the user says this. */
   async function over(words: string) {
     const talk = voiceTalk({ subagents: report });
@@ -586,7 +586,7 @@ describe('P4: words that put off a result while it is told', () => {
     return talk;
   }
 
-  test('"not now" puts it on its card, and the lead agent answers', async () => {
+  test('turn it into a card with "not now", and the lead agent answers', async () => {
     const { result, asked, speak, pause, session, environment, model } =
       await over('Not now, thanks.');
     expect(result()).toMatchObject({ state: 'pending', card: true });
@@ -611,7 +611,7 @@ describe('P4: words that put off a result while it is told', () => {
     expect(asked()).toContain('42 sales');
   });
 
-  test('an earlier result that was interrupted is not meant', async () => {
+  test('do not refer to an earlier result that was interrupted', async () => {
     const talk = await over('How late is it?');
     const { result, say: utter, speak, pause, asked, environment } = talk;
     await speak('It is nine.');
@@ -624,7 +624,7 @@ describe('P4: words that put off a result while it is told', () => {
   });
 });
 
-test('a reply that is called off before it begins is not heard when it begins after all', async () => {
+test('a reply that is called off before it begins remains unheard when it begins', async () => {
   const talk = voiceTalk();
   await talk.start();
   const heard: unknown[] = [];

@@ -127,7 +127,7 @@ describe('a task', () => {
   });
 });
 
-describe('two at once that both ask', () => {
+describe('two subagents that both ask', () => {
   test('ask one after the other, and each gets its own answer', async () => {
     const {
       start,
@@ -165,7 +165,7 @@ describe('two at once that both ask', () => {
 /** Every sound of the user is an interruption: nobody waits for what it was. */
 const atOnce = { falseInterruptionMs: 0 };
 
-describe('P5: the user breaks in', () => {
+describe('P5: an interruption by the user', () => {
   test('stops speech at once, the model remembers the heard part, and the work continues', async () => {
     const { start, use, play, model, state, environment, events } = voiceTalk({
       subagents: { work: working },
@@ -208,7 +208,7 @@ describe('P5: the user breaks in', () => {
     expect(said?.text.length).toBeLessThan(text.length);
   });
 
-  test('a subagent that wants it is cancelled, the others are not', async () => {
+  test('cancels a subagent with `onBargeIn: cancel`, and no other', async () => {
     const { start, use, play, model, state, environment } = voiceTalk({
       subagents: {
         brief: { ...working, config: { ...working.config, onBargeIn: 'cancel' } },
@@ -239,7 +239,7 @@ describe('P5: the user breaks in', () => {
     expect(events.filter(({ type }) => type === 'playout.clear')).toEqual([]);
   });
 
-  test('a client that says nothing of what it played is taken by its last word', async () => {
+  test('takes the last report of a client that is silent about its playout', async () => {
     const { start, play, model, environment } = voiceTalk({ voice: atOnce });
     await start();
     await voiceReply(model, 'tell me a story', environment);
@@ -285,7 +285,7 @@ describe('P5: the user breaks in', () => {
   });
 });
 
-describe('P4: heard', () => {
+describe('P4: a delivery and its playout', () => {
   test('SPEECH-3: delivers again soon when the playout stalled', async () => {
     const { start, session, pause, play, speak, model, asked, state, environment } = voiceTalk();
     await start();
@@ -305,7 +305,7 @@ describe('P4: heard', () => {
     [900, 'delivered'],
     [1000, 'delivered'],
   ])(
-    'a result of 1000 ms of which %i ms were played before the user broke in is %s',
+    'a result of 1000 ms of which %i ms were played before the interruption is %s',
     async (playedMs, expected) => {
       const { start, use, pause, play, model, result, environment } = voiceTalk({
         subagents: { report },
@@ -324,7 +324,7 @@ describe('P4: heard', () => {
     },
   );
 
-  test('a response that did not end normally was not heard, however much was played', async () => {
+  test('does not count as heard after an abnormal end, however much was played', async () => {
     const { start, use, pause, play, model, result, asked, environment } = voiceTalk({
       subagents: { report },
     });
@@ -341,7 +341,7 @@ describe('P4: heard', () => {
     expect(asked()).toContain('say it again');
   });
 
-  test('a response without any sound was not heard', async () => {
+  test('does not count as heard without any sound', async () => {
     const { start, use, pause, model, result, environment } = voiceTalk({ subagents: { report } });
     await start();
     await use('report');
@@ -351,7 +351,7 @@ describe('P4: heard', () => {
     expect(result()).toMatchObject({ state: 'pending', attempts: 1 });
   });
 
-  test('a delivery that no client reports as played is offered again, and then rests as a card', async () => {
+  test('repeats when no client reports it as played, and then becomes a card', async () => {
     const { start, use, pause, model, result, environment, asked, session } = voiceTalk({
       subagents: { report },
     });
@@ -439,23 +439,19 @@ describe('P4: heard', () => {
 });
 
 describe('urgent deliveries', () => {
-  test(
-    'does not wait for the pause, and does not talk over the user',
-    { tags: ['B59'] },
-    async () => {
-      const { start, session, asked, model, environment } = voiceTalk();
-      await start();
-      model().speechStarted('u1');
-      session.notifyBackground('Fire!', { priority: 'urgent' });
-      await environment.advance(2000);
-      expect(asked()).toBeNull();
-      model().speechEnded('u1', '');
-      await environment.settle();
-      expect(asked()).toContain('Fire!');
-    },
-  );
+  test('skip the pause, but do not talk over the user', { tags: ['B59'] }, async () => {
+    const { start, session, asked, model, environment } = voiceTalk();
+    await start();
+    model().speechStarted('u1');
+    session.notifyBackground('Fire!', { priority: 'urgent' });
+    await environment.advance(2000);
+    expect(asked()).toBeNull();
+    model().speechEnded('u1', '');
+    await environment.settle();
+    expect(asked()).toContain('Fire!');
+  });
 
-  test('waits for the end where the wire cannot break off', { tags: ['B59'] }, async () => {
+  test('wait for the end where the wire cannot break off', { tags: ['B59'] }, async () => {
     const transport = new FakeTransport({ cancelsResponses: false });
     const { start, session, asked, model, play, environment, speak } = voiceTalk({ transport });
     await start();
@@ -471,7 +467,7 @@ describe('urgent deliveries', () => {
     await speak('Fire!');
   });
 
-  test('does not wait for a slow tool', async () => {
+  test('do not wait for a slow tool', async () => {
     let finish: () => void = () => {};
     const {
       start,
@@ -506,7 +502,7 @@ describe('urgent deliveries', () => {
     expect(asked()).toContain('The order was sent');
   });
 
-  test('does not cost the user the answer that it interrupted', async () => {
+  test('leave the user the answer that they interrupted', async () => {
     const { start, session, asked, model, environment, speak, say: utter } = voiceTalk();
     await start();
     await utter('what is my balance?');
@@ -673,7 +669,7 @@ describe('words in a voice session', () => {
   });
 
   test(
-    'TURNS-2: nothing is asked of the model before it is known what they are and whom they are for',
+    'TURNS-2: hold back every request until it is known whom they are for',
     { tags: ['B65'] },
     async () => {
       let finish: () => void = () => {};
@@ -722,7 +718,7 @@ describe('words in a voice session', () => {
   );
 
   test(
-    'partial words show on the screen; the final ones replace them',
+    'appear in part on the screen, and the final ones replace them',
     { tags: ['B63'] },
     async () => {
       const { start, model, state, environment } = voiceTalk();
@@ -748,7 +744,7 @@ describe('words in a voice session', () => {
   );
 });
 
-test('closing in mid-sentence leaves nothing behind', async () => {
+test('a session that closes in mid-sentence leaves nothing behind', async () => {
   const { start, play, model, environment, session } = voiceTalk();
   await start();
   await voiceReply(model, 'tell me a story', environment);

@@ -35,7 +35,7 @@ async function untilAsked(talkOptions: VoiceTalkOptions = { subagents: ride }, n
   };
 }
 
-test('the transport learns which question the words that begin may answer, if it has a use for that', async () => {
+test('the transport learns which question the next words may answer, if it needs that', async () => {
   const transport = new FakeTransport({ takesOpenQuestion: true });
   const { model, environment, play } = await untilAsked({ subagents: ride, transport });
   const expected = () =>
@@ -61,7 +61,7 @@ test('the transport learns which question the words that begin may answer, if it
   expect(deaf.model().of('question.expect')).toEqual([]);
 });
 
-test('P5: the question that the microphone hears again answers nothing; a time said into it does', async () => {
+test('P5: a question that the microphone hears again answers nothing, unlike a time said into it', async () => {
   const slots = ['Monday at 9:30', 'Monday at 16:00'].map((label, n) => ({ id: `s${n}`, label }));
   const question = 'Monday at 9:30 or Monday at 16:00?';
   const talk = await untilAsked({ subagents: { ride: asking(question, slots) } });
@@ -82,7 +82,7 @@ test('P5: the question that the microphone hears again answers nothing; a time s
   expect(talk.question()).toMatchObject({ state: 'answered', answer: 'Monday at 16:00' });
 });
 
-describe('speech counts', () => {
+describe('speech over a question', () => {
   test('counts from the moment at which the question began to play', async () => {
     const { model, environment, play, question, asked } = await untilAsked();
     // These words began before anything of the question could be heard.
@@ -117,7 +117,7 @@ describe('speech counts', () => {
   describe.each([
     ['What name is it under?', 'Miller.'],
     ['For when shall I book it?', 'Friday night.'],
-  ])('into a question for words: %s', (question, words) => {
+  ])('a question for words: %s', (question, words) => {
     /** The user says this into the question, and it stops. */
     async function interrupted(said: string) {
       const talk = await untilAsked({ subagents: { ride: asking(question) } });
@@ -133,7 +133,7 @@ describe('speech counts', () => {
       return talk;
     }
 
-    test('QUESTION-3: the words are the answer, and the question is not put again', async () => {
+    test('QUESTION-3: takes the words as its answer, and is not put again', async () => {
       const talk = await interrupted(words);
       expect(talk.question()).toMatchObject({ state: 'answered', answer: words });
       expect(talk.resultText()).toContain(words);
@@ -141,14 +141,14 @@ describe('speech counts', () => {
       expect(talk.asked()).not.toContain('Ask the user');
     });
 
-    test('the lead agent settles it by words that may ask for something, too', async () => {
+    test('lets the lead agent settle it by words with a further request', async () => {
       const talk = await interrupted(`${words.slice(0, -1)}, and what is the weather like?`);
       expect(talk.asked()).toBe('reply');
       await talk.settles({ text: words, quote: words });
       expect(talk.question()).toMatchObject({ state: 'answered', answer: words });
     });
 
-    test('a request for something else is the lead agent’s, and the question is put again', async () => {
+    test('leaves a request for another matter to the lead agent, and is put again', async () => {
       const talk = await interrupted('Call my mother.');
       expect(talk.asked()).toBe('reply');
       await talk.speak('I am calling her.');
@@ -158,7 +158,7 @@ describe('speech counts', () => {
     });
   });
 
-  test('no more once it is over: a button was quicker', async () => {
+  test('accepts no words once a button was quicker', async () => {
     const { model, environment, speak, question, session, requestId, asked } = await untilAsked();
     await speak('Economy or Premium?');
     model().speechStarted('late');
@@ -174,7 +174,7 @@ describe('speech counts', () => {
   });
 });
 
-describe('the telling of a question that is over', () => {
+describe('the delivery of a closed question', () => {
   test('ends as dismissed, while it is said as well as before', async () => {
     const { model, environment, play, session, requestId, state } = await untilAsked();
     const putting = model().begin('Economy or Premium?', 2000);
@@ -195,8 +195,8 @@ describe('the telling of a question that is over', () => {
   });
 });
 
-describe('the clock', () => {
-  test('runs from when the question was heard in full', async () => {
+describe('the deadline of a question', () => {
+  test('starts when the question was heard in full', async () => {
     const { model, environment, play, question } = await untilAsked();
     await environment.advance(3000);
     expect(question()).toMatchObject({ state: 'presenting', dueAt: null });
@@ -249,7 +249,7 @@ describe('the clock', () => {
 });
 
 describe('words that are no answer', () => {
-  test('a digression is answered by the lead agent; the question stays open', async () => {
+  test('get a reply from the lead agent as a digression, and the question stays open', async () => {
     const { speak, say: utter, question, asked, settles } = await untilAsked();
     await speak('Economy or Premium?');
     await utter('what time is it?');
@@ -266,31 +266,34 @@ describe('words that are no answer', () => {
   test.each([
     ['a choice', ride],
     ['a free-text question', { ride: asking('Economy or Premium?') }],
-  ])('QUESTION-7: "wait" over %s gives time, and then it is put again', async (_, subagents) => {
-    const {
-      speak,
-      say: utter,
-      question,
-      asked,
-      environment,
-      resultText,
-    } = await untilAsked({
-      subagents,
-    });
-    await speak('Economy or Premium?');
-    await utter('Wait a second.');
-    expect(asked()).toBeNull();
-    await environment.advance(29_000);
-    expect(asked()).toBeNull();
-    expect(question()).toMatchObject({ state: 'open', dueAt: null });
-    await environment.advance(2000);
-    expect(asked()).toContain('Economy or Premium?');
-    await speak('So: Economy or Premium?');
-    await utter('Premium.');
-    expect(resultText()).toContain('Premium');
-  });
+  ])(
+    'QUESTION-7: give time with "wait" over %s, and then it is put again',
+    async (_, subagents) => {
+      const {
+        speak,
+        say: utter,
+        question,
+        asked,
+        environment,
+        resultText,
+      } = await untilAsked({
+        subagents,
+      });
+      await speak('Economy or Premium?');
+      await utter('Wait a second.');
+      expect(asked()).toBeNull();
+      await environment.advance(29_000);
+      expect(asked()).toBeNull();
+      expect(question()).toMatchObject({ state: 'open', dueAt: null });
+      await environment.advance(2000);
+      expect(asked()).toContain('Economy or Premium?');
+      await speak('So: Economy or Premium?');
+      await utter('Premium.');
+      expect(resultText()).toContain('Premium');
+    },
+  );
 
-  test('QUESTION-7: "wait" into the question stops it, and it is put again after a while', async () => {
+  test('QUESTION-7: stop the question with "wait", and it is put again after a while', async () => {
     const { model, environment, play, pause, question, asked, speak } = await untilAsked();
     const putting = model().begin('Economy or Premium?', 2000);
     await play(putting.itemId, 700);
@@ -310,7 +313,7 @@ describe('words that are no answer', () => {
   });
 
   test.each(['Say that again.', 'What were the options?', 'Repeat the question, please.'])(
-    'the question is put again: %s',
+    'make the question repeat: %s',
     async (words) => {
       const {
         speak,
@@ -338,7 +341,7 @@ describe('words that are no answer', () => {
   );
 
   test.each(['Order lunch.', 'Make me a sales report for last week.'])(
-    'a wish of its own goes to the lead agent: %s',
+    'go to the lead agent as a wish: %s',
     async (words) => {
       const { speak, say: utter, question, asked, resultText, settles } = await untilAsked();
       await speak('Economy or Premium?');
@@ -422,7 +425,7 @@ describe('the floor of a question', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('two that ask in the same instant never have it at the same time', async () => {
+  test('belongs to only one of two subagents that ask in the same instant', async () => {
     const talk = voiceTalk({ subagents: { red: asking('Red?'), blue: asking('Blue?') } });
     const owners: string[][] = [];
     talk.session.questions.subscribe(() => {

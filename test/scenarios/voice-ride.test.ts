@@ -94,7 +94,7 @@ describe('a ride by voice alone', () => {
     expect(model().openRequests).toEqual([]);
   });
 
-  test('P3: an utterance that began before the question played is no answer to it', async () => {
+  test('P3: takes an utterance that began before the question played for no answer', async () => {
     const { environment, model, state, untilAsked } = await ride();
     await untilAsked();
     // The question is offered, but not one word of it was played yet.
@@ -131,7 +131,7 @@ describe('a ride by voice alone', () => {
     expect(state().subagents[0]).toMatchObject({ state: 'completed' });
   });
 
-  test('detaching in mid-question parks it; attaching asks again under the same id', async () => {
+  test('parks a question when the client detaches, and asks again under the same id', async () => {
     const { environment, session, detach, untilAsked, state, model, play } = await ride();
     await untilAsked();
     await play(model().speak('Economy or Premium?'));
@@ -148,7 +148,7 @@ describe('a ride by voice alone', () => {
     expect(state().questions[0]).toMatchObject({ state: 'answered', answer: 'Economy' });
   });
 
-  test('a lost connection in mid-question comes back with the conversation, and asks again', async () => {
+  test('asks again after a connection lost in mid-question, with the conversation', async () => {
     const { environment, transport, untilAsked, state, model, play } = await ride();
     await untilAsked();
     const question = model().begin('Economy or Premium?', 1000);

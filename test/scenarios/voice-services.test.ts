@@ -21,7 +21,7 @@ async function talking() {
 }
 
 describe('a service in a voice session', { tags: ['B74', 'B76', 'BW32'] }, () => {
-  test('a normal notice waits until the lead agent was heard, and for a pause', async () => {
+  test('delivers a normal notice after the lead agent was heard, in a pause', async () => {
     const { happens, story, asked, play, pause, speak, state } = await talking();
     await happens({ say: 'Order 7 was shipped.' });
     expect(asked()).toBeNull();
@@ -36,7 +36,7 @@ describe('a service in a voice session', { tags: ['B74', 'B76', 'BW32'] }, () =>
     ]);
   });
 
-  test('an urgent notice interrupts, and is heard once', async () => {
+  test('interrupts for an urgent notice, which is heard once', async () => {
     const { happens, story, asked, model, speak, pause, environment, state } = await talking();
     await happens({ say: 'Order 8 is lost!' }, 'urgent');
     expect(model().of('response.cancel')).toHaveLength(1);
@@ -72,7 +72,7 @@ describe('a service in a voice session', { tags: ['B74', 'B76', 'BW32'] }, () =>
     expect(state().deliveries).toMatchObject([{ state: 'delivered', attempts: 2 }]);
   });
 
-  test('a notice without a listener waits for one', async () => {
+  test('keeps a notice for the next listener', async () => {
     const monitor = orderMonitor();
     const talk = voiceTalk({ services: [monitor.service] });
     await talk.start();

@@ -50,7 +50,7 @@ async function asked(options: VoiceTalkOptions = {}) {
   };
 }
 
-describe('a question that nobody answers', () => {
+describe('an unanswered question', () => {
   test('QUESTION-8: repeats in its short form, twice, and then no more', async () => {
     const { environment, asked: request, told, speak, question: view } = await asked();
     await environment.advance(14_900);
@@ -114,7 +114,7 @@ describe('a question that nobody answers', () => {
     expect(alone.question()?.state).toBe('parked');
   });
 
-  test('asked for time, the user gets twice as much', async () => {
+  test('waits twice as long when the user asks for time', async () => {
     const { environment, say: utter, asked: request, told } = await asked();
     await utter('hold on');
     await environment.advance(29_000);
@@ -135,7 +135,7 @@ describe('a question that nobody answers', () => {
     expect(told()).toContain(short);
   });
 
-  test('never, if the app says so; later, if it says so', async () => {
+  test('repeats never or later if the app configures that', async () => {
     const never = await asked({ voice: { nudgeAfterMs: null } });
     await never.environment.advance(60_000);
     expect(never.asked()).toBeNull();
@@ -147,7 +147,7 @@ describe('a question that nobody answers', () => {
   });
 });
 
-describe('SILENCE-2 SILENCE-3: a user who says nothing', () => {
+describe('SILENCE-2, SILENCE-3: a silent user', () => {
   test('counts as away once, and as back at the first sound', async () => {
     const { environment, events, away, model, speak } = await asked();
     await environment.advance(14_900);

@@ -87,7 +87,7 @@ async function isAnswered(work: Work): Promise<void> {
   expect(model().openRequests).toEqual([]);
 }
 
-describe('TURNS-9: while a tool of the lead agent works', () => {
+describe('TURNS-9: a lead agent whose tool works', () => {
   test('delivers in the middle of its turn, and the answer follows', async () => {
     const work = await atWork();
     const { environment, news, asked, told, saysIt, finish, turns, model, state } = work;
@@ -127,7 +127,7 @@ describe('TURNS-9: while a tool of the lead agent works', () => {
     await isAnswered(work);
   });
 
-  test('a quick tool is spoken to first', async () => {
+  test('speaks to the result of a quick tool first', async () => {
     const work = await atWork();
     const { environment, news, asked, told, finish, saysIt } = work;
     news();
@@ -157,7 +157,7 @@ describe('TURNS-9: while a tool of the lead agent works', () => {
     await isAnswered(work);
   });
 
-  test('TURNS-1: nor does an answer that comes before the model begins to tell it ask twice', async () => {
+  test('TURNS-1: asks once when the answer comes before a delivery begins to sound', async () => {
     const work = await atWork();
     const { environment, news, told, finish, saysIt } = work;
     news();
@@ -279,7 +279,7 @@ describe('TURNS-9: while a tool of the lead agent works', () => {
     expect(work.state().floor).toBe('nobody');
   });
 
-  test('a question is asked and answered', async () => {
+  test('asks a question, and gets its answer', async () => {
     const work = await atWork({}, ['look_up'], {
       subagents: {
         ride: {
@@ -326,7 +326,7 @@ describe('TURNS-9: while a tool of the lead agent works', () => {
     await isAnswered(work);
   });
 
-  test('a word that the model was asked for is no attempt to tell it', async () => {
+  test('does not count a requested word as an attempt to deliver', async () => {
     const { environment, news, told, model, asked, saysIt } = await atWork(
       { speaksOutOfBand: true },
       ['look_up'],
@@ -348,7 +348,7 @@ describe('TURNS-9: while a tool of the lead agent works', () => {
     ['a model that is asked', {}],
     ['a wire that schedules results', { ...BY_ITSELF, schedulesToolResults: true }],
     ['a model that cannot be cancelled', { cancelsResponses: false, truncatesAudio: false }],
-  ])('%s: it is told', async (_wire, capabilities) => {
+  ])('%s: delivers in the middle of its turn', async (_wire, capabilities) => {
     const work = await atWork(capabilities);
     work.news();
     await work.environment.advance(LONG_MS);
@@ -361,7 +361,7 @@ describe('TURNS-9: while a tool of the lead agent works', () => {
   test.each<[string, Partial<TransportCapabilities>]>([
     ['a wire that makes no response while a call is open', { defersToolResults: false }],
     ['a model that speaks to results by itself', BY_ITSELF],
-  ])('%s: it waits for the tool', async (_wire, capabilities) => {
+  ])('%s: delivers after its tool', async (_wire, capabilities) => {
     const { environment, news, told, asked, finish, model, play, saysIt } =
       await atWork(capabilities);
     news();

@@ -47,8 +47,8 @@ async function waiting(options: VoiceTalkOptions = {}) {
   };
 }
 
-describe('while a tool works and nobody speaks', () => {
-  test('THINKING-SOUND-1 THINKING-SOUND-3: it begins after a while, and leaves in real time', async () => {
+describe('the thinking sound while a tool works', () => {
+  test('THINKING-SOUND-1, THINKING-SOUND-3: the sound begins after a while, and leaves in real time', async () => {
     const { environment, sounds } = await waiting();
     await environment.advance(499);
     expect(sounds).toEqual([]);
@@ -104,7 +104,7 @@ describe('while a tool works and nobody speaks', () => {
     expect(events.filter(({ type }) => type === 'speech.interrupted')).toEqual([]);
   });
 
-  test('THINKING-SOUND-1: a quick reply is not announced', async () => {
+  test('THINKING-SOUND-1: the sound does not precede a quick reply', async () => {
     const { environment, sounds, answer, model, clears } = await waiting();
     await environment.advance(200);
     await answer('found it');
@@ -145,8 +145,8 @@ describe('while a tool works and nobody speaks', () => {
   });
 });
 
-describe('no listener', () => {
-  test('an absent user', async () => {
+describe('silence', () => {
+  test('plays nothing for an absent user', async () => {
     const { environment, sounds, leave } = await waiting();
     await environment.advance(1000);
     leave();
@@ -261,7 +261,7 @@ test.each([
   [{ loop: { samples: new Int16Array(10), sampleRateHz: 24_000 } }, /at least 100 ms/],
   [{ loop: { samples: new Int16Array(24_000), sampleRateHz: 1 } }, /sampleRateHz/],
   [{ loop: workingSound(), afterMs: -1 }, /afterMs/],
-] as const)('a sound that cannot be is refused', (thinkingSound, message) => {
+] as const)('the session refuses an impossible sound', (thinkingSound, message) => {
   const make = () =>
     new VoiceSession({
       environment: simulatedEnvironment(),

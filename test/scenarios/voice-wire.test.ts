@@ -59,7 +59,7 @@ describe('a connection that is lost', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('keeps its work over an outage that outlasts the reconnects, and tells it afterwards', async () => {
+  test('keeps its work over an outage that outlasts the reconnects, and delivers it afterwards', async () => {
     const transport = new FakeTransport();
     let finishWork: () => void = () => {};
     const worked = new Promise<void>((resolve) => (finishWork = resolve));
@@ -289,7 +289,7 @@ describe('a connection that is lost', () => {
     },
   );
 
-  test('TOOL-CALL-1: a result that answers its call is known to the next connection as its answer', async () => {
+  test('TOOL-CALL-1: gives a result that answers its call to the next connection as its answer', async () => {
     const { start, use, pause, speak, model, environment } = voiceTalk({
       subagents: { report: { ...report, pending: null } },
     });
@@ -384,7 +384,7 @@ describe('a response that is refused', () => {
   });
 });
 
-test('RESPONSES-9: a response that fails is reported with the words of the provider', async () => {
+test('RESPONSES-9: a failed response is reported with the words of the provider', async () => {
   const { start, say: utter, model, environment, errors, events } = voiceTalk();
   await start();
   await utter('hello');
@@ -456,7 +456,7 @@ describe('an error of the wire', () => {
     expect(transport.connections).toHaveLength(2);
   });
 
-  test('P6: a call that is announced twice is one call', async () => {
+  test('P6: does not repeat a call that is announced twice', async () => {
     let ran = 0;
     const {
       start,
@@ -491,7 +491,7 @@ describe('an error of the wire', () => {
   });
 });
 
-describe('TOOL-CALL-1: a result that is waved away, or was seen on the screen', () => {
+describe('TOOL-CALL-1: a result that is dismissed, or was seen on the screen', () => {
   test.each(['dismiss', 'shown'] as const)(
     '%s: answers the call that waited for it, without a word',
     async (how) => {
@@ -591,7 +591,7 @@ describe('a client that leaves', () => {
 });
 
 describe('a slow journal', () => {
-  test('RESPONSES-1: never are two responses asked for at the same time', async () => {
+  test('RESPONSES-1: never leads to two requests for a response at the same time', async () => {
     const journal = gatedJournal();
     const { start, use, model, environment, session, result, speak, pause, asked } = voiceTalk({
       journal,
@@ -632,7 +632,7 @@ async function settleAll(
 
 const emptySchema = jsonSchema<never>({ type: 'object', properties: {} });
 
-test('an error of the wire keeps its code, so that an app can tell one from another', async () => {
+test('an error of the wire keeps its code for the app', async () => {
   const { start, model, events, environment } = voiceTalk();
   await start();
   model().events.next({

@@ -131,7 +131,7 @@ describe('WHO-1: a question that says who may answer it', () => {
     expect(ran).toEqual([{ requester: 'alice', approver: 'manager' }]);
   });
 
-  test('words of the user count where the user may', async () => {
+  test('accepts words of a user who may answer', async () => {
     const { type, questionOf, outcomeOf } = await talk({ user: 'manager' });
     await type('use name');
     await type('Ada');
@@ -146,7 +146,7 @@ describe('WHO-1: a question that says who may answer it', () => {
     ]);
   });
 
-  test('a message of a client is of whom the app vouches for, whatever it says itself', async () => {
+  test('takes the author of a client message from the app, not from the message', async () => {
     const { type, session, idOf, environment, questionOf, ran } = await talk();
     await type('use pay');
     const message = { type: 'ui.response', requestId: idOf('pay'), approved: true, by: 'manager' };
@@ -203,7 +203,7 @@ describe('WHO-1: a question that says who may answer it', () => {
     expect(ran).toEqual([{ requester: 'alice', approver: 'manager' }]);
   });
 
-  test('the rule of a configuration holds for its tools, and a tool of its own goes before it', async () => {
+  test('takes its rule from its tool before the configuration', async () => {
     const tools = { pay: simpleTool(() => {}, { needsApproval: true }) };
     const own = { pay: simpleTool(() => {}, { needsApproval: true, answerableBy: ['cfo'] }) };
     const script = steps(calls(['pay']), say('Paid.'));
@@ -220,7 +220,7 @@ describe('WHO-1: a question that says who may answer it', () => {
     expect(questionOf('free')?.answerableBy).toBeUndefined();
   });
 
-  test('a subagent that another one spawns asks no wider circle', async () => {
+  test('asks no wider circle when it is of a subagent spawned by another', async () => {
     const pay = simpleTool(() => {}, { needsApproval: true });
     const { type, questionOf, session, environment } = await talk({
       subagents: {
@@ -257,12 +257,12 @@ describe('WHO-1: a question that says who may answer it', () => {
   });
 
   test.each<[string, unknown]>([
-    ['nobody', []],
+    ['no user', []],
     ['an empty name', ['']],
     ['one name', 'manager'],
-    ['what is no name', [7]],
+    ['a value that is no name', [7]],
     ['a name that no journal keeps', ['a\0b']],
-  ])('a configuration cannot name %s', (_, answerableBy) => {
+  ])('refuses a configuration that names %s', (_, answerableBy) => {
     expect(() => textTalk({ subagents: cast([], answerableBy as never) })).toThrow(/answerableBy/);
   });
 
@@ -274,7 +274,7 @@ describe('WHO-1: a question that says who may answer it', () => {
     ['too much', { by: 'x'.repeat(201) }],
     ['something else', { as: 'manager' }],
     ['a name', 'manager'],
-  ])('nobody is vouched for as %s', async (_, options) => {
+  ])('refuses to vouch for a user as %s', async (_, options) => {
     const { session, type, idOf } = await talk();
     await type('use pay');
     const wrong = { name: 'ConfigurationError', code: 'INVALID_ARGUMENT' };

@@ -124,7 +124,7 @@ describe('playout', () => {
     ['a time that is none', () => ({ itemId: 'item_1', playedMs: Number.NaN })],
     ['a time in words', () => ({ itemId: 'item_1', playedMs: '7' })],
     ['a revoked proxy', revoked],
-  ])('%s is dropped and reported, and hearing is counted all the same', async (_, report) => {
+  ])('drops and reports %s, and counts playout all the same', async (_, report) => {
     const talk = voiceTalk();
     await talk.start();
     talk.session.notifyBackground('News.');
@@ -147,19 +147,22 @@ describe('a transport', () => {
   test.each<[name: string, connect: () => unknown, cause: string]>([
     ['throws', throwsNoHost, 'no such host'],
     ['returns nothing', () => undefined, 'INVALID_TRANSPORT'],
-  ])('whose connect() %s ends the session at once, with the cause', async (_, connect, cause) => {
-    const transport = new FakeTransport();
-    Object.assign(transport, { connect });
-    const talk = voiceTalk({ transport });
-    talk.session.attach();
-    const started = talk.session.start();
-    const caught = started.catch((error: unknown) => error);
-    await talk.environment.settle();
-    expect(await caught).toMatchObject({ code: 'TRANSPORT_LOST' });
-    const [first] = talk.errors as { error: Error & { code?: string } }[];
-    expect(`${first?.error.code} ${first?.error.message}`).toContain(cause);
-    expect(talk.environment.pendingTimers).toBe(0);
-  });
+  ])(
+    'ends the session at once, with the cause, when its connect() %s',
+    async (_, connect, cause) => {
+      const transport = new FakeTransport();
+      Object.assign(transport, { connect });
+      const talk = voiceTalk({ transport });
+      talk.session.attach();
+      const started = talk.session.start();
+      const caught = started.catch((error: unknown) => error);
+      await talk.environment.settle();
+      expect(await caught).toMatchObject({ code: 'TRANSPORT_LOST' });
+      const [first] = talk.errors as { error: Error & { code?: string } }[];
+      expect(`${first?.error.code} ${first?.error.message}`).toContain(cause);
+      expect(talk.environment.pendingTimers).toBe(0);
+    },
+  );
 
   test('refuses the connection when connect() throws on a reconnect', async () => {
     const transport = new FakeTransport();

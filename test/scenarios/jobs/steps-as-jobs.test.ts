@@ -139,7 +139,7 @@ describe('a run on an engine', () => {
     expect(keys[0]).toBe(`${id}:1:1#1`);
   });
 
-  test('the session asks for consent; what is denied is never a job', async () => {
+  test('asks for consent in the session, and makes no job of a denied call', async () => {
     const { tools, done } = rides();
     const own = { ...tools, charge: { ...tools.charge, needsApproval: true } };
     const script = turns(calls(['charge', { dollars: 7 }]), say('Not booked'));
@@ -158,7 +158,7 @@ describe('a run on an engine', () => {
     expect(jobs.begun.filter(({ name }) => name.startsWith('tool'))).toEqual([]);
   });
 
-  test('one tool alone may be a job', async () => {
+  test('makes a job of one tool alone', async () => {
     const { tools } = rides();
     const own = { ...tools, charge: { ...tools.charge, runs: 'jobs' } };
     const { jobs, environment } = engine(booking, config({ tools: own, runs: 'here' }));
@@ -171,7 +171,7 @@ describe('a run on an engine', () => {
     expect(jobs.begun.map(({ name }) => name)).toEqual(['tool charge of rides']);
   });
 
-  test('one tool alone may stay here', async () => {
+  test('keeps one tool alone here', async () => {
     const { tools } = rides();
     const own = { ...tools, look_up: { ...tools.look_up, runs: 'here' } };
     const { jobs, environment } = engine(booking, config({ tools: own }));
@@ -193,7 +193,7 @@ describe('a run on an engine', () => {
     expect(done.length).toBe(2);
   });
 
-  test('a failed call is retried as another job, and the budget counts it', async () => {
+  test('retries a failed call as another job, and the budget counts it', async () => {
     let failures = 2;
     const script: Script = () => {
       failures -= 1;
@@ -259,22 +259,19 @@ describe('a worker', () => {
     ['a configuration', { config: 'unknown' }],
     ['a tool', { tools: ['fly'], toolName: 'fly' }],
     ['a tool that the session did not grant', { tools: ['look_up'] }],
-  ])(
-    'JOB-WORKER-2: a job with %s that it does not know is refused, without a call',
-    async (_, wrong) => {
-      const { tools, done } = rides();
-      const handler = jobWorker({
-        environment: simulatedEnvironment(),
-        configs: { rides: config({ tools }) },
-      });
-      expect(await once(handler, toolStep(wrong))).toMatchObject({
-        refused: { code: 'NOT_RECOVERABLE' },
-      });
-      expect(done).toEqual([]);
-    },
-  );
+  ])('JOB-WORKER-2: refuses a job with an unknown %s, without a call', async (_, wrong) => {
+    const { tools, done } = rides();
+    const handler = jobWorker({
+      environment: simulatedEnvironment(),
+      configs: { rides: config({ tools }) },
+    });
+    expect(await once(handler, toolStep(wrong))).toMatchObject({
+      refused: { code: 'NOT_RECOVERABLE' },
+    });
+    expect(done).toEqual([]);
+  });
 
-  test('JOB-WORKER-1: the model sees the tools that the job names, and no other one', async () => {
+  test('JOB-WORKER-1: gives the model the tools that the job names, and no other', async () => {
     const { tools } = rides();
     const seen: unknown[] = [];
     const handler = jobWorker({
@@ -300,7 +297,7 @@ describe('a worker', () => {
     expect(seen).toEqual([['look_up']]);
   });
 
-  test('a body that no session wrote is refused', async () => {
+  test('refuses a body that no session wrote', async () => {
     const handler = jobWorker({ environment: simulatedEnvironment(), configs: {} });
     for (const body of ['', 'no JSON', '{}', '{"kind":"model","config":7}', '[]', 'null'])
       expect(
@@ -320,7 +317,7 @@ describe('a worker', () => {
       z.object({ dollars: z.number().transform((dollars) => dollars * 2) }),
       { dollars: 9 },
     ],
-  ])('JOB-WORKER-4: a worker of another version refuses an input %s', async (_, schema, input) => {
+  ])('JOB-WORKER-4: refuses an input %s if it has another version', async (_, schema, input) => {
     const charged: unknown[] = [];
     const charge = tool({
       description: 'Charges',
@@ -336,7 +333,7 @@ describe('a worker', () => {
     expect(charged).toEqual([]);
   });
 
-  test('a tool whose schema makes something else of its input runs at the worker as it would here', async () => {
+  test('transforms the input of a tool by its schema as a local run would', async () => {
     const got: unknown[] = [];
     const double = tool({
       description: 'Doubles',
@@ -354,7 +351,7 @@ describe('a worker', () => {
     expect(got).toEqual([7]);
   });
 
-  test('a tool sees its caller, and is refused the service of the session', async () => {
+  test('gives a tool its caller, but not the service of the session', async () => {
     const seen: unknown[] = [];
     const look = tool({
       inputSchema: z.object({}),
@@ -397,8 +394,8 @@ describe('a worker', () => {
   });
 });
 
-describe('what cannot be a job is refused by name', () => {
-  test.each(['createInstance', 'dispose'])('%s', (option) => {
+describe('an option or engine that cannot work with jobs', () => {
+  test.each(['createInstance', 'dispose'])('%s fails by name', (option) => {
     expect(() =>
       runSubagent(config({ [option]: () => config() }), 'Go', {
         runtime: createRuntime({ environment: simulatedEnvironment() }),
@@ -406,14 +403,14 @@ describe('what cannot be a job is refused by name', () => {
     ).toThrow(new RegExp(`${option}: expected none beside runs: 'jobs'`));
   });
 
-  test('an engine that does not bring what asks it for steps', () => {
+  test('an engine that cannot start steps fails by name', () => {
     const { steps: _, ...jobs } = simulatedJobs({ handler: { do: never } });
     expect(() =>
       createRuntime({ environment: simulatedEnvironment(), jobs: jobs as unknown as Jobs }),
     ).toThrow(/`steps: stepJobs` of offstage\/jobs/);
   });
 
-  test('a relay', () => {
+  test('a relay fails by name', () => {
     const capabilities = {
       openQuestionSurvives: true,
       resumes: true,
@@ -429,7 +426,7 @@ describe('what cannot be a job is refused by name', () => {
   });
 });
 
-describe('after a crash', () => {
+describe('a run after a crash', () => {
   const setUp = (script: Script, packing?: JobPacking) => {
     const own = rides();
     const subagent = config({ tools: own.tools });
@@ -449,7 +446,7 @@ describe('after a crash', () => {
   };
   const settle = (of: ReturnType<typeof world>) => of.environment.advance(120_000);
 
-  test('a charge that was under way is charged once, and its result is there', async () => {
+  test('charges once when it died in the charge, and gets the result', async () => {
     const { begin, of, gate, done, doubts } = setUp(booking);
     const open = gate.close();
     const first = begin();
@@ -470,7 +467,7 @@ describe('after a crash', () => {
     expect(doubts).toEqual([]);
   });
 
-  test('killed around every entry: no model call and no tool call is made twice', async () => {
+  test('repeats no model or tool call when killed around every entry', async () => {
     const whole = setUp(booking);
     const { result } = whole.begin();
     await settle(whole.of);
@@ -493,7 +490,7 @@ describe('after a crash', () => {
       }
   });
 
-  test('a worker that dies in a charge leaves it in doubt, once, and the model reads so', async () => {
+  test('reports a charge in doubt once when its worker dies in it, also to the model', async () => {
     const { begin, of, gate, done, jobs, doubts } = setUp(booking);
     const open = gate.close();
     const { result } = begin();
@@ -515,7 +512,7 @@ describe('after a crash', () => {
     expect(doubts).toEqual(['charge']);
   });
 
-  test('a worker that dies in a look-up looks again, under the same key', async () => {
+  test('repeats a look-up under the same key when its worker dies in it', async () => {
     const { begin, of, gate, done, jobs } = setUp(booking);
     const open = gate.close();
     const { result } = begin();
@@ -530,7 +527,7 @@ describe('after a crash', () => {
     expect(new Set(looked.map(({ key }) => key)).size).toBe(1);
   });
 
-  test('a session that was begun here is not taken for one on the engine', async () => {
+  test('refuses to continue on the engine if it began here', async () => {
     // The call was begun by a process without an engine: nobody knows its fate.
     const own = rides();
     const subagent = config({ tools: own.tools });
@@ -560,7 +557,7 @@ describe('after a crash', () => {
     expect(own.done.length).toBe(2);
   });
 
-  test('an engine that cannot be reached is asked again, under the same key', async () => {
+  test('retries under the same key when the engine is unreachable', async () => {
     const { begin, of, jobs } = setUp(booking);
     let down = 3;
     const { run } = jobs;
@@ -582,7 +579,7 @@ describe('after a crash', () => {
     expect(jobs.begun[0]?.key).toMatch(/:1:1#1$/);
   });
 
-  test('a suspended service leaves its jobs to the next process', async () => {
+  test('leaves its jobs to the next process after a suspend', async () => {
     const { of, gate, done, jobs, tools } = setUp(booking);
     const cancelled: string[] = [];
     Object.assign(jobs, { cancel: (key: string) => cancelled.push(key) });
@@ -616,7 +613,7 @@ describe('after a crash', () => {
     expect(done.length).toBe(2);
   });
 
-  test('a cancelled run stops its jobs', async () => {
+  test('stops its jobs when it is cancelled', async () => {
     const { begin, of, gate, done, jobs } = setUp(booking);
     const cancelled: string[] = [];
     const { cancel } = jobs;
@@ -643,7 +640,7 @@ describe('after a crash', () => {
     expect(jobs.begun.every(({ key }) => key.startsWith(ended[0] as string))).toBe(true);
   });
 
-  test('sealed and claimed: a planted word is in nothing that the engine stores', async () => {
+  test('leaves no planted word in the storage of the engine when sealed and claimed', async () => {
     const claims = memoryClaims();
     const packing = { codec: testCodec('a key'), claims, claimAboveBytes: 500 };
     const script = turns(calls(['charge', { dollars: 7 }]), say(`PLANTED ${'x'.repeat(2_000)}`));
@@ -667,7 +664,7 @@ describe('after a crash', () => {
     expect(claims.texts.size).toBe(0);
   });
 
-  test('another key, or no packing at one end, is a failure that names the cause', async () => {
+  test('fails by cause with another key, or with packing at one end only', async () => {
     const packings: [JobPacking | undefined, JobPacking | undefined][] = [
       [{ codec: testCodec('one') }, { codec: testCodec('other') }],
       [{ codec: testCodec('one') }, undefined],
@@ -691,7 +688,7 @@ describe('after a crash', () => {
     }
   });
 
-  test('secrets are taken out before the engine sees them', async () => {
+  test('removes secrets before the engine sees them', async () => {
     const packing = { redact: { values: ['sesame-opens-it'] } };
     const it = engine(turns(say('done')), config(), packing);
     const runtime = createRuntime({ environment: it.environment, jobs: it.seen });
@@ -737,7 +734,7 @@ describe('a step that fails for good', () => {
     [429, 'RATE_LIMITED', 3],
     [401, 'PROVIDER_UNAUTHORIZED', 1],
   ])(
-    'a model that answers %i: its code and message arrive, and nothing else of the worker',
+    'brings the code and message of a model that answers %i, and nothing else',
     async (status, code, times) => {
       const script: Script = () => {
         throw apiError(status);
@@ -756,7 +753,7 @@ describe('a step that fails for good', () => {
     },
   );
 
-  test('a tool that throws: the model reads its message, and nothing else of the worker', async () => {
+  test('brings the model the message of a tool that throws, and nothing else', async () => {
     const charge = tool({
       inputSchema: z.object({}),
       execute: (): string => {
@@ -776,7 +773,7 @@ describe('a step that fails for good', () => {
   test.each<[string, JobPacking]>([
     ['a codec', { codec: testCodec('a key') }],
     ['redaction', { redact: { values: ['PLANTED words'] } }],
-  ])('PACKING-1: with %s, the words of a failure are not in the engine', async (kind, packing) => {
+  ])('PACKING-1: keeps the words of a failure out of the engine with %s', async (kind, packing) => {
     const script: Script = () => {
       throw apiError(401);
     };
@@ -789,7 +786,7 @@ describe('a step that fails for good', () => {
     });
   });
 
-  test('JOBS-7: a model that hangs is asked again as another job, and fails with JOB_TIMEOUT', async () => {
+  test('JOBS-7: repeats a hanging model call as another job, and fails with JOB_TIMEOUT', async () => {
     const { environment } = engine(() => never(), config());
     const keys: string[] = [];
     const worker = jobWorker({
@@ -811,7 +808,7 @@ describe('a step that fails for good', () => {
     expect(keys.map((key) => key.split('#')[1])).toEqual(['1', '2']);
   });
 
-  test('JOBS-7: a tool that hangs, and must not be repeated, is in doubt, and not begun again', async () => {
+  test('JOBS-7: leaves a hanging tool in doubt that must not be repeated', async () => {
     const { environment } = engine(booking, config());
     let begun = 0;
     const charge = tool({
@@ -878,7 +875,7 @@ describe('old and new workers side by side', () => {
     handler.do({ key: 'k', name: 'a step', once: true, body }, new AbortController().signal);
 
   test.each(Object.entries(bodies))(
-    'a new worker does the %s job of an old session',
+    'let a new worker do the %s job of an old session',
     async (_, body) => {
       expect(await ask(worker().handler, body)).toMatchObject({ done: expect.any(String) });
     },
@@ -888,7 +885,7 @@ describe('old and new workers side by side', () => {
     ['a field', { effort: 'high' }],
     ['a field of the caller', { caller: { ...caller, tenant: 'acme' } }],
     ['a kind of step', { kind: 'voice' }],
-  ])('STEP-JOBS-3: an old worker refuses a job with %s that it does not know', async (_, more) => {
+  ])('STEP-JOBS-3: let an old worker refuse a job with an unknown %s', async (_, more) => {
     const { handler, done, refusals } = worker();
     const body = JSON.stringify({ ...(JSON.parse(bodies.tool) as object), ...more });
     expect(await ask(handler, body)).toMatchObject({ refused: { code: 'JOB_UNREADABLE' } });
@@ -896,7 +893,7 @@ describe('old and new workers side by side', () => {
     expect(refusals.length).toBe(1);
   });
 
-  test('JOBS-8: a tool that the old worker has not got is run by the new one, once', async () => {
+  test('JOBS-8: let the new worker run a tool once that the old one lacks', async () => {
     const own = rides();
     const subagent = config({ tools: own.tools });
     const { charge: _, ...before } = own.tools;
@@ -921,7 +918,7 @@ describe('old and new workers side by side', () => {
     expect(doubts).toEqual([]);
   });
 
-  test('an old session reads the end of a worker that says more', async () => {
+  test('let an old session read the end from a worker that says more', async () => {
     const it = engine(turns(say('done')), config());
     const jobs = simulatedJobs({
       handler: {
@@ -937,7 +934,7 @@ describe('old and new workers side by side', () => {
     expect((await runSubagent(config(), 'Go', { runtime }).result).text).toBe('done');
   });
 
-  test('no version changes the keys of jobs: what was begun before a deploy is found after it', async () => {
+  test('keep the keys of jobs over versions, so that a deploy finds earlier jobs', async () => {
     const own = rides();
     const subagent = config({ tools: own.tools });
     const { jobs, environment } = engine(booking, subagent);

@@ -155,7 +155,7 @@ describe('an approval that waits over a restart', () => {
     ['a value that is no JSON', z.object({ dollars: z.number().transform((ms) => new Date(ms)) })],
     ['a default', z.object({ dollars: z.number(), currency: z.string().default('USD') })],
     ['properties that are dropped', z.object({})],
-  ])('is kept if the same schema has %s', async (_, inputSchema) => {
+  ])('remains open if the same schema has %s', async (_, inputSchema) => {
     const of = world();
     const ran: unknown[] = [];
     const first = await begun(of, paying(ran, { inputSchema }));
@@ -268,7 +268,7 @@ describe('an idempotent call that is run again after a crash', () => {
     ['the schema takes other properties', { inputSchema: z.object({ amount: z.number() }) }],
     ['the schema has a limit', { inputSchema: z.object({ dollars: z.number().max(100) }) }],
     ['it needs approval now', { needsApproval: true }],
-  ])('is in doubt instead, if %s', async (_, tool) => {
+  ])('becomes doubtful instead if %s', async (_, tool) => {
     const of = world();
     const ran: unknown[] = [];
     const first = await begun(of, once(ran, {}));

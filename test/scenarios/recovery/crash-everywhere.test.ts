@@ -110,7 +110,7 @@ describe('the process dies at each entry', async () => {
 
   const instants = instantsOf(length);
 
-  test.each(instants)('%s entry %i', async (when, entry) => {
+  test.each(instants)('plays to the same end after a kill %s entry %i', async (when, entry) => {
     const of = world();
     const done: Done = new Map();
     of.killAt(entry, when);

@@ -19,7 +19,7 @@ describe.each(frozen)('%s', (name) => {
   const stories = JSON.parse(readFileSync(new URL(name, folder), 'utf8')) as FrozenStory[];
 
   test.each(stories.map((story) => ({ scope: frozenScope(story), story })))(
-    '$scope: goes on',
+    '$scope: continues',
     async ({ story }) => {
       const { state, end, errors } = await continueStory(storyOf(story), story);
       const transcript = story.state.transcript.filter(({ text }) => !text.startsWith('Told: '));

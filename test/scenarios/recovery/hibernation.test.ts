@@ -41,7 +41,7 @@ describe('a session that hibernates', () => {
     await after.close();
   });
 
-  test('a repeated request, meanwhile or later, gets the same answer', async () => {
+  test('answers a repeated request the same, meanwhile or later', async () => {
     const before = textLife(world(), asking);
     await before.start();
     await before.type('use ride');
@@ -50,7 +50,7 @@ describe('a session that hibernates', () => {
     expect(await before.session.hibernate()).toBe(true);
   });
 
-  test('input during the hibernation prevents it', async () => {
+  test('remains awake on input during the hibernation', async () => {
     const of = world();
     const before = textLife(of, { lead: () => ({ text: 'Late.', delayMs: 5000 }) });
     await before.start();
@@ -64,7 +64,7 @@ describe('a session that hibernates', () => {
     await after.close();
   });
 
-  test('a reply that the model did not give is not asked for at each wake', async () => {
+  test('does not request a reply at each wake that the model did not give', async () => {
     const of = world();
     let asked = 0;
     const lead = () => {
@@ -106,7 +106,7 @@ describe('a session that hibernates', () => {
     await after.close();
   });
 
-  test('UPKEEP-3: facts are not drawn again from what was said before', async () => {
+  test('UPKEEP-3: draws no facts again from earlier words', async () => {
     const of = world();
     const read: string[] = [];
     const options: TalkOptions = {
@@ -179,7 +179,7 @@ test('SLOTS-3: a working subagent resumes in the same runtime after a suspend', 
   await after.close();
 });
 
-test('the same work that is under way is not begun again after a crash', async () => {
+test('a session begins no second run of the same work after a crash', async () => {
   const of = world();
   const options: TalkOptions = {
     subagents: {

@@ -93,7 +93,7 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
     },
   );
 
-  test('twice at a time in one process is one run', async () => {
+  test('runs once when it is started twice in one process', async () => {
     const of = world();
     const seen = nothingSeen();
     const { run: first, begin } = run(of, seen);
@@ -118,7 +118,7 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
       }
   });
 
-  test('cancelled before it has begun, it is so for good', async () => {
+  test('remains cancelled for good when it is cancelled before it has begun', async () => {
     const of = world();
     const seen = nothingSeen();
     const first = run(of, seen);
@@ -128,7 +128,7 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
     expect(seen.asked).toBe(0);
   });
 
-  test('RUN-SUBAGENT-2: a journal that takes no more: lost, also where the handler of errors throws', async () => {
+  test('RUN-SUBAGENT-2: ends as lost when the journal fails, even if the error handler throws', async () => {
     const environment = simulatedEnvironment();
     const inner = memoryJournal({ keep: Infinity });
     let entries = 0;
@@ -156,7 +156,7 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
     expect(await result).toMatchObject({ status: 'lost', error: { code: 'FENCED' } });
   });
 
-  test('RUN-SUBAGENT-2: a journal that is not there: lost, and it can be run again', async () => {
+  test('RUN-SUBAGENT-2: ends as lost without a journal, and can be run again', async () => {
     const environment = simulatedEnvironment();
     const inner = memoryJournal({ keep: Infinity });
     let isThere = false;
@@ -178,7 +178,7 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
     expect(await begin().result).toMatchObject({ status: 'completed', text: 'Done.' });
   });
 
-  test('RUN-SUBAGENT-2: a journal that refuses it for good while it runs: lost here', async () => {
+  test('RUN-SUBAGENT-2: ends as lost here when the journal refuses it for good', async () => {
     const environment = simulatedEnvironment();
     const inner = memoryJournal({ keep: Infinity });
     let isOurs = true;
@@ -207,7 +207,7 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('a configuration that cannot work throws at once, and an id that is taken', async () => {
+  test('throws at once for an impossible configuration or a taken id', async () => {
     const runtime = createRuntime({ environment: simulatedEnvironment() });
     const bad = configOf('order', { maxSteps: 0 });
     expect(() => runSubagent(bad, 'Do it', { id: 'one', runtime })).toThrow(/maxSteps/);

@@ -123,7 +123,7 @@ async function live(of: World, { boss, helper }: Story) {
   }
 }
 
-describe.each(Object.entries(stories))('P4 P6: %s', async (_, story) => {
+describe.each(Object.entries(stories))('P4, P6: %s', async (_, story) => {
   const once = {
     said: expect.stringContaining('I have read it 1 times.'),
     sent: 1,
@@ -141,7 +141,7 @@ describe.each(Object.entries(stories))('P4 P6: %s', async (_, story) => {
     expect(instants.length).toBeGreaterThan(30);
   });
 
-  test.each(instants)('killed %s entry %i', async (when, entry) => {
+  test.each(instants)('plays to the same end after a kill %s entry %i', async (when, entry) => {
     const of = world();
     of.killAt(entry, when);
     expect(await live(of, story)).toEqual(once);

@@ -13,7 +13,7 @@ type Life = ReturnType<typeof textLife>;
 const ways = {
   killed: async (life: Life) => life.kill(),
   suspended: (life: Life) => life.session.suspend(),
-  'put away idle': (life: Life) => life.session.hibernate(),
+  hibernated: (life: Life) => life.session.hibernate(),
 };
 const journals = [
   ['all entries', {}],
@@ -25,7 +25,7 @@ const cases = Object.entries(ways).flatMap(([how, leave]) =>
 
 const AN_HOUR = 3_600_000;
 
-describe('BUDGETS-11: the time of the budget of a session passes while it is awake', () => {
+describe('BUDGETS-11: the time budget, which passes only while awake', () => {
   const options: TalkOptions = {
     budget: { timeMs: 10_000 },
     subagents: {
@@ -36,79 +36,85 @@ describe('BUDGETS-11: the time of the budget of a session passes while it is awa
     },
   };
 
-  test.each(cases)('%s, and gone on from %s', async (_how, _what, leave, on) => {
-    const of = world(on);
-    const ends: string[] = [];
-    const begin = async (): Promise<Life> => {
-      const life = textLife(of, {
-        ...options,
-        hooks: { onSubagentEnd: ({ outcome }) => void ends.push(outcome.error?.code ?? '') },
-      });
-      await life.start();
-      return life;
-    };
-    let life = await begin();
-    await life.type('use ride');
-    for (let process = 1; process <= 2; process += 1) {
-      await of.environment.advance(4_000);
-      // What a process did after its last entry nobody knows.
-      life.session.notifyBackground('News');
-      await of.environment.settle();
-      await leave(life);
-      await of.environment.advance(AN_HOUR);
-      life = await begin();
-    }
-    await of.environment.advance(1_000);
-    expect(ends).toEqual([]);
-    await of.environment.advance(1_000);
-    expect(ends).toEqual(['BUDGET_EXHAUSTED']);
-    await life.close();
-  });
+  test.each(cases)(
+    'continues after the session was %s, and resumed from %s',
+    async (_how, _what, leave, on) => {
+      const of = world(on);
+      const ends: string[] = [];
+      const begin = async (): Promise<Life> => {
+        const life = textLife(of, {
+          ...options,
+          hooks: { onSubagentEnd: ({ outcome }) => void ends.push(outcome.error?.code ?? '') },
+        });
+        await life.start();
+        return life;
+      };
+      let life = await begin();
+      await life.type('use ride');
+      for (let process = 1; process <= 2; process += 1) {
+        await of.environment.advance(4_000);
+        // What a process did after its last entry nobody knows.
+        life.session.notifyBackground('News');
+        await of.environment.settle();
+        await leave(life);
+        await of.environment.advance(AN_HOUR);
+        life = await begin();
+      }
+      await of.environment.advance(1_000);
+      expect(ends).toEqual([]);
+      await of.environment.advance(1_000);
+      expect(ends).toEqual(['BUDGET_EXHAUSTED']);
+      await life.close();
+    },
+  );
 
   test.each([
     ['killed', 'all entries', {}],
     ['suspended', 'the last snapshot', { snapshots: { afterEntries: 2, trim: true } }],
-  ] as const)('a service of a program, %s and gone on from %s', async (how, _what, on) => {
-    const of = world(on);
-    const begin = async () => {
-      const { process, runtime } = of.begin();
-      const order = configOf('order', askingOrder.config);
-      const service = createSubagentService({
-        runtime,
-        id: 'orders',
-        budget: { timeMs: 10_000 },
-        configs: { order },
-        model: castOf({ subagents: { order: { script: askingOrder.script } } }),
-        onQuestion: () => never(),
-      });
-      await service.recover();
-      const spawn = (): string => {
-        const task = { toolName: 'order', args: {}, description: 'Order it' };
-        const receipt = service.spawn({ config: order, task, caller: THE_LEAD });
-        return receipt.status === 'accepted' ? receipt.subagentId : receipt.error.code;
+  ] as const)(
+    'continues after a service of a program was %s, and resumed from %s',
+    async (how, _what, on) => {
+      const of = world(on);
+      const begin = async () => {
+        const { process, runtime } = of.begin();
+        const order = configOf('order', askingOrder.config);
+        const service = createSubagentService({
+          runtime,
+          id: 'orders',
+          budget: { timeMs: 10_000 },
+          configs: { order },
+          model: castOf({ subagents: { order: { script: askingOrder.script } } }),
+          onQuestion: () => never(),
+        });
+        await service.recover();
+        const spawn = (): string => {
+          const task = { toolName: 'order', args: {}, description: 'Order it' };
+          const receipt = service.spawn({ config: order, task, caller: THE_LEAD });
+          return receipt.status === 'accepted' ? receipt.subagentId : receipt.error.code;
+        };
+        return { service, spawn, kill: () => process.kill() };
       };
-      return { service, spawn, kill: () => process.kill() };
-    };
-    let program = await begin();
-    const id = program.spawn();
-    for (let process = 1; process <= 2; process += 1) {
-      await of.environment.advance(4_000);
-      program.spawn();
-      await of.environment.settle();
-      if (how === 'killed') program.kill();
-      else await program.service.suspend();
-      await of.environment.advance(AN_HOUR);
-      program = await begin();
-    }
-    const stateOf = () =>
-      program.service.list(THE_LEAD, { includeEnded: true }).find((one) => one.id === id)?.state;
-    await of.environment.advance(1_000);
-    expect(stateOf()).toBe('waiting_for_input');
-    await of.environment.advance(1_000);
-    expect(stateOf()).toBe('failed');
-    expect(program.spawn()).toBe('BUDGET_EXCEEDED');
-    await program.service.suspend();
-  });
+      let program = await begin();
+      const id = program.spawn();
+      for (let process = 1; process <= 2; process += 1) {
+        await of.environment.advance(4_000);
+        program.spawn();
+        await of.environment.settle();
+        if (how === 'killed') program.kill();
+        else await program.service.suspend();
+        await of.environment.advance(AN_HOUR);
+        program = await begin();
+      }
+      const stateOf = () =>
+        program.service.list(THE_LEAD, { includeEnded: true }).find((one) => one.id === id)?.state;
+      await of.environment.advance(1_000);
+      expect(stateOf()).toBe('waiting_for_input');
+      await of.environment.advance(1_000);
+      expect(stateOf()).toBe('failed');
+      expect(program.spawn()).toBe('BUDGET_EXCEEDED');
+      await program.service.suspend();
+    },
+  );
 });
 
 describe('the first agent enters once', () => {
@@ -118,7 +124,7 @@ describe('the first agent enters once', () => {
     });
 
   test.each(cases)(
-    '%s before anything was said, and gone on from %s',
+    'enters no second time when %s before the first words, and resumed from %s',
     async (_h, _w, leave, on) => {
       const of = world(on);
       const entered: string[] = [];
@@ -164,7 +170,7 @@ describe('the first agent enters once', () => {
     await life.close();
   });
 
-  test('an agent that died in onEnter enters again', async () => {
+  test('enters again if it died in onEnter', async () => {
     const of = world();
     const entered: string[] = [];
     const first = textLife(of, { agent: { onEnter: () => (entered.push('first'), never()) } });
@@ -200,7 +206,7 @@ describe('an agent that takes over enters once', () => {
   };
   const greetings = (life: Life) => life.said().filter((text) => text.includes('invoice'));
 
-  test.each(journals)('an agent that died in onEnter enters again: %s', async (_what, on) => {
+  test.each(journals)('enters again if it died in onEnter: %s', async (_what, on) => {
     const of = world(on);
     const entered: string[] = [];
     let life = await begin(of, entered, never);
@@ -237,25 +243,28 @@ describe('an agent that takes over enters once', () => {
     await life.close();
   });
 
-  test.each(cases)('%s afterwards, and gone on from %s', async (_how, _what, leave, on) => {
-    const of = world(on);
-    const entered: string[] = [];
-    let life = await begin(of, entered);
-    await life.type('Hello');
-    await life.session.transfer('billing');
-    await of.environment.settle();
-    expect(greetings(life)).toHaveLength(1);
-    await leave(life);
-    await of.environment.advance(AN_HOUR);
-    life = await begin(of, entered);
-    expect(life.state().agent).toBe('billing');
-    expect(entered).toEqual(['from lead']);
-    expect(greetings(life)).toEqual([]);
-    await life.close();
-  });
+  test.each(cases)(
+    'enters no second time when %s afterwards, and resumed from %s',
+    async (_how, _what, leave, on) => {
+      const of = world(on);
+      const entered: string[] = [];
+      let life = await begin(of, entered);
+      await life.type('Hello');
+      await life.session.transfer('billing');
+      await of.environment.settle();
+      expect(greetings(life)).toHaveLength(1);
+      await leave(life);
+      await of.environment.advance(AN_HOUR);
+      life = await begin(of, entered);
+      expect(life.state().agent).toBe('billing');
+      expect(entered).toEqual(['from lead']);
+      expect(greetings(life)).toEqual([]);
+      await life.close();
+    },
+  );
 });
 
-describe('wherever the process dies, a greeting is said once', () => {
+describe('a greeting, wherever the process dies', () => {
   const begin = async (of: World): Promise<Life> => {
     const life = textLife(of, {
       greeting: 'Say hello.',
@@ -298,7 +307,7 @@ describe('wherever the process dies, a greeting is said once', () => {
       }
   });
 
-  test('a greeting that an earlier version noted as text before it died', async () => {
+  test('plays no second time when an earlier version noted it as text', async () => {
     const before = world();
     const whole = world();
     await begin(whole);
@@ -342,7 +351,7 @@ describe('wherever the process dies, a greeting is said once', () => {
     await life.close();
   });
 
-  test('an agent that also owes an answer greets with it', async () => {
+  test('includes the answer that the agent owes', async () => {
     const of = world();
     let life = voice(of, never);
     await life.start();

@@ -146,7 +146,7 @@ describe.each(stories)('$name', async (story) => {
 
   const instants = instantsOf(length);
 
-  test.each(instants)('%s entry %i', async (when, entry) => {
+  test.each(instants)('gives the reply after a kill %s entry %i', async (when, entry) => {
     const of = world();
     of.killAt(entry, when);
     const { life, said, lives } = await live(of, story);

@@ -16,7 +16,7 @@ import { calls, never, say, simpleTool } from '../../support/subagent-runs.ts';
 import { configOf } from '../../support/text-talk.ts';
 
 describe('a service that is started again', () => {
-  test('P3: asks again under the old id; the same order is the same subagent', async () => {
+  test('P3: asks again under the old id, and a repeated order is the same subagent', async () => {
     const of = world();
     const before = life(of, askingOrder);
     expect(await before.service.recover()).toEqual({ resumed: [], ended: [], lost: [] });
@@ -69,7 +69,7 @@ describe('a service that is started again', () => {
     await third.close();
   });
 
-  test('P6: does not run again what may not be, and says so', async () => {
+  test('P6: repeats no call that may not run again, and reports it', async () => {
     const of = world();
     const work = {
       script: turns(calls(['pay', {}, 'p1']), ({ results }) => say(JSON.stringify(results))),
@@ -90,7 +90,7 @@ describe('a service that is started again', () => {
     await after.close();
   });
 
-  test('P1: one whose configuration is gone has ended as lost, and says why', async () => {
+  test('P1: ends a subagent without a configuration as lost, with the reason', async () => {
     const of = world();
     const before = life(of, askingOrder);
     await before.service.recover();
@@ -107,7 +107,7 @@ describe('a service that is started again', () => {
     await after.close();
   });
 
-  test('a closed service is over: the id begins a new one', async () => {
+  test('begins anew under its id after a close', async () => {
     const of = world();
     const before = life(of, askingOrder);
     await before.service.recover();
@@ -150,99 +150,96 @@ describe('a service that is started again', () => {
 describe.each([
   ['of all entries', {}],
   ['of the last snapshot', { snapshots: { afterEntries: 3, trim: true } }],
-] as const)(
-  'P1 P4 P6: killed after each entry, it comes to the same end, out %s',
-  async (_, on) => {
-    const effects = new Map<string, number>();
-    const work = (): Work => ({
-      script: (prompt) =>
-        readTask(prompt.prompt)?.arguments['instructions'] === 'Be a helper.'
-          ? turns(calls(['look', {}, 'l1']), calls(['complete_task', { result: 'A map.' }]))(prompt)
-          : turns(
+] as const)('P1, P4, P6: the outcome after a kill at each entry, out %s', async (_, on) => {
+  const effects = new Map<string, number>();
+  const work = (): Work => ({
+    script: (prompt) =>
+      readTask(prompt.prompt)?.arguments['instructions'] === 'Be a helper.'
+        ? turns(calls(['look', {}, 'l1']), calls(['complete_task', { result: 'A map.' }]))(prompt)
+        : turns(
+            calls([
+              'spawn_subagent',
+              { task: 'Find it', contextMode: 'fresh', systemPrompt: 'Be a helper.' },
+            ]),
+            ({ results }) =>
               calls([
-                'spawn_subagent',
-                { task: 'Find it', contextMode: 'fresh', systemPrompt: 'Be a helper.' },
+                'await_subagent',
+                { subagentId: (results[0] as { subagentId: string }).subagentId },
               ]),
-              ({ results }) =>
-                calls([
-                  'await_subagent',
-                  { subagentId: (results[0] as { subagentId: string }).subagentId },
-                ]),
-              calls(['ask_user', { question: 'Which class?' }]),
-              ({ results }) => say(`A map, and ${JSON.stringify(results[0])}`),
-            )(prompt),
-      config: {
-        interactive: true,
-        maxSteps: 10,
-        tools: {
-          look: simpleTool(
-            ({ idempotencyKey = '' }) => {
-              effects.set(idempotencyKey, (effects.get(idempotencyKey) ?? 0) + 1);
-              return { seen: 'a map' };
-            },
-            { idempotent: true },
-          ),
-          ...createParentSubagentToolset({ agent: configOf('order') }),
-        },
-      },
-    });
-    const live = async (of: World) => {
-      effects.clear();
-      const asked = new Set<string>();
-      const told: unknown[] = [];
-      for (;;) {
-        const program = life(of, work(), {
-          onQuestion: ({ requestId }) => {
-            asked.add(requestId);
-            return { text: 'comfort' };
+            calls(['ask_user', { question: 'Which class?' }]),
+            ({ results }) => say(`A map, and ${JSON.stringify(results[0])}`),
+          )(prompt),
+    config: {
+      interactive: true,
+      maxSteps: 10,
+      tools: {
+        look: simpleTool(
+          ({ idempotencyKey = '' }) => {
+            effects.set(idempotencyKey, (effects.get(idempotencyKey) ?? 0) + 1);
+            return { seen: 'a map' };
           },
-        });
-        const recovering = program.service.recover();
-        await of.environment.settle();
-        if (!program.isAlive()) continue;
-        await recovering;
-        const id = program.wanted();
-        await of.environment.advance(5000);
-        const result = program.isAlive() ? await program.resultOf(id) : null;
-        await of.environment.settle();
-        if (result !== null) told.push(result);
-        if (!program.isAlive()) continue;
-        const all = program.service.list(THE_LEAD, { includeEnded: true });
-        await program.close();
-        const { errors } = program;
-        return {
-          states: all.map(({ state }) => state),
-          asked: asked.size,
-          looked: effects.size,
-          told: told.at(-1),
-          errors,
-        };
-      }
-    };
-    const whole = {
-      states: ['completed', 'completed'],
-      asked: 1,
-      looked: 1,
-      told: 'A map, and {"userResponse":"comfort"}',
-      errors: [],
-    };
-    const of = world(on);
-    const first = await live(of);
-    // The last one is that it was closed.
-    const instants = Array.from({ length: of.written - 1 }, (__, index) => index + 1);
+          { idempotent: true },
+        ),
+        ...createParentSubagentToolset({ agent: configOf('order') }),
+      },
+    },
+  });
+  const live = async (of: World) => {
+    effects.clear();
+    const asked = new Set<string>();
+    const told: unknown[] = [];
+    for (;;) {
+      const program = life(of, work(), {
+        onQuestion: ({ requestId }) => {
+          asked.add(requestId);
+          return { text: 'comfort' };
+        },
+      });
+      const recovering = program.service.recover();
+      await of.environment.settle();
+      if (!program.isAlive()) continue;
+      await recovering;
+      const id = program.wanted();
+      await of.environment.advance(5000);
+      const result = program.isAlive() ? await program.resultOf(id) : null;
+      await of.environment.settle();
+      if (result !== null) told.push(result);
+      if (!program.isAlive()) continue;
+      const all = program.service.list(THE_LEAD, { includeEnded: true });
+      await program.close();
+      const { errors } = program;
+      return {
+        states: all.map(({ state }) => state),
+        asked: asked.size,
+        looked: effects.size,
+        told: told.at(-1),
+        errors,
+      };
+    }
+  };
+  const whole = {
+    states: ['completed', 'completed'],
+    asked: 1,
+    looked: 1,
+    told: 'A map, and {"userResponse":"comfort"}',
+    errors: [],
+  };
+  const of = world(on);
+  const first = await live(of);
+  // The last one is that it was closed.
+  const instants = Array.from({ length: of.written - 1 }, (__, index) => index + 1);
 
-    test('plays a story that has work to lose', () => {
-      expect(first).toEqual(whole);
-      expect(instants.length).toBeGreaterThan(15);
-    });
+  test('plays a story that has work to lose', () => {
+    expect(first).toEqual(whole);
+    expect(instants.length).toBeGreaterThan(15);
+  });
 
-    test.each(instants)('entry %i', async (entry) => {
-      const killed = world(on);
-      killed.killAt(entry, 'after');
-      expect(await live(killed)).toEqual(whole);
-    });
-  },
-);
+  test.each(instants)('equals that without a kill after entry %i', async (entry) => {
+    const killed = world(on);
+    killed.killAt(entry, 'after');
+    expect(await live(killed)).toEqual(whole);
+  });
+});
 
 describe('work without a name', () => {
   const config = { name: 'worker', instructions: 'You work.' };

@@ -105,7 +105,7 @@ describe('snapshots of a service', () => {
     await last.close();
   });
 
-  test('a trimmed journal with an unreadable snapshot is refused', async () => {
+  test('fail the recovery when unreadable in a trimmed journal', async () => {
     const of = world({ snapshots: { afterEntries: 1, trim: true } });
     const before = programLife(of, askingOrder);
     await before.service.recover();
@@ -195,7 +195,7 @@ describe('SNAPSHOT-FORMS-2: a service whose snapshot this version cannot read', 
   });
 });
 
-describe('a service that is put away', () => {
+describe('a suspended service', () => {
   test('OWNED-SERVICE-2, P3: ends no subagent, breaks off waits, and resumes under the same ids', async () => {
     const of = world({ snapshots: { afterEntries: 1000, trim: true } });
     const signals: AbortSignal[] = [];
@@ -232,7 +232,7 @@ describe('a service that is put away', () => {
     await after.close();
   });
 
-  test('nothing of it is left that keeps a process: no timer', async () => {
+  test('leaves no timer that would keep a process alive', async () => {
     const of = world({ snapshots: { afterEntries: 1000, trim: true } });
     const work: Work = {
       ...askingOrder,
@@ -271,7 +271,7 @@ describe('a service that is put away', () => {
   });
 });
 
-test('a service that is lost gives its claim back, and the next one with its id is new', async () => {
+test('a lost service gives its claim back, and the next one with its id is new', async () => {
   const environment = simulatedEnvironment();
   const kept = memoryJournal({ keep: Infinity });
   const claims: string[] = [];

@@ -83,26 +83,29 @@ describe('RUN-SUBAGENT-KR-1: a run whose id comes again', () => {
     expect(await first.result).toMatchObject({ status: 'completed' });
   });
 
-  it.each(others)('refuses %s in a later process, and nothing of it is lost', async (_, other) => {
-    const { environment, read, runtime } = place();
-    void run(runtime(), [order, 'Order it']);
-    await environment.settle();
-    const before = read().length;
-    const shown: Asked = { answers: [] };
-    expect(await run(runtime(), other as never, shown).result).toMatchObject(REUSED);
-    await environment.settle();
-    expect(shown.answers).toEqual([]);
-    expect(read().length).toBe(before);
-    const asked: Asked = { answers: [] };
-    const again = run(runtime(), [order, 'Order it'], asked, 'bob');
-    await environment.settle();
-    asked.answers[0]?.('comfort');
-    await environment.settle();
-    expect(await again.result).toMatchObject({ status: 'completed', steps: 2 });
-    // It has ended, and its id still stands for it.
-    expect(await run(runtime(), other as never).result).toMatchObject(REUSED);
-    expect(await run(runtime(), [order, 'Order it']).result).toMatchObject({ steps: 2 });
-  });
+  it.each(others)(
+    'refuses %s in a later process, and loses nothing of the run',
+    async (_, other) => {
+      const { environment, read, runtime } = place();
+      void run(runtime(), [order, 'Order it']);
+      await environment.settle();
+      const before = read().length;
+      const shown: Asked = { answers: [] };
+      expect(await run(runtime(), other as never, shown).result).toMatchObject(REUSED);
+      await environment.settle();
+      expect(shown.answers).toEqual([]);
+      expect(read().length).toBe(before);
+      const asked: Asked = { answers: [] };
+      const again = run(runtime(), [order, 'Order it'], asked, 'bob');
+      await environment.settle();
+      asked.answers[0]?.('comfort');
+      await environment.settle();
+      expect(await again.result).toMatchObject({ status: 'completed', steps: 2 });
+      // It has ended, and its id still stands for it.
+      expect(await run(runtime(), other as never).result).toMatchObject(REUSED);
+      expect(await run(runtime(), [order, 'Order it']).result).toMatchObject({ steps: 2 });
+    },
+  );
 
   it('returns the same run with its inputs in another order, and for another user', async () => {
     const { environment, runtime: start } = place();

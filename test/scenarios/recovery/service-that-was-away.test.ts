@@ -61,7 +61,7 @@ const inOrder = (seqs: readonly number[]) => seqs.map((_, index) => index + 1);
 describe.each([
   ['all entries', {}],
   ['the last snapshot', { snapshots: { afterEntries: 1000, trim: true } }],
-] as const)('gone on from %s', (_, on) => {
+] as const)('a service without its code, resumed from %s', (_, on) => {
   test('keeps its events for it, and continues its sequence numbers', async () => {
     const { seqs, without, told, life } = await play(world(on));
     expect(seqs.length).toBeGreaterThan(4);
@@ -85,7 +85,7 @@ describe.each([
   });
 });
 
-test('an event that a limit refused is tried as often after its code was away', async () => {
+test('an event that a limit refused gets as many attempts after an absence of its code', async () => {
   const of = world({ snapshots: { afterEntries: 1000, trim: true } });
   const config = { maxInvocations: 100 };
   const first = orderMonitor(config);
@@ -108,7 +108,7 @@ test('an event that a limit refused is tried as often after its code was away', 
   await life.session.suspend();
 });
 
-test('SERVICE-MACHINE-1: unexamined events are dropped where the session is closed without the service', async () => {
+test('SERVICE-MACHINE-1: a session that closes without the service drops unexamined events', async () => {
   const of = world();
   const first = orderMonitor();
   const before = await begin(of, [first.service]);

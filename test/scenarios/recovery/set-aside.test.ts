@@ -121,14 +121,14 @@ describe('a journal that an earlier version wrote with an answer that is no text
     await talk.close();
   });
 
-  test('the file of SQLite holds the same, and opens', () => {
+  test('opens from the file of SQLite, too', () => {
     const path = new URL('unfoldable-answer.journal', corpus).pathname;
     const journal = sqliteJournal({ path, environment: nodeEnvironment(), readOnly: true });
     expect(journal.read({ scope: 'ses' })).toEqual(written);
     journal.close();
   });
 
-  test('`onUnfoldable: "lose"` ends it as lost, and the next session with its id is new', async () => {
+  test('ends as lost with `onUnfoldable: "lose"`, and the next session with its id is new', async () => {
     const journal = journalOf(written);
     await expect(life(journal, { onUnfoldable: 'lose' }).session.start()).rejects.toMatchObject({
       code: 'SESSION_LOST',

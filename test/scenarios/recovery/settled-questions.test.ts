@@ -78,7 +78,7 @@ const settled = {
 describe.each([
   ['words', [words]],
   ['words before others', [words, more]],
-])('SETTLE-1 SETTLE-3 P3 P9: %s, and the process dies at each entry', async (_, all) => {
+])('SETTLE-1, SETTLE-3, P3, P9: %s, and a kill at each entry', async (_, all) => {
   const of = world();
   const { talk } = await live(of, all);
   const { length } = of.entries;
@@ -90,7 +90,7 @@ describe.each([
   });
 
   const instants = instantsOf(length);
-  test.each(instants)('%s entry %i', async (when, entry) => {
+  test.each(instants)('settles once after a kill %s entry %i', async (when, entry) => {
     const of = world();
     of.killAt(entry, when);
     const { talk, lives } = await live(of, all);
@@ -100,11 +100,11 @@ describe.each([
   });
 });
 
-describe('QUESTION-9: the client goes while the lead model reads the words', () => {
+describe('QUESTION-9: a client that leaves while the lead model reads the words', () => {
   test.each([
-    ['and comes back', true],
-    ['and is not back yet', false],
-  ])('%s', async (_, comesBack) => {
+    ['comes back', true],
+    ['is not back yet', false],
+  ])('keeps its answer when it %s', async (_, comesBack) => {
     const talk = voiceTalk({ subagents });
     await talk.start();
     await talk.use('ride');

@@ -95,7 +95,7 @@ describe('spawn_subagent', () => {
     await after.close();
   });
 
-  test('one whose kind is gone ends as lost, and says which', async () => {
+  test('ends a subagent without its kind as lost, and names the kind', async () => {
     let adapters: object = { scout: worker };
     const after = await killedAndBegunAgain(
       world(),
@@ -136,7 +136,7 @@ describe('spawn_subagent', () => {
     await after.close();
   });
 
-  test('subagents of the previous lead agent keep their tools', async () => {
+  test('keeps the tools of subagents of the previous lead agent', async () => {
     const look = once();
     const after = await killedAndBegunAgain(
       world(),
@@ -157,7 +157,7 @@ describe('spawn_subagent', () => {
   });
 });
 
-describe('P1 P6: killed after each entry, one subagent is spawned, and awaited to its end', async () => {
+describe('P1, P6: a spawned subagent after a kill at each entry', async () => {
   const lead: Script = (prompt) => {
     const { results, user } = prompt;
     const [result] = results as { subagentId?: string; status?: string }[];
@@ -212,7 +212,7 @@ describe('P1 P6: killed after each entry, one subagent is spawned, and awaited t
   });
 
   test.each(instants.slice(0, -2).map(({ unit, event }, index) => [index + 1, unit, event.type]))(
-    'entry %i: %s, %s',
+    'ends once after a kill at entry %i: %s, %s',
     async (entry) => {
       const killed = world();
       killed.killAt(entry, 'after');
@@ -293,7 +293,7 @@ describe('companions', () => {
     await third.close();
   });
 
-  test('a dismissed companion does not come back', async () => {
+  test('remain dismissed after a restart', async () => {
     const of = world();
     const after = await killedAndBegunAgain(
       of,

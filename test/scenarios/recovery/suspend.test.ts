@@ -64,7 +64,7 @@ describe('a suspended session', () => {
     await second.session.suspend();
   });
 
-  test('earlier input is written first', async () => {
+  test('writes earlier input first', async () => {
     const of = world();
     const before = textLife(of);
     await before.start();
@@ -80,7 +80,7 @@ describe('a suspended session', () => {
     await after.close();
   });
 
-  test('a tool that runs is aborted, and is in doubt unless it may run again', async () => {
+  test('aborts a running tool, which is in doubt unless it may run again', async () => {
     const of = world();
     let aborted = 0;
     const working: TalkOptions = {
@@ -114,7 +114,7 @@ describe('a suspended session', () => {
     await after.close();
   });
 
-  test('a voice session hangs up', async () => {
+  test('hangs up its voice connection', async () => {
     const of = world();
     const before = voiceLife(of);
     await before.start();
@@ -132,8 +132,8 @@ describe('a suspended session', () => {
   });
 });
 
-describe('a session whose journal belongs to somebody else by now', () => {
-  test('leaves this process, says so, and ends nothing', async () => {
+describe('a session whose journal belongs to another process', () => {
+  test('leaves this process with a report, and ends nothing', async () => {
     const of = world();
     const { process } = of.begin();
     let isFenced = false;

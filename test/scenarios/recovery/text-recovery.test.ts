@@ -39,8 +39,8 @@ function hanging(more: object = {}) {
   };
 }
 
-describe('after a crash', () => {
-  test('P1: the outcome of one that had failed is what it was, diagnostics included', async () => {
+describe('a session after a crash', () => {
+  test('P1: keeps the outcome of a failed subagent, diagnostics included', async () => {
     const of = world();
     const failing: TalkOptions = {
       subagents: { ride: { script: () => ({ error: new Error('it broke') }) } },
@@ -57,7 +57,7 @@ describe('after a crash', () => {
     expect(after.state().subagents[0]?.outcome).toEqual(failed?.outcome);
   });
 
-  test('an approval is asked for in the words of before, whatever its tool says now', async () => {
+  test('asks for an approval in its old words, whatever its tool says now', async () => {
     const of = world();
     const paying = (approvalQuestion: string): TalkOptions => {
       const tools = {
@@ -109,7 +109,7 @@ describe('after a crash', () => {
     },
   );
 
-  test('a question that was answered at the last instant is over before all else, and no news', async () => {
+  test('settles a question answered at the last instant first, without news of it', async () => {
     const begin = (of: World, asked: string[] = []) =>
       textLife(of, {
         ...asking,
@@ -146,7 +146,7 @@ describe('after a crash', () => {
     expect(after.state().subagents[0]?.outcome?.text).toContain('comfort');
   });
 
-  test('a tool that may be run again is, with the same key', async () => {
+  test('repeats an idempotent call under the same key', async () => {
     const of = world();
     const { keys, tool } = hanging({ idempotent: true });
     const paying: TalkOptions = {
@@ -170,7 +170,7 @@ describe('after a crash', () => {
     await after.close();
   });
 
-  test('SLOTS-2: those who ran have their run slots again, before those who waited for one', async () => {
+  test('SLOTS-2: gives run slots to earlier runs before those that waited', async () => {
     const of = world();
     let times = 0;
     const charge = {
@@ -207,7 +207,7 @@ describe('after a crash', () => {
     await after.close();
   });
 
-  test('a call that is not idempotent is not run again: model and app learn that its outcome is unknown', async () => {
+  test('repeats no call that is not idempotent: model and app learn of the unknown outcome', async () => {
     const of = world();
     const { keys, tool } = hanging();
     const doubtful: DoubtfulCall[] = [];
@@ -238,7 +238,7 @@ describe('after a crash', () => {
     await after.close();
   });
 
-  test("the same of the lead agent's own tools", async () => {
+  test('treats the tools of the lead agent the same', async () => {
     const run = async (idempotent: boolean) => {
       const of = world();
       const keys: string[] = [];
@@ -270,7 +270,7 @@ describe('after a crash', () => {
     expect(once.said).toContain('NEEDS_RECONCILE');
   });
 
-  test('words that had no answer get one, those that had one do not', async () => {
+  test('answers words without an answer, and no others', async () => {
     const of = world();
     const before = textLife(of, { lead: () => ({ text: 'Late.', delayMs: 5000 }) });
     await before.start();
@@ -287,7 +287,7 @@ describe('after a crash', () => {
     await third.close();
   });
 
-  test('deadlines keep their time', async () => {
+  test('keeps deadlines', async () => {
     const of = world();
     const slow: TalkOptions = {
       subagents: {
@@ -311,7 +311,7 @@ describe('after a crash', () => {
     await after.close();
   });
 
-  test('a subagent whose configuration is gone ends as lost, and says why', async () => {
+  test('ends a subagent without a configuration as lost, with the reason', async () => {
     const of = world();
     const before = textLife(of, asking);
     await before.start();
@@ -348,7 +348,7 @@ describe('after a crash', () => {
     await after.close();
   });
 
-  test('a session that was closed is over: its id begins a new one', async () => {
+  test('begins anew under its id after a close', async () => {
     const of = world();
     const before = textLife(of, asking);
     await before.start();
@@ -442,7 +442,7 @@ describe('cost from before a crash', () => {
   });
 });
 
-test('SESSION-LIFE-6: a close that a crash interrupted is finished, and the id begins a new session', async () => {
+test('SESSION-LIFE-6: an interrupted close is finished, and the id begins a new session', async () => {
   const of = world();
   const before = textLife(of, asking);
   await before.start();
@@ -467,8 +467,8 @@ test('SESSION-LIFE-6: a close that a crash interrupted is finished, and the id b
   await after.close();
 });
 
-describe('a journal that is not to be had', () => {
-  test('the session may be started again, once it is', async () => {
+describe('a journal that is unavailable', () => {
+  test('fails the start of a session, which succeeds once it is back', async () => {
     const of = world();
     const { runtime } = of.begin();
     let isFree = false;

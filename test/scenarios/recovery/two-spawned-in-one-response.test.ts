@@ -60,12 +60,12 @@ describe('the process dies at each entry', async () => {
         ? [(event as unknown as { task: { description: string } }).task.description]
         : [],
     );
-  test('both are begun', () => {
+  test('plays a story that begins both subagents', () => {
     expect(tasks(of).toSorted()).toEqual(['first', 'second']);
   });
   await talk.close();
   const instants = instantsOf(length);
-  test.each(instants)('%s entry %i', async (when, entry) => {
+  test.each(instants)('begins both after a kill %s entry %i', async (when, entry) => {
     const of = world();
     of.killAt(entry, when);
     const { talk, lives } = await live(of);

@@ -190,7 +190,7 @@ describe('the lead agent', () => {
     await after.close();
   });
 
-  test('does not greet again', async () => {
+  test('greets no second time', async () => {
     const of = world();
     const before = voiceLife(of, { greeting: 'Say hello.' });
     await before.start();
