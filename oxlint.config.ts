@@ -161,5 +161,9 @@ export default defineConfig({
         'vitest/valid-expect': 'error',
       },
     },
+    {
+      files: ['test/adapters/**'],
+      rules: { 'offstage/test-titles': 'error' },
+    },
   ],
 });

@@ -4,6 +4,7 @@ import { importDirection } from './import-direction.ts';
 import { noAmbientDate } from './no-ambient-date.ts';
 import { noSpreadIntoEvent } from './no-spread-into-event.ts';
 import { rxjsNeedsScheduler } from './rxjs-needs-scheduler.ts';
+import { testTitles } from './test-titles.ts';
 
 export default {
   meta: { name: 'offstage' },
@@ -12,5 +13,6 @@ export default {
     'no-ambient-date': noAmbientDate,
     'no-spread-into-event': noSpreadIntoEvent,
     'rxjs-needs-scheduler': rxjsNeedsScheduler,
+    'test-titles': testTitles,
   },
 };

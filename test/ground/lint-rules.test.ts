@@ -21,13 +21,29 @@ const globals = 'eslint(no-restricted-globals)';
 const properties = 'eslint(no-restricted-properties)';
 const imports = 'eslint(no-restricted-imports)';
 const scheduler = 'offstage(rxjs-needs-scheduler)';
+const titles = 'offstage(test-titles)';
 
 /** What stands for a problem that no rule reports: the line could not be read. */
 const syntaxError = 'syntax error';
 
 const importing = (from: string) => `import * as it from '${from}'; export const used = it;`;
 
+const titled = (title: string) => `test('${title}', () => {});`;
+
 const planted: readonly Planted[] = [
+  // titles of tests
+  ['test/adapters/a.test.ts', titled('refuses a wrong option by name')],
+  [
+    'test/adapters/a.test.ts',
+    titled('OUTBOX-3, P1: keeps a result pending when its client has left'),
+  ],
+  ['test/adapters/a.test.ts', titled('if nobody listens'), titles],
+  ['test/adapters/a.test.ts', titled('OUTBOX-3: is kept, the newest of it'), titles],
+  ['test/adapters/a.test.ts', titled('delivers once that nobody waits'), titles],
+  ['test/adapters/a.test.ts', `test.each([1])('of %s', { tags: [] }, () => {});`, titles],
+  ['test/adapters/a.test.ts', `it.skipIf(true)('where it is off', () => {});`, titles],
+  ['test/adapters/a.test.ts', `describe('if a client leaves', () => {});`],
+
   // machines: xstate, errors and each other
   ['src/machines/a.ts', importing('xstate')],
   ['src/machines/a.ts', importing('../values/a.ts'), direction],
