@@ -148,6 +148,25 @@ export interface Journal {
   inSpanOf?<T>(work: TracedWork, call: () => T): T;
 }
 
+/** Returns all members of a journal, for one that wraps it and replaces some. */
+export function passedOn(journal: Journal): Journal {
+  return {
+    append: (entry) => journal.append(entry),
+    read: (query) => journal.read(query),
+    readAfter: journal.readAfter?.bind(journal),
+    claim: journal.claim?.bind(journal),
+    trim: journal.trim?.bind(journal),
+    release: journal.release?.bind(journal),
+    scopes: journal.scopes?.bind(journal),
+    forget: journal.forget?.bind(journal),
+    wakeTimes: journal.wakeTimes,
+    clockOffsetMs: journal.clockOffsetMs?.bind(journal),
+    tracesModelCalls: journal.tracesModelCalls?.bind(journal),
+    traceContextOf: journal.traceContextOf?.bind(journal),
+    inSpanOf: journal.inSpanOf?.bind(journal),
+  } satisfies { [Name in keyof Required<Journal>]: Journal[Name] };
+}
+
 /** The work of a unit, or a part of it. */
 export interface TracedWork {
   readonly scope: string;

@@ -7,10 +7,11 @@
 //   REDACTING-JOURNAL-3. The names and types in an event stay; only texts and numbers are replaced.
 //   REDACTING-JOURNAL-4. The digest of a request whose secrets were removed is removed, too: it would confirm a guess.
 
+import { propertiesOf } from '../../values/json.ts';
 import { check, checkUnshown } from '../../values/checks.ts';
 import { z } from 'zod';
 import { journalSchema } from '../ports/journal-entry.ts';
-import type { Journal, JournalEntry } from '../ports/journal.ts';
+import { passedOn, type Journal, type JournalEntry } from '../ports/journal.ts';
 import {
   isSecretName,
   nameMatcher,
@@ -67,19 +68,8 @@ export function redactingJournal(journal: Journal, options: RedactionOptions = {
   check('redactingJournal(journal, options)', journalSchema, journal);
   const redaction = redactionOf('redactingJournal', options);
   return {
+    ...passedOn(journal),
     append: (entry) => journal.append(redacted(entry, redaction)),
-    read: (query) => journal.read(query),
-    readAfter: journal.readAfter?.bind(journal),
-    claim: journal.claim?.bind(journal),
-    trim: journal.trim?.bind(journal),
-    release: journal.release?.bind(journal),
-    scopes: journal.scopes?.bind(journal),
-    forget: journal.forget?.bind(journal),
-    wakeTimes: journal.wakeTimes,
-    clockOffsetMs: journal.clockOffsetMs?.bind(journal),
-    tracesModelCalls: journal.tracesModelCalls?.bind(journal),
-    traceContextOf: journal.traceContextOf?.bind(journal),
-    inSpanOf: journal.inSpanOf?.bind(journal),
   };
 }
 
@@ -166,7 +156,7 @@ function cleanObject(object: object, redaction: Redaction, isSecret: boolean): o
 
 /** Returns the name that an object states beside its value, as fields of forms and lists of headers do. */
 function nameBeside(object: object): string | null {
-  const { name, key, field, header } = object as Readonly<Record<string, unknown>>;
+  const { name, key, field, header } = propertiesOf(object);
   return [name, key, field, header].find((value) => typeof value === 'string') ?? null;
 }
 

@@ -21,7 +21,7 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { z } from 'zod';
 import { JournalError, journalCorrupt } from '../../actors/ports/journal-error.ts';
 import { journalSchema } from '../../actors/ports/journal-entry.ts';
-import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
+import { passedOn, type Journal, type JournalEntry } from '../../actors/ports/journal.ts';
 import { check, checkUnshown, type ChecksOf } from '../../values/checks.ts';
 import { ConfigurationError } from '../../values/errors.ts';
 import { textOfEntry } from '../journal-rows/stored-rows.ts';
@@ -110,6 +110,7 @@ export function encryptedJournal(journal: Journal, options: JournalEncryptionOpt
     });
   };
   return {
+    ...passedOn(journal),
     append: (entry) => journal.append({ ...entry, event: sealed(entry, current) }),
     read(query) {
       const found = journal.read(query);
@@ -121,16 +122,6 @@ export function encryptedJournal(journal: Journal, options: JournalEncryptionOpt
         const found = (await journal.readAfter?.(position)) ?? null;
         return found && opened(found);
       }),
-    claim: journal.claim?.bind(journal),
-    trim: journal.trim?.bind(journal),
-    release: journal.release?.bind(journal),
-    scopes: journal.scopes?.bind(journal),
-    forget: journal.forget?.bind(journal),
-    wakeTimes: journal.wakeTimes,
-    clockOffsetMs: journal.clockOffsetMs?.bind(journal),
-    tracesModelCalls: journal.tracesModelCalls?.bind(journal),
-    traceContextOf: journal.traceContextOf?.bind(journal),
-    inSpanOf: journal.inSpanOf?.bind(journal),
   };
 }
 

@@ -1,6 +1,6 @@
 // A journal that tells which entries it has kept, for a server that answers only when something is in the journal.
 
-import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
+import { passedOn, type Journal, type JournalEntry } from '../../actors/ports/journal.ts';
 
 /** The entries that are kept from now on. */
 interface Begun {
@@ -19,24 +19,15 @@ export function keptEntries(journal: Journal): KeptEntries {
   const keep = (entry: JournalEntry): void => {
     for (const listener of listeners) listener(entry);
   };
-  const { wakeTimes } = journal;
   return {
     journal: {
+      ...passedOn(journal),
       append(entry) {
         const done = journal.append(entry);
         if (done instanceof Promise) return done.then(() => keep(entry));
         keep(entry);
         return done;
       },
-      read: (query) => journal.read(query),
-      ...(journal.readAfter && { readAfter: journal.readAfter.bind(journal) }),
-      ...(journal.claim && { claim: journal.claim.bind(journal) }),
-      ...(journal.trim && { trim: journal.trim.bind(journal) }),
-      ...(journal.release && { release: journal.release.bind(journal) }),
-      ...(journal.scopes && { scopes: journal.scopes.bind(journal) }),
-      ...(journal.forget && { forget: journal.forget.bind(journal) }),
-      ...(wakeTimes && { wakeTimes }),
-      ...(journal.clockOffsetMs && { clockOffsetMs: journal.clockOffsetMs.bind(journal) }),
     },
     begin() {
       const seen: JournalEntry[] = [];

@@ -44,7 +44,7 @@ import {
 import { z } from 'zod';
 import type { Environment } from '../../actors/ports/environment.ts';
 import { journalSchema } from '../../actors/ports/journal-entry.ts';
-import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
+import { passedOn, type Journal, type JournalEntry } from '../../actors/ports/journal.ts';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
 import { codeOf, isA, OffstageError } from '../../values/errors.ts';
 import type { TraceContext } from '../../values/traceparent.ts';
@@ -296,6 +296,7 @@ function watchedJournal(
   const isToContinue = (scope: string): boolean =>
     journal.claim ? claimed.has(scope) : scopes.get(scope)?.isLive !== true;
   const rest: Omit<Journal, 'append'> = {
+    ...passedOn(journal),
     read(query) {
       const entries = journal.read(query);
       const scope = query?.scope;
@@ -311,30 +312,22 @@ function watchedJournal(
       };
       return 'then' in entries ? entries.then(fold) : fold(entries);
     },
-    readAfter: journal.readAfter?.bind(journal),
     claim:
       journal.claim &&
       (async (scope) => {
         await journal.claim?.(scope);
         claimed.add(scope);
       }),
-    trim: journal.trim?.bind(journal),
     release(scope) {
       leave(scope);
       return journal.release?.(scope);
     },
-    scopes: journal.scopes?.bind(journal),
     forget:
       journal.forget &&
       ((scope) => {
         leave(scope);
         return journal.forget?.(scope);
       }),
-    wakeTimes: journal.wakeTimes,
-    clockOffsetMs: journal.clockOffsetMs?.bind(journal),
-    tracesModelCalls: journal.tracesModelCalls?.bind(journal),
-    traceContextOf: journal.traceContextOf?.bind(journal),
-    inSpanOf: journal.inSpanOf?.bind(journal),
   };
   return { rest, leave, foldOf };
 }
