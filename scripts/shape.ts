@@ -88,6 +88,11 @@ const singles = files.filter((file) => importers.get(file)?.size === 1).length;
 const all = [...texts.values()].join('\n');
 const count = (pattern: RegExp, text = all): number => [...text.matchAll(pattern)].length;
 
+/** The code without comments, imports and exports. The casts of `types: { context: {} as … }` are XState's own way to state a type. */
+const statements = all
+  .replaceAll(/\/\*[^]*?\*\/|\/\/[^\n]*/g, '')
+  .replaceAll(/^(?:import|export)(?: type)? [*{][^;]*;/gm, '');
+
 const made = new Map<string, number>();
 for (const [, name = ''] of all.matchAll(/\bnew (\w+)[<(]/g))
   made.set(name, (made.get(name) ?? 0) + 1);
@@ -294,12 +299,17 @@ const rows: readonly Row[] = [
     limit: 12,
     goal: 10,
   },
-  { what: 'casts (`as`)', value: count(/\bas (?!const\b)[A-Z{[(]/g), limit: 648, goal: 250 },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 112_350, goal: 85_000 },
+  {
+    what: 'casts (`as`)',
+    value: count(/(?<!\{\}) as (?!const\b)[A-Z{[(]/g, statements),
+    limit: 471,
+    goal: 250,
+  },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 112_330, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
-    limit: 66_215,
+    limit: 66_207,
   },
   {
     what: "files that `import 'offstage'` loads",
@@ -310,7 +320,7 @@ const rows: readonly Row[] = [
   {
     what: "lines of code that `import 'offstage'` loads",
     value: linesOf(loaded),
-    limit: 37_880,
+    limit: 37_879,
     goal: 24_000,
   },
 ];

@@ -57,30 +57,14 @@ export function withRuntime<Options extends RuntimeChoice>(
 ): Omit<Options, keyof RuntimeChoice> & { readonly runtime: Runtime } {
   // The core refuses a value that is not an object.
   if (notAnObject(options) !== null) return options as never;
-  const {
-    runtime: given,
-    environment,
-    journal,
-    jobs,
-    price,
-    maxTotalActive,
-    inspect,
-    snapshots,
-    onUnfoldable,
-    ...rest
-  } = readable(where, options);
+  const { runtime: given, ...all } = readable(where, options);
   const runtime = given && check(`${where}: runtime`, runtimeSchema, given);
-  const own = withoutUndefined({
-    environment,
-    journal,
-    jobs,
-    price,
-    maxTotalActive,
-    inspect,
-    snapshots,
-    onUnfoldable,
-  });
-  const first = ofRuntimes.find((option) => own[option] !== undefined);
+  const isOfRuntime = ([name]: readonly [string, unknown]) => ofRuntimes.some((it) => it === name);
+  const entries = Object.entries(all);
+  const own: Partial<RuntimeOptions> = withoutUndefined(
+    Object.fromEntries(entries.filter(isOfRuntime)),
+  );
+  const rest = Object.fromEntries(entries.filter((entry) => !isOfRuntime(entry)));
   // The sessions of a pool use the pool's environment.
   const other = ofRuntimes.find(
     (option) =>
@@ -94,7 +78,7 @@ export function withRuntime<Options extends RuntimeChoice>(
       `${where}: expected \`${other}\` to be given to createRuntime(…), got it beside a \`runtime\`, which has its own`,
     );
   // Sessions without special options share one runtime, and so the limit of the process.
-  const shared = (): Runtime => (processRuntime ??= createRuntime());
-  const chosen = runtime ?? (first === undefined ? shared() : createRuntime(own));
-  return { ...rest, runtime: chosen };
+  const isCommon = Object.keys(own).length === 0;
+  const made = () => (isCommon ? (processRuntime ??= createRuntime()) : createRuntime(own));
+  return { ...(rest as Omit<Options, keyof RuntimeChoice>), runtime: runtime ?? made() };
 }

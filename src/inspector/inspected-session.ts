@@ -17,6 +17,7 @@
 //       would be more.
 //   INSPECTED-2. With redaction no word of a user or a model leaves: of facts, events, contexts, and ledgers.
 
+import { propertiesOf } from '../values/json.ts';
 import type { Environment } from '../actors/ports/environment.ts';
 import { standsForAll, type Journal, type JournalEntry } from '../actors/ports/journal.ts';
 import {
@@ -325,7 +326,7 @@ export class InspectedSession {
 
   #bornBy(step: ReplayStep, n: number): ShownEntry['born'] {
     const { unit, event } = step.entry;
-    const { name, parentId } = event as { readonly name?: unknown; readonly parentId?: unknown };
+    const { name, parentId } = propertiesOf(event);
     let born: readonly (readonly [id: string, name: string, parentId: unknown])[] = [];
     if (event.type === 'subagent.spawned') born = [[unit, String(name), parentId]];
     // Those of a snapshot. The view of all subagents takes long.

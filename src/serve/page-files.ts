@@ -11,6 +11,7 @@
 //       read: no name that begins with a dot, climbs, or is encoded.
 //   PAGE-FILES-2. A page runs no script but these: its import map is allowed by its hash.
 
+import { propertiesOf } from '../values/json.ts';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -176,11 +177,7 @@ function exported({ exports, module, main }: Manifest, subpath: string): string 
   if (exports === undefined) return subpath === '.' ? (module ?? main ?? 'index.js') : subpath;
   const isTable =
     typeof exports === 'object' && exports !== null && Object.keys(exports)[0]?.startsWith('.');
-  let target = isTable
-    ? (exports as Readonly<Record<string, unknown>>)[subpath]
-    : subpath === '.'
-      ? exports
-      : undefined;
+  let target = isTable ? propertiesOf(exports)[subpath] : subpath === '.' ? exports : undefined;
   while (typeof target === 'object' && target !== null)
     [, target] = Object.entries(target).find(([condition]) => conditions.has(condition)) ?? [];
   return typeof target === 'string' ? target : undefined;

@@ -12,6 +12,7 @@
 //   LOCAL-2. Nothing is served under a foreign Host (DNS rebinding).
 //   LOCAL-3. The file of a token is readable by nobody else; a token that others could read or write is replaced.
 
+import { propertiesOf } from '../values/json.ts';
 import { once } from 'node:events';
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -283,8 +284,8 @@ async function listen(http: Server, wanted: number): Promise<number> {
       await once(http, 'listening');
       return (http.address() as AddressInfo).port;
     } catch (error) {
-      const { code = '' } = error as NodeJS.ErrnoException;
-      if (!['EADDRINUSE', 'EACCES'].includes(code)) throw error;
+      const { code } = propertiesOf(error);
+      if (code !== 'EADDRINUSE' && code !== 'EACCES') throw error;
     }
   }
   throw new ConfigurationError(
@@ -303,7 +304,7 @@ function keptToken(file: string, newToken: () => string): string {
     const token = readFileSync(file, 'utf8').trim();
     if (isOwn && /^[\w-]{32,200}$/.test(token)) return token;
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw unkept(file, cause);
+    if (propertiesOf(cause)['code'] !== 'ENOENT') throw unkept(file, cause);
   }
   const token = newToken();
   try {

@@ -42,6 +42,14 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/**
+ * Returns a value of any kind as an object whose properties are unknown: one without any, if it is no object. A history holds the
+ * arguments of a call in this form: providers refuse every later request that repeats other values, which models sometimes write.
+ */
+export function propertiesOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isRecord(value) ? value : {};
+}
+
 /** Tells whether these are metadata by provider that a journal can store, and that the SDK accepts in a prompt. */
 export function isProviderOptions(value: unknown): value is ProviderMetadata {
   return isRecord(value) && Object.values(value).every(isRecord) && isJson(value);
@@ -96,14 +104,6 @@ function holdsMore(value: unknown): boolean {
     ('arrayBuffer' in value && typeof value.arrayBuffer === 'function') ||
     value instanceof ArrayBuffer
   );
-}
-
-/**
- * Returns the arguments of a call in the form that a history may hold: an object. Models sometimes write
- * other values, and providers refuse every later request that repeats them.
- */
-export function asArguments(input: unknown): object {
-  return typeof input === 'object' && input !== null && !Array.isArray(input) ? input : {};
 }
 
 const MAX_BYTES_PER_CHARACTER = 3;

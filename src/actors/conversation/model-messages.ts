@@ -13,7 +13,7 @@
 
 import type { AssistantContent, ModelMessage } from 'ai';
 import type { EchoPart } from '../../values/echo.ts';
-import { asArguments } from '../../values/json.ts';
+import { propertiesOf } from '../../values/json.ts';
 import { shortNameOf, unmarkedNotes, type NoteWriter } from '../notes/note-marks.ts';
 import { note as noteOf, promptText, sentence, type Note } from '../notes/note.ts';
 import {
@@ -174,7 +174,7 @@ function ownOf({ providerOptions }: OfProvider): OfProvider | undefined {
 }
 
 function callPart({ callId: toolCallId, toolName, args }: ToolCallItem) {
-  return { type: 'tool-call' as const, toolCallId, toolName, input: asArguments(args) };
+  return { type: 'tool-call' as const, toolCallId, toolName, input: propertiesOf(args) };
 }
 
 /** A provider that keeps its responses forgets them after some weeks. */
@@ -322,7 +322,7 @@ export function toReplay(
         type: 'tool_call',
         callId: item.callId,
         toolName: item.toolName,
-        arguments: JSON.stringify(asArguments(item.args)),
+        arguments: JSON.stringify(propertiesOf(item.args)),
         open: !answered.has(item.callId),
       });
     } else {

@@ -47,7 +47,7 @@ import { type Consent } from './approval.ts';
 import type { Clock, Environment, Ids } from '../ports/environment.ts';
 import { raceAbort } from '../../values/race-abort.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
-import { callKey, asArguments, isJson } from '../../values/json.ts';
+import { propertiesOf, callKey, isJson } from '../../values/json.ts';
 import { directStep, type StepRead } from './direct-step.ts';
 import { carefulModel, resolveModel, type Delta, type Structured } from './model.ts';
 import { suitedModel } from './provider-prompt.ts';
@@ -305,7 +305,7 @@ function assistantMessages(step: StepRead, calls: readonly ModelCall[]): ModelMe
       if (kept.type !== 'tool-call') return kept;
       const { toolCallId } = kept;
       const input = inputs.has(toolCallId) ? inputs.get(toolCallId) : kept.input;
-      return { ...kept, input: asArguments(input) };
+      return { ...kept, input: propertiesOf(input) };
     });
     messages.push({ role: 'assistant', content });
   }
@@ -479,7 +479,7 @@ function isCallError(thrown: unknown): thrown is CallError {
  */
 function saidInStream(thrown: unknown): StepError | null {
   if (typeof thrown !== 'object' || thrown === null || isError(thrown)) return null;
-  const { message, statusCode, code, isRetryable } = thrown as Readonly<Record<string, unknown>>;
+  const { message, statusCode, code, isRetryable } = propertiesOf(thrown);
   if (typeof message !== 'string') return null;
   const status = [statusCode, code].find((given) => typeof given === 'number');
   const isPassing = status !== undefined && (status === 408 || status === 429 || status >= 500);

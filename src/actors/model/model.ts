@@ -43,6 +43,7 @@ import { ConfigurationError, ProviderError } from '../../values/errors.ts';
 import { forgetOldest } from '../../values/forget-oldest.ts';
 import type { Clock, Ids } from '../ports/environment.ts';
 import {
+  propertiesOf,
   asJson,
   isJson,
   isProviderOptions,
@@ -426,7 +427,7 @@ function bothUsages(one: Answer['usage'], other: Answer['usage']): Answer['usage
 
 function sumOf<T extends object>(one: T, other: T): T {
   const entries = Object.entries(other).map(([name, count]) => {
-    const more: unknown = (one as Readonly<Record<string, unknown>>)[name];
+    const more: unknown = propertiesOf(one)[name];
     const isCounted = typeof count === 'number' && typeof more === 'number';
     return [name, isCounted ? count + more : (count ?? more)] as const;
   });

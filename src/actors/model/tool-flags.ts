@@ -12,6 +12,7 @@
 
 import type { JSONValue } from 'ai';
 import { z } from 'zod';
+import { isRecord } from '../../values/json.ts';
 import type { SubagentConfig } from '../contracts/config.ts';
 
 /** The call only waits for other subagents: it holds no run slot, and the run's clock is paused. */
@@ -58,17 +59,17 @@ export function marked<T extends object, M extends object>(tool: T, marks: M): T
 }
 
 export function delegates(tool: unknown): boolean {
-  return isObject(tool) && DELEGATES in tool && tool[DELEGATES] === true;
+  return isRecord(tool) && DELEGATES in tool && tool[DELEGATES] === true;
 }
 
 export function reconfigureOf(tool: unknown): Reconfigure | null {
-  return isObject(tool) && RECONFIGURES in tool ? (tool[RECONFIGURES] as Reconfigure) : null;
+  return isRecord(tool) && RECONFIGURES in tool ? (tool[RECONFIGURES] as Reconfigure) : null;
 }
 
 /** Returns the configuration of the subagent that a tool runs; null for any other tool. */
 export function subAgentOf(tool: unknown): SubagentConfig | null {
   try {
-    return isObject(tool) && SUB_AGENT in tool ? (tool as SubAgentFlag)[SUB_AGENT] : null;
+    return isRecord(tool) && SUB_AGENT in tool ? (tool as SubAgentFlag)[SUB_AGENT] : null;
   } catch {
     // An app may pass a Proxy whose traps throw.
     return null;
@@ -77,17 +78,13 @@ export function subAgentOf(tool: unknown): SubagentConfig | null {
 
 /** Returns how a tool's subagent is a run of its own; null: it is none. */
 export function runOfItsOwn(tool: unknown): OnParentClose | null {
-  if (subAgentOf(tool) === null || !isObject(tool) || !(RUN_OF_ITS_OWN in tool)) return null;
+  if (subAgentOf(tool) === null || !isRecord(tool) || !(RUN_OF_ITS_OWN in tool)) return null;
   return tool[RUN_OF_ITS_OWN] === 'abandon' ? 'abandon' : 'cancel';
 }
 
 export function roleOf(tool: unknown): ToolRole | null {
-  const role = isObject(tool) && ROLE in tool ? tool[ROLE] : null;
+  const role = isRecord(tool) && ROLE in tool ? tool[ROLE] : null;
   return role === 'request_input' || role === 'complete_task' ? role : null;
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }
 
 const recipe = z.object({ by: z.string(), input: z.unknown() });

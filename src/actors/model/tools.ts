@@ -7,6 +7,7 @@
 //   TOOLS-2. A schema is converted to JSON Schema once per tool object, whatever the number of runs.
 //   TOOLS-3. The SDK cannot execute, approve or call back the tools offered to the model.
 
+import { propertiesOf } from '../../values/json.ts';
 import type { ModelMessage, Schema, ToolSet } from 'ai';
 import { z } from 'zod';
 import { ConfigurationError, messageOf } from '../../values/errors.ts';
@@ -230,7 +231,7 @@ export function mayNeedApproval({
  * know of it asks the user itself, who is then asked twice.
  */
 function approvalMark(name: string, tool: unknown, toolApproval: ToolApproval | undefined): string {
-  const { needsApproval } = (tool ?? {}) as { readonly needsApproval?: unknown };
+  const { needsApproval } = propertiesOf(tool);
   const named =
     typeof toolApproval === 'object' && Object.hasOwn(toolApproval, name)
       ? toolApproval[name]

@@ -13,6 +13,7 @@
 //   NOTE-4. Models that read a conversation or a report from outside (summary, memory, claims) receive it in
 //           notes, too.
 
+import { propertiesOf } from '../../values/json.ts';
 import type { JSONValue } from 'ai';
 import { clip } from '../../values/clip.ts';
 import { escapes } from '../../values/visible.ts';
@@ -202,8 +203,7 @@ export function readTask(
     const found = read.find(({ says }) => says.startsWith(TASK_BEGINS));
     if (typeof found?.quotes['task'] !== 'string') continue;
     const { task, arguments: args } = found.quotes;
-    const isRecord = typeof args === 'object' && args !== null;
-    return { task, arguments: isRecord ? (args as ReadTask['arguments']) : {} };
+    return { task, arguments: propertiesOf(args) };
   }
   return null;
 }
@@ -229,8 +229,7 @@ function textIn({
 
 function parsedObject(json: string): object {
   try {
-    const value: unknown = JSON.parse(json);
-    return typeof value === 'object' && value !== null ? value : {};
+    return propertiesOf(JSON.parse(json));
   } catch {
     return {};
   }

@@ -22,7 +22,7 @@
 import { z } from 'zod';
 import { messageOf, OffstageError } from '../../values/errors.ts';
 import type { TraceContext } from '../../values/traceparent.ts';
-import { byteLength, isLongerThan } from '../../values/json.ts';
+import { propertiesOf, byteLength, isLongerThan } from '../../values/json.ts';
 import { raceAbort } from '../../values/race-abort.ts';
 
 /** A step that is done elsewhere. */
@@ -214,7 +214,7 @@ export function jobUnreadable(message: string, cause?: unknown): JobError {
 
 /** The error for an engine that did not answer, with the innermost cause that is known. */
 export function unreachable(engine: string, error: unknown): JobError {
-  const { cause } = (error ?? {}) as { readonly cause?: unknown };
+  const { cause } = propertiesOf(error);
   const message = `${engine} does not answer: ${messageOf(cause ?? error)}`;
   return new JobError('JOBS_UNREACHABLE', message, { retryable: true, cause: error });
 }

@@ -13,6 +13,7 @@
 //   RESTING-SESSION-3. An entry that the machines do not accept, or that cannot be folded, is not written.
 //   RESTING-SESSION-4. A session that a pool has put away is due at once after an entry, so that some process loads it.
 
+import { propertiesOf } from '../../values/json.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
 import { ConfigurationError } from '../../values/errors.ts';
 import { storable } from '../../values/storable.ts';
@@ -66,8 +67,7 @@ export class RestingSession {
     this.#environment = environment;
     this.#sessionId = last.scope;
     this.#entries = [...entries];
-    this.#wasAsleep =
-      last.event.type === SNAPSHOT && (last.event as { isAsleep?: unknown }).isAsleep === true;
+    this.#wasAsleep = last.event.type === SNAPSHOT && propertiesOf(last.event)['isAsleep'] === true;
     [this.#replay, this.#last] = folded(this.#entries);
   }
 

@@ -12,6 +12,7 @@
 //       answer is the result. The loop of the SDK ends without this answer, and nobody would have words to say.
 //   AGENT-LOOP-3. A function that throws, or returns something else than the SDK documents, fails the run.
 
+import { propertiesOf } from '../../values/json.ts';
 import {
   isStepCount,
   type JSONValue,
@@ -580,7 +581,7 @@ function callOf(settings: z.output<typeof settingsSchema>): AgentLoop['call'] {
 /** Tells whether the runtime can run it: by its `execute`, by its role, or at its provider. */
 function isRunnable(tool: unknown): boolean {
   if (typeof tool !== 'object' || tool === null) return true;
-  const { execute, type } = tool as Readonly<Record<string, unknown>>;
+  const { execute, type } = propertiesOf(tool);
   return typeof execute === 'function' || type === 'provider' || roleOf(tool) !== null;
 }
 

@@ -2,6 +2,7 @@
 // author, and the runtime runs it, so it has no `execute`. `not_for_me`: its counterpart for words that were taken for
 // an answer.
 
+import { propertiesOf } from '../../values/json.ts';
 import { jsonSchema, tool, type JSONSchema7, type Tool } from 'ai';
 import { z } from 'zod';
 import { check, checkLength } from '../../values/checks.ts';
@@ -152,7 +153,7 @@ export const AGENT_TOOL = 'agent_tool';
 
 /** Words never choose it: only its button does. */
 function lastingOption(args: unknown): QuestionOption[] {
-  const { lasting } = args as Readonly<Record<string, unknown>>;
+  const { lasting } = propertiesOf(args);
   // One that is cut is not offered.
   if (typeof lasting !== 'string' || lasting.length > MAX_SHORT_CHARS) return [];
   const description = `The agent offers: ${visible(JSON.stringify(lasting))}`;
@@ -167,7 +168,7 @@ function runtimeWords(toolName: string, args: unknown, about: string | undefined
         about === undefined ? `May I run ${toolName}` : `May I do this: ${about}, with ${toolName}`,
       details: argumentsText(args),
     };
-  const { title, kind, input: given = null } = args as Readonly<Record<string, unknown>>;
+  const { title, kind, input: given = null } = propertiesOf(args);
   return {
     asks: `May the agent do this (${String(kind)}): ${JSON.stringify(String(title))}`,
     details: given === null ? '' : argumentsText(given),

@@ -215,7 +215,7 @@ export function withdrawnCall({ consent, toolName }: ModelCall, change: string):
 }
 
 /** Tells whether a call that was under way when its process ended may have had an effect, and must not be repeated. */
-export function mayHaveBegun(call: ModelCall, isIdempotent = false): boolean {
+export function mayHaveBegun(call: ModelCall, tool?: { idempotent: boolean }): boolean {
   const isDenied = call.consent === 'inherited_denial' || call.consent === 'author_denied';
-  return !call.invalid && !isDenied && !isIdempotent;
+  return !call.invalid && !isDenied && tool?.idempotent !== true;
 }

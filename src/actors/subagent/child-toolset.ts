@@ -6,6 +6,7 @@
 //           role, under any name, and settles them itself. Their `execute` is reached only outside a
 //           subagent, and reports that.
 
+import { propertiesOf } from '../../values/json.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
 import { tool, zodSchema } from 'ai';
 import { z } from 'zod';
@@ -176,7 +177,7 @@ export function completionTools({
  */
 export async function checkHandIn(call: ModelCall, outputSchema: unknown): Promise<ModelCall> {
   if (outputSchema === undefined) return call;
-  const { result, ...rest } = call.input as { readonly result?: unknown };
+  const { result, ...rest } = propertiesOf(call.input);
   const checked = await checkResult(outputSchema, result);
   if (checked.ok) return { ...call, input: { ...rest, result: checked.value } };
   const message = `The result was not accepted: ${checked.reason}`;

@@ -1,3 +1,4 @@
+import { propertiesOf } from '../../values/json.ts';
 import { z } from 'zod';
 import { DELIVERY_MODES } from '../../machines/index.ts';
 import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
@@ -195,6 +196,6 @@ function checkBesideJobs(path: string, config: SubagentConfig): void {
 /** Names a configuration in errors, whatever value was passed for it. */
 export function nameOf(config: unknown, otherwise: string): string {
   if (notAnObject(config) !== null) return otherwise;
-  const { name } = config as { readonly name?: unknown };
+  const { name } = propertiesOf(config);
   return typeof name === 'string' && name !== '' ? name : otherwise;
 }

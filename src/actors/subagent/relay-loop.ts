@@ -19,7 +19,7 @@ import type { JSONValue, ModelMessage } from 'ai';
 import { z } from 'zod';
 import { clip } from '../../values/clip.ts';
 import { messageOf, OffstageError, ProtocolError, ProviderError } from '../../values/errors.ts';
-import { asJson } from '../../values/json.ts';
+import { propertiesOf, asJson } from '../../values/json.ts';
 import type { LedgerEntry } from '../contracts/outcome.ts';
 import { addUsage, NO_USAGE, TOKEN_KINDS, type Usage } from '../contracts/usage.ts';
 import type { ModelCall, ModelResponse } from '../model/model-step.ts';
@@ -790,7 +790,7 @@ function endOf(callId: string): string {
 
 function sessionIn(ledger: readonly LedgerEntry[]): string | null {
   const input = ledger.findLast(({ toolName }) => toolName === START_AGENT)?.input;
-  const { session } = (input ?? {}) as { readonly session?: unknown };
+  const { session } = propertiesOf(input);
   return typeof session === 'string' ? session : null;
 }
 
@@ -800,7 +800,7 @@ function runningIn(ledger: readonly LedgerEntry[]): readonly LedgerEntry[] {
   return ledger.filter(
     ({ toolName, output, callId }) =>
       toolName === AGENT_TOOL &&
-      (output as { readonly status?: unknown } | null)?.status === RUNNING &&
+      propertiesOf(output)['status'] === RUNNING &&
       !ids.has(endOf(callId)),
   );
 }

@@ -11,6 +11,7 @@
 //       that was not made as not run.
 //   SUBAGENT-LOG-3. The words of a message are among the messages from the model call on that reads it.
 
+import { propertiesOf } from '../../values/json.ts';
 import type { ModelMessage } from 'ai';
 import type { Stamped, SubagentSnapshot } from '../../machines/index.ts';
 import {
@@ -576,7 +577,7 @@ function entry(call: OpenCall, status: LedgerEntry['status'], output: unknown): 
 
 /** Reads the result from the arguments of the call. They fit the schema of the tool; an app's own tool may check less. */
 function handedInBy({ input }: ModelCall): HandedIn {
-  const { result = null, summary, artifacts } = (input ?? {}) as Readonly<Record<string, unknown>>;
+  const { result = null, summary, artifacts } = propertiesOf(input);
   return {
     result,
     ...(typeof summary === 'string' ? { summary } : {}),
@@ -592,7 +593,7 @@ function areArtifacts(value: unknown): value is readonly Artifact[] {
 
 function isArtifact(value: unknown): value is Artifact {
   if (typeof value !== 'object' || value === null || !('content' in value)) return false;
-  const { type, name } = value as Readonly<Record<string, unknown>>;
+  const { type, name } = propertiesOf(value);
   return typeof type === 'string' && typeof name === 'string';
 }
 

@@ -122,9 +122,8 @@ export class SubagentWork {
   #reportsProgress = false;
   /** True for a restored subagent: its instance is made again when it is needed. */
   #isRestored = false;
-  /** The calls that were under way when the process of before ended; none once the work goes on, or their fate was told. */
-  #inDoubt: readonly ModelCall[] = [];
-  #doubtedStep = 0;
+  /** The calls that were under way when the earlier process ended; null once the work continues, or their fate was reported. */
+  #inDoubt: { readonly step: number; readonly calls: readonly ModelCall[] } | null = null;
   /** Another process, perhaps with other code, judged the calls of the step. */
   #isJudgedElsewhere = false;
   /** Another process goes on. */
@@ -157,8 +156,8 @@ export class SubagentWork {
     this.#isRestored = true;
     if (inDoubt) {
       const { log } = this.#worker;
-      this.#inDoubt = inDoubt.callIds.flatMap((callId) => log.call(callId) ?? []);
-      this.#doubtedStep = inDoubt.step;
+      const calls = inDoubt.callIds.flatMap((callId) => log.call(callId) ?? []);
+      this.#inDoubt = calls.length > 0 ? { step: inDoubt.step, calls } : null;
     }
     this.#isJudgedElsewhere = true;
   }
@@ -567,8 +566,8 @@ export class SubagentWork {
     const { log } = this.#worker;
     // An engine that keeps results knows the fate of its jobs.
     const keeper = this.#host.jobs?.keepsResults === true ? this.#host.jobs.name : null;
-    const wasBegun = this.#inDoubt.length > 0;
-    this.#inDoubt = [];
+    const wasBegun = this.#inDoubt !== null;
+    this.#inDoubt = null;
     const isElsewhere = this.#isJudgedElsewhere;
     for (const callId of callIds) {
       const call = log.call(callId);
@@ -576,11 +575,7 @@ export class SubagentWork {
       const isKept = keeper !== null && call.job === keeper;
       const isKnown = call.invalid !== undefined || instance.tools.execution.has(call.toolName);
       if (!isKnown) this.#lacks(`no tool "${call.toolName}" for ${instance.definition.name}`);
-      if (
-        wasBegun &&
-        !isKept &&
-        mayHaveBegun(call, instance.tools.execution.get(call.toolName)?.idempotent)
-      ) {
+      if (wasBegun && !isKept && mayHaveBegun(call, instance.tools.execution.get(call.toolName))) {
         this.#settle(activity, callId, this.#doubtful(step, call));
         continue;
       }
@@ -621,7 +616,7 @@ export class SubagentWork {
     stream?.({ type: 'tool_start', step, callId, toolName, input });
     const { clock } = this.#host.environment;
     const beganAt = clock.now();
-    const isOnce = mayHaveBegun(call, instance.tools.execution.get(call.toolName)?.idempotent);
+    const isOnce = mayHaveBegun(call, instance.tools.execution.get(call.toolName));
     if (isOnce) activity.underWay.set(callId, () => this.#reportInDoubt(step, call));
     const outcome = await this.#inSpan(() => this.#outcomeOf(activity, instance, call), { callId });
     activity.underWay.delete(callId);
@@ -629,7 +624,7 @@ export class SubagentWork {
     const isLate = outcome.status === 'error' && outcome.error.code === 'TIMEOUT';
     const known = isLate && isOnce ? this.#doubtful(step, call, outcome.error.message) : outcome;
     stream?.({ type: 'tool_end', step, callId, toolName, ...endOf(known) });
-    // A child's time is its own.
+    // The time of a call that delegates excludes the run time of its child.
     const delegates = instance.tools.execution.get(toolName)?.delegates;
     this.#settle(activity, callId, known, delegates ? undefined : clock.now() - beganAt);
   }
@@ -684,15 +679,16 @@ export class SubagentWork {
     return toolError(inDoubtMessage(call.toolName, why), 'NEEDS_RECONCILE');
   }
 
-  /** Reports the calls of the process of before, whose work stops before it goes on. */
+  /** Reports the calls of the earlier process, whose work stops before it continues. */
   #leaveInDoubt(): void {
-    for (const call of this.#inDoubt) {
+    const { step, calls } = this.#inDoubt ?? { step: 0, calls: [] };
+    for (const call of calls) {
       const tool = this.tools[call.toolName];
       // Only an instance knows its own tools; the runtime's tools can be called again.
-      const isIdempotent = tool ? isIdempotentTool(tool) : !this.#worker.definition.createInstance;
-      if (mayHaveBegun(call, isIdempotent)) this.#reportInDoubt(this.#doubtedStep, call);
+      const idempotent = tool ? isIdempotentTool(tool) : !this.#worker.definition.createInstance;
+      if (mayHaveBegun(call, { idempotent })) this.#reportInDoubt(step, call);
     }
-    this.#inDoubt = [];
+    this.#inDoubt = null;
   }
 
   #reportInDoubt(step: number, { callId, toolName, input }: ModelCall): void {

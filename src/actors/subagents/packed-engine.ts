@@ -8,6 +8,7 @@
 //       the engine do the turn again.
 //   PACKED-ENGINE-3. The claims of a run are kept until it is deleted: all turns that follow read the entries of a turn.
 
+import { propertiesOf } from '../../values/json.ts';
 import { z } from 'zod';
 import { aFunction, anObject, check } from '../../values/checks.ts';
 import { isA, messageOf } from '../../values/errors.ts';
@@ -366,7 +367,7 @@ class RunTexts {
   readableReason(signal: AbortSignal): AbortSignal {
     const controller = new AbortController();
     const abort = async (): Promise<void> => {
-      const { reason } = signal as { readonly reason: unknown };
+      const { reason } = propertiesOf(signal);
       if (!isA(reason, JobError)) return controller.abort(reason);
       const { code, retryable } = reason;
       const message = await this.#unpackReason(reason.message).catch(() => 'cancelled');

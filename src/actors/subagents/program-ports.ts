@@ -93,7 +93,7 @@ export interface ProgramPortsOptions {
   askedAt?(requestId: string): number | undefined;
   readonly terms?: Pick<ScopeTerms, 'standIn' | 'stepsAreJobs' | 'denied'>;
   /** Gets what changed, what ended and what the process lacks. */
-  told?(news: ScopeNews): void;
+  onNews?(news: ScopeNews): void;
 }
 
 interface OpenQuestion {
@@ -139,7 +139,7 @@ export class ProgramPorts implements ScopePorts {
   }
 
   tell(news: ScopeNews): void {
-    const { handlers, ledger, told } = this.#options;
+    const { handlers, ledger, onNews } = this.#options;
     const report = (name: string, call: () => unknown): void => callSafely(this.host, name, call);
     switch (news.type) {
       case 'question.asked':
@@ -154,7 +154,7 @@ export class ProgramPorts implements ScopePorts {
         return report('onProgress', () => handlers.onProgress?.(news.note, id));
       }
       case 'changed':
-        told?.(news);
+        onNews?.(news);
         return this.#progressed(news.view);
       case 'stepped':
         return report('onStep', () => handlers.onStep?.(news.report, news.view.id));
@@ -170,9 +170,9 @@ export class ProgramPorts implements ScopePorts {
         for (const [requestId, { subagentId }] of this.#questions)
           if (subagentId === news.view.id) this.#withdraw(requestId);
         this.#progress.delete(news.view.id);
-        return told?.(news);
+        return onNews?.(news);
       case 'lacks':
-        return told?.(news);
+        return onNews?.(news);
       case 'input.settled':
       case 'wait.began':
       case 'wait.ended':

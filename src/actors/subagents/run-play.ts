@@ -226,7 +226,7 @@ export class RunPlay {
           stepsAreJobs: true,
           denied: new Set(denied),
         },
-        told: (news) => {
+        onNews: (news) => {
           if (news.type === 'lacks') this.#lacks(news.what);
         },
       },

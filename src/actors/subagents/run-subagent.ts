@@ -189,7 +189,7 @@ export function startRun(
     outcomes,
     answersBySend: false,
     tree: () => tree,
-    told(news) {
+    onNews(news) {
       if (news.type === 'changed') changed?.(news.view);
       if (news.type !== 'ended' || news.view.parentId !== null) return;
       tree.delivered(news.view.id);
@@ -442,7 +442,7 @@ function keptRun(
         (onError ?? inTerminal)(error, where);
       },
     },
-    { told: (news) => news.type === 'changed' && changed?.(news.view) },
+    { onNews: (news) => news.type === 'changed' && changed?.(news.view) },
     digest,
   );
   const ended = new Promise<Outcome>((resolve) => {

@@ -5,6 +5,7 @@
 //   SARG-1. The checked value has the named properties only: no other property of the caller's object gets
 //       into an event.
 
+import { isRecord } from '../../values/json.ts';
 import { z } from 'zod';
 import { check } from '../../values/checks.ts';
 import { budgetLimits } from '../admission/budget.ts';
@@ -115,6 +116,5 @@ export function argument<Name extends keyof Checked>(
   value: unknown,
 ): Checked[Name] {
   const checked: unknown = check(where, schemas[name], value, 'INVALID_ARGUMENT');
-  const isRecord = typeof checked === 'object' && checked !== null && !Array.isArray(checked);
-  return (isRecord ? withoutUndefined(checked) : checked) as Checked[Name];
+  return (isRecord(checked) ? withoutUndefined(checked) : checked) as Checked[Name];
 }

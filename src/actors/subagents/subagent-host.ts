@@ -191,13 +191,15 @@ export class SubagentHost implements SubagentPorts {
     const record = this.#recordOf(id);
     const { parentId, depth, admission } = record;
     const { lineage, ports, requestedBy: requester } = admission;
-    const children = registry.childrenOf(record);
     return {
       budget: budgets.of(id),
       caller: { sessionId, parentId, depth, requester, service: this.#service },
       answerableBy: this.#answerableBy(record),
       goesOn: ports.terms.goesOn !== false,
-      atWork: children.filter(({ isLive }) => isLive).map((child) => child.id),
+      // Each call asks for its caller, and few for the children.
+      get atWork() {
+        return registry.childrenOf(record).flatMap((child) => (child.isLive ? [child.id] : []));
+      },
       isDenied: (toolName, input) =>
         ports.terms.denied?.has(callKey(toolName, input)) === true ||
         lineage.some((one) => registry.get(one)?.subagent?.hasDenied(toolName, input) === true),

@@ -161,7 +161,7 @@ export function createSubagentService(options: SubagentServiceOptions): OwnedSub
  */
 export function ownedService(
   options: SubagentServiceOptions,
-  own: Pick<ProgramPortsOptions, 'askedAt' | 'terms' | 'told'> = {},
+  own: Pick<ProgramPortsOptions, 'askedAt' | 'terms' | 'onNews'> = {},
   digest?: string,
 ): OwnedSubagentTree {
   const {

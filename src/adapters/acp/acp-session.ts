@@ -9,6 +9,7 @@
 //   ACP-SESSION-5. No prompt is sent before the session has the options that the app named: an agent whose mode cannot be set
 //       might ask for no permission.
 
+import { propertiesOf } from '../../values/json.ts';
 import { Readable, Writable } from 'node:stream';
 import type * as Sdk from '@agentclientprotocol/sdk';
 import type {
@@ -248,7 +249,7 @@ export class AcpSession implements RelaySession {
       else if (loads) opened = await agent.request(methods.agent.session.load, known);
       else throw new Error('it can neither resume nor load a session');
     } catch (error) {
-      const isUnknown = (error as { readonly code?: unknown } | null)?.code === RESOURCE_NOT_FOUND;
+      const isUnknown = propertiesOf(error)['code'] === RESOURCE_NOT_FOUND;
       throw new OffstageError(
         'RELAY_LOST',
         `${name} cannot take the session "${clip(sessionId, 200)}" up again: ${

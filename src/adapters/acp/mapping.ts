@@ -1,5 +1,6 @@
 // How ACP v1 maps to a relay, in one place. Pure: no process, no connection.
 
+import { propertiesOf } from '../../values/json.ts';
 import type {
   CreateElicitationResponse,
   PermissionOption,
@@ -248,7 +249,7 @@ function wordsOf(content: Content): string | null {
 }
 
 function textOf(content: unknown): string {
-  const { text } = (content ?? {}) as { readonly text?: unknown };
+  const { text } = propertiesOf(content);
   return typeof text === 'string' ? text : '';
 }
 

@@ -1,5 +1,6 @@
 // The mapping between the Claude Agent SDK and the port of relays: messages, tools, questions and answers.
 
+import { propertiesOf } from '../../values/json.ts';
 import { z } from 'zod';
 import type { RelayAnswer, RelayEvent, RelayTool } from '../../actors/ports/relay.ts';
 import { clip } from '../../values/clip.ts';
@@ -99,7 +100,7 @@ function wordsOf(content: unknown): string {
   if (!Array.isArray(content)) return JSON.stringify(content ?? null);
   return content
     .map((part: unknown) => {
-      const { text } = (part ?? {}) as { readonly text?: unknown };
+      const { text } = propertiesOf(part);
       return typeof text === 'string' ? text : JSON.stringify(part);
     })
     .join('\n');

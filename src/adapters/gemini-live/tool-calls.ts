@@ -11,6 +11,7 @@
 //     connection, whose id is unknown here, and to one that has been answered.
 // TOOL-CALLS-5. Calls that are never answered are bounded: the oldest is forgotten, and not waited for.
 
+import { isRecord } from '../../values/json.ts';
 import { BoundedMap } from '../socket/bounded-map.ts';
 import type { FunctionResponse } from './wire.ts';
 
@@ -103,8 +104,7 @@ function responseOf(output: string): Readonly<Record<string, unknown>> {
       message: 'This is the whole result. Calling again gives the same.',
     };
   }
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return isObject ? (value as Readonly<Record<string, unknown>>) : { output: value };
+  return isRecord(value) ? value : { output: value };
 }
 
 function parsed(output: string): unknown {

@@ -10,6 +10,7 @@
 //       under one id get different names.
 //   ACTOR-REGISTRY-3. Of all ended actors, the latest `maxEnded` are kept.
 
+import { propertiesOf } from '../../values/json.ts';
 /** The part of an XState actor that is read. */
 export interface SeenActor {
   readonly sessionId: string;
@@ -217,7 +218,7 @@ function snapshotOf(actor: SeenActor | undefined): SeenSnapshot | undefined {
 /** Returns the last part of the path; for an actor without a name, that of its machine. */
 function nameOf(id: string, sessionId: string, config: unknown): string {
   if (id === sessionId) {
-    const { id: machineId } = (config ?? {}) as { id?: unknown };
+    const { id: machineId } = propertiesOf(config);
     if (typeof machineId === 'string') return machineId;
   }
   return (id.slice(id.lastIndexOf('/') + 1) || id).slice(0, MAX_ID_LENGTH);

@@ -1,6 +1,7 @@
 // An inspector server elsewhere, over a WebSocket: a relay, or a server of `@statelyai/inspect`. It may
 // connect late, disconnect and reconnect; each time it gets all current actors.
 
+import { propertiesOf } from '../../values/json.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
 import { ProviderError, ConfigurationError } from '../../values/errors.ts';
 import type { InspectionStream } from './stream.ts';
@@ -141,7 +142,7 @@ export async function openBrowserViewer(
   let detach = (): void => {};
   // The package's listener was added first and runs first: after it messages can be sent.
   const onMessage = ({ data }: { readonly data: unknown }): void => {
-    if ((data as { type?: unknown } | null)?.type !== CONNECTED) return;
+    if (propertiesOf(data)['type'] !== CONNECTED) return;
     detach();
     detach = stream.attach({
       isReady: () => true,

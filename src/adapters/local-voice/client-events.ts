@@ -3,6 +3,7 @@
 // refused, as by the real server. One event is an extension of this server (`OPEN_QUESTION`), which a session
 // announces in the field `extensions`.
 
+import { propertiesOf } from '../../values/json.ts';
 import { z } from 'zod';
 import type { RealtimeClientEvent } from '../openai-realtime/official.ts';
 import { Refusal } from './wire-events.ts';
@@ -253,7 +254,7 @@ export function parseClientFrame(text: string): ParsedFrame {
       event: new Refusal('invalid_json', 'Invalid event: failed to parse JSON value.'),
     };
   }
-  const { event_id: eventId = null } = Object(raw) as { event_id?: unknown };
+  const { event_id: eventId = null } = propertiesOf(raw);
   return { eventId: typeof eventId === 'string' ? eventId : null, event: readEvent(raw) };
 }
 
@@ -261,7 +262,7 @@ function readEvent(raw: unknown): ClientEvent | Refusal {
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) {
     return new Refusal('invalid_event', 'Invalid event: expected an object.');
   }
-  const { type } = raw as { type?: unknown };
+  const { type } = propertiesOf(raw);
   if (type === undefined) {
     return new Refusal('missing_required_parameter', "Missing required parameter: 'type'.", 'type');
   }

@@ -1,6 +1,7 @@
 // The code of a speech thread: loads the models of its role, then answers calls. Started by
 // `speech/built-in-engine.ts`.
 
+import { propertiesOf } from '../../values/json.ts';
 import { parentPort, workerData, type Transferable } from 'node:worker_threads';
 import {
   ConfigurationError,
@@ -116,7 +117,7 @@ async function answer(
 
 /** Sound is transferred, not copied. */
 function buffersOf(value: unknown): readonly Transferable[] {
-  const samples = (value as { readonly samples?: unknown } | null)?.samples;
+  const samples = propertiesOf(value)['samples'];
   return samples instanceof Int16Array && samples.length > 0 ? [samples.buffer as ArrayBuffer] : [];
 }
 

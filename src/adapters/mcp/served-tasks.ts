@@ -9,6 +9,7 @@
 //   MCP-TASKS-2. A task of another user is no different from one that does not exist.
 //   MCP-TASKS-3. An answer that does not fit its question changes nothing.
 
+import { propertiesOf } from '../../values/json.ts';
 import type { Subscription } from 'rxjs';
 import type { VouchedFor } from '../../actors/contracts/identity.ts';
 import type { Outcome } from '../../actors/contracts/outcome.ts';
@@ -191,7 +192,7 @@ export class UserTasks {
         ({ unit, event }) =>
           unit === subagentId &&
           event.type.startsWith('question.') &&
-          (event as { readonly requestId?: unknown }).requestId === requestId,
+          propertiesOf(event)['requestId'] === requestId,
       );
       this.#notify();
       return 'answered';

@@ -6,7 +6,7 @@ import type { Scheduler } from '../../actors/ports/environment.ts';
 import { raceAbort } from '../../values/race-abort.ts';
 import type { SubagentTask } from '../../actors/contracts/task.ts';
 import { codeOf, messageOf, ProtocolError } from '../../values/errors.ts';
-import { asJson } from '../../values/json.ts';
+import { isRecord, asJson } from '../../values/json.ts';
 import { answerIn } from './forms.ts';
 import type { CheckedMcp } from './options.ts';
 import type { TaskQuestion, TaskView, UserTasks } from './served-tasks.ts';
@@ -56,8 +56,8 @@ export function resultOf({ outcome, status, message }: TaskView): CallResult {
     return failedCall(partial === '' ? text : `${text}\n\nWhat there is so far:\n${partial}`);
   }
   const { output, text, artifacts = [] } = outcome;
-  const isObject = typeof output === 'object' && output !== null && !Array.isArray(output);
-  const words = typeof output === 'string' ? output : isObject ? JSON.stringify(output) : text;
+  const words =
+    typeof output === 'string' ? output : isRecord(output) ? JSON.stringify(output) : text;
   return {
     content: [
       { type: 'text', text: words },
@@ -66,7 +66,7 @@ export function resultOf({ outcome, status, message }: TaskView): CallResult {
         text: `${name}:\n${typeof content === 'string' ? content : JSON.stringify(content)}`,
       })),
     ],
-    ...(isObject ? { structuredContent: output as Record<string, unknown> } : {}),
+    ...(isRecord(output) ? { structuredContent: output } : {}),
     isError: false,
   };
 }

@@ -12,6 +12,7 @@
 //       crash at any instant leaves the old content or the new, never a part of one.
 //   FACT-FILE-2. A malformed file is refused, with its name and line, and never changed.
 
+import { propertiesOf } from '../../values/json.ts';
 import { mkdir, open, readFile, rename, stat } from 'node:fs/promises';
 import { resolve, dirname } from 'node:path';
 import { z } from 'zod';
@@ -144,7 +145,7 @@ async function readFacts(path: string): Promise<FactTable> {
     if (!(await stat(path)).isFile()) throw new Error('expected a regular file');
     content = await readFile(path, 'utf8');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return new Map();
+    if (propertiesOf(error)['code'] === 'ENOENT') return new Map();
     throw new ProviderError('MEMORY_FILE_UNREADABLE', `Cannot read ${path}: ${messageOf(error)}`, {
       cause: error,
       retryable: true,

@@ -4,6 +4,7 @@
 //   FILE-CLAIMS-1. A text is there whole, or not at all: it is written beside its name, and then renamed.
 //   FILE-CLAIMS-2. No reference names a file outside the folder.
 
+import { propertiesOf } from '../../values/json.ts';
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -56,7 +57,7 @@ export function fileClaims(options: FileClaimsOptions): FileClaims {
       try {
         return await readFile(join(folder, pathOf(reference)), 'utf8');
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+        if (propertiesOf(error)['code'] === 'ENOENT') return null;
         throw error;
       }
     },

@@ -2,6 +2,7 @@
 // disappear by themselves (network, load, a restart, the 60-minute limit of a session); not retryable are
 // causes that require a change (key, model, quota, a broken peer).
 
+import { propertiesOf } from '../../values/json.ts';
 import { messageOf } from '../../values/errors.ts';
 
 /** How a connection ended; the fields of `transport.closed`. */
@@ -105,8 +106,8 @@ export function classifyError(error: unknown): Ending {
 }
 
 function errorCodeOf(error: unknown): string | undefined {
-  if (typeof error !== 'object' || error === null || !('code' in error)) return undefined;
-  return typeof error.code === 'string' ? error.code : undefined;
+  const { code } = propertiesOf(error);
+  return typeof code === 'string' ? code : undefined;
 }
 
 const MAX_DETAIL_LENGTH = 300;
@@ -120,17 +121,9 @@ function readErrorBody(body: string): { readonly code?: string; readonly message
   } catch {
     return text === '' ? {} : { message: text.slice(0, MAX_DETAIL_LENGTH) };
   }
-  const error = propertyOf(parsed, 'error') ?? parsed;
-  const code = propertyOf(error, 'code');
-  const message = propertyOf(error, 'message');
+  const { code, message } = propertiesOf(propertiesOf(parsed)['error'] ?? parsed);
   return {
     ...(typeof code === 'string' && { code }),
     ...(typeof message === 'string' && { message: message.slice(0, MAX_DETAIL_LENGTH) }),
   };
-}
-
-function propertyOf(value: unknown, key: string): unknown {
-  return typeof value === 'object' && value !== null
-    ? (value as Readonly<Record<string, unknown>>)[key]
-    : undefined;
 }

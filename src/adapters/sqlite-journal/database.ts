@@ -21,6 +21,7 @@
 //   LAYOUT-1. Entries of an older file are verified by its own checksums before they are rewritten. A damaged
 //       file keeps its old version, unchanged.
 
+import { propertiesOf } from '../../values/json.ts';
 import {
   accessSync,
   chmodSync,
@@ -132,10 +133,10 @@ function withoutRight(path: string, cause: unknown): ConfigurationError | null {
     try {
       accessSync(one, constants.W_OK);
     } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
+      const { code } = propertiesOf(error);
       return new ConfigurationError(
         'CANNOT_WRITE',
-        `${path} cannot be written (${code}): expected the right to write ${what}`,
+        `${path} cannot be written (${String(code)}): expected the right to write ${what}`,
         { cause },
       );
     }
@@ -163,7 +164,7 @@ function narrow(path: string): void {
       chmodSync(one, state.mode & 0o700);
     } catch (error) {
       // The file belongs to another user, and this one may write it: its owner decides about the mode.
-      if ((error as { readonly code?: unknown }).code !== 'EPERM') throw error;
+      if (propertiesOf(error)['code'] !== 'EPERM') throw error;
     }
   }
 }
@@ -249,7 +250,7 @@ export function isNotWritable(error: unknown): boolean {
 export function explained(error: unknown, path: string): unknown {
   if (error instanceof OffstageError) return error;
   const said = messageOf(error);
-  const { code } = (error ?? {}) as { readonly code?: unknown };
+  const { code } = propertiesOf(error);
   const ofSystem = typeof code === 'string' ? explainedCode(code, path, error) : null;
   if (ofSystem) return ofSystem;
   switch (resultCode(error)) {
@@ -305,7 +306,7 @@ function explainedCode(code: string, path: string, cause: unknown): OffstageErro
 
 /** Returns the primary code: extended codes keep it in their lowest byte. `OK`: no error of SQLite. */
 function resultCode(error: unknown): number {
-  const code = (error as { readonly errcode?: unknown } | null)?.errcode;
+  const code = propertiesOf(error)['errcode'];
   return typeof code === 'number' ? code & 0xff : OK;
 }
 

@@ -3,6 +3,7 @@
 //
 // Does not: delete bytes from the disk of Temporal's database, or from an archive (docs/engines.md).
 
+import { propertiesOf } from '../../values/json.ts';
 import { JobError, unreachable } from '../../actors/ports/jobs.ts';
 import { nameOf } from './temporal-sdk.ts';
 
@@ -93,7 +94,7 @@ export class TemporalDeletions {
 
 /** gRPC: NOT_FOUND. */
 function isGone(error: unknown): boolean {
-  const { code } = (error ?? {}) as { readonly code?: unknown };
+  const { code } = propertiesOf(error);
   return code === 5;
 }
 

@@ -7,6 +7,7 @@
 // Owns:     nothing: a job is found by its id.
 // Does not: keep anything: Temporal does, for the retention of the namespace.
 
+import { propertiesOf } from '../../values/json.ts';
 import { z } from 'zod';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
 import { messageOf } from '../../values/errors.ts';
@@ -234,7 +235,7 @@ export function temporalJobActivities(
 }
 
 function failedEnd(error: unknown): JobEnd {
-  const { cause } = error as { readonly cause?: unknown };
+  const { cause } = propertiesOf(error);
   const kind = nameOf(cause);
   if (kind === 'CancelledFailure' || kind === 'TerminatedFailure') return cancelledEnd();
   const message = `Temporal failed the job: ${messageOf(cause ?? error)}`;

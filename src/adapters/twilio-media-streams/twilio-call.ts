@@ -28,6 +28,7 @@
 //   OUTGOING-SOUND-4. Sound leaves in order and complete. Sound that does not fit into the queue is cut off
 //       at its end, and is never reported as played.
 
+import { propertiesOf } from '../../values/json.ts';
 import type { Subscription } from 'rxjs';
 import { z } from 'zod';
 import { check } from '../../values/checks.ts';
@@ -586,7 +587,7 @@ export type OutgoingMessage =
  */
 function readMessage(text: string): IncomingMessage | null {
   const raw = fromJson(text);
-  const event = (raw as { event?: unknown } | null | undefined)?.event;
+  const event = propertiesOf(raw)['event'];
   if (typeof event === 'string' && !events.has(event)) return null;
   const parsed = incomingSchema.safeParse(raw);
   if (parsed.success) return parsed.data;

@@ -1,6 +1,7 @@
 // `offstage create`: makes a project from a template. The files of the templates are in the folder `templates` of the
 // package, where the repository compiles and runs them; their versions are those that it is tested with.
 
+import { propertiesOf } from '../../values/json.ts';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -154,7 +155,7 @@ async function obstacleAt(folder: string): Promise<string | null> {
       ? null
       : `Expected a new or empty folder, got ${folder}, which has \`${first}\`: nothing is overwritten`;
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
+    const { code } = propertiesOf(error);
     if (code === 'ENOENT') return null;
     return code === 'ENOTDIR'
       ? `Expected a new or empty folder, got ${folder}, which is a file or in one: nothing is overwritten`

@@ -5,6 +5,7 @@
 // SOURCE-3. A place that cannot be read (no permission, a pipe, a loop of links) is refused by name, and by the reason of the system.
 // SOURCE-2. The name of a source has no password and no query of its address.
 
+import { propertiesOf } from '../../values/json.ts';
 import { readFileSync, statSync, closeSync, openSync, readSync } from 'node:fs';
 import type { Recording } from '../../entries/replay.ts';
 import { parseRecording } from '../../entries/replay.ts';
@@ -109,11 +110,14 @@ function readable<T>(path: string, read: () => T): T {
   try {
     return read();
   } catch (error) {
-    const { code = '' } = error as NodeJS.ErrnoException;
+    const { code = '' } = propertiesOf(error);
     if (isA(error, OffstageError)) throw error;
     if (path === '') throw notAJournal(path, 'the path is empty: a variable may not be set');
     const isAbsent = code === 'ENOENT' || code === 'ENOTDIR';
-    throw notAJournal(path, isAbsent ? 'there is no such file' : `it cannot be read (${code})`);
+    throw notAJournal(
+      path,
+      isAbsent ? 'there is no such file' : `it cannot be read (${String(code)})`,
+    );
   }
 }
 

@@ -1,6 +1,7 @@
 // The effects of a step on its environment, read from XState's list of executable actions and brought into
 // one shape: `{ type, params }` with plain ids instead of actors.
 
+import { propertiesOf } from '../../values/json.ts';
 import type { AnyActorRef, AnyEventObject, AnyMachineSnapshot } from 'xstate';
 import { ConfigurationError } from '../../values/errors.ts';
 import type { Effect } from './types.ts';
@@ -91,7 +92,7 @@ function normalised(type: string, params: unknown, self: AnyActorRef): Effect | 
       return { type, params: { event } };
     }
     case 'xstate.log': {
-      const { value } = params as { readonly value: unknown };
+      const { value } = propertiesOf(params);
       return { type, params: { value } };
     }
     default:

@@ -11,6 +11,7 @@
 //   GENERATED-MODEL-1. A model's answer follows from the seed, its name, its task and the number of its
 //       earlier answers: the same request, repeated after a crash or a failure, gets the same answer.
 
+import { propertiesOf } from '../../values/json.ts';
 import { ProviderError } from '../../values/errors.ts';
 import { chanceOf, type Chance } from '../doubles/chance.ts';
 import { readTask } from '../../actors/notes/note.ts';
@@ -167,8 +168,7 @@ export function argumentsFor(
   tool: string,
   schema: unknown,
 ): Readonly<Record<string, unknown>> {
-  const value = valueFor(schema, chanceOf(seed, 'call', words, tool));
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  return propertiesOf(valueFor(schema, chanceOf(seed, 'call', words, tool)));
 }
 
 /** The script of a lead agent in a text session. */
@@ -212,7 +212,7 @@ export function leadScript(seed: number, meaning: Meaning): Script {
 
 /** Returns the gist of a tool's answer, in words. */
 function gistOf(result: unknown): string {
-  const { message } = (result ?? {}) as { readonly message?: unknown };
+  const { message } = propertiesOf(result);
   if (typeof message === 'string') return message;
   return typeof result === 'string' ? result : JSON.stringify(result);
 }

@@ -6,7 +6,7 @@ import { aFunction, check, type ChecksOf } from '../../../values/checks.ts';
 import { checkIsObject, notAnObject, shown } from '../../../values/plain-checks.ts';
 import { ConfigurationError, messageOf } from '../../../values/errors.ts';
 import { DELIVERY_MODES } from '../../../machines/index.ts';
-import { isTooDeep, TOO_DEEP } from '../../../values/json.ts';
+import { propertiesOf, isTooDeep, TOO_DEEP } from '../../../values/json.ts';
 import { objectSchema, validateWith, withInputNames } from '../../model/schema.ts';
 import { clip } from '../../../values/clip.ts';
 import type { ToolContext, ToolDefinition } from '../../contracts/lead-tool.ts';
@@ -25,7 +25,7 @@ const EXAMPLE =
   "defineTool({ name: 'weather', description: '…', parameters: z.object({ city: z.string() }), execute: async ({ city }) => … })";
 
 function toolName(tool: unknown): string {
-  const { name } = (tool ?? {}) as { readonly name?: unknown };
+  const { name } = propertiesOf(tool);
   return typeof name === 'string' ? `"${name}"` : '…';
 }
 

@@ -11,6 +11,7 @@
 //   SETTLE-TOOL-2. Its context is not in the conversation: it holds for the reply to one request, and stands before the
 //       words that the reply answers. All calls of a turn read the same one, so that each begins as the one before.
 
+import { propertiesOf } from '../../../values/json.ts';
 import { jsonSchema, type JSONSchema7, type ModelMessage } from 'ai';
 import { z } from 'zod';
 import { clip } from '../../../values/clip.ts';
@@ -382,6 +383,6 @@ export function settlementRefused(
 
 /** Tells whether the model is not to speak to this result: the runtime says the question again. */
 export function isSaidByRuntime(name: string, output: unknown): boolean {
-  const { status } = (output ?? {}) as { readonly status?: unknown };
+  const { status } = propertiesOf(output);
   return name === SETTLE_QUESTION && status === 'asked_again';
 }

@@ -10,6 +10,7 @@
 //        question is the result (`questions: 'return'`).
 //   SUB-AGENT-TOOL-2. A failure is a result, `{ error, code }`: the calling model decides how to proceed.
 
+import { isRecord } from '../../../values/json.ts';
 import { tool, type FlexibleSchema, type Tool } from 'ai';
 import { z } from 'zod';
 import { check, type ChecksOf } from '../../../values/checks.ts';
@@ -201,7 +202,5 @@ function flat({ message, code }: ToolFailure['error']): SubAgentFailure {
 
 /** Returns the input as the arguments of the task; a value that is no record is passed under a name. */
 function argsOf(input: unknown): Readonly<Record<string, unknown>> {
-  return typeof input === 'object' && input !== null && !Array.isArray(input)
-    ? (input as Readonly<Record<string, unknown>>)
-    : { input };
+  return isRecord(input) ? input : { input };
 }

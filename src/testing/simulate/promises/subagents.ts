@@ -1,6 +1,6 @@
 // The promises about subagents: endings, families, calls, limits, authority, and the agents of services.
 
-import { callKey } from '../../../values/json.ts';
+import { isRecord, propertiesOf, callKey } from '../../../values/json.ts';
 import { eventsOf, type LogEntry, type RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
 import type { DeliveryView, SubagentView } from '../../../actors/contracts/session-views.ts';
@@ -169,14 +169,14 @@ function* waitedFor(
     promise: 'P1',
     what: `${parent.id} read ${JSON.stringify(output)} of ${toolName} (${callId}): ${what}`,
   });
-  const isFailure = isObject(output) && 'error' in output && 'code' in output;
+  const isFailure = isRecord(output) && 'error' in output && 'code' in output;
   const child = born.find((one) => one.parentId === parent.id && one.callId === callId);
   const view = child && people.get(child.id)?.view;
   if (!view) {
     if (!isFailure) yield broken('nobody was started');
     return;
   }
-  const isAsking = isObject(output) && output['status'] === 'waiting_input';
+  const isAsking = isRecord(output) && output['status'] === 'waiting_input';
   if (isFailure || isAsking) {
     if (isFailure && view.state === 'completed') yield broken(`${view.id} was completed`);
   } else if (view.state !== 'completed') yield broken(`${view.id} was ${view.state}`);
@@ -214,7 +214,7 @@ interface Shown {
 }
 
 function viewsIn(output: unknown): readonly Shown[] {
-  if (!isObject(output)) return [];
+  if (!isRecord(output)) return [];
   const { subagents = [], alsoAsking = [] } = output as Partial<Record<string, readonly object[]>>;
   return [output, ...subagents, ...alsoAsking].filter(
     (one) => 'subagentId' in one,
@@ -248,10 +248,6 @@ function* answeredFromAbove(
 
 function isSame(one: unknown, other: unknown): boolean {
   return JSON.stringify(one ?? null) === JSON.stringify(other ?? null);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
 }
 
 /**
@@ -516,7 +512,7 @@ function* resultsHad(kept: readonly JournalEntry[]): Iterable<Broken> {
   const had = new Map<string, number>();
   for (const { scope, event } of kept)
     if (event.type === 'result.had') {
-      const key = `${scope}/${String((event as { readonly subagentId?: unknown }).subagentId)}`;
+      const key = `${scope}/${String(propertiesOf(event)['subagentId'])}`;
       had.set(key, (had.get(key) ?? 0) + 1);
     }
   const programs = new Set(kept.flatMap(({ scope, unit }) => (scope === unit ? [scope] : [])));

@@ -1,6 +1,7 @@
 // The messages of a client on the Gemini Live wire. A field that the server does not know, or one of another
 // shape, ends the connection: there are no error messages.
 
+import { propertiesOf } from '../../../values/json.ts';
 import { z } from 'zod';
 import type { ClientField } from './official.ts';
 
@@ -159,13 +160,12 @@ export function parseGeminiFrame(text: string): GeminiClientMessage {
   } catch {
     throw new InvalidMessage('Invalid JSON payload received.');
   }
-  const isObject = typeof raw === 'object' && raw !== null && !Array.isArray(raw);
-  const fields = isObject ? Object.keys(raw as object) : [];
+  const fields = Object.keys(propertiesOf(raw));
   const unknown = fields.find((field) => !Object.hasOwn(schemas, field));
   if (unknown !== undefined) throw new InvalidMessage(unknownName(unknown, ''));
   const [field] = fields as (keyof Schemas)[];
   if (field === undefined || fields.length > 1) throw new InvalidMessage(INVALID);
-  const checked = schemas[field].safeParse((raw as Record<string, unknown>)[field]);
+  const checked = schemas[field].safeParse(propertiesOf(raw)[field]);
   if (checked.success) return { type: field, value: checked.data } as GeminiClientMessage;
   const [issue] = checked.error.issues;
   if (issue?.code !== 'unrecognized_keys') throw new InvalidMessage(INVALID);

@@ -9,6 +9,7 @@
 // GEMINI-ENGINE-4. The result of a call that does not block is spoken of as its scheduling says; content that
 //     comes while the model generates is read but not answered.
 
+import { isRecord } from '../../../values/json.ts';
 import { messageOf } from '../../../values/errors.ts';
 import { argumentsObject, type CallStep } from '../engine/call-step.ts';
 import type {
@@ -347,14 +348,10 @@ export function overlay(asked: Setup, fixed: unknown): Setup {
 }
 
 function merge(under: unknown, over: unknown): unknown {
-  if (!isObject(under) || !isObject(over)) return over ?? under;
+  if (!isRecord(under) || !isRecord(over)) return over ?? under;
   const merged: Record<string, unknown> = { ...under };
   for (const [key, value] of Object.entries(over)) merged[key] = merge(under[key], value);
   return merged;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 const DEFAULT_RATE_HZ = 16_000;

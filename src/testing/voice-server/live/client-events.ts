@@ -1,6 +1,7 @@
 // The events of a client on the Live wire, each with its schema. Unknown fields are refused, as the real
 // server does. Only client delegation is served.
 
+import { propertiesOf } from '../../../values/json.ts';
 import { z } from 'zod';
 import { Refusal } from '../../../adapters/local-voice/wire-events.ts';
 import { refusalOf } from '../../../adapters/local-voice/zod-refusal.ts';
@@ -151,12 +152,12 @@ export function parseLiveFrame(text: string): ParsedLiveFrame {
     const event = new Refusal('invalid_json', 'Invalid event: failed to parse JSON value.');
     return { eventId: null, event };
   }
-  const { event_id: id } = Object(raw) as { event_id?: unknown };
+  const { event_id: id } = propertiesOf(raw);
   return { eventId: typeof id === 'string' ? id : null, event: readEvent(raw) };
 }
 
 function readEvent(raw: unknown): LiveClientEvent | Refusal {
-  const { type } = Object(raw) as { type?: unknown };
+  const { type } = propertiesOf(raw);
   if (type === undefined) {
     return new Refusal('missing_required_parameter', "Missing required parameter: 'type'.", 'type');
   }
