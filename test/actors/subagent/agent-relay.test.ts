@@ -78,7 +78,7 @@ function run(relay: ReturnType<typeof agentRelay>, answer: GivenAnswer = { appro
 }
 
 describe('a subagent on an agent of the AI SDK', () => {
-  test('its words after its last tool are the result, and the tool is in the ledger', async () => {
+  test('returns the words after its last tool, and lists the tool in the ledger', async () => {
     const { model } = saying([text('Looking.'), call('send', { to: 'Ann' })], [text('Sent.')]);
     const send = tool({ inputSchema, execute: ({ to }) => `sent to ${to}` });
     const outcome = await run(agentRelay(new ToolLoopAgent({ model, tools: { send } }))).result;

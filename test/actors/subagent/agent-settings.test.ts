@@ -106,7 +106,7 @@ const read = ({
 });
 
 describe('a subagent with the settings of a ToolLoopAgent', () => {
-  test('its functions and its model get what they get in a ToolLoopAgent', async () => {
+  test('gives its functions and its model the same input as a ToolLoopAgent', async () => {
     const scripted = () =>
       saying(
         [{ type: 'reasoning', text: 'Hm.' }, text('Looking.'), call('look', {})],
@@ -221,7 +221,7 @@ describe('a subagent with the settings of a ToolLoopAgent', () => {
     expect(calls.map(({ toolChoice }) => toolChoice?.type)).toEqual(['auto', 'auto', 'none']);
   });
 
-  test('without a stop condition it ends after 20 steps', async () => {
+  test('ends after 20 steps without a stop condition', async () => {
     const steps = Array.from({ length: 20 }, (_, at) => [call('look', {}, `look-${at}`)]);
     const { model, calls } = saying(...steps, [text('Enough.')]);
     const outcome = await run(agentSubagent({ name: 'mailer', agent: { model, tools: { look } } }))
@@ -264,7 +264,7 @@ describe('a subagent with the settings of a ToolLoopAgent', () => {
     expect(calls[1]?.toolChoice).toEqual({ type: 'tool', toolName: 'complete_task' });
   });
 
-  test('messages that prepareStep returns go on to later steps', async () => {
+  test('uses messages that prepareStep returns in later steps, too', async () => {
     const { model, calls } = saying(
       [call('look', {})],
       [call('look', {}, 'look-2')],
@@ -451,7 +451,7 @@ describe.each(['the settings of an agent', 'a subagent'])('toolApproval of %s', 
     expect(JSON.stringify(calls[0]?.prompt).includes('do not ask before')).toBe(isTold);
   });
 
-  test('it counts before needsApproval of the tool, as in the SDK', async () => {
+  test('overrides needsApproval of the tool, as in the SDK', async () => {
     const guarded = tool({ ...send, needsApproval: true });
     const outcomes = [];
     for (const toolApproval of [() => undefined, undefined]) {

@@ -39,7 +39,7 @@ function recorded() {
   return { ran, named };
 }
 
-describe('consent', () => {
+describe('an approval', () => {
   test('names the tool and its exact arguments', async () => {
     const { ran, named } = recorded();
     const { asked, onQuestion, answer } = user();
@@ -85,7 +85,7 @@ describe('consent', () => {
     expect(ran).toEqual(['pay']);
   });
 
-  test('is asked for in the words of the runtime where those of the tool fail, which is reported', async () => {
+  test('falls back to the question of the runtime where that of the tool fails, and reports it', async () => {
     const { named } = recorded();
     const fails = [
       () => {
@@ -109,7 +109,7 @@ describe('consent', () => {
     }
   });
 
-  test('that is denied reaches the model as such; nothing is run', async () => {
+  test('reaches the model as a denial when it is refused, and the tool does not run', async () => {
     const { ran, named } = recorded();
     const { run, prompts } = subagentRuns(steps(calls(['pay']), say('then not')));
     const { result } = run(
@@ -130,7 +130,7 @@ describe('consent', () => {
     expect(ran).toEqual([]);
   });
 
-  test('that nobody gives in time is none', async () => {
+  test('counts as denied when it expires', async () => {
     const { ran, named } = recorded();
     const { run, environment, prompts } = subagentRuns(steps(calls(['pay']), say('then not')));
     const { result } = run(
@@ -156,7 +156,7 @@ describe('consent', () => {
     ['text', { text: 'yes' }],
     ['an unknown option', { optionId: 'sure' }],
     ['nothing', {}],
-  ])('is not given by %s from a program', async (_, given) => {
+  ])('cannot be given by %s from a program', async (_, given) => {
     const { ran, named } = recorded();
     const { run, errors } = subagentRuns(steps(calls(['pay']), say('then not')));
     const { result } = run(
@@ -305,8 +305,8 @@ describe('P8: an approval is of one call, and only the runtime mints it', () => 
   });
 });
 
-describe('whether it is needed', () => {
-  test('may depend on the arguments, as the tool gets them', async () => {
+describe('the rule that a call needs approval', () => {
+  test('depends on the arguments, as the tool gets them', async () => {
     const { ran } = recorded();
     const { asked, onQuestion, answer } = user();
     const pay = simpleTool(() => ran.push('pay'), {
@@ -324,7 +324,7 @@ describe('whether it is needed', () => {
     expect(ran).toHaveLength(2);
   });
 
-  test('is assumed when the question itself fails', async () => {
+  test('counts as true when the check itself throws', async () => {
     const { asked, onQuestion, answer } = user();
     const pay = simpleTool(() => 'paid', {
       needsApproval: () => {
@@ -413,7 +413,7 @@ describe('the order within a step', () => {
     ]);
   });
 
-  test('SUBAGENT-MACHINE-5: of the same tool called twice, each call is asked for by itself', async () => {
+  test('SUBAGENT-MACHINE-5: each of two calls of the same tool asks for its own approval', async () => {
     const ran: unknown[] = [];
     const { asked, onQuestion, answer } = user();
     const pay = {

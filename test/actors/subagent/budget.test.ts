@@ -120,7 +120,7 @@ describe('on exhaustion', () => {
     expect(runs.environment.pendingTimers).toBe(0);
   });
 
-  test('its timer is gone when it ends before', async () => {
+  test('clears its timer when the subagent ends before', async () => {
     const runs = subagentRuns(steps(say('Quick.')));
     expect(await runs.outcome({ budget: { timeMs: 5_000 } })).toMatchObject({ text: 'Quick.' });
     expect(runs.environment.pendingTimers).toBe(0);
@@ -145,7 +145,7 @@ describe('the cost of a call', () => {
     if (permit.ok) permit.settle(permit.counted({ usage: counted, text }).totalTokens, 0);
   };
 
-  test('is what the provider counted, or about that where it does not', () => {
+  test('equals the count of the provider, or an estimate where it counts nothing', () => {
     const budget = budgetOf(1_000);
     const counted = asking(budget);
     answered(counted, usage(300), 'whatever');
@@ -195,7 +195,7 @@ describe('the time of a budget', () => {
     return { ...runs, first: () => run({ name: 'first', tools: { slow }, timeout: 2 * SLOW_MS }) };
   }
 
-  test('goes on while it waits for a run slot: it ends then, without a model call', async () => {
+  test('runs on while the subagent waits for a run slot, and ends it without a model call', async () => {
     const { first, run, prompts, environment } = queued(steps(calls(['slow']), say('done')));
     const one = first();
     await environment.settle();

@@ -69,7 +69,7 @@ describe('SUBAGENT-MACHINE-3 P7: a call that waits for other subagents', () => {
     ]);
   });
 
-  test('SUBAGENT-MACHINE-8: goes on when it has a slot again', async () => {
+  test('SUBAGENT-MACHINE-8: continues when it has a slot again', async () => {
     const { child, waiting } = children();
     const run = loneSubagent({ tools: { child } }, steps(calls(['child']), say('done')));
     await run.environment.settle();
@@ -82,7 +82,7 @@ describe('SUBAGENT-MACHINE-3 P7: a call that waits for other subagents', () => {
     expect(await run.result).toMatchObject({ status: 'completed', output: 'done' });
   });
 
-  test('has no time limit of ordinary tools, and ends with its subagent', async () => {
+  test('ignores the time limit of ordinary tools, and ends with its subagent', async () => {
     const signals: (AbortSignal | undefined)[] = [];
     const child = simpleTool(
       ({ abortSignal }) => {
@@ -99,7 +99,7 @@ describe('SUBAGENT-MACHINE-3 P7: a call that waits for other subagents', () => {
     expect(signals.map((signal) => signal?.aborted)).toEqual([true]);
   });
 
-  test('SUBAGENT-MACHINE-5: that needs consent waits once it has it', async () => {
+  test('SUBAGENT-MACHINE-5: waits for its subagents only after it was approved', async () => {
     const { child, waiting } = children();
     const needy = { ...(child as object), needsApproval: true };
     const run = loneSubagent({ tools: { needy } }, steps(calls(['needy']), say('done')));
@@ -144,7 +144,7 @@ describe('a tool', () => {
     expect(Object.keys(second?.context ?? {})).toEqual(['offstage']);
   });
 
-  test('that nobody of us calls has no caller', () => {
+  test('knows no caller outside of a call by a subagent', () => {
     expect(callerOf(undefined)).toBeNull();
     expect(callerOf({ context: { tenant: 'acme' } })).toBeNull();
     expect(callerOf({ context: null, experimental_context: 'words' })).toBeNull();

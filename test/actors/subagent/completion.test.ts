@@ -172,7 +172,7 @@ describe('request_input', { tags: ['M9'] }, () => {
       steps(calls(['request_input', input]), ({ results }) => say(JSON.stringify(results))),
     );
 
-  test('asks the agent that gave the task, and goes on with the answer', async () => {
+  test('asks the agent that gave the task, and continues with the answer', async () => {
     const run = asking({ question: 'Which one?', context: 'There are two' });
     await run.environment.settle();
     expect(run.subagent.state).toBe('waiting_for_input');
@@ -195,7 +195,7 @@ describe('request_input', { tags: ['M9'] }, () => {
     );
   });
 
-  test('that is not answered in its own time says so', async () => {
+  test('returns a timeout when its own time has passed without an answer', async () => {
     const run = asking({ question: 'Which one?', timeoutMs: 500 });
     await run.environment.settle();
     expect(run.inputs).toMatchObject([{ timeoutMs: 500 }]);
@@ -203,7 +203,7 @@ describe('request_input', { tags: ['M9'] }, () => {
     expect((await run.result).output).toBe('[{"responded":false,"timedOut":true}]');
   });
 
-  test('that is withdrawn is not timed out', { tags: ['MW4'] }, async () => {
+  test('returns no timeout when it is withdrawn', { tags: ['MW4'] }, async () => {
     const run = asking({ question: 'Which one?' });
     await run.environment.settle();
     run.subagent.receive({ type: 'question.withdrawn', requestId: 'sub_1.q1' });
@@ -221,7 +221,7 @@ describe('request_input', { tags: ['M9'] }, () => {
     ]);
   });
 
-  test('SUBAGENT-MACHINE-6: so many times without an answer ends nothing', async () => {
+  test('SUBAGENT-MACHINE-6: reaching its limit of unanswered requests does not end the subagent', async () => {
     const run = loneSubagent(
       { tools: { request_input }, maxInputRetries: 1 },
       steps(calls(['request_input', { question: 'Which?' }]), say('on my own, then')),

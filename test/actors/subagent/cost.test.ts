@@ -18,7 +18,7 @@ const looking = steps(({ prompt }) => {
 const priced = (script: ReturnType<typeof steps>, price: Price) => subagentRuns(script, { price });
 
 describe('price', () => {
-  test('is asked once for each call, with the model and what was counted', async () => {
+  test('runs once for each call, with the model and the counted usage', async () => {
     const asked: PricedCall[] = [];
     const runs = priced(steps(calls(['look']), say('Seen.')), (call) => {
       asked.push(call);
@@ -99,7 +99,7 @@ describe('price', () => {
     expect(runs.errors[0]?.where).toContain('price');
   });
 
-  test('must be a function', () => {
+  test('refuses a value that is no function', () => {
     expect(() => subagentRuns(steps(say('Never.')), { price: 5 as never })).toThrow(
       ConfigurationError,
     );
@@ -120,12 +120,12 @@ describe('budget.cost', () => {
     expect(outcome.usage.cost).toBeCloseTo(1.6);
   });
 
-  test('not spent, the work completes', async () => {
+  test('lets the work complete while it is not spent', async () => {
     const { outcome } = priced(steps(calls(['look']), say('Seen.')), () => 0.4);
     expect(await outcome({ tools: look, budget: { cost: 1 } })).toMatchObject({ text: 'Seen.' });
   });
 
-  test('a call whose cost nobody can tell is the last one', async () => {
+  test('makes a call of unknown cost the last one', async () => {
     const runs = priced(looking, () => NaN);
     const outcome = await runs.outcome({ tools: look, maxSteps: 100, budget: { cost: 1 } });
     expect(outcome).toMatchObject({
@@ -156,12 +156,12 @@ describe('budget.cost', () => {
     expect(asked).toMatchObject([{ usage: { outputTokens: 0 } }]);
   });
 
-  test.each([0, -1, NaN, Infinity, '1'])('of %o is refused where it is written', (cost) => {
+  test.each([0, -1, NaN, Infinity, '1'])('refuses %o when the run is configured', (cost) => {
     const { run } = priced(looking, () => 1);
     expect(() => run({ budget: { cost: cost as number } })).toThrow(/budget/);
   });
 
-  test('without a price is refused: nothing would ever count', () => {
+  test('refuses a run without a price, since no cost would count', () => {
     const { run } = subagentRuns(looking);
     expect(() => run({ budget: { cost: 1 } })).toThrow(/expected `price`.*beside `budget.cost`/);
   });
@@ -193,7 +193,7 @@ describe('the usage of a subtree', () => {
     expect(subtreeUsage(subagents, id)).toEqual(usage(totalTokens, cost));
   });
 
-  test('of something else is refused', () => {
+  test('refuses subagents without usage, and an id that is no string', () => {
     expect(() => subtreeUsage([{ id: 'a' }] as never, 'a')).toThrow(/subtreeUsage.*usage/s);
     expect(() => subtreeUsage(subagents, 5 as never)).toThrow(ConfigurationError);
   });

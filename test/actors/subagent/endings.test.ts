@@ -97,19 +97,23 @@ describe('SUBAGENT-MACHINE-7: the step limit', () => {
     expect(result.toolLedger).toEqual([expect.objectContaining({ status: 'not_run' })]);
   });
 
-  test('is 5 steps by default, and a run 10 minutes', { tags: ['B24', 'B25', 'R13'] }, async () => {
-    const { outcome, prompts } = subagentRuns(() => calls(['count']));
-    await outcome({ tools: { count: simpleTool(() => 1) } });
-    expect(prompts).toHaveLength(5);
-    const hanging = subagentRuns(steps(calls(['hang'])));
-    const { result } = hanging.run({ tools: { hang: simpleTool(never) } });
-    let ended: Outcome | null = null;
-    void result.then((it) => (ended = it));
-    await hanging.environment.advance(599_999);
-    expect(ended).toBeNull();
-    await hanging.environment.advance(1);
-    expect(ended).toMatchObject({ status: 'timed_out' });
-  });
+  test(
+    'defaults to 5 steps, and the time of a run to 10 minutes',
+    { tags: ['B24', 'B25', 'R13'] },
+    async () => {
+      const { outcome, prompts } = subagentRuns(() => calls(['count']));
+      await outcome({ tools: { count: simpleTool(() => 1) } });
+      expect(prompts).toHaveLength(5);
+      const hanging = subagentRuns(steps(calls(['hang'])));
+      const { result } = hanging.run({ tools: { hang: simpleTool(never) } });
+      let ended: Outcome | null = null;
+      void result.then((it) => (ended = it));
+      await hanging.environment.advance(599_999);
+      expect(ended).toBeNull();
+      await hanging.environment.advance(1);
+      expect(ended).toMatchObject({ status: 'timed_out' });
+    },
+  );
 });
 
 describe('SUBAGENT-MACHINE-2: the run’s clock', () => {
@@ -208,7 +212,7 @@ describe('cancellation', () => {
     return { ...made, outcome: await result };
   };
 
-  test('is at once, also when a tool never settles', { tags: ['R16'] }, async () => {
+  test('ends the run at once, also when a tool never settles', { tags: ['R16'] }, async () => {
     const { outcome, environment } = await untilCancelled(steps(calls(['hang'])), {
       hang: simpleTool(never),
     });
@@ -220,7 +224,7 @@ describe('cancellation', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('is at once, also when the model ignores its signal', async () => {
+  test('ends the run at once, also when the model ignores its signal', async () => {
     let signal: AbortSignal | undefined;
     const { outcome } = await untilCancelled((prompt) => {
       signal = prompt.signal;
@@ -249,14 +253,14 @@ describe('cancellation', () => {
     },
   );
 
-  test('also while it waits to be tried again', async () => {
+  test('ends the run also while it waits for a retry', async () => {
     const { environment, prompts } = await untilCancelled(() => ({ error: overloaded(true) }));
     expect(environment.pendingTimers).toBe(0);
     await environment.advance(60_000);
     expect(prompts).toHaveLength(1);
   });
 
-  test('also before it began', async () => {
+  test('ends the run also before it began', async () => {
     const { run, prompts } = subagentRuns(() => say('never'));
     const { result, cancel } = run();
     cancel();
@@ -266,7 +270,7 @@ describe('cancellation', () => {
 });
 
 describe('a model call that fails', () => {
-  test('is tried again, with growing waits, if that may help', async () => {
+  test('repeats after growing waits when the error is retryable', async () => {
     const at: number[] = [];
     const script = steps({ error: overloaded(true) }, { error: overloaded(true) }, say('at last'));
     const { run, environment, errors } = subagentRuns((prompt) => {
@@ -286,7 +290,7 @@ describe('a model call that fails', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('is given up after maxAttempts, with the provider’s error', async () => {
+  test('ends the run after maxAttempts, with the provider’s error', async () => {
     const { run, environment, prompts } = subagentRuns(() => ({ error: overloaded(true) }));
     const { result } = run({ retry: { maxAttempts: 2, baseDelayMs: 10 } });
     await environment.advance(1000);
@@ -303,16 +307,16 @@ describe('a model call that fails', () => {
 
   test.each([
     ['the provider refused', overloaded(false), 'PROVIDER_REFUSED'],
-    ['nobody is let in', overloaded(false, 401), 'PROVIDER_UNAUTHORIZED'],
-    ['of another kind', new Error('a bug'), 'MODEL_ERROR'],
-  ])('is not tried again when %s', async (_, error, code) => {
+    ['the key is not accepted', overloaded(false, 401), 'PROVIDER_UNAUTHORIZED'],
+    ['its error is no provider error', new Error('a bug'), 'MODEL_ERROR'],
+  ])('does not repeat when %s', async (_, error, code) => {
     const { outcome, prompts, environment } = subagentRuns(() => ({ error }));
     expect(await outcome()).toMatchObject({ status: 'failed', error: { code, retryable: false } });
     expect(prompts).toHaveLength(1);
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('is not tried again before the provider wants it to be', async () => {
+  test('does not repeat before the time that the provider names', async () => {
     const error = apiError(429, 'slow down', { 'retry-after': '20' });
     const { run, environment, prompts } = subagentRuns(steps({ error }, say('at last')));
     const { result } = run();
@@ -355,7 +359,7 @@ describe('a model call that fails', () => {
   });
 });
 
-describe('an answer that is none', () => {
+describe('an answer without content', () => {
   test('no word at all', async () => {
     const { outcome } = subagentRuns(() => say('  '));
     expect(await outcome()).toMatchObject({ status: 'failed', error: { code: 'EMPTY_OUTPUT' } });
@@ -404,7 +408,7 @@ describe('an answer that is none', () => {
 describe('the output schema', () => {
   const outputSchema = z.object({ price: z.number() });
 
-  test('is told to the model; the output is the value, and the text what it wrote', async () => {
+  test('reaches the model in its prompt, and the output is the parsed value', async () => {
     const { outcome, prompts } = subagentRuns(() => say('```json\n{"price": 12}\n```'));
     expect(await outcome({ outputSchema })).toMatchObject({
       status: 'completed',
@@ -413,7 +417,7 @@ describe('the output schema', () => {
     expect(prompts[0]?.system).toContain('"price"');
   });
 
-  test('is asked for again with the reason, as long as there are steps', async () => {
+  test('rejects an answer with the reason while there are steps left', async () => {
     const { outcome, prompts } = subagentRuns(
       steps(say('about twelve'), say('{"price": "12"}'), say('{"price": 12}')),
     );
@@ -428,10 +432,10 @@ describe('the output schema', () => {
     ['by default', {}, true],
     ['beside tools', { tools: { look } }, true],
     ['with a stream', { stream: true }, true],
-    ['not when it is off', { structured: 'off' as const }, false],
-    ['not where the result is handed in by a tool', { completion: 'tool' as const }, false],
-    ['not beside a tool of the name that packages ask by', { tools: { json: look } }, false],
-  ])('is asked for as structured output %s', async (_, config, isAsked) => {
+    ['no, when it is off', { structured: 'off' as const }, false],
+    ['no, where the result is handed in by a tool', { completion: 'tool' as const }, false],
+    ['no, beside a tool of the name that packages ask by', { tools: { json: look } }, false],
+  ])('decides whether to ask for structured output: %s', async (_, config, isAsked) => {
     const { outcome, prompts } = subagentRuns(() => say('{"price": 12}'));
     await outcome({ outputSchema, maxSteps: 1, ...config });
     expect(prompts[0]?.outputSchema !== null).toBe(isAsked);
@@ -439,7 +443,7 @@ describe('the output schema', () => {
     expect(prompts[0]?.system).toContain('"price"');
   });
 
-  test('that is never met ends at the step limit, with what was said', async () => {
+  test('ends the run at the step limit when no answer fits, with the last words as partial', async () => {
     const { outcome, prompts } = subagentRuns(() => say('about twelve'));
     expect(await outcome({ outputSchema, maxSteps: 2 })).toMatchObject({
       status: 'failed',

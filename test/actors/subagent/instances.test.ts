@@ -72,7 +72,7 @@ describe('a promised instance', () => {
     expect(disposed).toEqual(['instance 0']);
   });
 
-  test('that is refused fails the run with the reason', async () => {
+  test('fails the run with the reason when its promise rejects', async () => {
     const { config, fail } = promised();
     const { run, environment } = looks();
     const { result } = run(config);
@@ -84,7 +84,7 @@ describe('a promised instance', () => {
     });
   });
 
-  test('that comes after the run was cancelled is disposed', async () => {
+  test('disposes an instance that comes after the run was cancelled', async () => {
     const { config, come, disposed } = promised();
     const { run, environment } = looks();
     const { result, cancel } = run(config);
@@ -97,7 +97,7 @@ describe('a promised instance', () => {
     expect(disposed).toEqual(['instance 0']);
   });
 
-  test('that never comes does not hold the run longer than its timeout', async () => {
+  test('ends the run at its timeout when the instance never comes', async () => {
     const { config } = promised({ timeout: 100 });
     const { run, environment } = looks();
     const { result } = run(config);
@@ -106,7 +106,7 @@ describe('a promised instance', () => {
   });
 });
 
-describe('every way out disposes once', () => {
+describe('each ending disposes an instance once', () => {
   test('completed', async () => {
     const { config, created, disposed } = counted();
     await subagentRuns(() => say('done')).outcome(config);
@@ -140,7 +140,7 @@ describe('every way out disposes once', () => {
     expect(disposed).toEqual([1]);
   });
 
-  test('before its preparation was over', async () => {
+  test('cancelled before its preparation was over', async () => {
     const { config, created, disposed } = counted();
     const { run, environment } = subagentRuns(() => say('never'));
     const { result, cancel } = run(config);
@@ -150,7 +150,7 @@ describe('every way out disposes once', () => {
     expect(disposed).toEqual(created);
   });
 
-  test('its preparation failed', async () => {
+  test('failed in its preparation', async () => {
     const { config, disposed } = counted();
     const createInstance = (): SubagentConfig => ({
       ...config.createInstance(),
@@ -194,7 +194,7 @@ describe('every way out disposes once', () => {
 });
 
 describe('a shared configuration', () => {
-  test('is disposed by the last of the runs that share it', { tags: ['BW25'] }, async () => {
+  test('disposes with the last of the runs that share it', { tags: ['BW25'] }, async () => {
     let disposed = 0;
     const release: (() => void)[] = [];
     const { run, environment } = subagentRuns(async () => {
@@ -241,7 +241,7 @@ describe('a shared configuration', () => {
 });
 
 describe('createInstance', () => {
-  test('is called for each run, and each run has what it made', { tags: ['B27'] }, async () => {
+  test('makes a new instance for each run', { tags: ['B27'] }, async () => {
     const memories: string[][] = [];
     const { run } = subagentRuns(({ results }) =>
       results.length === 0 ? calls(['remember']) : say(JSON.stringify(results[0])),
@@ -259,7 +259,7 @@ describe('createInstance', () => {
     expect(outcomes.map(({ text }) => text)).toEqual(['1', '1']);
   });
 
-  test('that throws fails the run, and nothing is disposed', async () => {
+  test('fails the run when it throws, and disposes nothing', async () => {
     let disposed = 0;
     const { outcome } = subagentRuns(() => say('never'));
     expect(
@@ -282,7 +282,7 @@ describe('createInstance', () => {
     ['a promise', Promise.resolve({})],
     ['an incomplete configuration', { name: 'worker' }],
     ['one with an unknown option', { name: 'worker', instructions: '', maxStep: 3 }],
-  ])('that returns %s fails the run', async (_, made) => {
+  ])('fails the run when it returns %s', async (_, made) => {
     const { outcome } = subagentRuns(() => say('never'));
     const result = await outcome({ createInstance: () => made as never });
     expect(result).toMatchObject({
@@ -296,21 +296,24 @@ describe('createInstance', () => {
 });
 
 describe('dispose', () => {
-  test.each(['throws', 'rejects'])('that %s is reported; the outcome stands', async (how) => {
-    const { outcome, errors } = subagentRuns(() => say('done'));
-    const result = await outcome({
-      dispose() {
-        if (how === 'throws') throw new Error('cannot close');
-        return Promise.reject(new Error('cannot close'));
-      },
-    });
-    expect(result).toMatchObject({ status: 'completed', text: 'done' });
-    expect(errors).toEqual([
-      { error: expect.objectContaining({ message: 'cannot close' }), where: 'dispose of worker' },
-    ]);
-  });
+  test.each(['throws', 'rejects'])(
+    'keeps the outcome and reports the error when it %s',
+    async (how) => {
+      const { outcome, errors } = subagentRuns(() => say('done'));
+      const result = await outcome({
+        dispose() {
+          if (how === 'throws') throw new Error('cannot close');
+          return Promise.reject(new Error('cannot close'));
+        },
+      });
+      expect(result).toMatchObject({ status: 'completed', text: 'done' });
+      expect(errors).toEqual([
+        { error: expect.objectContaining({ message: 'cannot close' }), where: 'dispose of worker' },
+      ]);
+    },
+  );
 
-  test('runs after the last effect was told to stop', async () => {
+  test('runs after the last effect got its abort signal', async () => {
     const log: string[] = [];
     const { run, environment } = subagentRuns(() => calls(['hang']));
     const { result, cancel } = run({
@@ -336,7 +339,7 @@ describe('preparation with a memory that hangs', () => {
     forget: () => Promise.resolve(false),
   };
 
-  test('goes on without its facts after 5 s', async () => {
+  test('continues without its facts after 5 s', async () => {
     const disposed: string[] = [];
     const config = { dispose: () => void disposed.push('work') };
     const { start, type, environment, session, errors } = textTalk({
@@ -355,7 +358,7 @@ describe('preparation with a memory that hangs', () => {
     expect(disposed).toEqual(['work']);
   });
 
-  test('is waited for by the close of the session, until it is disposed', async () => {
+  test('holds the close of the session until the subagent is disposed', async () => {
     let disposed: () => void = () => {};
     const { start, type, environment, session } = textTalk({
       memory: hanging,

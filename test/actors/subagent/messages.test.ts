@@ -19,7 +19,7 @@ function heldTool() {
 }
 
 describe('a message to steer', () => {
-  test('is read at the next step', { tags: ['RW14'] }, async () => {
+  test('reaches the model at the next step', { tags: ['RW14'] }, async () => {
     const { work, release } = heldTool();
     const run = loneSubagent({ tools: { work } }, steps(calls(['work']), say('done')));
     await run.environment.settle();
@@ -47,7 +47,7 @@ describe('a message to steer', () => {
 });
 
 describe('a message to queue', () => {
-  test('is read when the model would have ended, and no sooner', async () => {
+  test('reaches the model when it would have ended, and no sooner', async () => {
     const { work, release } = heldTool();
     const run = loneSubagent(
       { tools: { work } },
@@ -78,7 +78,7 @@ describe('a message to queue', () => {
     expect(run.receipts()).toEqual([['applied', ['m1'], 3]]);
   });
 
-  test('that comes before it runs is read at once', async () => {
+  test('reaches the model at once when it comes before the first step', async () => {
     const run = loneSubagent({}, steps(say('done')));
     run.subagent.message('m1', 'In French', 'queue');
     expect(await run.result).toMatchObject({ steps: 1 });
@@ -86,7 +86,7 @@ describe('a message to queue', () => {
     expect(run.receipts()).toEqual([['applied', ['m1'], 1]]);
   });
 
-  test('is refused if there is no step left to read it', async () => {
+  test('fails when no step is left to read it', async () => {
     const script = steps({ text: 'done', delayMs: 100 });
     const run = loneSubagent({ maxSteps: 1 }, script);
     await run.environment.settle();
@@ -202,7 +202,7 @@ describe('a message that interrupts', () => {
     expect(wordsIn(run.prompts[1]!)).toEqual(['Do it', 'Stop, the wrong account']);
   });
 
-  test('is like one to steer in the last step', async () => {
+  test('acts as one to steer in the last step', async () => {
     const run = loneSubagent({ maxSteps: 1 }, steps({ text: 'done', delayMs: 100 }));
     await run.environment.settle();
     run.subagent.message('m1', 'Stop', 'interrupt');
@@ -213,14 +213,14 @@ describe('a message that interrupts', () => {
 });
 
 describe('SUBAGENT-5: a message', () => {
-  test('to one that has ended is refused', { tags: ['MW6'] }, async () => {
+  test('fails when its subagent has ended', { tags: ['MW6'] }, async () => {
     const run = loneSubagent({}, steps(say('done')));
     await run.result;
     run.subagent.message('m1', 'Hello?', 'steer');
     expect(run.receipts()).toEqual([['refused', ['m1'], 'It has ended: completed']]);
   });
 
-  test('is refused when the subagent is cancelled or killed', async () => {
+  test('fails when its subagent is cancelled or killed', async () => {
     for (const how of ['cancel', 'kill'] as const) {
       const run = loneSubagent({}, steps({ text: 'never said', delayMs: 60_000 }));
       await run.environment.settle();
@@ -233,7 +233,7 @@ describe('SUBAGENT-5: a message', () => {
     }
   });
 
-  test('that arrives twice is one message', async () => {
+  test('counts once when it arrives twice with the same id', async () => {
     const { work, release } = heldTool();
     const run = loneSubagent({ tools: { work } }, steps(calls(['work']), say('done')));
     await run.environment.settle();
@@ -245,7 +245,7 @@ describe('SUBAGENT-5: a message', () => {
     expect(wordsIn(run.prompts[1]!)).toEqual(['Do it', 'Twice']);
   });
 
-  test('P7: is refused when too many are unread', async () => {
+  test('P7: fails when 100 messages are unread', async () => {
     const run = loneSubagent({}, steps({ text: 'never said', delayMs: 60_000 }));
     await run.environment.settle();
     for (let index = 1; index <= 101; index += 1)

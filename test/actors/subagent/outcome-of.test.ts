@@ -27,7 +27,7 @@ import { serviceStage, order } from '../services/support.ts';
 describe('the type of an outcome', () => {
   const outcome = completedOutcome('2', { output: { count: 2 } }) as Outcome<{ count: number }>;
 
-  test('its status says whether there is an output or an error', () => {
+  test('narrows to an output or an error by its status', () => {
     if (outcome.status === 'completed') {
       expectTypeOf(outcome).toEqualTypeOf<CompletedOutcome<{ count: number }>>();
       expectTypeOf(outcome.output).toEqualTypeOf<{ count: number } | LargeOutput>();
@@ -40,7 +40,7 @@ describe('the type of an outcome', () => {
     expect(outcome.output).toEqual({ count: 2 });
   });
 
-  test('whatever its status, both can be asked for', () => {
+  test('offers output, error and partial without a check of the status', () => {
     expectTypeOf(outcome.output).toEqualTypeOf<{ count: number } | LargeOutput | null>();
     expectTypeOf(outcome.error?.message).toEqualTypeOf<string | undefined>();
     expectTypeOf(outcome.partial).toEqualTypeOf<string | undefined>();

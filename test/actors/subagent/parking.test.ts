@@ -49,7 +49,7 @@ async function wholeStory(runtimeOptions: Partial<RuntimeOptions>) {
 }
 
 describe('SUBAGENT-3: a subagent that waits', () => {
-  test('goes on as if it had never been put away', async () => {
+  test('resumes as if it had never been parked', async () => {
     const parked = await wholeStory({});
     const kept = await wholeStory({ inspect: () => {} });
     expect(parked.outcome).toMatchObject({ status: 'completed', steps: 3 });
@@ -67,7 +67,7 @@ describe('SUBAGENT-3: a subagent that waits', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('can be cancelled, and keeps what it had done', async () => {
+  test('ends when it is cancelled, and keeps the work that it had done', async () => {
     const { environment, asked, cancel, result } = longRun();
     await environment.settle();
     cancel('enough');

@@ -13,15 +13,15 @@ const tool = (input: unknown) => ({
   input,
 });
 
-describe('the events that wait', () => {
-  test('are bounded by their number', () => {
+describe('the inbox of a relay', () => {
+  test('limits the number of the events that wait', () => {
     const inbox = new RelayInbox();
     const reasons = Array.from({ length: 2_001 }, () => inbox.push(read(tool(null))));
     expect(reasons.slice(0, 2_000).every((reason) => reason === null)).toBe(true);
     expect(reasons.at(-1)).toContain('more than 2000 events');
   });
 
-  test('are bounded by their characters, of those that were not taken', () => {
+  test('limits the characters of the events that wait, not of those that were taken', () => {
     const inbox = new RelayInbox();
     const permission = { ...tool({ text: 'x'.repeat(8_000_000) }), type: 'permission' };
     for (let at = 0; at < 20; at += 1) {
@@ -36,7 +36,7 @@ describe('the events that wait', () => {
     expect(reasons[7]).toBeNull();
   });
 
-  test('of words are one event, of a bounded length', () => {
+  test('joins pieces of words into one event of a bounded length', () => {
     const inbox = new RelayInbox();
     for (let at = 0; at < 5_000; at += 1)
       expect(inbox.push({ type: 'words', text: 'x'.repeat(100) })).toBeNull();
@@ -48,13 +48,13 @@ describe('the events that wait', () => {
 });
 
 describe('an event', () => {
-  test('is cut, but for the arguments that the user would consent to', () => {
+  test('loses the end of its long texts, but no arguments of a permission', () => {
     const input = { text: 'x'.repeat(300_000) };
     expect(JSON.stringify(read(tool(input))).length).toBeLessThan(300_000);
     expect(read({ ...tool(input), type: 'permission', requestId: 'r' })).toMatchObject({ input });
   });
 
-  test('that is a request and cannot be read says which', () => {
+  test('names its request when it cannot be read', () => {
     const question = { type: 'question', requestId: '', text: 'Which?' };
     expect(readRelayEvent(question)).toMatchObject({ requestId: '' });
     expect(readRelayEvent({ ...question, requestId: 'r', text: 7 })).toMatchObject({
@@ -65,7 +65,7 @@ describe('an event', () => {
     expect(readRelayEvent(null)).toMatchObject({ requestId: null });
   });
 
-  test('of usage is counted in numbers that can be added up', () => {
+  test('limits its usage to numbers that can be added up', () => {
     expect(read({ type: 'usage', inputTokens: 1e308, outputTokens: 0, cost: 1e308 })).toMatchObject(
       {
         inputTokens: 1e12,

@@ -99,7 +99,7 @@ const prompts = (relay: ReturnType<typeof scriptedRelay>): string[] =>
   relay.told.flatMap((one) => (one.type === 'prompt' ? [one.text] : []));
 
 describe('a turn', () => {
-  test('its words are the result, and the agent is let go', async () => {
+  test('returns the words of the agent as the result, and releases the agent', async () => {
     const { begin, relay } = relayed([
       { progress: 'looking' },
       { say: 'All is ' },
@@ -112,7 +112,7 @@ describe('a turn', () => {
     expect(prompts(relay)[0]).toContain('You write code.');
   });
 
-  test('it reads the words of a conversation that it continues, also those beside a picture', async () => {
+  test('includes the words of a conversation that it continues, also those beside a picture', async () => {
     const { relay, environment } = relayed([]);
     const service = createSubagentService({ runtime: createRuntime({ environment }) });
     service.spawn({
@@ -134,7 +134,7 @@ describe('a turn', () => {
     await Promise.all([service.close(), environment.advance(10_000)]);
   });
 
-  test('its progress reaches the program once, while it works', async () => {
+  test('reports the progress of the agent to the program once, while it works', async () => {
     const { begin, progress, environment } = relayed([
       { progress: 'looking' },
       { untilCancelled: true },
@@ -148,7 +148,7 @@ describe('a turn', () => {
     expect(progress).toEqual(['looking']);
   });
 
-  test('its progress reaches the program, also if the agent asks or ends in the same breath', async () => {
+  test('reports progress also when the agent asks or ends immediately after it', async () => {
     const { begin, progress, environment, answer } = relayed([
       { progress: 'looking' },
       { question: 'Which one?' },
@@ -165,7 +165,7 @@ describe('a turn', () => {
     expect(progress.length).toBeLessThanOrEqual(2);
   });
 
-  test('its tools are in the ledger', async () => {
+  test('lists the tools of the agent in the ledger', async () => {
     const { begin } = relayed([{ tool: EDIT }, { tool: BOOK, fails: true }, { say: 'Done.' }]);
     const outcome = await begin().result;
     expect(outcome.text).toBe('Done.');
@@ -176,7 +176,7 @@ describe('a turn', () => {
   });
 
   test.each(['refused', 'limit', 'failed', 'cancelled'] as const)(
-    'that ends as %s fails',
+    'fails when it ends as %s',
     async (end) => {
       const { begin } = relayed([{ say: 'Half.' }, { end }]);
       const outcome = await begin().result;
@@ -187,14 +187,14 @@ describe('a turn', () => {
     },
   );
 
-  test('without a word fails', async () => {
+  test('fails when the agent says nothing', async () => {
     const { begin } = relayed([]);
     expect(await begin().result).toMatchObject({ error: { code: 'EMPTY_OUTPUT' } });
   });
 });
 
 describe('a permission', () => {
-  test('is an approval of this call, and the agent is told after it', async () => {
+  test('becomes an approval of this call, and the agent gets the answer after it', async () => {
     const { begin, asked, answer, environment, told } = relayed([{ permission: EDIT }]);
     const { result } = begin();
     await environment.settle();
@@ -245,7 +245,7 @@ describe('a permission', () => {
     );
   });
 
-  test('that is denied is told as a denial', async () => {
+  test('reaches the agent as a denial when the user denies it', async () => {
     const { begin, answer, environment, told } = relayed([{ permission: EDIT }]);
     const { result } = begin();
     await environment.settle();
@@ -265,7 +265,7 @@ describe('a permission', () => {
     expect(await result).toMatchObject({ status: 'failed', error: { code: 'RELAY_DENIED' } });
   });
 
-  test('that nobody answers in time is denied', async () => {
+  test('counts as denied when it expires', async () => {
     const { begin, environment, told } = relayed([{ permission: EDIT }]);
     const { result } = begin({ inputTimeout: 1_000 });
     await environment.settle();
@@ -336,7 +336,7 @@ describe('a tool that is reported as running, and then asks for permission', () 
     { type: 'turn_ended', reason: 'completed' },
   ];
 
-  test('has not run: it is in no doubt when the connection ends while it asks', async () => {
+  test('leaves no doubt when the connection ends before the permission, since it has not run', async () => {
     const { doubts, result, send } = stage();
     await send(...ASKS);
     await send({ type: 'closed', message: 'killed' });
@@ -345,7 +345,7 @@ describe('a tool that is reported as running, and then asks for permission', () 
     expect(doubts).toEqual([]);
   });
 
-  test('has run once it is permitted and ended: it is in no doubt later', async () => {
+  test('leaves no doubt when it was permitted and ended before the connection did', async () => {
     const { asked, doubts, result, send, answer } = stage();
     await send(...ASKS);
     asked[0]?.({ approved: true });
@@ -360,7 +360,7 @@ describe('a tool that is reported as running, and then asks for permission', () 
     expect(toolLedger.at(-1)).toMatchObject({ approval: 'given', output: 'done' });
   });
 
-  test('is in doubt if the connection ends after it was permitted', async () => {
+  test('leaves a doubt when the connection ends after it was permitted', async () => {
     const { asked, doubts, result, send } = stage();
     await send(...ASKS);
     asked[0]?.({ approved: true });
@@ -378,7 +378,7 @@ describe('a question', () => {
     { id: 'late', label: 'At nine' },
   ];
 
-  test('is asked with its options', async () => {
+  test('reaches the user with its options', async () => {
     const { begin, asked, answer, environment } = relayed([{ question: 'When?', options }]);
     const { result } = begin();
     await environment.settle();
@@ -389,7 +389,7 @@ describe('a question', () => {
     expect((await result).text).toBe('answer: late. ');
   });
 
-  test('that gets no answer is told so', async () => {
+  test('returns “no answer” to the agent when the user gives none', async () => {
     const { begin, answer, environment } = relayed([{ question: 'When?', options }]);
     const { result } = begin();
     await environment.settle();
@@ -397,13 +397,13 @@ describe('a question', () => {
     expect((await result).text).toBe('no answer. ');
   });
 
-  test('is not asked where the user is not to be asked', async () => {
+  test('does not reach the user of a subagent that is not interactive', async () => {
     const { begin, asked } = relayed([{ question: 'When?' }]);
     expect((await begin({ interactive: false }).result).text).toBe('no answer. ');
     expect(asked).toEqual([]);
   });
 
-  test('is withdrawn when the agent ends', async () => {
+  test('ends as withdrawn when the agent ends', async () => {
     const { begin, asked, withdrawn, environment, relay, errors } = relayed([
       { question: 'When?' },
     ]);
@@ -437,7 +437,7 @@ describe('an end', () => {
     expect(relay.told.at(-1)).toMatchObject({ type: 'release', how: 'killed' });
   });
 
-  test('its time limit applies', async () => {
+  test('comes at the time limit of the subagent', async () => {
     const { begin, environment, relay } = relayed([{ untilCancelled: true }]);
     const { result } = begin({ timeout: 5_000 });
     await environment.settle();
@@ -446,7 +446,7 @@ describe('an end', () => {
     expect(relay.running).toBe(0);
   });
 
-  test('what it used up is handed in', async () => {
+  test('hands in the partial words of an agent that used up its budget', async () => {
     const { begin } = relayed([{ say: 'Half of it.' }, { tool: EDIT }, { untilCancelled: true }]);
     const outcome = await begin({ budget: { steps: 2 } }).result;
     expect(outcome).toMatchObject({ partial: 'Half of it.' });
@@ -476,7 +476,7 @@ describe('the cost that an agent reports', () => {
       }),
   });
 
-  test('is that of its outcome; no price is asked, or needed', async () => {
+  test('becomes the cost of the outcome, without a call of price', async () => {
     const { begin, relay } = relayed([{ tool: EDIT }, { tool: BOOK }, { say: 'Done.' }]);
     const config = { relay: charging(relay, 0.75), budget: { cost: 10 } };
     expect(await begin(config).result).toMatchObject({
@@ -491,7 +491,7 @@ describe('the cost that an agent reports', () => {
     });
   });
 
-  test('is limited', async () => {
+  test('counts against the budget', async () => {
     const { begin, relay } = relayed([
       { say: 'Half of it.' },
       { tool: EDIT },
@@ -507,7 +507,7 @@ describe('the cost that an agent reports', () => {
 });
 
 describe('an agent whose process ends', () => {
-  test('is taken up again, is told so, and the tool that ran is in doubt', async () => {
+  test('resumes with a note of it, and its running tool is in doubt', async () => {
     let turns = 0;
     const { begin, environment, relay, doubts } = relayed([], {
       script: () =>
@@ -527,7 +527,7 @@ describe('an agent whose process ends', () => {
     );
   });
 
-  test('that cannot be taken up again fails', async () => {
+  test('fails when it cannot resume', async () => {
     const { begin, environment, relay } = relayed([{ untilCancelled: true }], {
       capabilities: { resumes: false },
     });
@@ -538,7 +538,7 @@ describe('an agent whose process ends', () => {
     expect(prompts(relay)).toHaveLength(1);
   });
 
-  test('that floods is let go', async () => {
+  test('fails when it sends too many events at once', async () => {
     const flood = Array.from({ length: 3_000 }, (): RelayAct => ({ tool: BOOK }));
     const { begin } = relayed(flood, { capabilities: { resumes: false } });
     expect(await begin().result).toMatchObject({
@@ -549,7 +549,7 @@ describe('an agent whose process ends', () => {
     });
   });
 
-  test('what cannot be read is reported, and the turn goes on', async () => {
+  test('reports an event that cannot be read, and continues the turn', async () => {
     const { begin, errors } = relayed([{ garbage: true }, { say: 'Well.' }]);
     expect((await begin().result).text).toBe('Well.');
     expect(errors).toEqual([expect.stringContaining('got one that cannot be read')]);
@@ -624,7 +624,7 @@ describe('a message', () => {
     expect((await result).status).toBe('cancelled');
   });
 
-  test('is the next prompt for any other', async () => {
+  test('becomes the next prompt of an agent that cannot be steered', async () => {
     const { relay, subagent, environment, result } = lone([{ question: 'When?' }], {
       capabilities: { steers: false },
     });
@@ -635,7 +635,7 @@ describe('a message', () => {
     expect(prompts(relay)[1]).toContain('Be quick');
   });
 
-  test('that interrupts a question ends the turn, too', async () => {
+  test('ends the turn when it interrupts an open question', async () => {
     const { relay, subagent, environment, result } = lone([{ question: 'When?' }]);
     await environment.settle();
     subagent.message('m1', 'Never mind', 'interrupt');
@@ -646,7 +646,7 @@ describe('a message', () => {
     expect(prompts(relay)[1]).toContain('Never mind');
   });
 
-  test('that interrupts ends the turn first', async () => {
+  test('ends the turn first when it interrupts', async () => {
     const { relay, subagent, environment, result } = lone([{ untilCancelled: true }]);
     await environment.settle();
     subagent.message('m1', 'Stop that', 'interrupt');
@@ -800,10 +800,10 @@ describe('its configuration', () => {
 
 describe('what a session leaves behind', () => {
   test.each([
-    ['goes on after its agent died', 3, 'completed', 0],
+    ['continues after its agent died', 3, 'completed', 0],
     ['gives up when its agent has died', 1, 'failed', 1],
   ] as const)(
-    'stays until the subagent has ended: one that %s',
+    'remains until the subagent has ended: one that %s',
     async (_how, maxAttempts, status, discards) => {
       const relay = scriptedRelay({
         script: (prompt) =>
@@ -835,7 +835,7 @@ describe('what a session leaves behind', () => {
     },
   );
 
-  test('is let go if it opens after the subagent was cancelled', async () => {
+  test('ends as released if it opens after the subagent was cancelled', async () => {
     const agent = scriptedRelay();
     const releases: string[] = [];
     const opening = Promise.withResolvers<void>();
@@ -866,7 +866,7 @@ describe('what the agent reads', () => {
   it.each([
     ['no conversation, facts or sibling tasks by default', {}, false],
     ['the conversation and facts that its configuration names', { context: 'snapshot' }, true],
-  ] as const)('is the task, and %s', async (_, named, readsConversation) => {
+  ] as const)('includes the task, and %s', async (_, named, readsConversation) => {
     const relay = scriptedRelay({ script: () => [{ say: 'The bug is fixed.' }] });
     const environment = simulatedEnvironment();
     const session = new TextSession({

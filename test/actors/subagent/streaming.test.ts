@@ -7,7 +7,7 @@ import { loneSubagent, wordsIn } from '../../support/lone-subagent.ts';
 import { calls, never, say, simpleTool, steps } from '../../support/subagent-runs.ts';
 
 describe('with stream: true', { tags: ['H6', 'H22'] }, () => {
-  test('its words and its tools are told while they come', async () => {
+  test('emits its words and its tools while they come', async () => {
     const run = loneSubagent(
       {
         stream: true,
@@ -43,7 +43,7 @@ describe('with stream: true', { tags: ['H6', 'H22'] }, () => {
     ]);
   });
 
-  test('it does the same as without', async () => {
+  test('produces the same outcome and prompts as without', async () => {
     const config = { tools: { look: simpleTool(() => 'seen') } };
     const script = () => steps(calls(['look', {}, 'c1']), say('done'));
     const plain = loneSubagent(config, script());
@@ -65,7 +65,7 @@ describe('with stream: true', { tags: ['H6', 'H22'] }, () => {
   });
 });
 
-test('it shows a sign of life when something happens to it, and not otherwise', async () => {
+test('a subagent shows a sign of life when something happens to it, and not otherwise', async () => {
   const work = simpleTool(async function* () {
     yield { progress: 'half' };
     await never();
@@ -80,7 +80,7 @@ test('it shows a sign of life when something happens to it, and not otherwise', 
 });
 
 describe('SUBAGENT-MACHINE-12: when its budget is exhausted', () => {
-  test('it hands in what it has, without tools, and has failed', async () => {
+  test('hands in its partial words without tools, and fails', async () => {
     let release: (value: unknown) => void = () => {};
     const work = simpleTool(
       () =>
@@ -138,7 +138,7 @@ describe('SUBAGENT-MACHINE-12: when its budget is exhausted', () => {
     expect(ran).toEqual([]);
   });
 
-  test.each(['children', 'an answer', 'its parent'])('it waits for %s no more', async (whom) => {
+  test.each(['children', 'an answer', 'its parent'])('no longer waits for %s', async (whom) => {
     const tools = {
       child: simpleTool(never, { [DELEGATES]: true }),
       ...createChildSubagentToolset(),
@@ -160,7 +160,7 @@ describe('SUBAGENT-MACHINE-12: when its budget is exhausted', () => {
     expect(withdrawn).toHaveLength(whom === 'children' ? 0 : 1);
   });
 
-  test('it ends at once if nothing more is granted', async () => {
+  test('ends at once if it is granted no last step', async () => {
     const run = loneSubagent({ tools: { work: simpleTool(never) } }, steps(calls(['work'])));
     await run.environment.settle();
     run.subagent.exhaust('Too late', false);

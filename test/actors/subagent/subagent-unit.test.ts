@@ -84,7 +84,7 @@ describe('reduce', () => {
 describe('an event on which the step throws', () => {
   afterEach(() => vi.restoreAllMocks());
 
-  it('has no entry, and what waited for it goes on (SUBAGENT-6)', async () => {
+  it('leaves no entry, and its waiting call continues (SUBAGENT-6)', async () => {
     const right = SubagentLog.prototype.fold;
     vi.spyOn(SubagentLog.prototype, 'fold').mockImplementation(function (
       this: SubagentLog,

@@ -37,7 +37,7 @@ describe('a call that is cut off when it may have had its effect', () => {
     idempotencyKey,
   });
 
-  it('is in doubt when its time is up: the model reads so, and the app gets its key', async () => {
+  it('counts as in doubt when it times out: the model and the app are informed', async () => {
     const { charged, doubtful, environment, prompts, result } = charging();
     await environment.advance(1000);
     const { toolLedger } = await result;
@@ -53,7 +53,7 @@ describe('a call that is cut off when it may have had its effect', () => {
     expect(toolLedger).toMatchObject([{ status: 'in_flight' }]);
   });
 
-  it('is in doubt when the run is cancelled', async () => {
+  it('counts as in doubt when the run is cancelled', async () => {
     const { cancel, charged, doubtful, environment, result } = charging();
     await environment.settle();
     cancel('Changed my mind');
@@ -65,7 +65,7 @@ describe('a call that is cut off when it may have had its effect', () => {
     expect(doubtful).toEqual(charged.map(inDoubt));
   });
 
-  it('is no doubt where the tool may be repeated', async () => {
+  it('leaves no doubt where the tool may be repeated', async () => {
     const { doubtful, environment, prompts, result } = charging({ idempotent: true });
     await environment.advance(1000);
     expect(await result).toMatchObject({ toolLedger: [{ status: 'error' }] });
@@ -107,7 +107,7 @@ describe('the calls of one step', () => {
     });
   });
 
-  test('that repeat an id are different calls, each run once', async () => {
+  test('each run once, also when they repeat an id', async () => {
     const ran: string[] = [];
     const echo = tool({
       inputSchema: z.object({ text: z.string() }),
@@ -131,8 +131,8 @@ describe('the calls of one step', () => {
   });
 });
 
-describe('a tool that', () => {
-  test('throws or rejects is an error that the model reads; the run goes on', async () => {
+describe('the call of a tool', () => {
+  test('returns an error to the model when the tool throws or rejects, and the run continues', async () => {
     const { outcome, prompts, errors } = subagentRuns(
       steps(calls(['throws'], ['rejects'], ['works']), say('I see')),
     );
@@ -161,7 +161,7 @@ describe('a tool that', () => {
     expect(errors).toEqual([]);
   });
 
-  test('is given what does not fit is not run: the model reads why, and may try again', async () => {
+  test('returns the reason to the model when the input does not fit, without running the tool', async () => {
     const ran: unknown[] = [];
     const add = tool({
       inputSchema: z.object({ a: z.number(), b: z.number().default(1) }),
@@ -181,7 +181,7 @@ describe('a tool that', () => {
     expect(toolLedger.map(({ status }) => status)).toEqual(['error', 'ok']);
   });
 
-  test('is called with no JSON at all is not run either', async () => {
+  test('does not run the tool when the input is no JSON', async () => {
     let ran = 0;
     const { outcome, prompts } = subagentRuns(steps(calls(['count', '{"a":']), say('never mind')));
     await outcome({ tools: { count: simpleTool(() => (ran += 1)) } });
@@ -189,7 +189,7 @@ describe('a tool that', () => {
     expect(resultsIn(prompts[1] as never)[0]?.[1]).toBe('error-text');
   });
 
-  test('does not exist is named, with those that do', async () => {
+  test('names the missing tool and those that exist', async () => {
     const { outcome, prompts } = subagentRuns(steps(calls(['fly'], ['walk']), say('walked')));
     await outcome({ tools: { walk: simpleTool(() => 'slowly') } });
     const [fly, walk] = resultsIn(prompts[1] as never);
@@ -197,7 +197,7 @@ describe('a tool that', () => {
     expect(walk).toEqual(['walk', 'text', 'slowly']);
   });
 
-  test('has toModelOutput says by itself what the model reads; the ledger keeps the output', async () => {
+  test('shows the model the text of toModelOutput, and the ledger keeps the output', async () => {
     const { outcome, prompts } = subagentRuns(steps(calls(['chart']), say('nice chart')));
     const { toolLedger } = await outcome({
       tools: {
@@ -213,7 +213,7 @@ describe('a tool that', () => {
     expect(toolLedger[0]?.output).toEqual({ points: [1, 2, 3] });
   });
 
-  test('yields is heard to its end, and its last value is the result', async () => {
+  test('returns the last value that the tool yields', async () => {
     const { outcome, prompts } = subagentRuns(steps(calls(['search']), say('found')));
     const { toolLedger } = await outcome({
       tools: {
@@ -227,7 +227,7 @@ describe('a tool that', () => {
     expect(toolLedger[0]).toMatchObject({ status: 'ok', output: { found: 2 } });
   });
 
-  test('returns what is no JSON is an error result', async () => {
+  test('ends as an error when the tool returns what is no JSON', async () => {
     const { outcome, prompts } = subagentRuns(
       steps(calls(['big'], ['round'], ['nothing']), say('well')),
     );
@@ -247,7 +247,7 @@ describe('a tool that', () => {
     ]);
   });
 
-  test('takes too long is told to stop, and the others are not held up by it', async () => {
+  test('aborts the tool at its timeout, without delaying the other calls', async () => {
     let signal: AbortSignal | undefined;
     const { environment, run, prompts } = subagentRuns(
       steps(calls(['hang'], ['quick']), say('gave up')),
@@ -274,7 +274,7 @@ describe('a tool that', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('is written with the older `parameters` works the same', async () => {
+  test('accepts a tool with the older `parameters`', async () => {
     const { outcome, prompts } = subagentRuns(steps(calls(['old', { name: 'Ada' }]), say('hello')));
     await outcome({
       tools: {
@@ -288,7 +288,7 @@ describe('a tool that', () => {
     expect(prompts[1]?.results).toEqual(['Hello Ada']);
   });
 
-  test('has no schema is refused where it is configured', () => {
+  test('refuses a tool without a schema when it is configured', () => {
     const { run } = subagentRuns(steps(say('never')));
     const bare = { description: 'No schema', execute: () => 1 };
     expect(() => run({ tools: { bare } })).toThrow('worker.tools.bare: expected an inputSchema');

@@ -255,7 +255,7 @@ describe('a tool of a subagent', () => {
 });
 
 test(
-  'a child that asks while its parent waits is told at once that nobody answers',
+  'a child that asks while its parent waits gets the reply that no answer can come',
   { tags: ['MW1'] },
   async () => {
     const answers: unknown[] = [];

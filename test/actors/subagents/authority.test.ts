@@ -150,7 +150,7 @@ describe('P8, APPROVAL-3: a denial holds for all below', () => {
     expect(ran).toEqual([]);
   });
 
-  test('but for no other call, and for nobody beside', async () => {
+  test('does not hold for another call, or for a subagent beside', async () => {
     const ran: unknown[] = [];
     const asked: unknown[] = [];
     const { environment, start } = program(

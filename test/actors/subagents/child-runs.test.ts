@@ -106,7 +106,7 @@ async function play(
   return { outcome: await result, orders: [...orders.values()] };
 }
 
-test('RUN-WORKER-5: who may answer, and for whom it works, holds for a child run', async () => {
+test('RUN-WORKER-5: a child run inherits the users who may answer, and the user that it works for', async () => {
   const asked: unknown[] = [];
   const { outcome, orders } = await play(
     { answerableBy: ['ada'], tools: { helper: helperOf({}) } },

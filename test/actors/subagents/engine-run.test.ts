@@ -151,7 +151,7 @@ describe('a run on an engine', () => {
     expect(reported).toContain('flaky: r1');
   });
 
-  test('ENGINE-RUN-5: the receipt of a message tells why nobody reads it', async () => {
+  test('ENGINE-RUN-5: gives the reason in the receipt of a message that the engine does not pass on', async () => {
     const { environment, engine, runtime, traveller } = setUp();
     const { message, ...deaf } = engine;
     const refusing: RunEngine = {
@@ -260,7 +260,7 @@ describe('a run on an engine', () => {
   });
 
   test.each([['plain'], ['packed']] as const)(
-    'RUN-ENGINE-1: a run whose id stands for another request is lost, and that one goes on (%s)',
+    'RUN-ENGINE-1: fails as lost when its id stands for another request, which continues (%s)',
     async (texts) => {
       const { environment, runtime, traveller, kept, as } = packingSetUp(texts);
       const engine = as(kept);
@@ -285,7 +285,7 @@ describe('a run on an engine', () => {
     },
   );
 
-  test('ENGINE-RUN-4: with a packing at one end only, the run is lost, and the error says why', async () => {
+  test('ENGINE-RUN-4: fails as lost with a packing at one end only, and the error gives the reason', async () => {
     const packing = { codec: testCodec('a key') };
     const other = { codec: testCodec('another key') };
     const ends: [JobPacking | null, JobPacking | null][] = [
@@ -432,7 +432,7 @@ describe('a run on an engine', () => {
     expect(most).toBe(3);
   });
 
-  test('a result that the engine does not keep is a failure of its call, and the run goes on', async () => {
+  test('continues with a failed call when the engine does not keep its result', async () => {
     const { environment, runtime } = setUp();
     const { model } = runsConformanceAgents(() => Promise.resolve());
     const look = tool({
@@ -468,7 +468,7 @@ describe('a run on an engine', () => {
     expect(given).toEqual([]);
   });
 
-  test('without handlers its questions are withdrawn, and the run goes on', async () => {
+  test('continues without handlers, and its questions are withdrawn', async () => {
     const { engine, runtime, traveller } = setUp();
     const { result } = runSubagent(traveller, 'Go [trip t: ask, input, charge]', {
       runtime,
@@ -532,7 +532,7 @@ describe('RUN-WORKER-9: a run that waits for an answer', () => {
   const isPlayedAgain = async (handler: RunHandler, turn: RunTurn): Promise<boolean> =>
     JSON.stringify(await handler.turn(turn, signal)).includes('service.recovered');
 
-  test('is played on by its process, and from the journal by another one', async () => {
+  test('continues in its process, and from the journal in another one', async () => {
     const handler = worker();
     const turn = await answered(handler, 'r');
     const other = worker();
@@ -543,7 +543,7 @@ describe('RUN-WORKER-9: a run that waits for an answer', () => {
     expect(await isPlayedAgain(other, copy)).toBe(true);
   });
 
-  test('is left to the journal once many others wait', async () => {
+  test('continues from the journal once many others wait', async () => {
     const handler = worker();
     const turns: RunTurn[] = [];
     for (let run = 0; run <= 100; run += 1) turns.push(await answered(handler, `r${run}`));

@@ -25,7 +25,7 @@ const names = (granted: ReturnType<typeof grantTools>) =>
   granted.ok ? Object.keys(granted.config.tools ?? {}).toSorted() : granted.error.code;
 
 describe('P8: the tools of a subagent', () => {
-  test('without a grant are exactly those of its configuration, which stays the same object', () => {
+  test('equal those of its configuration without a grant, which remains the same object', () => {
     const given = config();
     const granted = grantTools(given, undefined, granter());
     expect(granted).toMatchObject({ ok: true });
@@ -46,7 +46,7 @@ describe('P8: the tools of a subagent', () => {
     expect(one.ok && one.config.toolsContext).toEqual({ read: { path: '/' } });
   });
 
-  test('are never more than the requester has, and never what was denied above', () => {
+  test('never exceed those of the requester, and never include one that was denied above', () => {
     expect(grantTools(config(), { tools: ['read', 'rm'] }, granter())).toMatchObject({
       ok: false,
       error: { code: 'TOOL_NOT_ALLOWED', message: expect.stringContaining('"rm"') },

@@ -56,7 +56,7 @@ async function talk(
 
 describe('a lead agent', () => {
   test(
-    'goes on talking while a subagent__ tool works, and tells its result',
+    'continues to talk while a subagent__ tool works, and says its result',
     { tags: ['HW6'] },
     async () => {
       const helpers = subAgentTools(createSubAgentTool(summarizer, texts));
@@ -84,7 +84,7 @@ describe('a lead agent', () => {
   );
 
   test(
-    'is told which input a subagent does not know, and none is begun',
+    'gets an error for an input that the subagent does not know, and none is spawned',
     { tags: ['R6'] },
     async () => {
       const { session, environment, said, close } = await talk(
@@ -185,7 +185,7 @@ describe('a lead agent', () => {
     await close();
   });
 
-  test('is not told a result that it has looked up meanwhile', async () => {
+  test('gets no delivery of a result that it has looked up meanwhile', async () => {
     const told: string[] = [];
     const { session, environment, said, close } = await talk(createParentSubagentToolset(), {
       lead: ({ results, user, prompt }) => {
@@ -258,7 +258,7 @@ describe('a lead agent', () => {
     await close();
   });
 
-  test('is not told a request that is over', async () => {
+  test('gets no delivery of a request that is over', async () => {
     const told: string[] = [];
     const { session, environment, close } = await talk(createParentSubagentToolset(), {
       lead: ({ results, user, prompt }) => {

@@ -65,7 +65,7 @@ test('MESSAGES-2: the same key is the same message: one entry, one receipt', asy
   expect(told()).toHaveLength(2);
 });
 
-test('MESSAGES-2: the same key to somebody else is another message', async () => {
+test('MESSAGES-2: the same key to another subagent is another message', async () => {
   const { environment, service, spawn, id, told } = await atWork();
   const other = spawn();
   await environment.settle();
@@ -176,7 +176,7 @@ test('MESSAGES-1: an answer that comes after all have left answers nothing', asy
   expect(await isSettled(environment, sent.written)).toBe(true);
 });
 
-test('MESSAGES-2: it is `written` when its entry is kept, not before', async () => {
+test('MESSAGES-2: a message counts as `written` when its entry is kept, not before', async () => {
   const { environment, journal, service, id, told } = await atWork();
   journal.shut();
   const sent = service.send(id, { content: 'Hurry' }, THE_LEAD);

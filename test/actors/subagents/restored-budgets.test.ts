@@ -13,7 +13,7 @@ test.each([
   [1, 'completed'],
   [3, 'failed'],
 ])(
-  'TREE-SNAPSHOT-2: of three steps forgotten children had used %i: it has %s',
+  'TREE-SNAPSHOT-2: a subagent whose forgotten children used %i of its three steps has %s',
   async (steps, status) => {
     const environment = simulatedEnvironment();
     const runtime = createRuntime({ environment });

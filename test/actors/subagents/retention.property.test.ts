@@ -74,7 +74,7 @@ test('RETENTION-1: never before it was delivered, always once it was long enough
   );
 });
 
-test('RETENTION-2: of those delivered the last are kept; 0 keeps none', () => {
+test('RETENTION-2: the registry keeps the last of those delivered, and none with a limit of 0', () => {
   const registry = registryAt(() => 0, RETENTION_MS);
   for (let number = 0; number <= MAX_DELIVERED; number += 1) {
     const one = record(`s${number}`);

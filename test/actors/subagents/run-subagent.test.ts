@@ -56,7 +56,7 @@ function setUp(script: Script, runtimeOptions: Partial<RuntimeOptions> = {}) {
 }
 
 describe('a run', () => {
-  test('what a tool reports of its progress reaches the program, once for each news', async () => {
+  test('reports each new progress of a tool to the program once', async () => {
     const { environment, run } = setUp(({ results: [walked] }) =>
       walked === undefined ? call('walk', {}) : { text: 'Done.' },
     );
@@ -207,7 +207,7 @@ describe('a run', () => {
     expect(output).toEqual({ count: 2 });
   });
 
-  test('is cancelled, once, whatever its tool does', async () => {
+  test('ends as cancelled once, also when its tool hangs', async () => {
     const { run, environment } = setUp(() => call('hang', {}));
     const hang = tool({
       inputSchema: z.object({}),
@@ -246,7 +246,7 @@ describe('a run', () => {
   });
 });
 
-describe('its questions', () => {
+describe('the questions of a run', () => {
   const options = [
     { id: 'economy', label: 'Economy' },
     { id: 'premium', label: 'Premium' },
@@ -270,7 +270,7 @@ describe('its questions', () => {
     expect(outcome.text).toBe('{"userResponse":"Premium","optionId":"premium"}');
   });
 
-  test('are withdrawn where nobody is there, and where the answer is none', async () => {
+  test('end as withdrawn without a handler, and as unanswered when the answer is wrong', async () => {
     const first = setUp(asking);
     const { result } = first.run({ interactive: true });
     expect((await result).text).toContain('the user is not there');
@@ -311,7 +311,7 @@ describe('its questions', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('PROGRAM-PORTS-2: are withdrawn when the run is cancelled', async () => {
+  test('PROGRAM-PORTS-2: end as withdrawn when the run is cancelled', async () => {
     let signal: AbortSignal | undefined;
     const { run, environment } = setUp(asking);
     const { result, cancel } = run(

@@ -83,7 +83,7 @@ function begun(environment: ReturnType<typeof simulatedEnvironment>, first: RunH
   };
 }
 
-describe('a deploy while a consent is waited for', () => {
+describe('a deploy while a run waits for an approval', () => {
   test('the call waits for a worker that has its tool, and is made once', async () => {
     const { environment, paid, workerOf, newer } = versions();
     const run = begun(environment, newer);
@@ -97,7 +97,7 @@ describe('a deploy while a consent is waited for', () => {
     expect([run.said(), paid]).toEqual(['completed Read: [{"paid":7}]', ['newer 7']]);
   });
 
-  test('for good: after `offerMs` the model reads that there is no such tool', async () => {
+  test('tells the model after `offerMs` that the tool is gone for good', async () => {
     const { environment, paid, workerOf, newer } = versions();
     const run = begun(environment, newer);
     await environment.settle();
@@ -144,20 +144,23 @@ describe('a turn of a later version', () => {
       { ...turn, order: { ...order, above: { depth: 1, denied: [], atNight: false } } },
     ],
     ['another piece of news', { ...turn, news: { type: 'told', words: 'Hurry' } }],
-  ])('is left to other workers for %s that this one does not know', async (_what, later) => {
-    const { environment, newer } = versions();
-    const given = later as typeof turn;
-    expect(await newer.turn(given, signal)).toMatchObject({ missing: 'another worker' });
-    const between = { ...given, steps: 'none' } as const;
-    await expect(newer.turn(between, signal)).rejects.toMatchObject({
-      code: 'JOB_UNREADABLE',
-      retryable: true,
-    });
-    await environment.advance(OFFER_MS);
-    expect(await newer.turn(given, signal)).toMatchObject({
-      outcome: { status: 'lost', error: { code: 'JOB_UNREADABLE' } },
-    });
-  });
+  ])(
+    'remains for other workers when it has %s that this one does not know',
+    async (_what, later) => {
+      const { environment, newer } = versions();
+      const given = later as typeof turn;
+      expect(await newer.turn(given, signal)).toMatchObject({ missing: 'another worker' });
+      const between = { ...given, steps: 'none' } as const;
+      await expect(newer.turn(between, signal)).rejects.toMatchObject({
+        code: 'JOB_UNREADABLE',
+        retryable: true,
+      });
+      await environment.advance(OFFER_MS);
+      expect(await newer.turn(given, signal)).toMatchObject({
+        outcome: { status: 'lost', error: { code: 'JOB_UNREADABLE' } },
+      });
+    },
+  );
 
   test('a step that it refuses fails as it says after `offerMs`, and not before', async () => {
     const { environment, newer } = versions();

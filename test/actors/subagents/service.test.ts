@@ -21,8 +21,8 @@ const rejected = (code: string, words = '') => ({
   error: expect.objectContaining({ code, message: expect.stringContaining(words) }),
 });
 
-describe('how a subagent is', { tags: ['M3', 'M12'] }, () => {
-  test('from its beginning to its end', async () => {
+describe('the state of a subagent', { tags: ['M3', 'M12'] }, () => {
+  test('follows its run from spawn to end', async () => {
     const { spawn, says, calls, service, settle, environment } = puppets();
     const id = spawn('a', { callId: 'c1', workstreamId: 'w' });
     const state = () => {
@@ -110,7 +110,7 @@ describe('how a subagent is', { tags: ['M3', 'M12'] }, () => {
 });
 
 describe('visibility of subagents', { tags: ['RW6'] }, () => {
-  test('a subagent sees its descendants and its workstream, and nobody else exists for it', () => {
+  test('covers its descendants and its workstream, and no other subagent', () => {
     const { spawn, service } = puppets();
     const parent = spawn('p');
     const child = spawn('c', { caller: by(parent) });
@@ -268,7 +268,7 @@ describe('what is admitted', { tags: ['M1', 'M22', 'M23', 'M26', 'HW5'] }, () =>
 });
 
 describe('progress', { tags: ['M8', 'M19', 'MW11'] }, () => {
-  test('is a number and words, the latest 50', async () => {
+  test('holds a number and words, and the latest 50 reports', async () => {
     const { spawn, service, look, chunks } = puppets();
     const id = spawn('a');
     for (let number = 0; number <= 60; number += 1)
@@ -297,7 +297,7 @@ describe('progress', { tags: ['M8', 'M19', 'MW11'] }, () => {
 });
 
 describe('messages', { tags: ['M4', 'MW6', 'HW5'] }, () => {
-  test('are read at the next step, and the receipt says which', async () => {
+  test('reach the model at the next step, which the receipt names', async () => {
     const { spawn, calls, service, prompts, types } = puppets();
     const id = spawn('a');
     await calls('a', ['report_progress', { update: 'x' }]);
@@ -336,7 +336,7 @@ describe('messages', { tags: ['M4', 'MW6', 'HW5'] }, () => {
     expect(service.send(id, { content: 'later' }, THE_LEAD)).toEqual(refused('ALREADY_TERMINAL'));
   });
 
-  test('are told in the stream before what becomes of them', async () => {
+  test('appear in the stream before their receipts', async () => {
     const { spawn, calls, service, chunks, settle } = puppets();
     const id = spawn('a');
     await settle();
@@ -354,7 +354,7 @@ describe('messages', { tags: ['M4', 'MW6', 'HW5'] }, () => {
     );
   });
 
-  test('of a colleague are data, not words of its parent', async () => {
+  test('reach the model as data when they come from a colleague', async () => {
     const { spawn, calls, service, prompts } = puppets();
     const a = spawn('a', { workstreamId: 'w' });
     const b = spawn('b', { workstreamId: 'w' });
@@ -369,7 +369,7 @@ describe('messages', { tags: ['M4', 'MW6', 'HW5'] }, () => {
 });
 
 describe('a request to the parent', { tags: ['M9', 'M14'] }, () => {
-  test('is answered by name; a wrong name, or a wrong one who answers, is told so', async () => {
+  test('accepts an answer only with its id and from the agent that it asks', async () => {
     const { spawn, calls, service, look, settle, prompts } = puppets();
     const parent = spawn('p', { workstreamId: 'w' });
     const child = spawn('c', { caller: by(parent) });
@@ -396,7 +396,7 @@ describe('a request to the parent', { tags: ['M9', 'M14'] }, () => {
   });
 
   test(
-    'has 60 s, or what the scope or the call says, and then goes on without',
+    'expires after 60 s, or the time of the scope or the call, and the subagent continues',
     { tags: ['M26'] },
     async () => {
       const { spawn, calls, look, prompts, environment, types } = puppets({
@@ -474,7 +474,7 @@ describe('a request to the parent', { tags: ['M9', 'M14'] }, () => {
     expect(await wait).toMatchObject({ ok: true, why: 'ended', reports: [{ result: 'done' }] });
   });
 
-  test('that is answered by who saw it in the stream is put to nobody else', async () => {
+  test('reaches no other handler when a subscriber of the stream has answered it', async () => {
     const asked: string[] = [];
     const stage = puppets({
       onInput: ({ question }) => {

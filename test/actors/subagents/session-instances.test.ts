@@ -94,7 +94,7 @@ describe("lifetime: 'session'", () => {
     expect(said(stage)).toEqual(['user: 1', 'user: 3']);
   });
 
-  test('maxHistory: the oldest go, and what is left begins with somebody’s words', async () => {
+  test('forgets the oldest messages beyond maxHistory, and begins with words of a user', async () => {
     const stage = puppets();
     const { begin } = kept(stage, { maxHistory: 3 });
     for (const word of ['1', '2', '3']) {
@@ -166,7 +166,7 @@ describe("lifetime: 'session'", () => {
     expect(tries).toBe(2);
   });
 
-  test('WAIT_CYCLE: whoever holds the lock cannot wait for one who needs it', async () => {
+  test('WAIT_CYCLE: the holder of the lock cannot wait for a subagent that needs it', async () => {
     const stage = puppets();
     const { begin, config } = kept(stage);
     const first = begin('1');

@@ -68,7 +68,7 @@ const requestIn = ({ context }: SubagentActorSnapshot): string =>
   context.questions[0]?.requestId ?? '';
 
 describe('the actor of a subagent', () => {
-  it('has the states of its run, and is done with the outcome as its output', async () => {
+  it('shows the states of its run, and ends with the outcome as its output', async () => {
     const { environment, logic } = place(asks);
     const actor = createActor(logic(), { input: { task: 'Buy one' } });
     const seen: string[] = [];
@@ -126,7 +126,7 @@ describe('the actor of a subagent', () => {
     expect(actor.getSnapshot().value).toBe('cancelled');
   });
 
-  it('is invoked by a machine, beside another one, and answered with sendTo', async () => {
+  it('runs invoked by a machine, beside another one, and takes an answer by sendTo', async () => {
     const { environment, logic } = place(asks);
     const worker = logic();
     const trip = setup({
@@ -389,7 +389,7 @@ describe('SUBAGENT-LOGIC-1: an event that has no effect', () => {
 });
 
 describe('SUBAGENT-LOGIC-2: a snapshot', () => {
-  it('is plain JSON, of which another process makes an actor that continues the run', async () => {
+  it('survives as plain JSON, from which another process continues the run', async () => {
     const journal = memoryJournal({ keep: Infinity });
     const done: string[] = [];
     const pay = simpleTool(() => void done.push('paid'));
@@ -449,7 +449,7 @@ describe('SUBAGENT-LOGIC-2: a snapshot', () => {
     expect(two.prompts).toEqual([]);
   });
 
-  it('is refused where its run has no id, since nothing was kept of it', async () => {
+  it('fails for a run without an id, of which no entry was kept', async () => {
     const { environment, logic } = place(asks);
     const actor = createActor(logic(), { input: { task: 'Buy one' } }).start();
     await environment.settle();

@@ -11,7 +11,7 @@ import { call, program } from '../../support/agents-at-work.ts';
 
 describe('parents and children', () => {
   test(
-    'spawned, told of progress, handed in with a summary',
+    'a parent spawns a child, reads its progress, and gets its result with a summary',
     { tags: ['M1', 'M5', 'M8', 'M10', 'M20'] },
     async () => {
       const { plan, service, errors } = program({
@@ -74,29 +74,33 @@ describe('parents and children', () => {
     },
   );
 
-  test('nobody answers in time, and the child goes on', { tags: ['M9', 'MW4'] }, async () => {
-    const answers: unknown[] = [];
-    const { plan, service, environment } = program({
-      planner: [call('spawn_subagent', { task: 'Paint it' }), { text: 'Off it goes.' }],
-      subagent: [
-        call('request_input', { question: 'Which?', timeoutMs: 5000 }),
-        ({ results }) => {
-          answers.push(...results);
-          return call('complete_task', { result: 'Any' });
-        },
-      ],
-    });
-    await plan(createParentSubagentToolset({ service }));
-    expect(await service.await(['sub_1'], THE_LEAD)).toMatchObject({ why: 'asked' });
-    await environment.advance(4999);
-    expect(answers).toEqual([]);
-    await environment.advance(1);
-    expect(answers).toEqual([{ responded: false, timedOut: true }]);
-    expect(await service.await(['sub_1'], THE_LEAD)).toMatchObject({
-      why: 'ended',
-      reports: [{ result: 'Any' }],
-    });
-  });
+  test(
+    'a child continues when its request is not answered in time',
+    { tags: ['M9', 'MW4'] },
+    async () => {
+      const answers: unknown[] = [];
+      const { plan, service, environment } = program({
+        planner: [call('spawn_subagent', { task: 'Paint it' }), { text: 'Off it goes.' }],
+        subagent: [
+          call('request_input', { question: 'Which?', timeoutMs: 5000 }),
+          ({ results }) => {
+            answers.push(...results);
+            return call('complete_task', { result: 'Any' });
+          },
+        ],
+      });
+      await plan(createParentSubagentToolset({ service }));
+      expect(await service.await(['sub_1'], THE_LEAD)).toMatchObject({ why: 'asked' });
+      await environment.advance(4999);
+      expect(answers).toEqual([]);
+      await environment.advance(1);
+      expect(answers).toEqual([{ responded: false, timedOut: true }]);
+      expect(await service.await(['sub_1'], THE_LEAD)).toMatchObject({
+        why: 'ended',
+        reports: [{ result: 'Any' }],
+      });
+    },
+  );
 
   test('a result of a shape: what does not fit is not taken', { tags: ['M1'] }, async () => {
     const responseSchema = {
@@ -279,7 +283,7 @@ describe('rules of the child', () => {
     },
   );
 
-  test('of two results the first counts', { tags: ['M15'] }, async () => {
+  test('the first of two results counts', { tags: ['M15'] }, async () => {
     const { plan, service } = program({
       planner: spawned,
       subagent: [
@@ -315,7 +319,7 @@ describe('rules of the child', () => {
     expect(progress).toEqual(updates.slice(-PROGRESS_RING));
   });
 
-  test('in the mode turn the first answer is the result', { tags: ['M20'] }, async () => {
+  test('the first answer is the result in the mode turn', { tags: ['M20'] }, async () => {
     const { plan, service } = program({ planner: spawned, subagent: [{ text: 'Here you are.' }] });
     await plan(createParentSubagentToolset({ service, agent: { completion: 'turn' } }));
     expect(await service.await(['sub_1'], THE_LEAD)).toMatchObject({

@@ -22,7 +22,7 @@ async function answersOver(stage: ReturnType<typeof puppets>, name: string, text
 }
 
 describe('a parent that answers while its children are at work', () => {
-  it('reads once which of them would end, and goes on', async () => {
+  it('reads once which of its children would end, and continues', async () => {
     const stage = puppets();
     const { parent, child, grandchild } = family(stage);
     await stage.says('p', 'dispatched');
@@ -89,7 +89,7 @@ describe('SUBAGENT-TREE-4: when a parent ends', { tags: ['MW7', 'HW4'] }, () => 
   );
 
   test(
-    'the signal of a tool aborts at once, and its siblings go on',
+    'aborts the signal of its tool at once, while its siblings continue',
     { tags: ['RW9'] },
     async () => {
       const stage = puppets();
@@ -170,7 +170,7 @@ test('SUBAGENT-TREE-3: a subagent that is cancelled by an observer of its start 
 });
 
 describe('SUBAGENT-TREE-3: close', () => {
-  test('cancels all, disposes all, and resolves once nobody is left', async () => {
+  test('cancels and disposes all subagents, and resolves once none is left', async () => {
     const disposed: string[] = [];
     const stage = puppets();
     const config = {
@@ -205,10 +205,10 @@ describe('SUBAGENT-TREE-3: close', () => {
   });
 });
 
-describe('what has ended', { tags: ['M18', 'MW9'] }, () => {
+describe('a subagent that has ended', { tags: ['M18', 'MW9'] }, () => {
   const retention = { stateRetentionMs: 10_000, sweepIntervalMs: 1000 };
 
-  test('is kept from its delivery, not from its end', async () => {
+  test('remains for its retention after its delivery, not after its end', async () => {
     const stage = puppets({ constraints: retention });
     const id = stage.spawn('a');
     await stage.says('a', 'done');
@@ -222,7 +222,7 @@ describe('what has ended', { tags: ['M18', 'MW9'] }, () => {
     expect(stage.timersLeft()).toBe(0);
   });
 
-  test('counts as delivered to a wait, or when somebody else has passed it on; a list delivers nothing', async () => {
+  test('counts as delivered by a wait or by `delivered`, but not by a list', async () => {
     const stage = puppets({ constraints: retention });
     const [a, b, c] = [stage.spawn('a'), stage.spawn('b'), stage.spawn('c')];
     void stage.service.await([a], THE_LEAD);
@@ -243,7 +243,7 @@ describe('what has ended', { tags: ['M18', 'MW9'] }, () => {
     expect(stage.look(a)).toBeDefined();
   });
 
-  test('with its parent gone, nobody is left to read it', async () => {
+  test('disappears when no parent is left to read its result', async () => {
     const stage = puppets({ constraints: retention });
     const { parent } = family(stage);
     await stage.says('g', 'G');
@@ -290,7 +290,7 @@ describe('what has ended', { tags: ['M18', 'MW9'] }, () => {
   );
 });
 
-describe('hung', { tags: ['M17', 'MW2'] }, () => {
+describe('the detection of hung subagents', { tags: ['M17', 'MW2'] }, () => {
   const constraints = { inactivityTimeoutMs: 5000, sweepIntervalMs: 1000 };
 
   test('a subagent hangs after its time without a sign of life; the next sign clears it', async () => {
@@ -336,7 +336,7 @@ describe('hung', { tags: ['M17', 'MW2'] }, () => {
     expect(stage.environment.backgroundTimers).toBe(0);
   });
 
-  test('may have a consequence: cancelled, or whatever its author does', async () => {
+  test('cancels the subagent or calls its callback, as configured', async () => {
     const stage = puppets({ constraints });
     const told: unknown[] = [];
     const cancelled = stage.spawn('a', { config: { onHung: 'cancel' } });

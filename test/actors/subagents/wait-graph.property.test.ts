@@ -126,7 +126,7 @@ const happening = fc.oneof(
 
 const at = <T>(items: readonly T[], place: number): T | undefined => items[place % items.length];
 
-test('WAIT-GRAPH-2: after any waits, questions and ends the graph says what a walk over all of it says', () => {
+test('WAIT-GRAPH-2: the graph agrees with a full walk after any waits, questions and ends', () => {
   let refused = 0;
   let accepted = 0;
   const property = fc.property(

@@ -40,7 +40,7 @@ describe('a wait', { tags: ['M5'] }, () => {
   });
 
   test(
-    'has its time, 300 s unless it says otherwise, and touches nobody',
+    'times out after 300 s or its own time, and leaves the subagent running',
     { tags: ['M26', 'MW4'] },
     async () => {
       const { spawn, service, environment, look } = puppets();
@@ -61,7 +61,7 @@ describe('a wait', { tags: ['M5'] }, () => {
     },
   );
 
-  test('is broken off by its signal, and nothing is left of it', async () => {
+  test('ends at the abort of its signal, and leaves nothing behind', async () => {
     const { spawn, delegation, service, look, settle } = puppets();
     const id = spawn('a');
     const controller = new AbortController();
@@ -77,7 +77,7 @@ describe('a wait', { tags: ['M5'] }, () => {
     });
   });
 
-  test('WAITS-1: that has ended leaves no listener on a signal that lives on', async () => {
+  test('WAITS-1: leaves no listener on its signal when it has ended', async () => {
     const { spawn, says, service } = puppets();
     const id = spawn('a');
     const { signal } = new AbortController();
@@ -97,7 +97,7 @@ describe('a wait', { tags: ['M5'] }, () => {
     expect(delegation.waits.count).toBe(0);
   });
 
-  test('more waits than anybody means are refused', { tags: ['MW9'] }, async () => {
+  test('fails when 1000 waits are open', { tags: ['MW9'] }, async () => {
     const { spawn, service, environment } = puppets();
     const id = spawn('a');
     for (let number = 0; number < 1000; number += 1) void service.await([id], THE_LEAD);
@@ -112,7 +112,7 @@ describe('a wait', { tags: ['M5'] }, () => {
     });
   });
 
-  test('for nobody, or for somebody unknown, is refused', async () => {
+  test('fails for no subagent, and for an unknown one', async () => {
     const { service, spawn } = puppets();
     expect(await service.await([], THE_LEAD)).toMatchObject({ error: { code: 'INVALID_STATE' } });
     expect(await service.await([spawn('a'), 'sub_9'], THE_LEAD)).toMatchObject({
@@ -149,8 +149,8 @@ describe('a wait for several', { tags: ['MW10'] }, () => {
   });
 });
 
-describe('a wait is woken by a question', { tags: ['MW1'] }, () => {
-  test('that is asked later, and the answer lets the subagent go on', async () => {
+describe('a wait at a question', { tags: ['MW1'] }, () => {
+  test('wakes at a later question, and the answer lets the subagent continue', async () => {
     const { spawn, calls, says, service, settle, timersLeft } = puppets();
     const id = spawn('a');
     const wait = later(service.await([id], THE_LEAD));
@@ -178,7 +178,7 @@ describe('a wait is woken by a question', { tags: ['MW1'] }, () => {
     expect(timersLeft()).toBe(0);
   });
 
-  test('of a child, whose parent waits for another one', async () => {
+  test('wakes a parent at the question of another child than the awaited one', async () => {
     const { spawn, calls, waited } = puppets();
     const parent = spawn('p');
     const [first, second] = [
@@ -194,7 +194,7 @@ describe('a wait is woken by a question', { tags: ['MW1'] }, () => {
     });
   });
 
-  test('but a program that waits for one is not disturbed by the question of another', async () => {
+  test('does not wake a program at the question of an unrelated subagent', async () => {
     const { spawn, calls, service } = puppets();
     const [first] = [spawn('a'), spawn('b')];
     const wait = later(service.await([first], THE_LEAD));
@@ -202,7 +202,7 @@ describe('a wait is woken by a question', { tags: ['MW1'] }, () => {
     expect(wait.value).toBeUndefined();
   });
 
-  test('unless what it waits for waits for the asker', async () => {
+  test('wakes when the awaited subagent waits for the asker', async () => {
     const { spawn, calls, service } = puppets();
     const asker = spawn('b', { workstreamId: 'w' });
     const first = spawn('a', { workstreamId: 'w' });
@@ -214,7 +214,7 @@ describe('a wait is woken by a question', { tags: ['MW1'] }, () => {
 });
 
 describe('AWAITING-2: a question and a wait', () => {
-  test('that begins to depend on the answer after the question was asked', async () => {
+  test('a wait ends when it begins to depend on the answer of an open question', async () => {
     const { spawn, calls, service } = puppets();
     const asker = spawn('b', { workstreamId: 'w' });
     const first = spawn('a', { workstreamId: 'w' });
@@ -225,7 +225,7 @@ describe('AWAITING-2: a question and a wait', () => {
     expect(wait.value).toMatchObject({ why: 'asked', alsoAsking: [{ id: asker }] });
   });
 
-  test('a parent that learns of it by its wait is not told a second time', async () => {
+  test('a parent that learns of it by its wait is not informed a second time', async () => {
     const { spawn, calls, waited, prompts } = puppets();
     const parent = spawn('p');
     const first = spawn('a', { caller: by(parent) });
@@ -256,7 +256,7 @@ describe('WAIT_CYCLE', () => {
     expect(waited.get(a)).toMatchObject({ ok: true, why: 'ended' });
   });
 
-  test('through others, through a question, and of one with itself', async () => {
+  test('refuses a cycle through others, through a question, and with itself', async () => {
     const { spawn, calls, waited } = puppets();
     const parent = spawn('p', { workstreamId: 'w' });
     const other = spawn('o', { workstreamId: 'w' });
@@ -275,7 +275,7 @@ describe('WAIT_CYCLE', () => {
     expect(waited.get(self)).toMatchObject({ error: { code: 'WAIT_CYCLE' } });
   });
 
-  test('for one above: it ends with it', async () => {
+  test('refuses the wait of a child for its parent', async () => {
     const { spawn, calls, waited } = puppets();
     const parent = spawn('p', { workstreamId: 'w' });
     const child = spawn('c', { caller: by(parent) });

@@ -69,7 +69,7 @@ describe('report_progress', { tags: ['M8'] }, () => {
     },
   );
 
-  test('is no message without words', async () => {
+  test('refuses an update without words', async () => {
     expect(await call('report_progress', { update: ' ' }, inSubagent().options)).toBe('INVALID');
   });
 });
@@ -87,7 +87,7 @@ test(
   },
 );
 
-test('their arguments', { tags: ['M9', 'M10'] }, async () => {
+test('the tools check their arguments', { tags: ['M9', 'M10'] }, async () => {
   const good = [
     ['request_input', { question: 'Which?', context: 'Two are there', timeoutMs: 1000 }],
     ['complete_task', { result: 'Done', summary: 'All well.' }],

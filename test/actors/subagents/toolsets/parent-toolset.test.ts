@@ -34,7 +34,7 @@ function parent(options: ParentToolsetOptions = {}) {
 }
 
 describe('the toolset', () => {
-  test('has a name and a version', { tags: ['M28'] }, () => {
+  test('carries a name and a version', { tags: ['M28'] }, () => {
     expect(PARENT_TOOLSET).toEqual({ name: 'subagent-parent', version: '0.1.0' });
   });
 
@@ -45,23 +45,27 @@ describe('the toolset', () => {
     for (const name of Object.keys(tools)) expect(toolsetAnnotations).toHaveProperty(name);
   });
 
-  test('it lists, and waits for any or all, and only waiting delegates', { tags: ['MW10'] }, () => {
-    const { tools } = parent();
-    expect(Object.keys(tools).toSorted()).toEqual([
-      'await_subagent',
-      'cancel_subagent',
-      'check_subagent',
-      'kill_subagent',
-      'list_subagents',
-      'send_to_subagent',
-      'spawn_subagent',
-    ]);
-    expect(
-      Object.entries(tools).flatMap(([name, tool]) => (delegates(tool) ? [name] : [])),
-    ).toEqual(['await_subagent']);
-  });
+  test(
+    'includes a list and a wait for any or all, and only the wait delegates',
+    { tags: ['MW10'] },
+    () => {
+      const { tools } = parent();
+      expect(Object.keys(tools).toSorted()).toEqual([
+        'await_subagent',
+        'cancel_subagent',
+        'check_subagent',
+        'kill_subagent',
+        'list_subagents',
+        'send_to_subagent',
+        'spawn_subagent',
+      ]);
+      expect(
+        Object.entries(tools).flatMap(([name, tool]) => (delegates(tool) ? [name] : [])),
+      ).toEqual(['await_subagent']);
+    },
+  );
 
-  test('without a service every tool says so', { tags: ['M11'] }, async () => {
+  test('returns NO_SERVICE from every tool without a service', { tags: ['M11'] }, async () => {
     const tools = createParentSubagentToolset();
     for (const tool of Object.values(tools)) {
       const execute = tool.execute as never as (input: unknown, options: never) => Promise<unknown>;
@@ -330,7 +334,7 @@ describe('check_subagent', () => {
     });
   });
 
-  test('its own children are shown', { tags: ['H11'] }, async () => {
+  test('shows the children of the subagent', { tags: ['H11'] }, async () => {
     const { service, call, spawn } = parent();
     await spawn();
     service.spawn({
@@ -404,7 +408,7 @@ describe('send_to_subagent', () => {
     },
   );
 
-  test('to one that has ended is ALREADY_TERMINAL', { tags: ['M22'] }, async () => {
+  test('returns ALREADY_TERMINAL for a subagent that has ended', { tags: ['M22'] }, async () => {
     const { service, call, spawn } = parent();
     await spawn();
     service.end('sub_1');
@@ -462,7 +466,7 @@ describe('await_subagent', () => {
       });
   });
 
-  test('PARENT-TOOLSET-2: a wait that is broken off ends nobody', async () => {
+  test('PARENT-TOOLSET-2: leaves the subagents running when the wait is aborted', async () => {
     const { service, call, spawn } = parent();
     await spawn();
     const controller = new AbortController();

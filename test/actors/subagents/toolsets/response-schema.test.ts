@@ -9,7 +9,7 @@ const count = {
 };
 
 describe('responseSchema is JSON Schema', { tags: ['M1'] }, () => {
-  test('the child is told the very words, and its answer is checked', async () => {
+  test('reaches the child unchanged, and checks its answer', async () => {
     const made = responseSchemaOf(count);
     if (!made.ok) throw new Error(made.message);
     expect(made.schema.jsonSchema).toEqual(count);
@@ -26,7 +26,7 @@ describe('responseSchema is JSON Schema', { tags: ['M1'] }, () => {
     { not: { type: 'string' } },
     { $ref: 'https://example.org/schema.json' },
     { type: 'colour' },
-  ])('what cannot be checked is refused when it is asked for: %j', (schema) => {
+  ])('refuses a schema that cannot be checked: %j', (schema) => {
     expect(responseSchemaOf(schema)).toMatchObject({
       ok: false,
       message: expect.stringMatching(/^responseSchema: /) as string,

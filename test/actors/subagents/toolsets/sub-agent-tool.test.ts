@@ -40,8 +40,8 @@ function summarize(options: SubAgentToolOptions = {}) {
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-describe('the tool', { tags: ['H1', 'H2'] }, () => {
-  test('is an AI SDK tool that the runtime knows as a subagent', () => {
+describe('the tool of a subagent', { tags: ['H1', 'H2'] }, () => {
+  test('works as an AI SDK tool that the runtime knows as a subagent', () => {
     const { made } = summarize();
     expect(made.description).toBe('Summarize a list of texts');
     expect(isSubAgentTool(made)).toBe(true);
@@ -49,7 +49,7 @@ describe('the tool', { tags: ['H1', 'H2'] }, () => {
     expect(Object.keys(subAgentTools(made))).toEqual(['subagent__summarizer']);
   });
 
-  test('without an outputSchema there is none', { tags: ['H1'] }, () => {
+  test('requires an outputSchema', { tags: ['H1'] }, () => {
     const { outputSchema: _, ...without } = summarizer;
     expect(() => createSubAgentTool(without as never, input)).toThrow(
       /expected the subagent "summarizer" to have an outputSchema/,
@@ -61,13 +61,13 @@ describe('the tool', { tags: ['H1', 'H2'] }, () => {
     expect(() => subAgentTools(made, made)).toThrow(/got "subagent__summarizer" twice/);
   });
 
-  test('without anybody to run it, the model is told', { tags: ['M11'] }, async () => {
+  test('returns NO_SERVICE without a service that runs it', { tags: ['M11'] }, async () => {
     const { call } = summarize({ service: undefined as never });
     expect(await call(['a'])).toMatchObject({ code: 'NO_SERVICE' });
   });
 });
 
-describe('one call', { tags: ['H4', 'H5'] }, () => {
+describe('one call of the tool', { tags: ['H4', 'H5'] }, () => {
   test('hands over its input, and nothing else of the parent', async () => {
     const { service, call } = summarize();
     const running = call(['a', 'b'], { messages: [{ role: 'user', content: 'secret' }] });
@@ -84,7 +84,7 @@ describe('one call', { tags: ['H4', 'H5'] }, () => {
   });
 
   test(
-    'an input that it does not know is told to the model, and nobody is spawned',
+    'returns an error to the model for an unknown input, and spawns no subagent',
     { tags: ['R6'] },
     async () => {
       const { service, made } = summarize();
@@ -141,7 +141,7 @@ describe('one call', { tags: ['H4', 'H5'] }, () => {
 });
 
 describe('a child that asks while its parent waits', () => {
-  test('is told that nobody answers, and goes on', { tags: ['MW1'] }, async () => {
+  test('gets the reply that no answer can come, and continues', { tags: ['MW1'] }, async () => {
     const { service, call } = summarize();
     const running = call(['a']);
     await turn();
@@ -154,7 +154,7 @@ describe('a child that asks while its parent waits', () => {
   });
 
   test(
-    'or its question is the result, for a parent that can answer',
+    'returns its question as the result to a parent that can answer',
     { tags: ['MW1'] },
     async () => {
       const { service, call } = summarize({ questions: 'return' });
