@@ -108,14 +108,14 @@ function run(commands: readonly { who: number; what: string; amount: number; par
   return { root, world };
 }
 
-test('BUDGET-ACCOUNT-1 to BUDGET-ACCOUNT-4: never more spent or held than granted, whoever takes from whom', () => {
+test('BUDGET-ACCOUNT-1 to BUDGET-ACCOUNT-4: accounts never spend or hold more than was granted', () => {
   fc.assert(
     fc.property(fc.array(command, { maxLength: 60 }), (commands) => void run(commands)),
     { numRuns: 1_000 },
   );
 });
 
-test('BUDGET-ACCOUNT-3: when all have ended, what was used is spent and all else is back', () => {
+test('BUDGET-ACCOUNT-3: used amounts are spent and all else has returned when all accounts have ended', () => {
   const order = fc.array(fc.nat(50), { maxLength: 60 });
   fc.assert(
     fc.property(fc.array(command, { maxLength: 60 }), order, (commands, picks) => {

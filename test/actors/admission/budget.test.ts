@@ -74,7 +74,7 @@ describe('BUDGET-5: admission', () => {
 });
 
 describe('BUDGET-6: a call is refused before it is made', () => {
-  test('when its input does not fit; what is left bounds the answer', () => {
+  test('fails when its input does not fit, and the rest bounds the answer of another one', () => {
     const { budget } = budgetOf({ tokens: 1_000 });
     expect(budget.beginCall(1_000)).toMatchObject({
       ok: false,
@@ -94,7 +94,7 @@ describe('BUDGET-6: a call is refused before it is made', () => {
     });
   });
 
-  test('when the time is over, of the parent too', () => {
+  test('fails when the time is over, also that of the parent', () => {
     const { budget, clock } = budgetOf({ timeMs: 1_000 });
     const child = admitted(budget, { timeMs: 500 });
     const sharing = admitted(budget);

@@ -65,7 +65,7 @@ test('BUDGETS-10: the time limit of a subagent is reported once, unless it has e
   expect(environment.pendingTimers).toBe(0);
 });
 
-test('BUDGETS-11: the time of the scope is the time that it was awake; that of a subagent goes on', async () => {
+test('BUDGETS-11: the scope counts the time that it was awake; a subagent also counts the rest', async () => {
   const { environment, budgets, told, admit } = scope({ timeMs: 10_000 });
   await environment.advance(4_000);
   expect(budgets.awakeMs).toBe(4_000);

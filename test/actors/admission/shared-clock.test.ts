@@ -14,7 +14,7 @@ import { paintingSession } from '../pool/painting-session.ts';
 
 const AHEAD_MS = 90 * 60_000;
 
-test('a run goes on in a process whose clock is 90 minutes ahead, and is not timed out', async () => {
+test('a run continues in a process whose clock is 90 minutes ahead, and does not time out', async () => {
   const environment = simulatedEnvironment();
   const kept: Journal = { ...memoryJournal({ keep: Infinity }), wakeTimes: memoryWakeTimes() };
   const said: string[] = [];

@@ -31,7 +31,7 @@ describe('SLOTS-1: limits', () => {
     expect(slots.held).toBe(2);
   });
 
-  test('of all sessions together', () => {
+  test('apply to all sessions together', () => {
     const { slots, granted, ask } = slotsOf(2, { a: 5, b: 5 });
     for (const [session, id] of [
       ['a', 'a1'],
@@ -98,7 +98,7 @@ describe('SLOTS-3: leaving the queue', () => {
     expect(granted).toEqual(['a1', 'a2', 'a3']);
   });
 
-  test('after its session was closed still frees its slot for the others', () => {
+  test('frees the slot of a closed session for the others', () => {
     const { slots, granted, ask } = slotsOf(1, { a: 1, b: 1 });
     ask('a', 'a1');
     ask('b', 'b1');

@@ -66,7 +66,7 @@ describe('SUPERVISOR-1: a request is accepted or rejected, once', () => {
     expect(admit('2')).toEqual(accepted);
   });
 
-  test('a session that is not open takes nobody in', () => {
+  test('a session that is not open admits no subagent', () => {
     const { supervisor, admit } = supervised();
     supervisor.close('s');
     expect(admit('1')).toEqual(rejected('SESSION_CLOSED', 'closed'));
@@ -139,7 +139,7 @@ describe('whenFull', () => {
   });
 });
 
-test('SLOTS-2: sessions share what is left, and nobody overtakes', () => {
+test('SLOTS-2: sessions share the free slots in order', () => {
   const { supervisor } = supervised({}, 2);
   supervisor.open('t', sessionLimits({}));
   const running: string[] = [];
@@ -167,7 +167,7 @@ test('SLOTS-2: sessions share what is left, and nobody overtakes', () => {
 });
 
 describe('limits', () => {
-  test('have defaults', { tags: ['R40', 'M26'] }, () => {
+  test('default to the documented values', { tags: ['R40', 'M26'] }, () => {
     expect(sessionLimits()).toEqual({
       maxConcurrentPerSession: 10,
       maxLivePerSession: 100,
@@ -193,7 +193,7 @@ describe('limits', () => {
     [{ defaultAwaitTimeoutMs: 0 }, 'defaultAwaitTimeoutMs'],
     [{ allowedModels: [''] }, 'allowedModels'],
     [{ maxConcurrent: 3 } as never, 'maxConcurrent'],
-  ])('that cannot be are refused by name: %o', (limits, name) => {
+  ])('refuses impossible limits by name: %o', (limits, name) => {
     expect(() => sessionLimits(limits)).toThrow(
       expect.objectContaining({
         name: 'ConfigurationError',

@@ -122,7 +122,7 @@ describe('prompts', () => {
     );
 
   test(
-    'the system prompt: the instructions, the task by the name of its tool, and how notes are told',
+    'the system prompt holds the instructions, the task, and how notes are marked',
     { tags: ['B30'] },
     () => {
       const snapshot = buildContextSnapshot(
@@ -160,20 +160,16 @@ describe('prompts', () => {
     },
   );
 
-  test(
-    'without anything to say of the conversation there is only the task',
-    { tags: ['B30'] },
-    () => {
-      const snapshot = buildContextSnapshot({
-        task: { toolName: 'refresh', args: {} },
-        instructions: 'Refresh.',
-        conversation: ConversationLog.empty(),
-      });
-      expect(quotesIn(snapshot)).toEqual([{ task: 'The work of the tool refresh' }]);
-    },
-  );
+  test('the prompt is only the task when the conversation is empty', { tags: ['B30'] }, () => {
+    const snapshot = buildContextSnapshot({
+      task: { toolName: 'refresh', args: {} },
+      instructions: 'Refresh.',
+      conversation: ConversationLog.empty(),
+    });
+    expect(quotesIn(snapshot)).toEqual([{ task: 'The work of the tool refresh' }]);
+  });
 
-  test('SUBPROMPT-1 P8: no string of anybody stands outside a quotation', () => {
+  test('SUBPROMPT-1 P8: no third-party text appears outside a quotation', () => {
     for (const evil of INJECTIONS) {
       const snapshot = buildContextSnapshot(
         {

@@ -111,7 +111,7 @@ describe('a summary', () => {
     },
   );
 
-  test('is not written while there is room, nor of what is newest, nor of a call in flight', () => {
+  test('waits until there is no room, and omits the newest items and calls in flight', () => {
     let asked = 0;
     const summarise = async () => {
       asked += 1;
@@ -224,7 +224,7 @@ describe('facts', () => {
     }) satisfies MemoryDistiller;
 
   test(
-    'UPKEEP-3: are drawn every so many turns, from what is new, and remembered',
+    'UPKEEP-3: come from the new items after some turns, and are remembered',
     { tags: ['B7', 'BW21'] },
     async () => {
       const requests: DistilRequest[] = [];

@@ -89,7 +89,7 @@ const anyStep: fc.Arbitrary<Step> = fc
     }
   });
 
-test('CONVERSATION-1, CONVERSATION-4, CONVERSATION-5: whatever happens, it is sorted, paired, bounded, and its history is acceptable', () => {
+test('CONVERSATION-1, CONVERSATION-4, CONVERSATION-5: any log is sorted, paired and bounded, with an acceptable history', () => {
   const limits = { maxItems: 6, maxChars: 60, maxItemChars: 20 };
   fc.assert(
     fc.property(fc.array(anyStep, { maxLength: 40 }), (steps) => {

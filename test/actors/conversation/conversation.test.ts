@@ -172,7 +172,7 @@ describe('CONVERSATION-4: calls and results', () => {
 });
 
 describe('CONVERSATION-5: bounds', () => {
-  test('the oldest go first, a call with its result, and the number is told', () => {
+  test('evict the oldest items first, a call with its result, and count them', () => {
     const log = ConversationLog.empty({ maxItems: 3 })
       .add({ id: 'u1', role: 'user', at: 1, text: 'a' })
       .toolCall({ callId: 'c1', toolName: 't', args: {}, at: 2 })
@@ -196,7 +196,7 @@ describe('CONVERSATION-5: bounds', () => {
     expect(ids(log)).toEqual(['c1', 'u1', 'a2']);
   });
 
-  test('but it does not make the log grow for ever', () => {
+  test('hold for open calls, too', () => {
     let log = ConversationLog.empty({ maxItems: 3 });
     for (let n = 0; n < 10; n += 1) {
       log = log.toolCall({ callId: `c${n}`, toolName: 't', args: {}, at: n });
@@ -244,7 +244,7 @@ describe('CONVERSATION-5: bounds', () => {
 
 describe('CONVERSATION-6: summaries', { tags: ['B66'] }, () => {
   test(
-    'without a checkpoint it covers everything so far, but not what is open',
+    'cover everything so far without a checkpoint, except open items',
     { tags: ['BW10'] },
     () => {
       const log = talk()
@@ -331,7 +331,7 @@ describe('recent turns', { tags: ['BW21'] }, () => {
     expect(log.recentTurns(2)[0]?.content).toBe(`${'x'.repeat(2000)} [… 50 more characters]`);
   });
 
-  it('has the last turn of the user whole, whatever came after it', () => {
+  it('include the last turn of the user whole, with any turns after it', () => {
     const request = `${'Find a flat. '.repeat(400)}Only in Berlin, never in Paris.`;
     const log = ConversationLog.empty()
       .add({ id: 'u1', role: 'user', at: 1, text: 'y'.repeat(2050) })

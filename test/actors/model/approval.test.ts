@@ -65,7 +65,7 @@ describe('APPROVAL-3: denials are inherited', () => {
 });
 
 describe('APPROVAL-2: a call is its tool and its exact arguments', () => {
-  test('whatever the order of keys', () => {
+  test('ignores the order of keys', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (input) => {
         const turned = Object.fromEntries(Object.entries(input).toReversed());
@@ -75,7 +75,7 @@ describe('APPROVAL-2: a call is its tool and its exact arguments', () => {
     );
   });
 
-  test('and nothing less', () => {
+  test('differs for any other arguments', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), (a, b) => {
         fc.pre(JSON.stringify(a ?? {}) !== JSON.stringify(b ?? {}));
@@ -110,7 +110,7 @@ describe('APPROVAL-5: whether approval is needed', () => {
     expect(await approvalNeeded(entry({ needsApproval }), { q: 'x' }, options)).toBe(expected);
   });
 
-  test('the predicate is told of the call', async () => {
+  test('gives the predicate the arguments and the call', async () => {
     const seen: unknown[] = [];
     const needsApproval = (...args: unknown[]): boolean => {
       seen.push(...args);

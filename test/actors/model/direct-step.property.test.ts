@@ -425,11 +425,11 @@ describe('DIRECT-2: the first call of a process', () => {
     return vi.mocked(sdk).mock.calls.length;
   }
 
-  test('is made by the SDK, and shows that it is the one that is known', async () => {
+  test('goes through the SDK once, and proves that its options are the known ones', async () => {
     expect(await madeBySdk(3, {})).toBe(1);
   });
 
-  test('is answered although a part of the answer cannot be copied', async () => {
+  test('returns its answer although a part of the answer cannot be copied', async () => {
     vi.resetModules();
     const { runModelStep: step } = await import('../../../src/actors/model/model-step.ts');
     const body = { read: () => 'a function' };

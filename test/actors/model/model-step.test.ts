@@ -78,7 +78,7 @@ afterEach(() => {
 });
 
 describe('MODEL-STEP-3: the response', () => {
-  test('of text', async () => {
+  test('holds text, reasoning and provider metadata', async () => {
     const content: Part[] = [
       { type: 'reasoning', text: 'Let me see.', providerMetadata: { test: { signature: 's' } } },
       text('It is '),
@@ -120,7 +120,7 @@ describe('MODEL-STEP-3: the response', () => {
     expectPlainJson(response);
   });
 
-  test('of parallel calls, in the order of the model, with defaults and coercions applied', async () => {
+  test('holds parallel calls in the order of the model, with defaults and coercions applied', async () => {
     const scripted = model(
       answer([
         text('Looking.'),
@@ -216,7 +216,7 @@ describe('MODEL-STEP-3: the response', () => {
     expect(response).toMatchObject({ text: '', assistantMessages: [], calls: [] });
   });
 
-  test('length with tool calls: they are told, and so is length', async () => {
+  test('keeps the tool calls and the finish reason when the model stops at its length limit', async () => {
     const response = await step(model(answer([call('c1', 'weather', { city: 'Rome' })], 'length')));
     expect(response.finish).toBe('length');
     expect(response.calls).toHaveLength(1);
@@ -250,7 +250,7 @@ describe('MODEL-STEP-5: any provider can read it again', () => {
   });
 });
 
-describe('MODEL-STEP-4: calls that are not', () => {
+describe('MODEL-STEP-4: invalid calls', () => {
   test('arguments that do not fit', async () => {
     const response = await step(model(answer([call('c1', 'weather', { city: 7 })])));
     expect(response.calls).toMatchObject([
@@ -293,7 +293,7 @@ describe('MODEL-STEP-4: calls that are not', () => {
     expect(response.calls[0]?.invalid?.message.length).toBeLessThan(4200);
   });
 
-  test('the runtime answers them, and the model goes on', async () => {
+  test('the runtime answers them with an error, and the model continues', async () => {
     const scripted = model(answer([call('c1', 'weather', {})]), answer([text('Sorry.')]));
     const first = await step(scripted);
     const message = first.calls[0]?.invalid?.message ?? '';
@@ -400,7 +400,7 @@ describe('MODEL-1: ids of calls', () => {
   });
 });
 
-describe('MODEL-2: answers that are not', () => {
+describe('MODEL-2: invalid answers', () => {
   test.each([
     [undefined, 'content [parts], got undefined'],
     [{}, 'content [parts]'],
@@ -603,7 +603,7 @@ describe('telemetry', () => {
     expect(seen).toEqual([{ callId: 'step_1' }, { callId: 'step_1', timeMs: 0 }]);
   });
 
-  test('so does a subscriber of the tracing channel', async () => {
+  test('a subscriber of the tracing channel gets the events, too', async () => {
     const types: unknown[] = [];
     const channel = tracingChannel(AI_SDK_TELEMETRY_TRACING_CHANNEL);
     const start = (message: unknown): void => void types.push((message as { type: string }).type);

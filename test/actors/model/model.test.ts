@@ -111,7 +111,7 @@ describe('STRUCT-1: refused for its format', () => {
 });
 
 describe('STRUCT-2: an answer that holds nothing', () => {
-  test('is asked for again in words, and the tokens of both are counted', async () => {
+  test('repeats the request in words, and counts the tokens of both', async () => {
     const asked = model(answer([], 'stop'), answer([json]), answer([json]));
     const { step, reports } = asking(asked);
     expect(await step()).toMatchObject({
@@ -123,7 +123,7 @@ describe('STRUCT-2: an answer that holds nothing', () => {
     expect(formatsOf(asked)).toEqual(['json', null, null]);
   });
 
-  test('twice is what the model says', async () => {
+  test('returns a second empty answer as it is', async () => {
     const asked = model(answer([], 'stop'), answer([], 'stop'), answer([json]));
     const { step, reports } = asking(asked);
     expect(await step()).toMatchObject({ text: '', usage: { totalTokens: 30 } });
@@ -147,7 +147,7 @@ describe('STRUCT-3: a refused format is not requested again', () => {
     expect(formatsOf(asked)).toEqual(['json', null, null, 'json']);
   });
 
-  test('after two schemas the model', async () => {
+  test('stops for the model after two refused schemas', async () => {
     const asked = model(
       throwing(refusal(400)),
       answer([json]),
@@ -217,7 +217,7 @@ async function read(parts: readonly Part[]) {
 }
 
 describe('STREAMED-ANSWER-1: the answer', () => {
-  test('is what the model gives at once', async () => {
+  test('equals that of a call without a stream', async () => {
     const steps = [
       {
         thinking: 'hm hm',
@@ -286,13 +286,13 @@ test('STREAMED-ANSWER-1: the proof of the reasoning may come in a piece without 
   expect(answer.content).toEqual([{ type: 'reasoning', text: 'Hm.', providerMetadata }]);
 });
 
-describe('STREAMED-ANSWER-2: the call fails', () => {
-  test('with the error in the stream', async () => {
+describe('STREAMED-ANSWER-2: a call whose stream ends', () => {
+  test('rejects with the error in the stream', async () => {
     const error = new Error('overloaded');
     await expect(read([{ type: 'error', error }, finish])).rejects.toBe(error);
   });
 
-  test('if the stream just ends', async () => {
+  test('rejects as retryable if the stream ends without a finish', async () => {
     await expect(read([{ type: 'text-start', id: '1' }])).rejects.toMatchObject({
       code: 'STREAM_CUT_OFF',
       retryable: true,
@@ -302,7 +302,7 @@ describe('STREAMED-ANSWER-2: the call fails', () => {
   test.each([
     ['says that it just ended', 'interrupted', usage],
     ['cannot say why it ended, and what it cost', 'other', noUsage],
-  ] as const)('if the package %s', async (_, unified, spent) => {
+  ] as const)('rejects as retryable if the package %s', async (_, unified, spent) => {
     const reading = read([
       { type: 'text-start', id: '1' },
       { type: 'text-delta', id: '1', delta: 'Sales are' },
@@ -311,14 +311,14 @@ describe('STREAMED-ANSWER-2: the call fails', () => {
     await expect(reading).rejects.toMatchObject({ code: 'STREAM_CUT_OFF', retryable: true });
   });
 
-  test('not if the provider gives no reason, but the cost', async () => {
+  test('succeeds if the provider gives no reason, but the cost', async () => {
     const { answer } = await read([
       { type: 'finish', usage, finishReason: { unified: 'other', raw: undefined } },
     ]);
     expect(answer.finishReason.unified).toBe('other');
   });
 
-  test('when nobody waits any more, and the stream is told so', async () => {
+  test('rejects on abort, and cancels the stream', async () => {
     const controller = new AbortController();
     let isCancelled = false;
     const parts: Part[] = [

@@ -36,7 +36,7 @@ describe('checkOutput', () => {
     ['a fence that is not closed', '```json\n{"title":"A"}', 'it is not JSON'],
     ['a broken fence', '```json\n{"title":\n```', 'it is not JSON'],
     ['another shape', '{"title":7}', 'expected string, received number'],
-  ])('%s: the model is told what is wrong', async (_, text, message) => {
+  ])('gives the model the reason for the refusal: %s', async (_, text, message) => {
     const checked = await checkOutput(schema, text);
     expect(checked.ok).toBe(false);
     expect(checked.ok ? {} : checked.retry).toEqual({

@@ -54,7 +54,7 @@ describe('suitedModel', () => {
     ['mistral.chat', 'mistral-large-latest'],
     ['openrouter', 'mistralai/devstral-medium'],
   ])(
-    'gives Mistral short ids, and an answer before the user goes on (%s)',
+    'gives Mistral short ids, and an answer before the next words of the user (%s)',
     async (provider, id) => {
       const { suited, seen } = model(provider, id, 'mistral');
       const prompt = [

@@ -70,7 +70,7 @@ describe('the names of the inputs', { tags: ['R6'] }, () => {
     expect(wrongInputNames(trip, 'Rome')).toBeNull();
   });
 
-  test('are looked at before the values, which stay the affair of the schema', async () => {
+  test('fail before the values, which the schema checks', async () => {
     const strict = withInputNames(trip);
     expect(strict.jsonSchema).toBe(trip.jsonSchema);
     expect(await strict.validate?.({ town: 'Rome' })).toMatchObject({
@@ -201,7 +201,7 @@ describe('the schema of arguments', () => {
     expect(providerRefusals({ prompt, tools })).toEqual([]);
   });
 
-  test('stays the same schema, if every API accepts it, and is made once, if not', () => {
+  test('remains the same if every API accepts it, and is converted once if not', () => {
     const plain = z.object({ at: z.array(z.string()), by: z.union([z.string(), z.number()]) });
     expect(objectSchema(plain, 'a')).toBe(wrapSchema(plain, 'a'));
     const union = z.union([circle, square]);
@@ -231,7 +231,7 @@ describe('the schema of arguments', () => {
     ],
   ];
 
-  test.each(refused)('is refused where it is defined: %s', (_, schema, why) => {
+  test.each(refused)('fails where it is defined: %s', (_, schema, why) => {
     const parameters = schema as z.ZodType;
     const error = expect.objectContaining({
       code: 'INVALID_SCHEMA',

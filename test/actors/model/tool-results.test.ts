@@ -99,7 +99,7 @@ describe('closeDanglingCalls', () => {
     expect(closeDanglingCalls([])).toEqual([]);
   });
 
-  test('a call without a result gets one before anybody else speaks', () => {
+  test('gives a call without a result one before the next message', () => {
     const closed = closeDanglingCalls([user, calling('c1', 'c2'), answering('c2'), user], 'lost');
     expect(closed.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'tool', 'user']);
     expect(closed[3]?.content).toStrictEqual([
@@ -116,7 +116,7 @@ describe('closeDanglingCalls', () => {
     ).toEqual(['assistant', 'tool', 'assistant', 'tool']);
   });
 
-  test('a second result, and one that nobody asked for, are dropped', () => {
+  test('drops a second result, and one without a call', () => {
     const messages = [user, answering('c9'), calling('c1'), answering('c1', 'c1'), answering('c1')];
     expect(closeDanglingCalls(messages)).toEqual([user, calling('c1'), answering('c1')]);
   });
@@ -155,7 +155,7 @@ describe('closeDanglingCalls', () => {
     fc.array(id).map((ids) => answering(...ids)),
   );
 
-  test('whatever was lost, every call is answered exactly once, and the SDK agrees', async () => {
+  test('answers every call exactly once after any loss, and the SDK accepts the messages', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyMessage, { maxLength: 8 }), async (messages) => {
         const closed = closeDanglingCalls(messages);

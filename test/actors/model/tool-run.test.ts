@@ -323,7 +323,7 @@ describe('TOOL-OUTPUT-2: an output that is too large is cut, and says so', () =>
 });
 
 describe('preliminary outputs', () => {
-  test('each is told; the last is the result', async () => {
+  test('reach the listener one by one, and the last is the result', async () => {
     const told: unknown[] = [];
     const outcome = await run(
       { execute: () => yields({ done: 1 }, { done: 2 }, 'all') },
@@ -418,7 +418,7 @@ describe('TOOL-RUN-2: cancellation', () => {
     expect(started).toBe(0);
   });
 
-  test('a generator is told to return, and says nothing more', async () => {
+  test('returns a generator, and ignores its later outputs', async () => {
     const controller = new AbortController();
     const told: unknown[] = [];
     let isReturned = false;

@@ -67,7 +67,7 @@ describe('TOOLS-1: every tool has a schema', () => {
     ['lazy', { inputSchema: () => zodSchema(city) }],
     ['the older parameters', { parameters: city }],
     ['dynamicTool', dynamicTool({ inputSchema: city, execute: () => null })],
-  ])('%s: the model is told the schema, and the input is checked', async (_, source) => {
+  ])('%s: the model gets the schema, and the input is checked', async (_, source) => {
     const [told] = await offered({ weather: source });
     expect(told).toMatchObject({
       type: 'function',

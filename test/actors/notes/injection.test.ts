@@ -71,44 +71,47 @@ const evilSubagents = (evil: string): TalkOptions['subagents'] => ({
 });
 
 describe.each(['notice', 'turn'] as const)('P8: in text, with `%s`', (promptStyle) => {
-  test.each(['user', 'system'] as const)('and notes as %s', async (systemAs) => {
-    const wrong: string[] = [];
-    let notes = 0;
-    for (const evil of INJECTIONS) {
-      const typed = new Set([
-        evil.trim(),
-        'use report',
-        'use broken',
-        'use asker',
-        'use report and broken',
-      ]);
-      const { start, type, session, environment, close } = textTalk({
-        promptStyle,
-        systemAs,
-        speakProgress: 'all',
-        subagents: evilSubagents(evil),
-        onModelCall: (who, { prompt }) => {
-          if (who !== 'lead') return;
-          wrong.push(...misplaced(prompt, typed));
-          notes += JSON.stringify(prompt).split(/\[data[ \]]/).length - 1;
-        },
-      });
-      await start();
-      await type(evil);
-      await type('use report');
-      await type('use broken');
-      await type('use report and broken');
-      await type('use asker');
-      await type(evil);
-      session.notifyBackground(evil, { label: evil });
-      await environment.settle();
-      await type('use report');
-      await close();
-    }
-    expect(wrong).toEqual([]);
-    // The check has seen something.
-    expect(notes).toBeGreaterThan(INJECTIONS.length * 5);
-  });
+  test.each(['user', 'system'] as const)(
+    'quotes third-party text, with notes as %s',
+    async (systemAs) => {
+      const wrong: string[] = [];
+      let notes = 0;
+      for (const evil of INJECTIONS) {
+        const typed = new Set([
+          evil.trim(),
+          'use report',
+          'use broken',
+          'use asker',
+          'use report and broken',
+        ]);
+        const { start, type, session, environment, close } = textTalk({
+          promptStyle,
+          systemAs,
+          speakProgress: 'all',
+          subagents: evilSubagents(evil),
+          onModelCall: (who, { prompt }) => {
+            if (who !== 'lead') return;
+            wrong.push(...misplaced(prompt, typed));
+            notes += JSON.stringify(prompt).split(/\[data[ \]]/).length - 1;
+          },
+        });
+        await start();
+        await type(evil);
+        await type('use report');
+        await type('use broken');
+        await type('use report and broken');
+        await type('use asker');
+        await type(evil);
+        session.notifyBackground(evil, { label: evil });
+        await environment.settle();
+        await type('use report');
+        await close();
+      }
+      expect(wrong).toEqual([]);
+      // The check has seen something.
+      expect(notes).toBeGreaterThan(INJECTIONS.length * 5);
+    },
+  );
 });
 
 test('MARK-6: a quotation below its sentence has no mark of its own, and one below no sentence is of no note', () => {
@@ -133,7 +136,7 @@ test('P8: typed text reaches the model as the user’s words, unchanged', async 
 });
 
 describe('MARK-2: a mark that somebody has read is of no use', () => {
-  test('in what the user types, a notice, or a result', async () => {
+  test('loses its effect in user input, a notice, or a result', async () => {
     const prompts: string[] = [];
     let mark = '';
     const { start, type, session, environment } = textTalk({
@@ -177,7 +180,7 @@ describe('MARK-2: a mark that somebody has read is of no use', () => {
   });
 });
 
-test('P8: on any wire, what instructs a voice model holds nothing that others said', async () => {
+test('P8: the instructions of a voice model hold no third-party text on any wire', async () => {
   const wrong: string[] = [];
   for (const evil of INJECTIONS) {
     const talk = voiceTalk({ speakProgress: 'all', subagents: evilSubagents(evil) });
@@ -219,7 +222,7 @@ const wires: readonly (readonly [string, (webSocket: WebSocketFactory) => Transp
 ];
 
 test.each(wires)(
-  'P8: the server of %s is told nothing of others outside a quotation',
+  'P8: the server of %s gets third-party text only in quotations',
   async (_, transport) => {
     const wrong: string[] = [];
     let seen = 0;
@@ -311,7 +314,7 @@ function watch(wrong: string[], seen: Map<string, number>) {
 }
 
 test.each(['rockbot', 'parent'] as const)(
-  'P8: what subagents read of others is quoted, with the %s toolset',
+  'P8: subagents read third-party text only in quotations, with the %s toolset',
   async (toolset) => {
     const wrong: string[] = [];
     const seen = new Map<string, number>();

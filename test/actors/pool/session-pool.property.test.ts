@@ -222,7 +222,7 @@ class World {
   }
 }
 
-test('whatever happens, each is answered once, and nobody stays without need', async () => {
+test('each call is answered once, and no session remains awake without need', async () => {
   let answers = 0;
   let expired = 0;
   await fc.assert(

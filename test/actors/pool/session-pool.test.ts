@@ -99,7 +99,7 @@ const openQuestion = (pool: SessionPool<TextSession>, id: string): Promise<strin
   );
 
 describe('a session of a pool', () => {
-  test('leaves when it is idle, and goes on with the whole conversation when it is used', async () => {
+  test('leaves when it is idle, and resumes with the whole conversation when it is used', async () => {
     const world = worldOf();
     const { pool, type, idle, opened, said, errors } = poolOf(world);
     await type('a', 'hello');
@@ -119,7 +119,7 @@ describe('a session of a pool', () => {
     expect(errors).toEqual([]);
   });
 
-  test('SESSION-POOL-2: stays while a subagent works, and leaves while it waits for the user', async () => {
+  test('SESSION-POOL-2: remains awake while a subagent works, and leaves while it waits for the user', async () => {
     const world = worldOf();
     const { pool, type, idle, said } = poolOf(world);
     await type('a', 'use slow');
@@ -142,7 +142,7 @@ describe('a session of a pool', () => {
     expect(pool.awakeCount).toBe(0);
   });
 
-  test('is found by its open question, asleep, awake or closed, page by page, and is not woken for that', async () => {
+  test('appears by its open question, hibernated, awake or closed, page by page, without waking', async () => {
     const world = worldOf();
     const { pool, type, idle, opened } = poolOf(world);
     for (const id of ['c', 'a', 'd', 'b', 'e']) await type(id, id === 'd' ? 'hello' : 'use paint');
@@ -171,7 +171,7 @@ describe('a session of a pool', () => {
     expect(opened).toHaveLength(wakes);
   });
 
-  test('whose entries cannot be read is named beside the questions of the others', async () => {
+  test('appears by name beside the questions of the others when its entries cannot be read', async () => {
     const world = worldOf();
     const { journal } = world;
     const { pool, type, idle } = poolOf(world, {
@@ -197,7 +197,7 @@ describe('a session of a pool', () => {
     });
   });
 
-  test('SESSION-POOL-2: stays as long as somebody uses it', async () => {
+  test('SESSION-POOL-2: remains awake while a caller uses it', async () => {
     const world = worldOf();
     const { pool, idle } = poolOf(world);
     let release = (): void => {};
@@ -211,7 +211,7 @@ describe('a session of a pool', () => {
     expect(pool.awakeCount).toBe(0);
   });
 
-  test('SESSION-POOL-3: is woken by the end of its own time, and nobody else is', async () => {
+  test('SESSION-POOL-3: wakes at the end of its own time, and no other session does', async () => {
     const world = worldOf();
     const { type, idle, said, opened } = poolOf(world);
     await type('a', 'use paint');
@@ -237,7 +237,7 @@ describe('a session of a pool', () => {
     expect(first.opened).toEqual(['a']);
   });
 
-  test('SESSION-POOL-4: sessions that were awake when the process died go on in the next one', async () => {
+  test('SESSION-POOL-4: resumes in the next process if it was awake when its process died', async () => {
     const world = worldOf();
     let isDead = false;
     const never = new Promise<never>(() => {});
@@ -287,7 +287,7 @@ describe('a session of a pool', () => {
     expect([opened, errors]).toEqual([['a'], []]);
   });
 
-  test('of more than maxAwake the one that was idle for longest leaves at once', async () => {
+  test('leaves at once if it was idle for longest of more than maxAwake', async () => {
     const world = worldOf();
     const { pool, type } = poolOf(world, { maxAwake: 2 });
     for (const id of ['a', 'b', 'c']) {
@@ -332,7 +332,7 @@ describe('a session of a pool', () => {
     expect(errors).toEqual([]);
   });
 
-  test('SESSION-POOL-3: stays while its time cannot be kept, and leaves when it can', async () => {
+  test('SESSION-POOL-3: remains awake while its time cannot be kept, and leaves when it can', async () => {
     const world = worldOf();
     let isBroken = false;
     const wakeTimes: WakeTimes = {
@@ -363,7 +363,7 @@ describe('a session of a pool', () => {
     expect(errors.at(-1)).toContain('the time of a: the disk is full');
   });
 
-  test('SESSION-POOL-2: stays if something comes while its time is written down', async () => {
+  test('SESSION-POOL-2: remains awake if input comes while its time is written', async () => {
     const world = worldOf();
     const slow = slowTimes(world);
     const { pool, type, idle, said, opened } = poolOf(world, {
@@ -575,7 +575,7 @@ describe('a session of a pool', () => {
     expect(pool.awakeCount).toBe(0);
   });
 
-  test('of more than maxAwake that were busy together no more than that stay', async () => {
+  test('leaves when more than maxAwake were busy together', async () => {
     const world = worldOf();
     const { pool, type } = poolOf(world, { maxAwake: 2, idleMs: 100 });
     const all = (text: string) => Promise.all(['a', 'b', 'c', 'd'].map((id) => type(id, text)));
@@ -617,7 +617,7 @@ describe('a session of a pool', () => {
     expect(pool.awakeCount).toBe(0);
   });
 
-  test('what `use` throws is thrown, and harms nobody', async () => {
+  test('survives an error of `use`, which reaches the caller', async () => {
     const world = worldOf();
     const { pool, type } = poolOf(world);
     const failing = pool.use('a', () => {

@@ -82,7 +82,7 @@ const expired = expect.stringMatching(/^a: Told: .*did not respond in time/s) as
 describe.each([
   ['a journal that lists them', {}],
   ['a journal that gives each process others', { gives: true }],
-])('sessions that another process put away, in %s', (_, options) => {
+])('sessions that another process hibernated, in %s', (_, options) => {
   test('SESSION-POOL-3 WAKE-SCHEDULER-1: is woken when it is due though that one has died, by a pool that began before', async () => {
     const world = worldOf(options);
     const other = processOf(world);
@@ -100,7 +100,7 @@ describe.each([
     expect([other.opened, other.pool.awakeCount, other.errors]).toEqual([['a'], 0, []]);
   });
 
-  test('SESSION-POOL-6: is woken by one of all that are left, and nobody minds', async () => {
+  test('SESSION-POOL-6: wakes in one of all remaining pools', async () => {
     const world = worldOf(options);
     const others = [processOf(world), processOf(world), processOf(world)];
     for (const { pool } of others) await pool.start();
@@ -114,7 +114,7 @@ describe.each([
     expect(others.flatMap(({ errors }) => errors)).toEqual([]);
   });
 
-  test('SESSION-POOL-4: goes on in another one if it was awake when its process died, once its claim is over', async () => {
+  test('SESSION-POOL-4: resumes in another process after the claim of a dead one ends', async () => {
     const world = worldOf(options);
     const other = processOf(world);
     await other.pool.start();
@@ -130,7 +130,7 @@ describe.each([
   });
 });
 
-test('a pool without rounds looks only when it is told to, each time at everything', async () => {
+test('a pool without rounds looks only on request, each time at everything', async () => {
   const world = worldOf();
   const { pool, opened } = processOf(world, { lookMs: Infinity });
   await pool.start();
@@ -187,7 +187,7 @@ describe('a pool that drains', () => {
     await drained;
   });
 
-  test('closes in time though something is busy: another one goes on with it at its next look', async () => {
+  test('closes in time with a busy session, which another pool resumes at its next look', async () => {
     const world = worldOf({ gives: true });
     const [leaving, staying] = [processOf(world), processOf(world)];
     await staying.pool.start();
@@ -208,7 +208,7 @@ describe('a pool that drains', () => {
 });
 
 describe('a process that lives', () => {
-  test('gives back what it cannot go on with: another pool does', async () => {
+  test('releases a session that it cannot continue, and another pool resumes it', async () => {
     const world = worldOf();
     const other = processOf(world);
     await other.pool.start();
@@ -232,7 +232,7 @@ describe('a process that lives', () => {
     expect(other.said.join()).toContain('It took a while.');
   });
 
-  test('keeps what it has, and nobody even tries', async () => {
+  test('keeps its sessions, and no other pool tries to take them', async () => {
     const world = worldOf();
     const other = processOf(world);
     await other.pool.start();
@@ -297,7 +297,7 @@ test('WAKE-SCHEDULER-2: a session that cannot be started is tried once in a roun
   expect(world.shared.holderOf('a')).toBeNull();
 });
 
-test('SESSION-POOL-6: a look that finds nothing to go on with leaves no claim', async () => {
+test('SESSION-POOL-6: a look without a session to resume leaves no claim', async () => {
   const world = worldOf();
   await world.shared.store.wakeTimes.set('nobody', 0);
   const { pool, errors } = processOf(world, {

@@ -87,7 +87,7 @@ describe.each([
     },
   );
 
-  test('has no optional member that the wrapped journal lacks', () => {
+  test('lacks the optional members that the wrapped journal lacks', () => {
     const { append, read } = noting().journal;
     const wrapped = around({ append, read });
     const optional = members.filter((name) => !['append', 'read', ...own, ...has].includes(name));

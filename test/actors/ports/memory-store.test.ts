@@ -44,7 +44,7 @@ describe('ranking', () => {
     expect(await recall('a cat', 1)).toEqual(['Owns two cats']);
   });
 
-  test('of equally relevant facts the newest; without a query the newest', async () => {
+  test('prefers the newest of equally relevant facts, and the newest without a query', async () => {
     await remember('tea one', 'tea two', 'tea three');
     expect(await recall('tea', 2)).toEqual(['tea three', 'tea two']);
     expect(await recall(undefined, 2)).toEqual(['tea three', 'tea two']);

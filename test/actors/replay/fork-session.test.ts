@@ -20,7 +20,7 @@ async function answer(talk: Talk, text: string): Promise<void> {
 }
 
 describe('a fork', () => {
-  test('in mid-question goes on live, and the two come to different ends', async () => {
+  test('continues live from an open question, and reaches another end than its source', async () => {
     const { of, talk } = await inMidQuestion();
     const { journal } = of.begin().runtime;
     await forkSession(journal, { from: 'ses', after: of.entries.length, to: 'other' });
@@ -41,7 +41,7 @@ describe('a fork', () => {
     expect(replayed(both('other')).view.agent).toBe('lead');
   });
 
-  test('of a whole session, before its question was answered', async () => {
+  test('starts from a whole session, before its question was answered', async () => {
     const { of, talk, after } = await wholeRide();
     await talk.close();
     await forkSession(of.begin().runtime.journal, { from: 'ses', after, to: 'other' });
@@ -53,7 +53,7 @@ describe('a fork', () => {
     expect(outcomeOf(other)).toContain('economy');
   });
 
-  test('at each entry is what a crash there would have left', async () => {
+  test('equals at each entry what a crash there would have left', async () => {
     const { of, talk } = await wholeRide();
     await talk.close();
     const { journal } = of.begin().runtime;
@@ -92,7 +92,7 @@ describe('a fork', () => {
     ]);
   });
 
-  test('is claimed while it is written', async () => {
+  test('holds a claim while it is written', async () => {
     const { of } = await inMidQuestion();
     const told: string[] = [];
     const source = of.begin().runtime.journal;

@@ -36,7 +36,7 @@ const lineOf = (type: string): number =>
   lines.findIndex((line) => line.includes(`"type":"${type}"`)) + 1;
 
 describe('RECORDING-1: exported recordings', () => {
-  test('is read again, and is as it was', () => {
+  test('parse into the steps that were written', () => {
     const { scope, steps } = parseRecording(text);
     expect(scope).toBe('ses');
     expect(steps).toHaveLength(lines.length - 1);
@@ -48,7 +48,7 @@ describe('RECORDING-1: exported recordings', () => {
     expect(checkRecording(parseRecording(text))).toBeNull();
   });
 
-  test('may end its lines in another way', () => {
+  test('parse with other line ends', () => {
     expect(checkRecording(parseRecording(text.replaceAll('\n', '\r\n')))).toBeNull();
   });
 
@@ -61,7 +61,7 @@ describe('RECORDING-1: exported recordings', () => {
     });
   });
 
-  test('has no secrets where its journal has none', async () => {
+  test('contain no secrets where the journal has none', async () => {
     const journal = memoryJournal({ keep: Infinity });
     await importRecording(
       redactingJournal(journal, { values: ['use ride and weather'] }),
@@ -74,7 +74,7 @@ describe('RECORDING-1: exported recordings', () => {
 });
 
 describe('a difference', () => {
-  test('in what an entry leads to names the first entry, and what was', () => {
+  test('names the first entry with another consequence, and its former value', () => {
     const number = lineOf('client.attached');
     const other = withLine(number, (line) => ({ ...line, ledTo: { client: 'attached', x: '1' } }));
     expect(checkRecording(parseRecording(other))).toMatchObject({
@@ -105,7 +105,7 @@ describe('a difference', () => {
     });
   });
 
-  test('is found when the code changes', () => {
+  test('appears when the code changes', () => {
     const spy = vi.spyOn(SubagentLog.prototype, 'answered').mockImplementation(() => {});
     onTestFinished(() => spy.mockRestore());
     expect(checkRecording(parseRecording(text))).toMatchObject({
@@ -117,7 +117,7 @@ describe('a difference', () => {
   });
 });
 
-describe('RECORDING-2: a text that is none', () => {
+describe('RECORDING-2: an invalid text', () => {
   test.each([
     ['', 'line 1: expected a line that `exportRecording` wrote: expected JSON'],
     ['hello', 'line 1: expected a line that `exportRecording` wrote: expected JSON'],
@@ -126,21 +126,21 @@ describe('RECORDING-2: a text that is none', () => {
     expect(() => parseRecording(other, 'may.jsonl')).toThrow(`may.jsonl, ${message}`);
   });
 
-  test('that is cut', () => {
+  test('fails to parse when it is cut', () => {
     expect(() => parseRecording(lines.slice(0, -1).join('\n'))).toThrow(
       `expected ${lines.length - 1} entries, got ${lines.length - 2}`,
     );
     expect(() => parseRecording(text.slice(0, -20))).toThrow(`line ${lines.length}: expected`);
   });
 
-  test('with a line that is no entry', () => {
+  test('fails to parse with a line that is no entry', () => {
     const other = withLine(5, (line) => ({ ...line, actor: undefined }));
     expect(() => parseRecording(other, 'may.jsonl')).toThrow(
       /may\.jsonl, line 5 .*entry 4 of ses/s,
     );
   });
 
-  test('of a newer version', () => {
+  test('fails to parse in a newer version', () => {
     const other = withLine(1, (line) => ({ ...line, recording: 2 }));
     expect(() => parseRecording(other)).toThrow(
       expect.objectContaining({ code: 'RECORDING_TOO_NEW' }),

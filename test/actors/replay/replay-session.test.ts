@@ -46,7 +46,7 @@ const refused = (entries: Iterable<JournalEntry>): readonly JournalEntry[] =>
 const told = ({ changes }: ReplayStep): object => changes;
 
 describe('a replay', () => {
-  test('is at each moment what the session was', async () => {
+  test('equals the state of the session at each moment', async () => {
     const { of, talk, question } = await inMidQuestion();
     const { view } = replayed(of.entries);
     expect(common(view)).toEqual(common(talk.state()));
@@ -87,7 +87,7 @@ describe('a replay', () => {
     ]);
   });
 
-  test('REPLAY-SESSION-1: is the same whoever looks at it, and when', async () => {
+  test('REPLAY-SESSION-1: gives the same changes with and without a look at its views', async () => {
     const { of } = await wholeRide();
     const looked = [...replaySession(of.entries)].map(({ changes }) => changes);
     const watched: object[] = [];
@@ -98,7 +98,7 @@ describe('a replay', () => {
     expect(watched).toEqual(looked);
   });
 
-  test('goes on over crashes', async () => {
+  test('continues across crashes', async () => {
     const { of, talk, question } = await inMidQuestion();
     talk.kill();
     const next = textLife(of, rideStory());
@@ -117,7 +117,7 @@ describe('a replay', () => {
     expect(refused(of.entries)).toEqual([]);
   });
 
-  test('of another life under the same id begins anew', async () => {
+  test('begins anew at another life under the same id', async () => {
     const { of, talk } = await wholeRide();
     await talk.close();
     const next = textLife(of, rideStory());
@@ -130,7 +130,7 @@ describe('a replay', () => {
     expect(refused(of.entries)).toEqual([]);
   });
 
-  test('of a program has its subagents, and no session', async () => {
+  test('shows the subagents of a program, and no session', async () => {
     const journal = writtenJournal();
     const environment = simulatedEnvironment();
     const finder = { name: 'finder', instructions: '', tools: { find: simpleTool(() => 'it') } };
@@ -173,7 +173,7 @@ describe('a replay', () => {
   );
 });
 
-describe('REPLAYED-SESSION-1: the entries hold the app’s contributions', () => {
+describe('REPLAYED-SESSION-1: the contributions of the app in the entries', () => {
   test('how long a tool may take', async () => {
     const of = world();
     const slow = defineTool({
@@ -196,7 +196,7 @@ describe('REPLAYED-SESSION-1: the entries hold the app’s contributions', () =>
     ]);
   });
 
-  test('which results are told together', async () => {
+  test('include which results are delivered together', async () => {
     const journal = writtenJournal();
     const {
       start,
@@ -214,7 +214,7 @@ describe('REPLAYED-SESSION-1: the entries hold the app’s contributions', () =>
     expect(offered.map(([name]) => name)).toEqual(['delivery batch_call_1']);
   });
 
-  test('in which language a yes is read', async () => {
+  test('include the language in which a yes is read', async () => {
     const of = world();
     const did: string[] = [];
     const pay = simpleTool(() => did.push('paid'), { needsApproval: true });
@@ -238,7 +238,7 @@ describe('REPLAYED-SESSION-1: the entries hold the app’s contributions', () =>
   });
 });
 
-test('USER-WORDS-3: after a crash, an approval that is over does not count among those that wait', async () => {
+test('USER-WORDS-3: an approval that is over does not count as pending after a crash', async () => {
   const of = world();
   const did: string[] = [];
   const payer = (name: string) => ({
@@ -271,7 +271,7 @@ test('USER-WORDS-3: after a crash, an approval that is over does not count among
 describe('a journal that does not fit', () => {
   const failing = (entries: readonly JournalEntry[]) => () => replayed(entries);
 
-  test('without its beginning', async () => {
+  test('fails without its beginning', async () => {
     const { of } = await inMidQuestion();
     expect(failing(of.entries.slice(1))).toThrow(/first entry of ses in ses is entry 2/);
     const born = of.entries.findIndex(({ unit }) => unit === 'sub_1');
@@ -280,20 +280,20 @@ describe('a journal that does not fit', () => {
     );
   });
 
-  test('with a gap', async () => {
+  test('fails with a gap', async () => {
     const { of } = await inMidQuestion();
     expect(failing(of.entries.toSpliced(3, 1))).toThrow(
       expect.objectContaining({ code: 'JOURNAL_GAP' }),
     );
   });
 
-  test('of another version', async () => {
+  test('fails in another version', async () => {
     const { of } = await inMidQuestion();
     const newer = of.entries.map((entry) => ({ ...entry, definitionVersion: 99 }));
     expect(failing(newer)).toThrow(expect.objectContaining({ code: 'JOURNAL_VERSION' }));
   });
 
-  test('of several sessions at once', async () => {
+  test('fails with entries of several sessions', async () => {
     const { of } = await inMidQuestion();
     const [first] = of.entries as [JournalEntry];
     expect(failing([first, { ...first, scope: 'other' }])).toThrow(
@@ -301,7 +301,7 @@ describe('a journal that does not fit', () => {
     );
   });
 
-  test('an entry that cannot even be folded is set aside, and named', async () => {
+  test('shows an entry that cannot be folded as quarantined', async () => {
     const { of } = await inMidQuestion();
     const at = of.entries.findIndex(({ event }) => event.type === 'model.responded');
     const broken = of.entries.map((entry, index) =>

@@ -45,7 +45,7 @@ test('an answer is written down, and the next process books the ride with it', a
   expect(ride(next)?.outcome?.text).not.toContain('coach');
 });
 
-test('RESTING-SESSION-1: at each entry of a session an answer, a message and a cancellation do what their receipt says', async () => {
+test('RESTING-SESSION-1: an answer, a message and a cancellation match their receipts at each entry', async () => {
   const { of: whole, talk } = await wholeRide();
   talk.kill();
   const { entries } = whole;

@@ -105,7 +105,7 @@ test('a call waits for its subagent, that for its child, and that for its turn',
   expect(parent).toMatchObject({ on: 'sub_2', because: { id: 'sub_2' } });
 });
 
-test('a session that was put away is asleep until a process has it again', async () => {
+test('a hibernated session waits until a process wakes it', async () => {
   const { of, talk } = await inMidQuestion();
   expect(await talk.session.hibernate()).toBe(true);
   const [session, question] = sentencesIn(of.entries).at(-1) ?? [];

@@ -99,7 +99,7 @@ const numbered = (count: number) =>
   Array.from({ length: count }, (_, index) => ({ type: 'go', n: index + 1, then: ['effect'] }));
 
 describe('accepted events', () => {
-  test('is an entry: counted from 1 in its unit, stamped, with the version of its machine', async () => {
+  test('get an entry, numbered from 1 in the unit, with the time and the version of the machine', async () => {
     const { unit, journal, environment } = unitWith();
     unit.receive('a', { type: 'go' });
     await environment.advance(50);
@@ -127,7 +127,7 @@ describe('accepted events', () => {
     ]);
   });
 
-  test('COMMIT-UNIT-1: an event that is not accepted leaves no entry, and somebody is told', async () => {
+  test('COMMIT-UNIT-1: an event that is not accepted leaves no entry, and is reported as ignored', async () => {
     const { unit, journal, ignored, body } = unitWith();
     unit.receive('a', { type: 'refused' });
     unit.receive('a', { type: 'go' });
@@ -174,7 +174,7 @@ describe('accepted events', () => {
 });
 
 describe('an event to which no data can be added', () => {
-  test('is refused like one that cannot be judged; those behind it are taken in', async () => {
+  test('fails like one that cannot be judged, and the events behind it are taken', async () => {
     const journal = gatedJournal();
     const { unit, body, errors, ignored, environment } = unitWith(journal);
     journal.shut();
@@ -245,7 +245,7 @@ describe('a slow journal', () => {
     expect(journal.kept.map(({ seq }) => seq)).toEqual([1, 2, 3]);
   });
 
-  test('COMMIT-UNIT-2: may give any promise, also one that is no instance of Promise', async () => {
+  test('COMMIT-UNIT-2: returns any promise, also one that is no instance of Promise', async () => {
     const { unit, body, environment } = unitWith({
       append: () =>
         ({ then: (kept: () => void) => environment.scheduler.schedule(kept, 500) }) as never,
@@ -258,7 +258,7 @@ describe('a slow journal', () => {
     expect(body.applied).toEqual(['a.go']);
   });
 
-  test('COMMIT-UNIT-11: whoever waits learns when what was queued is kept or refused, and nothing later', async () => {
+  test('COMMIT-UNIT-11: whenHandled resolves when the queued events are kept or refused, without later ones', async () => {
     const journal = gatedJournal();
     const { unit, environment } = unitWith(journal);
     await unit.whenHandled();
@@ -287,7 +287,7 @@ describe('a slow journal', () => {
     expect(over).toEqual(['three', 'four', 'the last two']);
   });
 
-  test('COMMIT-UNIT-11: whoever waits when the unit is disposed learns that it is not kept', async () => {
+  test('COMMIT-UNIT-11: whenHandled rejects when the unit is disposed', async () => {
     const journal = gatedJournal();
     journal.shut();
     const { unit } = unitWith(journal);
@@ -339,7 +339,7 @@ describe('a slow journal', () => {
       );
     });
 
-    test('consequences of accepted events are accepted all the same; the host is told once', async () => {
+    test('accepts the consequences of accepted events, and reports the overflow once', async () => {
       const { unit, body, errors, environment, journal } = full();
       expect(errors).toEqual([]);
       for (const event of numbered(3)) unit.receive('b', event);
@@ -350,7 +350,7 @@ describe('a slow journal', () => {
       expect(() => unit.checkRoom()).not.toThrow();
     });
 
-    test('it is told again when it happens again', async () => {
+    test('reports a second overflow again', async () => {
       const { unit, errors, environment, journal } = full();
       unit.receive('b', { type: 'go' });
       journal.open();
@@ -363,7 +363,7 @@ describe('a slow journal', () => {
 });
 
 describe('events that a unit cannot accept', () => {
-  test('does not hold up what comes behind it, whatever whoever is told of it does', async () => {
+  test('do not delay the events behind them, also when the hooks of the app throw', async () => {
     const journal = gatedJournal();
     const environment = simulatedEnvironment();
     const errors: string[] = [];
@@ -391,7 +391,7 @@ describe('events that a unit cannot accept', () => {
 });
 
 describe.each(['throws', 'rejects'] as const)('a journal that fails (%s)', (how) => {
-  test('COMMIT-UNIT-3: is tried again, later each time; nothing is lost, repeated or reordered', async () => {
+  test('COMMIT-UNIT-3: gets the entry again after growing waits; nothing is lost, repeated or reordered', async () => {
     const journal = failingJournal(how);
     const { unit, body, environment, errors } = unitWith(journal);
     journal.failNext(3);
@@ -489,7 +489,7 @@ describe('a deadline', () => {
     expect((await journal.read()).at(-1)?.event).toMatchObject({ type: 'deadline.due', dueAt });
   });
 
-  test('is armed only once its cause is kept, and then at its own time', async () => {
+  test('starts only once its cause is kept, and then fires at its own time', async () => {
     const journal = gatedJournal();
     journal.shut();
     const { unit, environment } = unitWith(journal);
@@ -503,7 +503,7 @@ describe('a deadline', () => {
     expect(journal.waiting.map(({ event }) => event.type)).toEqual(['deadline.due']);
   });
 
-  test('that is disarmed, or armed again, does not fire', async () => {
+  test('does not fire once it is disarmed or armed again', async () => {
     const { unit, body, environment } = unitWith();
     unit.receive('a', due);
     unit.receive('a', { type: 'disarm' });
@@ -518,7 +518,7 @@ describe('a deadline', () => {
     expect(body.applied.filter((name) => name === 'a.deadline.due')).toHaveLength(1);
   });
 
-  test('is taken however many events wait', async () => {
+  test('fires also when 10,000 events wait', async () => {
     const journal = gatedJournal();
     const { unit, body, environment, errors } = unitWith(journal);
     unit.receive('a', due);
@@ -568,7 +568,7 @@ describe('COMMIT-UNIT-6: from the journal', () => {
     expect(body.applied).toEqual(['a.go1', 'b.told']);
   });
 
-  test('it goes on with the next number', async () => {
+  test('continues with the next number', async () => {
     const { entries } = await kept(numbered(2));
     const { unit, journal } = unitWith();
     unit.refold(entries);
@@ -611,7 +611,7 @@ describe('COMMIT-UNIT-6: from the journal', () => {
 });
 
 describe('COMMIT-UNIT-7: a journal that refuses for good', () => {
-  test('is not tried again, and the unit does not go on', async () => {
+  test('gets no second attempt, and the unit stops', async () => {
     const refusal = new ProviderError('FENCED', 'another process has it', { retryable: false });
     let appends = 0;
     const { unit, body, environment } = unitWith({

@@ -138,14 +138,14 @@ describe.each([
     expect(JSON.stringify(second)).toBe(JSON.stringify(first));
   });
 
-  test('under another seed it is the same but for when chance let it happen', async () => {
+  test('differs under another seed only in its times', async () => {
     const first = await story(7);
     const second = await story(8);
     expect(JSON.stringify(second)).not.toBe(JSON.stringify(first));
     expect(withoutTimes(second)).toBe(withoutTimes(first));
   });
 
-  test('its journal is plain JSON, numbered in each unit without gaps, and times never go back', async () => {
+  test('writes a journal of plain JSON, numbered in each unit without gaps, in order of time', async () => {
     const entries = await story(7);
     expect(JSON.parse(JSON.stringify(entries))).toEqual(entries);
     const seqs = new Map<string, number>();

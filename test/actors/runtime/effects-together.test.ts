@@ -84,19 +84,19 @@ function expectTogether(log: readonly string[]): void {
 }
 
 describe('COMMIT-UNIT-2 ROUTER-1: the effects of one event are not interleaved with what the first leads to', () => {
-  test('when a unit begins, and nothing else runs', () => {
+  test('run together at the start of a unit while nothing else runs', () => {
     const { one, log } = units(memoryJournal());
     one.unit.start(() => one.begin('a'));
     expectTogether(log);
   });
 
-  test('when an event is taken in', () => {
+  test('run together when an event is taken in', () => {
     const { one, log } = units(memoryJournal());
     one.unit.receive('a', { type: 'go' });
     expectTogether(log);
   });
 
-  test('when a slow journal has kept its entry, and nothing else runs', async () => {
+  test('run together when a slow journal has kept the entry, and nothing else runs', async () => {
     let keep: () => void = () => {};
     const slow = new Promise<void>((resolve) => (keep = resolve));
     const journal = memoryJournal();
@@ -113,7 +113,7 @@ describe('COMMIT-UNIT-2 ROUTER-1: the effects of one event are not interleaved w
     expectTogether(log);
   });
 
-  test('when it is taken in while others wait', () => {
+  test('run together when the event is taken in while others wait', () => {
     const { one, log, host } = units(memoryJournal());
     host.router.enqueue({
       run() {

@@ -71,7 +71,7 @@ test.each([{ trim: true }, { trim: false }])(
   },
 );
 
-test('FORGETTING-1: what could not be deleted is deleted by the next call', async () => {
+test('FORGETTING-1: the next call deletes the entries that could not be deleted', async () => {
   const journal = memoryJournal();
   journal.append(entry(1));
   const stores = { journal, also: () => Promise.reject(new Error('the disk is away')) };
@@ -170,7 +170,7 @@ test('FORGETTING-1: the jobs of a session go before its journal; an engine that 
   ]);
 });
 
-test('an engine that deletes nothing is refused: nobody believes that it does', async () => {
+test('forgetSession refuses an engine that cannot delete', async () => {
   const { forget, ...engine } = simulatedJobs({
     handler: { do: () => Promise.resolve({ done: '' }) },
   });

@@ -17,7 +17,7 @@ function setUp() {
 }
 
 describe('GUARDED-STREAM-1: a subscriber that throws', () => {
-  test('is reported, goes on, and is unseen by the others', async () => {
+  test('causes a report, continues, and does not affect the others', async () => {
     const { source, reports, stream } = setUp();
     const first: number[] = [];
     const second: number[] = [];
@@ -49,7 +49,7 @@ describe('GUARDED-STREAM-1: a subscriber that throws', () => {
     ]);
   });
 
-  test('is reported behind operators, too', () => {
+  test('causes a report behind operators, too', () => {
     const { source, reports, stream } = setUp();
     const seen: number[] = [];
     stream
@@ -80,7 +80,7 @@ test('GUARDED-STREAM-2: an operator that throws ends its own subscription, and i
   expect(reports).toEqual(['a subscriber of numbers: the operator']);
 });
 
-test('it is a stream like any other: taken from, left, read by other operators, without a listener', async () => {
+test('the stream works like any other with take, unsubscribe, other operators and no listener', async () => {
   const { source, reports, stream } = setUp();
   const taken: number[][] = [];
   stream.pipe(take(2), toArray()).subscribe((values) => taken.push(values));
@@ -100,12 +100,12 @@ test('it is a stream like any other: taken from, left, read by other operators, 
   expect(reports).toEqual([]);
 });
 
-describe('no subscriber of the app brings the process down', () => {
+describe('a subscriber that throws does not end the process', () => {
   const fail = (): never => {
     throw new Error('the screen is broken');
   };
 
-  test('of a session in text', async () => {
+  test('a session in text continues', async () => {
     const environment = simulatedEnvironment();
     const errors: string[] = [];
     const session = new TextSession({
@@ -123,7 +123,7 @@ describe('no subscriber of the app brings the process down', () => {
     expect(new Set(errors)).toEqual(new Set(['a subscriber of events', 'a subscriber of parts']));
   });
 
-  test('of a session in sound', async () => {
+  test('a session in sound continues', async () => {
     const environment = simulatedEnvironment();
     const errors: string[] = [];
     const transport = new FakeTransport();
@@ -143,7 +143,7 @@ describe('no subscriber of the app brings the process down', () => {
     expect(errors).toContain('a subscriber of audioOut');
   });
 
-  test('of a program', async () => {
+  test('a program continues', async () => {
     const environment = simulatedEnvironment();
     const errors: string[] = [];
     const service = createSubagentService({

@@ -18,8 +18,8 @@ import { simulatedEnvironment } from '../../../src/testing/index.ts';
 const hostWith = (onError: (error: unknown, where: string) => void, inspect?: () => void) =>
   createHost({ environment: simulatedEnvironment(), journal: memoryJournal(), onError, inspect });
 
-describe('code of others', () => {
-  test('that throws or rejects is reported, with where', async () => {
+describe('code of the app', () => {
+  test('causes a report with its place when it throws or rejects', async () => {
     const reports: unknown[] = [];
     const host = hostWith((error, where) => reports.push([where, (error as Error).message]));
     callSafely(host, 'one', () => {
@@ -36,14 +36,14 @@ describe('code of others', () => {
     ]);
   });
 
-  test('may even throw while it is told of an error', () => {
+  test('throws in the handler of a report without effect', () => {
     const host = hostWith(() => {
       throw new Error('worse');
     });
     expect(() => host.report(new Error('bad'), 'here')).not.toThrow();
   });
 
-  test('may reject while it is told of an error, and throw when it is told of an event too late', async () => {
+  test('rejects in the handler of a report, or throws at an event that comes too late, without effect', async () => {
     const where: string[] = [];
     const host = createHost({
       environment: simulatedEnvironment(),
@@ -62,7 +62,7 @@ describe('code of others', () => {
     expect(where).toEqual(['onIgnored']);
   });
 
-  test('that inspects may throw, and the actor goes on', () => {
+  test('throws in its inspector, and the actor continues', () => {
     const reports: string[] = [];
     const host = hostWith(
       (_, where) => reports.push(where),
@@ -116,7 +116,7 @@ describe('a hosted machine', () => {
     ]);
   });
 
-  test('of which there are two posts each to its own box', () => {
+  test('posts to its own box beside another one of the same machine', () => {
     const boxes: string[][] = [[], []];
     const actors = boxes.map((box) => hosted(counter, {}, ({ name }) => box.push(name)));
     actors[1]?.send({ type: 'count' });
@@ -152,7 +152,7 @@ describe('a hosted machine', () => {
     expect(posted).toEqual([]);
   });
 
-  test('goes on without a look through what its context holds, which may be long', () => {
+  test('continues without a walk through its context, which may be long', () => {
     const { value, context } = hosted(counter, {}, none).snapshot;
     let looks = 0;
     const long = new Proxy(['one', 'two'], {

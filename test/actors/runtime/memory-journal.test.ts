@@ -40,7 +40,7 @@ test('reads one unit or all; what was read does not change afterwards', () => {
   expect(read).toHaveLength(5000);
 });
 
-test('may keep nothing at all', () => {
+test('a journal with a limit of 0 keeps no entries', () => {
   const journal = memoryJournal({ keep: 0 });
   for (let seq = 1; seq <= 5; seq += 1) journal.append(entry(seq));
   expect(seqs(journal)).toEqual([]);
@@ -53,7 +53,7 @@ const cut = expect.objectContaining({
 });
 
 describe('a cut file', () => {
-  test('MEMORY-JOURNAL-2: of a scope that lost its beginning nothing is read, of a whole one everything', () => {
+  test('MEMORY-JOURNAL-2: refuses to read a scope that lost its beginning, and reads a whole one', () => {
     const journal = memoryJournal({ keep: 4 });
     for (let seq = 1; seq <= 3; seq += 1) journal.append(entry(seq, 'unit', 'first'));
     for (let seq = 1; seq <= 3; seq += 1) journal.append(entry(seq, 'unit', 'second'));
@@ -76,7 +76,7 @@ describe('a cut file', () => {
     expect(() => journal.read({ scope: 'scope' })).toThrow(cut);
   });
 
-  test('MEMORY-JOURNAL-1: one of which nothing was kept is known again when it goes on, and is cut', () => {
+  test('MEMORY-JOURNAL-1: recognises a scope without kept entries as cut when it continues', () => {
     const journal = memoryJournal({ keep: 2 });
     journal.append(entry(1, 'unit', 'first'));
     for (let seq = 1; seq <= 9; seq += 1) journal.append(entry(seq, 'unit', 'second'));
@@ -99,7 +99,7 @@ describe('a cut file', () => {
 });
 
 describe('trimmed entries', () => {
-  test('MEMORY-JOURNAL-2: is read from the entry that it was trimmed to, whatever goes on of what was before', () => {
+  test('MEMORY-JOURNAL-2: begin at the entry that the scope was trimmed to, also when older units continue', () => {
     const journal = memoryJournal({ keep: Infinity });
     journal.append(entry(1, 'session'));
     journal.append(entry(1, 'subagent'));
@@ -114,7 +114,7 @@ describe('trimmed entries', () => {
     ]);
   });
 
-  test('MEMORY-JOURNAL-2: is not taken for cut when entries of others are cut', () => {
+  test('MEMORY-JOURNAL-2: do not count as cut when entries of other scopes are cut', () => {
     const journal = memoryJournal({ keep: 3 });
     for (let seq = 1; seq <= 3; seq += 1) journal.append(entry(seq, 'unit', 'other'));
     journal.append(entry(1, 'session'));
@@ -130,7 +130,7 @@ describe('trimmed entries', () => {
     expect(() => journal.read({ scope: 'scope' })).toThrow(cut);
   });
 
-  test('MEMORY-JOURNAL-2: and it is whole again, if what was cut was before it', () => {
+  test('MEMORY-JOURNAL-2: make a scope whole again, if the lost entries were before the trim', () => {
     const journal = memoryJournal({ keep: 4 });
     for (let seq = 1; seq <= 9; seq += 1) journal.append(entry(seq));
     expect(() => journal.read({ scope: 'scope' })).toThrow(cut);
@@ -153,7 +153,7 @@ describe('trimmed entries', () => {
     expect(() => journal.read({ scope: 'scope' })).toThrow(cut);
   });
 
-  test('MEMORY-JOURNAL-1: when nothing of it is kept any more, its going on is cut', () => {
+  test('MEMORY-JOURNAL-1: count as cut when the scope continues after all of them were lost', () => {
     const journal = memoryJournal({ keep: 1 });
     journal.append(entry(1));
     journal.append(entry(2));

@@ -41,7 +41,7 @@ function populated() {
 }
 
 describe('members that wait', () => {
-  test('are records: thousands of them', () => {
+  test('exist as records by the thousand', () => {
     const { population, create } = populated();
     for (let index = 0; index < 3000; index += 1) create(`q${index}`);
     expect(population.ids).toHaveLength(3000);
@@ -91,7 +91,7 @@ describe('members that wait', () => {
   });
 });
 
-test('a member is forgotten: nothing reaches it, and nobody else is touched', () => {
+test('a forgotten member gets no events, and the others are not affected', () => {
   const { create, unit, population } = populated();
   for (const id of ['a', 'b']) create(id);
   population.forget('a');

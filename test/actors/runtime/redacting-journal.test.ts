@@ -49,7 +49,7 @@ describe('by name', () => {
     },
   );
 
-  test('only whole names count', () => {
+  test('matches only whole names', () => {
     const event = { tokens: 5, inputTokens: 7, secretary: 'Ann', passwordless: 'yes', key: 'c' };
     expect(eventOf(event)).toEqual({ type: 'user.said', ...event });
   });

@@ -55,7 +55,7 @@ describe('the router', () => {
     expect(seen).toEqual(Array.from({ length: total }, (_, index) => index));
   });
 
-  test('ROUTER-1: of tasks that come together, what the first leads to waits behind the last', () => {
+  test('ROUTER-1: runs tasks that come together before those that the first of them adds', () => {
     const { router, log } = routed();
     router.enqueueAll([
       {

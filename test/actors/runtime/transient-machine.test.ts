@@ -84,7 +84,7 @@ describe('a machine that no journal keeps', () => {
     expect(done).toEqual([]);
   });
 
-  test('after its end no deadline is left, and no event counts', async () => {
+  test('leaves no deadline after its end, and ignores events', async () => {
     const { environment, machine, done } = hung();
     machine.send({ type: 'begin' });
     machine.stop();
@@ -95,7 +95,7 @@ describe('a machine that no journal keeps', () => {
     expect(done).toEqual([]);
   });
 
-  test('its deadlines keep a process alive unless they are in the background', () => {
+  test('keeps a process alive by its deadlines unless they are in the background', () => {
     const timers = [true, false].map((isBackground) => {
       const { environment, machine } = hung(isBackground);
       machine.send({ type: 'begin' });

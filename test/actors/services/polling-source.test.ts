@@ -32,13 +32,13 @@ const found = (...ids: number[]): ExternalEvent[] => ids.map((id) => order({ id 
 const never = (): Promise<never> => new Promise(() => {});
 
 describe('an event source that polls', { tags: ['B76'] }, () => {
-  test('has its defaults where an option is undefined', async () => {
+  test('uses its defaults where an option is undefined', async () => {
     const stage = pollingStage(() => Promise.resolve(found(1)), { name: undefined });
     await stage.start();
     expect(stage.service.view.sources).toMatchObject([{ name: 'polling' }]);
   });
 
-  test('at once, then at its interval, and hands the cursor on', async () => {
+  test('polls at once, then at its interval, and passes the cursor on', async () => {
     const stage = pollingStage(
       (_signal, cursor = 0) => Promise.resolve({ events: found(cursor + 1), cursor: cursor + 1 }),
       { cursor: 40 },
@@ -96,7 +96,7 @@ describe('an event source that polls', { tags: ['B76'] }, () => {
     expect(stage.seen()).toEqual([{ id: 1 }, { id: 2 }]);
   });
 
-  test('P2: only the newest keys are remembered', async () => {
+  test('P2: remembers only the newest keys', async () => {
     let poll = 0;
     const stage = pollingStage(() => Promise.resolve(found((poll += 1) % 3)), {
       maxKeys: 2,

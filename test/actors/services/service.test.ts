@@ -68,7 +68,7 @@ describe('events become invocations', { tags: ['B76'] }, () => {
     ['more than an event has', { ...order(), system: 'x' }, 'invalid'],
     ['data that is no JSON', order({ big: 10n }), 'invalid'],
     ['too much data', order('x'.repeat(65_535)), 'too_large'],
-  ])('what does not fit is refused and counted: %s', async (_what, emitted, reason) => {
+  ])('refuses and counts an invalid event: %s', async (_what, emitted, reason) => {
     const stage = serviceStage();
     await stage.start();
     expect(await stage.emit(emitted)).toMatchObject({ accepted: false, reason });
@@ -94,7 +94,7 @@ describe('no event is lost silently', { tags: ['BW32'] }, () => {
     expect({ accepted, dropped }).toEqual({ accepted: 4, dropped: 2 });
   });
 
-  test('SERVICE-1: while the journal hangs, so many at most wait for it, and the agent is still heard', async () => {
+  test('SERVICE-1: the queue is bounded while the journal hangs, and the agent is still heard', async () => {
     const stage = serviceStage();
     await stage.start();
     await stage.emit(order({ n: 0 }));
@@ -114,7 +114,7 @@ describe('no event is lost silently', { tags: ['BW32'] }, () => {
     expect(stage.told).toEqual([{ text: 'the agent saw it', priority: 'normal' }]);
   });
 
-  test('a refused invocation is tried again; one that is refused for ever is told', async () => {
+  test('the service retries a refused invocation, and reports one that is refused for good', async () => {
     const stage = serviceStage({ maxInvocations: 2 });
     await stage.start();
     await stage.emit(order({ n: 1 }));
@@ -130,7 +130,7 @@ describe('no event is lost silently', { tags: ['BW32'] }, () => {
     expect(stage.service.view.state).toBe('idle');
   });
 
-  test('a failed agent is counted and reported; of an urgent event the user is told', async () => {
+  test('the service counts and reports a failed agent, and informs the user after an urgent event', async () => {
     const stage = serviceStage();
     await stage.start();
     const failed = unfinishedOutcome({ status: 'failed' });
@@ -188,7 +188,7 @@ describe('nothing to tell', () => {
     ['a structured notice', completedOutcome('{"notify":true,"text":"Late."}'), 'Late.'],
     ['other JSON', completedOutcome('{"late": true}'), '{"late": true}'],
     ['a summary', completedOutcome('{"late": true}', { summary: 'Late.' }), 'Late.'],
-  ])('anything else is told: %s', async (_what, outcome, text) => {
+  ])('delivers any other result: %s', async (_what, outcome, text) => {
     const stage = serviceStage();
     await stage.start();
     await stage.emit(order());
@@ -200,7 +200,7 @@ describe('nothing to tell', () => {
 describe('a source that fails', { tags: ['B77'] }, () => {
   const sourceOf = ({ service }: ReturnType<typeof serviceStage>) => service.view.sources[0];
 
-  test('SERVICE-3: at its start, with a throw or a rejection, is started again later and later', async () => {
+  test('SERVICE-3: restarts after growing waits when its start throws or rejects', async () => {
     const stage = serviceStage();
     stage.source.onStart = () => {
       if (stage.source.starts === 1) throw new Error('the port is taken');
@@ -319,7 +319,7 @@ describe('the stop', { tags: ['BW20'] }, () => {
     expect(stage.errors.map(String)).toEqual(['Error: cannot']);
   });
 
-  test('while a source is backing off, and before anything was started', async () => {
+  test('works while a source is backing off, and before any start', async () => {
     const stage = serviceStage();
     stage.source.onStart = () => Promise.reject(new Error('down'));
     await stage.start();
