@@ -131,7 +131,7 @@ describe('P3: the words of an approval', () => {
     expect(ran).toHaveLength(1);
   });
 
-  it('reads words without the arguments: a word in them keeps no yes from consenting', async () => {
+  it('ignore the arguments: a word in them keeps no yes from consenting', async () => {
     const { type, ran } = await asking({ title: 'Book the ride' }, { note: 'not and if only' });
     await type('yes, book it');
     expect(ran).toHaveLength(1);
@@ -147,7 +147,7 @@ describe('P3: the words of an approval', () => {
     );
   });
 
-  it('takes no words as consent if it is too long to be said, but a button or a no', async () => {
+  it('allow only a button or a no when they are too long to be said', async () => {
     const input = { text: 'x'.repeat(2_000), then: 'delete all' };
     const { type, ran, question, session, environment } = await asking({}, input);
     expect(question()).toMatchObject({ byButton: true, action: { input } });

@@ -184,7 +184,7 @@ describe('a text session', () => {
   });
 });
 
-describe('LEAD-USAGE-1: a process dies', async () => {
+describe('LEAD-USAGE-1: the usage over a crash', async () => {
   const length = await (async () => {
     const of = world({ price: priceOf });
     const { life } = await live(of);

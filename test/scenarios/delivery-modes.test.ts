@@ -46,7 +46,7 @@ async function duringStory(delivery: Mode) {
   return { ...talk, story, notes };
 }
 
-describe('by voice, while the lead agent speaks', () => {
+describe('a delivery by voice, while the lead agent speaks', () => {
   test('delivers when_idle in the pause', async () => {
     const { story, play, pause, asked, result, model } = await duringStory('when_idle');
     expect(model().of('response.cancel')).toEqual([]);
@@ -97,7 +97,7 @@ describe('by voice, while the lead agent speaks', () => {
   );
 });
 
-describe('by voice, in silence', () => {
+describe('a delivery by voice, in silence', () => {
   test('delivers skip_if_busy like any other result', async () => {
     const { start, use, pause, asked, speak, result } = voiceTalk({
       subagents: {
@@ -137,7 +137,7 @@ describe('by voice, in silence', () => {
   });
 });
 
-describe('in text', () => {
+describe('a delivery in text', () => {
   test('delivers silent as a card for its readers, and not as a message', async () => {
     let finish: () => void = () => {};
     const working = new Promise<void>((resolve) => (finish = resolve));

@@ -153,7 +153,7 @@ const ways: readonly Way[] = [
   },
 ];
 
-describe.each(ways)('followed by $way', ({ follow, state: expected, given, warns }) => {
+describe.each(ways)('a session followed by $way', ({ follow, state: expected, given, warns }) => {
   test('delivers both results at once, once, with the same acknowledgement', async () => {
     const { session, type, state, events, environment } = textTalk(TWO);
     await session.start();

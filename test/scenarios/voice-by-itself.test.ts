@@ -105,7 +105,7 @@ describe('requests to a model that answers by itself', () => {
     expect(floor()).toBe('nobody');
   });
 
-  test('REPLIES-1: keep a failed response with its next time', async () => {
+  test('REPLIES-1: repeat a failed response a few times, with the time of the next attempt', async () => {
     const journal = memoryJournal();
     const environment = simulatedEnvironment();
     const {

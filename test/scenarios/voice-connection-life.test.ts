@@ -411,7 +411,7 @@ describe('a lost connection with work under way', () => {
     expect(model().of('tool.answer')).toHaveLength(1);
   });
 
-  test('gets no request to speak about known facts from a model that answers by itself', async () => {
+  test('keeps the result, with a silent tool answer, where the model answers by itself', async () => {
     const { transport, environment, asked, speak, result, model, session, play } = await talkOver(
       BY_ITSELF,
       { subagents: { ride: { ...ride, pending: null } } },

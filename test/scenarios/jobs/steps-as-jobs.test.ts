@@ -527,7 +527,7 @@ describe('a run after a crash', () => {
     expect(new Set(looked.map(({ key }) => key)).size).toBe(1);
   });
 
-  test('refuses to continue on the engine if it began here', async () => {
+  test('leaves a call in doubt that began here, instead of repeating it on the engine', async () => {
     // The call was begun by a process without an engine: nobody knows its fate.
     const own = rides();
     const subagent = config({ tools: own.tools });

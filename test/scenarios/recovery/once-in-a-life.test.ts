@@ -117,7 +117,7 @@ describe('BUDGETS-11: the time budget, which passes only while awake', () => {
   );
 });
 
-describe('the first agent enters once', () => {
+describe('the first agent', () => {
   const entering = (of: World, entered: string[], name = 'process'): Life =>
     textLife(of, {
       agent: { onEnter: () => void entered.push(name) },
@@ -185,7 +185,7 @@ describe('the first agent enters once', () => {
   });
 });
 
-describe('an agent that takes over enters once', () => {
+describe('an agent that takes over', () => {
   const begin = async (of: World, entered: string[], onEnter?: () => unknown): Promise<Life> => {
     const life = textLife(of, {
       others: [

@@ -307,7 +307,7 @@ describe('companions', () => {
   });
 });
 
-test('a call that only looks, waits, spawns, tells or ends is made again; one that may begin a new run is not', () => {
+test('the toolset marks each call as repeatable except one that may begin a new run', () => {
   const tools = leadTools({
     ...createParentSubagentToolset(),
     ...companions([{ agent: { name: 'scout', ...worker } }]),
