@@ -142,7 +142,7 @@ describe('a session of a pool', () => {
     expect(pool.awakeCount).toBe(0);
   });
 
-  test('appears by its open question, hibernated, awake or closed, page by page, without waking', async () => {
+  test('appears by its open question, hibernated or awake but not closed, without waking', async () => {
     const world = worldOf();
     const { pool, type, idle, opened } = poolOf(world);
     for (const id of ['c', 'a', 'd', 'b', 'e']) await type(id, id === 'd' ? 'hello' : 'use paint');

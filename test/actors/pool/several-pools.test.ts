@@ -100,7 +100,7 @@ describe.each([
     expect([other.opened, other.pool.awakeCount, other.errors]).toEqual([['a'], 0, []]);
   });
 
-  test('SESSION-POOL-6: wakes in one of all remaining pools', async () => {
+  test('SESSION-POOL-6: wakes in exactly one of the remaining pools', async () => {
     const world = worldOf(options);
     const others = [processOf(world), processOf(world), processOf(world)];
     for (const { pool } of others) await pool.start();

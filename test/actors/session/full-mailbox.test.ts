@@ -23,7 +23,7 @@ function fill({ session }: Talk, journal: ReturnType<typeof gatedJournal>): void
 }
 
 test.each(['text', 'voice'] as const)(
-  'COMMIT-UNIT-8: by %s, each way in is bounded',
+  'COMMIT-UNIT-8: each input of a session by %s is bounded',
   async (kind) => {
     const journal = gatedJournal();
     const talk = kind === 'text' ? textTalk({ journal }) : voiceTalk({ journal });
@@ -104,7 +104,7 @@ const codes = ({ errors }: Talk) => errors.map(({ error }) => (error as { code?:
 const floors = (events: readonly SessionEvent[]) =>
   events.flatMap((event) => (event.type === 'floor.changed' ? [event.floor] : []));
 
-test('COMMIT-UNIT-8: by text, whoever asks is refused, and the reply under way ends', async () => {
+test('COMMIT-UNIT-8: a text session refuses new input, and its current reply ends', async () => {
   const journal = gatedJournal();
   const { model, answers } = handModel();
   const talk = textTalk({ journal, wire: () => model });
@@ -139,7 +139,7 @@ test('COMMIT-UNIT-8: by text, whoever asks is refused, and the reply under way e
   await talk.close();
 });
 
-test('COMMIT-UNIT-8: by voice, what the wire and the loudspeaker say is taken in', async () => {
+test('COMMIT-UNIT-8: a voice session accepts the events of the wire and the loudspeaker', async () => {
   const journal = gatedJournal();
   const talk = voiceTalk({ journal });
   const { environment, session, model, events } = talk;

@@ -28,7 +28,7 @@ const inline = (
 
 describe('an inline tool', () => {
   test(
-    'is run with its arguments and its context, and the model speaks to its result',
+    'gets its arguments and its context, and the model answers with its result',
     { tags: ['B8', 'B9'] },
     async () => {
       const seen: unknown[] = [];
@@ -53,7 +53,7 @@ describe('an inline tool', () => {
     },
   );
 
-  test('that throws has failed: for events and hooks, and for the model', async () => {
+  test('reports a failure to events, hooks and the model when it throws', async () => {
     const outputs: unknown[] = [];
     const statuses: string[] = [];
     const { start, type, events, errors } = textTalk({
@@ -99,7 +99,7 @@ describe('an inline tool', () => {
   });
 
   test(
-    'that throws, rejects, returns nothing or no JSON still answers',
+    'answers when it throws, rejects, or returns nothing or no JSON',
     { tags: ['B20'] },
     async () => {
       const round: Record<string, unknown> = {};
@@ -130,7 +130,7 @@ describe('an inline tool', () => {
     },
   );
 
-  test('P7: that returns too much is cut, and says so', async () => {
+  test('P7: loses the end of a result that is too long, with a note', async () => {
     const outputs: unknown[] = [];
     const { start, type, said } = textTalk({
       tools: [inline('flood', () => 'x'.repeat(1_000_000))],
@@ -147,7 +147,7 @@ describe('an inline tool', () => {
   });
 
   test(
-    'that never settles is answered when its time is up, 30 s or its own',
+    'times out after 30 s or its own time when it never settles',
     { tags: ['B9', 'B20', 'B72'] },
     async () => {
       const signals: AbortSignal[] = [];
@@ -184,7 +184,7 @@ describe('an inline tool', () => {
   );
 
   test(
-    'that is slow holds up no other, and the model waits for all of them',
+    'delays no other tool when it is slow, and the model waits for all',
     { tags: ['BW30'] },
     async () => {
       let finish: () => void = () => {};
@@ -209,7 +209,7 @@ describe('an inline tool', () => {
     },
   );
 
-  test('is not run when the session was closed before it could begin', async () => {
+  test('does not run when the session was closed before', async () => {
     let ran = 0;
     const { session, environment, state } = textTalk({
       tools: [inline('count', () => (ran += 1))],
@@ -225,7 +225,7 @@ describe('an inline tool', () => {
     expect(state().connection).toBe('closed');
   });
 
-  test('is told to stop when the session is closed', async () => {
+  test('gets an abort signal when the session is closed', async () => {
     let signal: AbortSignal | undefined;
     const { start, type, close, environment } = textTalk({
       tools: [
@@ -244,7 +244,7 @@ describe('an inline tool', () => {
   });
 });
 
-describe('a call that is none', () => {
+describe('an invalid call', () => {
   test('names what is wrong, and runs nothing', { tags: ['B20'] }, async () => {
     let ran = 0;
     const { start, type, said, environment } = textTalk({
@@ -266,7 +266,7 @@ describe('a call that is none', () => {
     expect(ran).toBe(0);
   });
 
-  test('because its arguments are no JSON', async () => {
+  test('fails to parse its arguments as JSON', async () => {
     const { start, type, said } = textTalk({
       tools: [inline('count', () => 1)],
       lead: steps(calls(['count', '{"a":']), ({ results }) =>
@@ -290,7 +290,7 @@ describe('a schema', () => {
   const answered = (events: readonly SessionEvent[]) =>
     events.filter((event) => event.type === 'tool.answered');
 
-  test('that throws is an answer to the model, like one that refuses', async () => {
+  test('answers the model when it throws, as when it refuses', async () => {
     const broken = checkedBy(() => {
       throw new Error('the check broke');
     });
@@ -305,7 +305,7 @@ describe('a schema', () => {
     ]);
   });
 
-  test('that takes its time: a call that was called off meanwhile is told of no more', async () => {
+  test('reports no call that was cancelled during its check', async () => {
     let pass: (fits: boolean) => void = () => {};
     const slow = checkedBy(() => new Promise((resolve) => (pass = resolve)));
     const told: string[] = [];
@@ -339,7 +339,7 @@ describe('P6: a call id that comes again', () => {
     expect(said()).toEqual(['I got [1,2]']);
   });
 
-  test('in a later answer is another call: some providers count from 0 each time', async () => {
+  test('runs as another call in a later answer, since some providers count from 0', async () => {
     const ran: unknown[] = [];
     const { start, type, said } = textTalk({
       tools: [inline('count', ({ n }) => ran.push(n))],
@@ -358,7 +358,7 @@ describe('P6: a call id that comes again', () => {
     expect(said()).toEqual(['I got [2]', 'I got [3]']);
   });
 
-  test('while the first is still being worked on does not stop the conversation', async () => {
+  test('does not stop the conversation while the first one is at work', async () => {
     const { start, type, said, session } = textTalk({
       subagents: {
         work: { script: () => calls(['hang']), config: { tools: { hang: simpleTool(never) } } },

@@ -128,7 +128,7 @@ describe('in text', () => {
     same();
   });
 
-  test('so little is kept that the oldest is given up', async () => {
+  test('restores a conversation whose oldest items were evicted', async () => {
     const { start, type, same } = texts({
       tools: [look],
       conversation: {
@@ -304,7 +304,7 @@ describe('by voice', () => {
   test.each([
     ['before its words were whole', false],
     ['when its words were known', true],
-  ])('what the user broke off, %s', async (_, final) => {
+  ])('restores a reply that the user interrupted %s', async (_, final) => {
     const { start, say: utter, play, model, environment, same } = voices();
     await start();
     await utter('tell me a story');

@@ -162,7 +162,7 @@ describe('session.actor', () => {
 });
 
 describe('an actor below session.actor', () => {
-  test('ACTORS-3, ACTORS-4: has its place in the tree of an inspector, takes an answer, and refuses what is not for it', async () => {
+  test('ACTORS-3, ACTORS-4: appears in the tree of an inspector, takes an answer, and refuses other events', async () => {
     const actors = new Map<string, AnyActorRef>();
     const environment = simulatedEnvironment();
     const runtime = createRuntime({

@@ -48,7 +48,7 @@ const commands: {
 };
 
 describe.each(Object.entries(commands))('%s', (_, frameOf) => {
-  test('P9, COMMIT-UNIT-11: has its receipt when the journal has it', async () => {
+  test('P9, COMMIT-UNIT-11: gets its receipt when its entry is in the journal', async () => {
     const of = await waiting();
     const before = of.journal.kept.length;
     of.journal.shut();
@@ -65,7 +65,7 @@ describe.each(Object.entries(commands))('%s', (_, frameOf) => {
     await of.close();
   });
 
-  test('P9: is refused if the session was suspended before it came', async () => {
+  test('P9: fails if the session was suspended before it came', async () => {
     const of = await waiting();
     const gone = of.session.suspend();
     await of.environment.advance(60_000);
@@ -77,7 +77,7 @@ describe.each(Object.entries(commands))('%s', (_, frameOf) => {
     expect(of.journal.kept).toHaveLength(before);
   });
 
-  test('P9: is refused if the session is suspended before its entry is kept', async () => {
+  test('P9: fails if the session is suspended before its entry is kept', async () => {
     const of = await waiting();
     of.journal.shut();
     const receipt = carryOut(of.session, frameOf(of), { by: 'ann' }).catch(

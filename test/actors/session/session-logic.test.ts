@@ -51,7 +51,7 @@ function stage(
 }
 
 describe('sessionLogic', () => {
-  test('SESSION-LOGIC-1: has the state of its session, and carries out the commands of a user', async () => {
+  test('SESSION-LOGIC-1: shows the state of its session, and carries out the commands of a user', async () => {
     const { environment, logic } = stage();
     const actor = createActor(logic, { input: { sessionId: 'ses_a' } });
     expect(actor.getSnapshot().matches('created')).toBe(true);

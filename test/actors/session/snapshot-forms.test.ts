@@ -124,7 +124,7 @@ describe('a snapshot that an earlier version wrote', () => {
     expect(errors).toEqual([]);
   });
 
-  test('SUBPROMPT-3: a subagent goes on with what is known of the conversation, quoted', async () => {
+  test('SUBPROMPT-3: gives a subagent the known conversation, quoted', async () => {
     const { start, type, systems, environment } = await found(of('chat'));
     await start();
     await type('blue');
@@ -135,7 +135,7 @@ describe('a snapshot that an earlier version wrote', () => {
   });
 
   test.each(['chat', 'shop'])(
-    'SNAPSHOT-FORMS-1: of %s nothing is left out, or read as something else',
+    'SNAPSHOT-FORMS-1: loses nothing of %s, and misreads nothing',
     (scope) => {
       const [entry] = trimmed(of(scope));
       const snapshot = entry && snapshotIn(entry);
@@ -175,7 +175,7 @@ describe('SNAPSHOT-FORMS-1: a snapshot of an older form', () => {
     },
   };
 
-  test('is brought up one form at a time', () => {
+  test('rises by one form at a time', () => {
     const { records, ...rest } = chat.event as unknown as Record<string, unknown>;
     expect(readSnapshot(chat, forms)).toEqual({
       ...rest,
@@ -199,12 +199,12 @@ describe('SNAPSHOT-FORMS-1: a snapshot of an older form', () => {
       'it has something that this version does not know',
       { ...forms, versions: { form: 3, session: 3, subagent: 3 } },
     ],
-  ] as const)('is not read where %s', (_, other) => {
+  ] as const)('fails to read where %s', (_, other) => {
     expect(isUnreadable(chat, other as SnapshotForms)).toBe(true);
     expect(readSnapshot(chat, other as SnapshotForms)).toBeNull();
   });
 
-  test('is not read by the version before, and what is no snapshot is none', () => {
+  test('fails to read in the version before, unlike an entry that is no snapshot', () => {
     const [newer] = ofVersions([chat], NEWER) as [JournalEntry];
     expect(isUnreadable(newer, SNAPSHOT_FORMS)).toBe(true);
     const [opened] = of('chat') as [JournalEntry];
@@ -213,7 +213,7 @@ describe('SNAPSHOT-FORMS-1: a snapshot of an older form', () => {
 });
 
 describe('SNAPSHOT-FORMS-2: a snapshot that cannot be read', () => {
-  test('is passed over where the entries before it are there, and none of them is trimmed', async () => {
+  test('counts as absent where the entries before it exist, and none of them is trimmed', async () => {
     const entries = ofVersions(of('chat'), NEWER);
     const { start, type, state, said, session, journal } = await found(entries, { trim: true });
     await start();
@@ -235,7 +235,7 @@ describe('SNAPSHOT-FORMS-2: a snapshot that cannot be read', () => {
     expect(next.journal.read().slice(0, kept.length)).toEqual(kept);
   });
 
-  test('where it can be read, what is before is trimmed', async () => {
+  test('trims the entries before a snapshot that can be read', async () => {
     const { start, type, session, journal } = await found(of('chat'), { trim: true });
     await start();
     await type('blue');
@@ -258,7 +258,7 @@ describe('SNAPSHOT-FORMS-2: a snapshot that cannot be read', () => {
       /older version .*until it is closed/,
     ],
   ])(
-    'of a %s version, and all that there is: an error says so, and nobody has it',
+    'fails in a %s version if nothing else is left, and no process takes the session',
     async (_, versions, said, advice) => {
       const entries = trimmed(ofVersions(of('chat'), versions));
       const { start, session, journal, claims } = await found(entries);

@@ -28,7 +28,7 @@ function talk(duplicates?: SubagentConfig['duplicates'], pending?: null, more: T
 }
 
 describe('users row 8: the same work again', () => {
-  test('join (default): begins nothing, and the result is told once', async () => {
+  test('join (default): begins no second subagent, and delivers the result once', async () => {
     const { start, type, states, outputs, waiting, environment, said, state, close } = talk();
     await start();
     await type('use report {"a":1,"b":2}');

@@ -4,7 +4,7 @@ import {
   PROGRESS_PACE_MS,
 } from '../../../../src/actors/session/effects/subagent-reports.ts';
 
-describe('what of progress is said aloud', { tags: ['B48', 'RW14'] }, () => {
+describe('spoken progress', { tags: ['B48', 'RW14'] }, () => {
   test('`off`: nothing', () => expect(new ProgressPace().allows('a', 'off', 50, 0)).toBe(false));
 
   test('`milestones`: a quarter, a half, three quarters, each once', () => {

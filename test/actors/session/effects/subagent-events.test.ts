@@ -46,7 +46,7 @@ describe('in a text session', () => {
   );
 
   test(
-    'with `turn`: the raw result first, then a turn in the user’s place and the reply to it, both recorded',
+    'records with `turn` the raw result, then a turn as the user and its reply',
     { tags: ['R32', 'R33'] },
     async () => {
       const histories: unknown[][] = [];
@@ -86,7 +86,7 @@ describe('in a text session', () => {
   });
 
   test(
-    'TEXT-LEAD-6: whoever tells a result does not start again what it is the result of',
+    'TEXT-LEAD-6: the reply to a result does not start its work again',
     { tags: ['RW12'] },
     async () => {
       let tries = 0;
@@ -152,8 +152,8 @@ test('a question reaches the lead model as such, before results', { tags: ['B48'
   expect(state().deliveries.find(({ kind }) => kind === 'question')?.priority).toBe('high');
 });
 
-describe('progress to the ear', { tags: ['B39', 'B48', 'R30'] }, () => {
-  test('is silent unless it was asked for', async () => {
+describe('spoken progress', { tags: ['B39', 'B48', 'R30'] }, () => {
+  test('remains silent unless the app asked for it', async () => {
     const { subagent } = counting();
     const { start, use, pause, asked } = voiceTalk({ subagents: { report: subagent } });
     await start();
@@ -186,7 +186,7 @@ describe('progress to the ear', { tags: ['B39', 'B48', 'R30'] }, () => {
     },
   );
 
-  test('its own subagent can ask for it, and decline it', async () => {
+  test('follows the setting of its own subagent', async () => {
     const loud = counting(['loud']);
     const quiet = counting(['quiet']);
     const { start, use, pause, asked, speak } = voiceTalk({
@@ -208,7 +208,7 @@ describe('progress to the ear', { tags: ['B39', 'B48', 'R30'] }, () => {
     expect(asked()).toBeNull();
   });
 
-  test('progress that was not told before the result is not told', async () => {
+  test('ends with the result: undelivered progress is dropped', async () => {
     const { subagent, next } = counting(['10 of 30']);
     const { start, use, pause, asked, speak, model, environment, state } = voiceTalk({
       speakProgress: 'all',
@@ -230,23 +230,19 @@ describe('progress to the ear', { tags: ['B39', 'B48', 'R30'] }, () => {
     });
   });
 
-  test(
-    'in a text session with `turn` it is a turn in the user’s place',
-    { tags: ['R30'] },
-    async () => {
-      const { subagent } = counting(['10 of 30']);
-      const { start, type, said } = textTalk({
-        promptStyle: 'turn',
-        speakProgress: 'all',
-        subagents: { report: subagent },
-      });
-      await start();
-      await type('use report');
-      expect(said().at(-1)).toMatch(
-        /^Told: \[Subagent task sub_1 reports\]: "10 of 30" \[data \S+\]$/,
-      );
-    },
-  );
+  test('becomes a turn as the user in a text session with `turn`', { tags: ['R30'] }, async () => {
+    const { subagent } = counting(['10 of 30']);
+    const { start, type, said } = textTalk({
+      promptStyle: 'turn',
+      speakProgress: 'all',
+      subagents: { report: subagent },
+    });
+    await start();
+    await type('use report');
+    expect(said().at(-1)).toMatch(
+      /^Told: \[Subagent task sub_1 reports\]: "10 of 30" \[data \S+\]$/,
+    );
+  });
 
   test('the option is checked where it is given', () =>
     expect(
@@ -263,7 +259,7 @@ describe('progress to the ear', { tags: ['B39', 'B48', 'R30'] }, () => {
 describe('consolidation by voice', { tags: ['R34'] }, () => {
   const found = (name: string) => ({ script: () => say(`${name} is found`) });
 
-  test('is off unless it was asked for: news come one by one, each in its pause', async () => {
+  test('remains off by default: results come one by one, each in its pause', async () => {
     const { start, use, pause, asked, speak } = voiceTalk({
       subagents: { flight: found('flight'), hotel: found('hotel') },
     });

@@ -47,7 +47,7 @@ function watched<T>(promise: Promise<T>) {
 }
 
 describe('idle', () => {
-  test('is refused before the start, and resolves after the end', async () => {
+  test('rejects before the start, and resolves after the end', async () => {
     const { session, environment } = working({});
     await expect(session.idle()).rejects.toMatchObject({ code: 'SESSION_NOT_ACTIVE' });
     await session.start();
@@ -110,7 +110,7 @@ describe('idle', () => {
     expect(state().deliveries).toMatchObject([{ state: 'delivered' }]);
   });
 
-  test('is at once what is quiet, also where a card waits for somebody', async () => {
+  test('resolves at once in a quiet session, also with a card that waits', async () => {
     const { session, type, environment } = working({ report: 1 });
     await session.start();
     await type('use report');
@@ -172,7 +172,7 @@ describe('idle', () => {
 describe('nextResult', () => {
   const words = ({ text, said, state }: SessionResult): unknown => [text, said?.slice(0, 5), state];
 
-  test('AWAITED-2: is told to whoever waits, and that counts as heard', async () => {
+  test('AWAITED-2: returns a result, which then counts as heard', async () => {
     const { session, environment, events } = working({ report: 5000 });
     await session.start();
     await session.sendText('use report');
@@ -184,7 +184,7 @@ describe('nextResult', () => {
   });
 
   test.each(['off', 'batch'] as const)(
-    'AWAITED-1: each once, in the order of telling, whoever waits when (consolidation: %s)',
+    'AWAITED-1: returns each result once, in the order of delivery (consolidation: %s)',
     async (consolidation) => {
       const talk = working({ a: 1000, b: 2000, c: 3000 }, { consolidation });
       const { session, environment } = talk;
@@ -211,7 +211,7 @@ describe('nextResult', () => {
     },
   );
 
-  test('of one subagent, or of one call', async () => {
+  test('selects a result by its subagent or its call', async () => {
     const { session, environment } = working({ a: 1000, b: 2000 }, { consolidation: 'off' });
     await session.start();
     await session.sendText('use a and b');
@@ -224,7 +224,7 @@ describe('nextResult', () => {
     expect(ofA.value?.text).toBe('The a is ready.');
   });
 
-  test('that never comes is refused: it was cancelled', async () => {
+  test('rejects for a result that never comes, since it was cancelled', async () => {
     const { session, environment } = working({ a: 100_000 });
     await session.start();
     await session.sendText('use a');
@@ -257,7 +257,7 @@ describe('nextResult', () => {
   });
 });
 
-test('by voice, both wait until it was heard', async () => {
+test('idle and nextResult wait in a voice session until the result was heard', async () => {
   const { session, start, use, pause, asked, speak, environment } = voiceTalk({
     subagents: { report: { script: () => say('Sales are up.') } },
   });

@@ -196,7 +196,7 @@ test('a result that the model answers with nothing stands once in what it reads'
 });
 
 describe('a model that stalls', () => {
-  test('is given up after 60 s, also if it does not listen, and the next words are answered', async () => {
+  test('times out after 60 s, also if it ignores its signal, and the next words are answered', async () => {
     const { type, go, environment, parts, said } = await talk([], { isDeaf: true });
     await type('Hello?');
     await environment.advance(60_000);
@@ -224,22 +224,25 @@ describe('a model that stalls', () => {
 describe('TEXT-LEAD-4: an answer that was interrupted for something urgent is given afterwards', () => {
   const fire = 'The building is on fire';
 
-  test.each(['dismiss', 'shown'] as const)('also if that was %s while it was told', async (how) => {
-    const { type, go, session, environment, answers, read } = await talk();
-    await type('What is my balance?');
-    await go((answer) => answer.text('Your '));
-    const id = session.notifyBackground(fire, { priority: 'urgent' });
-    await environment.settle();
-    expect(answers).toHaveLength(2);
-    await go((answer) => answer.text('There is'));
-    session[how](id);
-    await environment.settle();
-    if (how === 'shown') await go((answer) => answer.finish());
-    expect(answers).toHaveLength(3);
-    expect(read().at(-1)).toEqual(['user', expect.stringContaining('cut off')]);
-  });
+  test.each(['dismiss', 'shown'] as const)(
+    'resumes the answer also after a call of %s during the delivery',
+    async (how) => {
+      const { type, go, session, environment, answers, read } = await talk();
+      await type('What is my balance?');
+      await go((answer) => answer.text('Your '));
+      const id = session.notifyBackground(fire, { priority: 'urgent' });
+      await environment.settle();
+      expect(answers).toHaveLength(2);
+      await go((answer) => answer.text('There is'));
+      session[how](id);
+      await environment.settle();
+      if (how === 'shown') await go((answer) => answer.finish());
+      expect(answers).toHaveLength(3);
+      expect(read().at(-1)).toEqual(['user', expect.stringContaining('cut off')]);
+    },
+  );
 
-  test('and whoever reads waits for it', async () => {
+  test('keeps the reader waiting for the answer', async () => {
     const { go, session, environment } = await talk();
     const read: string[] = [];
     const reading = (async () => {
@@ -258,7 +261,7 @@ describe('TEXT-LEAD-4: an answer that was interrupted for something urgent is gi
     expect(read).toEqual(['Your ', 'Run!', 'It is 7.']);
   });
 
-  test('also if that was dismissed before it was told', async () => {
+  test('resumes the answer also when the notice was dismissed before its delivery', async () => {
     const { type, go, session, environment, answers, read } = await talk();
     await type('What is my balance?');
     await go((answer) => answer.text('Your '));

@@ -35,7 +35,7 @@ describe('TEXT-OUTPUT-1: readers', () => {
     expect(await all(first)).toEqual(['one', 'two']);
   });
 
-  test('end when they are told to, after what is there', async () => {
+  test('end on request, after the parts that they have', async () => {
     const output = new TextOutput();
     const { parts, end } = output.read();
     output.push(piece('one'));
@@ -44,13 +44,13 @@ describe('TEXT-OUTPUT-1: readers', () => {
     expect(await parts.next()).toEqual({ done: true, value: undefined });
   });
 
-  test('that begin when everything is over find nothing', async () => {
+  test('find nothing when they begin after the end', async () => {
     const output = new TextOutput();
     output.complete();
     expect(await output.read().parts.next()).toEqual({ done: true, value: undefined });
   });
 
-  test('TEXT-OUTPUT-3: that are too slow lose the oldest, and are told how many', async () => {
+  test('TEXT-OUTPUT-3: lose the oldest parts when they are too slow, and learn how many', async () => {
     const output = new TextOutput();
     const { parts } = output.read();
     for (let index = 0; index < 10_003; index += 1) output.push(piece(String(index)));
@@ -60,7 +60,7 @@ describe('TEXT-OUTPUT-1: readers', () => {
 });
 
 describe('TEXT-OUTPUT-6: a reader that breaks off leaves', () => {
-  test('before it has begun to read', async () => {
+  test('leaves before it has begun to read', async () => {
     const output = new TextOutput();
     const { log, fate } = fates();
     const { parts } = output.read();
@@ -71,7 +71,7 @@ describe('TEXT-OUTPUT-6: a reader that breaks off leaves', () => {
     expect(await parts.next()).toEqual({ done: true, value: undefined });
   });
 
-  test('while it waits for a piece', async () => {
+  test('leaves while it waits for a piece', async () => {
     const output = new TextOutput();
     const { parts } = output.read();
     const next = parts.next();
@@ -81,7 +81,7 @@ describe('TEXT-OUTPUT-6: a reader that breaks off leaves', () => {
     expect(await left).toEqual({ done: true, value: undefined });
   });
 
-  test('in the middle of a piece, which it has not seen', async () => {
+  test('leaves in the middle of a piece, which it has not seen', async () => {
     const output = new TextOutput();
     const { log, fate } = fates();
     for (const name of ['one', 'two']) output.push(piece(name), fate(name));
@@ -106,8 +106,8 @@ function fates() {
   return { log, fate };
 }
 
-describe('TEXT-OUTPUT-2: seen', () => {
-  test('by observers at once, also while somebody reads', () => {
+describe('TEXT-OUTPUT-2: a part that is seen', () => {
+  test('counts as seen by observers at once, also beside a reader', () => {
     const output = new TextOutput();
     const { log, fate } = fates();
     output.parts.subscribe();
@@ -117,7 +117,7 @@ describe('TEXT-OUTPUT-2: seen', () => {
     expect(log).toEqual(['one seen', 'two seen']);
   });
 
-  test('by a reader when it asks for more, and once, however many readers there are', async () => {
+  test('counts as seen once, when the first reader asks for more', async () => {
     const output = new TextOutput();
     const { log, fate } = fates();
     const readers = [output.read().parts, output.read().parts];
@@ -129,7 +129,7 @@ describe('TEXT-OUTPUT-2: seen', () => {
     expect(log).toEqual(['one seen']);
   });
 
-  test('by whoever waits for what is told in it', () => {
+  test('counts as seen by a caller that waits for its delivery', () => {
     const output = new TextOutput();
     const { log, fate } = fates();
     output.awaitedBy((ids) => ids.includes('d1'));
@@ -139,31 +139,34 @@ describe('TEXT-OUTPUT-2: seen', () => {
   });
 });
 
-describe('TEXT-OUTPUT-4: unseen', () => {
-  test('at once where nobody listens', () => {
+describe('TEXT-OUTPUT-4: a part that is unseen', () => {
+  test('counts as unseen at once without a listener', () => {
     const output = new TextOutput();
     const { log, fate } = fates();
     output.push(piece('one'), fate('one'));
     expect(log).toEqual(['one unseen']);
   });
 
-  test.each(['breaks off', 'throws'] as const)('when the only reader %s at it', async (how) => {
-    const output = new TextOutput();
-    const { log, fate } = fates();
-    const { parts } = output.read();
-    output.push(piece('one'), fate('one'));
-    output.push(piece('two'), fate('two'));
-    const reading = (async () => {
-      for await (const _ of parts) {
-        if (how === 'throws') throw new Error('The socket is closed');
-        break;
-      }
-    })();
-    await reading.catch(() => {});
-    expect(log).toEqual(['one unseen', 'two unseen']);
-  });
+  test.each(['breaks off', 'throws'] as const)(
+    'counts as unseen when the only reader %s at it',
+    async (how) => {
+      const output = new TextOutput();
+      const { log, fate } = fates();
+      const { parts } = output.read();
+      output.push(piece('one'), fate('one'));
+      output.push(piece('two'), fate('two'));
+      const reading = (async () => {
+        for await (const _ of parts) {
+          if (how === 'throws') throw new Error('The socket is closed');
+          break;
+        }
+      })();
+      await reading.catch(() => {});
+      expect(log).toEqual(['one unseen', 'two unseen']);
+    },
+  );
 
-  test('not while another reader has it, and not after it was seen', async () => {
+  test('does not count as unseen while another reader has it, or after it was seen', async () => {
     const output = new TextOutput();
     const { log, fate } = fates();
     const [first, second] = [output.read().parts, output.read().parts];
@@ -179,7 +182,7 @@ describe('TEXT-OUTPUT-4: unseen', () => {
     expect(log).toEqual(['one seen']);
   });
 
-  test('when every reader was too slow for it', async () => {
+  test('counts as unseen when every reader was too slow for it', async () => {
     const output = new TextOutput();
     const { log, fate } = fates();
     output.read();
@@ -193,7 +196,7 @@ describe('TEXT-OUTPUT-5: a card', () => {
   const card = (output: TextOutput, log: string[], isDue: () => boolean = () => true): void =>
     output.card('d1', told('d1'), isDue, () => log.push('seen'));
 
-  test('goes to whoever comes first, and to nobody after it was seen', async () => {
+  test('reaches the first listener, and no other after it was seen', async () => {
     const output = new TextOutput();
     const log: string[] = [];
     card(output, log);
@@ -220,7 +223,7 @@ describe('TEXT-OUTPUT-5: a card', () => {
     expect(log).toEqual([]);
   });
 
-  test('is seen by no observer that has left before it', () => {
+  test('does not count as seen by an observer that left before', () => {
     const output = new TextOutput();
     const seen: string[] = [];
     for (const id of ['d1', 'd2'])
@@ -238,7 +241,7 @@ describe('TEXT-OUTPUT-5: a card', () => {
     expect(seen).toEqual(['d1', 'd2']);
   });
 
-  test('goes to nobody when it is not due any more', async () => {
+  test('reaches no reader when it is no longer due', async () => {
     const output = new TextOutput();
     card(output, [], () => false);
     const { parts, end } = output.read();

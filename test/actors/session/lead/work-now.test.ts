@@ -28,14 +28,14 @@ function sessionWith(
   } as never;
 }
 
-test('what runs, without those that ask', () =>
+test('the view lists running work, without the subagents that ask', () =>
   expect(workNow(sessionWith([], null), new Set(['sub_2']))).toEqual({
     running: ['report'],
     waitsToBeTold: [],
     beingTold: [],
   }));
 
-test('what is done waits to be told, and is known while it is told; questions are told elsewhere', () => {
+test('the view lists finished work before and during its delivery, without questions', () => {
   const waiting = sessionWith([item('call_1'), item('q', 'question')], item('q2', 'question'));
   expect(workNow(waiting)).toMatchObject({ waitsToBeTold: ['sales'], beingTold: [] });
   expect(workNow(sessionWith([], item('call_1')))).toMatchObject({

@@ -190,7 +190,7 @@ describe('SESSION-RECORDS-1: ended records are forgotten (P7)', () => {
     },
   );
 
-  test('screens keep the last of what is over, and all that goes on', async () => {
+  test('keep the last ended records for screens, and all that continue', async () => {
     const { call, core, state, environment } = await coreTalk(
       { subagents: { quick, hanging } },
       { limits: { maxLivePerSession: 1000, maxDeliveries: 1000, maxConcurrentPerSession: 1000 } },
@@ -256,7 +256,7 @@ describe('OUTBOX-7: progress', () => {
     reserved: false,
   });
 
-  test('of each subagent only the latest is told, and posting it twice is once', async () => {
+  test('offers only the latest of each subagent, and the same post once', async () => {
     const { core, lead, environment, hear, state } = await coreTalk();
     core.receive('session', { type: 'response.requested' });
     for (const [text, id] of [
@@ -284,7 +284,7 @@ describe('OUTBOX-7: progress', () => {
 });
 
 describe('an offer', () => {
-  test('is not disturbed by a message that comes twice', async () => {
+  test('ignores a message that comes twice', async () => {
     const { core, lead, environment, state } = await coreTalk();
     const notice = {
       type: 'notice.posted' as const,
@@ -306,7 +306,7 @@ describe('an offer', () => {
     expect(state().deliveries).toEqual([expect.objectContaining({ state: 'offered' })]);
   });
 
-  test('that is waved away is abandoned, and its late end means nothing', async () => {
+  test('ends as abandoned when it is dismissed, and its late end has no effect', async () => {
     const { core, lead, environment, state } = await coreTalk();
     const deliveryId = core.notifyBackground('A notice');
     await environment.settle();
@@ -319,7 +319,7 @@ describe('an offer', () => {
     expect(state().deliveries[0]).toMatchObject({ state: 'dismissed' });
   });
 
-  test('of which nothing is heard is made again under a new number, and then rests', async () => {
+  test('repeats under a new number when no answer comes, and then rests', async () => {
     const { core, lead, environment, state } = await coreTalk();
     core.notifyBackground('A notice');
     await environment.advance(1000);
@@ -375,7 +375,7 @@ describe('COMMIT-UNIT-2: an event that cannot be taken in', () => {
     return { ...talk, journal, signals };
   }
 
-  test('is refused by name without an entry, and the session is what it was', async () => {
+  test('fails by name without an entry, and leaves the session unchanged', async () => {
     const talk = await busy();
     const { core, environment, ended, errors, events, journal, signals, state } = talk;
     core.receive('calls', { type: 'tool.called', callId: 'broken', name: 'slow', arguments: '{}' });
@@ -412,7 +412,7 @@ describe('COMMIT-UNIT-2: an event that cannot be taken in', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('of whatever type: each record of a conversation throws once, and it goes on', async () => {
+  test('throws once for each record of a conversation, and the session continues', async () => {
     let number = 0;
     for (let isOver = false; !isOver && number < 60;) {
       number += 1;
@@ -476,7 +476,7 @@ describe('COMMIT-UNIT-2: an event that cannot be taken in', () => {
     expect(number).toBeLessThan(60);
   });
 
-  test('is refused with `onUnfoldable: "lose"`, too', async () => {
+  test('fails with `onUnfoldable: "lose"`, too', async () => {
     const talk = await busy({ onUnfoldable: 'lose' });
     await broken(talk);
     expect(talk.ended).toEqual([]);
@@ -499,7 +499,7 @@ describe('COMMIT-UNIT-2: an event that cannot be taken in', () => {
     expect(codes).toEqual(['MALFORMED_EVENT', 'MALFORMED_EVENT', 'MALFORMED_EVENT']);
   });
 
-  test('USER-INPUT-2: words that the journal refuses are not told as taken in', async () => {
+  test('USER-INPUT-2: words that the journal refuses are not reported as accepted', async () => {
     const journal = memoryJournal();
     let isFenced = false;
     const append: typeof journal.append = (entry) => {
@@ -514,7 +514,7 @@ describe('COMMIT-UNIT-2: an event that cannot be taken in', () => {
     expect(await said).toEqual({ code: 'FENCED' });
   });
 
-  test('USER-INPUT-2: words and answers that wait for the journal when the session leaves are not told as taken in', async () => {
+  test('USER-INPUT-2: unwritten words and answers are not reported as accepted when the session leaves', async () => {
     const gate = gatedJournal();
     const { core, environment, state } = await busy({}, gate as never);
     gate.shut();

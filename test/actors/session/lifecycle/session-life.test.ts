@@ -77,13 +77,13 @@ describe('start', () => {
     expect(seen).toEqual([]);
   });
 
-  test('of a closed session rejects', async () => {
+  test('rejects for a closed session', async () => {
     const { session } = textTalk();
     await session.close();
     await expect(session.start()).rejects.toMatchObject(CLOSED);
   });
 
-  test('that was not over when the session was closed rejects', async () => {
+  test('rejects when the session is closed before it is over', async () => {
     const { session } = textTalk();
     const started = session.start();
     await session.close();
@@ -92,7 +92,7 @@ describe('start', () => {
 });
 
 describe('an id that is used for many sessions, one after another', () => {
-  test('is started anew, and recovered, although the journal has dropped the first of them', async () => {
+  test('starts anew and recovers after the journal has dropped the first sessions', async () => {
     const environment = simulatedEnvironment();
     const journal = memoryJournal({ keep: 60 });
     const open = async () => {
@@ -121,7 +121,7 @@ describe('an id that is used for many sessions, one after another', () => {
 });
 
 describe('SESSION-LIFE-5: start', () => {
-  test('after close rejects, also while it is being closed', async () => {
+  test('rejects after close, also while it is closing', async () => {
     const talk = textTalk();
     await talk.start();
     const closing = talk.session.close();
@@ -132,7 +132,7 @@ describe('SESSION-LIFE-5: start', () => {
   });
 
   test.each(['suspend', 'hibernate'] as const)(
-    'after %s rejects, and the store says so',
+    'rejects after %s, as the store shows',
     async (leave) => {
       const talk = textTalk();
       await talk.start();
@@ -148,7 +148,7 @@ describe('SESSION-LIFE-5: start', () => {
     },
   );
 
-  test('after the session could not be connected says why, as the first one did', async () => {
+  test('rejects after a failed connection with the error of the first start', async () => {
     const journal: Journal = {
       append() {
         throw new JournalError('FENCED', 'taken over', { retryable: false });
@@ -194,7 +194,7 @@ describe('SESSION-LIFE-1: a session that ends during its start settles the start
     await expect(session.start()).rejects.toMatchObject({ code: 'FENCED' });
   });
 
-  test('it is closed by whoever hears that it has come back', async () => {
+  test('rejects the start when a subscriber of its recovery closes it', async () => {
     const environment = simulatedEnvironment();
     const journal = memoryJournal();
     const begin = () => {
@@ -220,7 +220,7 @@ describe('SESSION-LIFE-1: a session that ends during its start settles the start
 });
 
 describe('SESSION-LIFE-4: closed while it begins', () => {
-  test('it takes no claim away from the next session with its id', async () => {
+  test('leaves the claim of the next session with its id', async () => {
     const environment = simulatedEnvironment();
     const journal = claimedJournal(environment);
     const runtime = createRuntime({ environment, journal });
@@ -240,7 +240,7 @@ describe('SESSION-LIFE-4: closed while it begins', () => {
     expect(journal.claimed).toEqual(new Set());
   });
 
-  test('so does a service', async () => {
+  test('leaves the claim of the next one with its id, for a service, too', async () => {
     const environment = simulatedEnvironment();
     const journal = claimedJournal(environment);
     const runtime = createRuntime({ environment, journal });
@@ -268,7 +268,7 @@ describe('before start', () => {
     await expect(session.send('hello').next()).rejects.toMatchObject(refusal);
   });
 
-  test('a notice may be posted: it is told when somebody is there', async () => {
+  test('accepts a notice, and delivers it after the start', async () => {
     const { session, start, said } = textTalk();
     session.notifyBackground('The shop is open');
     await start();
@@ -332,7 +332,7 @@ describe('close', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('may be called at any time, and any number of times', async () => {
+  test('works at any time, any number of times', async () => {
     const { session, start } = textTalk();
     const first = session.close();
     await Promise.all([first, session.close()]);
@@ -387,7 +387,7 @@ describe('close', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('in the middle of an answer stops it, and the model is not asked again', async () => {
+  test('stops an answer in the middle, and calls the model no more', async () => {
     let asked = 0;
     let signal: AbortSignal | undefined;
     const { session, start, environment, said } = textTalk({
@@ -407,7 +407,7 @@ describe('close', () => {
     expect(said()).toEqual([]);
   });
 
-  test('before the model was even asked means that it is not asked', async () => {
+  test('prevents a model call that has not begun', async () => {
     let asked = 0;
     const { session, start, environment } = textTalk({
       lead: () => {
@@ -422,7 +422,7 @@ describe('close', () => {
     expect(asked).toBe(0);
   });
 
-  test('is no time to talk: nothing is said to a session that is closing', async () => {
+  test('refuses input while the session is closing', async () => {
     let asked = 0;
     const config = { ...hanging.config, dispose: never };
     const { session, start, type, environment } = textTalk({
@@ -439,7 +439,7 @@ describe('close', () => {
     expect(asked).toBe(before);
   });
 
-  test('settles whoever waits: answers, texts, readers', async () => {
+  test('settles all waiting answers, texts and readers', async () => {
     const { session, start, type, environment, question } = textTalk({
       subagents: {
         work: {
@@ -533,7 +533,7 @@ describe('options that cannot work are refused, and leave nothing behind', () =>
 });
 
 describe('hooks that throw', () => {
-  test('are reported and break nothing', { tags: ['B73', 'BW33'] }, async () => {
+  test('cause reports and have no other effect', { tags: ['B73', 'BW33'] }, async () => {
     const reported: string[] = [];
     const broken = () => {
       throw new Error('the hook is broken');

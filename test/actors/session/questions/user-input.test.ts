@@ -32,7 +32,7 @@ const settled = {
   quote: 'blue',
 } as const;
 
-test('who leaves twice has left once', () => {
+test('a client that leaves twice counts once', () => {
   const userInput = entrance();
   const leave = userInput.attach();
   const stop = userInput.listen();
@@ -42,7 +42,7 @@ test('who leaves twice has left once', () => {
   expect([userInput.clients, userInput.listeners]).toEqual([1, 1]);
 });
 
-describe('USER-INPUT-1: nobody waits for a session that has ended', () => {
+describe('USER-INPUT-1: a session that has ended', () => {
   test('an answer that it did not take in any more came too late', async () => {
     const userInput = entrance();
     const receipt = userInput.answer('q1', { text: 'blue' });

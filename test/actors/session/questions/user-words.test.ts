@@ -115,7 +115,7 @@ test.each([
     );
 });
 
-test('USER-WORDS-3: with more than one approval a yes is read back first, a no is not', () => {
+test('USER-WORDS-3: a yes is read back first with more than one approval, a no is not', () => {
   expect(readUtterance(approval, 'approve', { typed: false, approvals: 2 })).toEqual({
     to: 'readBack',
   });

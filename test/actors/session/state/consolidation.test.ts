@@ -10,7 +10,7 @@ import { agentOf, answering, castOf, configsOf, leadScript } from '../../../supp
 const CEILING_MS = 300_000;
 
 describe('siblings of one request', { tags: ['R34'] }, () => {
-  test('are told in one reply, when the last has ended', { tags: ['RW11'] }, async () => {
+  test('share one reply, when the last has ended', { tags: ['RW11'] }, async () => {
     const { start, type, finish, told, prompts, deliveries } = siblingTalk(['flight', 'hotel']);
     await start();
     await type('use flight and hotel');
@@ -28,7 +28,7 @@ describe('siblings of one request', { tags: ['R34'] }, () => {
     expect(prompt).toContain('in one reply');
   });
 
-  test('a failure is told with the successes, with its exact error', async () => {
+  test('include a failure beside the successes, with its exact error', async () => {
     const { start, type, finish, told, prompts } = siblingTalk(['flight'], {
       subagents: { hotel: { script: () => ({ error: new Error('no rooms in Prague') }) } },
     });
@@ -42,7 +42,7 @@ describe('siblings of one request', { tags: ['R34'] }, () => {
     );
   });
 
-  test('BATCH-4: one alone is told at once, in the words of one', async () => {
+  test('BATCH-4: a single one is delivered at once, in the words of one', async () => {
     const { start, type, finish, told, prompts } = siblingTalk(['flight']);
     await start();
     await type('use flight');
@@ -95,7 +95,7 @@ describe('siblings of one request', { tags: ['R34'] }, () => {
     expect(told()[0]?.deliveryIds).toHaveLength(2);
   });
 
-  test('P2: a call that asks the user delays no other; it is told when it ends', async () => {
+  test('P2: a call that asks the user delays no other, and is delivered when it ends', async () => {
     const { start, type, finish, told, question } = siblingTalk(['flight'], {
       subagents: {
         ride: {
@@ -117,7 +117,7 @@ describe('siblings of one request', { tags: ['R34'] }, () => {
 
 describe('the ceiling', { tags: ['R34', 'R41'] }, () => {
   test(
-    'the results at hand are told after 300 s, a late one by itself: nothing is dropped',
+    'delivers the results at hand after 300 s, and a late one by itself',
     { tags: ['R41'] },
     async () => {
       const { start, type, finish, told, prompts, environment } = siblingTalk([
@@ -140,23 +140,27 @@ describe('the ceiling', { tags: ['R34', 'R41'] }, () => {
     },
   );
 
-  test('600 s where nobody was there when the work began', { tags: ['R41'] }, async () => {
-    const talk = siblingTalk(['flight', 'hotel']);
-    const { session, type, finish, prompts, environment } = talk;
-    const leave = session.attach();
-    await talk.start();
-    leave();
-    await type('use flight and hotel');
-    session.attach();
-    await finish('flight');
-    await environment.advance(CEILING_MS);
-    expect(prompts.at(-1)).not.toContain('flight is found');
-    await environment.advance(CEILING_MS);
-    expect(prompts.at(-1)).toContain('flight is found');
-  });
+  test(
+    'rises to 600 s when no client was there at the start of the work',
+    { tags: ['R41'] },
+    async () => {
+      const talk = siblingTalk(['flight', 'hotel']);
+      const { session, type, finish, prompts, environment } = talk;
+      const leave = session.attach();
+      await talk.start();
+      leave();
+      await type('use flight and hotel');
+      session.attach();
+      await finish('flight');
+      await environment.advance(CEILING_MS);
+      expect(prompts.at(-1)).not.toContain('flight is found');
+      await environment.advance(CEILING_MS);
+      expect(prompts.at(-1)).toContain('flight is found');
+    },
+  );
 
   test(
-    'with `cancel` who is late is stopped, and told as cancelled with the others, once',
+    'cancels late work with `cancel`, and delivers it once as cancelled with the others',
     { tags: ['R34'] },
     async () => {
       const { start, type, finish, told, prompts, environment, state, session } = siblingTalk(
@@ -179,7 +183,7 @@ describe('the ceiling', { tags: ['R34', 'R41'] }, () => {
     },
   );
 
-  test('is an option, checked where it is given', () => {
+  test('accepts only valid options', () => {
     const session = (consolidation: unknown) =>
       new TextSession({
         model: castOf({}),
@@ -194,7 +198,7 @@ describe('the ceiling', { tags: ['R34', 'R41'] }, () => {
 });
 
 describe('results that are not told together', () => {
-  test('with `off` each is told by itself, as it comes', async () => {
+  test('come one by one with `off`', async () => {
     const { start, type, finish, told } = siblingTalk(['flight', 'hotel'], {
       consolidation: 'off',
     });
@@ -204,7 +208,7 @@ describe('results that are not told together', () => {
     expect(told().map(({ deliveryId }) => deliveryId)).toEqual(['call_2', 'call_1']);
   });
 
-  test('`consolidate: false` of a subagent: it is told by itself, and the others do not wait for it', async () => {
+  test('come one by one from a subagent with `consolidate: false`, without delay of others', async () => {
     const { start, type, finish, told } = siblingTalk(['flight', 'hotel'], {
       subagents: { alarm: { script: () => say('Rain!'), config: { consolidate: false } } },
     });
@@ -236,7 +240,7 @@ describe('P4: consolidated results are not lost', () => {
     };
   };
 
-  test('interrupted, it is told again, whole', async () => {
+  test('come again as a whole after an interruption', async () => {
     const { start, type, finish, told, session, environment } = siblingTalk(['flight', 'hotel']);
     await start();
     await type('use flight and hotel');
@@ -314,7 +318,7 @@ describe('P4: consolidated results are not lost', () => {
     ]);
   });
 
-  test('OUTBOX-6: told, all their places are free', async () => {
+  test('OUTBOX-6: free all their places after delivery', async () => {
     const { start, type, finish, told } = siblingTalk(['flight', 'hotel'], {
       limits: { maxDeliveries: 2 },
     });

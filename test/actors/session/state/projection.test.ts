@@ -92,7 +92,7 @@ test('a fact outside the store is an event and no new state', async () => {
   expect([events.length, states()]).toEqual([1, 0]);
 });
 
-test('a listener of the store that throws is reported, and harms nobody else', async () => {
+test('a listener of the store that throws is reported, and affects no other', async () => {
   const { projection, errors, environment } = projected();
   let isComplete = false;
   projection.events.subscribe({ complete: () => (isComplete = true) });
@@ -106,7 +106,7 @@ test('a listener of the store that throws is reported, and harms nobody else', a
   expect(new Set(errors)).toEqual(new Set(['listener of the store']));
 });
 
-test('after the end nothing changes any more', async () => {
+test('the projection ignores all changes after its end', async () => {
   const { projection, events, environment } = projected();
   projection.emit(line('one', 1));
   projection.complete();

@@ -16,7 +16,7 @@ const connected = (connection: SessionState['connection']): SessionState => ({
   connection,
 });
 
-test('a function and an observer are told of each new state, until they leave', () => {
+test('a function and an observer get each new state, until they leave', () => {
   const { store, replace } = createSessionStore(state, failed);
   const told: string[] = [];
   const first = store.subscribe(({ context }) => told.push(`function ${context.connection}`));
@@ -33,7 +33,7 @@ test('a function and an observer are told of each new state, until they leave', 
   expect(told).toEqual(['function connecting', 'observer connecting', 'observer active']);
 });
 
-test('who subscribed may leave by the function alone, as `useSelector` does', () => {
+test('a subscriber may call its unsubscribe function alone, as `useSelector` does', () => {
   const { store, replace } = createSessionStore(state, failed);
   const told: unknown[] = [];
   const { unsubscribe } = store.subscribe((snapshot) => told.push(snapshot));
@@ -43,7 +43,7 @@ test('who subscribed may leave by the function alone, as `useSelector` does', ()
   expect(told).toEqual([]);
 });
 
-test('SESSION-STORE-2: a listener that throws keeps nobody else from hearing the last state', () => {
+test('SESSION-STORE-2: a listener that throws does not keep others from the last state', () => {
   const errors: unknown[] = [];
   const { store, replace, release } = createSessionStore(state, (error) => errors.push(error));
   const told: string[] = [];
@@ -58,7 +58,7 @@ test('SESSION-STORE-2: a listener that throws keeps nobody else from hearing the
   expect(errors).toEqual([broken]);
 });
 
-test('a listener may leave, and have others leave, while it is told', () => {
+test('a listener may unsubscribe itself and others during a call', () => {
   const { store, replace } = createSessionStore(state, failed);
   const told: string[] = [];
   const first = store.subscribe(({ context }) => {
@@ -72,7 +72,7 @@ test('a listener may leave, and have others leave, while it is told', () => {
   expect(told).toEqual(['active']);
 });
 
-test('SESSION-STORE-1: once released it tells nobody, and can still be read', () => {
+test('SESSION-STORE-1: a released store calls no listener, and can still be read', () => {
   const { store, replace, release } = createSessionStore(state, failed);
   const told: unknown[] = [];
   const subscription = store.subscribe((snapshot) => told.push(snapshot));

@@ -18,7 +18,7 @@ const result = (more: Partial<ToldResult> = {}): ToldResult => ({
   ...more,
 });
 
-describe('as turns in the user’s place', () => {
+describe('results as turns of the user', () => {
   const { one, together, progress, role } = resultWords.turn;
 
   test('progress', { tags: ['R30'] }, () =>
@@ -45,7 +45,7 @@ describe('as turns in the user’s place', () => {
   });
 });
 
-describe('as notices of the runtime', () => {
+describe('results as notices of the runtime', () => {
   const { one, together, role } = resultWords.notice;
 
   test('a success', { tags: ['B16'] }, () => {
@@ -99,7 +99,7 @@ describe.each(['notice', 'turn'] as const)('in either form (%s)', (style) => {
     ),
   );
 
-  test('claims that no tool confirms are told as unconfirmed', { tags: ['R27'] }, () => {
+  test('marks claims that no tool confirms as unconfirmed', { tags: ['R27'] }, () => {
     const told = one(result({ unverified: ['I sent the mail'] }));
     expect(told.says).toContain('do not confirm');
     expect(told.quotes).toMatchObject({ unconfirmed: ['I sent the mail'] });

@@ -53,7 +53,7 @@ const helper = (script: Script): TalkOptions => ({ subagents: { helper: { script
 
 describe('a subagent that the app or the lead model spawned', () => {
   test(
-    'asks the lead agent, which is told in a pause; the app can answer too',
+    'asks the lead agent in a pause, and the app can answer, too',
     { tags: ['MW10'] },
     async () => {
       const { start, spawn, session, environment, said } = talk(helper(asks));
@@ -77,7 +77,7 @@ describe('a subagent that the app or the lead model spawned', () => {
     },
   );
 
-  test('its result is told once nobody waits for it, and then counts as delivered', async () => {
+  test('delivers its result when no caller waits for it', async () => {
     const limits = { stateRetentionMs: 60_000, sweepIntervalMs: 1000 };
     const { start, spawn, session, environment, said } = talk({
       ...helper(() => say('Found it')),
@@ -97,7 +97,7 @@ describe('a subagent that the app or the lead model spawned', () => {
     expect(session.subagents.service.list(THE_LEAD, { includeEnded: true })).toEqual([]);
   });
 
-  test('a failure is told with its reason, what was cancelled is not told', async () => {
+  test('delivers a failure with its reason, and no cancellation', async () => {
     const { start, spawn, session, environment, said } = talk(
       helper(() => calls(['hang'])),
       { tools: { hang: simpleTool(never) }, timeout: 5000 },
@@ -199,7 +199,7 @@ describe('P8: the grants of a lead agent', () => {
     execute: ({ what }, { sessionId }) => `${what} in ${sessionId}`,
   });
 
-  test('its own inline tools run for the subagent, and nothing else is granted', async () => {
+  test('runs the inline tools of the lead agent, and gets no other grants', async () => {
     const { start, spawn, session, environment } = talk({
       ...helper(
         byStep(calls(['look_up', { what: 'tea' }]), ({ results, toolNames }) =>
