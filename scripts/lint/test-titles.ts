@@ -7,7 +7,7 @@ import { stringValue } from './rule.ts';
 /** The ids of invariants and promises that a title cites first: `OUTBOX-3, P3: `. */
 const IDS = /^(?:(?:(?:[A-Z][A-Z0-9]*-)+|P)\d+(?:, )?)+: /;
 const FRAGMENT =
-  /^(?:of|is|are|was|were|be|has|had|have|when|where|if|with|without|in|at|by|on|for|not|what|whatever|who|whoever|whom|whose|which|only|and|or|but|as|from|to|until|unless|while|after|before|because|even|so|than|that|then|there|they|them|their|its|it|he|she|his|her|once|though|although|over|under|between|beside|behind|about|across|through|during|can|may|must)\b/i;
+  /^(?:of|is|are|was|were|be|when|where|if|with|without|in|at|by|on|for|not|what|whatever|who|whoever|whom|whose|which|only|and|or|but|as|from|to|until|unless|while|after|before|because|even|so|than|that|then|there|they|them|their|its|it|he|she|his|her|once|though|although|over|under|between|beside|behind|about|across|through|during|can|may|must)\b/i;
 /** Words of an earlier vocabulary of this repository, and pronouns without a component. */
 const VAGUE =
   /\b(?:nobody|somebody|anybody|whoever|whomever|told|untold|births?|twins?|strangers?|goes on|go on|lets? go|at rest|set aside|put away)\b/i;

@@ -148,7 +148,7 @@ test('an approval that is denied does nothing', async () => {
   expect(ran).toEqual([]);
 });
 
-test('a question that somebody else has to answer says so, and not who', async () => {
+test('says that another user has to answer a question, and not who', async () => {
   const mail = {
     script: steps(calls(['do_mail', { to: 'all' }]), say('It is over.')),
     config: {
@@ -166,7 +166,7 @@ test('a question that somebody else has to answer says so, and not who', async (
   expect(JSON.stringify(open)).not.toContain('the secret manager');
 });
 
-test('what was said before is no reply, and comes by itself', async () => {
+test('sends what was said before a message by itself, and not as the reply', async () => {
   const session = closing(rideSession());
   await session.start();
   await session.sendText('hello');
@@ -181,7 +181,7 @@ test('what was said before is no reply, and comes by itself', async () => {
   ]);
 });
 
-test('what a supervisor was sent, who reads along, counts as shown to nobody', async () => {
+test('counts nothing as shown that only a supervisor was sent', async () => {
   const session = closing(rideSession());
   const along = talkTo(chatHandler({ authorize: () => ({ session, user: 'root', hears: false }) }));
   await along.chat.sendMessage({ text: 'use book_ride' });
@@ -198,7 +198,7 @@ test('what a supervisor was sent, who reads along, counts as shown to nobody', a
   ).not.toContain('delivered');
 });
 
-test('while no response is open, nothing counts as shown', async () => {
+test('counts nothing as shown while no response is open', async () => {
   const session = closing(rideSession());
   const { chat } = talkTo(handlerOf(session), { isHeld: false });
   await chat.sendMessage({ text: 'use book_ride' });
@@ -227,7 +227,7 @@ test.each([
   expect(errors).toEqual([]);
 });
 
-test('who is refused reads nothing, and a failure of the app is told to the app alone', async () => {
+test('sends nothing to a refused client, and reports a failure of the app to the app alone', async () => {
   const errors: unknown[] = [];
   const refused = chatHandler({ authorize: () => null });
   expect((await refused(post(words('hello')))).status).toBe(403);
@@ -242,7 +242,7 @@ test('who is refused reads nothing, and a failure of the app is told to the app 
   expect(errors).toHaveLength(1);
 });
 
-test('of many chats the one that was used least is forgotten, and gets everything again', async () => {
+test('forgets the least recently used chat, and sends it everything again', async () => {
   const session = closing(rideSession());
   const handle = handlerOf(session, { maxChats: 1 });
   const sse = async (id: string, text?: string): Promise<string> => {
@@ -319,7 +319,7 @@ describe('a held request', () => {
     expect([chat.error, chat.messages]).toEqual([undefined, []]);
   });
 
-  test('CHAT-HANDLER-5: of a user with too many ends for the next one, and does not ask again', async () => {
+  test('CHAT-HANDLER-5: ends for the next one of a user with too many, and does not ask again', async () => {
     const session = closing(rideSession());
     const handle = handlerOf(session, { responsesPerUser: 2 });
     const gone = new AbortController();

@@ -62,7 +62,7 @@ async function closing<S extends TextSession>(session: S): Promise<S> {
 }
 
 test.each(['websocket', 'stream'] as const)(
-  'a reply, a task, a question and its answer, and a result that nobody asked for, over a %s',
+  'carries a reply, a task, a question with its answer, and an unprompted result over a %s',
   async (way) => {
     const session = await closing(rideSession());
     const it = await served({ session: () => session });
@@ -121,7 +121,7 @@ test('an approval that is denied', async () => {
   expect(ran).toEqual([]);
 });
 
-test('in mid-question the connection is lost, and the server with it: the same messages, once', async () => {
+test('shows the same messages once after connection and server were lost in mid-question', async () => {
   const session = await closing(rideSession());
   const first = await served({ session: () => session });
   const { chat, until, transport, ann } = talkTo(first);
@@ -268,7 +268,7 @@ test('a watcher sees all, and does nothing', async () => {
   expect(eve.chat.error).toMatchObject({ code: 'NOT_ALLOWED' });
 });
 
-test('at the end of the client a held stream ends, and words are refused', async () => {
+test('ends a held stream and refuses words when the client is closed', async () => {
   const session = await closing(rideSession());
   const { chat, ann, transport } = talkTo(await served({ session: () => session }));
   const held = transport.reconnectToStream({ chatId: 'c', abortSignal: undefined });

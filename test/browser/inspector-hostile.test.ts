@@ -192,7 +192,7 @@ test('hostile names, words, questions, inputs, results, ids and event types are 
   await session.close();
 }, 120_000);
 
-test('INSPECTOR-1: the page of a stranger gets nothing out of a browser that has the inspector open, and does nothing', async () => {
+test('INSPECTOR-1: the page of another origin reads nothing from an open inspector, and does nothing in it', async () => {
   const journal = memoryJournal();
   const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
   await session.start();

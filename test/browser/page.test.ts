@@ -9,7 +9,7 @@ import { theatreOfFile } from './support/theatre.ts';
 const open = theatreOfFile();
 
 describe('by keyboard alone', () => {
-  test('it is started, asked, and its question cards are answered', async () => {
+  test('starts a session, asks, and answers its question cards', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();
@@ -151,7 +151,7 @@ describe('typed', () => {
 });
 
 describe('without the right link', () => {
-  test.each(['#not-the-token', ''])('%j is turned away, and told why', async (fragment) => {
+  test.each(['#not-the-token', ''])('turns %j away with a reason', async (fragment) => {
     const stage = await open();
     const url = stage.demo.url.replace(/#.*$/, fragment);
     const tab = await stage.visit({ url });

@@ -105,7 +105,7 @@ test('the progress of a task renders the tasks, and neither the transcript nor t
   expect(problems).toEqual([]);
 });
 
-test('REACT-PARTS-3: two users: the one whom a question does not name is told so, and the other answers', async () => {
+test('REACT-PARTS-3: tells the user whom a question excludes so, and takes the answer of the other', async () => {
   const ask = {
     script: steps(
       calls(['ask_user', { question: 'Pay?', options: [{ id: 'yes', label: 'Pay' }] }]),
@@ -131,7 +131,7 @@ test('REACT-PARTS-3: two users: the one whom a question does not name is told so
   expect(problems).toEqual([]);
 });
 
-test('in mid-question the server is replaced: the button and its focus stay, and the answer arrives', async () => {
+test('keeps the button and its focus while the server is replaced in mid-question, and delivers the answer', async () => {
   const { open, problems, restart, upgrades } = await stage(rideSession());
   const page = await open();
   await page.evaluate(() => bundled.seen.client?.send('use book_ride'));

@@ -103,7 +103,7 @@ test('an approval that is denied, under hostile names and words', async () => {
   expect(problems).toEqual([]);
 });
 
-test('what a session cannot do is said by name', async () => {
+test('names what a session cannot do', async () => {
   const { open } = await stage();
   const page = await open();
   await type(page, '   ');

@@ -86,7 +86,7 @@ describe('ACP-SESSION-5: its mode', () => {
     expect(done).toEqual(['ask']);
   });
 
-  test('`bypassPermissions` asks nobody, and so the mode is what was set', async () => {
+  test('`bypassPermissions` asks for no permission, and so the mode is what was set', async () => {
     const { outcome, asked, done } = await play({ mode: 'bypassPermissions' });
     expect(outcome).toMatchObject({ status: 'completed', text: 'permitted. Done.' });
     expect(asked).toEqual([]);

@@ -105,7 +105,7 @@ describe('offstage create', () => {
     [['web', 'a\0b'], 'Expected the name of a folder'],
     [['web', 'a', 'b'], 'Expected a template and a folder'],
     [['--force'], '--force'],
-  ])('a wrong call is told: %j', async (args, expected) => {
+  ])('refuses the wrong call %j with what it expected', async (args, expected) => {
     const { status, said } = await run(...args);
     expect(said).toContain(expected);
     expect(status).toBe(2);

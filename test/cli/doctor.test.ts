@@ -59,7 +59,7 @@ describe('keys', () => {
     }
   });
 
-  test('of several keys the first counts, and the others are named', () => {
+  test('uses the first of several keys, and names the others', () => {
     const variables = { GEMINI_API_KEY: KEY, GOOGLE_API_KEY: KEY };
     expect(texts(machine({ variables }), 'gemini-live')).toEqual(
       expect.arrayContaining([
@@ -88,7 +88,7 @@ describe('keys', () => {
     ['openai-realtime', openaiRealtime],
     ['openai-live', openaiLive],
     ['gemini-live', geminiLive],
-  ])('what %s names when it has no key is what the table says, in the same order', (name, make) => {
+  ])('names the keys that %s asks for, in the same order', (name, make) => {
     const { keys } = REQUIREMENTS.find((one) => one.name === name)!;
     for (const key of keys) vi.stubEnv(key, undefined);
     onTestFinished(() => void vi.unstubAllEnvs());
@@ -102,7 +102,7 @@ describe('keys', () => {
   });
 });
 
-test('an address is told by its host only: the rest may hold a secret', () => {
+test('shows an address by its host only, since the rest may hold a secret', () => {
   const variables = {
     OPENAI_API_KEY: KEY,
     OPENAI_BASE_URL: 'https://me:secret@proxy.test/v1?key=secret',
@@ -118,7 +118,7 @@ describe('packages', () => {
     expect(found).toContain('missing: The package ws is missing: run npm install ws');
   });
 
-  test('so are those of the local voice, which only the local voice needs', () => {
+  test('reports missing packages of the local voice for the local voice only', () => {
     const without = machine({ voiceFolder: () => null });
     const remedy =
       'missing: The packages of the local voice are missing: run npx offstage voice install';
@@ -163,7 +163,7 @@ describe('packages', () => {
 });
 
 describe('the exit status', () => {
-  test('a transport that nobody asked for may lack something; one that is named may not', async () => {
+  test('fails for a named transport that lacks something, and not for one that was not named', async () => {
     expect((await run([])).status).toBe(0);
     expect((await run(['gemini-live'])).status).toBe(1);
     expect((await run(['gemini-live'], { variables: { GEMINI_API_KEY: KEY } })).status).toBe(0);

@@ -44,7 +44,7 @@ test('serves the sessions of a recording to those who have the address, until it
   await expect(ask(token)).rejects.toThrow();
 });
 
-test('SEVERAL-JOURNALS-1: several journals are one list, and a session that two have is told apart', async () => {
+test('SEVERAL-JOURNALS-1: lists several journals as one, and distinguishes a session that two have', async () => {
   const [first, second] = [await recording('ses_1'), await recording('ses_2')];
   const copy = await recording('ses_1', 2);
   let printed = '';
@@ -79,7 +79,7 @@ test('SEVERAL-JOURNALS-1: several journals are one list, and a session that two 
   expect(await running).toBe(0);
 });
 
-test('SEVERAL-JOURNALS-2: one that fails later is told of, and the others are listed', async () => {
+test('SEVERAL-JOURNALS-2: reports a journal that fails later, and lists the others', async () => {
   const complained: string[] = [];
   const summary = { scope: 'ses_1', entries: 1, firstAt: 0, lastAt: 0 };
   const source = (name: string, scopes: () => readonly (typeof summary)[]) => ({
@@ -104,7 +104,7 @@ test.each([
   [['--journal', 'nowhere.db'], 'there is no such file'],
   [['--journal', 'x', '--port', '70000'], 'Expected --port to be a number up to 65535'],
   [['--jornal', 'x'], "Unknown option '--jornal'"],
-])('a wrong call is told: %j', async (args, message) => {
+])('refuses the wrong call %j', async (args, message) => {
   let printed = '';
   const never = () => Promise.reject(new Error('served'));
   const complain = (text: string): void => void (printed += text);

@@ -97,7 +97,7 @@ describe('a journal', () => {
     ]);
   });
 
-  test('is only looked at, and stays as it is', async () => {
+  test('stays as it is when it is read', async () => {
     const own = join(folder, 'looked-at');
     mkdirSync(own);
     const file = join(own, 'calls.db');
@@ -120,7 +120,7 @@ describe('a journal', () => {
     expect((await run(file)).printed).toContain('3 sessions');
   });
 
-  test('of an older layout is not brought up to date by a look: it says what to do', async () => {
+  test('says how to update an older layout, and does not update it by reading', async () => {
     const old = join(folder, 'old.db');
     copyFileSync(new URL('../corpus/sqlite-layout-2.journal', import.meta.url), old);
     const before = readFileSync(old);
@@ -141,7 +141,7 @@ describe('a journal', () => {
     expect(printed.split('\n').filter((line) => Array.from(line).length > 100)).toEqual([]);
   });
 
-  test('becomes a recording, and goes on under another id', async () => {
+  test('exports a recording, which continues under another id', async () => {
     const path = join(folder, 'exported.jsonl');
     expect(await run(database, '--session', 'ses_1', '--export', path)).toEqual({
       status: 0,
@@ -167,7 +167,7 @@ describe('a journal', () => {
 });
 
 describe('a recording', () => {
-  test('is told at once', async () => {
+  test('prints at once', async () => {
     const { status, printed } = await run(recorded);
     expect(status).toBe(0);
     expect(printed).toMatch(/^ses, /);

@@ -163,7 +163,7 @@ describe('a journal', () => {
       'Expected --time-ms to be a number',
     ],
     [['ls', '--jornal', 'x'], "Unknown option '--jornal'"],
-  ])('a wrong call is told on standard error: %j', async (args, message) => {
+  ])('refuses the wrong call %j on standard error', async (args, message) => {
     const known = new Map([
       ['DATABASE', database],
       ['RECORDED', recorded],
@@ -228,7 +228,7 @@ describe('a running process', () => {
     expect(late).toMatchObject({ status: 1, complained: `${requestId}: refused: over\n` });
   });
 
-  test('SESSIONS-1: a budget is raised by an operator, and by nobody else', async () => {
+  test('SESSIONS-1: lets only an operator raise a budget', async () => {
     const session = rideSession({
       runtime: createRuntime(),
       sessionId: 's1',
@@ -268,7 +268,7 @@ describe('a running process', () => {
     expect(await run('cancel', id, '--url', url)).toMatchObject({ status: 1 });
   });
 
-  test('a wrong token, and an address where nobody listens', async () => {
+  test('refuses a wrong token, and an address without a server', async () => {
     const { url } = await running();
     const refused = await run('show', '--url', url, '--token', 'nobody');
     expect(refused.status).toBe(1);

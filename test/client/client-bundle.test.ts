@@ -11,7 +11,7 @@ import { bundle } from '../support/bundle.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const KILOBYTES = 1_024;
 
-test('it is at most 15 KB with all that it imports', async () => {
+test('has at most 15 KB with all that it imports', async () => {
   const built = await build({
     root,
     configFile: false,
@@ -31,7 +31,7 @@ test('it is at most 15 KB with all that it imports', async () => {
   expect(size).toBeLessThanOrEqual(15 * KILOBYTES);
 });
 
-test('it reaches no module of Node.js, no zod and no AI SDK', async () => {
+test('imports no module of Node.js, no zod and no AI SDK', async () => {
   const reached = reachedFrom(['src/client/index.ts'], (file) => readFileSync(root + file, 'utf8'));
   // `setImmediate` is asked for before it is used.
   expect(reached.map(({ name }) => name).toSorted()).toEqual(['setImmediate']);

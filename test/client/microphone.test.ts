@@ -111,7 +111,7 @@ async function listening() {
   };
 }
 
-test('what is said over a short drop is sent after it, in order', async () => {
+test('sends the words of a short disconnect after it, in order', async () => {
   const { microphone, say, lose, comeBack, sent } = await listening();
   say(1, 2);
   lose();
@@ -168,7 +168,7 @@ test('the last 10 s are kept, also over several attempts', async () => {
   expect(sent).toEqual(Array.from({ length: 500 }, (_, index) => 100 + index));
 });
 
-test('what another client shall not hear is forgotten', async () => {
+test('forgets what another client must not hear', async () => {
   const { microphone, say, lose, comeBack, sent } = await listening();
   lose();
   say(1);
@@ -223,7 +223,7 @@ test('a line takes kept sound at once, and what is said behind it, but not witho
   expect(usual).toEqual([true, true, true, true, true, true, true, false]);
 });
 
-test('is blocked while the browser pauses it, and is heard again afterwards', async () => {
+test('reports `blocked` while the browser pauses it, and records again afterwards', async () => {
   const { microphone, say, sent } = await listening();
   become('interrupted');
   expect(microphone.status.get()).toMatchObject({ state: 'blocked', isOpen: false });

@@ -134,7 +134,7 @@ test('a wrong option is refused by name', async () => {
   expect(noticed).toEqual([]);
 });
 
-test('SPEAKER-3: after a lost connection the voice is taken again, unless another client has taken it', async () => {
+test('SPEAKER-3: takes the voice again after a reconnect, unless another client has taken it', async () => {
   const { it, onOpen, onFrame, noticed } = speaker();
   await it.start({ silent: true });
   onFrame.emit({ type: 'voice', own: true });
@@ -149,7 +149,7 @@ test('SPEAKER-3: after a lost connection the voice is taken again, unless anothe
   it.stop();
 });
 
-test('SPEAKER-4: in silence, speech counts as heard when it has come, item by item, in few reports', async () => {
+test('SPEAKER-4: counts speech as heard when it has arrived in silent mode, item by item, in few reports', async () => {
   const { it, onFrame, sound, played, environment } = speaker();
   await it.start({ silent: true });
   onFrame.emit({ type: 'audio.item', ref: 1, itemId: 'greeting' });

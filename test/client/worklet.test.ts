@@ -39,7 +39,7 @@ describe('the queue of the speaker', () => {
     );
   });
 
-  test('what is cleared is not played, and the last report says what was', () => {
+  test('plays nothing that was cleared, and reports what was played', () => {
     const queue = new PlaybackQueue(RATE_HZ);
     queue.push('i1', samplesOf(200));
     queue.push('i2', samplesOf(200));

@@ -76,7 +76,7 @@ test('a question with options is answered after the object was evicted, and the 
   await told(page, 'Your premium ride to the airport is booked.');
 });
 
-test('a model, which costs money, answers only whoever has the token', async () => {
+test('opens a model that costs money only to clients with the token', async () => {
   await deployed({ OPENAI_API_KEY: 'none', ACCESS_TOKEN: 'let-me-in' });
   for (const token of ['', 'let-me-out']) {
     const { reason } = await clientOf('bob', token).status(({ state }) => state === 'closed');
@@ -85,7 +85,7 @@ test('a model, which costs money, answers only whoever has the token', async () 
   await clientOf('bob', 'let-me-in').status(({ state }) => state === 'open');
 });
 
-test('with a key and no token, it answers nobody', async () => {
+test('refuses every client with a key and no token', async () => {
   await deployed({ OPENAI_API_KEY: 'none' });
   const { reason } = await clientOf('eve', '').status(({ state }) => state === 'closed');
   expect(reason?.code).toBe('UNAUTHORIZED');

@@ -192,7 +192,7 @@ describe('the clients of an object', () => {
     await told(ann, 'You said: again');
   });
 
-  test('SESSION-HOST-4: a bad token, and an identity of another session, are told so, and open nothing', async () => {
+  test('SESSION-HOST-4: refuses a bad token and an identity of another session, and opens nothing for them', async () => {
     await run();
     for (const token of ['nobody', 'mallory']) {
       const { it, status } = clientOf('e', token);
@@ -245,7 +245,7 @@ describe('the clients of an object', () => {
     expect((await look('g')).errors).toEqual([]);
   });
 
-  test('a session that is forgotten leaves no row with its words and no alarm, and its clients are told', async () => {
+  test('a forgotten session leaves no row with its words and no alarm, and its clients learn of it', async () => {
     await run();
     const ann = clientOf('h');
     await ann.it.send('Book me a ride to the xylophone');

@@ -15,7 +15,7 @@ beforeAll(() => bundle('helix-worker.js', worker));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test(
-  'the run goes on by its alarm after a kill, and no sub-agent that has ended is done again',
+  'the run continues by its alarm after a kill, and repeats no sub-agent that has ended',
   { tags: ['H7'] },
   async () => {
     const begun: string[] = [];

@@ -76,7 +76,7 @@ async function stage(acts: readonly RelayAct[], asks = false) {
 }
 
 describe('a permission', () => {
-  test('is of the very command, and lets it run once', async () => {
+  test('names the very command, and lets it run once', async () => {
     const { begin, asked, noted, ended } = await stage([NOTE, { say: 'Done.' }]);
     const outcome = await begin(() => ({ approved: true })).result;
     expect(outcome).toMatchObject({ status: 'completed', text: 'Done.' });
@@ -89,7 +89,7 @@ describe('a permission', () => {
     ended();
   });
 
-  test('that is denied ends its turn: the subagent was denied something, and was not cancelled', async () => {
+  test('ends the turn when denied: the subagent fails as denied, and not as cancelled', async () => {
     const { begin, noted, ended } = await stage([NOTE, { say: 'Done.' }]);
     const outcome = await begin(() => ({ approved: false })).result;
     expect(outcome).toMatchObject({ status: 'failed', error: { code: 'RELAY_DENIED' } });
@@ -123,7 +123,7 @@ test('a cancel ends its turn and its processes', async () => {
   ended();
 });
 
-test('Codex that is killed while it asks is taken up, told so, and asks again', async () => {
+test('reconnects to a Codex that was killed while it asks, which asks again', async () => {
   const { begin, asked, doubts, endpoint, marks, noted, ended } = await stage([
     NOTE,
     { say: 'Done.' },

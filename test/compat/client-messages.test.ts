@@ -39,7 +39,7 @@ function clientTalk(more: TalkOptions = {}) {
 
 describe('a question', { tags: ['B46', 'B90'] }, () => {
   test(
-    'is told with its buttons, once, and answered by one of them',
+    'reaches the client once with its buttons, one of which answers it',
     { tags: ['B46'] },
     async () => {
       const { start, type, of, send, state, environment, question } = clientTalk({
@@ -180,7 +180,7 @@ describe('the subagents', { tags: ['B89', 'B90'] }, () => {
   });
 
   test(
-    'what failed says why, an end comes once, and what was cancelled is no failure',
+    'report the reason of a failure, each end once, and no failure for a cancellation',
     { tags: ['B87', 'BW24'] },
     async () => {
       const { start, type, of, environment, state, send } = clientTalk({
@@ -208,7 +208,7 @@ describe('the subagents', { tags: ['B89', 'B90'] }, () => {
   );
 
   test(
-    'who works for a call, who asked a question, how many there are',
+    'show which one works for a call, which one asked a question, and how many there are',
     { tags: ['B36', 'R20'] },
     async () => {
       const { start, type, session, events, question } = clientTalk({ subagents: { ride: asks } });
@@ -232,7 +232,7 @@ describe('the subagents', { tags: ['B89', 'B90'] }, () => {
 });
 
 describe('tool calls', { tags: ['B23'] }, () => {
-  test('their hooks get the cause of an error, and how each came to its answer', async () => {
+  test('pass the cause of an error to their hooks, and how each came to its answer', async () => {
     const cause = new Error('no line');
     const thrown: unknown[] = [];
     const results: string[] = [];
@@ -371,7 +371,7 @@ describe('what clients say', { tags: ['B55', 'B63'] }, () => {
     expect(state().connection).toBe('active');
   });
 
-  test('before the start, and of questions that nobody asked', async () => {
+  test('refuses words before the start, and answers to unknown questions', async () => {
     const { start, send } = clientTalk();
     expect(await send({ type: 'text_input', text: 'hello' })).toMatchObject({
       accepted: false,

@@ -25,7 +25,7 @@ function withCompanions(options: ProgramOptions = {}) {
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('the tools', { tags: ['H18'] }, () => {
-  test('are there by their names; waitForResult for a blocking child only', () => {
+  test('have their names, and waitForResult for a blocking child only', () => {
     const { tools } = withCompanions();
     const five = ['getChildStatus', 'listChildren', 'sendMessage', 'spawnAgent', 'terminateChild'];
     expect(Object.keys(tools).toSorted()).toEqual(
@@ -45,7 +45,7 @@ describe('the tools', { tags: ['H18'] }, () => {
 
 describe('a background companion', { tags: ['H18'] }, () => {
   test(
-    'is spawned, told more, looked at and ended, while its parent goes on',
+    'starts, takes messages, shows its status and ends while its parent works',
     { tags: ['HW6'] },
     async () => {
       const { service, call } = withCompanions();
@@ -73,7 +73,7 @@ describe('a background companion', { tags: ['H18'] }, () => {
     },
   );
 
-  test('COMPANIONS-1: told something when it is idle, it begins its next run under the same name', async () => {
+  test('COMPANIONS-1: begins its next run under the same name for a message when it is idle', async () => {
     const { service, call } = withCompanions();
     await call('spawnAgent', { agentType: 'critic', message: 'First' });
     service.end('sub_1', { result: 'Doubtful' });
@@ -100,7 +100,7 @@ describe('a background companion', { tags: ['H18'] }, () => {
     expect(service.spawned[1]?.config).toBe(service.spawned[0]?.config);
   });
 
-  test('that asks is answered by the next message', { tags: ['M9'] }, async () => {
+  test('takes the next message as the answer to its question', { tags: ['M9'] }, async () => {
     const { service, call } = withCompanions();
     await call('spawnAgent', { agentType: 'critic', message: 'First' });
     service.ask('sub_1', 'Which?');
@@ -117,7 +117,7 @@ describe('a background companion', { tags: ['H18'] }, () => {
 });
 
 describe('a blocking companion', { tags: ['H18'] }, () => {
-  test('answers with what it found, when it is spawned and when it is told more', async () => {
+  test('answers a spawn and a message with what it found', async () => {
     const { service, call } = withCompanions();
     const spawning = call('spawnAgent', { agentType: 'researcher', message: 'Go' });
     await turn();
@@ -136,7 +136,7 @@ describe('a blocking companion', { tags: ['H18'] }, () => {
     });
   });
 
-  test('its question comes back instead', async () => {
+  test('returns its question instead of a result', async () => {
     const { service, call } = withCompanions();
     const spawning = call('spawnAgent', { agentType: 'researcher', message: 'Go' });
     await turn();

@@ -83,7 +83,7 @@ describe('the tools of a relay', { tags: ['B75', 'B78', 'B79'] }, () => {
     });
   });
 
-  test('continuity: by default the thread goes on; force_fresh begins one; force_resume needs one', async () => {
+  test('continues the thread by default, begins one with force_fresh, and needs one for force_resume', async () => {
     const { call, relay } = relayed(() => [{ say: 'Done.' }], { prefix: 'claude_code' });
     expect(await call('start', { task: 'a', continuity: 'force_resume' })).toEqual({
       status: 'error',
@@ -185,7 +185,7 @@ describe('the task manager of OpenClaw', { tags: ['B80', 'B81', 'B82'] }, () => 
     expect(openClawPlan(task, latestTopic)).toEqual(plan);
   });
 
-  test('its manager and limits', () => {
+  test('has the manager, the limits and the question rule of OpenClaw', () => {
     expect(openClawTaskManager(scriptedRelay()).stats()).toEqual({
       running: 0,
       waiting: 0,

@@ -66,7 +66,7 @@ describe('spawn_subagent', { tags: ['R1', 'R2'] }, () => {
   });
 
   test(
-    'at the limit the model reads an error, and a program gets its code',
+    'gives the model an error at the limit, and a program its code',
     { tags: ['RW15'] },
     async () => {
       const { service, run } = rockbot();

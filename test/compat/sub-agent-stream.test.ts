@@ -73,7 +73,7 @@ describe('chunks', { tags: ['H6', 'H22'] }, () => {
     ]);
   });
 
-  test('whatever else happens is custom', () => {
+  test('writes any other event as a custom chunk', () => {
     expect(chunks({ type: 'progress', update: 'half', percent: 50 })).toEqual([
       { type: 'custom', ...own, name: 'progress', data: { update: 'half', percent: 50 } },
     ]);

@@ -91,7 +91,7 @@ describe('the topics', () => {
     ]);
   });
 
-  test('cancelled, timed out and failed are told apart', { tags: ['RW2'] }, async () => {
+  test('distinguish cancelled, timed out and failed', { tags: ['RW2'] }, async () => {
     const { session, start, type, environment, finish } = siblingTalk(['flight', 'hotel'], {
       each: { config: { timeout: 1000 } },
     });

@@ -55,17 +55,21 @@ describe('questions', () => {
     },
   );
 
-  test('after a timeout the user’s next sentence is not swallowed', { tags: ['BW2'] }, async () => {
-    const { start, type, environment, said, question } = textTalk({
-      subagents: { ask: { ...asking('Well?', { inputTimeout: 1000 }) } },
-    });
-    await start();
-    await type('use ask');
-    await environment.advance(1000);
-    expect(question()?.state).toBe('expired');
-    await type('good morning');
-    expect(said()).toContain('You said: good morning');
-  });
+  test(
+    'passes the user’s next sentence on after a question has expired',
+    { tags: ['BW2'] },
+    async () => {
+      const { start, type, environment, said, question } = textTalk({
+        subagents: { ask: { ...asking('Well?', { inputTimeout: 1000 }) } },
+      });
+      await start();
+      await type('use ask');
+      await environment.advance(1000);
+      expect(question()?.state).toBe('expired');
+      await type('good morning');
+      expect(said()).toContain('You said: good morning');
+    },
+  );
 
   test(
     'a second question queues behind the others, once, and none starves',
@@ -522,7 +526,7 @@ describe('the runtime', () => {
 
 describe('told results', () => {
   test(
-    'five notices while nobody speaks are told one by one, the important ones first, in order',
+    'delivers five notices of a quiet time one by one, the important ones first',
     { tags: ['BW8'] },
     async () => {
       const { start, session, asked, speak, pause, model } = voiceTalk();
@@ -547,7 +551,7 @@ describe('told results', () => {
   );
 
   test(
-    'a cancelled call is not told as a failure, and its result is dropped',
+    'drops the result of a cancelled call, and reports no failure',
     { tags: ['BW24'] },
     async () => {
       const results: string[] = [];
@@ -616,7 +620,7 @@ describe('told results', () => {
   );
 
   test(
-    'after an interruption without a further turn the next pause is enough',
+    'delivers in the next pause after an interruption without a further turn',
     { tags: ['BW29'] },
     async () => {
       const { start, session, asked, model, play, pause, environment, speak, state } = voiceTalk();
@@ -637,7 +641,7 @@ describe('told results', () => {
     },
   );
 
-  test('a result is told once, in one way', { tags: ['BW30'] }, async () => {
+  test('delivers a result once, in one way', { tags: ['BW30'] }, async () => {
     const { start, use, pause, speak, asked, model, environment } = voiceTalk({
       subagents: { pending: done, deferred: { ...done, pending: null } },
     });
@@ -754,7 +758,7 @@ describe('told results', () => {
 });
 
 describe('tool calls', () => {
-  test('of a batch every call gets its result, and none twice', { tags: ['BW22'] }, async () => {
+  test('gives every call of a batch its result, and none twice', { tags: ['BW22'] }, async () => {
     const answered: string[] = [];
     const { start, type } = textTalk({
       subagents: { work: done, ask: asking('Well?') },

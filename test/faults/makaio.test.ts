@@ -6,7 +6,7 @@ import { scriptedModel } from '../../src/testing/index.ts';
 import { puppets } from '../support/puppets.ts';
 
 test(
-  'whatever ends a subagent, its end is an event, and the state says the same',
+  'every end of a subagent is an event, and the state says the same',
   { tags: ['MW8'] },
   async () => {
     const stage = puppets({ graceMs: 1000 });

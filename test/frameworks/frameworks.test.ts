@@ -53,7 +53,7 @@ describe.each(Object.keys(hosts))('%s', (host) => {
     await session.close();
   });
 
-  test('when the server closes, its clients wait for the next one', async () => {
+  test('keeps its clients waiting for the next server when it closes', async () => {
     const session = rideSession();
     const it = await inHost(session);
     const ann = it.client({ transport: 'stream' });

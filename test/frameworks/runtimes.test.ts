@@ -40,23 +40,26 @@ async function begun(runtime: string, folder: string) {
 }
 
 describe.each(Object.keys(runtimes))('%s', (runtime) => {
-  test.each(['websocket', 'stream'] as const)('over a %s', async (transport) => {
-    const folder = mkdtempSync(join(tmpdir(), 'offstage-test-runtimes-'));
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-    const first = await begun(runtime, folder);
-    const before = testClient({ ...first.link, transport });
-    await before.it.send('use book_ride');
-    const { requestId } = await before.question();
-    await first.kill();
+  test.each(['websocket', 'stream'] as const)(
+    'continues a session over a %s after its process was killed',
+    async (transport) => {
+      const folder = mkdtempSync(join(tmpdir(), 'offstage-test-runtimes-'));
+      onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+      const first = await begun(runtime, folder);
+      const before = testClient({ ...first.link, transport });
+      await before.it.send('use book_ride');
+      const { requestId } = await before.question();
+      await first.kill();
 
-    const after = testClient({ ...(await begun(runtime, folder)).link, transport });
-    expect((await after.question()).requestId).toBe(requestId);
-    const receipt = await after.it.answer(requestId, { optionId: 'premium' });
-    expect(receipt).toEqual({ accepted: true, by: 'user' });
-    const { transcript } = await after.until((now) =>
-      now.transcript.some(({ text, final }) => final && text.includes('premium ride is booked')),
-    );
-    expect(transcript.filter(({ text }) => text.includes('is booked'))).toHaveLength(1);
-    expect(after.it.status.get().transport).toBe(transport);
-  });
+      const after = testClient({ ...(await begun(runtime, folder)).link, transport });
+      expect((await after.question()).requestId).toBe(requestId);
+      const receipt = await after.it.answer(requestId, { optionId: 'premium' });
+      expect(receipt).toEqual({ accepted: true, by: 'user' });
+      const { transcript } = await after.until((now) =>
+        now.transcript.some(({ text, final }) => final && text.includes('premium ride is booked')),
+      );
+      expect(transcript.filter(({ text }) => text.includes('is booked'))).toHaveLength(1);
+      expect(after.it.status.get().transport).toBe(transport);
+    },
+  );
 });

@@ -88,7 +88,7 @@ function ensureInstall() {
 const callsFile = () => join(root, 'calls');
 const read = (path: string) => readFileSync(path, 'utf8');
 
-test('is quiet when what the lock file says is installed', () => {
+test('prints nothing when the installed packages are those of the lock file', () => {
   installed('1.0.0');
   expect(ensureInstall()).toEqual({ status: 0, stdout: '', stderr: '', calls: '' });
 });
@@ -131,7 +131,7 @@ test.each<[when: string, arrange: () => void, why: string]>([
   expect(status).toBe(0);
 });
 
-test('fetches Node when npm was told to run no scripts', () => {
+test('fetches Node when npm ran no scripts', () => {
   installed('1.0.0');
   rmSync(join(root, 'node_modules/node/bin/node'));
   expect(ensureInstall().calls).toMatch(/^rebuild node .*\n$/);

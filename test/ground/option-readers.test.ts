@@ -92,7 +92,7 @@ test('every option of the public API is read', () => {
   );
 });
 
-test('an option that is checked and read by nobody is named', () => {
+test('names an option that is checked and never read', () => {
   const directory = mkdtempSync(join(tmpdir(), 'offstage-options-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
   symlinkSync(join(project, 'node_modules'), join(directory, 'node_modules'));

@@ -30,7 +30,7 @@ const locked = Object.entries(
   (readJson('package-lock.json') as { packages: Record<string, LockedPackage> }).packages,
 );
 
-test('programs are told the version of the manifest', () => {
+test('the version that programs see is that of the manifest', () => {
   expect(OFFSTAGE_VERSION).toBe(manifest.version);
 });
 

@@ -72,7 +72,7 @@ function factsOf(entries: Iterable<JournalEntry>): Map<string, string> {
   return facts;
 }
 
-test('INSPECTED-5: what a journal in memory has dropped is told, and all of the rest is there', async () => {
+test('INSPECTED-5: reports what a journal in memory has dropped, and shows all of the rest', async () => {
   const whole = memoryJournal({ keep: Infinity });
   const kept = memoryJournal({ keep: 120 });
   const both: Journal = {
@@ -146,7 +146,7 @@ test('INSPECTED-5: what a journal in memory has dropped is told, and all of the 
   await again.close();
 });
 
-test('INSPECTED-5: without a snapshot the entries are there, and the state from the next snapshot on', async () => {
+test('INSPECTED-5: shows the entries without a snapshot, and the state from the next snapshot on', async () => {
   const whole = memoryJournal({ keep: Infinity });
   const { close } = await long(whole, 150, 50);
   await close();
@@ -201,7 +201,7 @@ test('INSPECTED-5: without a snapshot the entries are there, and the state from 
   expect(page.errors).toEqual([]);
 });
 
-test('MEMORY-JOURNAL-3: a session goes on from its snapshot, after more entries than are kept', async () => {
+test('MEMORY-JOURNAL-3: a session continues from its snapshot after more entries than are kept', async () => {
   const journal = memoryJournal({ keep: 100 });
   const { session } = await long(journal, 60);
   const { transcript, questions } = session.store.getSnapshot().context;

@@ -91,7 +91,7 @@ test('INSPECTED-2: words leave only if the app says so', async () => {
   await session.close();
 });
 
-test('INSPECTOR-2: without `act` nothing is done; with it, by the frames of a client and under a name', async () => {
+test('INSPECTOR-2: acts only with `act`, by the frames of a client and under a name', async () => {
   const { journal, session } = await lived();
   const post = (page: Awaited<ReturnType<typeof mounted>>, body: unknown) =>
     page.ask('act', {
@@ -283,7 +283,7 @@ test('a session is forked from an entry only where that is allowed, and the orig
   expect(JSON.stringify(journal.read({ scope: 'ses_1' }))).toBe(before);
 });
 
-test('a journal that fails is told, and does not end the process', async () => {
+test('reports a journal that fails, and keeps the process alive', async () => {
   const { ask: get, errors } = await mounted({
     journal: {
       append() {},
@@ -368,7 +368,7 @@ test('wrong options are refused by name', () => {
   expect(() => inspector({ journal, token: TOKEN, password: 'x' } as never)).toThrow(/password/);
 });
 
-test('what was said to and by a subagent is there after its end: live, and from the journal', async () => {
+test('shows the conversation of an ended subagent, live and from the journal', async () => {
   const journal = memoryJournal({ keep: Infinity });
   const session = rideSession({
     sessionId: 'ses_1',

@@ -46,7 +46,7 @@ test('INSPECTED-3: an entry is the same, whichever way it is reached', async () 
   }
 });
 
-test('INSPECTED-6: a long session is told in parts, and what it is folded in has turns between', async () => {
+test('INSPECTED-6: sends a long session in parts, and folds it with turns of the event loop between', async () => {
   const journal = memoryJournal({ keep: Infinity });
   const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
   await session.start();

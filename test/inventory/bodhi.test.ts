@@ -7,7 +7,7 @@ import { textTalk } from '../support/text-talk.ts';
 
 describe('a background call', () => {
   test(
-    'is answered with what was announced, recorded, delegated, run and told, in this order',
+    'answers with its announcement, is recorded, delegated, run and delivered, in this order',
     { tags: ['B3', 'B11', 'B12'] },
     async () => {
       const outputs: unknown[] = [];

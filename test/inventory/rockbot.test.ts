@@ -6,55 +6,51 @@ import { leadTools } from '../../src/entries/subagents.ts';
 import { calls, never, say, simpleTool } from '../support/subagent-runs.ts';
 import { instructionsOf, textTalk } from '../support/text-talk.ts';
 
-test(
-  'there is one result for each, on every way out',
-  { tags: ['R17', 'R24', 'RW2'] },
-  async () => {
-    const hanging = {
-      script: () => calls(['hang']),
-      config: { timeout: 1000, tools: { hang: simpleTool(never) } },
-    };
-    const { start, type, session, environment } = textTalk({
-      subagents: {
-        good: { script: () => say('Here it is.') },
-        unmade: {
-          script: () => say('never'),
-          config: {
-            createInstance() {
-              throw new Error('no place to work');
-            },
+test('every way out of a subagent gives one result', { tags: ['R17', 'R24', 'RW2'] }, async () => {
+  const hanging = {
+    script: () => calls(['hang']),
+    config: { timeout: 1000, tools: { hang: simpleTool(never) } },
+  };
+  const { start, type, session, environment } = textTalk({
+    subagents: {
+      good: { script: () => say('Here it is.') },
+      unmade: {
+        script: () => say('never'),
+        config: {
+          createInstance() {
+            throw new Error('no place to work');
           },
         },
-        slow: hanging,
-        unwanted: hanging,
       },
-    });
-    const results: SubagentResultMessage[] = [];
-    topic(session, 'subagent.result').subscribe((result) => results.push(result));
-    await start();
-    await type('use good and unmade and slow and unwanted');
-    const unwanted = session.subagents.list().find(({ toolName }) => toolName === 'unwanted');
-    session.subagents.cancel(unwanted?.id ?? '', 'not any more');
-    await environment.advance(60_000);
-    const byTool = new Map(results.map((result) => [nameOf(result.taskId), result]));
-    function nameOf(id: string): string {
-      return session.subagents.get(id)?.toolName ?? '';
-    }
-    expect(results).toHaveLength(4);
-    expect(byTool.get('good')).toMatchObject({
-      isSuccess: true,
-      output: 'Here it is.',
-      error: null,
-    });
-    expect(byTool.get('unmade')).toMatchObject({
-      isSuccess: false,
-      status: 'failed',
-      error: expect.stringContaining('no place to work'),
-    });
-    expect(byTool.get('slow')).toMatchObject({ isSuccess: false, status: 'timed_out' });
-    expect(byTool.get('unwanted')).toMatchObject({ isSuccess: false, status: 'cancelled' });
-  },
-);
+      slow: hanging,
+      unwanted: hanging,
+    },
+  });
+  const results: SubagentResultMessage[] = [];
+  topic(session, 'subagent.result').subscribe((result) => results.push(result));
+  await start();
+  await type('use good and unmade and slow and unwanted');
+  const unwanted = session.subagents.list().find(({ toolName }) => toolName === 'unwanted');
+  session.subagents.cancel(unwanted?.id ?? '', 'not any more');
+  await environment.advance(60_000);
+  const byTool = new Map(results.map((result) => [nameOf(result.taskId), result]));
+  function nameOf(id: string): string {
+    return session.subagents.get(id)?.toolName ?? '';
+  }
+  expect(results).toHaveLength(4);
+  expect(byTool.get('good')).toMatchObject({
+    isSuccess: true,
+    output: 'Here it is.',
+    error: null,
+  });
+  expect(byTool.get('unmade')).toMatchObject({
+    isSuccess: false,
+    status: 'failed',
+    error: expect.stringContaining('no place to work'),
+  });
+  expect(byTool.get('slow')).toMatchObject({ isSuccess: false, status: 'timed_out' });
+  expect(byTool.get('unwanted')).toMatchObject({ isSuccess: false, status: 'cancelled' });
+});
 
 test(
   'a subagent has its role, the context that it was given, and the task; no history',
@@ -83,7 +79,7 @@ test(
 );
 
 test(
-  'a result of a subagent that a tool spawned is told in the same form',
+  'delivers the result of a subagent that a tool spawned in the same form',
   { tags: ['R32'] },
   async () => {
     const { start, type, said } = textTalk({

@@ -58,7 +58,7 @@ describe('is something else', () => {
     expect(backchannelIn(text)).toBe('none');
   });
 
-  test('in another language', () => {
+  test('knows no signs of another language', () => {
     expect(backchannelIn('genau', 'en')).toBe('none');
     expect(backchannelIn('yeah', 'ja')).toBe('none');
   });
@@ -74,6 +74,9 @@ describe('is nothing but a hum', () => {
   });
 });
 
-test.each(['', '  ', 'got', 'yeah that makes', 'all'])('may become it: %j', (text) => {
-  expect(backchannelIn(text)).toBe('beginning');
-});
+test.each(['', '  ', 'got', 'yeah that makes', 'all'])(
+  'recognises the beginning of one: %j',
+  (text) => {
+    expect(backchannelIn(text)).toBe('beginning');
+  },
+);

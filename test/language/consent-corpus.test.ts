@@ -156,7 +156,7 @@ describe.each(Object.entries(corpus))('P3: %s', (kind, phrases) => {
   });
 });
 
-test('it is a corpus of more than a hundred phrases, each once', () => {
+test('has more than a hundred phrases, each once', () => {
   const all = Object.values(corpus).flat();
   expect(all.length).toBeGreaterThan(100);
   expect(new Set(all).size).toBe(all.length);

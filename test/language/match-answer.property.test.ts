@@ -157,7 +157,7 @@ test('every label of any set of options matches itself', () => {
   );
 });
 
-test('whatever is said about whatever options, there is a result, and only their ids are in it', () => {
+test('gives a result for any words about any options, with no id but theirs', () => {
   const anything = fc.string({ unit: 'binary', maxLength: 40 });
   fc.assert(
     fc.property(fc.array(anything, { maxLength: 4 }), anything, (labels, utterance) => {
@@ -199,7 +199,7 @@ test('a label is found in the sentences around it', () => {
   }
 });
 
-test('and no sentence that negates it chooses anything', () => {
+test('chooses nothing from a sentence that negates it', () => {
   for (const name of names) {
     for (const frame of [
       'not {}',
@@ -251,7 +251,7 @@ test('one slip in a name of five letters or more is forgiven, where no other nam
   );
 });
 
-test('MATCH-ANSWER-2: between two names that are one letter apart nothing is guessed', () => {
+test('MATCH-ANSWER-2: guesses nothing between two names that are one letter apart', () => {
   const three = fc.uniqueArray(letters, { minLength: 3, maxLength: 3 });
   fc.assert(
     fc.property(fc.constantFrom(...names), fc.nat(20), three, (name, position, [a, b, c]) => {

@@ -46,7 +46,7 @@ test.each([
   ['Can you tell me the weather', 'digression'],
   ['stop asking me', 'digression'],
   ['cancel', 'digression'],
-])('not an answer: %s is %s', (utterance, kind) => {
+])('reads no answer: %s is %s', (utterance, kind) => {
   expect(matchAnswer(open, utterance)).toEqual({ kind });
 });
 

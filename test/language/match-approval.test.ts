@@ -45,7 +45,7 @@ describe('MATCH-APPROVAL-1: only the closed list approves', () => {
     'You got.',
     '',
     '?',
-  ])('not: %s', (utterance) => {
+  ])('reads no approval: %s', (utterance) => {
     expect(verdict(utterance)).toBe('unclear');
   });
 
@@ -84,7 +84,7 @@ describe('MATCH-APPROVAL-2: any negation wins', () => {
 
   // "Go ahead" was heard as "no head": a negation in other words is no denial either.
   test.each(['No head,', 'no problem, go ahead', 'not yes', 'not yet', 'why not'])(
-    'not approved: %s',
+    'does not approve: %s',
     (utterance) => {
       expect(['unclear', 'digression', 'hold']).toContain(verdict(utterance));
     },
@@ -141,7 +141,7 @@ describe('MATCH-APPROVAL-6: signs beside a yes', () => {
   });
 
   test.each(['Yes!', '¡Sí!', '“Yes.”', 'Yes…', 'Yes — go ahead.'])(
-    'of a sentence change nothing: %s',
+    'ignores the signs of a sentence: %s',
     (utterance) => {
       expect(verdict(utterance, utterance.includes('Sí') ? 'es' : 'en')).toBe('approved');
     },
@@ -156,14 +156,14 @@ describe('MATCH-APPROVAL-7: a wish behind a yes or a no', () => {
     ['No, and book a table for two.', 'en'],
     ['Forget it, make me the report instead.', 'en'],
     ['Nein, und buch einen Tisch für zwei.', 'de'],
-  ])('is reported with a denial: %s', (utterance, language) => {
+  ])('reports a wish with a denial: %s', (utterance, language) => {
     expect(read(utterance, language)).toEqual({ kind: 'denied', more: true });
   });
 
   test.each([
     ['Yes, and then book a table.', 'en'],
     ['Ja, und dann buch einen Tisch.', 'de'],
-  ])('is reported with consent: %s', (utterance, language) => {
+  ])('reports a wish with consent: %s', (utterance, language) => {
     expect(read(utterance, language)).toEqual({ kind: 'approved', more: true });
   });
 
@@ -175,7 +175,7 @@ describe('MATCH-APPROVAL-7: a wish behind a yes or a no', () => {
     'Yes, and then wait.',
     'Yes, but only half.',
     'Yes, and book it for Friday.',
-  ])('is no consent if it may change the action: %s', (utterance) => {
+  ])('reads no consent where the wish may change the action: %s', (utterance) => {
     expect(verdict(utterance)).not.toBe('approved');
   });
 

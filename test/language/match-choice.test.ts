@@ -74,7 +74,7 @@ describe('the label', () => {
     ['👍', labelled('👍', '👎'), '👍'],
     ['我要经济舱', labelled('经济舱', '商务舱'), '经济舱'],
     ['constructor', labelled('constructor', 'toString'), 'constructor'],
-  ])('in any spelling: %s', (utterance, options, label) => {
+  ])('matches in any spelling: %s', (utterance, options, label) => {
     expect(outcome(options, utterance)).toBe(label);
   });
 
@@ -242,7 +242,7 @@ describe('a yes or a no among the options', () => {
     expect(outcome(options, utterance)).toBe(expected);
   });
 
-  test('is nothing where no option is one', () => {
+  test('matches nothing where no option is a yes or a no', () => {
     expect(outcome(rides, 'yes')).toBe('unclear');
     expect(outcome(rides, 'no')).toBe('unclear');
   });

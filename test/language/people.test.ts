@@ -33,11 +33,11 @@ describe.each([
 ] as const)('the %s corpus', (_, corpus, figures) => {
   const all = judged(corpus);
 
-  test('P3 MATCH-APPROVAL-1: nobody consents who did not', () => {
+  test('P3, MATCH-APPROVAL-1: reads no consent from people who gave none', () => {
     expect(all.filter(({ isFalseConsent }) => isFalseConsent).map(({ said }) => said)).toEqual([]);
   });
 
-  test('is read at least as well as before', () => {
+  test('reads at least as many utterances right as before', () => {
     const misread = all.filter(({ verdict }) => verdict === 'wrong');
     const shown = misread.map(({ asked, said, read }) => `${asked.name}: ${said} → ${read}`);
     expect({ ...tableOf(all), shown }).toEqual({ ...figures, shown: expect.anything() });

@@ -81,7 +81,7 @@ const others = {
 const rows = (by: Readonly<Record<string, readonly string[]>>) =>
   Object.entries(by).flatMap(([language, texts]) => texts.map((text) => ({ language, text })));
 
-test.each(rows(putOffs))('$language: "$text" puts off what is being told', ({ language, text }) => {
+test.each(rows(putOffs))('$language: "$text" puts off what is being said', ({ language, text }) => {
   expect(putsOff(text, language)).toBe(true);
 });
 
@@ -89,6 +89,6 @@ test.each(rows(others))('$language: "$text" does not', ({ language, text }) => {
   expect(putsOff(text, language)).toBe(false);
 });
 
-test('without tables for a language nothing is put off', () => {
+test('puts off nothing in a language without tables', () => {
   expect(putsOff('stop', 'xx')).toBe(false);
 });

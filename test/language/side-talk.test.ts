@@ -381,7 +381,7 @@ test.each([
   ['yes, no wait, no', 'n'],
   ['actually no', 'n'],
   ['yes please', 'y'],
-] as const)('where the options are a yes and a no: %s', (said, optionId) => {
+] as const)('chooses by a yes or a no that is an option: %s', (said, optionId) => {
   const options = [
     { id: 'y', label: 'Yes' },
     { id: 'n', label: 'No' },

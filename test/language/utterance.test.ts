@@ -52,7 +52,7 @@ test.each([
   expect(readUtterance(text, english).asks).toBe(asks);
 });
 
-test('without tables words are only words', () => {
+test('reads words as words in a language without tables', () => {
   expect(wordsOf('the second one, 2nd', literal).join(' ')).toBe('the second one 2 nd');
   expect(languageFor('en-US')).toBe(english);
   expect(languageFor('xx')).toBe(literal);

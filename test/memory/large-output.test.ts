@@ -44,7 +44,7 @@ describe('large outputs', { tags: ['MW9'] }, () => {
     expect(await memory.get(owner, 'outputs/c1')).toMatchObject({ entry: { value } });
   });
 
-  test('a reader without the tool is not told to use it', async () => {
+  test('does not send a reader to a tool that it lacks', async () => {
     const kept = (await setUp().keep('x'.repeat(3000))) as unknown as LargeOutput;
     expect(kept.howToRead).toBe(
       'The whole is kept under the reference; you have no tool to read it.',
@@ -79,7 +79,7 @@ describe('large outputs', { tags: ['MW9'] }, () => {
     expect(reports).toEqual([['disk full', 'working memory']]);
   });
 
-  test('LARGE-OUTPUT-1: whatever the text, the result is JSON within the limit', async () => {
+  test('LARGE-OUTPUT-1: returns JSON within the limit for any text', async () => {
     const { keep } = setUp();
     const text = fc
       .array(fc.constantFrom('a', '"', '\u0000', 'é', '🎭', '漢', '\\'), { minLength: 50 })
@@ -138,7 +138,7 @@ describe('a summary that can be said', () => {
     expect(speakable(null)).toBe('null');
   });
 
-  test('it is never longer than asked for', () => {
+  test('never exceeds the requested length', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 900 }), (text) => {
         expect(speakable(text, 60).length).toBeLessThanOrEqual(60);

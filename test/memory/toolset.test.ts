@@ -61,16 +61,20 @@ describe('working memory as tools', { tags: ['R37'] }, () => {
     },
   );
 
-  test('TOOLSET-3: what was not saved is never called saved', { tags: ['RW5'] }, async () => {
-    const { call, memory } = setUp();
-    for (const key of ['1', '2', '3'])
-      await call('save_to_working_memory', { key, value: key }, context('a'));
-    expect(await call('save_to_working_memory', { key: '4', value: 'x' }, context('a'))).toEqual({
-      saved: false,
-      error: { code: 'NAMESPACE_FULL', message: expect.stringContaining('maxEntries') },
-    });
-    expect(await memory.list({ sessionId: 's1', path: ['a'] })).toMatchObject({ total: 3 });
-  });
+  test(
+    'TOOLSET-3: reports a value that was not saved as not saved',
+    { tags: ['RW5'] },
+    async () => {
+      const { call, memory } = setUp();
+      for (const key of ['1', '2', '3'])
+        await call('save_to_working_memory', { key, value: key }, context('a'));
+      expect(await call('save_to_working_memory', { key: '4', value: 'x' }, context('a'))).toEqual({
+        saved: false,
+        error: { code: 'NAMESPACE_FULL', message: expect.stringContaining('maxEntries') },
+      });
+      expect(await memory.list({ sessionId: 's1', path: ['a'] })).toMatchObject({ total: 3 });
+    },
+  );
 
   test(
     'the namespace is the caller’s: lead agent, subagent, nested subagent',

@@ -180,17 +180,21 @@ describe('WORKING-MEMORY-5: who may do what', { tags: ['R35'] }, () => {
 });
 
 describe('ENTRY-TABLE-2: time', { tags: ['R35'] }, () => {
-  test('without a time it is kept for 4 hours, whoever saved it', { tags: ['RW4'] }, async () => {
-    const { environment, memory, save, text } = setUp();
-    await save(ab, 'notes');
-    await save(lead, 'plan');
-    await environment.advance(4 * HOUR - 1);
-    expect(await text(lead, 'subagent/ab/notes')).toBe('notes');
-    await environment.advance(1);
-    expect(await text(lead, 'subagent/ab/notes')).toBe('NOT_FOUND');
-    expect(await text(ab, 'notes')).toBe('NOT_FOUND');
-    expect(await memory.list(lead)).toMatchObject({ total: 0 });
-  });
+  test(
+    'keeps an entry without a time limit for 4 hours, for every owner',
+    { tags: ['RW4'] },
+    async () => {
+      const { environment, memory, save, text } = setUp();
+      await save(ab, 'notes');
+      await save(lead, 'plan');
+      await environment.advance(4 * HOUR - 1);
+      expect(await text(lead, 'subagent/ab/notes')).toBe('notes');
+      await environment.advance(1);
+      expect(await text(lead, 'subagent/ab/notes')).toBe('NOT_FOUND');
+      expect(await text(ab, 'notes')).toBe('NOT_FOUND');
+      expect(await memory.list(lead)).toMatchObject({ total: 0 });
+    },
+  );
 
   test('the times are options, and an entry may have its own', async () => {
     const { environment, memory, text } = setUp({ subagentTtlMs: 10, sessionTtlMs: 20 });
@@ -315,7 +319,7 @@ describe('ENTRY-TABLE-3: limits, with honest answers', { tags: ['R36', 'RW5'] },
     expect(() => setUp(limits)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }));
   });
 
-  test('whatever is saved, overwritten, deleted and expires, the counts stay true', async () => {
+  test('keeps its counts right through any saving, overwriting, deleting and expiring', async () => {
     const step = fc.record({
       who: fc.constantFrom(lead, ab, childOfAb, otherLead),
       key: fc.constantFrom('a', 'b', 'c', 'd'),

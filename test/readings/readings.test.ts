@@ -29,7 +29,7 @@ describe('a conversation that was read', () => {
   });
 
   it.each(recorded.filter(({ wire }) => wire === undefined))(
-    'begins each call of "$name" that goes on with a turn as the call before it',
+    'begins each call of "$name" that continues a turn as the call before it',
     ({ recording: { calls } }) => {
       const broken = calls.filter(({ after, keeps, reads }) => {
         const roles = rolesIn(reads).join('');

@@ -191,7 +191,7 @@ describe('large outputs in subagents', { tags: ['MW9'] }, () => {
     expect(read).toMatchObject({ reference: `subagent/${id}/outputs/fetch-c1-read` });
   });
 
-  test('without a working memory it is cut at 256 KB, and says so', async () => {
+  test('cuts an output at 256 KB without a working memory, and says so', async () => {
     let read: unknown;
     const { spawn, ended } = setUp(
       {
@@ -265,7 +265,7 @@ describe('failures in subagents', { tags: ['R25'] }, () => {
     });
   });
 
-  test('a subagent that is killed during its verification is told at once, unverified', async () => {
+  test('reports a subagent that is killed during its verification at once, unverified', async () => {
     const { environment, service, spawn, ended } = setUp(
       { 'I am done': () => say('Done.') },
       { claimJudge: () => new Promise(() => {}), graceMs: 10 },
@@ -281,7 +281,7 @@ describe('failures in subagents', { tags: ['R25'] }, () => {
 });
 
 describe('lineage in subagents', { tags: ['R26'] }, () => {
-  test('a new one is told of earlier results and of its inputs, in a user message', async () => {
+  test('gives a new subagent earlier results and its inputs in a user message', async () => {
     const { memory, spawn, ended, lead, prompts } = setUp({
       'I am scout': () => say('Three flights: A, B, C.'),
       'I am broken': () => {

@@ -33,7 +33,7 @@ const call = (more: Partial<LedgerEntry>): LedgerEntry => ({
 });
 
 describe('the record of an end that was no success', { tags: ['R25'] }, () => {
-  test('it says what it was doing, how far it was, and within which limits', () => {
+  test('says what the subagent was doing, how far it was, and within which limits', () => {
     const toolLedger = [call({ toolName: 'look', status: 'ok' }), call({ calledAt: 3000 })];
     expect(failureDetails({ ...failed, toolLedger }, facts)).toEqual({
       reason: 'timeout',
@@ -76,7 +76,7 @@ describe('the record of an end that was no success', { tags: ['R25'] }, () => {
     },
   );
 
-  test('without words or calls', () => {
+  test('has nulls for missing words and calls', () => {
     const { partial: _, ...bare } = failed;
     expect(failureDetails(bare, facts)).toMatchObject({
       lastAssistantText: null,
@@ -84,7 +84,7 @@ describe('the record of an end that was no success', { tags: ['R25'] }, () => {
     });
   });
 
-  test('it is small, whatever the run was like', { tags: ['MW9'] }, () => {
+  test('stays small for any run', { tags: ['MW9'] }, () => {
     const long = 'x'.repeat(100_000);
     const details = failureDetails(
       {

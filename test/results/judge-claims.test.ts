@@ -18,7 +18,7 @@ function setUp(judge: ClaimJudge, report: typeof german = german) {
 }
 
 describe('a judge model beside the rules', { tags: ['R27'] }, () => {
-  test('it adds what the rules cannot read', async () => {
+  test('adds what the rules cannot read', async () => {
     const { judged, environment } = setUp(async () => ({ unverified: [german.text] }));
     expect(await judged).toEqual({
       verified: false,
@@ -29,14 +29,14 @@ describe('a judge model beside the rules', { tags: ['R27'] }, () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('it cannot take away what the ledger speaks against, nor say it twice', async () => {
+  test('keeps what the ledger speaks against, and repeats none of it', async () => {
     const nothing = await setUp(async () => ({ unverified: [] }), english).judged;
     expect(nothing).toEqual(verifyClaims(english));
     const same = await setUp(async () => ({ unverified: [english.text, ' '] }), english).judged;
     expect(same).toEqual(verifyClaims(english));
   });
 
-  test('it may find that a report is unfinished', async () => {
+  test('finds that a report is unfinished', async () => {
     const { judged } = setUp(async () => ({ unverified: [], incomplete: true }));
     expect(await judged).toMatchObject({ verified: false, incomplete: true });
   });
@@ -53,7 +53,7 @@ describe('a judge model beside the rules', { tags: ['R27'] }, () => {
     },
   );
 
-  test('JUDGE-CLAIMS-1: a judge that hangs is not waited for, and told so', async () => {
+  test('JUDGE-CLAIMS-1: aborts and reports a judge that hangs', async () => {
     let signal: AbortSignal | undefined;
     const { environment, judged, reports } = setUp((_, given) => {
       signal = given;
@@ -86,7 +86,7 @@ describe('the judge that comes with it', { tags: ['R27'] }, () => {
   };
   const signal = new AbortController().signal;
 
-  test('it shows a model the report and the calls, and takes its verdict', async () => {
+  test('shows a model the report and the calls, and takes its verdict', async () => {
     const { judge, prompts } = judgeWith('{"unverified":["Ich habe sie gesendet."]}');
     const toolLedger = [
       { step: 1, callId: 'c', toolName: 'look', input: {}, status: 'ok' as const, output: 'x' },

@@ -24,11 +24,11 @@ const work = (more: Partial<PriorWork> = {}): PriorWork => ({
 });
 
 describe('prior work in this conversation', { tags: ['R26'] }, () => {
-  test('nothing to tell, nothing told', () => {
+  test('gives no section without earlier work', () => {
     expect(priorWorkSection(work(), 'x')).toBe('');
   });
 
-  test('the request of the user is told also where there is no earlier work', () => {
+  test('gives the request of the user without earlier work, too', () => {
     expect(priorWorkSection(work({ request: 'Book a flight' }), 'x')).toBe(
       '# Prior Work in This Conversation\nThe user had asked: Book a flight',
     );

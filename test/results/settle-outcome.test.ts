@@ -61,7 +61,7 @@ describe('claims in an outcome', { tags: ['R27'] }, () => {
     expect(settle(completed)).toBe(completed);
   });
 
-  test('its claims are checked against the ledger and the declared effects', () => {
+  test('checks claims against the ledger and the declared effects', () => {
     const { settle } = setUp({ memory: undefined });
     const outcome: Outcome = {
       ...completed,
@@ -144,7 +144,7 @@ describe('large results', { tags: ['HW7', 'MW9'] }, () => {
     expect(await memory.get(owner, 'final-result')).toMatchObject({ entry: { value: output } });
   });
 
-  test('SETTLE-OUTCOME-3: without a memory it is cut too, and says that the rest is not kept', async () => {
+  test('SETTLE-OUTCOME-3: cuts a result without a memory, and says that the rest is not kept', async () => {
     const { settle } = setUp({ memory: undefined });
     const outcome = await settle({
       ...completed,
@@ -177,7 +177,7 @@ describe('ends that are no success', { tags: ['R25'] }, () => {
     expect(kept).toMatchObject({ entry: { value: { reason: 'exception', code: 'MODEL_ERROR' } } });
   });
 
-  test('SETTLE-OUTCOME-2: without a memory they are in the outcome, at once', () => {
+  test('SETTLE-OUTCOME-2: puts the diagnostics into the outcome without a memory', () => {
     const { settle } = setUp({ memory: undefined });
     expect(settle(failed)).toMatchObject({ status: 'failed', diagnostics: { reference: null } });
   });

@@ -217,7 +217,7 @@ describe('reports that end where work was about to begin', { tags: ['R33', 'RW13
     'I would start by asking Anna.',
     'They say: we will update the app in May.',
     '',
-  ])('not %j', (text) => {
+  ])('takes as finished: %j', (text) => {
     expect(isUnfinished(text)).toBe(false);
   });
 });

@@ -412,7 +412,7 @@ describe.each(providers)('$name', (provider) => {
     });
 
     test.runIf(provider.reasons !== false).for([true, false])(
-      'with reasoning is the words only; the reasoning is read again with the results (stream: %s)',
+      'says the words without the reasoning, which the model reads again with the results (stream: %s)',
       async (stream) => {
         const { type, said, outcomeOf, warnings } = await over({
           lead: async (prompt) => ({ thinking: 'Hm, hm.', ...(await leadScript(prompt)) }),

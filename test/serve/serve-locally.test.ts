@@ -234,13 +234,13 @@ describe('the page', () => {
     expect((await ask(server, path, { headers })).status).toBe(404);
   });
 
-  test('LOCAL-2: is not served under a foreign name (DNS rebinding)', async () => {
+  test('LOCAL-2: refuses a foreign host name (DNS rebinding)', async () => {
     const server = await start({ routes: { 'GET /news': () => 'news' } });
     for (const path of ['/', '/main.ts', '/news', '/offstage'])
       expect((await ask(server, path, { headers: { host: 'evil.example:80' } })).status).toBe(403);
   });
 
-  test('may come from a handler, such as that of a bundler, with sockets of its own', async () => {
+  test('takes a handler, such as that of a bundler, with sockets of its own', async () => {
     const server = await start({
       page: (http) => {
         http.on('upgrade', ({ url }, socket) => {
@@ -256,7 +256,7 @@ describe('the page', () => {
     expect((await ask(server, '/hot', { headers })).status).toBe(418);
   });
 
-  test('an upgrade that nobody takes is ended', async () => {
+  test('ends an upgrade that no route takes', async () => {
     const { port } = await start();
     const socket = connectTcp(port, '127.0.0.1');
     socket.write(
@@ -267,7 +267,7 @@ describe('the page', () => {
 });
 
 describe('the link', () => {
-  test('lets in whoever has it, as the user', async () => {
+  test('lets everyone in who has it, as the user', async () => {
     const server = await start({ user: 'ann' });
     expect(server.url).toBe(`http://127.0.0.1:${server.port}/#${server.token}`);
     const client = visit(server);
@@ -278,7 +278,7 @@ describe('the link', () => {
     });
   });
 
-  test.each(['x'.repeat(40), 'short'])('LOCAL-1: nobody with %s', async (token) => {
+  test.each(['x'.repeat(40), 'short'])('LOCAL-1: refuses a client with %s', async (token) => {
     const server = await start({ routes: { 'GET /news': () => 'news' } });
     const { reason } = await status(visit({ ...server, token }), ({ state }) => state === 'closed');
     expect(reason?.code).toBe('UNAUTHORIZED');
@@ -286,7 +286,7 @@ describe('the link', () => {
       expect((await ask(server, '/news', { headers: { authorization } })).status).toBe(401);
   });
 
-  test('is another at each start, or the same with a file, which nobody else may read (LOCAL-3)', async () => {
+  test('LOCAL-3: changes at each start, or stays the same with a file that only its owner may read', async () => {
     expect((await start()).token).not.toBe((await start()).token);
     const tokenFile = join(folder, 'token');
     const first = await start({ tokenFile });
@@ -383,7 +383,7 @@ describe('the port', () => {
     await expect(start({ port: 65_535 })).rejects.toMatchObject({ code: 'NO_FREE_PORT' });
   });
 
-  test('is free again after close, and all pages are told', async () => {
+  test('closes every page and frees the port', async () => {
     const server = await start();
     const client = visit(server);
     await status(client, ({ state }) => state === 'open');

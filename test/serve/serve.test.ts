@@ -160,7 +160,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     await session.close();
   });
 
-  test('a client without an identity is told so, and does not come again', async () => {
+  test('refuses a client without an identity, which does not come again', async () => {
     const session = rideSession();
     const { client } = await served({ session: () => session });
     const nobody = client({ transport, token: 'nobody' });
@@ -199,7 +199,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     await session.close();
   });
 
-  test('SESSION-HUB-6: who may answer sees that, also after a lost connection, and nobody learns who else may', async () => {
+  test('SESSION-HUB-6: shows a user whether they may answer, after a lost connection too, and not who else may', async () => {
     const ask = {
       script: steps(
         calls(['ask_user', { question: 'Pay?', options: [{ id: 'yes', label: 'Pay' }] }]),
@@ -354,7 +354,7 @@ test('words of which a new server knows nothing are not sent twice', async () =>
   await second.stop();
 });
 
-test('a client that never reads is cut off with a reason, and the others go on', async () => {
+test('cuts off a client that never reads, with a reason, and serves the others', async () => {
   const session = rideSession();
   await session.start();
   const it = await served({
@@ -476,7 +476,7 @@ test('hostile frames end nothing, and a client with too many mistakes is cut off
   await session.close();
 });
 
-test('what goes too fast is refused with a receipt', async () => {
+test('refuses messages beyond the rate with a receipt', async () => {
   const session = rideSession();
   const { client } = await served({
     session: () => session,
@@ -512,7 +512,7 @@ describe('a session that another process has', () => {
     throw scopeInUse('s_1', holder, 'its lease ends in 9 s');
   };
 
-  test('is where `locate` says, which gets the holder', async () => {
+  test('redirects to the address that `locate` returns for the holder', async () => {
     const session = rideSession();
     const there = await served({ session: () => session });
     const asked: unknown[] = [];
@@ -537,7 +537,7 @@ describe('a session that another process has', () => {
   test.each<[string, Partial<ServeOptions>]>([
     ['without `locate`', {}],
     ['where that does not know it', { locate: () => null }],
-  ])('is waited for %s', async (_what, options) => {
+  ])('keeps its clients waiting %s', async (_what, options) => {
     const errors: unknown[] = [];
     const session = rideSession();
     let isFree = false;
@@ -556,7 +556,7 @@ describe('a session that another process has', () => {
   });
 
   test.each(['10.0.0.2:3000', '/offstage', 'javascript:alert(1)', 'file:///etc', 5])(
-    'is not at %o: that is reported, and clients wait',
+    'reports the address %o, and lets clients wait',
     async (address) => {
       const errors: unknown[] = [];
       const here = await served({
@@ -607,7 +607,7 @@ test.each([
   if (code === 'DETOUR_REFUSED') expect(tried).toHaveLength(1);
 });
 
-test('many sessions come from a pool, which lets them sleep when nobody is connected', async () => {
+test('hibernates the sessions of a pool that no client is connected to', async () => {
   const runtime = createRuntime({ journal: memoryJournal() });
   const pool = createSessionPool({
     runtime,
@@ -643,7 +643,7 @@ test('many sessions come from a pool, which lets them sleep when nobody is conne
   await pool.close();
 });
 
-test('before a deploy the clients of a session go as soon as it has nothing to do, and nobody waits for a tab', async () => {
+test('releases the clients of an idle session before a deploy, without waiting for open tabs', async () => {
   const runtime = createRuntime({ journal: memoryJournal() });
   const { promise: slow, resolve: finish } = Promise.withResolvers<void>();
   const config = {
@@ -845,7 +845,7 @@ function tokenOf(token: string): string {
   return `offstage.token.${Buffer.from(token).toString('base64url')}`;
 }
 
-test('a client that waits connects at once when it is told to', async () => {
+test('connects a waiting client at once on request', async () => {
   const session = rideSession();
   onTestFinished(() => session.close());
   const first = await served({ session: () => session });

@@ -82,7 +82,7 @@ describe('connections of one user', () => {
   });
 });
 
-test('a page that nobody looks at leaves its stream to others, and comes back when it is looked at', async () => {
+test('gives the stream of a hidden page to others, and takes it again when the page is shown', async () => {
   const page = Object.assign(new EventTarget(), { visibilityState: 'hidden' });
   vi.stubGlobal('document', page);
   onTestFinished(() => void vi.unstubAllGlobals());
@@ -105,7 +105,7 @@ test('a page that nobody looks at leaves its stream to others, and comes back wh
 });
 
 describe('rates of one user', () => {
-  test('are shared by all connections, and remembered over new ones', async () => {
+  test('apply to all connections of a user, and to new ones', async () => {
     const it = await served({
       session: sessions(),
       authorize: perSession,
@@ -149,7 +149,7 @@ describe('a stream', () => {
     [`?v=1&client=${'x'.repeat(8_000)}`, 'a long name'],
     ['?v=1&client=c1&epoch=e', 'half a position'],
     ['?v=1&client=c1&epoch=e&seq=-1', 'a position before the first'],
-  ])('is refused with the query %s: %s', async (query) => {
+  ])('refuses the query %s: %s', async (query) => {
     const it = await served({ session: sessions(), authorize: perSession });
     const response = await it.web.fetch(
       new Request(`${it.url}${query}`, { headers: { authorization: 'Bearer ann' } }),

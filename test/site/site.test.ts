@@ -82,7 +82,7 @@ test('every link leads to a page of the site, and to a place that is in it', () 
   expect(broken).toEqual([]);
 });
 
-test('the search finds a guide and a public name, by keyboard, and asks nobody outside', async () => {
+test('finds a guide and a public name by keyboard, and sends nothing to other servers', async () => {
   const { page, outside } = await opened('/');
   const dialog = page.getByRole('dialog');
   const button = page.locator('button[data-open-modal]:enabled');

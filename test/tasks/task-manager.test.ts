@@ -125,7 +125,7 @@ function manual(options: Partial<TaskManagerOptions> = {}) {
 }
 
 describe('threads', { tags: ['B79', 'B80'] }, () => {
-  test('the next task of a topic goes on in the conversation of the last, and in its folder', async () => {
+  test('continues the conversation and the folder of the last task of a topic', async () => {
     const { done, agents, manager } = manual();
     await done({ topic: 'mail' });
     await done({ topic: 'mail' });
@@ -191,7 +191,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     expect(manager.stats().threads).toEqual([{ topic: 'mail', sessionId: 'session-2', tasks: 1 }]);
   });
 
-  test('one that is cancelled ends its turn before the thread goes on', async () => {
+  test('ends the turn of a cancelled task before the thread continues', async () => {
     const { done, start, agents, sent } = manual();
     await done({ topic: 'mail' });
     const { session, events } = await start({ topic: 'mail' });
@@ -425,7 +425,7 @@ describe('a subagent on it', () => {
     expect(manager.stats()).toMatchObject({ running: 0, waiting: 0 });
   });
 
-  test('that says nothing is asked again', async () => {
+  test('asks again when the subagent says nothing', async () => {
     const { begin, relay } = run((prompt) =>
       prompt.includes('empty') ? [{ say: 'Two files.' }] : [],
     );
@@ -433,7 +433,7 @@ describe('a subagent on it', () => {
     expect(relay.told.filter(({ type }) => type === 'prompt')).toHaveLength(2);
   });
 
-  test('whose agent dies is taken up, and its places are given back', async () => {
+  test('starts the agent again after its death, and gives its places back', async () => {
     let lives = 0;
     const { begin, manager } = run(
       () => ((lives += 1) === 1 ? [{ die: true }] : [{ say: 'Done.' }]),

@@ -34,7 +34,7 @@ function queueOf(maxRunning: number) {
 }
 
 describe('tasks', { tags: ['B80', 'B81'] }, () => {
-  test('so many run at once, the others in the order in which they came', async () => {
+  test('runs so many at once, and the others in the order in which they came', async () => {
     const { queue, begin, order, environment } = queueOf(2);
     const [a] = [begin('a'), begin('b'), begin('c'), begin('d')];
     await environment.settle();

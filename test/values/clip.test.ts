@@ -22,6 +22,6 @@ test('a cut text says how much is missing, and holds no half character', () => {
   );
 });
 
-test('of what somebody said only the first line stands at the margin', () => {
+test('indents every line of a quotation but the first', () => {
   expect(indented(' a\r\n# b\u2028c\rd ')).toBe('a\n  # b\n  c\n  d');
 });

@@ -6,7 +6,7 @@ import { deferred, macrotask, never, soon } from '../actors/model/fakes.ts';
 
 const listeners = (signal: AbortSignal): number => getEventListeners(signal, 'abort').length;
 
-test('RACE-ABORT-1: it rejects with the very reason when the work never settles', async () => {
+test('RACE-ABORT-1: rejects with the very reason when the work never settles', async () => {
   const controller = new AbortController();
   const reason = { any: 'thing' };
   const raced = raceAbort(never(), controller.signal);

@@ -100,11 +100,11 @@ test.each([
 });
 
 describe.each(Object.entries(INNOCENT_SPEECH))('SHAPES-1: speech (%s)', (_, sentences) => {
-  test('is a corpus of some size', () => {
+  test('has a corpus of at least fifty sentences', () => {
     expect(new Set(sentences).size).toBeGreaterThanOrEqual(50);
   });
 
-  test.each(sentences)('stays: %s', (sentence) => {
+  test.each(sentences)('keeps: %s', (sentence) => {
     expect(takeOut(sentence)).toBe(sentence);
     // As an argument of a tool, and as the text that a model wrote it in.
     const event = { type: 'user.said', said: [JSON.stringify({ text: JSON.stringify(sentence) })] };

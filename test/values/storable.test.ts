@@ -131,7 +131,7 @@ test('CONNECTION-1: the wire gets its own id back in the answer to a call', asyn
 describe('STORE-3: calls whose ids differ only in what cannot be stored stay two', () => {
   const IDS = ['c\0', 'c\uD800', 'c\uDC00', `${'c'.repeat(300)}1`, `${'c'.repeat(300)}2`];
 
-  test('of a text lead agent', async () => {
+  test('keeps two calls of a text lead agent', async () => {
     const ran: unknown[] = [];
     const journal = memoryJournal();
     const environment = simulatedEnvironment();
@@ -164,7 +164,7 @@ describe('STORE-3: calls whose ids differ only in what cannot be stored stay two
     await talk.close();
   });
 
-  test('of a subagent', async () => {
+  test('keeps two calls of a subagent', async () => {
     const ran: string[] = [];
     const talk = textTalk({
       subagents: {

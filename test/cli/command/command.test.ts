@@ -45,7 +45,7 @@ test('help lists the commands; of one it says how it is called', async () => {
   expect((await call('--help'))[1]).toContain('Exit status: 0 for success');
 });
 
-test('nothing, or a command that is none, is a wrong call, which standard error is told', async () => {
+test('refuses an empty or unknown command with a message on standard error', async () => {
   expect(await call()).toEqual([2, '', expect.stringContaining('say hello')]);
   const message = expect.stringContaining('Expected a command, got `great`') as string;
   expect(await call('great')).toEqual([2, '', message]);

@@ -42,7 +42,7 @@ test('resources are closed when the start fails', async () => {
   await expect(startDemo({ ...options, port: 70_000 })).rejects.toThrow(/port/i);
 });
 
-test('with a folder, the link and the conversation outlive the process; a second demo keeps nothing', async () => {
+test('keeps link and conversation in a folder, of which a second demo keeps nothing', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'offstage-demo-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const first = await startDemo({ ...options, folder });

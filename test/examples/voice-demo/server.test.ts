@@ -72,11 +72,11 @@ test('every module that the page imports is there, as JavaScript', async () => {
   expect(seen.size).toBeGreaterThan(20);
 });
 
-test('what it talks with', async () => {
+test('shows its model and its voice', async () => {
   expect(await (await call('/about')).json()).toEqual({ ...about, canCrash: false });
 });
 
-test('an order has changed: the user is told, at once if it is urgent', async () => {
+test('announces a changed order, at once if it is urgent', async () => {
   await talk.start();
   const urgent = await call('/order', { orderId: '1042', status: 'on its way', urgent: true });
   expect(await urgent.json()).toMatchObject({ orderId: '1042', item: 'an oak desk' });
@@ -105,7 +105,7 @@ test.each<[string, unknown, number]>([
   expect(talk.state().deliveries).toEqual([]);
 });
 
-test('its death, if it may', async () => {
+test('crashes on request where crashes are allowed', async () => {
   expect((await call('/crash', {})).status).toBe(404);
   await server.close();
   let crashes = 0;

@@ -378,7 +378,7 @@ describe('OWNED-SERVICE-1: a recovery that failed', () => {
       }),
       1,
     ],
-  ] as const)('while it was %s can be tried again', async (_, over, releases) => {
+  ] as const)('recovers on a second try after it was %s', async (_, over, releases) => {
     const all = fails(over(once()));
     const id = await begun(all);
     const { failing, released } = all;

@@ -332,7 +332,7 @@ describe('exploration', () => {
     ).toBe(1);
   });
 
-  test('it can begin in a given state, as after a restore: with no timer armed', () => {
+  test('begins in a given state with no timer armed, as after a restore', () => {
     const start = job.resolveState({ value: 'running', context: { tries: 1 } });
     const violation = violationOf(() =>
       checkMachine(job, {
@@ -569,7 +569,7 @@ describe('findings', () => {
     expect(violation).toMatchObject({ kind: 'reachable', property: 'it succeeds' });
   });
 
-  test('an event that it does not take, told to the hook', () => {
+  test('passes an event that the machine does not take to the hook', () => {
     const untaken: string[] = [];
     checkMachine(job, {
       events: () => [...jobEvents(), { type: 'retry' }],

@@ -376,7 +376,7 @@ describe('faults that are caught', () => {
     expect(violationOf(() => check()).trace.length).toBe(17);
   });
 
-  test('messages that nobody takes are counted, and told to the hook', () => {
+  test('counts messages that no machine takes, and passes them to the hook', () => {
     const report = checkSystem(floor({ mode: 'async' }));
     expect(report.untaken).toContainEqual(
       expect.objectContaining({ actor: 'ann', event: 'grant', outcome: 'ended' }),

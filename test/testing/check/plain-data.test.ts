@@ -42,7 +42,7 @@ describe('canonical', () => {
     expect(new Set(different.map(text)).size).toBe(different.length);
   });
 
-  test('an actor is told by its id', () => {
+  test('writes an actor as its id', () => {
     const idle = fromCallback(() => {});
     const [a, sameName, b] = ['a', 'a', 'b'].map((id) => createActor(idle, { id }));
     expect(text({ child: a })).toBe(text({ child: sameName }));

@@ -131,7 +131,7 @@ test('PURE-ACTOR-1: a step is that of `transition()`, and its named actions too'
   );
 });
 
-test('PURE-ACTOR-2: it is the state and the outcome of a live actor, and equal states are one object', () => {
+test('PURE-ACTOR-2: has the state and the outcome of a live actor, and one object for equal states', () => {
   fc.assert(
     fc.property(fc.array(events, { maxLength: 12 }), (path) => {
       const pure = begin();

@@ -279,7 +279,7 @@ describe('on the interpreter', () => {
     expect(await replay(report)).toMatchObject({ violations: [], skipped: 0 });
   });
 
-  test('it begins where the check began', async () => {
+  test('begins where the check began', async () => {
     const start = order.resolveState({ value: 'idle', context: { refusals: 2 } });
     const report = checkMachine(order, {
       start,

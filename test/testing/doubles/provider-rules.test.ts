@@ -194,7 +194,7 @@ describe('providerRules', () => {
     expect(namesOf(prompt, tools).toSorted()).toEqual(rules.toSorted());
   });
 
-  it('are all shown by a planted fault, for each API', () => {
+  it('each break for a planted fault of its API', () => {
     const pairOf = ({ api, name }: (typeof providerRules)[number]) => `${api} ${name}`;
     const shown = new Set(
       planted.flatMap(([, , prompt, tools = [look]]) =>
@@ -225,7 +225,7 @@ describe('providerRules', () => {
 });
 
 describe('refusalError', () => {
-  it('is the error of the package with the words and the body of the API', () => {
+  it('returns the error of the package with the words and the body of the API', () => {
     for (const refusal of providerRefusals({ prompt: [...asked, system, user('')] })) {
       const error = refusalError(refusal);
       expect(error.message).toContain(refusal.words);

@@ -203,7 +203,7 @@ describe('scripts by agent', { tags: ['H19', 'HW8'] }, () => {
     );
   });
 
-  test('a call that nobody answers says whom it looked for', async () => {
+  test('names the agent for which it found no script', async () => {
     const { call } = ask({ agents });
     await expect(call('You are the butler.')).rejects.toThrow(
       /no script for .*butler.*planner, plan-checker, summarizer/,
@@ -231,7 +231,7 @@ test('a script follows a tool loop of the AI SDK', async () => {
   expect(steps[0]?.toolResults[0]?.output).toBe(3);
 });
 
-test('a script is told the step of its run, so that several runs do not share a list', async () => {
+test('gives a script the step of its run, so that runs do not share a list', async () => {
   const seen: [number, number][] = [];
   const script: Script = ({ turn, step }) => {
     seen.push([turn, step]);

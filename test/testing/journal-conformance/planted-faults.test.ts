@@ -674,7 +674,7 @@ describe('a fault is found:', () => {
 test.each([
   ['a journal that has more than it offers', { offers: ['scopes'] as const }],
   ['a journal that has less than it offers', { spoil: () => ({ scopes: undefined }) }],
-])('%s is told', async (_what, change) => {
+])('reports %s', async (_what, change) => {
   const setup = sharedStore({ name: 'it', ...change });
   const cases = journalConformance({ ...setup, ...('offers' in change ? change : {}) });
   await expect(cases[0]?.run()).rejects.toThrow(/offer/);

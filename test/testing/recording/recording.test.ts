@@ -48,11 +48,11 @@ test('a recording that differs fails, and names the entry and the difference', a
 });
 
 describe('a file that is none', () => {
-  test('is not there', async () => {
+  test('reports a file that does not exist', async () => {
     await expect(recording('no/such/file.jsonl').check()).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
-  test('is something else', async () => {
+  test('reports a file that is no recording', async () => {
     const path = file('hello');
     await expect(recording(path).check()).rejects.toThrow(`${path}, line 1: expected`);
   });

@@ -48,7 +48,7 @@ describe('faults', () => {
     expect(listed.strikes('tool.fails')).toBeNull();
   });
 
-  test('a point strikes at the occurrences it is told, and so often at most', () => {
+  test('strikes at the given occurrences, and at most so often', () => {
     const told: Strike[] = [];
     const faults = new Faults(
       1,
@@ -86,7 +86,7 @@ describe('shrinking', () => {
     expect(await shrink([1, 2, 3], () => Promise.resolve(true), 10)).toEqual([]);
   });
 
-  test('it stops after so many tries', async () => {
+  test('stops after so many tries', async () => {
     let tries = 0;
     const fails = (some: readonly number[]) => {
       tries += 1;
@@ -133,7 +133,7 @@ describe('scripts', () => {
     ['an unknown step', JSON.stringify({ ...script, steps: [{ at: 0, do: 'fly' }] })],
     ['an unknown fault', JSON.stringify({ ...script, strikes: [{ point: 'x', occurrence: 1 }] })],
     ['a step too many', JSON.stringify({ ...script, steps: [{ at: 0, do: 'crash', why: 'x' }] })],
-  ])('what is none is refused: %s', (_, json) => {
+  ])('refuses %s', (_, json) => {
     expect(() => parseScript(json)).toThrow(expect.objectContaining({ code: 'INVALID_SCRIPT' }));
   });
 });
@@ -181,7 +181,7 @@ describe('the journal of a world', () => {
     return { environment, process, journal, mine: journal.of(process), names };
   };
 
-  test('WORLD-JOURNAL-1: of the appends under way at a crash the first ones are kept, or none', () => {
+  test('WORLD-JOURNAL-1: keeps the first of the appends under way at a crash, or none', () => {
     for (const [share, kept] of [
       [0, []],
       [0.5, ['a1', 'b1']],

@@ -60,7 +60,7 @@ describe('P9: a crash at each entry of a short conversation', () => {
     ['text', 5, { steps: 2, spanMs: 6000 }],
     ['text', 19, { steps: 2, spanMs: 6000 }],
     ['text', 31, { steps: 2, spanMs: 6000 }],
-  ] as const)('by %s, seed %i', SLOW, async (session, seed, generate) => {
+  ] as const)('keeps every promise by %s, seed %i', SLOW, async (session, seed, generate) => {
     const { appends, runs } = await crashEverywhere({ seed, session, generate });
     expect(appends).toBeGreaterThan(20);
     expect(runs).toBe(2 * appends);
@@ -68,7 +68,7 @@ describe('P9: a crash at each entry of a short conversation', () => {
 });
 
 describe('P9: another process goes on between any two messages', () => {
-  test.each(['text', 'voice'] as const)('by %s', SLOW, async (session) => {
+  test.each(['text', 'voice'] as const)('keeps every promise by %s', SLOW, async (session) => {
     let crashes = 0;
     for (let seed = 1; seed <= 10; seed += 1) {
       const options = { session, faults: {}, alwaysRehydrates: true } as const;

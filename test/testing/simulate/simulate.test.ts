@@ -33,7 +33,7 @@ test.each(['text', 'voice'] as const)('the same seed is the same run, by %s', as
 });
 
 test.each(['text', 'voice'] as const)(
-  'what struck by chance, played again as a script, is the same run, by %s',
+  'replays the faults of a random run as a script with the same log, by %s',
   async (session) => {
     const { record } = await simulateOnce(21, { session });
     const script = parseScript(JSON.stringify(record.script));
@@ -112,7 +112,7 @@ describe('an app of the user', () => {
     expect(again.broken.map(({ promise }) => promise)).toContain('MINE');
   });
 
-  test('its models can have scripts of their own', async () => {
+  test('takes scripts for its models', async () => {
     const { record } = await simulateOnce(1, {
       app,
       session: 'text',
@@ -154,7 +154,7 @@ describe('subagents that only a tool knows', () => {
   const play = (app: SimulateOptions['app'], models: SimulateOptions['models'] = {}) =>
     simulateOnce(1, { app: app as SimulatedApp, models, session: 'text', faults: {} });
 
-  test('have a generated model without further ado, or the script of their name', async () => {
+  test('get a generated model, or the script of their name', async () => {
     const once: Script = ({ results }) =>
       results.length > 0
         ? { text: JSON.stringify(findings.push(results[0])) }
@@ -166,7 +166,7 @@ describe('subagents that only a tool knows', () => {
     expect(findings.at(-1)).toEqual({ finding: 'by script' });
   });
 
-  test('their tools are watched where the app says so', async () => {
+  test('have their tools watched where the app says so', async () => {
     const models: SimulateOptions['models'] = {
       work: ({ results }) =>
         results.length > 0
@@ -251,13 +251,13 @@ test('a program that cannot be closed says why', async () => {
 });
 
 describe('a run that does too little', () => {
-  test('has failed', async () => {
+  test('fails', async () => {
     const idle: SimulatedApp = { agents: [{ name: 'host', instructions: 'You are the host.' }] };
     const { failure } = await failureOf({ app: idle, session: 'text', faults: {}, seed: 1 });
     expect(failure.broken).toEqual([{ promise: 'WORK', what: '0 subagents, expected 1 at least' }]);
   });
 
-  test('and so have many runs of which most lack what they should have met', async () => {
+  test('fails many runs of which most lack what they should have met', async () => {
     const options: SimulateOptions = { session: 'text', faults: {}, seeds: 3 };
     await expect(
       simulate({ ...options, inMostRuns: ['subagents', 'crashes'] }),

@@ -12,7 +12,7 @@ runConformance(simulatedVoice());
 runConformance(simulatedVoice({ updatesSession: false }, 'simulated voice without updates'));
 
 // Seed 2418: a session that rotates has two connections, and each model knows what it was told itself.
-test('the script is told what the model of its own connection remembers', async () => {
+test('gives the script what the model of its own connection remembers', async () => {
   const environment = simulatedEnvironment();
   const turns: ConformanceTurn[] = [];
   const { transport } = await simulatedVoice().open({

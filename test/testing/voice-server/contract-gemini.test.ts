@@ -96,7 +96,7 @@ describe('GEMINI-MODEL-TURNS-2 GEMINI-ENGINE-3: a call that blocks', () => {
     });
   });
 
-  test('is taken back when the user interrupts; its answer comes too late', async () => {
+  test('cancels the call when the user interrupts, and ignores its answer', async () => {
     const { call, pass } = stage();
     const { client, model } = await call(WIRE, setupFor('gemini-2.5-flash-native-audio'));
     model.willAnswer({ call: 'book_ride', callId: 'late' });
@@ -219,7 +219,7 @@ test('a client that turns detection off reports activity by itself', async () =>
   expect(model.heardMs).toBe(100);
 });
 
-test('a handle goes on where it was given; after the server forgot it, it is refused', async () => {
+test('resumes at a handle, and refuses one that the server has forgotten', async () => {
   const { call, pass } = stage();
   const { client, model } = await call(WIRE);
   model.user.ends('I like tea');

@@ -154,7 +154,7 @@ test('a session that does not create or interrupt: it only reports', async () =>
   ]);
 });
 
-test('without a model there is no session', async () => {
+test('refuses a session without a model', async () => {
   const { dial, pass } = stage();
   const client = dial(WIRE, 'wss://api.test/v1/realtime');
   await pass();

@@ -67,7 +67,7 @@ async function talk(make: Make = openaiRealtime): Promise<Talk> {
 }
 
 describe('openaiRealtime', () => {
-  test('is configured, calls, is answered, speaks', async () => {
+  test('configures the model, calls a tool, takes its answer and speaks', async () => {
     const { model, events, frames, last, say, pass } = await talk();
     expect(last('transport.ready')).toBeDefined();
     expect(model).toMatchObject({ instructions: 'Be brief.', tools: configuration.tools });
@@ -95,7 +95,7 @@ describe('openaiRealtime', () => {
     expect(last('transport.error')).toBeUndefined();
   });
 
-  test('is interrupted, and what was not heard is forgotten', async () => {
+  test('stops when interrupted, and forgets what was not heard', async () => {
     const { model, last, say, pass } = await talk();
     model.willAnswer({ say: 'One two three four.', durationMs: 4_000 });
     say({ type: 'response.request', responseKey: 'story' });
@@ -116,7 +116,7 @@ describe('openaiRealtime', () => {
     ['1011', ({ faults }) => faults.close(1011), { code: 1011, retryable: true }],
     ['1007', ({ faults }) => faults.close(1007), { code: 1007, retryable: false }],
     ['the limit of a session', ({ faults }) => faults.expire(), { code: 1001, retryable: true }],
-  ])('%s is told as what it is', async (_, suffer, expected) => {
+  ])('reports %s with its code, and whether to reconnect', async (_, suffer, expected) => {
     const { model, events, pass } = await talk();
     suffer(model);
     await pass();

@@ -159,7 +159,7 @@ describe('ECHO-3: the echo of a room that is known', () => {
     [-15, -20, -30].flatMap((echoDb) =>
       [60, 150, 280].map((delayMs) => ({ echoDb, delayMs, reportMs: delayMs > 100 ? 200 : 100 })),
     ),
-  )('at $echoDb dB, $delayMs ms later, is 20 dB quieter', (room) => {
+  )('gets 20 dB quieter at $echoDb dB, $delayMs ms later', (room) => {
     const { before, after } = heardIn(room);
     expect(levelDb(before) - levelDb(after)).toBeGreaterThan(20);
   });

@@ -41,7 +41,7 @@ function setUp(...subagents: SubagentView[]) {
 }
 
 describe('check_progress', () => {
-  test('tells what runs and how far it is, and nothing of what has ended and was told', () => {
+  test('lists what runs with its progress, and nothing that has ended and was delivered', () => {
     const { run } = setUp(
       view('s1', 'book_ride', { state: 'waiting_for_input' }),
       view('s2', 'generate_report', { progress: 'Reading sales' }),

@@ -54,7 +54,7 @@ function setUp() {
   return { open, menu, told, question, asked };
 }
 
-test('it puts a dish on the menu when the user says yes to exactly that, and once', async () => {
+test('puts a dish on the menu once, when the user says yes to exactly that', async () => {
   const { open, menu, told, question, asked } = setUp();
   const session = await open();
   await session.sendText('Hello. What is on the menu?');
@@ -73,7 +73,7 @@ test('it puts a dish on the menu when the user says yes to exactly that, and onc
   expect(asked).toHaveLength(1);
 });
 
-test('it leaves the menu as it is when the user says no', async () => {
+test('leaves the menu as it is when the user says no', async () => {
   const { open, menu, told, question } = setUp();
   const session = await open();
   await session.sendText('Please put some soup on the menu.');
@@ -83,7 +83,7 @@ test('it leaves the menu as it is when the user says no', async () => {
   expect(menu()).toBe(null);
 });
 
-test('its session goes on in the next process, where it asks again before it changes anything', async () => {
+test('continues its session in the next process, where it asks again before it changes anything', async () => {
   const { open, menu, told, question } = setUp();
   const first = await open();
   await first.sendText('Put soup on the menu.');
@@ -100,7 +100,7 @@ test('its session goes on in the next process, where it asks again before it cha
   expect(menu()).toBe('Soup\n');
 });
 
-test('its folder outlives a process where the conversation does, and is removed when that is over', () => {
+test('keeps its folder as long as the conversation is kept, and removes it then', () => {
   const kept = mkdtempSync(join(tmpdir(), 'offstage-demo-test-'));
   onTestFinished(() => rmSync(kept, { recursive: true }));
   expect(temporaryFolder(kept).path).toBe(temporaryFolder(kept).path);

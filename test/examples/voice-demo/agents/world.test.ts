@@ -9,14 +9,14 @@ describe('rides', () => {
     expect(world.quoteRide('my aunt')).toEqual(createWorld().quoteRide('my aunt'));
   });
 
-  test('have references of their own', () => {
+  test('get references of their own', () => {
     const world = createWorld();
     const [first, second] = [world.bookRide('home', 'economy'), world.bookRide('home', 'Premium')];
     expect(first.reference).not.toBe(second.reference);
     expect(second.option.id).toBe('premium');
   });
 
-  test('that are not offered cannot be booked', () => {
+  test('need an option that is offered', () => {
     expect(() => createWorld().bookRide('home', 'helicopter')).toThrow(
       'There is no option "helicopter"; there are economy, premium.',
     );
@@ -24,13 +24,13 @@ describe('rides', () => {
 });
 
 describe('tables', () => {
-  test.each([0, -1, 1.5, 9])('for %d there are none', (partySize) => {
+  test.each([0, -1, 1.5, 9])('refuse a party of %d', (partySize) => {
     expect(() => createWorld().findTables(partySize)).toThrow(/table/);
   });
 });
 
 describe('sales', () => {
-  test('of days add up', () => {
+  test('add up the days', () => {
     const world = createWorld();
     const week = world.sales('2026-11-09', '2026-11-15');
     const first = world.sales('2026-11-09', '2026-11-11');
@@ -41,7 +41,7 @@ describe('sales', () => {
     expect([first.bestDay, rest.bestDay]).toContainEqual(week.bestDay);
   });
 
-  test('are not of no days', () => {
+  test('refuse a period without days', () => {
     expect(() => createWorld().sales('2026-11-15', '2026-11-09')).toThrow('There are no days');
   });
 });
@@ -54,7 +54,7 @@ describe('refunds', () => {
     expect(() => world.refund('1042')).toThrow('Order 1042 was refunded before.');
   });
 
-  test('are not of an order that nobody knows', () => {
+  test('refuse an unknown order', () => {
     expect(() => createWorld().refund('9')).toThrow('There is no order with the number 9.');
   });
 });

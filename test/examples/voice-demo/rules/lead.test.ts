@@ -170,7 +170,7 @@ describe('requests', () => {
     expect(calls).toHaveLength(1);
   });
 
-  test('goes on chatting while work is under way', async () => {
+  test('chats while work is under way', async () => {
     const talk = new Talk();
     await talk.user('Book me a ride to the airport');
     await talk.answerCalls(pending).respond();
@@ -277,14 +277,14 @@ describe('notices', () => {
     expect(text).toBe('Economy for 12 dollars, or Premium for 24 dollars?');
   });
 
-  test('a result is told', async () => {
+  test('delivers a result', async () => {
     const { text } = await new Talk()
       .note(completedNote('book_ride', 'Your ride is booked, for $12.'))
       .respond();
     expect(text).toBe('I have news about the ride. Your ride is booked, for 12 dollars.');
   });
 
-  test('a failure is told with its reason; yes tries again with the same input', async () => {
+  test('delivers a failure with its reason, and tries again with the same input after a yes', async () => {
     const talk = new Talk();
     await talk.user('Book me a ride to the harbour');
     await talk.answerCalls(pending).respond();
@@ -310,7 +310,7 @@ describe('notices', () => {
     );
   });
 
-  test('answers the user, who is told the news when the runtime asks for it', async () => {
+  test('answers the user first, and delivers the news when the runtime asks for it', async () => {
     const talk = new Talk();
     const { text } = await talk
       .note(noticePrompt('SUBAGENT UPDATE', 'Half way.'))
@@ -330,7 +330,7 @@ describe('notices', () => {
     expect(text).toBe('Now about the ride. All right, no ride then.');
   });
 
-  test('a cancellation is known, not told', async () => {
+  test('knows of a cancellation, and does not announce it', async () => {
     const talk = new Talk();
     await talk.user('Book me a ride to the harbour');
     await talk.answerCalls(pending).respond();
@@ -338,7 +338,7 @@ describe('notices', () => {
     expect((await talk.user('never mind')).text).not.toContain('the ride');
   });
 
-  test('urgent news before the greeting is told once, then it greets', async () => {
+  test('delivers urgent news once before the greeting, then greets', async () => {
     const talk = new Talk();
     talk.note(greetingNote({ greeting: 'Greet the user.' }) as Note);
     talk.note(noticePrompt('ORDER UPDATE', 'Order 1 is here.'));
@@ -352,7 +352,7 @@ describe('notices', () => {
     expect((await talk.respond()).text).toContain('Your ride is booked.');
   });
 
-  test('told to say one thing, it says that and nothing else', async () => {
+  test('says nothing but the one note that it is asked to say', async () => {
     const said = noteWriter()(noticePrompt('SUBAGENT UPDATE', 'Half way.'));
     const mark = /\[note (\S+)\]/.exec(said[0]?.text ?? '')?.[1];
     const { text, toolCalls } = await generateText({
@@ -368,7 +368,7 @@ describe('notices', () => {
     expect([text, toolCalls]).toEqual(['Half way.', []]);
   });
 
-  test('told to say exactly some words, it says these, whatever else is due', async () => {
+  test('says exactly the words that it is asked to say, whatever else is due', async () => {
     const asked = noteWriter()(
       questionPrompt('ride_booker', 'Which ride?', [{ id: 'economy', label: 'Economy' }]),
     );
@@ -385,14 +385,14 @@ describe('notices', () => {
     expect(text).toBe('Economy. One "moment".');
   });
 
-  test('a result that is still to come is not told', async () => {
+  test('announces no result that is still to come', async () => {
     const talk = new Talk();
     await talk.user('where is my order');
     talk.answerCalls(() => 'Accepted. The result is not known yet; it will follow.');
     expect((await talk.user('thank you')).text).toBe("You're welcome.");
   });
 
-  test('a late result, for which the call is stated once more, is told; the call is none', async () => {
+  test('delivers a late result, and makes no call of the call that is stated with it', async () => {
     const call = (toolCallId: string, value: string): ModelMessage[] => [
       {
         role: 'assistant',

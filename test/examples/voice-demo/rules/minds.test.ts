@@ -23,14 +23,14 @@ function choose(
 const transport = new FakeTransport();
 
 describe('choice of the model', () => {
-  test('without a key: the rules of the demo, and a local voice', async () => {
+  test('uses the rules of the demo and a local voice without a key', async () => {
     const { model, about } = await choose({}, { transport });
     expect(model.modelId).toBe('rules');
     expect(about.transport).toBe('local-voice');
     expect(about.lead).toContain('no key');
   });
 
-  test('with a key: OpenAI for all', async () => {
+  test('uses OpenAI for everything with its key', async () => {
     const minds = await choose({ OPENAI_API_KEY: key });
     expect(minds.transport.name).toBe('openai-realtime');
     expect(minds.model.provider).toContain('openai');
@@ -68,7 +68,7 @@ describe('choice of the model', () => {
     });
   });
 
-  test('with a base URL: that model, behind a local voice', async () => {
+  test('uses the model at a base URL behind a local voice', async () => {
     const variables = {
       OPENAI_API_KEY: key,
       OPENAI_BASE_URL: 'http://127.0.0.1:11434/v1',
@@ -106,7 +106,7 @@ describe('choice of the model', () => {
     { OPENAI_API_KEY: key, OPENAI_MODEL: 'gpt-5.4' },
     { OPENAI_API_KEY: key, OPENAI_BASE_URL: 'http://u:p@127.0.0.1:1/v1', OPENAI_MODEL: 'm' },
     { GOOGLE_API_KEY: key, TRANSPORT: 'gemini-live' },
-  ])('what is shown never holds a key or password', async (variables) => {
+  ])('shows no key and no password', async (variables) => {
     const { about } = await choose(variables, { transport });
     expect(JSON.stringify(about)).not.toMatch(/secret|u:p/);
   });

@@ -91,7 +91,7 @@ describe('notes of the runtime', () => {
     });
   });
 
-  test('notes that are not to be told', () => {
+  test('reads notes that are not to be announced as background', () => {
     expect(readNoteOf(transferNote({ from: 'a', to: 'b' }))).toMatchObject({
       type: 'background',
     });

@@ -178,7 +178,7 @@ describe('the detail that was asked for', () => {
     expect(understand(utterance, slot)).toEqual(requests);
   });
 
-  test('without a question a place is only taken if it is well known', () => {
+  test('takes only a well-known place without a question', () => {
     expect(understand('grandmother')).toEqual([unknown]);
     expect(understand('to the airport, please')).toEqual([ride('the airport')]);
   });

@@ -94,7 +94,7 @@ test.each([
   expect(saySettled({ status: 'explain_now', explain: { options } }, quote)).toBe(expected);
 });
 
-test('words for what a button has settled meanwhile are told so', () => {
+test('says that a button has settled the question meanwhile', () => {
   const refused = { status: 'refused', reason: 'already_settled', tell: '…' };
   expect(saySettled(refused, 'premium')).toBe('That is settled already.');
 });
@@ -117,7 +117,7 @@ test.each([
     ['generate_report'],
   ],
   [['the cheap one', 'sorry, premium'], 'premium', 'premium', []],
-])('of %j one utterance is quoted, and the others are heard', (said, quote, optionId, others) => {
+])('quotes one utterance of %j, and hears the others', (said, quote, optionId, others) => {
   const notice = { type: 'asked', open: [ride], answered: [] } as const;
   const entries = [
     { kind: 'notice', notice } as const,

@@ -182,14 +182,14 @@ describe('refund_clerk', () => {
     expect(text).toBe('');
   });
 
-  test('has nothing to refund where there is no order', async () => {
+  test('refunds nothing where there is no order', async () => {
     const { names, text } = await run(refundClerk(workshop()), 'refund_order', { orderId: '9' });
     expect(names).toEqual(['find_order']);
     expect(text).toBe("I can't find that order, so there is nothing to refund.");
   });
 });
 
-test('a task that nobody knows is refused in words', async () => {
+test('refuses an unknown task in words', async () => {
   const { text } = await run({ instructions: '', tools: {}, maxSteps: 2 }, 'fly_to_mars', {});
   expect(text).toBe('I don\'t know how to do "fly_to_mars".');
 });
