@@ -123,7 +123,7 @@ export interface Receiver {
   receive<A extends Address>(to: A, event: EventFor<A>): void;
 }
 
-type KindOf<A extends Address> = A extends `${infer Kind}:${string}` ? Kind : A;
+type KindOf<A extends Address> = A extends `${infer Before}:${string}` ? Before : A;
 
 /** An accepted event of a session's unit: the kind of its address, the id behind the colon, and the time. */
 export type Received = {
@@ -134,8 +134,10 @@ export type Received = {
   };
 }[Address];
 
+type Kind = Received['kind'];
+
 /** The kinds of addresses that an id follows. */
-const WITH_ID: ReadonlySet<string> = new Set<Received['kind']>([
+const WITH_ID: ReadonlySet<string> = new Set<Kind>([
   'question',
   'call',
   'batch',
@@ -145,43 +147,41 @@ const WITH_ID: ReadonlySet<string> = new Set<Received['kind']>([
 ]);
 
 /** The machines decide which events they accept. */
-const MACHINES: ReadonlySet<string> = new Set<Received['kind']>([
-  'session',
-  'interaction',
-  'outbox',
-]);
+const MACHINES: ReadonlySet<string> = new Set<Kind>(['session', 'interaction', 'outbox']);
 
 type Words = Exclude<Address, keyof MachineProtocol | `${string}:${string}`>;
 
-/** The events of each address that is no machine. */
-const WORDS: { readonly [A in Words]: ReadonlySet<SessionProtocol[A]['type']> } = {
-  conversation: new Set([
-    'conversation.noted',
-    'conversation.summarised',
-    'assistant.said',
-    'assistant.cut',
-    'call.answered',
-  ] as const),
-  calls: new Set(['tool.called'] as const),
-  questions: new Set(['question.asked'] as const),
-  results: new Set(['result.expected'] as const),
-  services: new Set(['invocation.wanted'] as const),
-  notices: new Set(['notice.posted'] as const),
-  transfers: new Set(['transfer.requested'] as const),
-  agents: new Set(['agent.entered'] as const),
-  directives: new Set(['directive.set'] as const),
-  user: new Set(['user.said'] as const),
-  usage: new Set(['usage.reported'] as const),
-  lead: new Set(['model.retried', 'model.failed'] as const),
-  budget: new Set(['budget.raised'] as const),
-  answers: new Set(['answer.given', 'question.settled'] as const),
-  opening: new Set(['session.opened'] as const),
-  snapshots: new Set(['session.snapshot'] as const),
-};
+type TakerOf<Type> = {
+  readonly [A in Words]: Type extends SessionProtocol[A]['type'] ? A : never;
+}[Words];
 
-function isWords(kind: string): kind is Words {
-  return Object.hasOwn(WORDS, kind);
-}
+/** The address of each event that is for no machine: a type without a row, or with another's address, does not compile. */
+const ADDRESSES: ReadonlyMap<string, Words> = new Map(
+  Object.entries({
+    'conversation.noted': 'conversation',
+    'conversation.summarised': 'conversation',
+    'assistant.said': 'conversation',
+    'assistant.cut': 'conversation',
+    'call.answered': 'conversation',
+    'tool.called': 'calls',
+    'question.asked': 'questions',
+    'result.expected': 'results',
+    'invocation.wanted': 'services',
+    'notice.posted': 'notices',
+    'transfer.requested': 'transfers',
+    'agent.entered': 'agents',
+    'directive.set': 'directives',
+    'user.said': 'user',
+    'usage.reported': 'usage',
+    'model.retried': 'lead',
+    'model.failed': 'lead',
+    'budget.raised': 'budget',
+    'answer.given': 'answers',
+    'question.settled': 'answers',
+    'session.opened': 'opening',
+    'session.snapshot': 'snapshots',
+  } satisfies { readonly [Type in SessionProtocol[Words]['type']]: TakerOf<Type> }),
+);
 
 /**
  * Reads an address: `question:abc:1` is the question `abc:1`. Null: a session has no such address, or it does
@@ -193,8 +193,8 @@ export function received(
 ): Received | null {
   const colon = actor.indexOf(':');
   const kind = colon < 0 ? actor : actor.slice(0, colon);
-  const types: ReadonlySet<string> | null = isWords(kind) ? WORDS[kind] : null;
-  const isKnown = colon >= 0 ? WITH_ID.has(kind) : (types?.has(event.type) ?? MACHINES.has(kind));
+  const isKnown =
+    colon < 0 ? MACHINES.has(kind) || ADDRESSES.get(event.type) === kind : WITH_ID.has(kind);
   if (!isKnown) return null;
   return { kind, id: colon < 0 ? '' : actor.slice(colon + 1), event } as Received;
 }

@@ -50,4 +50,6 @@ test.each(['outbx', '', 'question', 'outbox:1', ':1', 'toString', '__proto__'])(
 test('an address that is no machine takes its own events only', () => {
   expect(received('user', { type: 'user.said', at: 1 })?.kind).toBe('user');
   expect(received('user', { type: 'user.sayd', at: 1 })).toBeNull();
+  expect(received('notices', { type: 'user.said', at: 1 })).toBeNull();
+  expect(received('toString', { type: 'toString', at: 1 })).toBeNull();
 });
