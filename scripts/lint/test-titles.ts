@@ -15,6 +15,10 @@ const VAGUE =
 /** Returns the call that names a test: `test` itself in `test.each(cases)` and `test.skipIf(condition)`. */
 function nameOf(callee: SyntaxNode): string | undefined {
   if (callee.type === 'Identifier') return callee['name'] as string;
+  const { name } = (callee['property'] ?? {}) as { readonly name?: string };
+  // A page of the browser tests may be named `it`, too.
+  if (name !== undefined && !/^(?:each|for|skip|skipIf|runIf|only|concurrent|fails)$/.test(name))
+    return undefined;
   const inner = callee['object'] ?? callee['callee'];
   return inner === undefined ? undefined : nameOf(inner as SyntaxNode);
 }

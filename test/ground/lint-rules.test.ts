@@ -32,17 +32,19 @@ const titled = (title: string) => `test('${title}', () => {});`;
 
 const planted: readonly Planted[] = [
   // titles of tests
-  ['test/adapters/a.test.ts', titled('refuses a wrong option by name')],
+  ['test/a.test.ts', titled('refuses a wrong option by name')],
   [
     'test/adapters/a.test.ts',
     titled('OUTBOX-3, P1: keeps a result pending when its client has left'),
   ],
-  ['test/adapters/a.test.ts', titled('if nobody listens'), titles],
-  ['test/adapters/a.test.ts', titled('OUTBOX-3: is kept, the newest of it'), titles],
-  ['test/adapters/a.test.ts', titled('delivers once that nobody waits'), titles],
-  ['test/adapters/a.test.ts', `test.each([1])('of %s', { tags: [] }, () => {});`, titles],
-  ['test/adapters/a.test.ts', `it.skipIf(true)('where it is off', () => {});`, titles],
-  ['test/adapters/a.test.ts', `describe('if a client leaves', () => {});`],
+  ['test/a.test.ts', titled('if nobody listens'), titles],
+  ['test/a.test.ts', titled('OUTBOX-3: is kept, the newest of it'), titles],
+  ['test/a.test.ts', titled('delivers once that nobody waits'), titles],
+  ['test/a.test.ts', `test.each([1])('of %s', { tags: [] }, () => {});`, titles],
+  ['test/a.test.ts', `it.skipIf(true)('where it is off', () => {});`, titles],
+  ['test/a.test.ts', `describe('if a client leaves', () => {});`],
+  ['test/a.test.ts', `it.says('if a client leaves');`],
+  ['test/suites/a.test.ts', titled('if nobody listens')],
 
   // machines: xstate, errors and each other
   ['src/machines/a.ts', importing('xstate')],

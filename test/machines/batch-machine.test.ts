@@ -10,21 +10,23 @@ describe.each(['deliver', 'cancel'] as const)(
     const report = checkBatch(undefined, atCeiling);
     announce(report);
 
-    test('BATCH-1: each result is told once', { tags: ['RW11'] }, () => holds(report, 'BATCH-1'));
+    test('BATCH-1: delivers each result once', { tags: ['RW11'] }, () => holds(report, 'BATCH-1'));
 
-    test('BATCH-2: none waits for nobody, or for ever', { tags: ['R34'] }, () =>
-      holds(report, 'BATCH-2'),
+    test(
+      'BATCH-2: waits only for calls that are under way, and not for ever',
+      { tags: ['R34'] },
+      () => holds(report, 'BATCH-2'),
     );
 
     test('BATCH-3: a call that waits for the user delays no other', () => holds(report, 'BATCH-3'));
 
     test('BATCH-4: one without siblings is not delayed', () => holds(report, 'BATCH-4'));
 
-    test('BATCH-5: a late result is told by itself', () => holds(report, 'BATCH-5'));
+    test('BATCH-5: delivers a late result by itself', () => holds(report, 'BATCH-5'));
 
     test('BATCH-6: each keeps its place in the outbox', () => holds(report, 'BATCH-6'));
 
-    test('BATCH-7: it is over when everything was told, and it can always end', () => {
+    test('BATCH-7: ends when everything was delivered, and can always end', () => {
       holds(report, 'BATCH-7');
       holds(report, 'an end can always be reached');
       holds(report, 'nothing leaves a final state');
@@ -62,7 +64,7 @@ describe('a batch by example', () => {
   };
 
   test(
-    'flight and hotel are told together when the second has ended',
+    'delivers flight and hotel together when the second has ended',
     { tags: ['R34'] },
     async () => {
       const stage = batch(['flight', 'hotel']);
@@ -81,7 +83,7 @@ describe('a batch by example', () => {
   );
 
   test(
-    'at the ceiling what there is is told, and the third by itself when it ends',
+    'delivers what there is at the ceiling, and the third by itself when it ends',
     { tags: ['R41'] },
     async () => {
       const stage = batch(['flight', 'hotel', 'car']);
@@ -94,7 +96,7 @@ describe('a batch by example', () => {
   );
 
   test(
-    'at the ceiling who is late can be stopped: what it had is told with the others',
+    'stops a late call at the ceiling, and delivers what it had with the others',
     { tags: ['R34'] },
     async () => {
       const stage = batch(['flight', 'hotel'], { atCeiling: 'cancel' });
@@ -122,7 +124,7 @@ describe('a batch by example', () => {
     expect(stage.told()).toEqual([['pass', { callId: 'weather' }]]);
   });
 
-  test('no result is told while the lead agent may still call its sibling', () => {
+  test('delivers no result while the lead agent may still call its sibling', () => {
     const stage = batch(['flight'], { replies: true });
     settle(stage, 'flight');
     stage.send({ type: 'batch.joined', callId: 'hotel' });
@@ -132,7 +134,7 @@ describe('a batch by example', () => {
     expect(stage.told()).toEqual([['tell', { batchId: 'trip' }]]);
   });
 
-  test('a part that was seen is not told again; when all were, there is nothing to tell', () => {
+  test('delivers no part that was seen, and nothing when all were', () => {
     const stage = batch(['flight', 'hotel']);
     settle(stage, 'flight', 'hotel');
     stage.send({ type: 'delivery.shown', deliveryId: 'flight' });

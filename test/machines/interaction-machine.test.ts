@@ -8,7 +8,7 @@ describe('every state of the arbiter', () => {
   const report = checkInteraction();
   announce(report);
 
-  test('INTERACTION-1: at most one owner, and only its release counts', { tags: ['B53'] }, () =>
+  test('INTERACTION-1: has one owner at most, whose release alone counts', { tags: ['B53'] }, () =>
     holds(report, 'INTERACTION-1'),
   );
 
@@ -16,7 +16,7 @@ describe('every state of the arbiter', () => {
     holds(report, 'INTERACTION-2'),
   );
 
-  test('INTERACTION-3: the floor is free while nobody waits', { tags: ['B53'] }, () =>
+  test('INTERACTION-3: leaves the floor free while the queue is empty', { tags: ['B53'] }, () =>
     holds(report, 'INTERACTION-3'),
   );
 

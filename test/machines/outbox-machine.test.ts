@@ -23,14 +23,14 @@ describe.each(Object.keys(outboxScopes))('every state of the outbox with %s', (s
 
   test('OUTBOX-3: nothing is lost', () => holds(report, 'OUTBOX-3'));
 
-  test('OUTBOX-4: by class, and first come, first served', () => holds(report, 'OUTBOX-4'));
+  test('OUTBOX-4: offers by class, and first come, first served', () => holds(report, 'OUTBOX-4'));
 
   test('OUTBOX-5: a delivery after its last attempt rests until the user speaks or comes', () =>
     holds(report, 'OUTBOX-5'));
 
   test('OUTBOX-6: a reserved result always fits', () => holds(report, 'OUTBOX-6'));
 
-  test('OUTBOX-7: of each subagent only the latest progress waits', () =>
+  test('OUTBOX-7: keeps only the latest progress of each subagent', () =>
     holds(report, 'OUTBOX-7'));
 
   test('each deadline is armed in its own state, and a stale one is ignored', () => {
@@ -133,7 +133,7 @@ describe('the outbox by example', () => {
     ]);
   });
 
-  test('a delivery after a long silence is told at once', { tags: ['B56'] }, async () => {
+  test('offers a delivery at once after a long silence', { tags: ['B56'] }, async () => {
     const stage = new Stage(outboxMachine, outboxInput);
     stage.send({ type: 'gate.opened' });
     await stage.wait(quietMs);
@@ -166,7 +166,7 @@ describe('the outbox by example', () => {
   );
 
   test(
-    'an interrupted delivery is told again later; a late report about it is ignored',
+    'offers an interrupted delivery again later, and ignores a late report about it',
     { tags: ['B60'] },
     async () => {
       const stage = waiting();
@@ -226,7 +226,7 @@ describe('the outbox by example', () => {
     expect(stage.told().slice(1)).toEqual([['interrupt', { deliveryId: 'order' }]]);
   });
 
-  test('urgent that was being said is not offered to nobody', () => {
+  test('abandons and returns an urgent delivery whose client leaves', () => {
     // The client leaves before the gate is known to be closed.
     const stage = new Stage(outboxMachine, outboxInput);
     stage.send({ type: 'gate.opened' });
@@ -235,7 +235,7 @@ describe('the outbox by example', () => {
     expect(stage.told().map(([name]) => name)).toEqual(['offer', 'abandon', 'returned']);
   });
 
-  test('urgent that came too late is not said', async () => {
+  test('drops an urgent delivery that has expired', async () => {
     const stage = new Stage(outboxMachine, outboxInput);
     stage.send({ type: 'outbox.add', item: { ...urgent, expiresAt: 1_000 } });
     await stage.wait(1_000);

@@ -16,10 +16,10 @@ describe('every state of a question', () => {
 
   test('QUESTION-3: speech that interrupts it must be decisive', () => holds(report, 'QUESTION-3'));
 
-  test('QUESTION-4: its clock runs in open only', () => holds(report, 'QUESTION-4'));
+  test('QUESTION-4: runs its clock in open only', () => holds(report, 'QUESTION-4'));
 
   test(
-    'QUESTION-5: it ends once, and every end releases, retracts and replies',
+    'QUESTION-5: ends once, and every end releases, retracts and replies',
     { tags: ['B43', 'B54'] },
     () => {
       holds(report, 'QUESTION-5');
@@ -58,7 +58,7 @@ describe('a question by example', () => {
       decisive,
     }) as const;
 
-  test('it is said, heard and answered', async () => {
+  test('presents a question that is said, heard and answered', async () => {
     const stage = presenting();
     stage.send({ type: 'question.playing' });
     await stage.wait(2_000);
@@ -115,7 +115,7 @@ describe('a question by example', () => {
     expect(stage.actor.getSnapshot().value).toBe('answered');
   });
 
-  test('its clock stands still while nobody is there', async () => {
+  test('stops its clock while no client is attached', async () => {
     const stage = presenting();
     stage.send({ type: 'question.heard' });
     await stage.wait(100_000);

@@ -12,10 +12,10 @@ describe('every state of a rotation', () => {
   test('ROTATION-1: one candidate at a time, and none is forgotten', () =>
     holds(report, 'ROTATION-1'));
 
-  test('ROTATION-2: it is exchanged in a pause, or at the last moment', () =>
+  test('ROTATION-2: exchanges the connection in a pause, or at the last moment', () =>
     holds(report, 'ROTATION-2'));
 
-  test('ROTATION-3: not during a transfer, not without a connection', () =>
+  test('ROTATION-3: exchanges nothing during a transfer or without a connection', () =>
     holds(report, 'ROTATION-3'));
 
   test('ROTATION-4: a failed connection is followed by another', () => holds(report, 'ROTATION-4'));

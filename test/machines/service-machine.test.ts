@@ -15,7 +15,7 @@ describe('every state of a service', { tags: ['BW32', 'B76'] }, () => {
   test('SERVICE-MACHINE-2: one invocation at a time', () => holds(report, 'SERVICE-MACHINE-2'));
   test('SERVICE-MACHINE-3: urgent first, and first come first served', () =>
     holds(report, 'SERVICE-MACHINE-3'));
-  test('SERVICE-MACHINE-4: so many wait at most, and whoever gives way is told', () =>
+  test('SERVICE-MACHINE-4: limits the events that wait, and reports those that give way', () =>
     holds(report, 'SERVICE-MACHINE-4'));
   test('SERVICE-MACHINE-5: a refused invocation is tried again, not for ever', () => {
     holds(report, 'SERVICE-MACHINE-5');
@@ -61,15 +61,15 @@ describe('every state of a service with two sources', { tags: ['B76', 'BW20'] },
 });
 
 describe('the checks bite', () => {
-  test.each(serviceFaults)('in a service: $fault', ({ machine, property }) =>
+  test.each(serviceFaults)('catch a planted fault of a service: $fault', ({ machine, property }) =>
     catches((onViolation) => checkService(machine, onViolation), property),
   );
 
-  test.each(sourceFaults)('in a source: $fault', ({ machine, property }) =>
+  test.each(sourceFaults)('catch a planted fault of a source: $fault', ({ machine, property }) =>
     catches((onViolation) => checkEventSource(machine, onViolation), property),
   );
 
-  test('between them: the sources are left running', () =>
+  test('catch sources that are left running', () =>
     catches(
       (onViolation) => checkServiceSystem({ service: sourcesLeftRunning }, onViolation),
       'a source runs only while its service does',

@@ -48,7 +48,7 @@ describe('every state of a session', () => {
 
   test('SESSION-8: a connection that is renewed has not failed', () => holds(report, 'SESSION-8'));
 
-  test('SESSION-9: in another process it begins again where it was not yet connected', () =>
+  test('SESSION-9: begins again in another process where it was not yet connected', () =>
     holds(report, 'SESSION-9'));
 
   test('each clock runs in its own state only', () => {
@@ -98,7 +98,7 @@ describe('a session by example', () => {
     expect(now()).toEqual(['nobody', true]);
   });
 
-  test('it comes back after a lost connection, and rests after two failed tries, for longer each time', async () => {
+  test('reconnects after a lost connection, and rests after two failed tries, longer each time', async () => {
     const stage = active();
     for (const attempt of [2, 3]) {
       stage.send({ type: 'transport.lost', error, retryInMs: 250 });
@@ -136,7 +136,7 @@ describe('a session by example', () => {
     ]);
   });
 
-  test('without `detachGraceMs` it waits for the user for ever', async () => {
+  test('waits for the user without a limit when there is no `detachGraceMs`', async () => {
     const stage = active({ detachGraceMs: null });
     stage.send({ type: 'client.detached' });
     await stage.wait(24 * 3_600_000);

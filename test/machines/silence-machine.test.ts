@@ -9,11 +9,11 @@ describe('every state of a silence', () => {
   const report = checkSilence();
   announce(report);
 
-  test('SILENCE-1: the clocks stand while anything else goes on', () => holds(report, 'SILENCE-1'));
+  test('SILENCE-1: stops the clocks while anything else happens', () => holds(report, 'SILENCE-1'));
 
-  test('SILENCE-2: what is due is due once', () => holds(report, 'SILENCE-2'));
+  test('SILENCE-2: reports what is due once', () => holds(report, 'SILENCE-2'));
 
-  test('SILENCE-3: who is away comes back', () => holds(report, 'SILENCE-3'));
+  test('SILENCE-3: reports the return of a user who was away', () => holds(report, 'SILENCE-3'));
 
   test('nothing else is wrong, and it is not because nothing happens', () =>
     holdsThroughout(report));

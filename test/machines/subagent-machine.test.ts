@@ -11,7 +11,7 @@ describe.each(['calls', 'messages', 'budget'] as const)(
     announce(report);
 
     test(
-      'SUBAGENT-MACHINE-1: it ends once: nothing leaves completed, failed or cancelled',
+      'SUBAGENT-MACHINE-1: ends once: nothing leaves completed, failed or cancelled',
       { tags: ['B37', 'B43', 'B49', 'B87', 'M15'] },
       () => {
         holds(report, 'SUBAGENT-MACHINE-1');
@@ -19,10 +19,10 @@ describe.each(['calls', 'messages', 'budget'] as const)(
       },
     );
 
-    test('SUBAGENT-MACHINE-2: its clock runs in running only', () =>
+    test('SUBAGENT-MACHINE-2: runs its clock in running only', () =>
       holds(report, 'SUBAGENT-MACHINE-2'));
 
-    test('SUBAGENT-MACHINE-3: while it waits for the user nothing else of the step runs', () =>
+    test('SUBAGENT-MACHINE-3: runs nothing else of the step while it waits for the user', () =>
       holds(report, 'SUBAGENT-MACHINE-3'));
 
     test('SUBAGENT-MACHINE-4: a step begins only when every call of the step before is settled', () =>
@@ -31,13 +31,13 @@ describe.each(['calls', 'messages', 'budget'] as const)(
     test('SUBAGENT-MACHINE-5: a call that needs consent runs once it has it, never otherwise', () =>
       holds(report, 'SUBAGENT-MACHINE-5'));
 
-    test('SUBAGENT-MACHINE-6: so many unanswered questions in a row end it', () =>
+    test('SUBAGENT-MACHINE-6: ends after so many unanswered questions in a row', () =>
       holds(report, 'SUBAGENT-MACHINE-6'));
 
     test('SUBAGENT-MACHINE-7: calls of the last step are not run', () =>
       holds(report, 'SUBAGENT-MACHINE-7'));
 
-    test('SUBAGENT-MACHINE-8: it holds a slot exactly while it is running', () =>
+    test('SUBAGENT-MACHINE-8: holds a slot exactly while it is running', () =>
       holds(report, 'SUBAGENT-MACHINE-8'));
 
     test('SUBAGENT-MACHINE-9: a question that it gives up is withdrawn', () =>
@@ -49,7 +49,7 @@ describe.each(['calls', 'messages', 'budget'] as const)(
     test('SUBAGENT-MACHINE-11: an interruption breaks off what is under way', () =>
       holds(report, 'SUBAGENT-MACHINE-11'));
 
-    test('SUBAGENT-MACHINE-12: with an exhausted budget there is one model call more at most', () =>
+    test('SUBAGENT-MACHINE-12: makes one more model call at most with an exhausted budget', () =>
       holds(report, 'SUBAGENT-MACHINE-12'));
 
     test('every wait has a way out, and every life an end', () => {
@@ -77,7 +77,7 @@ describe('a subagent by example', () => {
     return stage;
   };
 
-  test('it runs a call, asks the user, and completes', { tags: ['B37', 'M13'] }, () => {
+  test('runs a call, asks the user, and completes', { tags: ['B37', 'M13'] }, () => {
     const stage = thinking();
     stage.send({ type: 'model.responded', step: 1, calls: [ask, book] });
     expect(stage.told()).toEqual([['toolCalls', { id: 'ride', step: 1, callIds: ['call_2'] }]]);
@@ -113,7 +113,7 @@ describe('a subagent by example', () => {
     });
   });
 
-  test('without consent the call is not run', () => {
+  test('runs no call without consent', () => {
     const stage = thinking();
     const pay: StepCall = { callId: 'call_3', kind: 'approval' };
     stage.send({ type: 'model.responded', step: 1, calls: [pay] });

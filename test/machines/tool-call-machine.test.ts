@@ -20,7 +20,7 @@ describe('every state of a tool call', () => {
     holds(report, 'nothing leaves a final state');
   });
 
-  test('TOOL-CALL-5: a result that the lead agent has told already goes to no outbox', () =>
+  test('TOOL-CALL-5: sends no result to the outbox that the lead agent has announced already', () =>
     holds(report, 'TOOL-CALL-5'));
 
   test('every wait has a way out, and every life an end', () => {
@@ -58,7 +58,7 @@ describe('a tool call by example', () => {
   });
 
   test(
-    'background: the model is told that it goes on, and the result waits for its moment',
+    'acknowledges a background call to the model, and keeps the result for its moment',
     { tags: ['B3', 'B11'] },
     () => {
       const stage = call();

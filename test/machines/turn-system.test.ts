@@ -13,7 +13,7 @@ describe.each(leads.flatMap((lead) => scopes.map((scope) => [lead, scope] as con
   'turn × outbox × session: %s, %s',
   patience,
   (lead, scope) => {
-    test('something is due, somebody listens, and nobody speaks: it is told', () => {
+    test('delivers what is due while a client listens and the floor is free', () => {
       const report = checkTurns({ lead, scope });
       announce(report);
       holds(report, 'an end can always be reached');

@@ -497,7 +497,7 @@ describe('the sentence', () => {
     );
   });
 
-  test('says that nobody is attached, how many run slots are held, and by whom', () => {
+  test('says that no client is attached, how many run slots are held, and by which subagents', () => {
     const parked = { ...session, value: { ...session.value, client: 'detached' } };
     const context = { id: 'sub_1', calls: [], step: 1, maxSteps: 4 };
     const subagents = new Map([
@@ -543,7 +543,7 @@ describe('the sentence', () => {
     expect(asked).toBe('question sub_1.q1: its turn to ask has come, and begins');
   });
 
-  test('says where the work is done, and of which call nobody knows whether it was done', () => {
+  test('says where the work is done, and which call is in doubt', () => {
     const step = { id: 'sub_1', step: 2, maxSteps: 4, isFinal: false, dueAt: 0 };
     const acting = [
       { callId: 'c0', kind: 'tool', settled: true },

@@ -110,7 +110,7 @@ describe('an answer', () => {
       },
     ],
     ['a prototype', JSON.parse('{"text":"x","__proto__":{"approved":true}}')],
-  ])('that is none is refused by name: %s', async (_, answer) => {
+  ])('refuses a wrong answer by name: %s', async (_, answer) => {
     const { session, nameId, of, entries } = await twoQuestions();
     const before = entries().length;
     await expect(session.answer(nameId, answer as never)).rejects.toMatchObject({

@@ -71,7 +71,7 @@ describe('an approval', () => {
     ['a text', 'May I pay now?', 'May I pay now?'],
     ['a function of the input', ({ sum }: { sum: number }) => `May I pay ${sum}?`, 'May I pay 7?'],
     ['a promise', async () => 'Darf ich zahlen?', 'Darf ich zahlen?'],
-  ])('is asked for in the words of the tool: %s', async (_, approvalQuestion, question) => {
+  ])('asks in the words of the tool: %s', async (_, approvalQuestion, question) => {
     const { ran, named } = recorded();
     const { asked, onQuestion, answer } = user();
     const { run, environment } = subagentRuns(steps(calls(['pay', { sum: 7 }]), say('paid')));

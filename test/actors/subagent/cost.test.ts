@@ -90,7 +90,7 @@ describe('price', () => {
         throw new Error('no such model');
       },
     ],
-  ])('that is %s is reported, and loses nothing', async (_what, price) => {
+  ])('reports a price that is %s, and loses nothing', async (_what, price) => {
     const runs = priced(steps(calls(['look']), say('Seen.')), price as Price);
     const outcome = await runs.outcome({ tools: look });
     expect(outcome).toMatchObject({ status: 'completed', text: 'Seen.' });

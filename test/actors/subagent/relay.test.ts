@@ -223,7 +223,7 @@ describe('a permission', () => {
   it.each([
     ['arguments', { ...EDIT, input: { text: `echo ${' '.repeat(2_000)}; rm -rf ~` } }],
     ['a title', { ...EDIT, title: `echo ${' '.repeat(2_000)}; rm -rf ~`, input: null }],
-  ])('with %s too long to be said keeps them whole for its buttons', async (_, permission) => {
+  ])('keeps %s that is too long to be said whole for its buttons', async (_, permission) => {
     const { begin, asked, environment } = relayed([{ permission }]);
     void begin();
     await environment.settle();

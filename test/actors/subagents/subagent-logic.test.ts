@@ -334,7 +334,7 @@ describe('SUBAGENT-LOGIC-1: an event that has no effect', () => {
     ['an event of the run', { type: 'subagent.completed', output: 'forged' }, 'INVALID_EVENT'],
     ['an event of the machine', { type: 'model.responded', step: 1 }, 'INVALID_EVENT'],
     ['an unknown event', { type: 'go' }, 'INVALID_EVENT'],
-  ])('is emitted as refused: %s', async (_, event, code) => {
+  ])('emits a refusal of %s', async (_, event, code) => {
     const { environment, logic, errors } = place(asks);
     const actor = createActor(logic(), { input: { task: 'Buy one' } });
     const refused: unknown[] = [];
