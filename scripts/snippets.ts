@@ -1,12 +1,14 @@
 // Compiles each ```ts snippet of README.md and docs/ against the sources, as a module of its own. Most are
 // fragments: the public names (docs/api.md) need no import, and scripts/snippet-globals.ts declares what the text around
-// them assumes (a session, a model, a microphone).
+// them assumes (a session, a model, a microphone). Snippets with a title are the files of one project for each page: they
+// get nothing but what they import.
 
 import { spawnSync } from 'node:child_process';
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import process, { stdout } from 'node:process';
 import { fileURLToPath } from 'node:url';
+import { titledSnippets } from './titled-snippets.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = join(root, '.snippets');
@@ -25,6 +27,14 @@ for (const page of [
     const name = `${page.replaceAll('/', '__')}.${line}.ts`;
     const padding = '\n'.repeat(line - 1);
     writeFileSync(join(folder, name), `export {};${padding}\n${fence[1] ?? ''}`);
+    count += 1;
+  }
+  for (const { title, code, line } of titledSnippets(text).filter((it) =>
+    it.title.endsWith('.ts'),
+  )) {
+    const file = join(folder, 'projects', page.replaceAll('/', '__'), title);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, '\n'.repeat(line) + code);
     count += 1;
   }
 }
@@ -53,16 +63,27 @@ writeFileSync(
     exclude: [],
   }),
 );
-const { status, stdout: said } = spawnSync('tsc', ['-p', folder, '--pretty', 'false'], {
-  encoding: 'utf8',
-  cwd: root,
-});
-stdout.write(
-  said.replaceAll(
-    /^\.snippets[\\/](.*?)\.\d+\.ts\((\d+),/gm,
-    (_, page: string, line: string) => `${page.replaceAll('__', '/')}(${line},`,
-  ),
+writeFileSync(
+  join(folder, 'projects/tsconfig.json'),
+  JSON.stringify({
+    extends: '../../templates/tsconfig.json',
+    compilerOptions: { customConditions: ['offstage-source'] },
+  }),
 );
+let status = 0;
+for (const project of [folder, join(folder, 'projects')]) {
+  const done = spawnSync('tsc', ['-p', project, '--pretty', 'false'], {
+    encoding: 'utf8',
+    cwd: root,
+  });
+  stdout.write(
+    done.stdout.replaceAll(
+      /^\.snippets[\\/](?:projects[\\/])?([^\\/(]+?\.md)[^(]*\((\d+),/gm,
+      (_, page: string, line: string) => `${page.replaceAll('__', '/')}(${line},`,
+    ),
+  );
+  status ||= done.status ?? 1;
+}
 stdout.write(`${count} snippets of README.md and docs/\n`);
 rmSync(folder, { recursive: true, force: true });
-process.exitCode = status ?? 1;
+process.exitCode = status;

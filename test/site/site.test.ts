@@ -115,7 +115,10 @@ test('the guide stands in the order of docs/README.md, and leads on to the next 
   const { page } = await opened('/guide/sessions/');
   const nav = page.getByRole('navigation', { name: 'Main' });
   const names = await nav.locator('details').first().getByRole('link').allTextContents();
-  expect(names.map((name) => name.trim()).slice(0, 4)).toEqual([
+  expect(names.map((name) => name.trim()).slice(0, 7)).toEqual([
+    'A chat in a page',
+    'A voice agent',
+    'Actors in your own machine, step by step',
     'Sessions',
     'Subagents',
     'Tools',
