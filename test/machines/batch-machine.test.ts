@@ -10,10 +10,14 @@ describe.each(['deliver', 'cancel'] as const)(
     const report = checkBatch(undefined, atCeiling);
     announce(report);
 
-    test('BATCH-1: delivers each result once', { tags: ['RW11'] }, () => holds(report, 'BATCH-1'));
+    test(
+      'BATCH-1: delivers each result once, unless the user saw or dismissed it',
+      { tags: ['RW11'] },
+      () => holds(report, 'BATCH-1'),
+    );
 
     test(
-      'BATCH-2: waits only for calls that are under way, and not for ever',
+      'BATCH-2: keeps a result only for siblings or the reply, and for a bounded time',
       { tags: ['R34'] },
       () => holds(report, 'BATCH-2'),
     );
@@ -134,7 +138,7 @@ describe('a batch by example', () => {
     expect(stage.told()).toEqual([['tell', { batchId: 'trip' }]]);
   });
 
-  test('delivers no part that was seen, and nothing when all were', () => {
+  test('retracts the delivery when each of its results was shown or dismissed', () => {
     const stage = batch(['flight', 'hotel']);
     settle(stage, 'flight', 'hotel');
     stage.send({ type: 'delivery.shown', deliveryId: 'flight' });

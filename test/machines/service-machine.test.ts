@@ -15,7 +15,7 @@ describe('every state of a service', { tags: ['BW32', 'B76'] }, () => {
   test('SERVICE-MACHINE-2: one invocation at a time', () => holds(report, 'SERVICE-MACHINE-2'));
   test('SERVICE-MACHINE-3: urgent first, and first come first served', () =>
     holds(report, 'SERVICE-MACHINE-3'));
-  test('SERVICE-MACHINE-4: limits the events that wait, and reports those that give way', () =>
+  test('SERVICE-MACHINE-4: limits the events that wait, and states a reason for each that it drops', () =>
     holds(report, 'SERVICE-MACHINE-4'));
   test('SERVICE-MACHINE-5: a refused invocation is tried again, not for ever', () => {
     holds(report, 'SERVICE-MACHINE-5');

@@ -48,7 +48,7 @@ describe('every state of a session', () => {
 
   test('SESSION-8: a connection that is renewed has not failed', () => holds(report, 'SESSION-8'));
 
-  test('SESSION-9: begins again in another process where it was not yet connected', () =>
+  test('SESSION-9: starts unconnected in another process, and continues to close if it was closing', () =>
     holds(report, 'SESSION-9'));
 
   test('each clock runs in its own state only', () => {
