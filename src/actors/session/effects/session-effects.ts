@@ -419,11 +419,8 @@ export class SessionEffects {
 
   /** Shows waiting deliveries again after a crash, and forgets those that are over; see `session-life.ts`. */
   #resumeDeliveries(): void {
-    const { records, unit } = this.#session;
+    const { records, unit, projection } = this.#session;
     const { pending, current } = unit.outbox.snapshot.context;
-    const resting = pending.flatMap((item) => (item.resting ? item.deliveryId : []));
-    const rests = new Set(resting.flatMap((id) => this.#partsOf(id)));
-    const items = [...pending, ...(current ? [current] : [])].map((item) => item.deliveryId);
     for (const batchId of unit.batches.ids) {
       const state = unit.batches.stateOf(batchId);
       if (state?.done) unit.batches.forget(batchId);
@@ -431,10 +428,13 @@ export class SessionEffects {
         for (const id of unit.batches.contextOf(batchId)?.working ?? []) this.#stopMember(id);
     }
     const held = unit.batches.ids.flatMap((id) => unit.batches.contextOf(id)?.parts ?? []);
-    const due = new Set([...items.flatMap((id) => this.#partsOf(id)), ...held]);
-    for (const id of due) this.#show(id, rests.has(id) ? { card: true } : {});
-    for (const id of resting) this.#showCard(id);
-    for (const id of records.deliveries.keys()) if (!due.has(id)) records.deliveries.delete(id);
+    for (const { deliveryId, resting, attempts } of [...pending, ...(current ? [current] : [])]) {
+      this.#showEach(deliveryId, { attempts, card: resting });
+      if (resting) this.#showCard(deliveryId);
+    }
+    for (const id of held) if (!projection.delivery(id)) this.#show(id, {});
+    for (const id of records.deliveries.keys())
+      if (!projection.delivery(id)) records.deliveries.delete(id);
   }
 
   /** Drops the unheard delivery of a question that is over. */
