@@ -97,7 +97,7 @@ test.each(['websocket', 'stream'] as const)(
   },
 );
 
-test('an approval that is denied', async () => {
+test('runs no tool whose approval is denied', async () => {
   const ran: unknown[] = [];
   const mail = {
     script: steps(calls(['do_mail', { to: 'all' }]), say('It is over.')),
@@ -184,7 +184,7 @@ test('words that answer a question have no reply, and the chat is ready again', 
   await expect.poll(() => chat.status).toBe('ready');
 });
 
-test('an answer to a question that is over, and to none', async () => {
+test('refuses an answer to a question that is over, and to an unknown one', async () => {
   const session = await closing(rideSession());
   const { chat, until, transport } = talkTo(await served({ session: () => session }));
   await chat.sendMessage({ text: 'use book_ride' });
@@ -229,7 +229,7 @@ test.each([
     (chat: Chat<SessionMessage>) =>
       chat.sendMessage({ role: 'assistant', parts: [{ type: 'text', text: 'I said so' }] }),
   ],
-])('%s: refused by name, and the session hears nothing', async (_, send) => {
+])('refuses %s by name, and sends the session nothing', async (_, send) => {
   const session = await closing(rideSession());
   const { chat } = talkTo(await served({ session: () => session }));
   await chat.sendMessage({ text: 'hello' });

@@ -8,7 +8,7 @@ import { theatreOfFile } from './support/theatre.ts';
 
 const open = theatreOfFile();
 
-describe('by keyboard alone', () => {
+describe('the page by keyboard alone', () => {
   test('starts a session, asks, and answers its question cards', async () => {
     const stage = await open();
     const { watch } = stage;
@@ -59,7 +59,7 @@ describe('by keyboard alone', () => {
   });
 });
 
-describe('on a screen of 375 px', () => {
+describe('the page on a screen of 375 px', () => {
   test('nothing has to be scrolled sideways', async () => {
     const stage = await open();
     const { watch } = stage;
@@ -91,7 +91,7 @@ describe('on a screen of 375 px', () => {
   });
 });
 
-describe('in light and dark', () => {
+describe('the page in light and dark', () => {
   test('the edge of each control has 3:1 against what is around it', async () => {
     const stage = await open();
     const tab = await stage.visit();
@@ -115,7 +115,7 @@ describe('in light and dark', () => {
   });
 });
 
-describe('typed', () => {
+describe('the page of a typed conversation', () => {
   test('nothing sounds, and the words on the screen were read: none is cut off, or said again', async () => {
     const stage = await open();
     const { watch } = stage;
@@ -150,7 +150,7 @@ describe('typed', () => {
   });
 });
 
-describe('without the right link', () => {
+describe('the page without the right link', () => {
   test.each(['#not-the-token', ''])('turns %j away with a reason', async (fragment) => {
     const stage = await open();
     const url = stage.demo.url.replace(/#.*$/, fragment);
@@ -162,7 +162,7 @@ describe('without the right link', () => {
   });
 });
 
-describe('without a microphone', () => {
+describe('the page without a microphone', () => {
   test('a user who does not allow it types, and is answered by voice', async () => {
     const stage = await open();
     const tab = await stage.visit({ microphone: 'refused' });
@@ -224,7 +224,7 @@ describe('push to talk', () => {
   });
 });
 
-describe('in two tabs', () => {
+describe('the page in two tabs', () => {
   test('both show everything, one has the voice, and it goes where it is wanted', async () => {
     const stage = await open();
     const { watch } = stage;

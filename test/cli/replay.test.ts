@@ -130,7 +130,7 @@ describe('a journal', () => {
     expect(readFileSync(old).equals(before)).toBe(true);
   });
 
-  test('tells the one that is named', async () => {
+  test('prints the session that is named', async () => {
     const { status, printed } = await run(database, '--session', 'ses_1');
     expect(status).toBe(0);
     expect(printed).toMatch(/^ses_1, 2023-11-14 22:13:20 UTC, \d+ entries$/m);
@@ -167,7 +167,7 @@ describe('a journal', () => {
 });
 
 describe('a recording', () => {
-  test('prints at once', async () => {
+  test('prints its session without an option', async () => {
     const { status, printed } = await run(recorded);
     expect(status).toBe(0);
     expect(printed).toMatch(/^ses, /);
@@ -259,7 +259,7 @@ describe('a wrong call', () => {
     [['a', '--nonsense'], '--nonsense'],
     [['a', '--at', '3', '--fork', 'x'], 'Expected one of --at and --fork, got both'],
     [['a', '--after', '3'], 'Expected --fork with --after and --into'],
-  ])('%j', async (args, message) => {
+  ])('exits with 2 for %j', async (args, message) => {
     const { status, printed } = await run(...args);
     expect(status).toBe(2);
     expect(printed).toContain(message);
@@ -282,7 +282,7 @@ describe('a wrong call', () => {
     expect(printed).toContain(message());
   });
 
-  test('a file that is neither is named, and not made', async () => {
+  test('names a file that is neither, and does not create it', async () => {
     const nothing = join(folder, 'nothing.db');
     expect(await run(nothing)).toEqual({
       status: 2,
@@ -299,7 +299,7 @@ describe('a wrong call', () => {
     }
   });
 
-  test('a recording that is damaged, and a journal that is', async () => {
+  test('reports the place where a recording is damaged', async () => {
     const path = join(folder, 'cut.jsonl');
     writeFileSync(path, readFileSync(recorded, 'utf8').slice(0, -30));
     expect(await run(path)).toEqual({
@@ -317,7 +317,7 @@ describe('a wrong call', () => {
   });
 });
 
-test('the program itself', async () => {
+test('prints a session when it is run as a program', async () => {
   const file = new URL('../../src/cli/offstage.ts', import.meta.url).pathname;
   const { stdout } = await promisify(execFile)(
     process.execPath,

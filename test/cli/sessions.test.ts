@@ -257,7 +257,7 @@ describe('a running process', () => {
     expect(none.complained).toContain('it has no limit of tokens of its own');
   });
 
-  test('a cancellation, and what a watcher may not do', async () => {
+  test('cancels a subagent for a user, and not for a watcher', async () => {
     const { session, url } = await running();
     const { id = '' } = session.subagents.list()[0] ?? {};
     const watcher = await run('cancel', id, '--url', url, '--token', 'eve');

@@ -83,7 +83,7 @@ test('an app that fails is no wrong call', async () => {
   await expect(call('--seed', '1', '--scenario', path)).rejects.toThrow(TypeError);
 });
 
-test('a crash at each entry of a short conversation', async () => {
+test('crashes at each entry of a short conversation', async () => {
   const path = await fileOf(
     'short.mjs',
     `export default {

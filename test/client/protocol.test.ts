@@ -18,7 +18,7 @@ describe('frames', () => {
     [{ type: 'answer', id: 2, requestId: 'q', answer: { approved: false } }],
     [{ type: 'answer', id: 2, requestId: 'q', answer: { optionId: 'economy' } }],
     [{ type: 'playout', itemId: 'i', playedMs: 12.5 }],
-  ])('%j is one', (frame) => {
+  ])('reads the frame %j', (frame) => {
     expect(readClientFrame(frame)).toEqual(frame);
   });
 
@@ -61,7 +61,7 @@ describe('frames', () => {
 });
 
 describe('sound', () => {
-  test('comes back as it went', () => {
+  test('decodes the samples that it encoded', () => {
     const samples = fc.int16Array({ minLength: 1, maxLength: 500 });
     fc.assert(
       fc.property(samples, fc.nat(), (each, ref) => {
@@ -71,7 +71,7 @@ describe('sound', () => {
   });
 
   test.each([[new Uint8Array(0)], [new Uint8Array(8)], [new Uint8Array(11)], [new Uint8Array(12)]])(
-    '%j is none',
+    'refuses %j',
     (bytes) => {
       expect(typeof decodeSound(bytes)).toBe('string');
     },

@@ -131,7 +131,7 @@ describe('a question', { tags: ['B46', 'B90'] }, () => {
 });
 
 describe('the subagents', { tags: ['B89', 'B90'] }, () => {
-  test('progress when it has changed, the end once for each call', async () => {
+  test('report progress when it has changed, and each end once for its call', async () => {
     const go: (() => void)[] = [];
     const { start, type, of, environment, state } = clientTalk({
       subagents: {
@@ -261,7 +261,7 @@ describe('tool calls', { tags: ['B23'] }, () => {
 
 describe('the conversation', { tags: ['B62', 'B63'] }, () => {
   test(
-    'partial and final transcripts; a correction says that it is one',
+    'sends partial and final transcripts, and marks no transcript as corrected',
     { tags: ['B63'] },
     async () => {
       const talk = voiceTalk();
@@ -286,7 +286,7 @@ describe('the conversation', { tags: ['B62', 'B63'] }, () => {
   );
 
   test(
-    'the end of each turn, before the hooks of it, and who leads',
+    'reports the end of each turn before its hooks, and each new lead agent',
     { tags: ['B62'] },
     async () => {
       const order: string[] = [];

@@ -108,7 +108,7 @@ describe('a background companion', { tags: ['H18'] }, () => {
     expect(service.sent).toMatchObject([{ content: 'The second', inResponseTo: 'sub_1.q1' }]);
   });
 
-  test('two of one type have a history each', async () => {
+  test('gets a name of its own beside another of its type', async () => {
     const { service, call } = withCompanions();
     await call('spawnAgent', { agentType: 'critic', message: 'a' });
     await call('spawnAgent', { agentType: 'critic', message: 'b' });

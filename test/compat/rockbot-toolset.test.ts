@@ -81,12 +81,16 @@ describe('spawn_subagent', { tags: ['R1', 'R2'] }, () => {
     },
   );
 
-  test('a description that looks like an error is none', { tags: ['RW15'] }, async () => {
-    const { service, words, run } = rockbot();
-    await words('spawn_subagent', { description: 'Error: find out why' });
-    expect(service.spawned).toHaveLength(1);
-    expect((await run('list_subagents', {})).read).toMatchObject({ type: 'text' });
-  });
+  test(
+    'spawns a subagent for a description that looks like an error',
+    { tags: ['RW15'] },
+    async () => {
+      const { service, words, run } = rockbot();
+      await words('spawn_subagent', { description: 'Error: find out why' });
+      expect(service.spawned).toHaveLength(1);
+      expect((await run('list_subagents', {})).read).toMatchObject({ type: 'text' });
+    },
+  );
 
   test.each([0, -1, 1441, 1e9, Number.NaN, '10'])(
     '%s is no timeout_minutes',
@@ -140,26 +144,34 @@ describe('spawn_subagent', { tags: ['R1', 'R2'] }, () => {
   });
 });
 
-test('cancel_subagent says what it did, and neither is an error', { tags: ['R4'] }, async () => {
-  const { words, run } = rockbot();
-  await words('spawn_subagent', { description: 'x' });
-  expect(await words('cancel_subagent', { task_id: 'sub_1' })).toBe('Subagent sub_1 cancelled.');
-  expect((await run('cancel_subagent', { task_id: 'sub_1' })).read).toEqual({
-    type: 'text',
-    value: 'No active subagent found with task_id: sub_1',
-  });
-});
+test(
+  'cancel_subagent answers a cancellation and an ended task in words, not as errors',
+  { tags: ['R4'] },
+  async () => {
+    const { words, run } = rockbot();
+    await words('spawn_subagent', { description: 'x' });
+    expect(await words('cancel_subagent', { task_id: 'sub_1' })).toBe('Subagent sub_1 cancelled.');
+    expect((await run('cancel_subagent', { task_id: 'sub_1' })).read).toEqual({
+      type: 'text',
+      value: 'No active subagent found with task_id: sub_1',
+    });
+  },
+);
 
-test('list_subagents', { tags: ['R5'] }, async () => {
-  const { service, words } = rockbot();
-  expect(await words('list_subagents')).toBe('No active subagents.');
-  await words('spawn_subagent', { description: 'Research\nquantum computing' });
-  await words('spawn_subagent', { description: 'Gone' });
-  service.end('sub_2');
-  expect(await words('list_subagents')).toBe(
-    'Active subagents (1):\n- task_id=sub_1, elapsed=23s, description=Research quantum computing',
-  );
-});
+test(
+  'list_subagents lists the active subagents with their task and time',
+  { tags: ['R5'] },
+  async () => {
+    const { service, words } = rockbot();
+    expect(await words('list_subagents')).toBe('No active subagents.');
+    await words('spawn_subagent', { description: 'Research\nquantum computing' });
+    await words('spawn_subagent', { description: 'Gone' });
+    service.end('sub_2');
+    expect(await words('list_subagents')).toBe(
+      'Active subagents (1):\n- task_id=sub_1, elapsed=23s, description=Research quantum computing',
+    );
+  },
+);
 
 test('ReportProgress, inside a subagent only', { tags: ['R9'] }, async () => {
   const { service, words, run } = rockbot();
@@ -184,7 +196,7 @@ test('ReportProgress, inside a subagent only', { tags: ['R9'] }, async () => {
   });
 });
 
-test('three at a time, and no queue', { tags: ['R12'] }, () => {
+test('the limits allow three subagents at a time, and no queue', { tags: ['R12'] }, () => {
   expect(sessionLimits(rockbotLimits)).toMatchObject({
     maxConcurrentPerSession: 3,
     whenFull: 'reject',

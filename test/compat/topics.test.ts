@@ -65,31 +65,35 @@ describe('the topics', () => {
     },
   );
 
-  test('a failure, with its error and the calls that were made', { tags: ['R29'] }, async () => {
-    const { session, start, type } = textTalk({
-      consolidation: 'off',
-      subagents: {
-        report: {
-          script: steps(calls(['look']), () => ({ error: new Error('no such quarter') })),
-          config: { tools: { look: simpleTool(() => 'looked') } },
+  test(
+    'carry the error of a failure, and the calls that were made',
+    { tags: ['R29'] },
+    async () => {
+      const { session, start, type } = textTalk({
+        consolidation: 'off',
+        subagents: {
+          report: {
+            script: steps(calls(['look']), () => ({ error: new Error('no such quarter') })),
+            config: { tools: { look: simpleTool(() => 'looked') } },
+          },
         },
-      },
-    });
-    const messages = heard(session, 'subagent.result');
-    await start();
-    await type('use report');
-    expect(messages).toEqual([
-      expect.objectContaining({
-        isSuccess: false,
-        status: 'failed',
-        error: expect.stringContaining('no such quarter'),
-        toolCallCount: 1,
-        toolCalls: [expect.objectContaining({ toolName: 'look', output: 'looked' })],
-        batchId: null,
-        consolidate: false,
-      }),
-    ]);
-  });
+      });
+      const messages = heard(session, 'subagent.result');
+      await start();
+      await type('use report');
+      expect(messages).toEqual([
+        expect.objectContaining({
+          isSuccess: false,
+          status: 'failed',
+          error: expect.stringContaining('no such quarter'),
+          toolCallCount: 1,
+          toolCalls: [expect.objectContaining({ toolName: 'look', output: 'looked' })],
+          batchId: null,
+          consolidate: false,
+        }),
+      ]);
+    },
+  );
 
   test('distinguish cancelled, timed out and failed', { tags: ['RW2'] }, async () => {
     const { session, start, type, environment, finish } = siblingTalk(['flight', 'hotel'], {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { backchannelIn, humIn } from '../../src/language/backchannel.ts';
 
-describe('is nothing but words of somebody who listens', () => {
+describe('words of a listener', () => {
   test.each([
     'Mm-hm.',
     'mhm',
@@ -17,7 +17,7 @@ describe('is nothing but words of somebody who listens', () => {
     'Absolutely!',
     'For sure.',
     'Perfect, okay.',
-  ])('%s', (text) => {
+  ])('recognises %s', (text) => {
     expect(backchannelIn(text)).toBe('whole');
   });
 
@@ -36,7 +36,7 @@ describe('is nothing but words of somebody who listens', () => {
   });
 });
 
-describe('is something else', () => {
+describe('words that take the turn', () => {
   test.each([
     'Stop.',
     'Wait',
@@ -54,7 +54,7 @@ describe('is something else', () => {
     'left',
     '?',
     '42',
-  ])('%s', (text) => {
+  ])('recognises none in %s', (text) => {
     expect(backchannelIn(text)).toBe('none');
   });
 
@@ -64,12 +64,12 @@ describe('is something else', () => {
   });
 });
 
-describe('is nothing but a hum', () => {
-  test.each(['Mm.', 'Hmm', 'mm-hm', 'Uh-huh.', 'ah, oh'])('%s', (text) => {
+describe('a hum', () => {
+  test.each(['Mm.', 'Hmm', 'mm-hm', 'Uh-huh.', 'ah, oh'])('recognises %s', (text) => {
     expect(humIn(text)).toBe('whole');
   });
 
-  test.each(['Okay.', 'Yes', 'mm-mm', 'hm?', 'hmm premium'])('%s is not', (text) => {
+  test.each(['Okay.', 'Yes', 'mm-mm', 'hm?', 'hmm premium'])('recognises none in %s', (text) => {
     expect(humIn(text)).toBe('none');
   });
 });

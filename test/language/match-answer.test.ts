@@ -14,7 +14,7 @@ test.each([
   'Hold the line is the title',
   'What a day, that is the title',
   'A pardon letter',
-])('free text: %s', (text) => {
+])('takes as free text: %s', (text) => {
   expect(matchAnswer(open, `  ${text} `)).toEqual({ kind: 'free_text', text });
 });
 
@@ -23,7 +23,7 @@ test.each([
   'Maybe Tuesday?',
   'Tell him that I am late',
   'First the news',
-])('free text that may be something else: %s', (text) => {
+])('takes as doubtful free text: %s', (text) => {
   expect(matchAnswer(open, text)).toEqual({ kind: 'free_text', text, doubt: true });
 });
 
@@ -50,7 +50,7 @@ test.each([
   expect(matchAnswer(open, utterance)).toEqual({ kind });
 });
 
-test('tables of one’s own', () => {
+test('reads an answer by the tables of an app’s own language', () => {
   const language = {
     ...literal,
     code: 'de',

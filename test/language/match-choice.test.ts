@@ -87,7 +87,7 @@ describe('the label', () => {
     expect(outcome(labelled('Left', 'Right'), 'the right one')).toBe('Right');
   });
 
-  test('two labels are not an answer', () => {
+  test('finds two labels ambiguous', () => {
     expect(choose(rides, 'Economy or premium')).toEqual({
       kind: 'ambiguous',
       optionIds: ['opt_0', 'opt_1'],
@@ -95,7 +95,7 @@ describe('the label', () => {
     expect(choose(labelled('Same', 'same'), 'same').kind).toBe('ambiguous');
   });
 
-  test('the id', () => {
+  test('matches the id of an option, and its label first', () => {
     expect(choose(rides, 'opt_1')).toMatchObject({ optionId: 'opt_1', how: 'id' });
     // What the user sees comes first.
     const crossed = [
@@ -159,11 +159,11 @@ describe('words that only one option has', () => {
     // Nothing in the words says which one is cheap: whoever asked can tell.
     ['the cheap one', 'described'],
     ['the twelve minute one', 'described'],
-  ])('%s: %s', (utterance, expected) => {
+  ])('reads %s as %s', (utterance, expected) => {
     expect(outcome(rides, utterance)).toBe(expected);
   });
 
-  test('part of a label', () => {
+  test('matches a part of a label that only one option has', () => {
     const seats = labelled('Window seat', 'Aisle seat');
     expect(choose(seats, 'the window one')).toMatchObject({ optionId: 'o0', how: 'words' });
     expect(outcome(seats, 'seat')).toBe('ambiguous');
@@ -207,7 +207,7 @@ describe('slips of speech recognition, as they were really heard', () => {
     expect(choose(options, utterance)).toEqual({ kind: 'unclear' });
   });
 
-  test('MATCH-ANSWER-2: two options that are about as near', () => {
+  test('MATCH-ANSWER-2: finds two options that are about as near ambiguous', () => {
     expect(outcome(labelled('Premium', 'Premier'), 'premiem')).toBe('ambiguous');
     expect(outcome(labelled('Window seat', 'Aisle seat'), "I'll seat.")).toBe('ambiguous');
   });

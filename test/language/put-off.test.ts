@@ -85,7 +85,7 @@ test.each(rows(putOffs))('$language: "$text" puts off what is being said', ({ la
   expect(putsOff(text, language)).toBe(true);
 });
 
-test.each(rows(others))('$language: "$text" does not', ({ language, text }) => {
+test.each(rows(others))('$language: "$text" puts nothing off', ({ language, text }) => {
   expect(putsOff(text, language)).toBe(false);
 });
 

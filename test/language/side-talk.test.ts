@@ -331,7 +331,7 @@ describe.each(codes)('a choice that is corrected, %s', (code) => {
     );
   });
 
-  test('taken back and nothing put in its place, it is no choice', () => {
+  test('asks for time when it is taken back without another', () => {
     fc.assert(
       fc.property(
         pair,
@@ -359,7 +359,7 @@ test.each([
   ['premium - no, economy', 'eco'],
   ['the first, no wait, the second', 'pre'],
   ['premium, wait, no, hold on, economy', 'eco'],
-] as const)('%s', (said, optionId) => {
+] as const)('chooses the corrected option: %s', (said, optionId) => {
   expect(read(rides.en, said, 'en')).toMatchObject({ kind: 'option', optionId });
 });
 
@@ -395,7 +395,7 @@ test.each([
   ['cancel the trip', 'cancel'],
   ['order a taxi', 'taxi'],
   ['taxi, no, wait for the next bus', 'wait'],
-] as const)('options that read like side talk: %s', (said, optionId) => {
+] as const)('chooses among options that read like side talk: %s', (said, optionId) => {
   const options = [
     { id: 'wait', label: 'Wait for the next bus' },
     { id: 'taxi', label: 'Book a taxi' },

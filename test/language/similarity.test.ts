@@ -10,7 +10,7 @@ test.each([
   ['ab', 'ba', 1],
   ['economy', 'ecnoomy', 1],
   ['economy', 'economics', 3],
-])('distance from %s to %s', (a, b, distance) => {
+])('measures the distance from %s to %s', (a, b, distance) => {
   expect(editDistance(a, b)).toBe(distance);
 });
 

@@ -48,7 +48,7 @@ test.each([
   ['"Economy?" ', true],
   ['Economy? Yes.', false],
   ['経済？', true],
-])('a question: %s', (text, asks) => {
+])('reads whether %s asks', (text, asks) => {
   expect(readUtterance(text, english).asks).toBe(asks);
 });
 

@@ -239,7 +239,7 @@ describe('ENTRY-TABLE-2: time', { tags: ['R35'] }, () => {
 });
 
 describe('ENTRY-TABLE-3: limits, with honest answers', { tags: ['R36', 'RW5'] }, () => {
-  test('50 entries in a namespace; overwriting at the limit is allowed', async () => {
+  test('holds 50 entries in a namespace, and allows an overwrite at the limit', async () => {
     const { memory, save, text } = setUp();
     for (let number = 1; number <= 50; number += 1)
       expect(await save(ab, `key-${number}`)).toBe(`subagent/ab/key-${number}`);
@@ -315,7 +315,7 @@ describe('ENTRY-TABLE-3: limits, with honest answers', { tags: ['R36', 'RW5'] },
     { subagentTtlMs: -1 },
     { maxEntry: 3 },
     { maxTtlMs: 5 },
-  ])('%j are no limits', (limits) => {
+  ])('refuses the limits %j', (limits) => {
     expect(() => setUp(limits)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }));
   });
 
@@ -399,7 +399,7 @@ describe('lists and searches', { tags: ['R36'] }, () => {
     expect(await memory.list(ab, { limit: 0 })).toMatchObject({ error: { code: 'INVALID_ENTRY' } });
   });
 
-  test('categories by their beginning, and all of the tags', async () => {
+  test('filters by the beginning of a category, and by all of the tags', async () => {
     const { memory } = setUp();
     await memory.save(ab, { key: 'a', value: '', category: 'Research/Flights', tags: ['x', 'Y'] });
     await memory.save(ab, { key: 'b', value: '', category: 'research', tags: ['x'] });

@@ -40,7 +40,7 @@ describe('claims without a call', { tags: ['R27', 'RW13'] }, () => {
     });
   });
 
-  test('a call that only reads did not do it', () => {
+  test('verifies no claim by a call that only reads', () => {
     const { unverified } = verify('All good. I sent the email to Anna.', [
       'get_contacts',
       'search_mail',
@@ -49,7 +49,7 @@ describe('claims without a call', { tags: ['R27', 'RW13'] }, () => {
     expect(unverified).toEqual([{ claim: 'I sent the email to Anna.', reason: 'no_call' }]);
   });
 
-  test('nor did one of another kind, nor the runtime’s own', () => {
+  test('verifies no claim by a call of another kind, or of the runtime', () => {
     expect(verify('I sent the email.', ['save_note']).verified).toBe(false);
     expect(verify('I booked it.', ['save_note', 'send_mail']).verified).toBe(false);
     expect(verify('I sent the email.', ['complete_task', 'report_progress']).verified).toBe(false);

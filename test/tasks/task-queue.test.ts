@@ -48,7 +48,7 @@ describe('tasks', { tags: ['B80', 'B81'] }, () => {
     expect([queue.running, queue.waiting]).toEqual([2, 1]);
   });
 
-  test('two that write the same follow each other; another one goes before', async () => {
+  test('runs two writers of one resource one after the other, and another task before', async () => {
     const { begin, order, environment } = queueOf(10);
     const first = begin('first', { writes: ['calendar'] });
     void begin('second', { writes: ['calendar', 'email'] });
@@ -60,7 +60,7 @@ describe('tasks', { tags: ['B80', 'B81'] }, () => {
     expect(order).toEqual(['first', 'reader', 'second']);
   });
 
-  test('one that needs two locks is not passed for ever by those that need one', async () => {
+  test('lets no task with one lock pass an earlier one that waits for two', async () => {
     const { begin, order, environment } = queueOf(10);
     const a = begin('a', { writes: ['calendar'] });
     void begin('both', { writes: ['calendar', 'email'] });
@@ -72,7 +72,7 @@ describe('tasks', { tags: ['B80', 'B81'] }, () => {
     expect(order).toEqual(['a', 'both']);
   });
 
-  test('one that waits too long says for what', async () => {
+  test('reports whether a task that waited too long lacked a lock or a place', async () => {
     const { begin, environment, queue } = queueOf(2);
     await begin('a', { writes: ['calendar'] });
     const lock = begin('b', { writes: ['calendar'], timeoutMs: 30_000 });
@@ -93,7 +93,7 @@ describe('tasks', { tags: ['B80', 'B81'] }, () => {
     expect([queue.waiting, environment.pendingTimers]).toEqual([0, 0]);
   });
 
-  test('one that is cancelled while it waits lets the next one pass', async () => {
+  test('begins the next task when the one before it is cancelled while it waits', async () => {
     const { begin, environment, order } = queueOf(10);
     await begin('a', { writes: ['calendar'] });
     const cancelled = new AbortController();

@@ -27,7 +27,7 @@ test('BASE64-1, BASE64-3: any bytes come back, as the same text in each host', (
   );
 });
 
-test('BASE64-2: the alphabet of URLs, and no padding', () => {
+test('BASE64-2: reads the alphabet of URLs without padding', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 50 }), (bytes) => {
       const text = Buffer.from(bytes).toString('base64url');

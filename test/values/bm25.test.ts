@@ -37,7 +37,7 @@ describe('ranking by words (BM25)', { tags: ['R36'] }, () => {
     expect(scores('visa visa', 'visa', 'x')).toEqual(scores('visa', 'visa', 'x'));
   });
 
-  test('nothing to rank', () => {
+  test('gives no scores without texts', () => {
     expect(scores('visa')).toEqual([]);
   });
 });

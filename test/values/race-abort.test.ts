@@ -20,7 +20,7 @@ test('RACE-ABORT-1: an aborted signal wins over work that is done', async () => 
   await expect(raceAbort(1, AbortSignal.abort(reason))).rejects.toBe(reason);
 });
 
-test('the work wins otherwise, and its error is handed on as it is', async () => {
+test('settles as the work does without an abort, with its very error', async () => {
   const { signal } = new AbortController();
   await expect(raceAbort(Promise.resolve('done'), signal)).resolves.toBe('done');
   await expect(raceAbort('plain', signal)).resolves.toBe('plain');
@@ -61,7 +61,7 @@ test('RACE-ABORT-3: work that fails after the abort, or before it was raced, is 
   }
 });
 
-test('work that ends in time, however, leaves no timer', async () => {
+test('leaves no timer when the work ends in time', async () => {
   const environment = simulatedEnvironment();
   const { scheduler } = environment;
   const limit = { timeoutMs: 1000, scheduler, late: () => new Error('late') };

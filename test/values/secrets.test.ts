@@ -47,8 +47,8 @@ const positions: Readonly<Record<string, (secret: string) => unknown>> = {
   deep: (secret) => [[{ list: [null, { value: secret }] }]],
 };
 
-describe.each(Object.entries(CREDENTIALS))('%s', (_, secret) => {
-  test.each(Object.entries(positions))('%s', (__, put) => {
+describe.each(Object.entries(CREDENTIALS))('the credential %s', (_, secret) => {
+  test.each(Object.entries(positions))('removes it %s', (__, put) => {
     const text = JSON.stringify(kept({ type: 'user.said', value: put(secret) }));
     expect(text).toContain('[redacted]');
     expect(text).not.toContain(secret.slice(-12));
@@ -95,7 +95,7 @@ test.each([
   'idempotencyKey',
   'sortKey',
   'turnkey',
-])('the name %s is not', (name) => {
+])('knows that the name %s is not that of a credential', (name) => {
   expect(isSecretName(name)).toBe(false);
 });
 
@@ -178,7 +178,7 @@ describe.each(Object.entries(WRITTEN))('SHAPES-2: a credential, %s', (_, write) 
 });
 
 describe('SHAPES-2: a secret that is known by its value', () => {
-  test('also one that is longer than any pattern may be', () => {
+  test('removes one that is longer than any pattern may be', () => {
     const secret = `begin${'x'.repeat(100_000)}end`;
     const clean = secretRemover([secret])(`The key ${secret} is wrong: maximum expected`);
     expect(clean.replaceAll('[redacted]', '')).toBe('The key  is wrong: maximum expected');
@@ -192,7 +192,7 @@ describe('SHAPES-2: a secret that is known by its value', () => {
     ['as it is', known],
     ['in JSON', once],
     ['in JSON within JSON', JSON.stringify({ once })],
-  ])('%s', (_, text) => {
+  ])('removes it %s', (_, text) => {
     expect(remove(text)).toContain('[redacted]');
     expect(remove(text)).not.toContain('with words');
   });
@@ -239,7 +239,7 @@ describe('SHAPES-3: a secret that is known by the name of its property', () => {
     });
   });
 
-  test('a text that ends in the middle of the value', () => {
+  test('removes a value in whose middle the text ends', () => {
     expect(takeOut('{"password":"correct hor')).toBe('{"password":"[redacted]');
   });
 });

@@ -42,6 +42,6 @@ test.each([
   expect(readTraceparent(given)).toBeUndefined();
 });
 
-test.each(hostileNames.filter((name) => !isPromise(name)))('nothing else is read: %s', (name) => {
+test.each(hostileNames.filter((name) => !isPromise(name)))('reads nothing else: %s', (name) => {
   expect(readTraceparent(hostile(name))).toBeUndefined();
 });

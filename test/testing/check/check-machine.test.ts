@@ -386,7 +386,7 @@ describe('exploration', () => {
 });
 
 describe('findings', () => {
-  test('an invariant that does not hold, by the shortest trace', () => {
+  test('reports an invariant that does not hold, by the shortest trace', () => {
     const violation = violationOf(() =>
       checkMachine(job, {
         events: jobEvents,
@@ -455,7 +455,7 @@ describe('findings', () => {
     ).toThrow(/property "one try" to answer true, false or a reason, got undefined/);
   });
 
-  test('a step that breaks its property', () => {
+  test('reports a step that breaks its property', () => {
     const violation = violationOf(() =>
       checkMachine(job, {
         events: jobEvents,
@@ -469,7 +469,7 @@ describe('findings', () => {
     expect(eventsOf(violation)).toEqual(['start']);
   });
 
-  test('a deadlock', () => {
+  test('reports a deadlock', () => {
     const machine = createMachine({
       initial: 'a',
       states: { a: { on: { go: 'b' } }, b: { on: { ping: { actions: log('pong') } } } },
@@ -484,7 +484,7 @@ describe('findings', () => {
     expect(eventsOf(violation)).toEqual(['go']);
   });
 
-  test('a state from which no end can be reached, though something can always happen', () => {
+  test('reports a state from which no end can be reached, though something can always happen', () => {
     const machine = createMachine({
       initial: 'a',
       states: {
@@ -512,7 +512,7 @@ describe('findings', () => {
     expect(checkMachine(lamp, { events, end: ({ value }) => value === 'off' }).ends).toBe(1);
   });
 
-  test('a final state that the pure transition would leave, as by a transition of the root', () => {
+  test('reports a final state that an event would still leave, as by a transition of the root', () => {
     const machine = createMachine({
       id: 'door',
       initial: 'open',
@@ -535,7 +535,7 @@ describe('findings', () => {
     expect(report.ends).toBe(1);
   });
 
-  test('a wait without the way out that it needs', () => {
+  test('reports a wait without the way out that it needs', () => {
     const machine = setup({ types: { tags: {} as 'waiting' } }).createMachine({
       initial: 'asking',
       states: {
@@ -559,7 +559,7 @@ describe('findings', () => {
     });
   });
 
-  test('a state that was meant to be reached and is not', () => {
+  test('reports a state that was meant to be reached and is not', () => {
     const violation = violationOf(() =>
       checkMachine(job, {
         events: () => [{ type: 'start' }, { type: 'cancel' }],
@@ -608,7 +608,7 @@ describe('findings', () => {
     expect(eventsOf(violation)).toEqual(['start', 'xstate.done.actor.work', 'start']);
   });
 
-  test('all of it, when violations are collected', () => {
+  test('reports all violations when they are collected', () => {
     const report = checkMachine(job, {
       events: jobEvents,
       onViolation: 'collect',
@@ -629,7 +629,7 @@ describe('findings', () => {
 });
 
 describe('machines that fail', () => {
-  test('a missing input, which XState swallows into an error snapshot', () => {
+  test('reports a missing input, which XState swallows into an error snapshot', () => {
     const machine = setup({
       types: { input: {} as { id: string }, context: {} as { id: string } },
     }).createMachine({ context: ({ input }) => ({ id: input.id }) });
@@ -641,7 +641,7 @@ describe('machines that fail', () => {
     expect(report).toMatchObject({ ok: false, states: 0 });
   });
 
-  test('a guard that throws', () => {
+  test('reports a guard that throws', () => {
     const machine = createMachine({
       initial: 'a',
       states: {
@@ -665,7 +665,7 @@ describe('machines that fail', () => {
     expect(violation.trace.toString()).toContain('   2  (machine) ← go — threw');
   });
 
-  test('a completion without its output', () => {
+  test('reports a completion without its output', () => {
     const violation = violationOf(() =>
       checkMachine(job, {
         events: () => [{ type: 'start' }, { type: 'xstate.done.actor.work' }],
@@ -675,7 +675,7 @@ describe('machines that fail', () => {
     expect(violation.reason).toContain('The event has no `output`; the real one has.');
   });
 
-  test('the failure of an invoked actor that nothing handles', () => {
+  test('reports the failure of an invoked actor that nothing handles', () => {
     const violation = violationOf(() =>
       checkMachine(job, {
         events: () => [
@@ -699,11 +699,11 @@ describe('machines that fail', () => {
   });
 });
 
-describe('checks that are wrong', () => {
+describe('wrong checks', () => {
   const machineWith = (context: object) =>
     createMachine({ id: 'door', context: context as Record<string, unknown> });
 
-  test('a context that is more than data', () => {
+  test('refuses a context that is more than data, without a key', () => {
     const machine = machineWith({ socket: { close: () => {} } });
     expect(() => checkMachine(machine, { events: () => [] })).toThrow(
       /plain data in the snapshot of "door", got a function at `1\.socket\.close`/,
@@ -716,7 +716,7 @@ describe('checks that are wrong', () => {
     expect(report.states).toBe(1);
   });
 
-  test('a child without an id', () => {
+  test('refuses a child without an id', () => {
     const machine = setup({ actors: { work: fromPromise(async () => {}) } }).createMachine({
       id: 'door',
       initial: 'a',
@@ -774,7 +774,7 @@ describe('checks that are wrong', () => {
     );
   });
 
-  test('something that is no machine', () => {
+  test('refuses a value that is no machine', () => {
     const notAMachine = fromPromise(async () => {}) as unknown as typeof job;
     expect(() => checkMachine(notAMachine, { events: () => [] })).toThrow(
       /createMachine\(\), got \{\}/,

@@ -243,8 +243,8 @@ describe('delivery', () => {
   });
 });
 
-describe('faults that are caught', () => {
-  test('last in, first out', () => {
+describe('the check of a faulty system', () => {
+  test('finds a floor that goes to the last who asked, and not to the first', () => {
     const check = (steward: AnyStateMachine) =>
       floor<readonly string[]>({
         mode: 'sync',
@@ -277,7 +277,7 @@ describe('faults that are caught', () => {
     ).toEqual(['ann ← want', 'bob ← want', 'cid ← want', 'ann ← say']);
   });
 
-  test('a forgotten release: the owner is gone and another waits for ever', () => {
+  test('finds a forgotten release, whose owner is gone while another waits', () => {
     const check = (machine: AnyStateMachine) =>
       floor({
         mode: 'sync',
@@ -299,7 +299,7 @@ describe('faults that are caught', () => {
     ]);
   });
 
-  test('a wait that only some of the actors can leave', () => {
+  test('finds a wait that only some of the actors can leave', () => {
     const stubbornBob: Partial<SystemCheck<Floor>> = {
       external: (_world, id) =>
         id === 'ann' ? [{ type: 'want' }, { type: 'leave' }] : [{ type: 'want' }],
@@ -342,7 +342,7 @@ describe('faults that are caught', () => {
     expect(violationOf(() => check(['say']))).toMatchObject({ kind: 'wait' });
   });
 
-  test('a step within a sync transition: the trace ends with it', () => {
+  test('ends the trace of a violation at the step within a sync transition', () => {
     const violation = violationOf(() =>
       checkSystem(
         floor({
@@ -354,7 +354,7 @@ describe('faults that are caught', () => {
     expect(linesOf(violation)).toEqual(['ann ← want', 'steward ← request']);
   });
 
-  test('a queue that grows', () => {
+  test('finds a queue that grows beyond its limit', () => {
     const chatter = createMachine({
       on: { say: { actions: { type: 'word' } } },
     });
@@ -399,7 +399,7 @@ describe('faults that are caught', () => {
     expect(violation.trace.toString()).toContain('ann ← grant from steward — ended');
   });
 
-  test('a machine that fails on a message', () => {
+  test('finds a machine that fails on a message', () => {
     const fragile = createMachine({
       on: {
         request: {
@@ -417,7 +417,7 @@ describe('faults that are caught', () => {
     expect(linesOf(violation)).toEqual(['ann ← want', 'steward ← request']);
   });
 
-  test('messages that never come to an end', () => {
+  test('refuses messages that never come to an end', () => {
     const echo = createMachine({ on: { ball: { actions: { type: 'hit' } } } });
     expect(() =>
       checkSystem({
@@ -519,7 +519,7 @@ describe('the report', () => {
   });
 });
 
-describe('checks that are wrong', () => {
+describe('wrong checks', () => {
   test.each([
     [{ mode: 'later' }, `\`mode\` to be 'sync' or 'async', got 'later'`],
     [{ maxInFlight: 0 }, '`maxInFlight` to be a whole number of at least 1, got 0'],

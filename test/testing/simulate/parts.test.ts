@@ -116,7 +116,7 @@ describe('scripts', () => {
     expect(parseScript(JSON.stringify(script))).toEqual(script);
   });
 
-  test('a person can read it', () => {
+  test('prints a script in words', () => {
     expect(scriptInWords(script)).toBe(
       [
         'Seed 7, by voice.',

@@ -16,7 +16,7 @@ async function refusalOf(...frames: Loose[]): Promise<Loose> {
   return client.last('error')?.['error'] as Loose;
 }
 
-test('a second response while one is in the making, with the id of its event', async () => {
+test('refuses a second response while one is in the making, with the id of its event', async () => {
   const error = await refusalOf(
     { type: 'response.create', event_id: 'first' },
     { type: 'response.create', event_id: 'second' },
@@ -95,7 +95,7 @@ test.each<[string, Loose, Loose]>([
   expect(await refusalOf(frame)).toMatchObject(expected);
 });
 
-test('a truncation past the end, and a voice that changes after the first sound', async () => {
+test('refuses a truncation past the end, and another voice after the first sound', async () => {
   const { call, pass } = stage();
   const { client, model } = await call(WIRE);
   model.answers({ say: 'Hello.', durationMs: 300 });
@@ -132,7 +132,7 @@ test('a client without detection commits by itself; the words are those that wer
   expect(client.count('response.created')).toBe(0);
 });
 
-test('a session that does not create or interrupt: it only reports', async () => {
+test('answers on request, and is not interrupted, when its detection only reports', async () => {
   const { call, pass } = stage();
   const first = firstFrame(WIRE);
   first['session'].audio.input.turn_detection = {

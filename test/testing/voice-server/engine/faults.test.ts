@@ -11,13 +11,13 @@ const soundOf: Record<VoiceWire, string> = {
   'gemini-live': 'serverContent',
 };
 
-describe.each(wires)('%s', (wire) => {
+describe.each(wires)('the faults of %s', (wire) => {
   const sounds = (events: readonly Loose[]): number =>
     events.filter(
       (event) => event['type'] === soundOf[wire] || event['serverContent']?.modelTurn !== undefined,
     ).length;
 
-  test('drop: no close frame, now, at T or after so many frames', async () => {
+  test('drop: ends the connection without a close frame, now, after a time or after some frames', async () => {
     const { call, pass } = stage();
     const now = await call(wire);
     now.model.faults.drop();
@@ -42,7 +42,7 @@ describe.each(wires)('%s', (wire) => {
     expect(counted.client.events).toHaveLength(before + 3);
   });
 
-  test.each([1007, 1008, 1011])('close %i, after what was said before', async (code) => {
+  test.each([1007, 1008, 1011])('close %i: closes after what was said before', async (code) => {
     const { call, pass } = stage();
     const { client, model } = await call(wire);
     model.faults.unknownEvent('weather');
@@ -52,7 +52,7 @@ describe.each(wires)('%s', (wire) => {
     expect(client.closed).toEqual({ code, reason: 'on purpose' });
   });
 
-  test('expire, also when the server says how long a connection lasts', async () => {
+  test('expire: ends a connection at its longest time with the code of the wire', async () => {
     const { call, pass } = stage({ maxConnectionMs: 10_000 });
     const { client, model } = await call(wire);
     await pass(10_000);
@@ -104,7 +104,7 @@ describe.each(wires)('%s', (wire) => {
     expect(numbers()).toEqual(['n1', 'n2', 'n3']);
   });
 
-  test('malformed and unknown frames', async () => {
+  test('malformed: sends frames that are no JSON or no event', async () => {
     const { call, pass } = stage();
     const { client, model } = await call(wire);
     model.faults.malformed();
@@ -144,7 +144,7 @@ describe.each(wires)('%s', (wire) => {
     expect(model.openCalls).toHaveLength(1);
   });
 
-  test('transcripts: prompt, early, duplicated, none, late', async () => {
+  test('transcripts: come early, twice, late or never', async () => {
     const { call, pass } = stage();
     const { client, model } = await call(wire);
     const heard = (): string => {
@@ -175,7 +175,7 @@ describe.each(wires)('%s', (wire) => {
   });
 });
 
-test('Realtime: refused responses, a refused configuration, a failed transcript', async () => {
+test('Realtime: refuses responses and a configuration, and fails a transcript', async () => {
   const { call, pass } = stage();
   const { client, model } = await call('openai-realtime');
   model.faults.refuseResponses();
@@ -196,7 +196,7 @@ test('Realtime: refused responses, a refused configuration, a failed transcript'
   expect(client.last('conversation.item.input_audio_transcription.failed')).toBeDefined();
 });
 
-test('Gemini: goAway, and the end that it announced; calls that are taken back', async () => {
+test('Gemini: announces the end with goAway, then closes, and takes calls back', async () => {
   const { call, pass } = stage();
   const { client, model } = await call('gemini-live');
   model.answers({ call: 'book_ride', callId: 'one' }, { call: 'book_ride', callId: 'two' });
