@@ -11,7 +11,7 @@ import { instructionsOf, leadScript, type TalkOptions } from '../../support/text
 const RESULT = 'the parcel is in Lyon';
 const WORK_MS = 20_000;
 
-describe('a delivery that was told to nobody', () => {
+describe('a pending delivery', () => {
   test('P9: keeps the number of its attempts after a kill', async () => {
     const of = world();
     const before = textLife(of);
