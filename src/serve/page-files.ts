@@ -11,13 +11,13 @@
 //       read: no name that begins with a dot, climbs, or is encoded.
 //   PAGE-FILES-2. A page runs no script but these: its import map is allowed by its hash.
 
-import { propertiesOf } from '../values/json.ts';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type * as nodeModule from 'node:module';
 import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { propertiesOf } from '../values/json.ts';
 import { contentSecurityPolicy } from '../adapters/listen/page-headers.ts';
 import { ConfigurationError } from '../values/errors.ts';
 

@@ -12,7 +12,6 @@
 //   LOCAL-2. Nothing is served under a foreign Host (DNS rebinding).
 //   LOCAL-3. The file of a token is readable by nobody else; a token that others could read or write is replaced.
 
-import { propertiesOf } from '../values/json.ts';
 import { once } from 'node:events';
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -20,6 +19,7 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { z } from 'zod';
+import { propertiesOf } from '../values/json.ts';
 import { bearerToken, isSameSecret, targetOf } from '../adapters/listen/access.ts';
 import { answerRefusal } from '../adapters/listen/guard.ts';
 import { pageHeaders } from '../adapters/listen/page-headers.ts';

@@ -1,4 +1,4 @@
-// What makes a session one by voice: its lead agent is a voice model behind a transport. Audio goes in and out as
+// The lead of a session by voice is a voice model behind a transport. Audio goes in and out as
 // streams, and the client reports the sound that it has played. A transport brings it (`Transport.lead`), so that a
 // program without one does not load the voice; the class `VoiceSession` of the root knows its types only.
 
@@ -231,7 +231,7 @@ export interface PlayoutReport {
   readonly playedMs: number;
 }
 
-/** What a transport brings, as the root takes it. */
+/** The lead that a transport brings, as the class `VoiceSession` uses it. */
 export interface SpokenLead {
   readonly leadsBy: 'voice';
   readonly open: typeof open;

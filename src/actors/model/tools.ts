@@ -7,9 +7,9 @@
 //   TOOLS-2. A schema is converted to JSON Schema once per tool object, whatever the number of runs.
 //   TOOLS-3. The SDK cannot execute, approve or call back the tools offered to the model.
 
-import { propertiesOf } from '../../values/json.ts';
 import type { ModelMessage, Schema, ToolSet } from 'ai';
 import { z } from 'zod';
+import { propertiesOf } from '../../values/json.ts';
 import { ConfigurationError, messageOf } from '../../values/errors.ts';
 import {
   RUNS_WHERE,

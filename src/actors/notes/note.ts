@@ -13,8 +13,8 @@
 //   NOTE-4. Models that read a conversation or a report from outside (summary, memory, claims) receive it in
 //           notes, too.
 
-import { propertiesOf } from '../../values/json.ts';
 import type { JSONValue } from 'ai';
+import { parsedOrText, propertiesOf } from '../../values/json.ts';
 import { clip } from '../../values/clip.ts';
 import { escapes } from '../../values/visible.ts';
 
@@ -174,7 +174,7 @@ export function readNotes(text: string): readonly ReadNote[] {
     const [, kind, mark = kind === 'data' ? above : '', content = ''] = LINE.exec(line) ?? [];
     above = kind === 'note' ? mark : '';
     if (kind === 'note') of(mark).says = content;
-    else if (kind === 'data') Object.assign(of(mark).quotes, parsedObject(content));
+    else if (kind === 'data') Object.assign(of(mark).quotes, propertiesOf(parsedOrText(content)));
     else if (line.startsWith('[Subagent task ')) {
       const found = MARK_OF_TURN.exec(line);
       if (found) of(found[1] ?? '').turns.push(line.slice(0, found.index));
@@ -225,12 +225,4 @@ function textIn({
   question,
 }: Readonly<Record<string, unknown>>): string | undefined {
   return [result, error, text, question].find((held) => typeof held === 'string');
-}
-
-function parsedObject(json: string): object {
-  try {
-    return propertiesOf(JSON.parse(json));
-  } catch {
-    return {};
-  }
 }

@@ -12,7 +12,6 @@
 //       answer is the result. The loop of the SDK ends without this answer, and nobody would have words to say.
 //   AGENT-LOOP-3. A function that throws, or returns something else than the SDK documents, fails the run.
 
-import { propertiesOf } from '../../values/json.ts';
 import {
   isStepCount,
   type JSONValue,
@@ -21,6 +20,7 @@ import {
   type ToolSet,
 } from 'ai';
 import { z } from 'zod';
+import { propertiesOf } from '../../values/json.ts';
 import { check } from '../../values/checks.ts';
 import { ConfigurationError, isA, messageOf, OffstageError } from '../../values/errors.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';

@@ -2,9 +2,9 @@
 // author, and the runtime runs it, so it has no `execute`. `not_for_me`: its counterpart for words that were taken for
 // an answer.
 
-import { propertiesOf } from '../../values/json.ts';
 import { jsonSchema, tool, type JSONSchema7, type Tool } from 'ai';
 import { z } from 'zod';
+import { propertiesOf } from '../../values/json.ts';
 import { check, checkLength } from '../../values/checks.ts';
 import { clip } from '../../values/clip.ts';
 import { argumentsText, visible, withoutHidden } from '../../values/visible.ts';

@@ -10,8 +10,8 @@
 //   CALL-JUDGEMENT-2. A question that waited over a restart is withdrawn with its reason if its call would not run
 //       (CALL-JUDGEMENT-1), or if others may answer it now. The model may ask anew.
 
-import { callKey } from '../../values/json.ts';
 import type { ModelMessage } from 'ai';
+import { callKey } from '../../values/json.ts';
 import type { StepCall } from '../../machines/index.ts';
 import { hashOf } from '../../values/storable.ts';
 import type { SubagentDefinition } from '../contracts/config.ts';

@@ -1,5 +1,5 @@
-import { propertiesOf } from '../../values/json.ts';
 import { z } from 'zod';
+import { propertiesOf } from '../../values/json.ts';
 import { DELIVERY_MODES } from '../../machines/index.ts';
 import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
 import { ConfigurationError } from '../../values/errors.ts';

@@ -11,8 +11,8 @@
 //       that was not made as not run.
 //   SUBAGENT-LOG-3. The words of a message are among the messages from the model call on that reads it.
 
-import { propertiesOf } from '../../values/json.ts';
 import type { ModelMessage } from 'ai';
+import { propertiesOf } from '../../values/json.ts';
 import type { Stamped, SubagentSnapshot } from '../../machines/index.ts';
 import {
   askOf,

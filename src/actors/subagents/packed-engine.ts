@@ -8,8 +8,8 @@
 //       the engine do the turn again.
 //   PACKED-ENGINE-3. The claims of a run are kept until it is deleted: all turns that follow read the entries of a turn.
 
-import { propertiesOf } from '../../values/json.ts';
 import { z } from 'zod';
+import { propertiesOf } from '../../values/json.ts';
 import { aFunction, anObject, check } from '../../values/checks.ts';
 import { isA, messageOf } from '../../values/errors.ts';
 import { raceAbort } from '../../values/race-abort.ts';

@@ -5,8 +5,8 @@
 //   SARG-1. The checked value has the named properties only: no other property of the caller's object gets
 //       into an event.
 
-import { isRecord } from '../../values/json.ts';
 import { z } from 'zod';
+import { isRecord } from '../../values/json.ts';
 import { check } from '../../values/checks.ts';
 import { budgetLimits } from '../admission/budget.ts';
 import type { BudgetLimits } from '../contracts/config.ts';

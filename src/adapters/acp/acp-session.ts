@@ -9,7 +9,6 @@
 //   ACP-SESSION-5. No prompt is sent before the session has the options that the app named: an agent whose mode cannot be set
 //       might ask for no permission.
 
-import { propertiesOf } from '../../values/json.ts';
 import { Readable, Writable } from 'node:stream';
 import type * as Sdk from '@agentclientprotocol/sdk';
 import type {
@@ -21,6 +20,7 @@ import type {
   RequestPermissionResponse,
   SessionNotification,
 } from '@agentclientprotocol/sdk';
+import { propertiesOf } from '../../values/json.ts';
 import type {
   RelayAnswer,
   RelayEvent,

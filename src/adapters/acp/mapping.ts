@@ -1,6 +1,5 @@
 // How ACP v1 maps to a relay, in one place. Pure: no process, no connection.
 
-import { propertiesOf } from '../../values/json.ts';
 import type {
   CreateElicitationResponse,
   PermissionOption,
@@ -10,6 +9,7 @@ import type {
   StopReason,
 } from '@agentclientprotocol/sdk';
 import { z } from 'zod';
+import { propertiesOf } from '../../values/json.ts';
 import type { RelayAnswer, RelayEvent, RelayTool } from '../../actors/ports/relay.ts';
 import { clip } from '../../values/clip.ts';
 import { ProtocolError } from '../../values/errors.ts';

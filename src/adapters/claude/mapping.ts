@@ -1,7 +1,7 @@
 // The mapping between the Claude Agent SDK and the port of relays: messages, tools, questions and answers.
 
-import { propertiesOf } from '../../values/json.ts';
 import { z } from 'zod';
+import { propertiesOf } from '../../values/json.ts';
 import type { RelayAnswer, RelayEvent, RelayTool } from '../../actors/ports/relay.ts';
 import { clip } from '../../values/clip.ts';
 

@@ -3,8 +3,8 @@
 // refused, as by the real server. One event is an extension of this server (`OPEN_QUESTION`), which a session
 // announces in the field `extensions`.
 
-import { propertiesOf } from '../../values/json.ts';
 import { z } from 'zod';
+import { propertiesOf } from '../../values/json.ts';
 import type { RealtimeClientEvent } from '../openai-realtime/official.ts';
 import { Refusal } from './wire-events.ts';
 import { refusalOf } from './zod-refusal.ts';

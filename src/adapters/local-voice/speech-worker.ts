@@ -1,8 +1,8 @@
 // The code of a speech thread: loads the models of its role, then answers calls. Started by
 // `speech/built-in-engine.ts`.
 
-import { propertiesOf } from '../../values/json.ts';
 import { parentPort, workerData, type Transferable } from 'node:worker_threads';
+import { propertiesOf } from '../../values/json.ts';
 import {
   ConfigurationError,
   OffstageError,

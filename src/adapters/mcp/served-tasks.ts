@@ -9,8 +9,8 @@
 //   MCP-TASKS-2. A task of another user is no different from one that does not exist.
 //   MCP-TASKS-3. An answer that does not fit its question changes nothing.
 
-import { propertiesOf } from '../../values/json.ts';
 import type { Subscription } from 'rxjs';
+import { propertiesOf } from '../../values/json.ts';
 import type { VouchedFor } from '../../actors/contracts/identity.ts';
 import type { Outcome } from '../../actors/contracts/outcome.ts';
 import type { AskedQuestion } from '../../actors/contracts/records.ts';

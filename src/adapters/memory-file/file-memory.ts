@@ -12,10 +12,10 @@
 //       crash at any instant leaves the old content or the new, never a part of one.
 //   FACT-FILE-2. A malformed file is refused, with its name and line, and never changed.
 
-import { propertiesOf } from '../../values/json.ts';
 import { mkdir, open, readFile, rename, stat } from 'node:fs/promises';
 import { resolve, dirname } from 'node:path';
 import { z } from 'zod';
+import { propertiesOf } from '../../values/json.ts';
 import {
   checkedMemoryLimits,
   rankFacts,

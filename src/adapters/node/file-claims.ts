@@ -4,11 +4,11 @@
 //   FILE-CLAIMS-1. A text is there whole, or not at all: it is written beside its name, and then renamed.
 //   FILE-CLAIMS-2. No reference names a file outside the folder.
 
-import { propertiesOf } from '../../values/json.ts';
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
+import { propertiesOf } from '../../values/json.ts';
 import { JobError } from '../../actors/ports/jobs.ts';
 import { check } from '../../values/checks.ts';
 

@@ -21,7 +21,6 @@
 //   LAYOUT-1. Entries of an older file are verified by its own checksums before they are rewritten. A damaged
 //       file keeps its old version, unchanged.
 
-import { propertiesOf } from '../../values/json.ts';
 import {
   accessSync,
   chmodSync,
@@ -37,6 +36,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { propertiesOf } from '../../values/json.ts';
 import { JournalError, journalCorrupt } from '../../actors/ports/journal-error.ts';
 import {
   CapacityError,

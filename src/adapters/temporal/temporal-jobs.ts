@@ -7,8 +7,8 @@
 // Owns:     nothing: a job is found by its id.
 // Does not: keep anything: Temporal does, for the retention of the namespace.
 
-import { propertiesOf } from '../../values/json.ts';
 import { z } from 'zod';
+import { propertiesOf } from '../../values/json.ts';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
 import { messageOf } from '../../values/errors.ts';
 import { raceAbort } from '../../values/race-abort.ts';

@@ -28,9 +28,9 @@
 //   OUTGOING-SOUND-4. Sound leaves in order and complete. Sound that does not fit into the queue is cut off
 //       at its end, and is never reported as played.
 
-import { propertiesOf } from '../../values/json.ts';
 import type { Subscription } from 'rxjs';
 import { z } from 'zod';
+import { propertiesOf } from '../../values/json.ts';
 import { check } from '../../values/checks.ts';
 import {
   ConfigurationError,

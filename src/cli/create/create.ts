@@ -1,10 +1,10 @@
 // `offstage create`: makes a project from a template. The files of the templates are in the folder `templates` of the
 // package, where the repository compiles and runs them; their versions are those that it is tested with.
 
-import { propertiesOf } from '../../values/json.ts';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { propertiesOf } from '../../values/json.ts';
 import { messageOf } from '../../values/errors.ts';
 import { argumentsOf, commandOf, WrongCall, type Command } from '../command/command.ts';
 

@@ -5,8 +5,8 @@
 // SOURCE-3. A place that cannot be read (no permission, a pipe, a loop of links) is refused by name, and by the reason of the system.
 // SOURCE-2. The name of a source has no password and no query of its address.
 
-import { propertiesOf } from '../../values/json.ts';
 import { readFileSync, statSync, closeSync, openSync, readSync } from 'node:fs';
+import { propertiesOf } from '../../values/json.ts';
 import type { Recording } from '../../entries/replay.ts';
 import { parseRecording } from '../../entries/replay.ts';
 import type { Journal } from '../../index.ts';

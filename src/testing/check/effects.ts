@@ -1,8 +1,8 @@
 // The effects of a step on its environment, read from XState's list of executable actions and brought into
 // one shape: `{ type, params }` with plain ids instead of actors.
 
-import { propertiesOf } from '../../values/json.ts';
 import type { AnyActorRef, AnyEventObject, AnyMachineSnapshot } from 'xstate';
+import { propertiesOf } from '../../values/json.ts';
 import { ConfigurationError } from '../../values/errors.ts';
 import type { Effect } from './types.ts';
 

@@ -11,9 +11,9 @@
 //   SETTLE-TOOL-2. Its context is not in the conversation: it holds for the reply to one request, and stands before the
 //       words that the reply answers. All calls of a turn read the same one, so that each begins as the one before.
 
-import { propertiesOf } from '../../../values/json.ts';
 import { jsonSchema, type JSONSchema7, type ModelMessage } from 'ai';
 import { z } from 'zod';
+import { propertiesOf } from '../../../values/json.ts';
 import { clip } from '../../../values/clip.ts';
 import {
   SETTLE_ACTIONS,

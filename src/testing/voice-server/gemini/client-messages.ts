@@ -1,8 +1,8 @@
 // The messages of a client on the Gemini Live wire. A field that the server does not know, or one of another
 // shape, ends the connection: there are no error messages.
 
-import { propertiesOf } from '../../../values/json.ts';
 import { z } from 'zod';
+import { propertiesOf } from '../../../values/json.ts';
 import type { ClientField } from './official.ts';
 
 const INVALID = 'Request contains an invalid argument.';

@@ -1,8 +1,8 @@
 // The events of a client on the Live wire, each with its schema. Unknown fields are refused, as the real
 // server does. Only client delegation is served.
 
-import { propertiesOf } from '../../../values/json.ts';
 import { z } from 'zod';
+import { propertiesOf } from '../../../values/json.ts';
 import { Refusal } from '../../../adapters/local-voice/wire-events.ts';
 import { refusalOf } from '../../../adapters/local-voice/zod-refusal.ts';
 import type { ClientEvent as OfficialClientEvent } from './official.ts';
