@@ -1,13 +1,15 @@
-// Base64 in any JavaScript host. Node.js converts an audio frame in less than a tenth of the time, so its own
-// conversion is used if the process has it; nothing is imported, and the results are the same.
+// Base64 in any JavaScript host. `Buffer` of Node.js is more than ten times as fast for an audio frame, so
+// these functions use it if the process has one. The file imports nothing.
 //
-// BASE64-1. `fromBase64(toBase64(bytes))` are the same bytes.
-// BASE64-2. Reading takes the alphabet of URLs as well, and text without padding.
+// BASE64-1. `fromBase64(toBase64(bytes))` returns the same bytes.
+// BASE64-2. `fromBase64` also accepts the alphabet of URLs, and text without padding.
 // BASE64-3. Each host gives the same bytes, and refuses the same texts.
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 const PAD = 61;
-/** Higher than any digit: its bit stays in the disjunction of all digits. */
+/**
+ * Marks a character that is no digit. No digit has this bit, so it survives the disjunction of all digits.
+ */
 const NO_DIGIT = 64;
 
 const codes = Uint8Array.from(ALPHABET, (letter) => letter.charCodeAt(0));
@@ -46,7 +48,7 @@ export function base64ByteLength(text: string): number {
 /** Decodes base64; null for a text with a character that is no digit of base64. */
 export function fromBase64(text: string): Uint8Array<ArrayBuffer> | null {
   const length = digitsIn(text);
-  // A single digit at the end is no byte: the text was cut off.
+  // One leftover digit encodes no whole byte: the text was cut off.
   if (length % 4 === 1) return null;
   const bytes = new Uint8Array(base64ByteLength(text));
   if (native) {

@@ -11,7 +11,7 @@ export interface WordCounts {
 const SATURATION = 1.2;
 const LENGTH_WEIGHT = 0.75;
 
-/** Returns the words of a text without case, accents and the plural's s, in any script. */
+/** Splits a text of any script into words: in lower case, without accents and without the s of a plural. */
 export function wordsOf(text: string): string[] {
   const plain = text
     .normalize('NFKD')

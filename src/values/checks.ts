@@ -7,7 +7,7 @@ import { CapacityError, ConfigurationError, messageOf } from './errors.ts';
 import { objectWith, shown, unknownOptions } from './plain-checks.ts';
 import { isStorable } from './storable.ts';
 
-// Of two majors an installer may take the older one, with a warning at most.
+// An installer may choose zod 3 instead of zod 4, and at most warns about it.
 if (typeof z.looseObject !== 'function')
   throw new ConfigurationError(
     'MISSING_DEPENDENCY',
@@ -32,7 +32,7 @@ export function check<Schema extends z.ZodType>(
 }
 
 /**
- * As `check`, for options that include secrets: the message names the expectation and shows no value.
+ * Like `check`, for options that include secrets: the message names what was expected and shows no value.
  * @throws {ConfigurationError}
  */
 export function checkUnshown<Schema extends z.ZodType>(
@@ -51,7 +51,7 @@ export function checkUnshown<Schema extends z.ZodType>(
   throw new ConfigurationError('INVALID_OPTION', `${where}: ${why}`);
 }
 
-/** The longest text that a caller gives at once, in UTF-16 code units: a message, an answer or a notice. */
+/** The longest text that a caller may pass at once, in UTF-16 code units: a message, an answer or a notice. */
 const LONGEST_TEXT_CHARS = 100_000;
 
 /** @throws {CapacityError} `TEXT_TOO_LONG` */
@@ -63,7 +63,7 @@ export function checkLength(where: string, text: string): string {
   );
 }
 
-/** A check for each option of `T`: one that is missing, or that `T` does not have, does not compile. */
+/** A check for each option of `T`. A missing check, or one for no option of `T`, does not compile. */
 export type ChecksOf<T> = { readonly [Option in keyof Required<T>]: z.ZodType };
 
 /** A callback. */
@@ -78,7 +78,9 @@ export function anObject(what: string, ...methods: readonly string[]): z.ZodType
   return z.custom((value) => fits(value, true) === null, { error: `expected ${what}` });
 }
 
-/** The name that an app gives a session or a service of a program: it names its entries in the journal. */
+/**
+ * The name that an app gives a session or a service of a program. The journal keeps its entries under this name.
+ */
 export const scopeName = z
   .string()
   .min(1)

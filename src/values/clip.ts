@@ -1,4 +1,4 @@
-// Cuts texts that are too long, and marks the cut for the reader; indents foreign text.
+// Cuts texts that are too long, and marks the cut for the reader; indents text from outside.
 
 /**
  * Returns `text`, or its beginning and a mark that says how much is missing: at most `maxChars` and the mark.
@@ -22,7 +22,7 @@ export function cutMark(chars: number): string {
 }
 
 /**
- * Indents all lines but the first of foreign text, so that none of them can pass for a heading, another speaker or
+ * Indents all lines but the first of a text from outside: no line can pass for a heading, another speaker or
  * another entry.
  */
 export function indented(text: string): string {

@@ -1,12 +1,13 @@
-// What a provider has to get back with the words and calls of a response: the model's reasoning, and the ids and
-// signatures of the parts. Thinking models refuse a history in which a call stands without them.
+// A model's reasoning, and the ids and signatures of its parts, which later requests return to the provider. Thinking
+// models refuse a history that has a call without them.
 //
-// Owns:     the form in which they are kept, and how they are read off a stream of the AI SDK.
+// Owns:     the stored form of these parts, and reading them from a stream of the AI SDK.
 // Does not: keep the words and the calls themselves.
 //
 // Invariants
-//   PROVIDER-ECHO-1. A part is kept as the provider wrote it, in the order of the response. What is no JSON is not kept.
-//   PROVIDER-ECHO-2. A response whose parts carry nothing of their provider has no echo.
+//   PROVIDER-ECHO-1. A part is kept as the provider wrote it, in the order of the response. Metadata that is not JSON
+//                    is dropped.
+//   PROVIDER-ECHO-2. A response without reasoning, custom parts and provider metadata has no echo.
 
 import type {
   AssistantContent,
@@ -30,13 +31,13 @@ interface OfProvider {
 
 export type EchoPart =
   | OwnPart
-  /** These characters of the words of the response. */
+  /** A range of characters in the words of the response. */
   | ({ readonly type: 'text'; readonly from: number; to: number } & OfProvider)
-  /** The call with which the echo is kept. */
+  /** The call that the echo is stored with. */
   | ({ readonly type: 'tool-call' } & OfProvider);
 
 export interface Echo {
-  /** The provider that wrote it, by `providerOf`: no other one reads it. */
+  /** The provider that wrote the parts (`providerOf`). No other provider reads the echo. */
   readonly provider: string;
   /** In the order of the response. */
   readonly parts: readonly EchoPart[];
@@ -68,7 +69,7 @@ export const echoSchema: z.ZodType<Echo> = z.object({
   ),
 });
 
-/** Returns the name of a model's provider. Models of one gateway differ by the beginning of their ids. */
+/** Returns the name of a model's provider. Behind a gateway, the first part of the model's id belongs to the name. */
 export function providerOf(model: LanguageModel): string {
   const [provider, id] =
     typeof model === 'string' ? ['gateway', model] : [model.provider, model.modelId];
@@ -76,7 +77,7 @@ export function providerOf(model: LanguageModel): string {
   return slash < 0 ? provider : `${provider}/${id.slice(0, slash)}`;
 }
 
-/** A conversation counts its characters at each change. */
+/** Caches sizes: a conversation counts its characters at each change. */
 const lengths = new WeakMap<Echo, number>();
 
 /** Returns how many characters of a conversation an echo takes. */
@@ -119,14 +120,14 @@ export class EchoReader {
       this.#parts.push({ type: 'custom', kind: part.kind, ...optionsOf(part.providerMetadata) });
     else if (part.type === 'tool-call')
       this.#parts.push({ type: 'tool-call', ...optionsOf(part.providerMetadata) });
-    // The signature of reasoning may come without words, and the last one is complete.
+    // A signature of reasoning may arrive in a part without words; the last signature is complete.
     if ('id' in part && 'providerMetadata' in part && part.providerMetadata !== undefined) {
       const open = this.#open.get(`${part.type.slice(0, part.type.lastIndexOf('-'))} ${part.id}`);
       if (open) Object.assign(open, optionsOf(part.providerMetadata));
     }
   }
 
-  /** Returns the parts since it was last called, with the call or the end that follows them; undefined: PROVIDER-ECHO-2. */
+  /** Returns the parts since the last `take`; undefined if the response has no echo (PROVIDER-ECHO-2). */
   take(): Echo | undefined {
     const parts = this.#parts.filter((part) => part.type !== 'reasoning' || holdsSomething(part));
     this.#parts = [];

@@ -1,5 +1,6 @@
 // The errors that Offstage throws. A failure in the life of a subagent is data (`Outcome`); a thrown error
-// calls for action, and its class says by whom. The message names the value and what was expected instead.
+// calls for action, and its class says who must act. The message names the value and what was expected
+// instead.
 
 interface OffstageErrorOptions {
   readonly cause?: unknown;
@@ -9,7 +10,7 @@ interface OffstageErrorOptions {
 export class OffstageError extends Error {
   readonly code: string;
   constructor(code: string, message: string, options: OffstageErrorOptions = {}) {
-    // Also for callers without types: reporting an error must not raise another one.
+    // Callers without types may pass null: creating an error must not throw another one.
     super(message, options?.cause === undefined ? undefined : { cause: options.cause });
     this.name = new.target.name;
     this.code = code;
@@ -51,7 +52,10 @@ export class ProviderError extends OffstageError {
   }
 }
 
-/** No action is needed: the work was stopped on purpose. `reason` says by whom. Never logged as a failure. */
+/**
+ * No action is needed: the work was stopped on purpose. `reason` says who stopped it. Never logged as a
+ * failure.
+ */
 export class CancelledError extends OffstageError {
   readonly reason: string;
   constructor(reason: string, options: OffstageErrorOptions = {}) {
@@ -61,8 +65,8 @@ export class CancelledError extends OffstageError {
 }
 
 /**
- * An operation took longer than its limit. It is not thrown: it is the `reason` of an `AbortSignal`, and the
- * reported error of a callback that the runtime no longer waits for.
+ * An operation took longer than its limit. Offstage does not throw this error: it is the `reason` of an
+ * `AbortSignal`, or reported for a callback that the runtime no longer waits for.
  */
 export class TimeoutError extends OffstageError {
   constructor(message: string, options: OffstageErrorOptions & { readonly code?: string } = {}) {
@@ -106,7 +110,7 @@ export function isA<T>(
   }
 }
 
-/** Tells whether the value is an error, also one of another realm. Never throws. */
+/** Tells whether the value is an error of this or another realm. Never throws. */
 export function isError(thrown: unknown): thrown is Error {
   try {
     return thrown instanceof Error || Object.prototype.toString.call(thrown) === '[object Error]';
@@ -144,7 +148,7 @@ function textOf(thrown: unknown): string {
   if (typeof thrown === 'string') return thrown;
   try {
     if (isError(thrown)) {
-      // Its author may have put anything there.
+      // The error's author may have put any value into `message` and `name`.
       const { message, name }: { message: unknown; name: unknown } = thrown;
       if (typeof message === 'string') return message;
       return `${typeof name === 'string' ? name : 'Error'} without a message`;

@@ -5,9 +5,8 @@ import { isA, messageOf } from './errors.ts';
 import { shown } from './plain-checks.ts';
 
 /**
- * Levels of objects and arrays within each other. Journals, schemas and the AI SDK walk through JSON
- * recursively: a value that is nested some thousands deep overflows the stack of one of them, and fails every
- * operation that contains it. So it is refused at the edge.
+ * The most levels of nested objects and arrays. Journals, schemas and the AI SDK walk JSON recursively, so a value some
+ * thousands of levels deep overflows a stack. Checks at the edge refuse deeper values.
  */
 export const MAX_DEPTH = 200;
 
@@ -43,14 +42,14 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
 }
 
 /**
- * Returns a value of any kind as an object whose properties are unknown: one without any, if it is no object. A history holds the
- * arguments of a call in this form: providers refuse every later request that repeats other values, which models sometimes write.
+ * Returns the value if it is an object, else an empty object. A history keeps the arguments of a call in this form:
+ * models sometimes write other values, and providers refuse every later request that repeats one.
  */
 export function propertiesOf(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {};
 }
 
-/** Tells whether these are metadata by provider that a journal can store, and that the SDK accepts in a prompt. */
+/** Tells whether the value is metadata by provider that a journal can store and the SDK accepts in a prompt. */
 export function isProviderOptions(value: unknown): value is ProviderMetadata {
   return isRecord(value) && Object.values(value).every(isRecord) && isJson(value);
 }
@@ -73,9 +72,9 @@ export type AsJson =
 type Replacer = (this: Record<string, unknown>, key: string, value: unknown) => unknown;
 
 /**
- * Serializes and parses a value as `JSON.stringify` does: `toJSON` is applied, undefined is null. Big
- * integers, cycles, a function or a symbol as the whole value, and values nested deeper than 200 levels have
- * no JSON, nor has an object whose content JSON would lose: a `Map`, a stream, a `Response`.
+ * Serializes and parses a value as `JSON.stringify` does: `toJSON` is applied, undefined becomes null. Fails for big
+ * integers, cycles, a function or a symbol as the whole value, values nested deeper than 200 levels, and objects whose
+ * content JSON would lose, such as a `Map`, a stream or a `Response`.
  */
 export function asJson(value: unknown, replacer?: Replacer): AsJson {
   if (typeof value === 'function' || typeof value === 'symbol')
@@ -88,12 +87,12 @@ export function asJson(value: unknown, replacer?: Replacer): AsJson {
     if (isTooDeep(written)) return { ok: false, message: TOO_DEEP };
     return { ok: true, value: written, text };
   } catch (error) {
-    // Whether the stack overflows depends on how deep the caller already is.
+    // The stack overflows at a depth that depends on the caller, so an overflow counts as too deep.
     return { ok: false, message: isA(error, RangeError) ? TOO_DEEP : messageOf(error) };
   }
 }
 
-/** Tells whether an object without properties has its content elsewhere. */
+/** Tells whether an object without properties keeps its content elsewhere. */
 function holdsMore(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return (
@@ -109,9 +108,9 @@ function holdsMore(value: unknown): boolean {
 const MAX_BYTES_PER_CHARACTER = 3;
 const encoder = new TextEncoder();
 
-/** Tells whether the text is longer than that in UTF-8. */
+/** Tells whether the text has more than `maxBytes` bytes in UTF-8. */
 export function isLongerThan(text: string, maxBytes: number): boolean {
-  // Counting bytes is needed for long texts only.
+  // Only a long text needs its bytes counted.
   return text.length * MAX_BYTES_PER_CHARACTER > maxBytes && byteLength(text) > maxBytes;
 }
 
@@ -120,7 +119,7 @@ export function byteLength(text: string): number {
   return encoder.encode(text).length;
 }
 
-/** Parses JSON; returns a text that is no JSON as it is. */
+/** Parses JSON; returns the text unchanged if it is not JSON. */
 export function parsedOrText(json: string): unknown {
   try {
     return JSON.parse(json) as unknown;
@@ -129,10 +128,7 @@ export function parsedOrText(json: string): unknown {
   }
 }
 
-/**
- * Returns a key of a call from its tool and arguments: the order of keys in the arguments makes no
- * difference.
- */
+/** Returns the same key for calls of a tool whose arguments differ only in the order of their keys. */
 export function callKey(toolName: string, input: unknown): string {
   const json = asJson(input ?? {});
   return `${toolName} ${json.ok ? JSON.stringify(json.value, sorted) : String(input)}`;

@@ -1,4 +1,4 @@
-// Values that an author may return at once, or promise.
+// Values that a callback returns at once or promises.
 
 export type MaybePromise<T> = T | Promise<T>;
 
@@ -6,7 +6,7 @@ export function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value;
 }
 
-/** Applies `change` at once where the value is there, so that nothing waits that need not. */
+/** Applies `change`: at once if the value is not a promise. */
 export function changed<T, U>(value: MaybePromise<T>, change: (value: T) => U): MaybePromise<U> {
   return isPromiseLike(value) ? Promise.resolve(value).then(change) : change(value);
 }

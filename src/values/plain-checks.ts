@@ -1,12 +1,12 @@
-// Checks of options and arguments that need no schema library, and the texts of their errors. The core that
-// runs anywhere (`offstage/voice`, the life of a subagent) uses only these checks.
+// Checks of options and arguments that need no schema library, and the texts of their errors. The code that runs in
+// any host (`offstage/voice`, the life of a subagent) uses only these checks.
 //
 // PLAIN-CHECKS-1. The messages and codes are those of `check` in `checks.ts`.
 
 import { secretRemover } from './secrets.ts';
 import { ConfigurationError, messageOf } from './errors.ts';
 
-// A package manager warns of an old Node.js at most, and a browser says nothing.
+// A package manager at most warns about an old Node.js, and a browser does not check.
 if (typeof Promise.withResolvers !== 'function')
   throw new ConfigurationError(
     'UNSUPPORTED_RUNTIME',
@@ -16,7 +16,7 @@ if (typeof Promise.withResolvers !== 'function')
 /** Characters of a wrong value that an error message shows. */
 const MAX_SHOWN_CHARS = 80;
 const MAX_LOOKED_AT_CHARS = 2000;
-/** Unknown options that one message names: the given value may be any object, with a million keys. */
+/** The most unknown options that one message names. The given object may have a million keys. */
 const MAX_UNKNOWN_KEYS = 5;
 
 const withoutSecrets = secretRemover([]);
@@ -27,7 +27,7 @@ const withoutSecrets = secretRemover([]);
  */
 export type OptionCheck = (value: unknown, isGiven: boolean) => string | null;
 
-/** A check for each option of `Options`: one that is missing, or that `Options` does not have, does not compile. */
+/** A check for each option of `Options`. A missing check, or one for no option of `Options`, does not compile. */
 export type OptionChecks<Options> = { readonly [Option in keyof Required<Options>]: OptionCheck };
 
 /**
@@ -235,8 +235,8 @@ export function readable<Options extends object>(where: string, options: Options
 }
 
 /**
- * Formats a value for an error message: short, on one line; by its class where JSON would not tell it, such as
- * `Float32Array(480)` or `Map {}`. Never throws.
+ * Formats a value for an error message: short, on one line. The class describes a value whose JSON would not, such
+ * as `Float32Array(480)` or `Map {}`. Never throws.
  */
 export function shown(value: unknown): string {
   try {
@@ -248,7 +248,7 @@ export function shown(value: unknown): string {
             : typeof value === 'string'
               ? JSON.stringify(value)
               : undefined) ?? String(value));
-    // Before the text is cut: half of a credential no longer matches its shape.
+    // Secrets are removed before the cut: half of a credential no longer matches a shape.
     const clean = withoutSecrets(text.slice(0, MAX_LOOKED_AT_CHARS));
     return clean.length > MAX_SHOWN_CHARS ? `${clean.slice(0, MAX_SHOWN_CHARS)}…` : clean;
   } catch {

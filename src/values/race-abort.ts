@@ -12,7 +12,7 @@
  */
 export function raceAbort<T>(work: T | PromiseLike<T>, signal: AbortSignal): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- the reason is the caller's, handed on as it is
+    // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- the caller's reason is passed on unchanged
     const abort = (): void => reject(signal.reason);
     if (signal.aborted) abort();
     else signal.addEventListener('abort', abort, { once: true });
@@ -33,11 +33,11 @@ export function raceAbort<T>(work: T | PromiseLike<T>, signal: AbortSignal): Pro
 export interface TimeLimit {
   readonly timeoutMs: number;
   readonly scheduler: { schedule(task: () => void, delayMs: number): () => void };
-  /** Makes the error of work that takes longer. */
+  /** Creates the error for work that takes longer. */
   readonly late: () => Error;
 }
 
-/** Runs `work` with a signal that aborts with `late()` once it has taken `timeoutMs`. */
+/** Runs `work` with a signal that aborts with `late()` after `timeoutMs`. */
 export async function inTime<T>(
   work: (signal: AbortSignal) => T | PromiseLike<T>,
   { timeoutMs, scheduler, late }: TimeLimit,

@@ -1,8 +1,8 @@
-// Where errors go that no caller waits for: to the listener of the app; to the channel `offstage:error` of
-// `node:diagnostics_channel`; and, while an app without a listener is developed, to the terminal, one line each.
+// Reports errors that no caller waits for: to the listener of the app, to the channel `offstage:error` of
+// `node:diagnostics_channel`, and, for an app in development without a listener, to the terminal, one line each.
 //
 // Invariants
-//   REPORT-1. A listener that throws, or rejects, does no harm: no other listener is left for its error.
+//   REPORT-1. A listener that throws or rejects does no harm: its error is dropped.
 //   REPORT-2. The terminal shows each line once, and none in production, in tests, or with `OFFSTAGE_LOG=off`.
 
 import { codeOf, messageOf, quietly } from './errors.ts';
@@ -28,7 +28,7 @@ interface Diagnostics {
 
 const MAX_SHOWN = 100;
 
-// Not imported: a runtime without Node's modules has no such channel, and needs none.
+// A lookup instead of an import: a runtime without Node's modules has no such channel.
 const diagnostics: Diagnostics | undefined = globalThis.process?.getBuiltinModule?.(
   'node:diagnostics_channel',
 );
@@ -37,7 +37,7 @@ const shown = new Set<string>();
 
 /**
  * Returns a function that reports errors to `onError`, and never throws.
- * @param part stands for `where` where a listener is not told one
+ * @param part the default of `where`
  */
 export function reporter<Told extends readonly [error: unknown, where?: string]>(
   onError: ((...told: Told) => unknown) | undefined,
@@ -52,7 +52,7 @@ export function reporter<Told extends readonly [error: unknown, where?: string]>
   };
 }
 
-/** Shows an error that has no listener to an app that is being developed (REPORT-2). */
+/** Writes an error that has no listener to the terminal of an app in development (REPORT-2). */
 export function inTerminal(error: unknown, where: string): void {
   const { NODE_ENV: mode, OFFSTAGE_LOG: log } = globalThis.process?.env ?? {
     NODE_ENV: 'production',

@@ -1,20 +1,20 @@
-// The shapes of credentials in texts, the names of properties that hold one, and their removal.
+// Finds credentials in texts by their shapes and by the names of properties, and removes them.
 //
 // Invariants
 //   SHAPES-1. A credential has a shape: a prefix, a length and an alphabet. Speech has none of them: "basic economy"
 //             and "the bearer of bad news" stay (`test/support/innocent-speech.ts`).
-//   SHAPES-2. A credential is found however it is written in the text: as `\u0041` or `\/` of JSON, at any depth of
-//             JSON within JSON, or as `%2F` of a URL.
-//   SHAPES-3. Names of properties are read in any case: camel, snake, kebab, dotted, and with acronyms (`DBPassword`).
-//   SHAPES-4. The time grows with the length of the text alone. A pattern that may fail takes the whole run of characters
-//             that it looks at, and `is` judges the run: else each beginning within the run would scan the rest of it.
+//   SHAPES-2. A credential is found in every escaped form: `\u0041` or `\/` of JSON, at any depth of JSON within JSON,
+//             and `%2F` of a URL.
+//   SHAPES-3. Names of properties match in any case: camel, snake, kebab, dotted, and with acronyms (`DBPassword`).
+//   SHAPES-4. The time grows linearly with the text. A pattern that may fail matches the whole run of characters, and
+//             `is` judges the run; otherwise each start within the run would scan the rest of it.
 
-/** A shorter one is no secret (`local`, the key of a server on this machine) and may be part of a word. */
+/** A shorter value stays: `local`, the key of a server on this machine, is no secret and may be part of a word. */
 const SHORTEST_SECRET = 8;
 
 /**
- * A pattern with conditions. `needs`: the pattern is tried only on texts that contain one of these in lower
- * case, since a lookbehind is tried at each character. `is`: a match is a credential only if this holds, too.
+ * A pattern with conditions. `needs`: the pattern is tried only on texts that contain one of these in lower case,
+ * because a lookbehind runs at each character. `is`: a match is a credential only if this function returns true.
  */
 interface Shape {
   readonly pattern: RegExp;
@@ -25,8 +25,8 @@ interface Shape {
 /** SHAPES-1 */
 const SHAPES: readonly (RegExp | Shape)[] = [
   /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g,
-  // After the scheme of a header: any value after its name; else one with letters and digits, or a long one
-  // that is no plain word.
+  // The value after the scheme of a header: any value if `authorization` precedes it; otherwise one with letters and
+  // digits, or a long one that is not a plain word.
   {
     pattern:
       /(?<=\bauthorization\\*["']?\s{0,9}[:=]\s{0,9}\\*["']?(?:bearer|basic|token)\s{1,9})[^\s"'\\,]+/gi,
@@ -93,7 +93,7 @@ const SHAPES: readonly (RegExp | Shape)[] = [
       /(?<=[?&](?:auth|key|sig|token)=)(?:(?=[^&\s"'#\\]*\d)[^&\s"'#\\]{6,}|[^&\s"'#\\]{24,})/gi,
     needs: ['='],
   },
-  // By its name in a text: a value with a digit; in a line of an environment file, any value.
+  // A value after the name of a secret: one with a digit; in a line of an environment file, any value.
   {
     pattern:
       /(?=[^\s"'\\,;}&])(?<=(?:api[_-]?key|password|passwd|pwd|secret|token|passwort|kennwort|contraseña|mot de passe)\\*["']?\s{0,9}[:=]\s{0,9}\\*["']?)[^\s"'\\,;}&]{6,}/gi,
@@ -114,7 +114,7 @@ const SHAPES: readonly (RegExp | Shape)[] = [
   },
 ];
 
-/** The properties that `redactingJournal` takes for secrets. */
+/** The names of properties that `redactingJournal` treats as secrets. */
 export const SECRET_NAMES: readonly string[] = [
   'accessToken',
   'apiKey',
@@ -135,7 +135,7 @@ export const SECRET_NAMES: readonly string[] = [
   'token',
 ];
 
-/** Builds one expression for all names: every property of every event is tested against it. */
+/** Builds one expression for all names, because it tests every property of every event. */
 export function nameMatcher(names: readonly string[]): (name: string) => boolean {
   if (names.length === 0) return () => false;
   const loose = names.map((name) =>
@@ -176,8 +176,8 @@ export const REDACTED = '[redacted]';
 export type TakeOut = (text: string) => string;
 
 /**
- * Returns a function that removes these secrets wherever they occur, and everything that looks like a key.
- * Secrets of less than eight characters are left.
+ * Returns a function that removes these secrets wherever they occur, and everything that looks like a key. Secrets of
+ * fewer than eight characters stay.
  */
 export function secretRemover(
   secrets: readonly (string | RegExp)[],
@@ -186,7 +186,7 @@ export function secretRemover(
   const texts = secrets.filter((secret) => typeof secret === 'string');
   const known = texts
     .filter(({ length }) => length >= SHORTEST_SECRET)
-    // As JSON within a text writes it, and JSON within that.
+    // Also as JSON escapes the secret, and as JSON within JSON does.
     .flatMap((secret) => [secret, quoted(secret), quoted(quoted(secret))])
     .flatMap(inPieces)
     // Longer secrets first: a shorter one that is part of a longer one would leave the rest of it.
@@ -200,7 +200,7 @@ export function secretRemover(
     const plain = unescaped(text);
     let clean = plain ? without(text, plain, shapes, replacement) : text;
     for (const { pattern, is } of tried(shapes, clean))
-      // As a function, because `$&` in a replacement text has a meaning.
+      // A function, because `$&` in a replacement text has a meaning.
       clean = clean.replace(pattern, (...found: readonly string[]) =>
         !is || is(found) ? replacement : (found[0] ?? ''),
       );
@@ -211,7 +211,7 @@ export function secretRemover(
 /** The longest text that is searched for as one pattern: an engine refuses patterns of 100,000 characters. */
 const MAX_PATTERN_CHARS = 4096;
 
-/** A text in pieces of about the same length: each of them is a secret of its own. */
+/** Splits a secret into pieces of about the same length, each of which is removed separately. */
 function inPieces(secret: string): readonly string[] {
   const count = Math.ceil(secret.length / MAX_PATTERN_CHARS);
   const size = Math.ceil(secret.length / count);
@@ -220,19 +220,19 @@ function inPieces(secret: string): readonly string[] {
   );
 }
 
-/** A text without escapes; `at`: the place in the text that each of its characters begins at, and its end. */
+/** A text without escapes. `at` has the index of each of its characters, and of its end, in the escaped text. */
 interface Plain {
   readonly text: string;
   readonly at: readonly number[];
 }
 
 /**
- * Escapes of JSON, at any depth, and of URLs: of the characters that credentials and their names consist of,
- * and of spaces, whose letter would otherwise stand before a credential as a part of its word (`\nghp_…`).
+ * Escapes of JSON, at any depth, and of URLs: those of the characters in credentials and their names, and those of
+ * white space, whose letter would otherwise join the credential that follows (`\nghp_…`).
  */
 const ESCAPE = /(?<!\\)\\+(?:u00([2-7][\da-f])|([/bfnrt]))|%([2-7][\da-f])/gi;
 
-/** Escapes within escapes are few: `%252F`, `%5Cu0041`. */
+/** How often a text is unescaped: escapes within escapes, such as `%252F` and `%5Cu0041`, are few. */
 const ESCAPED_TIMES = 3;
 
 /** SHAPES-2. Removes the escapes of a text; null if it has none. */
@@ -298,7 +298,7 @@ function tried(shapes: readonly Shape[], text: string): readonly Shape[] {
   return shapes.filter(({ needs }) => !needs || needs.some((need) => lower.includes(need)));
 }
 
-/** The text as it stands within the quotes of JSON. */
+/** Returns the text as JSON writes it between quotes. */
 function quoted(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }

@@ -1,6 +1,6 @@
-// Where sentences end, in any script.
+// Finds the ends of sentences, in any script.
 
-/** Returns whether a text ends with the end of a sentence. */
+/** Tells whether a text ends with the end of a sentence. */
 export function endsSentence(text: string): boolean {
   return /[.!?。！？؟…]["'”’»)\]]*\s*$/u.test(text);
 }

@@ -1,9 +1,9 @@
 // Makes values of models, providers, tools and users storable: texts that every database and every wire keep
 // unchanged, in values that JSON can hold.
 //
-// Applied by the mailbox of a commit unit to each event, so that memory and journal agree, and to
-// ids where they enter (model.ts, text-lead.ts, voice/connection/connection.ts), so that an id is the same
-// in the event, in the name of the actor and in the answer.
+// The mailbox of a commit unit applies `storable` to each event, so that memory and journal agree. The files
+// that take ids from outside apply `storableId` first, so that an id is the same in the event, in the name of
+// the actor and in the answer.
 //
 // Invariants
 //   STORE-1. The result of `storableText` holds neither the character 0 nor half of a surrogate pair.
@@ -13,7 +13,7 @@
 
 import { head } from './clip.ts';
 
-/** Longer ids are shortened: a provider's own have some 30 to 60 characters. */
+/** Longer ids are shortened. Ids of providers have some 30 to 60 characters. */
 const MAX_ID_CHARS = 256;
 /** `JSON.stringify` is recursive and overflows the stack at some 5,000 levels. */
 const MAX_DEPTH = 1000;
@@ -22,9 +22,7 @@ const REPLACEMENT = '\uFFFD';
 const TOO_DEEP = '[nested too deeply]';
 const CIRCULAR = '[circular]';
 
-/**
- * Returns the text with U+FFFD in the place of each character 0 and each half of a surrogate pair (STORE-1).
- */
+/** Returns the text with U+FFFD in place of each character 0 and each half of a surrogate pair (STORE-1). */
 export function storableText(text: string): string {
   if (isStorable(text)) return text;
   return text.toWellFormed().replaceAll('\0', REPLACEMENT);
@@ -43,8 +41,8 @@ export function storableId(id: string): string {
 }
 
 /**
- * Returns the value with storable texts and keys at any depth; a `bigint` becomes text. Levels below the
- * thousandth, and an object that contains itself, are replaced by a text that says so.
+ * Returns the value with storable texts and keys at any depth; a `bigint` becomes text. A placeholder text
+ * replaces levels below the thousandth, and an object that contains itself.
  */
 export function storable<T>(value: T): T {
   return isMade(value, []) ? value : (made(value, []) as T);

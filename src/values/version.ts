@@ -1,3 +1,4 @@
-// The version of this package, as its programs tell it to others; a test holds it against package.json.
+// The version of this package, which its programs send to other systems. A test compares it with
+// package.json.
 
 export const OFFSTAGE_VERSION = '0.1.0';

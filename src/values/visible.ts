@@ -1,10 +1,10 @@
-// Text that shows what it is: what a screen does not draw, or draws in another place, is written as its code, such as \u202e.
+// Shows hidden characters: one that a screen does not draw, or draws elsewhere, is written as a code such as \u202e.
 
 /** Controls except line ends and tabs, format characters (zero-width, direction, tags), fillers, variation selectors. */
 const HIDDEN =
   /\r(?!\n)|(?![\n\r\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Variation_Selector}\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0]/u;
 
-/** Those that belong to a sign: of an emoji, and between letters of scripts that are written with joiners. */
+/** Hidden characters that stay: those of an emoji, and joiners between letters of scripts that use them. */
 const JOINING =
   /(?<=\p{Extended_Pictographic})\ufe0f|(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f])\u200d(?=\p{Extended_Pictographic})|(?<=[\p{scx=Arab}\p{scx=Beng}\p{scx=Deva}\p{scx=Mlym}\p{scx=Sinh}\p{scx=Taml}])[\u200c\u200d](?=[\p{scx=Arab}\p{scx=Beng}\p{scx=Deva}\p{scx=Mlym}\p{scx=Sinh}\p{scx=Taml}])/u;
 
@@ -24,13 +24,13 @@ export function escapes(text: string): string {
   }).join('');
 }
 
-/** Returns the text with the codes of what cannot be seen in it. */
+/** Returns the text with its hidden characters written as codes. */
 export function withoutHidden(text: string): string {
   if (PLAIN.test(text)) return text;
   return text.replace(SIGNS, (sign, joining?: string) => joining ?? escapes(sign));
 }
 
-/** Does so, and writes the letters that look like Latin ones, in a word that has Latin ones, as their codes as well. */
+/** Like `withoutHidden`, and writes look-alike letters as codes in a word that has Latin letters. */
 export function visible(text: string): string {
   if (PLAIN.test(text)) return text;
   return withoutHidden(
@@ -38,7 +38,7 @@ export function visible(text: string): string {
   );
 }
 
-/** Returns the arguments of a call on one line, as a person reads them: `to: "Ada", sum: 7`. */
+/** Returns the arguments of a call on one line for a person: `to: "Ada", sum: 7`. */
 export function argumentsText(input: unknown): string {
   if (typeof input !== 'object' || input === null || Array.isArray(input))
     return visible(JSON.stringify(input) ?? '');

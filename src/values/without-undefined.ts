@@ -1,4 +1,4 @@
-// Removes keys that hold undefined: JSON has none, and the author of the object did not choose them.
+// Removes keys that hold undefined, which JSON does not have.
 
 type Defined<T> = { [K in keyof T]: Exclude<T[K], undefined> };
 
