@@ -1,4 +1,5 @@
-// A session in a page, a worker or a program, over the network: `offstage/client`. Its server is `offstage/serve`.
+// The entry `offstage/client`: follows a session over the network, in a page, a worker or a program. Server:
+// `offstage/serve`.
 
 export {
   connect,

@@ -1,12 +1,13 @@
-// One connection to a server, in two forms: a WebSocket, which carries sound too, and a stream of server-sent events
-// with a POST for what goes up, where WebSockets are not to be had.
+// One connection to a server, in two forms: a WebSocket, which carries sound too; and, where WebSockets are
+// unavailable, a stream of server-sent events, with POST requests for the client's frames.
 //
 // Owns:     one connection, from its opening to its end.
 // Does not: connect again (session-client.ts), or know what a frame means.
 //
 // Invariants
-//   LINE-1. `closed` is called once, with the server's last words if it had any; nothing is called after it.
-//   LINE-2. Frames leave in the order of `send`. Sound that the network does not take is dropped; frames are not.
+//   LINE-1. `closed` is called once, with the reason that the server gave, if any; no callback follows.
+//   LINE-2. Frames leave in the order of `send`. The line drops sound that the network does not take; it drops no
+//       frames.
 
 import {
   PROTOCOL_VERSION,
@@ -29,19 +30,19 @@ export interface LineReason {
 
 /** The callbacks of a line. */
 export interface LineEvents {
-  /** The JSON value of a text frame. */
+  /** Receives the JSON value of a text frame. */
   frame(value: unknown): void;
   sound(bytes: Uint8Array): void;
   /** Called before the first frame of a WebSocket leaves. */
   opened?(): void;
-  /** `reason`: what the server said to a request, if anything. `isFinal`: another attempt would get the same answer. */
+  /** `reason`: the server's answer to a request, if any. `isFinal`: another attempt would get the same answer. */
   closed(reason: LineReason | null, isFinal?: boolean): void;
 }
 
 export interface Line {
   readonly kind: 'websocket' | 'stream';
   send(frames: readonly ClientFrame[]): void;
-  /** False if the sound was dropped. Kept sound comes at once, and is not dropped because of its amount. */
+  /** Returns false if the sound was dropped. Kept sound is sent in one burst, and its amount does not cause a drop. */
   sendSound(packet: Uint8Array<ArrayBuffer>, isKept?: boolean): boolean;
   close(): void;
 }
@@ -54,7 +55,7 @@ export interface VoiceLine {
   readonly onFrame: Watchable<ServerFrame>;
   readonly onSound: Watchable<Uint8Array>;
   readonly onLost: Watchable<void>;
-  /** Whether this client is the one that speaks and listens. */
+  /** Whether the session speaks to this client and hears its microphone. */
   ownsVoice(): boolean;
   /** Receives the errors of listeners. */
   readonly threw: (error: unknown) => void;
@@ -82,10 +83,10 @@ export type SocketClass = new (url: URL, protocols: string[]) => SocketLike;
 
 /** `WebSocket.OPEN` */
 const OPEN = 1;
-/** More than a second of sound at 24 kHz: the network does not take it. */
+/** More than a second of sound at 24 kHz. A larger backlog means that the network does not take the sound. */
 const MAX_UNSENT_SOUND_BYTES = 65_536;
 const MAX_STREAM_FRAME_CHARS = 32 * 1024 * 1024;
-/** The most that one POST carries, unless one frame alone is longer. */
+/** The limit of one POST; a single longer frame is still sent. */
 const MAX_POST_CHARS = 16_000;
 const STATUS_UNAUTHORIZED = 401;
 const STATUS_FORBIDDEN = 403;
@@ -95,7 +96,9 @@ const isUnknown = (status: number): boolean =>
 
 const isSafe = ({ protocol }: URL): boolean => protocol === 'https:' || protocol === 'wss:';
 
-/** Tells whether a client may go on to an address that the server names: its token is not read on the way. */
+/**
+ * Tells whether a client may follow the server to another address: an eavesdropper must not read the client's token.
+ */
 export function mayDetour(to: URL, from: URL): boolean {
   return isSafe(to) || (!isSafe(from) && (to.protocol === 'http:' || to.protocol === 'ws:'));
 }
@@ -147,7 +150,7 @@ export function openSocketLine(
     else if (data instanceof ArrayBuffer) events.sound(new Uint8Array(data));
   });
   let mostUnsent = MAX_UNSENT_SOUND_BYTES;
-  // `close` follows an error.
+  // The `close` event follows an error.
   socket.addEventListener('error', () => undefined);
   socket.addEventListener('close', end);
   return {
@@ -155,7 +158,7 @@ export function openSocketLine(
     send: write,
     sendSound(packet, isKept = false) {
       const { bufferedAmount } = socket;
-      // What is said meanwhile stands behind the kept sound, until that has left.
+      // Live sound queues behind the kept sound, until the kept sound has left.
       if (isKept) mostUnsent = bufferedAmount + MAX_UNSENT_SOUND_BYTES;
       else if (bufferedAmount <= MAX_UNSENT_SOUND_BYTES) mostUnsent = MAX_UNSENT_SOUND_BYTES;
       if (socket.readyState !== OPEN || bufferedAmount > mostUnsent) return false;
@@ -169,7 +172,7 @@ export function openSocketLine(
   };
 }
 
-/** Opens a stream of events. */
+/** Opens a stream of server-sent events. */
 export function openStreamLine(
   fetch: typeof globalThis.fetch,
   { url, token, hello }: LineTarget,
@@ -263,7 +266,7 @@ export function openStreamLine(
   };
 }
 
-/** Returns what the server said in a refusal. What a proxy says is no JSON. */
+/** Returns the reason in the server's refusal. A refusal by a proxy is not JSON. */
 async function reasonOf(response: Response): Promise<LineReason> {
   const { status } = response;
   const { error } = Object(valueOfJson(await response.text())) as { readonly error?: unknown };

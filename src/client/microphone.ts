@@ -1,11 +1,11 @@
-// The user's voice at a client: frames of 20 ms while the microphone is open, and a second of silence when it is shut.
+// The user's microphone at a client: it sends frames of 20 ms while it is open, and a second of silence when it closes.
 //
 // Invariants
-//   MICROPHONE-1. Nothing is sent unless this client owns the voice, the microphone is not muted, and with push to
-//       talk only while it is held.
-//   MICROPHONE-2. Sound that the network does not take is dropped, never queued. While the connection of the owner
-//       is away, the last 10 s are kept, and sent when it has the voice again: a sentence that was begun before a
-//       short drop is heard whole.
+//   MICROPHONE-1. The microphone sends nothing unless this client owns the voice and the microphone is not muted. With push
+//       to talk it sends only while it is held.
+//   MICROPHONE-2. Sound that the network does not take is dropped, never queued. While the owner of the voice is
+//       disconnected, it keeps the last 10 s, and sends them when it has the voice again: a short connection loss does not
+//       cut off a sentence.
 
 /* oxlint-disable unicorn/require-post-message-target-origin -- a port of the audio thread has no origin */
 
@@ -28,23 +28,24 @@ import type { WorkletFrame } from './worklet.ts';
 /** The state of a client's microphone. */
 export interface MicrophoneStatus {
   /**
-   * `denied`: by the user or the browser. `missing`: there is none, or it was pulled out. `blocked`: the browser has paused
-   * it, such as during a call; `start` opens it again. `insecure`: the page is neither from `https:` nor from this machine.
+   * `denied`: by the user or the browser. `missing`: there is none, or it was unplugged. `blocked`: the browser has paused
+   * it, for example during a call; `start` opens it again. `insecure`: the page is neither from `https:` nor from this
+   * machine.
    */
   readonly state: 'off' | 'asking' | 'on' | 'denied' | 'missing' | 'blocked' | 'insecure';
   readonly isMuted: boolean;
-  /** `push`: it is open while it is held. */
+  /** `push`: the microphone is open while it is held. */
   readonly mode: 'open' | 'push';
   readonly isHeld: boolean;
-  /** Whether the user is being heard; over a short loss of the connection, somewhat later. */
+  /** Whether the server hears the user. During a short connection loss it hears them late. */
   readonly isOpen: boolean;
 }
 
 /** The options of a microphone's `start()`. */
 export interface MicrophoneOptions {
-  /** One of `devices()`. @defaultValue that of the system */
+  /** One of `devices()`. @defaultValue the device of the system */
   readonly deviceId?: string;
-  /** @defaultValue that of before, at first `open` */
+  /** @defaultValue the previous mode, at first `open` */
   readonly mode?: MicrophoneStatus['mode'];
 }
 
@@ -69,9 +70,9 @@ export class Microphone {
   readonly #level: Value<number>;
   #device: OpenMicrophone | null = null;
   #attempt = 0;
-  /** This client had the voice when its connection was lost. */
+  /** This client owned the voice when its connection was lost. */
   #isAway = false;
-  /** The sound of that time. */
+  /** The sound since the connection was lost. */
   #kept: Int16Array[] = [];
   #keptSamples = 0;
 
@@ -113,8 +114,8 @@ export class Microphone {
   }
 
   /**
-   * Asks the user for the microphone, and opens it. Called again, it changes the device or the mode. Resolves
-   * with the state that it led to. The speaker takes the voice to this client: start it, too.
+   * Asks the user for the microphone, and opens it. A later call changes the device or the mode. Resolves with the
+   * resulting state. Start the speaker as well: the speaker takes the voice to this client.
    * @throws {ConfigurationError} `INVALID_OPTION` (rejects)
    */
   async start(options: MicrophoneOptions = {}): Promise<MicrophoneStatus['state']> {
@@ -155,7 +156,7 @@ export class Microphone {
     this.#show({ isMuted: false });
   }
 
-  /** Push to talk: the user is heard until `release`. */
+  /** Push to talk: the server hears the user until `release`. */
   hold(): void {
     this.#show({ isHeld: true });
   }
@@ -208,7 +209,8 @@ export class Microphone {
         },
       });
       if (!stream) return 'missing';
-      // Browsers that cannot bring a microphone to our rate give it at its own: the server resamples.
+      // Some browsers cannot convert a microphone to this rate. They deliver the rate of the device, and the server
+      // resamples.
       context = await openContext(this.#workletUrl(), SPEECH_RATE_HZ);
       let source;
       try {
@@ -259,7 +261,9 @@ export class Microphone {
     while (this.#keptSamples > most) this.#keptSamples -= this.#kept.shift()?.length ?? most;
   }
 
-  /** The server has said who has the voice: what was kept is sent if it is this client, and forgotten. */
+  /**
+   * The server has named the owner of the voice. If it is this client, the kept sound is sent; it is forgotten either way.
+   */
   #comeBack(): void {
     const kept = this.#line.ownsVoice() ? this.#kept : [];
     this.#forget();

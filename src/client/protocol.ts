@@ -1,16 +1,16 @@
-// The protocol between `offstage/client` and `offstage/serve`, version 1: the frames of both sides, and the checks
-// of what a client sends. docs/client-protocol.md describes it for other clients.
+// The protocol between `offstage/client` and `offstage/serve`, version 1: the frames of both sides, and the checks of
+// client frames. docs/client-protocol.md describes the protocol for other clients.
 //
 //   text frames     JSON, one frame each: `ClientFrame` up, `ServerFrame` down
 //   binary frames   sound: a header of 8 bytes, then Int16 samples, little-endian, mono
 //
 // Owns:     the names and shapes on the wire, and their checks.
-// Does not: open a connection (link.ts), or apply a change to the state (session-state.ts).
+// Does not: open a connection (line.ts), or apply a change to the state (session-state.ts).
 //
 // Invariants
 //   CLIENT-PROTOCOL-1. A check never throws, for any input, and returns a new object with the known fields only.
-//   CLIENT-PROTOCOL-2. No frame of a client states an identity: the server knows it from `authorize`.
-//   CLIENT-PROTOCOL-3. Both sides ignore frames of an unknown type from a later version of their own number.
+//   CLIENT-PROTOCOL-2. No client frame states an identity: the server knows the client's identity from `authorize`.
+//   CLIENT-PROTOCOL-3. A client ignores frames of unknown types; a server answers them with `refused`.
 
 import type { SendRequest } from '../actors/contracts/service-types.ts';
 import type { SessionCommand } from '../actors/contracts/session-command.ts';
@@ -18,7 +18,7 @@ import type { SessionEvent, SessionState } from '../actors/contracts/session-vie
 
 export const PROTOCOL_VERSION = 1;
 
-/** The WebSocket subprotocol; a second one, `TOKEN_PREFIX` and the token in base64url, carries the token. */
+/** The WebSocket subprotocol. A second subprotocol, `TOKEN_PREFIX` and the token in base64url, carries the token. */
 export const SUBPROTOCOL = 'offstage.v1';
 export const TOKEN_PREFIX = 'offstage.token.';
 
@@ -31,14 +31,14 @@ const MAX_PLAYED_MS = 86_400_000;
 const MIN_RATE_HZ = 8_000;
 const MAX_RATE_HZ = 48_000;
 
-/** The position of a client in the frames of a server: the frames after it are still to be sent. */
+/** The position of a client in the frames of a server. The server resumes with the frame after it. */
 export interface Position {
-  /** The name of one run of a server's session; `seq` counts within it. */
+  /** The name of one run of a server's session; `seq` counts within this run. */
   readonly epoch: string;
   readonly seq: number;
 }
 
-/** First on every connection. `client` names this client over all its connections; a secret of its own. */
+/** The first frame on every connection. `client` is a secret of the client, and names it over all its connections. */
 export interface HelloFrame {
   readonly type: 'hello';
   readonly v: number;
@@ -46,24 +46,24 @@ export interface HelloFrame {
   readonly after?: Position;
 }
 
-/** A frame that is answered with a receipt of the same `id`; the same `id` is executed once. */
+/** The server answers this frame with a receipt of the same `id`, and executes an `id` once. */
 export type CommandFrame = SessionCommand & { readonly id: number };
 
 /** A frame without a receipt. */
 export type NoticeFrame =
-  /** The client can play sound: the session speaks to it, and to no other client. */
+  /** The client can play sound: the session speaks to this client only. */
   | { readonly type: 'voice.take' }
   | { readonly type: 'voice.release' }
   /** The rate of the binary frames that follow. */
   | { readonly type: 'microphone'; readonly sampleRateHz: number }
   /** The played length of an item, from its beginning. */
   | { readonly type: 'playout'; readonly itemId: string; readonly playedMs: number }
-  /** The client has missed a frame: it asks for the whole state. */
+  /** The client has missed a frame, and asks for the whole state. */
   | { readonly type: 'resync' };
 
 /**
- * Asks for a sign of life, `pong`. The text of the frame is exactly `PING`: a platform may answer it while the server
- * sleeps.
+ * Asks for `pong`, to find out whether the server is reachable. The text of the frame is exactly `PING`, so that a
+ * platform may answer it while the server sleeps.
  */
 export interface PingFrame {
   readonly type: 'ping';
@@ -77,20 +77,20 @@ export type ClientFrame = HelloFrame | CommandFrame | NoticeFrame | PingFrame;
 /** The lists of the state whose views change in place. */
 export type ViewList = 'transcript' | 'subagents' | 'questions' | 'deliveries';
 
-/** The change of a view that the client has: the fields that differ. */
+/** The fields of a view that have changed. The client has the view already. */
 export interface ViewPatch {
   readonly type: 'patch';
   readonly of: ViewList;
   readonly id: string;
   readonly set?: Readonly<Record<string, unknown>>;
-  /** Texts that continue. */
+  /** Texts to append to the present ones. */
   readonly append?: Readonly<Record<string, string>>;
   readonly unset?: readonly string[];
 }
 
 export type WireEvent = SessionEvent | ViewPatch;
 
-/** A watcher only sees; an operator may also raise budgets. */
+/** A watcher may only read; an operator may also raise budgets. */
 export type ClientRole = 'user' | 'watcher' | 'operator';
 
 export type ServerFrame =
@@ -107,18 +107,18 @@ export type ServerFrame =
       readonly role: ClientRole;
       /** The longest time without a frame, in milliseconds. */
       readonly aliveMs: number;
-      /** Whether the session speaks and listens, and this connection can carry sound. */
+      /** Whether the session has a voice, and this connection can carry sound. */
       readonly hasVoice: boolean;
       /**
-       * Names the server's memory of this client: with another one, the receipts of before are unknown. On an open
-       * connection all of them have come before.
+       * Names the server's memory of this client. A new name means that the server has lost the earlier receipts. On
+       * an open connection all earlier receipts have arrived before this frame.
        */
       readonly memory: string;
-      /** The server says nothing unasked: after `aliveMs` of silence the client sends `ping`. */
+      /** The server sends nothing unasked: after `aliveMs` of silence the client sends `ping`. */
       readonly isSilent?: boolean;
       readonly state: SessionState;
     }
-  /** The client misses nothing but the frames that follow. */
+  /** The client continues from its position: it has missed no frame. */
   | {
       readonly type: 'resumed';
       readonly epoch: string;
@@ -134,7 +134,7 @@ export type ServerFrame =
       readonly now: number;
       readonly events: readonly WireEvent[];
     }
-  /** Sent when nothing else is; a client that misses it has lost its connection. */
+  /** Sent after a time without other frames. A client that does not receive it treats the connection as lost. */
   | { readonly type: 'alive'; readonly seq: number; readonly now: number }
   /** The answer to `ping`. */
   | { readonly type: 'pong' }
@@ -146,13 +146,16 @@ export type ServerFrame =
       readonly code: string;
       readonly message: string;
     }
-  /** Whether this client is the one that speaks and listens. */
+  /** Whether the session speaks to this client and hears its microphone. */
   | { readonly type: 'voice'; readonly own: boolean }
-  /** Binary frames with this `ref` belong to this item; 0 is sound that is not reported. */
+  /**
+   * Binary frames with this `ref` belong to this item. The client does not report the playout of sound with the `ref`
+   * 0.
+   */
   | { readonly type: 'audio.item'; readonly ref: number; readonly itemId: string }
-  /** The last frame without an id was refused. */
+  /** The server has refused the last frame without an id. */
   | { readonly type: 'refused'; readonly code: string; readonly message: string }
-  /** The last frame. `retry`: the client may connect again, at `url` if there is one. */
+  /** The last frame of a connection. `retry`: the client may connect again, at `url` if there is one. */
   | {
       readonly type: 'bye';
       readonly code: string;
@@ -161,7 +164,7 @@ export type ServerFrame =
       readonly url?: string;
     };
 
-/** The body of a POST, where frames cannot go up the connection. */
+/** The body of a POST, by which a client on a stream sends its frames. */
 export interface PostedFrames {
   readonly client: string;
   readonly frames: readonly ClientFrame[];
@@ -169,7 +172,7 @@ export interface PostedFrames {
 
 type Check = (value: unknown) => boolean;
 
-/** The session ignores a value that it cannot read. */
+/** The session ignores a longer value. */
 const MAX_TRACEPARENT_CHARS = 512;
 
 const isText =
@@ -266,14 +269,14 @@ const serverShapes: Readonly<Record<ServerFrame['type'], Shape>> = {
   bye: { code: isId, message: isAnything, retry: isFlag, 'url?': isText(2_000) },
 };
 
-/** Returns the frame of a client, or the reason why it is none. */
+/** Returns the frame of a client, or the reason why the value is not one. */
 export function readClientFrame(value: unknown): ClientFrame | string {
   return readFrame<ClientFrame>(value, clientShapes);
 }
 
 /**
- * Returns the frame of a server; null for one of an unknown type, and the reason for anything else. Events
- * are trusted to have the fields of their type.
+ * Returns the frame of a server; null for an unknown type, and the reason for any other invalid value. The fields of
+ * events are not checked.
  */
 export function readServerFrame(value: unknown): ServerFrame | string | null {
   const { type } = objectOf(value) ?? {};
@@ -281,7 +284,7 @@ export function readServerFrame(value: unknown): ServerFrame | string | null {
   return readFrame<ServerFrame>(value, serverShapes);
 }
 
-/** Returns the frames of a POST, or the reason why there are none. */
+/** Returns the frames of a POST, or the reason why the value has none. */
 export function readPostedFrames(value: unknown): PostedFrames | string {
   const fields = fieldsOf(value, { client: isText(64), frames: Array.isArray });
   if (typeof fields === 'string') return fields;
@@ -294,7 +297,7 @@ export function readPostedFrames(value: unknown): PostedFrames | string {
   return { client: String(fields['client']), frames };
 }
 
-/** Returns the value of a JSON text; undefined, which is no frame, for any other text. */
+/** Returns the value of a JSON text; undefined for any other text. */
 export function valueOfJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
@@ -314,7 +317,7 @@ function readFrame<Frame extends { readonly type: string }>(
   return typeof fields === 'string' ? `${type}: ${fields}` : (fields as unknown as Frame);
 }
 
-/** Returns a copy with the fields of the shape, or the name of the one that is wrong. */
+/** Returns a copy with the fields of the shape, or a message that names the first invalid field. */
 function fieldsOf(value: unknown, shape: Shape): Readonly<Record<string, unknown>> | string {
   const given = objectOf(value);
   if (!given) return 'expected an object';
@@ -356,7 +359,7 @@ function isEvents(value: unknown): boolean {
 
 /** A stretch of sound on the wire. */
 export interface SoundPacket {
-  /** The `ref` of `audio.item`; 0 from a client, and for sound that is not reported. */
+  /** The `ref` of `audio.item`; 0 from a client, and for sound whose playout is not reported. */
   readonly ref: number;
   readonly samples: Int16Array;
 }
@@ -376,7 +379,7 @@ export function encodeSound({ ref, samples }: SoundPacket): Uint8Array<ArrayBuff
   return packet;
 }
 
-/** Returns the packet of a binary frame, or the reason why it is none. */
+/** Returns the packet of a binary frame, or the reason why the bytes are not one. */
 export function decodeSound(bytes: Uint8Array): SoundPacket | string {
   const { byteLength } = bytes;
   if (byteLength <= HEADER_BYTES || byteLength % 2 === 1)

@@ -1,4 +1,4 @@
-// Whether the page is looked at. Where there is no page (Node.js, a worker), it always is.
+// Whether the user can see the page. A host without a page (Node.js, a worker) counts as visible.
 
 const page = globalThis as {
   readonly document?: {
@@ -10,7 +10,7 @@ const page = globalThis as {
 
 export const screen = {
   isVisible: (): boolean => page.document?.visibilityState !== 'hidden',
-  /** Calls back when the page is looked at, or no longer. Returns what ends that. */
+  /** Calls back when the visibility changes. Returns the function that unsubscribes. */
   onVisible(callback: () => void): () => void {
     page.document?.addEventListener('visibilitychange', callback);
     return () => page.document?.removeEventListener('visibilitychange', callback);

@@ -1,19 +1,19 @@
-// A session at a client: its state, its events, and what the user does, over a connection that comes back by itself.
+// A session at a client: the state, the events and the user's commands, over a connection that reconnects by itself.
 //
 //   connecting ─▶ open ──lost──▶ waiting ─▶ connecting …        closed: by `close`, or refused by the server
 //
-// Owns:     the state of the session here, the connection and its back-off, commands without a receipt.
-// Does not: show anything as done before the server says so, or know sound (microphone.ts, speaker.ts).
+// Owns:     the state of the session at the client, the connection and its back-off, commands without a receipt.
+// Does not: show a change before the server has confirmed it, or know sound (microphone.ts, speaker.ts).
 //
 // Invariants
-//   SESSION-CLIENT-1. The state has each change once and in order: after a missed frame the whole state comes.
-//   SESSION-CLIENT-2. A command is executed at most once, over any number of connections, and its promise settles
-//       once: with the receipt, or with the reason why there will be none.
-//   SESSION-CLIENT-3. Words and messages whose fate a restarted server does not know are not sent again
-//       (`FATE_UNKNOWN`); all other commands have the same effect twice as once, and are.
-//   SESSION-CLIENT-4. A server that is silent for longer than it promised is left.
-//   SESSION-CLIENT-6. Where a WebSocket has worked, a stream stands in for it only until one opens again: sound needs it.
-//   SESSION-CLIENT-5. A listener may call any method: a client that it closes stays closed, and no line is left open.
+//   SESSION-CLIENT-1. The state has each change once and in order. After a missed frame the server sends the whole state.
+//   SESSION-CLIENT-2. A command is executed at most once, over any number of connections, and its promise settles once: with the
+//       receipt, or with the reason why no receipt will come.
+//   SESSION-CLIENT-3. After a restart the server may not know whether it has executed a command. Words and messages are then not
+//       sent again (`FATE_UNKNOWN`); all other commands are sent again, since executing them twice changes nothing.
+//   SESSION-CLIENT-4. The client drops a connection on which the server is silent for longer than it promised.
+//   SESSION-CLIENT-6. After a WebSocket has worked, a stream is used only until one opens again: sound needs a WebSocket.
+//   SESSION-CLIENT-5. A listener may call any method: a client that a listener closes stays closed, and leaves no line open.
 
 import { nodeEnvironment } from '../adapters/node/environment.ts';
 import {
@@ -69,14 +69,14 @@ export interface ConnectOptions {
   /** The address of the handler of `serve`; a page may give a path. */
   readonly url: string | URL;
   /**
-   * The token that `authorize` reads, such as `location.hash.slice(1)`; a function is called for each connection. An empty one
-   * is none. @defaultValue none
+   * The token that `authorize` reads, such as `location.hash.slice(1)`; a function is called for each connection. An empty text
+   * means no token. @defaultValue none
    */
   readonly token?: string | (() => string | Promise<string>);
-  /** The session that is asked for; `authorize` decides. @defaultValue none */
+  /** The requested session; `authorize` decides. @defaultValue none */
   readonly session?: string;
   /**
-   * `stream` are server-sent events and POST, for text only; `auto` takes it where no WebSocket opens.
+   * `stream` uses server-sent events and POST, for text only. `auto` falls back to it where no WebSocket opens.
    * @defaultValue 'auto'
    */
   readonly transport?: 'auto' | 'websocket' | 'stream';
@@ -85,13 +85,16 @@ export interface ConnectOptions {
   /** @defaultValue the global `fetch` */
   readonly fetch?: typeof globalThis.fetch;
   /**
-   * The file of the audio thread (`offstage/client/worklet.js`), where a bundler does not find it.
+   * The file of the audio thread (`offstage/client/worklet.js`), for a bundler that does not find it.
    * @defaultValue beside this module
    */
   readonly workletUrl?: string | URL;
   /** Time and chance. @defaultValue those of the host */
   readonly environment?: Environment;
-  /** Receives the errors of listeners. Its own errors are thrown in a task of their own. @defaultValue so are all */
+  /**
+   * Receives the errors of listeners. An error that `onError` throws is rethrown in a separate task.
+   * @defaultValue errors of listeners are rethrown in a separate task
+   */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -99,17 +102,17 @@ export interface ConnectOptions {
 export interface ClientStatus {
   readonly state: 'connecting' | 'open' | 'waiting' | 'closed';
   readonly transport: 'websocket' | 'stream' | null;
-  /** While `waiting`: the time of the next attempt, in milliseconds since 1970; null: when the page is looked at. */
+  /** While `waiting`: the time of the next attempt, in milliseconds since 1970; null: as soon as the page is visible. */
   readonly retryAt: number | null;
   /** The reason why the connection was lost or refused, if the server gave one. */
   readonly reason: { readonly code: string; readonly message: string } | null;
-  /** The identity that the server knows; null before the first connection. */
+  /** The identity that `authorize` has returned; null before the first connection. */
   readonly user: string | null;
   readonly role: ClientRole | null;
   readonly sessionId: string | null;
-  /** Whether the session speaks and listens, and this connection can carry sound. */
+  /** Whether the session has a voice, and this connection can carry sound. */
   readonly hasVoice: boolean;
-  /** Whether this client is the one that speaks and listens. */
+  /** Whether the session speaks to this client and hears its microphone. */
   readonly ownsVoice: boolean;
 }
 
@@ -154,7 +157,7 @@ const optionChecks: OptionChecks<ConnectOptions> = {
   onError: optional(aFunction),
 };
 
-/** The globals of a page or a worker; Node.js has none of them. */
+/** The globals of a page or a worker; Node.js lacks them. */
 const host = globalThis as {
   addEventListener?(type: 'online', listener: () => void): void;
   removeEventListener?(type: 'online', listener: () => void): void;
@@ -167,24 +170,24 @@ function aFunction(value: unknown): string | null {
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 5_000;
 const LONGEST_PROBE_MS = 60_000;
-/** From the opening of a connection to the first frame. */
+/** The limit from the start of an attempt to the first frame. */
 const WELCOME_TIMEOUT_MS = 10_000;
-/** Frames may be late by this factor of what the server promised. */
+/** The client waits for this multiple of the interval that the server promised. */
 const PATIENCE = 2.5;
 /** The limit of commands without a receipt. */
 const MAX_COMMANDS = 100;
-/** Failed attempts at the address of a `bye` after which the first address is tried again. */
+/** After this many failed attempts at the address of a `bye`, the client tries the first address again. */
 const MAX_DETOUR_FAILURES = 2;
 
 interface PendingCommand {
   readonly frame: CommandFrame;
-  /** The memory of the server that it was sent to; null: not sent yet. */
+  /** The memory of the server that the command was sent to; null: not sent yet. */
   sentTo: string | null;
   resolve(value: unknown): void;
   reject(error: Error): void;
 }
 
-/** A snapshot of the store, as that of `session.store`. */
+/** A snapshot of the store, with the shape of a `session.store` snapshot. */
 export interface ClientSnapshot {
   readonly status: 'active';
   readonly context: SessionState;
@@ -192,17 +195,17 @@ export interface ClientSnapshot {
 
 /** The store of a session at a client, with the reading half of `session.store`. */
 export interface ClientStore extends Watchable<ClientSnapshot> {
-  /** The same object until something changes. */
+  /** Returns the same object until something changes. */
   getSnapshot(): ClientSnapshot;
   get(): ClientSnapshot;
-  /** A part of the state; its listeners are called when `isSame` says that it changed. @defaultValue Object.is */
+  /** Returns a part of the state. Listeners are called when `isSame` returns false. @defaultValue Object.is */
   select<T>(
     selector: (context: SessionState) => T,
     isSame?: (before: T, after: T) => boolean,
   ): WatchableValue<T>;
 }
 
-/** A session at a client: its state, its events and its commands, over a connection that comes back by itself. */
+/** A session at a client: its state, its events and its commands, over a connection that reconnects by itself. */
 export class SessionClient {
   readonly #options: ConnectOptions;
   readonly #environment: Environment;
@@ -225,23 +228,23 @@ export class SessionClient {
   #isWelcome = false;
   /** The server has answered on this connection. */
   #wasAnswered = false;
-  /** A frame was missed, and the whole state was asked for. */
+  /** A frame was missed, and the client has asked for the whole state. */
   #isBehind = false;
   #failures = 0;
   #detour: { readonly url: URL; failures: number } | null = null;
   #aliveMs = WELCOME_TIMEOUT_MS;
-  /** The server says nothing unasked. */
+  /** The server sends nothing unasked. */
   #isSilent = false;
   #heardAt = 0;
   #clockOffsetMs = 0;
   #cancelTimer: () => void = () => undefined;
   #openedAt = 0;
   #hadSocket = false;
-  /** A WebSocket that may take the place of the stream. */
+  /** A WebSocket that may replace the stream. */
   #probe: Line | null = null;
   #cancelProbe: () => void = () => undefined;
   #unwatch: () => void = () => undefined;
-  /** Counts attempts, so that a late one is not taken for the present one. */
+  /** Counts attempts: callbacks of an earlier attempt are ignored. */
   #attempt = 0;
 
   constructor(options: ConnectOptions) {
@@ -294,17 +297,17 @@ export class SessionClient {
     const workletUrl = (): string | URL => checked.workletUrl ?? defaultWorkletUrl();
     this.microphone = new Microphone(line, workletUrl);
     this.speaker = new Speaker(line, this.#environment, workletUrl);
-    // A network that is back makes the wait unnecessary.
+    // The network is back, so the client stops waiting.
     host.addEventListener?.('online', this.#retryNow);
-    // Timers of a page in the background come late, or not at all.
+    // Browsers delay or stop the timers of a hidden page.
     this.#unwatch = screen.onVisible(this.#retryNow);
     this.#connect();
   }
 
-  /** The state of the session, as in `session.store`; it follows the server's. */
+  /** The state of the session, as in `session.store`, kept equal to the server's. */
   readonly store: ClientStore;
 
-  /** The events of the session, as far as the server shares them. A change that was missed comes with `store`. */
+  /** The events that the server shares with this client. After a missed event only `store` has the change. */
   get events(): Watchable<SessionEvent> {
     return this.#events;
   }
@@ -315,8 +318,8 @@ export class SessionClient {
   }
 
   /**
-   * The questions that this client has answered last, by their ids, with the server's time: a page can say so between the words,
-   * where nobody said the answer.
+   * The questions that this client has answered most recently: their ids, with the server's time. A page can show such an answer
+   * in the transcript, which has no words of the user for it.
    */
   get answered(): WatchableValue<ReadonlyMap<string, number>> {
     return this.#answered;
@@ -328,16 +331,16 @@ export class SessionClient {
   /** The voice of the lead agent. */
   readonly speaker: Speaker;
 
-  /** The time at the server, in milliseconds since 1970: that of `dueAt` and `at`. */
+  /** Returns the time at the server, in milliseconds since 1970. `dueAt` and `at` are on the same clock. */
   serverNow(): number {
     return this.#environment.clock.now() + this.#clockOffsetMs;
   }
 
   /**
-   * Sends typed words of the user. Resolves when the session has them. `traceparent`: the W3C trace context of the page,
-   * for the trace that the server writes.
-   * @throws {OffstageError} the refusal of the session; `FATE_UNKNOWN` if the server restarted meanwhile;
-   *   {CapacityError} `TOO_MANY_COMMANDS`; {ConfigurationError} `CLIENT_CLOSED`, `INVALID_ARGUMENT` (rejects).
+   * Sends typed words of the user. Resolves when the session has accepted them. `traceparent`: the W3C trace context of the
+   * page, to which the server's trace belongs.
+   * @throws {OffstageError} the refusal of the session; `FATE_UNKNOWN` if the server restarted meanwhile; {CapacityError}
+   *   `TOO_MANY_COMMANDS`; {ConfigurationError} `CLIENT_CLOSED`, `INVALID_ARGUMENT` (rejects).
    */
   async send(text: string, options: { readonly traceparent?: string } = {}): Promise<void> {
     const { traceparent } = checkOptions('send(text, options)', sendChecks, options);
@@ -345,7 +348,7 @@ export class SessionClient {
   }
 
   /**
-   * Answers a question. Resolves with the receipt: the first valid answer of anybody wins.
+   * Answers a question. Resolves with the receipt: the first valid answer wins, whichever client gives it.
    * @throws {OffstageError} as `send` (rejects).
    */
   async answer(requestId: string, answer: ClientAnswer): Promise<AnswerReceipt> {
@@ -358,7 +361,7 @@ export class SessionClient {
   }
 
   /**
-   * Cancels a subagent. Resolves with false if it has ended before.
+   * Cancels a subagent. Resolves with false if the subagent had already ended.
    * @throws {OffstageError} as `send` (rejects).
    */
   async cancel(subagentId: string, reason?: string): Promise<boolean> {
@@ -368,7 +371,7 @@ export class SessionClient {
   }
 
   /**
-   * Sends a subagent a message. Resolves with its fate. `mode`: when the subagent reads it, as in
+   * Sends a message to a subagent. Resolves with the fate of the message. `mode` says when the subagent reads it, as in
    * `session.subagents.send`; left out: 'steer'.
    * @throws {OffstageError} as `send` (rejects).
    */
@@ -386,8 +389,8 @@ export class SessionClient {
   }
 
   /**
-   * Raises limits of a subagent's budget to new totals, as `session.subagents.raiseBudget`; null: of the session's own
-   * budget. Resolves with the budget, or why it was not raised. For clients that `authorize` knows as operators.
+   * Raises limits of a subagent's budget to new totals, as `session.subagents.raiseBudget` does; null means the budget of the
+   * session. Resolves with the budget, or the reason why it was not raised. Requires the role `operator`.
    * @throws {OffstageError} as `send`, `NOT_ALLOWED` (rejects).
    */
   async raiseBudget(subagentId: string | null, limits: BudgetLimits): Promise<RaiseResult> {
@@ -403,8 +406,7 @@ export class SessionClient {
   }
 
   /**
-   * Reports that the user has seen a result or notice, which then need not be said. The promise need not be
-   * awaited.
+   * Reports that the user has seen a result or notice, so that the session need not say it. The promise need not be awaited.
    * @throws {OffstageError} as `send` (rejects).
    */
   shown(deliveryId: string): Promise<void> {
@@ -412,14 +414,14 @@ export class SessionClient {
   }
 
   /**
-   * Reports that the screen shows a question: its buttons count from now. The promise need not be awaited.
+   * Reports that the screen shows a question: its buttons are valid from now. The promise need not be awaited.
    * @throws {OffstageError} as `send` (rejects).
    */
   questionShown(requestId: string): Promise<void> {
     return handled(this.#command({ type: 'question.shown', requestId }));
   }
 
-  /** Connects now, instead of at `status.retryAt`, while the connection is `waiting`; else it does nothing. */
+  /** Connects at once while the connection is `waiting`, instead of at `status.retryAt`. In any other state it does nothing. */
   reconnect(): void {
     if (this.#status.get().state === 'waiting') this.#connect();
   }
@@ -465,7 +467,7 @@ export class SessionClient {
     if (commands.length > 0) this.#line?.send(commands.map(({ frame }) => frame));
   }
 
-  /** Leaves the line that there was. Returns the number of the attempt that begins. */
+  /** Drops the present line. Returns the number of the new attempt. */
   #begin(): number {
     this.#drop();
     this.#isWelcome = false;
@@ -487,7 +489,7 @@ export class SessionClient {
         try {
           this.#line = this.#open(target, events);
         } catch (error) {
-          // No WebSocket in this host, or an address that it does not take.
+          // This host has no WebSocket, or the WebSocket does not accept the address.
           this.#notConnected(error);
         }
       },
@@ -515,7 +517,7 @@ export class SessionClient {
     };
   }
 
-  /** Opens a WebSocket beside the stream, which it replaces when it is open (SESSION-CLIENT-6). */
+  /** Opens a WebSocket beside the stream, and replaces the stream once the WebSocket is open (SESSION-CLIENT-6). */
   #probeLater(delayMs: number): void {
     const stream = this.#line;
     const isWaiting = (): boolean => stream !== null && this.#line === stream;
@@ -575,7 +577,7 @@ export class SessionClient {
     return openSocketLine(Socket, target, events);
   }
 
-  /** Looks after the line: a silent one is left (SESSION-CLIENT-4). */
+  /** Drops the line when the server has been silent for `timeoutMs` (SESSION-CLIENT-4). */
   #watch(timeoutMs: number): void {
     const { clock, scheduler } = this.#environment;
     this.#heardAt = clock.now();
@@ -588,8 +590,10 @@ export class SessionClient {
     this.#cancelTimer = scheduler.schedule(look, timeoutMs);
   }
 
-  /** The same for a server that says nothing unasked. Timers of a page in the background come late: the answer has its
-   * time from the question on. */
+  /**
+   * Does the same with a server that sends nothing unasked. The time for the answer counts from the `ping`, because browsers
+   * delay the timers of a hidden page.
+   */
   #ask(): void {
     const { clock, scheduler } = this.#environment;
     this.#heardAt = clock.now();
@@ -618,7 +622,7 @@ export class SessionClient {
       this.#threw(
         new ProtocolError('INVALID_FRAME', `The server sent no frame: ${frame}`, { raw: value }),
       );
-      // The next connection begins with the whole state.
+      // The next connection requests the whole state.
       this.#position = null;
       this.#lost();
       return;
@@ -685,7 +689,7 @@ export class SessionClient {
       reason: null,
     } as const;
     if (this.#isWelcome) {
-      // The receipts of the memory before have all come; what is still without one is known to this memory.
+      // All receipts of the earlier memory have arrived; the new memory knows the commands that still lack one.
       if (memory !== this.#memory)
         for (const command of this.#commands.values())
           if (command.sentTo === this.#memory) command.sentTo = memory;
@@ -758,13 +762,13 @@ export class SessionClient {
     if (!retry) return this.#end(reason);
     const detour = url === undefined ? null : URL.parse(url, this.#url.href);
     if (detour && !mayDetour(detour, this.#url)) {
-      // The token is for a connection that is at least as safe as the one that the app has asked for.
+      // The token may only go to an address that is at least as safe as the one that the app has given.
       const told = `The server sends this client to ${detour.origin}, which is less safe than ${this.#url.origin}`;
       return this.#end({ code: 'DETOUR_REFUSED', message: told });
     }
     if (detour) this.#detour = { url: detour, failures: 0 };
     this.#wasAnswered = true;
-    // Servers that send a client round in circles see it later each time.
+    // The delay grows with each failure, which slows down a client that two servers send to each other.
     this.#lost({ reason, atOnce: detour !== null && this.#failures === 0 });
   }
 
@@ -772,17 +776,17 @@ export class SessionClient {
     this.#lost({ reason: { code: 'CONNECT_FAILED', message: messageOf(error) } });
   }
 
-  /** The line is lost: tries again, later each time. */
+  /** Drops the line and schedules another attempt; the delay doubles with each failure. */
   #lost({
     reason,
     atOnce = false,
   }: { readonly reason?: ClientStatus['reason']; readonly atOnce?: boolean } = {}): void {
     this.#drop();
-    // Where no WebSocket opens, a stream may, and the other way round.
+    // Only one of WebSocket and stream may get through, so the client alternates between them.
     if (!this.#wasAnswered && (this.#options.transport ?? 'auto') === 'auto')
       this.#kind = this.#kind === 'websocket' ? 'stream' : 'websocket';
     const { clock, random, scheduler } = this.#environment;
-    // A connection that is lost as soon as it is open has failed.
+    // A connection that closes soon after its opening counts as failed.
     if (this.#isWelcome && clock.now() - this.#openedAt >= LONGEST_RETRY_MS) this.#failures = 0;
     if (this.#detour && !this.#isWelcome && ++this.#detour.failures > MAX_DETOUR_FAILURES)
       this.#detour = null;
@@ -791,7 +795,7 @@ export class SessionClient {
     const patienceMs = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#failures);
     const delayMs = atOnce ? 0 : patienceMs * (0.75 + random.next() / 2);
     this.#failures = Math.min(this.#failures + 1, 16);
-    // Pages that are looked at need the few streams of a user.
+    // The server allows a user few streams: a hidden page leaves them to visible pages.
     const isResting = reason?.code === 'TOO_MANY_STREAMS' && !screen.isVisible();
     if (!isResting) this.#cancelTimer = scheduler.schedule(() => this.#connect(), delayMs);
     this.#show({
@@ -870,7 +874,7 @@ function closedError(reason: ClientStatus['reason']): ConfigurationError {
   return new ConfigurationError('CLIENT_CLOSED', `The connection is closed (${code}): ${message}`);
 }
 
-/** A promise that may be left alone: its rejection is no unhandled one. */
+/** Swallows the rejection, so that a caller may ignore the promise. */
 async function settled(promise: Promise<unknown>): Promise<void> {
   await promise;
 }
@@ -882,8 +886,8 @@ function handled(promise: Promise<unknown>): Promise<void> {
 }
 
 /**
- * Connects to a session of `serve`. The connection comes back by itself, until `close`, or until the server
- * refuses it (`status`).
+ * Connects to a session of `serve`. The client reconnects by itself, until `close` is called or the server refuses it
+ * (`status`).
  * @throws {ConfigurationError} `INVALID_OPTION`, `INVALID_URL`
  */
 export function connect(options: ConnectOptions): SessionClient {

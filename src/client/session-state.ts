@@ -1,13 +1,14 @@
 // The state of a session at a client: the same record as in `session.store`, and the change that each event makes
-// to it. Also the change of one view as the fields that differ, which is what a server sends.
+// to it; also the patches that a server sends, with the changed fields of one view.
 //
 // Owns:     the reducer, the limits of kept views, patches.
-// Does not: know a connection, or keep anything: all functions are pure.
+// Does not: know a connection, or keep state: all functions are pure.
 //
 // Invariants
-//   CLIENT-STATE-1. Applied to the same events, a client's state has the same views as the session's, but for
-//       views that are over and older than the kept ones.
-//   CLIENT-STATE-2. An event replaces what it changes: all other views and lists stay the same objects.
+//   CLIENT-STATE-1. After the same events the state of a client has the same views as that of the session, apart
+//       from views that are over and older than the kept ones.
+//   CLIENT-STATE-2. An event replaces only the views that it changes: all other views and lists stay the same
+//       objects.
 //   CLIENT-STATE-3. `applyPatch(before, patchOf(before, after))` equals `after`, for any two views.
 
 import {
@@ -73,7 +74,7 @@ export function applySessionEvent(state: SessionState, event: SessionEvent): Ses
   return state;
 }
 
-/** The transcript is in the order of time. */
+/** Sorts the transcript by time. */
 function withItem(
   items: readonly TranscriptItem[],
   item: TranscriptItem,
@@ -91,7 +92,7 @@ function withView<T extends View>(
   { kept, id, isOver }: ListOf<T>,
 ): readonly T[] {
   const wanted = id(view);
-  // The view that changes is mostly among the latest.
+  // Most changes concern one of the latest views.
   const index = views.findLastIndex((each) => id(each) === wanted);
   const next = index < 0 ? [...views, view] : views.with(index, view);
   if (next.length <= kept) return next;
@@ -123,7 +124,10 @@ function located<T extends View>(of: ViewList, view: T, { id, isOver }: ListOf<T
   return { of, id: id(view), view, isOver: isOver(view) };
 }
 
-/** Returns the event that a patch stands for; null if the state lacks the view: a frame was missed. */
+/**
+ * Returns the event that a patch stands for; null if the state lacks the view, which means that a frame was
+ * missed.
+ */
 export function eventOfPatch(state: SessionState, patch: ViewPatch): SessionEvent | null {
   const { of, id } = patch;
   switch (of) {
@@ -158,7 +162,7 @@ function patched<T extends View>(
   return before ? (applyPatch(before, patch) as T) : null;
 }
 
-/** A text that continues is sent as its continuation when it is at least this long. */
+/** The patch of a text that grew holds only the addition if the text had at least this length. */
 const MIN_CONTINUED_CHARS = 12;
 
 /** Returns the fields in which two views differ. */
@@ -167,7 +171,7 @@ export function patchOf(
   after: object,
 ): Pick<ViewPatch, 'set' | 'append' | 'unset'> {
   const [old, now] = [before, after].map((view) => Object.fromEntries(Object.entries(view)));
-  // Not objects: a field may have any name, `__proto__` too.
+  // Entries instead of an object: a field may have any name, `__proto__` too.
   const set: [string, unknown][] = [];
   const append: [string, string][] = [];
   const unset: string[] = [];

@@ -1,14 +1,14 @@
-// The voice of the lead agent at a client: plays what comes, and reports what was played. Where a host has no sound, or none is
-// wanted, the user reads.
+// The speaker at a client: it plays the lead agent's sound, and reports the playout. A host without sound, or a user who wants
+// none, gets the text only.
 //
 // Invariants
-//   SPEAKER-1. Only what has left the audio thread is reported as played, and only by the client that owns the voice.
-//   SPEAKER-2. A browser that wants a gesture first is said to (`blocked`): nothing is taken over, and nothing is
-//       played or reported until `start` is called in a handler of one.
-//   SPEAKER-3. A client that comes back takes the voice again only if no other client has taken it.
-//   SPEAKER-4. In silence, speech counts as heard as soon as it has come: its words are on the screen, as those of a text session.
-//   SPEAKER-5. Sound that the browser pauses (`blocked`) gives the voice back, so that what is said waits. Sound that runs
-//       again takes it back, by itself or by `start`.
+//   SPEAKER-1. Only sound that has left the audio thread is reported as played, and only by the client that owns the voice.
+//   SPEAKER-2. If the browser requires a user gesture, the state is `blocked`: the client does not take the voice, and neither
+//       plays nor reports until `start` is called in the handler of a gesture.
+//   SPEAKER-3. A client that reconnects takes the voice again only if no other client has taken it.
+//   SPEAKER-4. A silent speaker reports speech as heard on arrival: the user reads the words, as in a text session.
+//   SPEAKER-5. When the browser pauses the sound (`blocked`), the client releases the voice, and deliveries wait. When the sound
+//       runs again, by itself or by `start`, the client takes the voice again.
 
 /* oxlint-disable unicorn/require-post-message-target-origin -- a port of the audio thread has no origin */
 
@@ -31,9 +31,9 @@ import type { WorkletReport } from './worklet.ts';
 /** The state of a client's sound. */
 export interface SpeakerStatus {
   /**
-   * `blocked`: the browser wants a click or a key press, first or after it has paused the sound; call `start` in its
-   * handler. `silent`: no sound here, or none wanted. `insecure`: as `silent`, because the page is neither from `https:` nor
-   * from this machine.
+   * `blocked`: the browser wants a click or a key press, at the start or after it has paused the sound; call `start` in its
+   * handler. `silent`: the host has no sound, or the app wants none. `insecure`: as `silent`, because the page is neither from
+   * `https:` nor from this machine.
    */
   readonly state: 'off' | 'starting' | 'blocked' | 'on' | 'silent' | 'insecure';
 }
@@ -41,7 +41,7 @@ export interface SpeakerStatus {
 /** The options of a speaker's `start()`. */
 export interface SpeakerOptions {
   /**
-   * For a user who reads: nothing sounds, and speech counts as heard as soon as it has come. It needs no click.
+   * For a user who reads: nothing sounds, and speech counts as heard on arrival. No click is required.
    * @defaultValue false
    */
   readonly silent?: boolean;
@@ -58,11 +58,11 @@ interface Output {
   close(): void;
 }
 
-/** A context that may not sound yet never resumes, nor fails to: it just does not answer. */
+/** A context that waits for a gesture neither resumes nor rejects, so this timeout decides. */
 const GESTURE_WAIT_MS = 400;
-/** Packets come faster than a server takes reports. */
+/** Reports of the silent speaker are this far apart: packets arrive faster than a server accepts reports. */
 const SILENT_REPORT_MS = 100;
-/** Items whose number is remembered. */
+/** The number of item ids that are remembered. */
 const MAX_ITEMS = 256;
 
 /** The sound of the lead agent at a client: `client.speaker`. */
@@ -73,11 +73,11 @@ export class Speaker {
   readonly #status: Value<SpeakerStatus>;
   readonly #items = new Map<number, string>();
   #output: Output | null = null;
-  /** The silence is wanted. */
+  /** The app asked for silence. */
   #isQuiet = false;
   /** Another client has taken the voice. */
   #isElsewhere = false;
-  /** The voice was given back while the sound is paused. */
+  /** The client has released the voice because the sound is paused. */
   #hasGivenBack = false;
   get #isPaused(): boolean {
     return this.#status.get().state === 'blocked';
@@ -105,9 +105,8 @@ export class Speaker {
   }
 
   /**
-   * Takes the voice of the session to this client: it is played here, and the microphone is heard. Call it in
-   * the handler of a click. Called again, it changes between sound and silence. Resolves with the state that it
-   * led to.
+   * Takes the voice of the session: this client plays the sound, and the session hears its microphone. Call it in the handler of
+   * a click. A later call switches between sound and silence. Resolves with the resulting state.
    * @throws {ConfigurationError} `INVALID_OPTION` (rejects)
    */
   async start(options: SpeakerOptions = {}): Promise<SpeakerStatus['state']> {
@@ -126,13 +125,13 @@ export class Speaker {
         this.#status.set({ state: 'blocked' });
         return 'blocked';
       }
-      // Between the two: sound that the old one has not played is said again.
+      // The session repeats the sound that the old output has not played.
       this.#output?.clear();
       this.#output?.close();
       this.#output = opened.output;
       this.#isQuiet = silent;
       this.#status.set({ state: opened.state });
-      // A listener has stopped it.
+      // A listener has stopped the speaker.
       if (attempt !== this.#attempt) return this.#status.get().state;
     }
     this.#isElsewhere = false;
@@ -141,7 +140,7 @@ export class Speaker {
     return this.#status.get().state;
   }
 
-  /** Gives the voice back: what is said then waits, or goes to another client. Safe to call twice. */
+  /** Releases the voice: speech then waits, or goes to another client. Safe to call twice. */
   stop(): void {
     this.#attempt += 1;
     this.#output?.clear();
@@ -177,7 +176,7 @@ export class Speaker {
     this.#line.notice({ type: runs ? 'voice.take' : 'voice.release' });
   }
 
-  /** Null: this host has no sound. */
+  /** Returns null if this host has no sound. */
   async #openContext(): Promise<AudioContextLike | null> {
     try {
       return await openContext(this.#workletUrl(), SPEECH_RATE_HZ);
@@ -186,7 +185,7 @@ export class Speaker {
     }
   }
 
-  /** Null: the context cannot play. */
+  /** Returns null if the context cannot play. */
   #soundOutput(context: AudioContextLike): Output | null {
     let node: WorkletNode;
     try {

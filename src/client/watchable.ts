@@ -1,4 +1,5 @@
-// A small stream of values for listeners of a page: what `events` and `status` of a client are.
+// Small streams of values for the listeners of a page: a client's `events` and `status` are such
+// streams.
 
 /** A subscription, which its owner can end. */
 export interface Subscription {
@@ -34,7 +35,10 @@ export class Emitter<T> implements Watchable<T> {
     return { unsubscribe: () => void this.#listeners.delete(entry) };
   }
 
-  /** `isStale`: a listener has caused a newer value, which all listeners have by now. */
+  /**
+   * `isStale` tells whether a listener has caused a newer value; the other listeners have received
+   * that value already.
+   */
   emit(value: T, isStale = (): boolean => false): void {
     for (const { listener } of this.#listeners) {
       if (isStale()) return;
@@ -68,7 +72,7 @@ export class Value<T> extends Emitter<T> implements WatchableValue<T> {
   }
 }
 
-/** Returns a part of a value; `isSame` says whether its listeners have it already. */
+/** Returns a part of a value. Its listeners are called when `isSame` returns false. */
 export function selectionOf<T, Part>(
   whole: WatchableValue<T>,
   select: (value: T) => Part,

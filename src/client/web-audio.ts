@@ -1,5 +1,5 @@
-// The part of the Web Audio and media APIs of a browser that a client uses, and what opens them. Declared here, because
-// the rest of the package does without the types of a browser.
+// The part of the browser's Web Audio and media APIs that a client uses, and the functions that open them. The types are
+// declared here, because the rest of the package is compiled without the types of a browser.
 
 import { screen } from './screen.ts';
 
@@ -44,7 +44,7 @@ export interface MicrophoneDevice {
 }
 
 interface BrowserAudio {
-  /** False on a page from `http:` that is not this machine: its browser gives no microphone, and no audio thread. */
+  /** False on a page from `http:` on another machine: the browser then offers neither a microphone nor an audio thread. */
   readonly isSecureContext?: boolean;
   readonly AudioContext?: new (options?: object) => AudioContextLike;
   readonly AudioWorkletNode?: new (
@@ -60,19 +60,19 @@ interface BrowserAudio {
   };
 }
 
-/** Its own types in a browser have more. */
+/** In a browser `globalThis` has wider types than `BrowserAudio`. */
 const host: object = globalThis;
 export const browser = host as BrowserAudio;
 
 /**
- * The file of the audio thread. `no-inline`: Vite would make a `data:` address of a small file, which a strict
- * Content-Security-Policy forbids.
+ * Returns the address of the audio thread's file. `no-inline`: Vite would turn a small file into a `data:` address, which a
+ * strict Content-Security-Policy forbids.
  */
 export function defaultWorkletUrl(): URL {
   return new URL('./worklet.js?no-inline', import.meta.url);
 }
 
-/** Opens a context with the processors of the worklet. Rejects where there is no sound. */
+/** Opens a context with the processors of the worklet. Rejects if the host has no sound. */
 export async function openContext(
   workletUrl: string | URL,
   sampleRate?: number,
@@ -93,9 +93,9 @@ export async function openContext(
 }
 
 /**
- * Calls back when the browser pauses a running context (a hidden page, a call on iOS), and when it runs again. A paused one
- * is resumed by itself where the browser allows it, at once or as the page is seen again; elsewhere a gesture is needed.
- * Returns what ends the watch.
+ * Calls back when the browser pauses a running context (a hidden page, a call on iOS), and when it runs again. The watch
+ * resumes a paused context at once, and again when the page becomes visible, if the browser allows it; otherwise a gesture
+ * is needed. Returns the function that ends the watch.
  */
 export function watchContext(
   context: AudioContextLike,
@@ -123,7 +123,7 @@ export function watchContext(
   };
 }
 
-/** Closes a context, also one that is closed already. */
+/** Closes a context. A second call does no harm. */
 export function closeContext(context: AudioContextLike): void {
   context.close().catch(() => undefined);
 }

@@ -1,16 +1,16 @@
-// The audio thread of a page: the processors of microphone and speaker. A file of its own, without imports, so that a
-// page with a strict Content-Security-Policy can load it, and a bundler can copy it.
+// The audio thread of a page: the processors of microphone and speaker. This file has no imports, so that a page with
+// a strict Content-Security-Policy can load it, and a bundler can copy it.
 //
-// Owns:     frames of the microphone, the queue of the speaker, the truth about what was played.
+// Owns:     frames of the microphone, the queue of the speaker, the count of played samples.
 // Does not: know the protocol, or the main thread's objects.
 //
 // Invariants
-//   WORKLET-1. Samples are played in the order in which they came, each once, and none after `clear`.
-//   WORKLET-2. Reports never exceed what was played. One comes at least every `REPORT_MS` while playing, one at the
-//       end of an item, one when the queue has run dry.
-//   WORKLET-3. `clear` reports the item that was playing (or would have been next), and no later one: a report
-//       for an item means that those before it were played.
-//   WORKLET-4. A microphone that is shut sends a second of silence, which ends the utterance at the server.
+//   WORKLET-1. Samples are played in the order of arrival, each once, and none after `clear`.
+//   WORKLET-2. Reports never exceed the played length. A report comes at least every `REPORT_MS` while playing, at
+//       the end of an item, and when the queue runs empty.
+//   WORKLET-3. `clear` reports the item that was playing or was next, and no later one: a report for an item means
+//       that all earlier items were played.
+//   WORKLET-4. A microphone that closes sends a second of silence, which ends the utterance at the server.
 
 /* oxlint-disable unicorn/require-post-message-target-origin -- a port of the audio thread has no origin */
 
@@ -34,13 +34,13 @@ interface Chunk {
 }
 
 const REPORT_MS = 100;
-/** The sound that is queued before playing begins, so that the first late packet is not heard. */
+/** The sound that is queued before playing begins, so that a late first packet causes no gap. */
 const PREBUFFER_MS = 60;
 const FRAMES_PER_SECOND = 50;
 const CLOSING_SILENCE_FRAMES = 50;
 const FULL_SCALE = 32_768;
 
-/** The sound that the speaker has still to play, by item, and the played part of each. */
+/** The unplayed sound of the speaker, by item, and the played length of each item. */
 export class PlaybackQueue {
   readonly #sampleRateHz: number;
   #chunks: Chunk[] = [];
@@ -61,7 +61,7 @@ export class PlaybackQueue {
     this.#queued += samples.length;
   }
 
-  /** Fills `output` with what comes next, then silence. Returns what there is to report. */
+  /** Fills `output` with the queued sound, then silence. Returns the due reports. */
   pull(output: Float32Array): readonly WorkletReport[] {
     const reports: WorkletReport[] = [];
     let filled = 0;
@@ -82,7 +82,7 @@ export class PlaybackQueue {
     return reports;
   }
 
-  /** Drops all that was not played. Returns the last word on what was. */
+  /** Drops the unplayed sound. Returns the last report. */
   clear(): WorkletReport | null {
     const next = this.#chunks.find(({ itemId }) => itemId !== null);
     const playing = this.#playing;
@@ -154,7 +154,7 @@ export class CaptureFramer {
     this.#isOpen = isOpen;
   }
 
-  /** The frames that are complete with this sound, which is full scale at ±1. */
+  /** Takes samples between -1 and 1. Returns the frames that they complete. */
   push(input: Float32Array): WorkletFrame[] {
     const frames: WorkletFrame[] = [];
     for (const sample of input) {

@@ -1,15 +1,15 @@
-// The clients that are connected to the sessions of a server, over a WebSocket or a stream: a request becomes an identity, or
-// a refusal, and a client is found by the name that it has over all its connections.
+// The clients of a server, over a WebSocket or a stream: each request becomes an identity or a refusal, and a client is found
+// by the name that it keeps over all its connections.
 //
-// Owns:     the clients, the streams by their names, what each user may have and do over all connections.
-// Does not: accept sockets (serve.ts does in Node.js, `offstage/cloudflare` in a Durable Object), or find the session
-//           of a client (they do).
+// Owns:     the clients, the streams by their names, the places and rates of each user over all connections.
+// Does not: accept sockets, or find the session of a client (serve.ts does both in Node.js, `offstage/cloudflare` in a
+//           Durable Object).
 //
 // Invariants
-//   SERVE-1. No client is served under a foreign Host or Origin, or without an identity of `authorize`.
+//   SERVE-1. The server admits no client with an untrusted Host or Origin, or without an identity from `authorize`.
 //   SERVE-2. Nothing that a client sends throws out of a handler, or ends the process.
-//   SERVE-4. The places and rates of a user count from the connection on, before any frame, and over all sessions. A rate
-//            is remembered until it is full again: nobody gets a new one by connecting again.
+//   SERVE-4. The places and rates of a user count from the connection on, before any frame, and over all sessions. A rate is
+//       remembered until it is full again: a user gains nothing by connecting again.
 
 import { bearerToken, offeredProtocols, protocolToken } from '../adapters/listen/access.ts';
 import {
@@ -47,7 +47,7 @@ const RETRY_AFTER_S = '5';
 
 type Bye = Extract<ServerFrame, { type: 'bye' }>;
 
-/** The first and last frame to a client without an identity. A page is not told the status of an upgrade that fails. */
+/** The first and last frame to a client without an identity. A browser hides the status of a failed upgrade from the page. */
 export const unauthorized = {
   type: 'bye',
   code: 'UNAUTHORIZED',
@@ -55,14 +55,14 @@ export const unauthorized = {
   retry: false,
 } as const satisfies Bye;
 
-/** What the server keeps of a user. */
+/** The clients and the rates of a user. */
 interface User extends UserRates {
   readonly clients: Set<ServedClient>;
-  /** Keeps it longer: its user is here again. */
+  /** Cancels the pending removal of this record: the user has connected again. */
   stay: () => void;
 }
 
-/** The server that they are connected to. */
+/** The server that owns the clients. */
 export interface ConnectedClientsOptions {
   /** The name of the server in errors. */
   readonly name: string;
@@ -70,7 +70,7 @@ export interface ConnectedClientsOptions {
   greeted(client: ServedClient, hello: HelloFrame): void;
 }
 
-/** The decision on an upgrade. `expel`: the open socket says so. */
+/** The decision on an upgrade. `expel`: the socket is opened, so that the client gets the reason as a frame. */
 export type Admission =
   | { readonly type: 'open'; readonly identity: ServedIdentity }
   | { readonly type: 'expel'; readonly bye: Bye }
@@ -83,7 +83,7 @@ export class ConnectedClients implements ClientOwner {
   readonly clients = new Set<ServedClient>();
   readonly #options: CheckedServe;
   readonly #server: ConnectedClientsOptions;
-  /** The clients of streams, by their name: the receivers of POSTs. */
+  /** The clients on streams, by name: the receivers of POSTs. */
   readonly #streams = new Map<string, ServedClient>();
   readonly #users = new Map<string, User>();
   readonly #reportForeign;
@@ -107,7 +107,10 @@ export class ConnectedClients implements ClientOwner {
     });
   }
 
-  /** Refuses an upgrade under a foreign Host or Origin; null: neither is. A page gets the reason from an open socket only. */
+  /**
+   * Rejects an upgrade with an untrusted Host or Origin; null: both are trusted. A page gets the reason over an open socket
+   * only.
+   */
   foreign(host: string, origin: string | null): Admission | null {
     const foreign = foreignOf({ host, origin }, this.#server.reachable);
     if (!foreign) return null;
@@ -115,7 +118,7 @@ export class ConnectedClients implements ClientOwner {
     return { type: 'expel', bye: { type: 'bye', ...foreign, retry: false } };
   }
 
-  /** Decides on an upgrade whose Host and Origin are served. */
+  /** Decides on an upgrade whose Host and Origin are trusted. */
   async admit(headers: Headers, url: URL): Promise<Admission> {
     const offered = { 'sec-websocket-protocol': headers.get('sec-websocket-protocol') ?? '' };
     if (!offeredProtocols(offered).includes(SUBPROTOCOL))
@@ -136,7 +139,7 @@ export class ConnectedClients implements ClientOwner {
     this.clients.add(client);
     this.#userOf(identity.user).clients.add(client);
     if (isFull) {
-      // Others of this user were let in at the same time.
+      // Other clients of this user were admitted in the meantime.
       const { code, message } = this.#tooMany();
       client.bye(code, message, { retry: true });
     }
@@ -179,7 +182,7 @@ export class ConnectedClients implements ClientOwner {
     user.stay = this.environment.scheduler.schedule(forget, fullAfterMs, { isBackground: true });
   }
 
-  /** Sends everybody away, who may connect again. */
+  /** Disconnects all clients; they may connect again. */
   close(): void {
     this.#isClosed = true;
     for (const client of this.clients)
@@ -272,7 +275,7 @@ export class ConnectedClients implements ClientOwner {
     return response;
   }
 
-  /** Makes room for one more stream of a user: a browser has few connections, and needs one for its page. */
+  /** Makes room for one more stream of a user: a browser has few connections, and the page needs one of them. */
   #endOldestStream({ user }: ServedIdentity): void {
     const streams = [...(this.#users.get(user)?.clients ?? [])].filter(
       ({ channel }) => channel.kind === 'stream',
@@ -296,7 +299,7 @@ export class ConnectedClients implements ClientOwner {
   }
 }
 
-/** A client takes no stream of another user, or of another session, by its name. */
+/** The key contains user and session: a client cannot address a stream of another user or session by its name. */
 function streamKey({ user, sessionId }: ServedIdentity, client: string): string {
   return JSON.stringify([user, sessionId, client]);
 }
@@ -305,7 +308,7 @@ function refuse(status: number, message: string): Admission {
   return { type: 'refuse', status, message };
 }
 
-/** Returns the token of a subprotocol, which is in base64url; null if it is none. */
+/** Decodes the token of a subprotocol from base64url; null if there is no valid token. */
 function tokenOf(encoded: string | null): string | null {
   if (encoded === null || encoded.length > MAX_TOKEN_CHARS) return null;
   const token = Buffer.from(encoded, 'base64url').toString('utf8');

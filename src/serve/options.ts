@@ -35,118 +35,124 @@ export type ServedSession = Pick<
 > &
   Partial<Pick<VoiceSession, 'audioIn' | 'audioOut' | 'playout'>>;
 
-/** The identity of a client, as the app knows it. */
+/** The identity of a client, as `authorize` returns it. */
 export interface ServedIdentity {
   readonly sessionId: string;
-  /** The `by` of what the client does: of answers, words and acknowledgements. */
+  /** The `by` of the client's answers, words and acknowledgements. */
   readonly user: string;
-  /** A watcher sees the session, and does nothing in it; an operator is a user who may also raise budgets. */
+  /** A watcher may only read the session; an operator is a user who may also raise budgets. */
   readonly role: ClientRole;
   /**
-   * Whether it hears for the user of the session: what it shows or plays counts as shown or heard, the session listens to its
-   * microphone, and while it is connected the user is there. Of a watcher never. @defaultValue true for the role `user` only
+   * Whether this client stands for the session's user: content that the client shows or plays counts as shown or heard, the
+   * session listens to its microphone, and the user counts as present while it is connected. Always false for a watcher.
+   * @defaultValue true for the role `user` only
    */
   readonly hears?: boolean;
 }
 
 /** A request of a client. */
 export interface AuthorizeRequest {
-  /** The token of `connect`; null if there is none, for an app that reads its cookie from `headers`. */
+  /** The token of `connect`; null without one. An app may read its cookie from `headers` instead. */
   readonly token: string | null;
-  /** The session that the client asks for: data from outside, which the app checks. */
+  /** The session that the client asks for. The app must check this untrusted value. */
   readonly sessionId: string | null;
   readonly headers: Headers;
   readonly url: URL;
   readonly transport: 'websocket' | 'stream';
 }
 
-/** The limits for clients, each alone and all together. */
+/** The limits for each client, for each user and for all clients together. */
 export interface ServeLimits {
-  /** Clients at once. @defaultValue 2000 */
+  /** The limit of connected clients. @defaultValue 2000 */
   readonly clients: number;
   /**
-   * Clients at once of one `user`, in all sessions of this server and from the connection on; another one is sent away
-   * (`TOO_MANY_CLIENTS`, 429). An app that gives many people one name raises it. @defaultValue 20
+   * The limit of connected clients of one `user`, over all sessions of this server; the server rejects a further one
+   * (`TOO_MANY_CLIENTS`, 429). Raise it in an app where many people share one `user`. @defaultValue 20
    */
   readonly clientsPerUser: number;
   /**
-   * Streams at once of one `user`; another one ends the oldest (`TOO_MANY_STREAMS`), which may come again. A browser opens
-   * at most six connections to a server over HTTP/1.1, streams included: behind HTTP/2 raise it to `clientsPerUser`.
+   * The limit of open streams of one `user`; a further stream ends the oldest (`TOO_MANY_STREAMS`), whose client may connect
+   * again. A browser opens at most six connections to a server over HTTP/1.1, streams included: behind HTTP/2 raise it to
+   * `clientsPerUser`.
    * @defaultValue 5
    */
   readonly streamsPerUser: number;
-  /** The bytes of one frame of a client, or of one POST. @defaultValue 65_536 */
+  /** The limit of one client frame or one POST, in bytes. @defaultValue 65_536 */
   readonly maxMessageBytes: number;
   /** The frames of one user, from all clients. @defaultValue { burst: 150, perSecond: 30 } */
   readonly messages: ServeRate;
   /**
-   * The times that clients of one user are sent the state, or what they missed: after `hello` and `resync`. A client that
-   * asks for more is sent away, and comes again (`RATE_LIMITED`). @defaultValue { burst: 40, perSecond: 1 }
+   * How often the clients of one user may get the state or missed frames, after `hello` and `resync`. A client that asks more
+   * often is disconnected with `RATE_LIMITED`, and may connect again. @defaultValue { burst: 40, perSecond: 1 }
    */
   readonly welcomes: ServeRate;
-  /** The refused frames of one client; then it is cut off. @defaultValue { burst: 20, perSecond: 0.2 } */
+  /** The invalid frames of one client; above this rate it is cut off. @defaultValue { burst: 20, perSecond: 0.2 } */
   readonly mistakes: ServeRate;
-  /** The seconds of sound of one client, which keeps 10 s over a lost connection. @defaultValue { burst: 12, perSecond: 1.25 } */
+  /**
+   * The seconds of sound from one client. A client sends up to 10 s at once when it reconnects. @defaultValue { burst: 12,
+   * perSecond: 1.25 }
+   */
   readonly soundSeconds: ServeRate;
-  /** The bytes that a client has not read yet; then it is cut off. @defaultValue 1_048_576 */
+  /** The limit of unsent bytes for one client; above it the client is cut off. @defaultValue 1_048_576 */
   readonly maxUnsentBytes: number;
-  /** The unsent bytes above which sound is dropped. @defaultValue 262_144 */
+  /** The unsent bytes above which the server drops sound. @defaultValue 262_144 */
   readonly maxUnsentSoundBytes: number;
-  /** The time of a new connection until its first frame, in milliseconds. @defaultValue 10_000 */
+  /** The time in which a new connection must send its first frame, in milliseconds. @defaultValue 10_000 */
   readonly helloTimeoutMs: number;
-  /** The longest time without a frame to a client, in milliseconds. @defaultValue 15_000 */
+  /** The longest interval between two frames to a client, in milliseconds. @defaultValue 15_000 */
   readonly aliveMs: number;
   /**
-   * The time that a session stays ready for clients that come back, in milliseconds: they get what they missed
-   * instead of the whole state, and receipts of what they sent before. @defaultValue 30_000
+   * How long a session stays ready after its clients have disconnected, in milliseconds: a client that reconnects gets the missed
+   * frames instead of the whole state, and the receipts of earlier commands. @defaultValue 30_000
    */
   readonly resumeMs: number;
-  /** The bytes of earlier frames that are kept for them. @defaultValue 262_144 */
+  /** The limit of earlier frames that are kept for reconnecting clients, in bytes. @defaultValue 262_144 */
   readonly resumeBytes: number;
 }
 
 /** The options of `serve`. */
 export interface ServeOptions<S extends ServedSession = ServedSession> {
-  /** The sessions, each awake while a client is connected. Either this or `session`. */
+  /** The sessions; each is kept awake while a client is connected. Give either this or `session`. */
   readonly pool?: SessionPool<S & PooledSession>;
   /**
-   * Returns the session with this id; null: there is none. It is started if it is not: a text session at once,
-   * a voice session with the first client that can hear it, or that writes. Either this or `pool`.
+   * Returns the session with this id, or null if there is none. `serve` starts it if necessary: a text session at once, a voice
+   * session with the first client that can hear it, or that writes. Give either this or `pool`.
    */
   readonly session?: (sessionId: string) => S | null | Promise<S | null>;
-  /** Says who a client is, and which session it gets; null: refused. */
+  /** Returns the identity of a client and its session; null refuses the client. */
   readonly authorize: (
     request: AuthorizeRequest,
   ) => ServedIdentity | null | Promise<ServedIdentity | null>;
   /** The path of the handler. @defaultValue '/offstage' */
   readonly path?: string;
   /**
-   * The origins of web pages that may connect, such as `https://app.example.com`; `*` is any.
+   * The origins of web pages that may connect, such as `https://app.example.com`; `*` allows any.
    * @defaultValue pages of this machine (localhost)
    */
   readonly origins?: readonly string[];
-  /** The names of the server in `Host`; `*` is any. @defaultValue localhost, and the hosts of `origins` */
+  /** The accepted names of the server in `Host`; `*` allows any. @defaultValue localhost, and the hosts of `origins` */
   readonly hosts?: readonly string[];
   /**
-   * Returns the address of `serve` on the node that has the session, `http:`, `https:`, `ws:` or `wss:`, and clients go there
-   * with their token. Called before the session is opened, with `holder` null: null lets this node open it. Called again
-   * where a journal that several processes share says that another one has it, with that process (`address` is the one that its
-   * `postgresJournal` was given): null lets clients wait until it is free (`SESSION_ELSEWHERE`). @defaultValue null
+   * Returns the address (`http:`, `https:`, `ws:` or `wss:`) of `serve` on the node that has the session; the client connects
+   * there with its token. The first call, before the session is opened, has `holder` null; the result null lets this node open
+   * the session. The second call follows if a shared journal says that another process holds the session: `holder` is that
+   * process (`address` as given to its `postgresJournal`), and null lets clients wait until the session is free
+   * (`SESSION_ELSEWHERE`). @defaultValue null
    */
   readonly locate?: (
     sessionId: string,
     holder: ScopeHolder | null,
   ) => string | null | Promise<string | null>;
   /**
-   * More events that clients see: by default those that say what happens to tools, services and the memory
-   * stay on the server, and so do the ledgers of subagents (`subagent.ended` shares them).
+   * Additional events to share with clients. By default events about tools, services and the memory stay on the server, and so do
+   * the tool ledgers of subagents (`subagent.ended` shares them).
    * @defaultValue none
    */
   readonly share?: readonly SessionEvent['type'][];
   readonly limits?: Partial<ServeLimits>;
   /** Time and chance. @defaultValue those of the process */
   readonly environment?: Environment;
-  /** Called with errors that no client is told, and with each client that was cut off. */
+  /** Called with errors that no client receives, and with each client that was cut off. */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
@@ -168,7 +174,7 @@ export const defaultServeLimits: ServeLimits = {
   resumeBytes: 262_144,
 };
 
-/** Events without secrets of the app, which the store or a page needs. */
+/** Events that the store or a page needs, and that contain no secrets of the app. */
 const SHARED = [
   'connection.changed',
   'session.ended',
@@ -195,7 +201,7 @@ const SHARED = [
   'limits.changed',
 ] as const satisfies readonly SessionEvent['type'][];
 
-/** Events that are shared on demand. */
+/** Events that `share` may add. */
 const SHAREABLE = [
   'tool.called',
   'tool.answered',
@@ -237,7 +243,7 @@ const origin = z
     'expected an origin such as https://app.example.com, without a path, or *',
   );
 
-/** The options for clients, which every home of sessions has. */
+/** The options for clients that every host of sessions has. */
 export type ClientOptions = Pick<
   ServeOptions,
   'authorize' | 'path' | 'origins' | 'hosts' | 'share' | 'limits' | 'onError'

@@ -1,15 +1,15 @@
-// The files of a page, as a browser asks for them, without a build: what is in the folder of the page, and the modules of
-// installed packages that its scripts import by name. TypeScript is sent without its types, as Node.js runs it.
+// The files of a page, served to a browser without a build: the page's folder, and the modules of installed packages that its
+// scripts import by name. TypeScript is sent with its types stripped, as Node.js runs it.
 //
 //   /            → index.html, with an import map       /a/b.ts → the file in the folder
 //   /modules/…   → JavaScript of the named packages
 //
-// Does not: bundle, or transform anything else. An app with a bundler serves what that made.
+// Does not: bundle, or transform anything else. An app with a bundler serves the output of the bundler.
 //
 // Invariants
-//   PAGE-FILES-1. Nothing but files of known types in the folder, and JavaScript of the packages that the app has named, is
-//       read: no name that begins with a dot, climbs, or is encoded.
-//   PAGE-FILES-2. A page runs no script but these: its import map is allowed by its hash.
+//   PAGE-FILES-1. Only files of known types in the folder, and JavaScript of the packages that the app has named, are read. A
+//       name that begins with a dot, leaves the folder or is percent-encoded is refused.
+//   PAGE-FILES-2. The page runs no other script: the policy allows the import map by its hash.
 
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
@@ -23,18 +23,18 @@ import { ConfigurationError } from '../values/errors.ts';
 
 /** A page without a build. */
 export interface PageFiles {
-  /** The folder of `index.html` and what belongs to it. */
+  /** The folder of `index.html` and of the files that the page loads. */
   readonly folder: string | URL;
   /**
-   * The modules that scripts of the page import by name, and the module of an installed package that each of them is, such
-   * as `{ react: 'preact/compat' }`. They are those for browsers (`exports`), and must be ES modules; what they import by
-   * name is to be named, too. All JavaScript of these packages can then be read. `offstage/client` is always among them.
+   * Maps the names that scripts of the page import to modules of installed packages, such as `{ react: 'preact/compat' }`. The
+   * browser variant (`exports`) is taken, which must be an ES module; names that it imports in turn must be listed, too. All
+   * JavaScript of these packages becomes readable. `offstage/client` is always included.
    * @defaultValue {}
    */
   readonly modules?: Readonly<Record<string, string>>;
 }
 
-/** All that may stand before the content of `head`, whose tags a page may leave out. Source: HTML, "13.1.2.4 Optional tags". */
+/** Everything that may precede the content of `head`, whose tags a page may omit. Source: HTML, "13.1.2.4 Optional tags". */
 const START_OF_HEAD =
   /^\uFEFF?\s*(?:<!doctype[^<>]*>\s*|<!--[\s\S]*?-->\s*)*(?:<html(?:\s[^<>]*)?>\s*(?:<!--[\s\S]*?-->\s*)*)?(?:<head(?:\s[^<>]*)?>)?/i;
 
@@ -64,7 +64,7 @@ const types: Readonly<Record<string, string>> = {
 };
 
 const OURS = 'offstage';
-/** As far from here in the sources as in the build. */
+/** The relative path is the same in the sources and in the build. */
 const ourFolder = fileURLToPath(new URL('../..', import.meta.url));
 const isSource = import.meta.url.endsWith('.ts');
 const conditions = new Set(['browser', 'module', 'import', 'default']);
@@ -101,7 +101,7 @@ export class PageReader {
     });
   }
 
-  /** Returns the file at this path of an address; null if there is none. */
+  /** Returns the file for this path; null if there is none. */
   read(path: string): PageFile | null {
     const file = this.#find(path.endsWith('/') ? `${path}index.html` : path);
     if (file === null) return null;
@@ -122,7 +122,7 @@ export class PageReader {
     return fileIn(this.#folder, path.slice(1));
   }
 
-  /** Where a browser asks for a module of an installed package. */
+  /** Returns the address at which a browser requests a module of an installed package. */
   #addressOf(module: string): string {
     const [, name = '', subpath = ''] =
       /^((?:@[\w-]+\/)?[\w-]+)((?:\/[\w.-]+)*)$/.exec(module) ?? [];
@@ -144,7 +144,7 @@ export class PageReader {
   }
 }
 
-/** PAGE-FILES-1. A name that ends with `.js` is also that of a `.ts` file, as in what TypeScript imports. */
+/**   PAGE-FILES-1. A name that ends with `.js` also finds the `.ts` file, because TypeScript sources import such names. */
 function fileIn(folder: string, name: string): string | null {
   if (!/^(?:[\w@-][\w.@-]*\/)*[\w@-][\w.@-]*$/.test(name)) return null;
   const file = join(folder, name);
@@ -172,7 +172,7 @@ interface Manifest {
   readonly main?: string;
 }
 
-/** Returns the file of a subpath under the conditions of a browser; undefined: it has none. */
+/** Returns the file of a subpath under the conditions of a browser; undefined if the package exports none. */
 function exported({ exports, module, main }: Manifest, subpath: string): string | undefined {
   if (exports === undefined) return subpath === '.' ? (module ?? main ?? 'index.js') : subpath;
   const isTable =
@@ -185,9 +185,9 @@ function exported({ exports, module, main }: Manifest, subpath: string): string 
 
 let strip: typeof nodeModule.stripTypeScriptTypes | undefined;
 
-/** Node.js warns that this is experimental, once: whoever runs TypeScript with it knows. */
+/** Strips the types. The one experimental warning of Node.js is suppressed: a user who runs TypeScript has seen it. */
 function withoutTypes(source: string): string {
-  // Not imported by its name: other runtimes have none.
+  // A named import would fail in runtimes that lack this function.
   strip ??= (createRequire(import.meta.url)('node:module') as typeof nodeModule)
     .stripTypeScriptTypes;
   const { emitWarning } = process;

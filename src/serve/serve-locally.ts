@@ -1,16 +1,16 @@
-// An app on one machine, in one call: its sessions, its page, and a link that lets in whoever has it.
+// Serves an app on one machine, in one call: its session, its page, and a link that gives access.
 //
 //   http://127.0.0.1:8080/#token      /offstage → serve       `POST /order` → a route of the app       / → the page
-//                                     /inspect → the inspector, if it is wanted
+//                                     /inspect → the inspector, if the app enables it
 //
 // Owns:     the server, its port, its token, the headers of the page.
-// Does not: reach beyond 127.0.0.1. An app for others has a server of its own, and `serve` in it.
+// Does not: reach beyond 127.0.0.1. An app for other machines runs its own server with `serve`.
 //
 // Invariants
-//   LOCAL-1. Without the token a request gets the files of the page, and nothing else. The token is in the fragment of the
-//       link, which no browser sends: it reaches no log.
-//   LOCAL-2. Nothing is served under a foreign Host (DNS rebinding).
-//   LOCAL-3. The file of a token is readable by nobody else; a token that others could read or write is replaced.
+//   LOCAL-1. A request without the token gets the files of the page only. The token is in the fragment of the link; no
+//       browser sends the fragment, so that it reaches no log.
+//   LOCAL-2. A request with an untrusted Host is refused (DNS rebinding).
+//   LOCAL-3. Only the owner can read the token's file; a token that others could read or write is replaced.
 
 import { once } from 'node:events';
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -45,8 +45,8 @@ export type PageHandler = (
 ) => void;
 
 /**
- * Answers a request of the page beside the session. `body` is the JSON that was posted; null without one. The result is sent
- * as JSON, a `Response` as it is.
+ * Answers a request of the page beside the session. `body` is the posted JSON, or null. A `Response` is sent unchanged, any
+ * other result as JSON.
  */
 export type PageRoute = (body: unknown) => unknown;
 
@@ -55,24 +55,27 @@ export interface ServeLocallyOptions<S extends ServedSession = ServedSession> ex
   ServeOptions<S>,
   'authorize' | 'hosts' | 'locate' | 'origins' | 'pool' | 'session'
 > {
-  /** The session of whoever has the link. */
+  /** The session that the link gives access to. */
   readonly session: S;
-  /** The page: a folder, or what answers for it, such as a bundler; that gets the server, for sockets of its own. */
+  /**
+   * The page: a folder, or a function that returns a request handler, such as a bundler's; it gets the server, to add its
+   * sockets.
+   */
   readonly page: PageFiles | ((server: Server) => PageHandler | Promise<PageHandler>);
-  /** The requests of the page beside the session, by method and path, such as `POST /order`. @defaultValue {} */
+  /** Further requests of the page, by method and path, such as `POST /order`. @defaultValue {} */
   readonly routes?: Readonly<Record<string, PageRoute>>;
-  /** The first port to try; the next free one is taken. 0: any. @defaultValue 3000 */
+  /** The first port to try; the next free one is taken. 0 means any. @defaultValue 3000 */
   readonly port?: number;
-  /** The `by` of what is done with the link. @defaultValue 'user' */
+  /** The `by` of everything that users of the link do. @defaultValue 'user' */
   readonly user?: string;
   /**
-   * The file that keeps the token, so that a link outlives the process. A token is replaced if others could read or write its
-   * file. @defaultValue each start has another link
+   * The file that keeps the token, so that a link remains valid after a restart. A token whose file others could read or
+   * write is replaced. @defaultValue a new link for each start
    */
   readonly tokenFile?: string;
   /**
-   * Serves the page of `offstage/inspector` under `/inspect`, to whoever has the token: it shows the sessions of this journal
-   * with their words, forks them, and acts in the session as `user`. @defaultValue no inspector
+   * Serves the page of `offstage/inspector` under `/inspect`, to clients with the token: it shows the sessions of this
+   * journal with their words, forks them, and acts in the session as `user`. @defaultValue no inspector
    */
   readonly inspector?: { readonly journal: Journal };
 }
@@ -83,9 +86,9 @@ export interface LocalServer {
   /** The link to open: its fragment holds the token. */
   readonly url: string;
   readonly token: string;
-  /** The link to the inspector; null: there is none. */
+  /** The link to the inspector; null without one. */
   readonly inspectorUrl: string | null;
-  /** Ends all connections, whose clients may connect again. The session stays. Safe to call twice. */
+  /** Ends all connections; clients may connect again. The session stays open. Safe to call twice. */
   close(): Promise<void>;
 }
 
@@ -95,7 +98,7 @@ const DEFAULT_PORT = 3_000;
 const PORTS_TO_TRY = 20;
 const MAX_BODY_BYTES = 65_536;
 const BODY_TIMEOUT_MS = 10_000;
-/** The time in which a handler of the page takes a socket. */
+/** The time in which the page's handler must take over a socket. */
 const UPGRADE_TIMEOUT_MS = 10_000;
 
 const optionsSchema = z.strictObject({
@@ -125,7 +128,7 @@ const optionsSchema = z.strictObject({
       readonly journal: Journal;
     }>)
     .optional(),
-  // Those of `serve`, which checks them.
+  // Options of `serve`, which checks them.
   path: z.unknown().optional(),
   share: z.unknown().optional(),
   limits: z.unknown().optional(),
@@ -136,7 +139,7 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<ServeLocallyOptions>);
 
 /**
- * Serves a session and its page on this machine, to whoever has the link.
+ * Serves a session and its page on this machine. The link gives access.
  * @throws {ConfigurationError} `INVALID_OPTION`; `NO_FREE_PORT`; `MISSING_DEPENDENCY` for a module of the page
  */
 export async function serveLocally<S extends ServedSession>(
@@ -171,7 +174,7 @@ export async function serveLocally<S extends ServedSession>(
   http.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (web.upgrade(request, socket, head)) return;
     socket.on('error', () => socket.destroy());
-    // Another listener answers it, or nobody.
+    // Without another listener no handler would ever answer the socket.
     if (http.listenerCount('upgrade') === 1) socket.destroy();
     else
       scheduler.schedule(() => {
@@ -181,7 +184,7 @@ export async function serveLocally<S extends ServedSession>(
   const handler = typeof page === 'function' ? await page(http) : null;
 
   async function inspectorOf(journal: Journal): Promise<InspectorPage> {
-    // Imported late: a page that nobody asked for costs nothing.
+    // Imported on demand: an app without an inspector does not load it.
     const { inspector: pageOf } = await import('../inspector/index.ts');
     return pageOf({
       journal,
@@ -275,7 +278,7 @@ const headersOfAll = {
   'permissions-policy': 'microphone=(self), camera=(), geolocation=()',
 };
 
-/** Resolves with the port that was free: the wanted one, or one of those after it. */
+/** Resolves with the port: the wanted one, or the first free one after it. */
 async function listen(http: Server, wanted: number): Promise<number> {
   const last = wanted === 0 ? 0 : Math.min(wanted + PORTS_TO_TRY, 65_535);
   for (let port = wanted; port <= last; port++) {
@@ -296,9 +299,9 @@ async function listen(http: Server, wanted: number): Promise<number> {
 
 function keptToken(file: string, newToken: () => string): string {
   const stats = statSync(file, { throwIfNoEntry: false });
-  // Reading a pipe would not end, and a device is not ours.
+  // Reading a pipe would not end, and a device must not be written.
   if (stats?.isFile() === false) throw unkept(file, new Error('expected a regular file'));
-  // Windows has no such modes. Source: nodejs.org, "File modes" (2026).
+  // Windows lacks these modes. Source: nodejs.org, "File modes" (2026).
   const isOwn = stats && (process.platform === 'win32' || (stats.mode & 0o077) === 0);
   try {
     const token = readFileSync(file, 'utf8').trim();
@@ -309,7 +312,7 @@ function keptToken(file: string, newToken: () => string): string {
   const token = newToken();
   try {
     writeFileSync(file, `${token}\n`, { mode: 0o600 });
-    // LOCAL-3: writing a file that is there leaves its mode.
+    // LOCAL-3: writing an existing file keeps its mode.
     chmodSync(file, 0o600);
   } catch (cause) {
     throw unkept(file, cause);

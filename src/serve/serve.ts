@@ -1,5 +1,5 @@
-// Sessions for pages and programs over the network: one handler for `node:http`, Express, Hono and Next.js, behind the
-// guard of all listeners.
+// Serves sessions to pages and programs over the network: one handler for `node:http`, Express, Hono and Next.js, behind the
+// guard that all listeners share.
 //
 //   upgrade ─▶ guard ─▶ authorize ─┐                    ┌─▶ locate: another node
 //                                  ├─▶ client ─▶ hello ─┤
@@ -10,7 +10,7 @@
 //           listen (the app does).
 //
 // Invariants
-//   SERVE-3. An upgrade or a request for another path is left alone.
+//   SERVE-3. `serve` does not touch an upgrade or a request for another path.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -33,23 +33,26 @@ import {
 import type { Channel, FrameText, ServedClient } from './served-client.ts';
 import { SessionHub } from './session-hub.ts';
 
-/** The handler of clients, as `serve` returns it. */
+/** The handler for clients that `serve` returns. */
 export interface OffstageServer {
-  /** The number of connected clients, and of sessions that are kept for them. */
+  /** The number of connected clients, and of sessions in use for them. */
   readonly size: { readonly clients: number; readonly sessions: number };
   /**
-   * Answers a request of a client that has no WebSocket: for Hono, Next.js and other hosts of web requests.
-   * Never rejects.
+   * Answers a request of a client without a WebSocket, in Hono, Next.js and other frameworks with web requests. Never
+   * rejects.
    */
   readonly fetch: (request: Request) => Promise<Response>;
-  /** As `fetch`, for `node:http`, Express, Fastify and Koa. `next` is called for another path; without it, that is a 404. */
+  /**
+   * As `fetch`, for `node:http`, Express, Fastify and Koa. Another path calls `next`; without `next` it is answered with
+   * 404.
+   */
   readonly handle: (request: IncomingMessage, response: ServerResponse, next?: () => void) => void;
   /**
-   * Answers the event `upgrade` of a server; needs the package `ws`. False for another path: the socket is
-   * left to the other listeners, of which one must answer it.
+   * Answers the event `upgrade` of a server; needs the package `ws`. Returns false for another path: another listener must
+   * then answer the socket.
    */
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean;
-  /** Ends all connections, whose clients may connect again. Resolves when the sockets are closed. */
+  /** Ends all connections; clients may connect again. Resolves when the sockets are closed. */
   close(): Promise<void>;
 }
 
@@ -61,7 +64,7 @@ export function serve<S extends ServedSession>(options: ServeOptions<S>): Offsta
   return new Server(checkedServe(options));
 }
 
-/** The codes of a pool that leaves. */
+/** The error codes of a pool that shuts down. */
 const LEAVING: ReadonlySet<unknown> = new Set(['POOL_DRAINING', 'POOL_CLOSED']);
 
 /** Time for the last frames to leave before the sockets are closed. */
@@ -74,7 +77,7 @@ class Server implements OffstageServer {
   readonly #guard: Promise<Guard>;
   readonly #connected: ConnectedClients;
   readonly #hubs = new Map<string, Promise<SessionHub>>();
-  /** The hubs of sessions of the pool, and when the pool has the session back. */
+  /** The hubs of the pool's sessions, each with a promise that settles when the pool has the session back. */
   readonly #uses = new Map<SessionHub, Promise<void>>();
   #closed: Promise<void> | null = null;
 
@@ -85,7 +88,7 @@ class Server implements OffstageServer {
       name: 'serve',
       environment,
       maxClients: limits.clients,
-      // The verdict refuses them, by an open socket: a page learns why.
+      // The verdict checks Host and Origin, and refuses over an open socket, so that a page learns the reason.
       isHost: () => true,
       isOrigin: () => true,
       onError: (error) => options.onError(error, 'serve: upgrade'),
@@ -103,7 +106,7 @@ class Server implements OffstageServer {
     });
     this.fetch = this.#connected.web.fetch;
     this.handle = this.#connected.web.handle;
-    // Without `ws` there are streams: `upgrade` says so.
+    // Without `ws` only streams work; `upgrade` then answers with 501.
     this.#guard.catch(() => undefined);
   }
 
@@ -114,7 +117,7 @@ class Server implements OffstageServer {
   readonly upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): boolean => {
     const path = targetOf(request?.url)?.path;
     if (path !== this.#options.path) return false;
-    // A socket that breaks while the client is authorized has no other listener.
+    // No other listener handles an error of the socket while the client is being authorized.
     socket.on('error', () => socket.destroy());
     this.#guard.then(
       (guard) => void guard.upgrade(request, socket, head),
@@ -156,7 +159,7 @@ class Server implements OffstageServer {
   #opened(socket: WebSocket, identity: ServedIdentity): void {
     const client = this.#connected.opened(new SocketChannel(socket), identity);
     socket.on('message', (data: Buffer, isBinary: boolean) => {
-      // A server without `binaryType` gets Buffers.
+      // `binaryType` is unset, so that `ws` delivers Buffers.
       if (isBinary) client.receivedSound(data);
       else client.received(data.toString('utf8'));
     });
@@ -173,7 +176,7 @@ class Server implements OffstageServer {
           this.#options.onError(error, `serve: opening ${client.identity.sessionId}`);
           return client.bye('OVERLOADED', 'The server has no room at present', { retry: true });
         }
-        // A deploy: the client finds another process.
+        // During a deploy the client reconnects to another process.
         if (LEAVING.has(codeOf(error)))
           return client.bye('SERVER_CLOSING', 'The server is closing', { retry: true });
         this.#options.onError(error, `serve: opening ${client.identity.sessionId}`);
@@ -194,7 +197,7 @@ class Server implements OffstageServer {
     else client.bye('SESSION_UNKNOWN', 'There is no such session');
   }
 
-  /** Sends a client to the process that has the session. @throws the same error, if it says something else. */
+  /** Sends a client to the process that holds the session. @throws any other error unchanged */
   async #elsewhere(client: ServedClient, error: unknown): Promise<void> {
     if (codeOf(error) !== 'SCOPE_IN_USE') throw error;
     const { sessionId } = client.identity;
@@ -265,19 +268,22 @@ class Server implements OffstageServer {
         const hub = await opened(session);
         this.#uses.set(hub, leaves);
         resolve(hub);
-        // Before a deploy: the clients see the end of what is under way, and connect again to another process.
+        // Before a deploy the hub finishes the work under way; its clients then reconnect to another process.
         const leave = (): void => void hub.quiet().then(() => closing(hub));
         if (draining.aborted) leave();
         else draining.addEventListener('abort', leave);
         await over;
         this.#uses.delete(hub);
-        // The signal lives as long as the pool: a listener that stays keeps the hub and its session.
+        // The signal lives as long as the pool: a listener that stays would keep the hub and its session in memory.
         draining.removeEventListener('abort', leave);
       }).catch(reject);
     });
   }
 
-  /** Uses a session of the pool, which keeps it awake until the hub ends. Where it has no room, hubs without clients end. */
+  /**
+   * Uses a session of the pool, which keeps it awake until the hub ends. If the pool is full, hubs without clients are ended
+   * first.
+   */
   async #use(
     sessionId: string,
     use: (session: ServedSession, draining: AbortSignal, leaves: Promise<void>) => Promise<void>,
@@ -337,7 +343,7 @@ class SocketChannel implements Channel {
   }
 
   cut(code: number, reason: string): void {
-    // `ws` ends the socket soon after, whether the client reads the reason or not.
+    // `ws` closes the socket soon after, even if the client does not read the reason.
     this.#socket.close(code, reason);
   }
 }

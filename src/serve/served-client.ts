@@ -1,15 +1,17 @@
-// One client of a served session: checks what comes in, bounds what goes out. Frames that mean something to the
-// session go to its hub.
+// One client of a served session: checks its frames, and bounds the frames to it. Frames that concern the session go to
+// the hub.
 //
-// Owns:     the rates of one client, its unsent bytes, the packets of sound, its end. Its user's rates are shared.
+// Owns:     the rates of one client, its unsent bytes, the packets of sound, its end. The clients of a user share the
+//           user's rates.
 // Does not: know the socket (a channel does), or execute a command (session-hub.ts).
 //
 // Invariants
-//   SERVED-CLIENT-1. Nothing that a client sends throws. A frame that is wrong, or one too many, is refused; a
-//       client with too many mistakes is cut off.
-//   SERVED-CLIENT-2. A client that does not read is cut off (`TOO_SLOW`) before its unsent bytes exceed the
-//       limit by more than one frame. Sound is dropped before that; state never is.
-//   SERVED-CLIENT-3. The sound of an item ends where a packet of it was dropped: the client never plays over a gap.
+//   SERVED-CLIENT-1. Nothing that a client sends throws. An invalid frame, or one above the rate, is refused; a client
+//       with too many mistakes is cut off.
+//   SERVED-CLIENT-2. A client that does not read is cut off (`TOO_SLOW`) before its unsent bytes exceed the limit by more
+//       than one frame. Sound is dropped earlier; state never is.
+//   SERVED-CLIENT-3. After a dropped packet the rest of that item's sound is dropped too: the client never plays over a
+//       gap.
 
 import type { Environment } from '../actors/ports/environment.ts';
 import {
@@ -27,7 +29,7 @@ import type { AudioFrame } from '../voice/audio/audio-frame.ts';
 import type { ServedIdentity, ServeLimits } from './options.ts';
 import { TokenBucket } from './token-bucket.ts';
 
-/** The text of a frame, which clients share: encoded once, if a channel needs bytes. */
+/** The text of a frame, which several clients share: it is encoded once, if a channel needs bytes. */
 export class FrameText {
   readonly text: string;
   #bytes: Uint8Array<ArrayBuffer> | null = null;
@@ -41,10 +43,10 @@ export class FrameText {
   }
 }
 
-/** The way to one client. `close` sends what was written before, `cut` does not. */
+/** The connection to one client. `close` first sends what was written, `cut` does not. */
 export interface Channel {
   readonly kind: 'websocket' | 'stream';
-  /** The written bytes that have not left this process, as far as it knows. */
+  /** The bytes that were written and have not left this process, as far as the channel knows. */
   readonly unsentBytes: number;
   text(frame: FrameText): void;
   sound?(packet: Uint8Array): void;
@@ -52,7 +54,7 @@ export interface Channel {
   cut(code: number, reason: string): void;
 }
 
-/** The hub of the session, as its clients see it. */
+/** The interface of the hub that its clients use. */
 export interface ClientHub {
   command(client: ServedClient, frame: CommandFrame): void;
   notice(client: ServedClient, frame: NoticeFrame): void;
@@ -66,7 +68,7 @@ export interface UserRates {
   readonly welcomes: TokenBucket;
 }
 
-/** The server, as its clients see it. */
+/** The interface of the server that its clients use. */
 export interface ClientOwner {
   readonly environment: Environment;
   readonly limits: ServeLimits;
@@ -83,9 +85,9 @@ const GOING_AWAY = 1001;
 const POLICY = 1008;
 const TRY_LATER = 1013;
 
-/** Items whose number a client remembers. */
+/** The number of item ids that a client remembers. */
 const MAX_ITEMS = 256;
-/** Frames that may come before the session is there. */
+/** The limit of frames that arrive before the session is open. */
 const MAX_EARLY_FRAMES = 128;
 
 export class ServedClient {
@@ -134,12 +136,12 @@ export class ServedClient {
     return hears && !this.isWatcher;
   }
 
-  /** Whether it has been greeted, and waits for its session. */
+  /** Whether the client has sent `hello`, and waits for its session. */
   get isWaiting(): boolean {
     return this.clientId !== null && this.#hub === null && !this.#isGone;
   }
 
-  /** Whether it may be sent the state once more; one that asks too often is sent away. */
+  /** Whether the client may be sent the state once more; otherwise it is disconnected. */
   takesWelcome(): boolean {
     if (this.#rates.welcomes.take()) return true;
     const { burst, perSecond } = this.#owner.limits.welcomes;
@@ -148,13 +150,13 @@ export class ServedClient {
     return false;
   }
 
-  /** The connection of a greeted client has outlived the memory of its server. */
+  /** Restores a client whose connection has outlived the memory of its server. */
   restored(clientId: string): void {
     this.#cancelDeadline();
     this.clientId = clientId;
   }
 
-  /** The session is there: the frames that came before go to it. */
+  /** The session is open: the hub gets the frames that arrived earlier. */
   joined(hub: ClientHub): void {
     this.#hub = hub;
     const early = this.#early;
@@ -162,7 +164,7 @@ export class ServedClient {
     for (const frame of early) this.#pass(frame);
   }
 
-  /** The session sleeps, and the connection stays. */
+  /** The session sleeps, and the connection stays open. */
   parked(): void {
     this.#hub = null;
   }
@@ -172,7 +174,7 @@ export class ServedClient {
     this.receivedFrame(readClientFrame(valueOfJson(text)));
   }
 
-  /** `frame`: or the reason why it is none. */
+  /** `frame`: the frame, or the reason why the text is not one. */
   receivedFrame(frame: ClientFrame | string): void {
     if (this.#isGone) return;
     if (typeof frame === 'string')
@@ -222,7 +224,7 @@ export class ServedClient {
     this.write(new FrameText(JSON.stringify(frame)));
   }
 
-  /** Writes a frame that clients may share. */
+  /** Writes a frame whose text several clients may share. */
   write(frame: FrameText): void {
     if (this.#isGone) return;
     const { unsentBytes } = this.channel;
@@ -259,7 +261,7 @@ export class ServedClient {
     this.channel.close(retry ? GOING_AWAY : POLICY, code);
   }
 
-  /** Ends the connection for a fault of the client. */
+  /** Ends the connection because of a client's fault. */
   cutOff(code: string, message: string): void {
     if (this.#isGone) return;
     this.send({ type: 'bye', code, message, retry: false });

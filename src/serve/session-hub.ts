@@ -1,26 +1,27 @@
-// Joins the clients of one session to it: everybody sees everything, users may act, and one client at a time
-// speaks and listens.
+// Connects the clients of one session to the session: all clients see everything, users may act, and one client at a time
+// owns the voice.
 //
 //   session.events ─▶ shared? ─▶ patch of the view ─▶ one frame for all ─▶ each client
 //
-// Owns:     the frames of the session and their numbers, those that are kept for clients that come back, the
-//           receipts of commands, the owner of the voice.
-// Does not: decide who a client is (`authorize`), or bound what it sends (served-client.ts).
+// Owns:     the frames of the session and their numbers, the frames kept for clients that reconnect, the receipts of
+//           commands, the owner of the voice.
+// Does not: decide on the identity of a client (`authorize`), or bound its frames (served-client.ts).
 //
 // Invariants
-//   SESSION-HUB-1. A client gets the whole state and each later frame once, in order; or, if it comes back in
-//       time, the frames that it missed.
-//   SESSION-HUB-2. A frame is made once for all clients that may answer the same questions, and holds what changed.
-//   SESSION-HUB-6. A client is told whether it may answer a question, and only an operator who else may.
-//   SESSION-HUB-7. What a client shows or plays counts as shown to the user of the session only if it hears for them. Of any
-//       other, a question counts as shown that only certain identities may answer, if it is one of them, or that it answers.
-//   SESSION-HUB-3. A command with the id of an earlier one of the same client is not executed again: it gets the
-//       receipt of the earlier one. The commands of a watcher are not executed.
-//   SESSION-HUB-4. What a client that does not own the voice hears or says does not reach the session. When the
-//       voice moves, the session sees its client leave and another come.
-//   SESSION-HUB-5. The session is in use while a client is connected, and for `resumeMs` after the last one. Where
-//       connections outlive memory, a client of a text session does not keep it there: when the session is put away its
-//       clients are parked, and the next hub begins with the whole state for each of them.
+//   SESSION-HUB-1. A client gets the whole state and then each frame once, in order; a client that reconnects within
+//       `resumeMs` gets the missed frames instead.
+//   SESSION-HUB-2. A frame is made once for all clients that may answer the same questions, and holds the changes only.
+//   SESSION-HUB-6. A client learns whether it may answer a question; only an operator learns which others may.
+//   SESSION-HUB-7. Acknowledgements of a client count for the session's user only if the client `hears` for them. From
+//       another client the hub accepts two: that it shows a question which it, among named identities, may answer; and that
+//       it answers one.
+//   SESSION-HUB-3. A command with the id of an earlier one of the same client is not executed again: the client gets the
+//       earlier receipt. The commands of a watcher are not executed.
+//   SESSION-HUB-4. Sound and playout reports of a client that does not own the voice do not reach the session. When the
+//       voice moves, one client detaches from the session and another attaches.
+//   SESSION-HUB-5. The session is in use while a client is connected, and for `resumeMs` after the last one. On a host where
+//       connections outlive memory, the clients of a text session do not keep it in use: when the session is unloaded its
+//       clients are parked, and the next hub sends each of them the whole state.
 
 import type { Subscription } from 'rxjs';
 import {
@@ -47,15 +48,15 @@ import { resampleFrames } from '../voice/audio/frame-operators.ts';
 import type { CheckedServe, ServedIdentity, ServedSession } from './options.ts';
 import { FrameText, type ClientHub, type ServedClient } from './served-client.ts';
 
-/** Changes are collected for so long: a frame for each word of a model would cost more than it says. */
+/** Changes are collected for this time: a frame for each word of a model would consist mostly of overhead. */
 const BATCH_MS = 10;
-/** Receipts that are kept for one client. */
+/** The number of receipts that are kept for one client. */
 const MAX_RECEIPTS = 256;
 
 /** The state of a client that outlives its connections. */
 interface Visitor {
   readonly memory: string;
-  /** The receipts by the id of their command; null: not yet there. */
+  /** The receipts by the id of their command; null while the command is executed. */
   readonly receipts: Map<number, ServerFrame | null>;
   client: ServedClient | null;
   forget: () => void;
@@ -64,7 +65,7 @@ interface Visitor {
 export interface HubOptions {
   /** Connections outlive the memory of the session (SESSION-HUB-5). @defaultValue false */
   readonly parks?: boolean;
-  /** Called once, when the hub needs the session no more. */
+  /** Called once, when the hub no longer needs the session. */
   ended(): void;
 }
 
@@ -79,9 +80,9 @@ export class SessionHub implements ClientHub {
   readonly #visitors = new Map<string, Visitor>();
   readonly #clients = new Set<ServedClient>();
   readonly #listening = new Map<ServedClient, () => void>();
-  /** Those that can play sound, the owner of the voice last. */
+  /** The clients that can play sound; the last one owns the voice. */
   readonly #speakers: ServedClient[] = [];
-  /** The views that every client has, and that may change. */
+  /** The views that every client has, and that may still change. */
   readonly #views = new Map<string, object>();
   readonly #kept: { readonly seq: number; readonly frame: SharedText }[] = [];
   #keptBytes = 0;
@@ -94,7 +95,7 @@ export class SessionHub implements ClientHub {
   #started: Promise<void> | null = null;
   #cancelAlive: () => void = () => undefined;
   #cancelLinger: () => void = () => undefined;
-  /** Why it has ended; null: it has not. */
+  /** The reason why the hub has ended; null while it runs. */
   #over: Farewell | null = null;
 
   constructor(session: ServedSession, options: CheckedServe, { parks = false, ended }: HubOptions) {
@@ -125,7 +126,7 @@ export class SessionHub implements ClientHub {
     return this.#over !== null;
   }
 
-  /** Whether no client is connected: it is kept for those that come back. */
+  /** Whether no client is connected; the hub is then kept for clients that reconnect. */
   get isUnused(): boolean {
     return this.#clients.size === 0;
   }
@@ -134,7 +135,7 @@ export class SessionHub implements ClientHub {
     return this.#session.audioOut !== undefined;
   }
 
-  /** Starts a text session; a voice session greets nobody before somebody is there. */
+  /** Starts a text session. A voice session starts with its first client, so that its greeting is heard. */
   async open(): Promise<void> {
     if (!this.hasVoice) await this.#start();
   }
@@ -144,7 +145,7 @@ export class SessionHub implements ClientHub {
     if (!client.takesWelcome()) return;
     const name = nameOf(client);
     const known = this.#visitors.get(name);
-    // A connection that is lost at the client may look open here.
+    // A connection that is lost at the client may look open at the server.
     known?.client?.bye('REPLACED', 'The client has connected again');
     known?.forget();
     const memory = this.#options.environment.ids.next('m');
@@ -164,7 +165,7 @@ export class SessionHub implements ClientHub {
     if (after?.epoch !== this.#epoch || !this.#resume(client, after.seq)) this.#welcome(client);
     if (client.hears && !client.isGone) this.#listening.set(client, this.#listen());
     client.joined(this);
-    // It did not read what it had missed, and was cut off before the hub was told of it.
+    // The client was too slow for the missed frames, and was cut off before the hub had its connection.
     if (client.isGone) this.left(client);
   }
 
@@ -182,7 +183,7 @@ export class SessionHub implements ClientHub {
     const execution = this.#receiptOf(client, frame).then((receipt) => {
       this.#executing.delete(execution);
       visitor.receipts.set(frame.id, receipt);
-      // Its changes come before it.
+      // The changes that a command causes precede its receipt.
       this.#flush();
       visitor.client?.send(receipt);
     });
@@ -194,9 +195,9 @@ export class SessionHub implements ClientHub {
     while (this.#executing.size > 0) await Promise.all(this.#executing);
   }
 
-  /** Resolves when the session has nothing more to do or to say, and no command is being executed. */
+  /** Resolves when the session is idle, and no command is being executed. */
   async quiet(): Promise<void> {
-    // Rejects where it has not begun, or is over.
+    // `idle` rejects if the session has not started, or has ended.
     await this.#session.idle().catch(ignore);
     await this.settled();
   }
@@ -216,7 +217,7 @@ export class SessionHub implements ClientHub {
           this.#session.playout?.next({ itemId: frame.itemId, playedMs: frame.playedMs });
         return;
       case 'microphone':
-        // The client keeps its rate.
+        // The client itself keeps the rate of its sound.
         return;
     }
   }
@@ -243,7 +244,7 @@ export class SessionHub implements ClientHub {
     if (this.#clients.size === 0) this.#linger();
   }
 
-  /** Ends all connections; clients may connect again. */
+  /** Ends all connections. `retry`: clients may connect again. */
   close(code: string, message: string, retry: boolean): void {
     this.#end([code, message, retry]);
   }
@@ -277,7 +278,7 @@ export class SessionHub implements ClientHub {
       const by = { by: client.identity.user };
       if (!client.hears && !this.#counts(frame))
         return { type: 'receipt', id, ok: true, value: null };
-      // Whoever presses a button sees it.
+      // A client that answers a question by a button has shown it.
       if (!client.hears && frame.type === 'answer')
         this.#session.questionShown(frame.requestId, by);
       const value = await carryOut(this.#session, frame, by);
@@ -285,23 +286,23 @@ export class SessionHub implements ClientHub {
     } catch (error) {
       if (isA(error, OffstageError))
         return { type: 'receipt', id, ok: false, code: codeOf(error), message: messageOf(error) };
-      // Its words are not for a client.
+      // The message of an unknown error may contain secrets, so the client does not get it.
       this.#options.onError(error, `serve: ${frame.type} of ${client.identity.user}`);
       return { type: 'receipt', id, ok: false, code: 'INTERNAL', message: 'The server failed' };
     }
   }
 
-  /** Whether a command counts of a client that does not hear for the user (SESSION-HUB-7). */
+  /** Whether a command of a client that does not hear for the user counts (SESSION-HUB-7). */
   #counts(frame: CommandFrame): boolean {
     if (frame.type !== 'question.shown') return frame.type !== 'shown';
     const { questions } = this.#session.store.getSnapshot().context;
-    // Of those who may not answer it, the session counts none.
+    // The session itself ignores identities that may not answer.
     return questions.some(
       ({ requestId, answerableBy }) => requestId === frame.requestId && answerableBy !== undefined,
     );
   }
 
-  /** Starts the session once; another attempt follows a failure. */
+  /** Starts the session once; a failure allows another attempt. */
   #start(): Promise<void> {
     this.#started ??= Promise.resolve(this.#session.start()).catch((error: unknown) => {
       this.#started = null;
@@ -310,7 +311,7 @@ export class SessionHub implements ClientHub {
     return this.#started;
   }
 
-  /** A client of text sees what is told, and says so. That of a voice session is the one that hears it. */
+  /** Attaches a client of a text session as a reader. A voice session attaches the client that owns its voice. */
   #listen(): () => void {
     const session = this.#session;
     try {
@@ -320,7 +321,7 @@ export class SessionHub implements ClientHub {
         for (const each of leave) this.#quietly(each);
       };
     } catch (error) {
-      // The session is full (MAILBOX_FULL): its clients see it all the same.
+      // The session is full (MAILBOX_FULL): the client still sees it.
       this.#options.onError(error, 'serve: attaching a client');
       return ignore;
     }
@@ -372,14 +373,14 @@ export class SessionHub implements ClientHub {
   #happened(event: SessionEvent): void {
     if (!this.#options.shared.has(event.type)) return;
     this.#pending.push(this.#wireEvent(event));
-    // Speech must end at once.
+    // Interrupted speech must stop at once.
     if (event.type === 'playout.clear') return this.#flush();
     if (this.#isFlushDue) return;
     this.#isFlushDue = true;
     this.#options.environment.scheduler.schedule(() => this.#flush(), BATCH_MS);
   }
 
-  /** Returns the event as clients get it: the change of a view that they have (SESSION-HUB-2). */
+  /** Returns the event for clients: the change of a view, if they have the view (SESSION-HUB-2). */
   #wireEvent(event: SessionEvent): WireEvent {
     const shared =
       event.type === 'subagent.changed'
@@ -390,13 +391,13 @@ export class SessionHub implements ClientHub {
     const { of, id, view, isOver } = changed;
     const key = `${of} ${id}`;
     const before = this.#views.get(key);
-    // Clients keep views that are over for a while only, and not all for the same while.
+    // Clients keep finished views for a limited time, which differs between them.
     if (isOver) this.#views.delete(key);
     else this.#views.set(key, view);
     return before ? { type: 'patch', of, id, ...patchOf(before, view) } : shared;
   }
 
-  /** Leaves out what a subagent did in detail: inputs and outputs of tools, and diagnostics. */
+  /** Removes the details of a subagent's work: inputs and outputs of tools, and diagnostics. */
   #forClients(view: SubagentView): SubagentView {
     if (view.outcome === null || this.#options.shared.has('subagent.ended')) return view;
     const { diagnostics: _, verification: __, notes: ___, ...outcome } = view.outcome;
@@ -420,7 +421,7 @@ export class SessionHub implements ClientHub {
     for (const client of this.#clients) client.write(text.for(client.identity));
   }
 
-  /** An event without JSON (a BigInt in the data of an app) is left out. */
+  /** An event that JSON cannot express (a BigInt in the data of an app) is left out. */
   #encoded(frame: Extract<ServerFrame, { type: 'events' }>): FrameText {
     try {
       return new FrameText(JSON.stringify(frame));
@@ -438,7 +439,7 @@ export class SessionHub implements ClientHub {
       this.#keptBytes -= this.#kept.shift()?.frame.bytes ?? this.#keptBytes;
   }
 
-  /** Sends the frames after `seq`; false if they are not all kept. */
+  /** Sends the frames after `seq`; returns false if some of them are no longer kept. */
   #resume(client: ServedClient, seq: number): boolean {
     const oldest = this.#kept[0]?.seq ?? this.#seq + 1;
     if (seq > this.#seq || seq + 1 < oldest) return false;
@@ -449,7 +450,7 @@ export class SessionHub implements ClientHub {
     return true;
   }
 
-  /** Sends the whole state, whose text is made once for all that come at the same time. */
+  /** Sends the whole state. Clients that arrive at the same time share its text. */
   #welcome(client: ServedClient): void {
     const { sessionId, user, role } = client.identity;
     const head = {
@@ -516,7 +517,7 @@ export class SessionHub implements ClientHub {
   }
 
   #sessionEnded(): void {
-    // Not an event, which was missed if the session had left before this hub began.
+    // The state, not an event: the session may have left before this hub subscribed.
     const { connection } = this.#session.store.getSnapshot().context;
     if (connection !== 'suspended') this.#end(ENDED);
     else this.#end(SUSPENDED, this.#parks ? (client) => client.parked() : farewell);
@@ -552,7 +553,7 @@ function eventFor(event: WireEvent, show: Show): WireEvent {
   return event.type === 'question.changed' ? { ...event, question: show(event.question) } : event;
 }
 
-/** A text that clients share, in as many forms as there are readers who may answer different questions of it. */
+/** A text that clients share, in one form for each group of readers that may answer the same questions. */
 class SharedText {
   readonly #questions: readonly QuestionView[];
   readonly #make: (show: Show) => FrameText;
@@ -563,7 +564,7 @@ class SharedText {
     this.#make = make;
   }
 
-  /** The bytes of its first form. */
+  /** The size of the first form. */
   get bytes(): number {
     const [first = this.for({ user: '', role: 'user' })] = this.#made.values();
     return first.bytes.byteLength;
@@ -576,7 +577,7 @@ class SharedText {
     return text;
   }
 
-  /** Readers of the same form get the same text. */
+  /** Readers with the same key get the same text. */
   #formOf({ user, role }: Reader): string {
     if (role === 'watcher') return this.#questions.length > 0 ? role : '';
     const may = this.#questions.flatMap((question) =>
@@ -586,7 +587,7 @@ class SharedText {
   }
 }
 
-/** The last words to a client. `retry`: it may come again. */
+/** The last frame to a client. `retry`: it may connect again. */
 type Farewell = readonly [code: string, message: string, retry: boolean];
 
 const ENDED: Farewell = ['SESSION_ENDED', 'The session has ended', false];
@@ -600,7 +601,7 @@ function ignore(): void {
   // Nothing to undo.
 }
 
-/** The name of a visitor: a client takes no name of another user. */
+/** The name of a visitor contains the user: a client cannot take the name of another user's client. */
 function nameOf({ identity, clientId }: ServedClient): string {
   return JSON.stringify([identity.user, clientId]);
 }

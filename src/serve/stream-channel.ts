@@ -1,4 +1,4 @@
-// The stream of server-sent events to one client: frames as `data:` lines, in a web response.
+// The stream of server-sent events to one client: each frame is a `data:` line of a web response.
 
 import type { Channel } from './served-client.ts';
 
@@ -11,7 +11,7 @@ export interface OpenedStream {
 
 const encoder = new TextEncoder();
 
-/** `maxQueuedBytes`: what the stream queues for a client; more counts as unsent, too. */
+/** `maxQueuedBytes`: the bytes that the stream queues for a client; bytes above it count as unsent, too. */
 export function openStream(maxQueuedBytes: number): OpenedStream {
   const queueBytes = 2 * maxQueuedBytes;
   let controller: ReadableStreamDefaultController<Uint8Array> | null = null;
@@ -38,7 +38,7 @@ export function openStream(maxQueuedBytes: number): OpenedStream {
       headers: {
         'content-type': 'text/event-stream; charset=utf-8',
         'cache-control': 'no-store, no-transform',
-        // For proxies that wait until they have enough.
+        // Proxies otherwise buffer small responses.
         'x-accel-buffering': 'no',
       },
     }),
@@ -47,7 +47,7 @@ export function openStream(maxQueuedBytes: number): OpenedStream {
       get unsentBytes() {
         return controller ? queueBytes - (controller.desiredSize ?? 0) : 0;
       },
-      // JSON has no line breaks: a frame is one line.
+      // JSON text has no line breaks, so that a frame is one line.
       text: ({ text }) => controller?.enqueue(encoder.encode(`data: ${text}\n\n`)),
       close: () => end((made) => made.close()),
       cut: (_code, reason) => end((made) => made.error(new DOMException(reason, 'AbortError'))),

@@ -1,10 +1,10 @@
-// A rate of one client or user: a burst, and then so much each second.
+// The rate of one client or user: a burst, and a number of tokens each second.
 
 import type { Clock } from '../actors/ports/environment.ts';
 
 /** The rate of a token bucket. */
 export interface ServeRate {
-  /** The burst: what may come at once. */
+  /** The largest amount that may be taken at once. */
   readonly burst: number;
   /** The tokens that are added each second, up to `burst`. */
   readonly perSecond: number;
@@ -23,12 +23,12 @@ export class TokenBucket {
     this.#filledAt = clock.now();
   }
 
-  /** The longest time until it is full. */
+  /** The time from empty to full. */
   get fillMs(): number {
     return (1_000 * this.#rate.burst) / this.#rate.perSecond;
   }
 
-  /** Takes `amount` if it is there; takes nothing if not. */
+  /** Takes `amount` if the bucket holds it; otherwise takes nothing and returns false. */
   take(amount = 1): boolean {
     const now = this.#clock.now();
     const { burst, perSecond } = this.#rate;
