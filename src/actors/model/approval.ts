@@ -1,18 +1,18 @@
-// Decides whether a tool call needs approval: it is not needed, the author gave it beforehand, the user has
-// to be asked, or the user has already denied it. Decided before the call is run, for this call alone.
+// Decides before a tool call runs whether it needs approval: none is needed, the author gave it in the configuration, the
+// user has to be asked, or the user has already denied the call.
 //
-// Owns:     the order of these reasons.
+// Owns:     the order in which these reasons are checked.
 // Does not: ask the user (session), or hold the user's answers (the subagent does).
 //
 // Invariants
 //   APPROVAL-1. Only the runtime creates an approval: from the user's answer, or from the author's
 //       configuration. No statement of a model or a tool is one.
-//   APPROVAL-2. An approval covers one call: this tool with exactly these arguments, once.
-//   APPROVAL-3. A call that was denied to a subagent is denied to all below it, at once and without asking;
-//       no pre-approval and no milder tool of the same name bypasses that.
-//   APPROVAL-4. In doubt the user is asked: a condition that throws, or returns something else than the AI SDK documents,
+//   APPROVAL-2. An approval covers one execution of one call: this tool with exactly these arguments.
+//   APPROVAL-3. A call that the user denied to a subagent is denied to all subagents below it, at once and without a
+//       question; no pre-approval and no milder tool of the same name bypasses the denial.
+//   APPROVAL-4. In doubt the user is asked: a condition that throws, or returns a value that the AI SDK does not document,
 //       approves nothing.
-//   APPROVAL-5. Approval is needed unless it is certain that none is.
+//   APPROVAL-5. A call needs approval unless its tool says with certainty that it needs none.
 
 import type { ModelMessage, ToolSet } from 'ai';
 import { z } from 'zod';
@@ -24,18 +24,18 @@ import type { PreApproval, ToolApproval } from '../contracts/config.ts';
 import { raceAbort } from '../../values/race-abort.ts';
 import type { ApprovalOptions, ToolEntry } from './tools.ts';
 
-/** A call, as the author's code judges it and puts it into words. */
+/** A call, as it is passed to the author's functions. */
 interface JudgedCall {
   readonly callId: string;
   readonly messages: readonly ModelMessage[];
-  /** `input` is the model's original. @defaultValue false */
+  /** Whether `input` is the model's original, not yet validated. @defaultValue false */
   readonly raw?: boolean | undefined;
   readonly context?: unknown;
   readonly signal?: AbortSignal;
   readonly report?: (error: unknown, where: string) => void;
 }
 
-/** Asks the author's code about a call; `otherwise` if it throws, which is reported, or at an abort. */
+/** Calls the author's function for a call; returns `otherwise` on an abort, or if the function throws, which is reported. */
 async function judgement<T>(
   tool: ToolEntry,
   input: unknown,
@@ -65,10 +65,7 @@ async function judgement<T>(
   }
 }
 
-/**
- * Returns whether this call needs the user's approval. Always resolves: a predicate that throws is reported
- * and means yes, an abort means yes too.
- */
+/** Returns whether this call needs the user's approval. Always resolves: true on an abort, or if the predicate throws. */
 export function approvalNeeded(
   tool: ToolEntry,
   input: unknown,
@@ -107,14 +104,14 @@ const NEEDED = {
   'user-approval': true,
 } as const satisfies Readonly<Record<(typeof STATUSES)[number], Needed>>;
 
-/** What a function of `toolApproval` gets beside the call. */
+/** The contexts that a function of `toolApproval` gets beside the call. */
 interface ApprovalContexts {
   readonly tools: Readonly<Record<string, unknown>>;
   readonly toolsContext: Readonly<Record<string, Record<string, unknown>>>;
   readonly runtimeContext: Readonly<Record<string, unknown>>;
 }
 
-/** Returns what `toolApproval` says of a call; null: nothing, and the tool decides. Always resolves, as `approvalNeeded`. */
+/** Returns the decision of `toolApproval` about a call; null: the tool decides. Always resolves, like `approvalNeeded`. */
 export async function authorsDecision(
   toolApproval: ToolApproval | undefined,
   tool: ToolEntry,
@@ -145,7 +142,7 @@ export async function authorsDecision(
   });
 }
 
-/** @throws {ZodError} for something else than the AI SDK documents. */
+/** @throws {ZodError} for a value that the AI SDK does not document. */
 function decisionOf(said: unknown = 'not-applicable'): Decision {
   const status = approvalStatus.parse(said);
   if (typeof status === 'string') return { needed: NEEDED[status] };
@@ -155,8 +152,8 @@ function decisionOf(said: unknown = 'not-applicable'): Decision {
 const MAX_QUESTION_CHARS = 2_000;
 
 /**
- * Returns the words in which the tool's author puts this call to the user; undefined: the runtime's words. Always resolves: a
- * function that throws, or returns no words, is reported.
+ * Returns the author's question for this call; undefined: the runtime's question is asked. Always resolves: a function that
+ * throws, or returns no text, is reported.
  */
 export function approvalWords(
   tool: ToolEntry,
@@ -213,7 +210,7 @@ function isPreApproved({ toolName, input, preApproved, report }: Asked): boolean
     if (tool !== toolName) return false;
     if (!when) return true;
     try {
-      // Anything but `true` is no, in particular a promise.
+      // Only `true` approves. A promise does not.
       const said: unknown = when(input);
       handleRejection(said, (error) => report(error, `preApproved of ${toolName}`));
       return said === true;

@@ -1,5 +1,4 @@
-// The caller of a tool: the runtime adds it to the context of every `execute`, under `offstage`, beside the
-// author's own context.
+// The caller of a tool: the runtime adds it under `offstage` to the author's context of every `execute`.
 
 import type { SubagentService } from '../contracts/service-types.ts';
 
@@ -10,16 +9,13 @@ export interface Caller {
   readonly subagentId: string | null;
   /** The subagent that spawned it; null for a subagent of the lead agent or of a program. */
   readonly parentId: string | null;
-  /** 1 for a subagent of the lead agent or of a program; 0 for these themselves. */
+  /** 1 for a subagent of the lead agent or of a program; 0 for the lead agent or the program. */
   readonly depth: number;
   /** The identity for whom the work is done, if the app vouched for one (`by`, `SessionOptions.user`). */
   readonly requester: string | null;
-  /**
-   * The identity that approved this very call, if the app vouched for one; null also if no approval was asked
-   * for.
-   */
+  /** The identity that approved this call, if the app vouched for one; null also if no approval was needed. */
   readonly approver: string | null;
-  /** The same for every attempt at this call, even after a crash. */
+  /** The same for every attempt at this call, also after a crash. */
   readonly idempotencyKey: string;
   readonly service: SubagentService;
 }

@@ -1,15 +1,14 @@
-// One model call, made of the AI SDK's own parts (`ai/internal`): its prompt, its tools, its reading of calls and of
-// messages. `generateText` makes a loop of many steps around the same parts, which costs as much again.
+// One model call, made of the AI SDK's own parts (`ai/internal`): they build the prompt and the tools, and parse the
+// calls and messages of the answer. `generateText` makes a loop of many steps around them, at twice the cost.
 //
 // Owns:     the order of these parts, and the check that they are those of the installed SDK.
-// Does not: read a prompt or an answer itself.
+// Does not: convert a prompt or parse an answer; the SDK's parts do.
 //
 // Invariants
-//   DIRECT-1. The model gets the options that `generateText` would give it, and its answer is read as
-//       `generateText` would read it.
-//   DIRECT-2. The first call of a process is made by `generateText`. If these parts had made other options of it,
-//       or read another step, the installed SDK is not the one that this file knows, and `generateText` makes all
-//       calls. The model is called once in any case.
+//   DIRECT-1. The model gets the options that `generateText` would give it; its answer is parsed in the same way.
+//   DIRECT-2. `generateText` makes the first call of a process. If these parts would have made other options, or parsed
+//       another step, this file does not know the installed SDK, and `generateText` makes all later calls too. The
+//       model is called once in either case.
 
 import {
   ToolChoiceViolationError,
@@ -18,7 +17,7 @@ import {
   type ToolChoice,
   type ToolSet,
 } from 'ai';
-// As a namespace: another version of the SDK may lack some of the parts.
+// A namespace import, because another version of the SDK may lack some of the parts.
 import * as sdk from 'ai/internal';
 import type { Answer, Model } from './model.ts';
 
@@ -31,7 +30,7 @@ export type StepRead = Pick<
   'content' | 'text' | 'reasoningText' | 'finishReason' | 'usage' | 'providerMetadata'
 > & { readonly response: Pick<SdkStep['response'], 'messages'> };
 
-/** A step that is to be made. */
+/** A step to make. */
 export interface Asked {
   readonly instructions: string;
   readonly messages: readonly ModelMessage[];
@@ -44,7 +43,7 @@ export interface Asked {
 /** Makes the step with `generateText`. */
 type BySdk = (model: Model) => Promise<StepRead>;
 
-/** The finding of the first call: the headers of the SDK; null: no call was made; `other`: another SDK. */
+/** The finding of the first call: the SDK's headers; null: no call was made yet; `other`: the installed SDK differs. */
 let shown: Readonly<Record<string, string | undefined>> | null | 'other' = null;
 
 /** Calls the model once: by the parts of the SDK, or by `generateText` where these may differ. */
@@ -130,7 +129,7 @@ async function callOf(model: Model, asked: Asked): Promise<Call> {
 function promptOf({ instructions, messages }: Asked) {
   return {
     ...(instructions === '' ? {} : { instructions }),
-    // The SDK does not change it, although its type permits that.
+    // The SDK does not change the array, although its type permits that.
     messages: messages as ModelMessage[],
   };
 }

@@ -1,18 +1,18 @@
 // One step of a subagent's loop: one model call. The tools have no `execute`: the answer names the calls, and
 // the runtime runs them.
 //
-// Owns:     the call of the AI SDK, the kept parts of its answer, and the classes of its errors: stable codes,
+// Owns:     the call of the AI SDK, the parts of its answer that are kept, and the classes of its errors: stable codes,
 //           and whether a retry may help.
 // Does not: run tools, ask for approvals, retry, or decide the next step.
 //
 // Invariants
 //   MODEL-STEP-1. The step settles as soon as the signal aborts, whatever the model does.
-//   MODEL-STEP-2. After an abort it never resolves: a late answer is discarded.
+//   MODEL-STEP-2. After an abort the step never resolves: a late answer is discarded.
 //   MODEL-STEP-3. The response is plain JSON, without wall clock time or randomness.
 //   MODEL-STEP-4. An invalid call (unknown tool, arguments that do not match) is returned with the message
 //       that the model is to read; it never fails the step.
-//   MODEL-STEP-5. Any provider accepts the messages of the response again: arguments are an object, and blank
-//       texts are removed unless the provider attached metadata to them.
+//   MODEL-STEP-5. Any provider accepts the messages of the response in a later prompt: arguments are an object, and
+//       blank texts are removed unless the provider attached metadata to them.
 
 import {
   APICallError,
@@ -72,18 +72,18 @@ export interface ModelStepOptions {
   readonly model: LanguageModel;
   /** The system prompt; empty: none. */
   readonly instructions: string;
-  /** At least one; every call in them is answered. */
+  /** At least one message; every call in them is answered. */
   readonly messages: readonly ModelMessage[];
   readonly tools: PreparedTools;
   readonly toolChoice?: ToolChoice<ToolSet>;
   readonly signal: AbortSignal;
   readonly settings?: ModelSettings;
   readonly ids: Ids;
-  /** If set, the model streams, and each delta is passed on as it arrives. */
+  /** If set, the model streams, and `said` gets each delta as it arrives. */
   readonly said?: ((delta: Delta) => void) | undefined;
   /** The format of the answer, if the provider accepts it. */
   readonly structured?: Structured | null;
-  /** For the times in the SDK's telemetry; not part of the response. */
+  /** The clock for times in the SDK's telemetry; the response holds none. */
   readonly clock?: Clock;
 }
 
@@ -94,45 +94,45 @@ export interface ModelCall {
   /** The arguments for `execute`: parsed, with defaults and coercions applied. */
   readonly input: unknown;
   /**
-   * The parsed arguments are not JSON (they hold a Date, say). `input` is then the model's original, and
-   * passes through the schema when it is used: pass this flag to `runToolCall` and `approvalNeeded`.
+   * The parsed arguments are not JSON (they hold a Date, say). `input` is then the model's original, and passes through
+   * the schema when the call runs: pass this flag to `runToolCall` and `approvalNeeded`.
    */
   readonly raw?: true;
-  /** The model's arguments, where the schema made others of them. */
+  /** The model's arguments, if the schema changed them. */
   readonly given?: unknown;
   /** A digest of the input schema, for a call that waits for an approval. */
   readonly form?: string;
-  /** Not to be run; the message is the answer. */
+  /** The call is not run; the message is the answer. */
   readonly invalid?: { readonly message: string };
-  /** For a call that needs approval, once the runtime has checked: the approval that it has. */
+  /** The approval of a call that needs one, once the runtime has decided. */
   readonly consent?: Exclude<Consent, 'not_needed'>;
-  /** The user permitted it beyond this call, by the button of that offer. */
+  /** The user permitted the tool beyond this call, by the button that offers that. */
   readonly lasting?: true;
   /** The author's reason for a question or a denial. */
   readonly reason?: string;
-  /** For an approval: the words of the tool's author. @defaultValue the runtime's */
+  /** For an approval: the author's question. @defaultValue the runtime's question */
   readonly question?: string;
-  /** For an approval without such words: what the tool does, by its title or description. */
+  /** For an approval without such a question: what the tool does, by its title or description. */
   readonly about?: string;
   /** For a question or an approval: the identities that may answer. */
   readonly answerableBy?: readonly string[];
-  /** The engine (`Jobs.name`) that runs it as a job; absent: it is run in this process. */
+  /** The engine (`Jobs.name`) that runs the call as a job; absent: this process runs it. */
   readonly job?: string;
 }
 
 export interface ModelResponse {
   readonly text: string;
   readonly reasoning?: string;
-  /** The messages to append; their calls are those of `calls`, in the same order. */
+  /** The messages to append; they contain the calls of `calls`, in the same order. */
   readonly assistantMessages: readonly ModelMessage[];
-  /** Empty: the model has ended. Excludes calls that the provider itself executed. */
+  /** Empty: the model has finished. Excludes calls that the provider executed. */
   readonly calls: readonly ModelCall[];
   /** With `length`, calls may be incomplete and must not be run. */
   readonly finish: FinishReason;
   readonly usage: Usage;
-  /** The model that was asked. Absent: an agent behind a relay, or an answer of an earlier version. */
+  /** The model that was called. Absent: an agent behind a relay answered, or an earlier version wrote the answer. */
   readonly model?: ModelNames;
-  /** How long the call took, in milliseconds, for the process that made it. Absent: not measured. */
+  /** The duration of the call in milliseconds, measured by the process that made it. Absent: not measured. */
   readonly tookMs?: number;
   readonly providerMetadata?: ProviderMetadata;
 }
@@ -178,7 +178,7 @@ export async function runModelStep(options: ModelStepOptions): Promise<ModelResp
       ...settings,
       model: chosen,
       instructions: instructions === '' ? undefined : instructions,
-      // The SDK does not change it, although its type permits that.
+      // The SDK does not change the array, although its type permits that.
       messages: messages as ModelMessage[],
       tools,
       toolChoice,
@@ -193,12 +193,12 @@ export async function runModelStep(options: ModelStepOptions): Promise<ModelResp
   const isDirect = telemetry === null && Object.keys(others).length === 0;
   const asked = { instructions, messages, tools, toolChoice, maxOutputTokens, signal };
   const step = await raceAbort(isDirect ? directStep(model, asked, bySdk) : bySdk(model), signal);
-  // The signal may have aborted since the race was won.
+  // The signal may have aborted after the race was won.
   signal.throwIfAborted();
   return { ...toResponse(step, written), model: namesOf(model) };
 }
 
-/** A question outside the conversation. */
+/** A question to a model outside any conversation. */
 interface ModelQuestion {
   /** The name of the agent that asks. */
   readonly caller: string;
@@ -207,7 +207,7 @@ interface ModelQuestion {
   readonly messages: readonly ModelMessage[];
   readonly environment: Pick<Environment, 'ids' | 'clock'>;
   readonly signal: AbortSignal;
-  /** The conversation that it is asked for. @defaultValue none: nobody counts it */
+  /** The account that counts the call. @defaultValue none: the call is not counted */
   readonly calls?: ModelCalls | undefined;
 }
 
@@ -232,7 +232,7 @@ export async function askModel(question: ModelQuestion): Promise<string> {
   return text;
 }
 
-/** Returns the sources of ids and times. Only telemetry exposes them, so they are not computed without it. */
+/** Returns the sources of ids and times. Only telemetry exposes them, so without telemetry they are constants. */
 function sources(isTelemetryOn: boolean, ids: Ids, clock: Clock | undefined): Sources {
   if (!isTelemetryOn) return unobserved;
   return {
@@ -283,7 +283,7 @@ function toCall(
   return { callId, toolName, input, ...(isSame ? {} : { given }) };
 }
 
-/** Returns the arguments as the model wrote them; they were parsed before, so parsing succeeds. */
+/** Returns the arguments as the model wrote them. `JSON.parse` cannot fail: the SDK has parsed them before. */
 function writtenInput(callId: string, written: Answered): unknown {
   for (const part of written)
     if (part.type === 'tool-call' && part.toolCallId === callId && part.input.trim() !== '')
@@ -292,12 +292,12 @@ function writtenInput(callId: string, written: Answered): unknown {
 }
 
 function assistantMessages(step: StepRead, calls: readonly ModelCall[]): ModelMessage[] {
-  // One input for the call and for the message that makes it. An invalid call has no input.
+  // The call and the message that contains it get the same input. An invalid call has no input.
   const inputs = new Map(
     calls.flatMap((call) => (call.invalid ? [] : [[call.callId, call.input]])),
   );
   const messages: ModelMessage[] = [];
-  // The SDK also adds answers to invalid calls: the runtime gives its own.
+  // The SDK also adds answers to invalid calls, which the runtime answers itself.
   for (const message of step.response.messages) {
     if (message.role !== 'assistant' || typeof message.content === 'string') continue;
     const content = message.content.filter(isRepeatable).map((part) => {
@@ -312,7 +312,7 @@ function assistantMessages(step: StepRead, calls: readonly ModelCall[]): ModelMe
   return messages;
 }
 
-/** Some providers reject the white space that they themselves write before a call. */
+/** Some providers reject the white space that they write before a call. */
 function isRepeatable(part: AssistantPart): boolean {
   return part.type !== 'text' || part.providerOptions !== undefined || part.text.trim() !== '';
 }
@@ -407,21 +407,20 @@ const connectionCodes = new Set([
 const MAX_MESSAGE_CHARACTERS = 1000;
 
 /**
- * Converts any thrown value of a model call, and never throws itself. An error's own statement whether it is
- * retryable is respected.
+ * Converts any thrown value to a `StepError`; never throws. An error that states whether it is retryable is believed.
  */
 export function toStepError(thrown: unknown): StepError {
   try {
     return read(thrown);
   } catch {
-    // A Proxy, or a getter, that throws.
+    // The thrown value is a Proxy, or has a getter that throws.
     const message = clip(messageOf(thrown), MAX_MESSAGE_CHARACTERS);
     return { code: 'MODEL_ERROR', message, retryable: false };
   }
 }
 
 /**
- * Returns what a model call has thrown as an error with a code: an `OffstageError` as it is, anything else as the
+ * Returns what a model call has thrown as an error with a code: an `OffstageError` unchanged, anything else as the
  * `cause` of a `ProviderError`.
  */
 export function modelError(thrown: unknown): OffstageError {
@@ -474,8 +473,8 @@ function isCallError(thrown: unknown): thrown is CallError {
 }
 
 /**
- * An error in the middle of a provider's answer is an object, not an Error; the provider's package adds the
- * corresponding status and whether to retry, if known.
+ * Reads an error in the middle of a provider's stream. It is an object, not an Error; the provider's package adds the
+ * corresponding status, and whether to retry, if known.
  */
 function saidInStream(thrown: unknown): StepError | null {
   if (typeof thrown !== 'object' || thrown === null || isError(thrown)) return null;
@@ -493,7 +492,7 @@ function saidInStream(thrown: unknown): StepError | null {
 
 function fromCallError(error: CallError, message: string): StepError {
   const { cause } = error;
-  // The SDK only reports that it could not read an answer that had begun well.
+  // The SDK reports only that it could not read an answer whose status was known.
   if (error.statusCode !== undefined && isError(cause) && isConnectionError(cause)) {
     const why = messageOf(cause.cause ?? cause);
     return {
@@ -520,7 +519,7 @@ function codeOf(status: number | undefined, isRetryable: boolean): string {
   return status >= 500 ? 'PROVIDER_UNAVAILABLE' : 'PROVIDER_REFUSED';
 }
 
-/** Returns the delay of `retry-after-ms`, or of `retry-after` in seconds; a date would need a clock. */
+/** Returns the delay of `retry-after-ms`, or of `retry-after` in seconds. A date is ignored: it would need a clock. */
 function waitOf(error: CallError): number | undefined {
   const headers =
     error.responseHeaders ??

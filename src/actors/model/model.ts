@@ -1,30 +1,29 @@
-// The model of one step: converts any model that a user may pass to one of the current specification, checks
-// its answers, gives its tool calls usable ids, requests the provider's structured output for a subagent with
-// an `outputSchema`, and collects a stream into one answer while its words are passed on as they arrive. So a
-// streaming step is a step like any other: the same checks, the same repairs, at a fraction of the cost of a
-// stream that passes through the whole SDK.
+// The model of one step: converts any model that a user may pass to the current specification, checks the answers,
+// gives tool calls usable ids, requests the provider's structured output for a subagent with an `outputSchema`, and
+// collects a stream into one answer while it passes the deltas on. So a streaming step gets the same checks and repairs
+// as every other, and costs a fraction of a stream through the whole SDK.
 //
-// Owns:     the models, and the schemas of a model, that refused the format of structured output.
+// Owns:     the memory of models, and of schemas per model, that refused the format of structured output.
 // Does not: check an answer against its schema (`output.ts` does), or retry after an error that is not about
 //           the format.
 //
 // Invariants
-//   MODEL-1. Every tool call that the runtime runs has an id that can be stored, and that is unique in the
-//       messages. The SDK takes a repeated id for the same call, and loses the arguments of the second.
-//   MODEL-2. An invalid answer is a ProviderError that names the problem: the SDK checks no part of it, and no journal
-//       keeps a call without a name.
+//   MODEL-1. Every tool call that the runtime runs has an id that can be stored and is unique in the messages. The SDK
+//       would take a repeated id for the same call, and lose the arguments of the second.
+//   MODEL-2. An invalid answer is a ProviderError that names the problem: the SDK does not check answers, and the
+//       journal refuses a call without a name.
 //   MODEL-3. Arguments that are nested too deeply fail only their own call.
 //   MODEL-4. Token counts are whole numbers of at least 0, or absent.
-//   STRUCT-1. A call that is refused for its format (400, 422, or an SDK error that says so) is repeated at
-//       once, without the format. Only if that succeeds was the format the cause; any other error is the
-//       error of the call.
-//   STRUCT-2. An empty answer is also requested again without the format: provider packages that request JSON
-//       by a tool of their own, beside the runtime's tools, read no text. The tokens of both calls are
-//       counted.
-//   STRUCT-3. A refused format is not requested again: for a schema of a model and, after two refused schemas
-//       or a warning that the format is ignored, for all schemas of that model.
-//   STREAMED-ANSWER-1. The answer equals the one without streaming: its parts in the order in which they
-//       began, without empty ones.
+//   STRUCT-1. A call that is refused for its format (400, 422, or an SDK error that says so) is repeated at once,
+//   STRUCT-1. A call that is refused for its format (400, 422, or an SDK error that says so) is repeated at once,
+//       without the format. If the repeated call succeeds, the format was the cause; if not, its error is the call's
+//       error.
+//   STRUCT-2. An empty answer is also requested again without the format: provider packages that request JSON by an
+//       additional tool read no text. The tokens of both calls are counted.
+//   STRUCT-3. A refused format is not requested again: for that schema of a model and, after two refused schemas or a
+//       warning that the format is ignored, for all schemas of that model.
+//   STREAMED-ANSWER-1. The answer equals the one without streaming: the parts stand in the order in which they began,
+//       and empty parts are left out.
 //   STREAMED-ANSWER-2. An error in the stream, and a stream without an end, are errors of the call.
 
 import {
@@ -65,8 +64,8 @@ type Call = Parameters<Model['doGenerate']>[0];
 const adapted = new WeakMap<object, Model>();
 
 /**
- * Returns a model of the current specification. A string is resolved like in the SDK, by the default provider
- * or else the gateway, but here: the SDK mistakes a provider registry for one of an older specification.
+ * Returns a model of the current specification. The default provider, or else the gateway, resolves a string, as in the
+ * SDK; the SDK itself would mistake a provider registry for one of an older specification.
  * @throws {ConfigurationError} INVALID_MODEL; and the provider's error for an unknown id.
  */
 export function resolveModel(model: LanguageModel): Model {
@@ -74,7 +73,7 @@ export function resolveModel(model: LanguageModel): Model {
     const provider = globalThis.AI_SDK_DEFAULT_PROVIDER ?? gateway;
     return resolveModel(provider.languageModel(model));
   }
-  // External input: the caller's type may be wrong.
+  // External input: the actual type may differ from the declared one.
   const version: unknown = (model as Partial<Model> | null | undefined)?.specificationVersion;
   if (version === 'v4') return model as Model;
   if (version !== 'v3' && version !== 'v2')
@@ -95,10 +94,7 @@ export const aModel = z.unknown().superRefine((model, context) => {
   if (problem !== null) context.addIssue({ code: 'custom', message: problem });
 });
 
-/**
- * @throws {ConfigurationError} INVALID_MODEL, or NO_MODEL if it is undefined: the message shows a valid
- *   value.
- */
+/** @throws {ConfigurationError} INVALID_MODEL, or NO_MODEL if it is undefined; the message shows a valid value. */
 export function checkModel(where: string, model: unknown): void {
   const problem = modelProblem(model);
   if (problem === null) return;
@@ -107,7 +103,7 @@ export function checkModel(where: string, model: unknown): void {
 }
 
 /**
- * Describes the problem of a model; null if none is visible. A string is an id of the default provider or the
+ * Describes what is wrong with a model; null if nothing is visible. A string is an id of the default provider or the
  * gateway.
  */
 function modelProblem(model: unknown): string | null {
@@ -134,15 +130,14 @@ interface CarefulOptions {
   readonly clock: Clock | undefined;
   /** Called with the content of the answer as the SDK will read it. */
   answered(content: readonly ContentPart[]): void;
-  /** If set, the model streams, and each delta is passed on as it arrives. */
+  /** If set, the model streams, and `said` gets each delta as it arrives. */
   readonly said?: ((delta: Delta) => void) | undefined;
   /** The format of the answer, if the provider accepts it. */
   readonly structured?: Structured | null | undefined;
 }
 
 /**
- * Returns the same model for one step: enforces MODEL-1 and MODEL-2, and stamps the answer with the session's
- * clock.
+ * Returns the same model for one step: enforces MODEL-1 and MODEL-2, and stamps the answer with the session's clock.
  */
 export function carefulModel(model: Model, options: CarefulOptions): Model {
   return {
@@ -163,7 +158,7 @@ export function carefulModel(model: Model, options: CarefulOptions): Model {
       const content = storable(repairCalls(answer.content.map(withJsonMetadata), options));
       options.answered(content);
       const { clock } = options;
-      // External data: a text would be spread into its characters.
+      // External data: spreading a text would yield its characters.
       const given: Answer['response'] = isRecord(answer.response) ? answer.response : {};
       const timestamp = given.timestamp ?? (clock && new Date(clock.now()));
       const usage = countedUsage(answer.usage);
@@ -191,7 +186,7 @@ function checkAnswer(answer: unknown, { provider, modelId }: Model): asserts ans
   }
 }
 
-/** The texts that each kind of part needs. A call without a usable id may get one (MODEL-1). */
+/** The text properties that each kind of part must have. A call without a usable id may get one (MODEL-1). */
 const TEXTS_OF: Readonly<Record<string, readonly string[]>> = {
   text: ['text'],
   reasoning: ['text'],
@@ -203,7 +198,7 @@ const TEXTS_OF: Readonly<Record<string, readonly string[]>> = {
   custom: ['kind'],
 };
 
-/** Returns what a part of an answer lacks; null: nothing that the runtime reads. */
+/** Returns the property that a part of an answer lacks; null: the part has all that the runtime reads. */
 function lackOf(part: unknown): string | null {
   if (!isRecord(part) || typeof part['type'] !== 'string') return 'parts {type, …}';
   const { type, toolName, toolCallId, providerExecuted, result } = part;
@@ -225,8 +220,8 @@ function malformed(expected: string, got: unknown, name = ''): ProviderError {
 }
 
 /**
- * Removes provider metadata that is no record of JSON objects, by provider, or is nested too deeply: no journal could
- * store it, or the SDK refuses the prompt that repeats it.
+ * Removes provider metadata that is not a record of JSON objects by provider, or is nested too deeply: no journal could
+ * store it, or the SDK would refuse the prompt that repeats it.
  */
 function withJsonMetadata<T extends { readonly providerMetadata?: unknown }>(part: T): T {
   const { providerMetadata: given } = part;
@@ -269,7 +264,7 @@ function repairCalls(content: ContentPart[], { messages, ids }: CarefulOptions):
       storableId(written) === written &&
       !taken.has(written);
     let toolCallId = isUsable ? written : ids.next('call');
-    // The model may have written an id of this form itself.
+    // The model may itself have written an id of this form.
     while (!isUsable && taken.has(toolCallId)) toolCallId = ids.next('call');
     taken.add(toolCallId);
     const input = argumentsOf(part.input);
@@ -278,8 +273,8 @@ function repairCalls(content: ContentPart[], { messages, ids }: CarefulOptions):
 }
 
 /**
- * According to the specification arguments are JSON text; some models return the value. Arguments that are
- * nested too deeply become a text that is not JSON, which fails this call and not the step (MODEL-3).
+ * Returns the arguments as text. The specification requires JSON text, but some models return the value. Arguments that
+ * are nested too deeply become a text that is not JSON, which fails this call and not the step (MODEL-3).
  */
 function argumentsOf(input: unknown): string {
   if (typeof input !== 'string') {
@@ -290,14 +285,14 @@ function argumentsOf(input: unknown): string {
   try {
     return isTooDeep(JSON.parse(input)) ? refusedArguments(TOO_DEEP) : input;
   } catch {
-    // The SDK reports the problem.
+    // The SDK reports invalid JSON.
     return input;
   }
 }
 
 const refusedArguments = (why: string): string => `The arguments are no JSON: ${why}`;
 
-/** A quick check, since most arguments are short: deep nesting needs this many brackets. */
+/** A quick check, since most arguments are short: nesting beyond the limit needs at least this many brackets. */
 function mayBeDeep(text: string): boolean {
   return text.length > 2 * MAX_DEPTH;
 }
@@ -318,10 +313,10 @@ function describe(version: unknown): string {
 
 type ResponseFormat = NonNullable<Call['responseFormat']>;
 
-/** The number of refused schemas after which the model counts as refusing. */
+/** After this number of refused schemas the model counts as refusing the format. */
 const REFUSALS_OF_A_MODEL = 2;
 
-/** The limit of remembered models that are named by a string; the oldest are forgotten. */
+/** The limit of remembered models that a string names; the oldest are forgotten. */
 const MOST_NAMED = 100;
 
 interface Refused {
@@ -333,19 +328,19 @@ interface Refused {
 const byModel = new WeakMap<object, Refused>();
 const byName = new Map<string, Refused>();
 
-/** The format of one call, and its feedback. */
+/** The format of one call, and callbacks for the provider's reaction. */
 export interface Structured {
   readonly format: ResponseFormat;
-  /** Records that the provider refused the format, and answered without it. */
+  /** Records that the provider refused the format, and answered without it. `error`: the refusal. */
   refused(error: unknown): void;
   /** Records that the provider answered, and reported that it ignored the format. */
   ignored(): void;
 }
 
 /**
- * Returns the format for answers that match a schema; null if only the instructions ask for it: the schema is
- * not of an object (most providers accept no other), is not known yet, or was refused before. `report` gets
- * the first refusal.
+ * Returns the format for answers that match a schema; null if the instructions alone have to request it: the schema is
+ * not of an object (most providers accept no other), is not known yet, or was refused before. `report` gets the first
+ * refusal.
  */
 export function structuredFor(
   model: LanguageModel,
@@ -392,7 +387,7 @@ async function askStructured(
   }
   call.abortSignal?.throwIfAborted();
   const answer = await ask(call);
-  // The model gave no answer without the format either, so the format was not the cause.
+  // If the model gave no answer without the format either, the format was not the cause.
   if (!isSilent(answer)) structured.refused(refusal);
   const { usage } = (answer ?? {}) as Partial<Answer>;
   return silent && usage
@@ -438,13 +433,13 @@ type Warnings = Answer['warnings'];
 
 const MOST_WARNINGS = 20;
 
-/** Returns what the SDK may write to the console: it writes each warning, and each character of a text. */
+/** Returns at most 20 warnings that are JSON records. The SDK would write a text to the console letter by letter. */
 function warningsOf({ warnings }: { readonly warnings?: unknown }): Warnings {
   const given: unknown[] = Array.isArray(warnings) ? warnings : [];
   return given.filter((each) => isRecord(each) && isJson(each)).slice(0, MOST_WARNINGS) as Warnings;
 }
 
-/** Returns whether the provider reported that it ignored the format, also in the words of an older specification. */
+/** Returns whether the provider ignored the format; an older specification calls the property `setting`. */
 function isOfFormat(warning: Readonly<Record<string, unknown>>): boolean {
   return warning['feature'] === 'responseFormat' || warning['setting'] === 'responseFormat';
 }
@@ -517,7 +512,7 @@ export async function streamedAnswer(
         const words = open.get(`${type}/${part.id}`);
         if (typeof part.delta !== 'string')
           throw malformed(`a ${part.type} with a text as its delta`, part);
-        // The signature of the reasoning may arrive without words.
+        // The signature of the reasoning may arrive without text.
         note(words, part);
         if (!words || part.delta === '') break;
         words.text += part.delta;
@@ -533,7 +528,7 @@ export async function streamedAnswer(
         break;
       case 'error':
         throw part.error;
-      // The call itself follows, in one piece.
+      // The whole call follows as one part.
       case 'tool-input-start':
       case 'tool-input-delta':
       case 'tool-input-end':
@@ -555,7 +550,7 @@ export async function streamedAnswer(
   }
   if (finish === null) throw cutOff();
   const { usage, finishReason, providerMetadata } = finish;
-  // What is missing here is found with the whole answer (MODEL-2).
+  // `checkAnswer` reports missing properties (MODEL-2).
   const { inputTokens, outputTokens }: Partial<Usage> = usage ?? {};
   const tokens = inputTokens?.total ?? outputTokens?.total;
   if (hasJustEnded(finishReason?.unified, finishReason?.raw, tokens)) throw cutOff();
@@ -571,8 +566,8 @@ export async function streamedAnswer(
 }
 
 /**
- * Returns whether the stream was cut off: provider packages end such streams as if they were complete. Some
- * packages report it; otherwise the sign is that the provider gave neither a finish reason nor token counts.
+ * Returns whether the stream was cut off although the provider package ended it as if it were complete. Some packages
+ * report `interrupted`; otherwise the sign is that the provider gave neither a finish reason nor token counts.
  */
 export function hasJustEnded(
   reason: FinishReason,
@@ -583,7 +578,7 @@ export function hasJustEnded(
   return reason === 'other' && raw === undefined && tokens === undefined;
 }
 
-/** Returns the error of a stream that ended before the provider had finished. */
+/** Creates the error of a stream that ended before the provider had finished. */
 export function cutOff(): ProviderError {
   return new ProviderError(
     'STREAM_CUT_OFF',
@@ -592,7 +587,7 @@ export function cutOff(): ProviderError {
   );
 }
 
-/** A provider may withhold its reasoning and send only its signature. */
+/** A provider may withhold its reasoning and send only the signature. */
 function holdsSomething({ text, providerMetadata }: Words): boolean {
   return text !== '' || providerMetadata !== undefined;
 }
@@ -601,7 +596,7 @@ function isWords(part: ContentPart): part is Words {
   return part.type === 'text' || part.type === 'reasoning';
 }
 
-/** Signatures and citations belong to the finished part; the last ones are complete. */
+/** Copies signatures and citations to the part that they belong to; the last ones are complete. */
 function note(words: Words | undefined, part: StreamPart): void {
   if (!words) return;
   if ('providerMetadata' in part && part.providerMetadata !== undefined)

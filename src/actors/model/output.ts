@@ -1,5 +1,5 @@
-// The result contract of a subagent: its last answer is JSON that matches a schema. The instructions tell the
-// model the schema; an answer that does not match is returned to it with the reason.
+// The output contract of a subagent: its last answer is JSON that matches a schema. The instructions describe the
+// schema; an answer that does not match is returned to the model with the reason.
 
 import type { JSONValue, LanguageModel, Schema } from 'ai';
 import { messageOf } from '../../values/errors.ts';
@@ -34,8 +34,8 @@ export function structuredOutput(
 }
 
 /**
- * Returns the addition to the instructions that describes the shape. `toolName`: the result is the `result`
- * argument of that tool.
+ * Returns the addition to the instructions that describes the JSON to answer with. With `toolName`, that JSON is the
+ * `result` argument of this tool.
  * @throws {ConfigurationError} INVALID_SCHEMA, for a schema that cannot be described to a model.
  */
 export function outputInstructions(schema: unknown, toolName?: string): string {
@@ -49,7 +49,7 @@ export function outputInstructions(schema: unknown, toolName?: string): string {
 }
 
 /**
- * Parses the model's last text as JSON, with or without a Markdown fence, and validates it. The value is the
+ * Parses the model's last text as JSON, with or without a Markdown fence, and validates it. The returned value is the
  * schema's output as JSON. Asynchronous refinements may run.
  * @throws {ConfigurationError} INVALID_SCHEMA, for a schema that cannot be described to a model.
  */
@@ -61,7 +61,7 @@ export async function checkOutput(schema: unknown, text: string): Promise<Checke
 }
 
 /**
- * Like `checkOutput`, for a value.
+ * Validates a value that is already parsed, like `checkOutput`.
  * @throws {ConfigurationError} INVALID_SCHEMA, for a schema that cannot be described to a model.
  */
 export async function checkResult(schema: unknown, value: unknown): Promise<CheckedOutput> {
@@ -84,7 +84,7 @@ function parseAnswer(text: string): Parsed {
   return fenced === null ? whole : parse(fenced);
 }
 
-/** From the first fence to the last: a text within the JSON may contain fences too. */
+/** Returns the text from the first fence to the last: the JSON may itself contain fences. */
 function insideFence(text: string): string | null {
   const opening = /```(?:json)?/i.exec(text);
   if (!opening) return null;

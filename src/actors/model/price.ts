@@ -1,5 +1,5 @@
-// The usage of a model call where the provider has counted none, and its cost: the answer of the app's `price`, asked in
-// one way for all models of the runtime.
+// The estimated usage of a model call that the provider did not count, and the cost of any call: the app's `price` is
+// called in the same way for all models of the runtime.
 
 import type { LanguageModel, ModelMessage } from 'ai';
 import { ConfigurationError } from '../../values/errors.ts';
@@ -8,7 +8,7 @@ import type { ModelNames, ModelUse, PricedCall, Usage } from '../contracts/usage
 import type { Host } from '../runtime/host.ts';
 
 const CHARACTERS_PER_TOKEN = 4;
-/** Tokens counted for an image or a file, whose size does not tell its tokens. */
+/** The estimated tokens of an image or a file, whose size does not tell them. */
 const TOKENS_PER_FILE = 1_000;
 
 /** The texts that a model has read and written. */
@@ -18,7 +18,7 @@ export interface Exchanged {
   readonly written: string;
 }
 
-/** Returns the usage of an answer, estimated by its length if the provider counted nothing. */
+/** Returns the usage of an answer, estimated by length if the provider counted nothing. */
 export function countedUsage(usage: Usage, { instructions, messages, written }: Exchanged): Usage {
   if (usage.totalTokens > 0) return usage;
   const inputTokens = estimateTokens(instructions, messages);
@@ -48,7 +48,7 @@ function tokensIn(characters: number): number {
   return Math.ceil(characters / CHARACTERS_PER_TOKEN);
 }
 
-/** Returns what a call costs; undefined where nobody knows it. An invalid answer is reported. */
+/** Returns the cost of a call; undefined if the app has no `price`, or `price` fails, which is reported. */
 export function costOf(
   { price, report }: Pick<Host, 'price' | 'report'>,
   call: PricedCall,
@@ -67,14 +67,14 @@ export function costOf(
   }
 }
 
-/** Returns the model as `price` gets it. */
+/** Returns the provider and id of a model, as `price` gets them. */
 export function namesOf(model: LanguageModel): ModelNames {
   if (typeof model === 'string') return { provider: 'gateway', modelId: model };
   const { provider, modelId } = model;
   return { provider, modelId };
 }
 
-/** Returns what a call has used, for the account of its conversation. */
+/** Returns the usage of a call, for the account of its conversation. */
 export function useOf(
   model: LanguageModel,
   name: string,

@@ -1,8 +1,8 @@
-// What the API of one provider demands of a prompt, and of no other provider: the prompt takes this form right before
-// the model gets it, so that conversations and journals need not know the model.
+// Converts a prompt to the form that one provider's API demands, right before the model gets it, so that conversations and
+// journals need not know the model.
 //
-// Owns:     the demands that its provider's package of the AI SDK leaves to the caller.
-// Does not: repair what every API refuses (`providerRules` of `offstage/testing` find it).
+// Owns:     the demands that the provider's package of the AI SDK leaves to the caller.
+// Does not: repair what every API refuses (`providerRules` of `offstage/testing` finds that).
 
 import { hashOf } from '../../values/storable.ts';
 import type { Model } from './model.ts';
@@ -10,7 +10,7 @@ import type { Model } from './model.ts';
 type Prompt = Parameters<Model['doGenerate']>[0]['prompt'];
 type Message = Prompt[number];
 
-/** Returns the same model, which reads prompts in the form that its API accepts. */
+/** Returns the same model, which converts prompts to the form that its API accepts. */
 export function suitedModel(model: Model): Model {
   const suit = suitOf(model);
   if (suit === null) return model;
@@ -24,10 +24,10 @@ export function suitedModel(model: Model): Model {
   };
 }
 
-/** Its models are served by many: the id names them. */
+/** Many providers serve Mistral's models: the id names them. */
 const mistralIds = /mistral|mixtral|ministral|magistral|devstral|codestral|pixtral/i;
 
-/** Null: its API demands nothing special. */
+/** Returns the conversion for a model; null: its API demands nothing special. */
 function suitOf({ provider, modelId }: Model): ((prompt: Prompt) => Prompt) | null {
   if (provider.startsWith('mistral') || mistralIds.test(modelId)) return forMistral;
   if (/bedrock/i.test(provider)) return forBedrock;
@@ -35,7 +35,8 @@ function suitOf({ provider, modelId }: Model): ((prompt: Prompt) => Prompt) | nu
 }
 
 /**
- * "Tool call id was … but must be a-z, A-Z, 0-9, with a length of 9" (https://github.com/zed-industries/zed/issues/53034),
+ * Shortens call ids, and puts an assistant message between a tool message and a user message. Mistral's errors: "Tool call
+ * id was … but must be a-z, A-Z, 0-9, with a length of 9" (https://github.com/zed-industries/zed/issues/53034),
  * "Unexpected role 'user' after role 'tool'" (https://github.com/mistralai/mistral-common/issues/169).
  */
 function forMistral(prompt: Prompt): Prompt {
@@ -64,12 +65,15 @@ function withShortIds(message: Message): Message {
   };
 }
 
-/** Its own ids are like this already; those of the runtime, and of other providers, are not. */
+/** Keeps Mistral's own ids, and shortens those of the runtime and of other providers. */
 function shortId(id: string): string {
   return /^[a-zA-Z0-9]{9}$/.test(id) ? id : hashOf(id).slice(0, 9);
 }
 
-/** "A conversation must start with a user message" (https://github.com/langgenius/dify/issues/12340). */
+/**
+ * Begins the prompt with a user message. Bedrock's error: "A conversation must start with a user message"
+ * (https://github.com/langgenius/dify/issues/12340).
+ */
 function forBedrock(prompt: Prompt): Prompt {
   const first = prompt.findIndex(({ role }) => role !== 'system');
   if (first < 0 || prompt[first]?.role === 'user') return prompt;

@@ -1,11 +1,11 @@
-// The note that tells a model why its answer was not accepted: written where answers are checked, and read where a
-// run that ends without an accepted one says why. Without `ai` and `zod`, which the log of a subagent must not reach.
+// The note that tells a model why its answer was not accepted. The checks of answers write it; a run that ends without
+// an accepted answer reads its reason. Imports no `ai` and no `zod`, which a subagent's log must not reach.
 
 import { note, readNotes, sentence, type Note } from '../notes/note.ts';
 
 const REFUSED = sentence`Your answer was not accepted, for the quoted reason. Answer again, with nothing but JSON of the agreed shape.`;
 
-/** The message of earlier versions: this, the reason, and another line. */
+/** The beginning of this message in earlier versions; the reason and another line follow. */
 const WAS_REFUSED = 'Your answer was not accepted: ';
 
 export function refusedAnswer(reason: string): Note {

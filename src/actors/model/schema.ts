@@ -1,7 +1,6 @@
-// Wraps schemas once for the AI SDK: the SDK converts a raw zod schema to JSON Schema again for every tool of
-// every step, which costs more than the step itself. Checks the names of a call's inputs against a schema:
-// schemas silently drop unknown properties, and a subagent that works without an input costs more than a
-// second call.
+// Wraps each schema once for the AI SDK, which would convert a raw zod schema to JSON Schema again for every tool of
+// every step, at a higher cost than the step. Checks the names of a call's inputs against a schema: schemas silently
+// drop unknown properties, and a subagent that lacks an input costs more than a second call.
 
 import {
   asSchema,
@@ -47,10 +46,10 @@ export function wrapSchema(schema: unknown, where: string): Schema {
       wrapped.then(undefined, () => undefined);
       return refuse('expected a function that returns a schema, got one that returns a promise');
     }
-    // A getter: the first access converts, later ones return the same object.
+    // `jsonSchema` is a getter: the first access converts, later ones return the same object.
     const converted = wrapped.jsonSchema;
     if (!isLazy(schema)) wrappedSchemas.set(schema, wrapped);
-    // The error is reported on use; until then it must not be an unhandled rejection.
+    // A use of the schema reports the error; until then it must not be an unhandled rejection.
     if (isPromiseLike(converted))
       converted.then(undefined, () => void wrappedSchemas.delete(schema));
     return wrapped;
@@ -59,13 +58,13 @@ export function wrapSchema(schema: unknown, where: string): Schema {
   }
 }
 
-/** By the wrapped schema. */
+/** The schemas for arguments, by the wrapped schema. */
 const argumentSchemas = new WeakMap<Schema, Schema>();
 
 /**
- * As `wrapSchema`, for the arguments of a tool. The model is told a form that the APIs of all providers accept: an
- * object at the root without unions, where a union of objects has the properties of all of them, and lists
- * whose items have one schema. The value is validated by the schema as it was given.
+ * Wraps the schema of a tool's arguments, like `wrapSchema`. The model gets a form that the APIs of all providers
+ * accept: an object at the root without unions, where a union of objects has the properties of all of them, and lists
+ * whose items have one schema. The given schema validates the value.
  * @throws {ConfigurationError} `INVALID_SCHEMA`, also for another type than an object.
  */
 export function objectSchema(schema: unknown, where: string): Schema {
@@ -86,7 +85,7 @@ export function objectSchema(schema: unknown, where: string): Schema {
 type JsonSchema = Readonly<Record<string, unknown>>;
 type Told = Awaited<Schema['jsonSchema']>;
 
-/** Returns the same schema, if it is one already. */
+/** Returns the form for a model; the same schema, if it has that form already. */
 function tellableArguments(given: Told, where: string): Told {
   const root = objectAt(given as JsonSchema, given as JsonSchema);
   if (root === null) {
@@ -104,7 +103,7 @@ function tellableArguments(given: Told, where: string): Told {
 const MOST_NESTED = 4;
 
 /**
- * Returns a schema as that of an object without a union at its root; null: it can be none. Some APIs refuse
+ * Returns a schema as that of an object without a union at its root; null if it is not of an object. Some APIs refuse
  * `anyOf`, `oneOf` and `allOf` there, and an object without `properties`.
  */
 function objectAt(schema: JsonSchema, root: JsonSchema, depth = 0): JsonSchema | null {
@@ -163,7 +162,7 @@ function requiredOf(schema: JsonSchema): readonly string[] {
   return Array.isArray(schema['required']) ? (schema['required'] as string[]) : [];
 }
 
-/** The properties of several objects, of which a value is one: those that all require are required. */
+/** Merges objects of which a value is one: a property is required if all of them require it. */
 function eitherOf(objects: readonly JsonSchema[]) {
   const [first = {}, ...others] = objects;
   return {
@@ -174,7 +173,7 @@ function eitherOf(objects: readonly JsonSchema[]) {
   };
 }
 
-/** A property that differs may be as in any of them. */
+/** Merges properties by name; one that differs may match any of its schemas. */
 function joined(all: readonly Properties[]): Properties {
   const found = new Map<string, Map<string, unknown>>();
   for (const properties of all)
@@ -192,12 +191,12 @@ function joined(all: readonly Properties[]): Properties {
 
 /** Keywords whose values are data, not schemas. */
 const DATA: ReadonlySet<string> = new Set(['enum', 'const', 'default', 'examples']);
-/** Keywords whose values are schemas by names of the author. */
+/** Keywords whose values are schemas under names that the author chose. */
 const NAMED: ReadonlySet<string> = new Set(['properties', '$defs', 'definitions']);
 
 /**
- * Gives lists one schema for their items: some APIs refuse a list of schemas (a tuple of draft 7), others
- * `prefixItems` without `items`, and a list without either. Returns the same schema, if it has none of them.
+ * Gives each list one schema for its items: some APIs refuse a list of schemas (a tuple of draft 7), others refuse
+ * `prefixItems` without `items`, or a list without either. Returns the same schema if it has no such list.
  */
 function withPlainItems(schema: unknown, hasNames = false): unknown {
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -226,13 +225,13 @@ function withPlainItems(schema: unknown, hasNames = false): unknown {
   };
 }
 
-/** Returns the JSON Schema if it is already known: a schema may also promise it. */
+/** Returns the JSON Schema; null if the schema promises it and the promise is still pending. */
 export function knownJsonSchema(schema: Schema): Readonly<Record<string, unknown>> | null {
   const known = schema.jsonSchema;
   return isPromiseLike(known) ? null : (known as Record<string, unknown>);
 }
 
-/** Returns the JSON Schema of an object, in as few words as a model needs. */
+/** Returns the JSON Schema of an object, with only the keywords that a model needs. */
 export function objectJson(
   properties: Readonly<Record<string, JSONSchema7>>,
   required: string[],
@@ -240,7 +239,7 @@ export function objectJson(
   return { type: 'object', properties, required };
 }
 
-/** Returns the check of a tool of the runtime, whose JSON Schema is written out beside its zod schema. */
+/** Returns the validation of a tool of the runtime, whose JSON Schema is written by hand beside its zod schema. */
 export function validatedBy<T>(schema: z.ZodType<T>) {
   return (value: unknown) => {
     const parsed = schema.safeParse(value);
@@ -268,7 +267,7 @@ export async function validateWith(schema: Schema, value: unknown): Promise<Vali
   return { ok: false, error: validationError(value, cause) };
 }
 
-/** The message of the SDK's error quotes the value as JSON, which fails for some values. */
+/** Wraps the cause. The SDK quotes the value as JSON in the message, which fails for some values. */
 function validationError(value: unknown, cause: unknown): TypeValidationError {
   try {
     return TypeValidationError.wrap({ value, cause });
@@ -277,7 +276,7 @@ function validationError(value: unknown, cause: unknown): TypeValidationError {
   }
 }
 
-/** An error that quotes a large input would fill the model's context. */
+/** The limit of a message: an error that quotes a large input would fill the model's context. */
 const MAX_MESSAGE_CHARACTERS = 4000;
 
 /** Returns the message for a model about arguments that a tool's schema refuses, in the words of the SDK. */
@@ -296,7 +295,7 @@ function isSchemaLike(value: unknown): value is object {
   try {
     return '~standard' in value || 'jsonSchema' in value || isOldZod(value);
   } catch {
-    // A Proxy that is revoked, or throws.
+    // The value is a Proxy that is revoked or throws.
     return false;
   }
 }
@@ -330,8 +329,8 @@ function describe(value: unknown): string {
 const MAX_NAMES = 10;
 
 /**
- * Describes the problem of the names in a sentence; null if they are valid, or if the schema does not list
- * its names (no object, a union, one that is still a promise).
+ * Describes wrong names of inputs; null if the names are valid, or if the schema does not list its names (no object, a
+ * union, or still a promise).
  */
 export function wrongInputNames(schema: Schema, input: unknown): string | null {
   const shape = knownJsonSchema(schema);
@@ -352,7 +351,7 @@ export function wrongInputNames(schema: Schema, input: unknown): string | null {
   ].join('; ');
 }
 
-/** Returns the same schema, which refuses wrong names before it checks values. */
+/** Returns a schema that refuses wrong names before it validates values. */
 export function withInputNames(schema: Schema): Schema {
   return jsonSchema(schema.jsonSchema, {
     async validate(value) {
@@ -369,14 +368,14 @@ function near(name: string, declared: readonly string[]): string {
   return found.length === 0 ? '' : `, did you mean ${found.map((one) => `"${one}"`).join(' or ')}?`;
 }
 
-/** Returns whether two names differ in one letter of three, or one begins with the other. */
+/** Returns whether one name begins with the other, or at most a third of the letters differ. */
 function isNear(a: string, b: string): boolean {
   const [short, long] = a.length < b.length ? [a, b] : [b, a];
   if (short.length >= 3 && long.startsWith(short)) return true;
   return editDistance(a, b) <= Math.max(1, Math.floor(long.length / 3));
 }
 
-/** Returns the plain form of a name: `departure_date`, `departureDate` and `Departure-Date` are the same. */
+/** Returns a name in lower case without separators: `departure_date` and `departureDate` are the same. */
 function plain(name: string): string {
   return name
     .slice(0, 100)

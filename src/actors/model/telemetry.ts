@@ -1,9 +1,9 @@
-// The telemetry of the AI SDK for one model call: who is told of it, and under which name.
+// The telemetry setting of the AI SDK for one model call: which integrations get the call, and under which name.
 //
 // Invariants
-//   MODEL-TELEMETRY-1. A call that the journal writes a span of goes to no integration that writes OpenTelemetry spans:
-//       each of Offstage's calls is one step, so that such an integration would write an agent for each. Every other
-//       integration, and a subscriber of the tracing channel, gets it.
+//   MODEL-TELEMETRY-1. If the journal writes a span of a call, no integration that writes OpenTelemetry spans gets the
+//       call: each call of Offstage is one `generateText`, and such an integration would write an agent span for each.
+//       Every other integration, and a subscriber of the tracing channel, gets the call.
 //   MODEL-TELEMETRY-2. A call carries the name of its agent as `functionId`.
 
 import { AI_SDK_TELEMETRY_TRACING_CHANNEL, type TelemetryOptions } from 'ai';
@@ -11,9 +11,9 @@ import type { Journal } from '../ports/journal.ts';
 
 /** The agent that makes a model call. */
 export interface ModelCaller {
-  /** The agent, or the task of the runtime. */
+  /** The name of the agent, or of the task of the runtime. */
   readonly name: string;
-  /** Has the events of the call. @defaultValue none has them */
+  /** The journal that has the events of the call. @defaultValue none */
   readonly journal?: Pick<Journal, 'tracesModelCalls'>;
 }
 
@@ -21,7 +21,7 @@ interface Diagnostics {
   tracingChannel?(name: string): { readonly hasSubscribers?: boolean };
 }
 
-// Not imported: a runtime without Node's modules has no such channel, and needs none.
+// Not imported: a runtime without Node's modules has no such channel.
 const diagnostics: Diagnostics | undefined = globalThis.process?.getBuiltinModule?.(
   'node:diagnostics_channel',
 );
@@ -30,7 +30,7 @@ const channel = diagnostics?.tracingChannel?.(AI_SDK_TELEMETRY_TRACING_CHANNEL);
 
 /**
  * Returns the telemetry setting of a call; null without a listener. The caller then passes `telemetryOff`, because the
- * SDK prepares its telemetry events even when nobody listens, which is half the CPU of a step.
+ * SDK would prepare its telemetry events without a listener too, which is half the CPU of a step.
  */
 export function telemetryOf(caller: ModelCaller): TelemetryOptions | null {
   const registered = globalThis.AI_SDK_TELEMETRY_INTEGRATIONS ?? [];
@@ -46,7 +46,7 @@ export function telemetryOf(caller: ModelCaller): TelemetryOptions | null {
 
 export const telemetryOff = { isEnabled: false } as const satisfies TelemetryOptions;
 
-/** Whether it has a tracer of OpenTelemetry, as the integrations of `@ai-sdk/otel` have. */
+/** Returns whether an integration has a tracer of OpenTelemetry, as those of `@ai-sdk/otel` have. */
 function writesSpans(integration: object): boolean {
   if (!('tracer' in integration)) return false;
   const { tracer } = integration;

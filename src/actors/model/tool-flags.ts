@@ -1,9 +1,9 @@
-// Marks on the tool object that tell the runtime what kind of tool it is, independently of its name. Global
-// symbols, so that two copies of this package agree.
+// Marks on a tool object that tell the runtime the kind of the tool, independently of its name. They are global symbols, so
+// that two copies of this package agree.
 //
-// A tool that spawns subagents records a recipe with each: the kind of tool and the model's request, from
-// which the tool restores the same configuration after a crash. A recipe holds names only, which the current
-// code resolves; no secret and no part of the conversation.
+// A tool that spawns subagents records a recipe with each: the kind of the tool and the model's request, from which the tool
+// restores the same configuration after a crash. A recipe holds only names, which the current code resolves; it holds no
+// secret and no part of the conversation.
 //
 // Does not: grant tools (the grant is recorded separately, and restricted again).
 //
@@ -15,7 +15,7 @@ import { z } from 'zod';
 import { isRecord } from '../../values/json.ts';
 import type { SubagentConfig } from '../contracts/config.ts';
 
-/** The call only waits for other subagents: it holds no run slot, and the run's clock is paused. */
+/** The call only waits for other subagents: it holds no run slot, and the run's clock is paused meanwhile. */
 export const DELEGATES: unique symbol = Symbol.for('offstage.delegates');
 
 /** The runtime handles the call itself, instead of its `execute`. */
@@ -26,8 +26,8 @@ export type ToolRole = 'request_input' | 'complete_task';
 export const SOURCE_TOOL: unique symbol = Symbol.for('offstage.sourceTool');
 
 /**
- * On a tool that spawns subagents: restores the configuration of one from the recipe that it put into the
- * request. Returns null if the recipe is not its own. Throws the reason if it cannot.
+ * On a tool that spawns subagents: restores a configuration from the recipe that the tool put into the request. Returns null
+ * for a recipe of another kind; throws the reason if it cannot restore the configuration.
  */
 export const RECONFIGURES: unique symbol = Symbol.for('offstage.reconfigures');
 export type Reconfigure = (recipe: JSONValue) => SubagentConfig | null;
@@ -39,8 +39,8 @@ export interface Reconfigures {
 export const SUB_AGENT: unique symbol = Symbol.for('offstage.subAgent');
 
 /**
- * On a tool that runs a subagent: on an engine that keeps runs, that subagent is a run of its own, and this happens to it
- * when the run that it works for ends first. Absent: it is a part of that run.
+ * On a tool that runs a subagent: an engine that keeps runs runs this subagent as a separate run, and this happens to it
+ * when the calling run ends first. Absent: the subagent is a part of the calling run.
  */
 export const RUN_OF_ITS_OWN: unique symbol = Symbol.for('offstage.runOfItsOwn');
 export type OnParentClose = 'cancel' | 'abandon';
@@ -50,10 +50,13 @@ export interface SubAgentFlag {
   readonly [SUB_AGENT]: SubagentConfig;
 }
 
-/** On a tool that talks to the subagents of its session, or uses its memory: it is done there, also where steps are jobs. */
+/**
+ * On a tool that uses the subagents or the memory of its session: it runs in the session's process, also where steps are
+ * jobs.
+ */
 export const AT_ITS_SESSION = { runs: 'here' } as const;
 
-/** Returns the same tool with marks. */
+/** Adds marks to a tool, and returns it. */
 export function marked<T extends object, M extends object>(tool: T, marks: M): T & M {
   return Object.assign(tool, marks);
 }
@@ -76,7 +79,7 @@ export function subAgentOf(tool: unknown): SubagentConfig | null {
   }
 }
 
-/** Returns how a tool's subagent is a run of its own; null: it is none. */
+/** Returns what happens to a tool's separate run when the calling run ends; null: the tool's subagent is no separate run. */
 export function runOfItsOwn(tool: unknown): OnParentClose | null {
   if (subAgentOf(tool) === null || !isRecord(tool) || !(RUN_OF_ITS_OWN in tool)) return null;
   return tool[RUN_OF_ITS_OWN] === 'abandon' ? 'abandon' : 'cancel';

@@ -1,6 +1,5 @@
-// The results of tool calls: the outcome of a call, the result of a tool of the runtime that could not do its
-// work, and the messages that answer calls. The SDK and every provider refuse a history in which a call is not
-// answered exactly once.
+// The results of tool calls: the outcome of a call, the failure of a tool of the runtime, and the messages that answer
+// calls. The SDK and every provider refuse a history in which a call is not answered exactly once.
 
 import type {
   AssistantContent,
@@ -24,7 +23,7 @@ export function defaultModelOutput(output: JSONValue): ToolResultOutput {
     : { type: 'json', value: output };
 }
 
-/** Plain JSON. `modelOutput` is what the model reads. */
+/** The outcome of a tool call, as plain JSON. The model reads `modelOutput`. */
 export type ToolOutcome =
   | {
       readonly status: 'ok';
@@ -38,7 +37,7 @@ export type ToolOutcome =
       readonly modelOutput: ToolResultOutput;
     };
 
-/** `FAILED`: it threw. `INVALID_OUTPUT`: it was run, and its result cannot be kept. */
+/** The reason of an error. `FAILED`: the tool threw. `INVALID_OUTPUT`: its result cannot be stored. */
 export type ToolErrorCode =
   | 'FAILED'
   | 'TIMEOUT'
@@ -46,11 +45,11 @@ export type ToolErrorCode =
   | 'INVALID_INPUT'
   | 'INVALID_OUTPUT'
   | 'NOT_EXECUTABLE'
-  /** It was not approved. */
+  /** The call was not approved. */
   | 'DENIED'
-  /** It was not run: the code of a later process judges it otherwise. */
+  /** The call was not run: the code of a later process finds that it needs approval, or other arguments. */
   | 'OUTDATED'
-  /** The process ended while it was being run: its outcome is unknown. */
+  /** The process ended while the tool was running: the outcome is unknown. */
   | 'NEEDS_RECONCILE';
 
 const MAX_ERROR_CHARACTERS = 8000;
@@ -74,10 +73,7 @@ export function toolDenied(reason: string): ToolOutcome {
   };
 }
 
-/**
- * The result of a tool of the runtime that could not do its work: data with a stable code, which no text can
- * be mistaken for.
- */
+/** The result of a tool of the runtime that failed: data with a stable code, which cannot be mistaken for a text. */
 export interface ToolFailure {
   readonly error: { readonly code: string; readonly message: string };
 }
@@ -91,24 +87,24 @@ export function thrownFailure(error: unknown): ToolFailure {
   return toolFailure(codeOf(error), messageOf(error));
 }
 
-/** Not for reports on subagents: a failed one has an `error`, too. */
+/** Returns whether an output is a `ToolFailure`. Not for reports on subagents: a failed one has an `error`, too. */
 export function isToolFailure(output: unknown): output is ToolFailure {
   try {
     if (typeof output !== 'object' || output === null || !('error' in output)) return false;
     const { error } = output;
     return typeof error === 'object' && error !== null && 'code' in error && 'message' in error;
   } catch {
-    // The value is a Proxy whose traps throw.
+    // The output is a Proxy whose traps throw.
     return false;
   }
 }
 
-/** The answer to a call of the step. */
+/** The answer to one call of a step. */
 export type StepResult =
   | { readonly callId: string; readonly outcome: ToolOutcome }
-  /** The user denied it, with these words. */
+  /** The user denied the call, with these words. */
   | { readonly callId: string; readonly denied: string }
-  /** Answered by the runtime itself, with JSON. */
+  /** The runtime itself answers the call, with JSON. */
   | { readonly callId: string; readonly output: unknown };
 
 interface Call {
@@ -119,8 +115,8 @@ interface Call {
 const notRun: ToolResultOutput = { type: 'error-text', value: 'This call was not run.' };
 
 /**
- * Returns the message that answers the calls of one step: one result each, in the order of the calls. The
- * first result of a call counts; a call without a result was not run.
+ * Returns the message that answers the calls of one step: one result for each, in the order of the calls. The first
+ * result of a call counts; a call without a result is answered as not run.
  */
 export function toolMessage(
   calls: readonly Call[],
@@ -145,16 +141,15 @@ function outputOf(result: StepResult): ToolResultOutput {
 }
 
 /**
- * Returns the messages with every call answered exactly once, before any other message: an error answers a
- * missing result; repeated and unrelated results are dropped. Returns the same array if it is already
- * correct.
+ * Returns the messages with every call answered exactly once, before any other message: an error answers a call without
+ * a result; repeated and unrelated results are dropped. Returns the same array if it is already correct.
  */
 export function closeDanglingCalls(
   messages: readonly ModelMessage[],
   reason = 'This call has no result: the run stopped before it was answered.',
 ): readonly ModelMessage[] {
   const closed: ModelMessage[] = [];
-  /** Calls still to be answered. Those of the provider may be answered, but need not be. */
+  /** Calls to be answered. Calls that the provider executed may be answered later, but need not be. */
   const open = new Map<string, string>();
   const ofProvider = new Set<string>();
   let isMended = false;
@@ -215,7 +210,9 @@ function resultPart(
   return { type: 'tool-result', toolCallId, toolName, output };
 }
 
-/** Reads the progress of a tool that is an `async function*`: it yields `{ progress: '…' }`. */
+/**
+ * Returns the progress text of a value that an `async function*` yields, `{ progress: '…' }`; null for other values.
+ */
 export function progressIn(output: JSONValue): string | null {
   if (typeof output !== 'object' || output === null || !('progress' in output)) return null;
   const { progress } = output;
@@ -223,7 +220,7 @@ export function progressIn(output: JSONValue): string | null {
   return words === '' ? null : words;
 }
 
-/** Returns the message for a model about a call whose fate is unknown. */
+/** Returns the message for a model about a call whose outcome is unknown. */
 export function inDoubtMessage(
   toolName: string,
   why = `The process ended while "${toolName}" was being run`,
@@ -231,7 +228,7 @@ export function inDoubtMessage(
   return `${why}: whether it was done is not known, and it was not run again. Find out before you repeat it.`;
 }
 
-/** Returns the end of a call for those who follow the stream. */
+/** Returns the end of a call for readers of the stream. */
 export function endOf(outcome: ToolOutcome): { readonly output: unknown; readonly error?: string } {
   return outcome.status === 'ok'
     ? { output: outcome.output }

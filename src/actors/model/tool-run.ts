@@ -7,11 +7,11 @@
 // Invariants
 //   TOOL-RUN-1. The call always resolves: a tool that throws, hangs or returns an invalid value yields an
 //       error result.
-//   TOOL-RUN-2. The call settles as soon as the signal aborts or the time is up; the tool's own signal aborts
-//       at the same moment, and a generator is asked to return. The signal's reason tells the cause: a
-//       `TimeoutError`, or the reason of the caller's signal.
+//   TOOL-RUN-2. The call settles as soon as the signal aborts or the time is up; at the same moment the tool's own
+//       signal aborts, and a generator is asked to return. The reason of the tool's signal is a `TimeoutError`, or the
+//       reason of the caller's signal.
 //   TOOL-RUN-3. Later output and errors of the tool are ignored, without an unhandled rejection.
-//   TOOL-OUTPUT-1. The output is plain JSON, or an error that says why it is not.
+//   TOOL-OUTPUT-1. The output is plain JSON; otherwise the outcome is an error that names what is not JSON.
 //   TOOL-OUTPUT-2. An output that is too large is cut, and marked with `truncated` and `originalBytes`.
 
 import { convertDataContentToBase64String, type JSONValue, type ModelMessage } from 'ai';
@@ -34,7 +34,7 @@ export interface ToolCallOptions {
   readonly callId: string;
   /** Valid arguments: `input` of a call of `runModelStep`, or the output of `tool.validate`. */
   readonly input: unknown;
-  /** `input` is the model's original and passes through the schema first. @defaultValue false */
+  /** Whether `input` is the model's original, which passes through the schema first. @defaultValue false */
   readonly raw?: boolean | undefined;
   /** The messages that the model had read when it called. */
   readonly messages: readonly ModelMessage[];
@@ -44,19 +44,16 @@ export interface ToolCallOptions {
   readonly idempotencyKey: string;
   readonly context?: unknown;
   readonly environment: Pick<Environment, 'scheduler'>;
-  /** The limit of the output, and again of its form for the model. @defaultValue 262144 */
+  /** The limit of the output, and separately of its form for the model. @defaultValue 262144 */
   readonly maxOutputBytes?: number;
   /**
-   * Stores an output that is too large to be read elsewhere, and returns its replacement; never rejects.
-   * `read`: the result of `toModelOutput`. Absent: outputs are only cut.
+   * Stores an output that is too large, and returns the replacement; never rejects. The part `read` is the result of
+   * `toModelOutput`. Absent: outputs are only cut.
    */
   readonly keepLarge?: KeepLarge | undefined;
-  /**
-   * Gets the values that an `async function*` yields before it ends, as JSON; called in order, never after
-   * the result.
-   */
+  /** Gets the values that an `async function*` yields before it ends, as JSON, in order; never after the result. */
   readonly onPreliminary?: (output: JSONValue) => void;
-  /** Called with problems of the tool beside its result. */
+  /** Gets problems of the tool that do not change its result. */
   readonly report?: Report;
 }
 
@@ -99,7 +96,7 @@ async function run(options: ToolCallOptions, abortSignal: AbortSignal): Promise<
     abortSignal,
     (output) => tellPreliminary(options, output),
   );
-  // Treated like a throw: `{}`, the JSON of an error, is never the intended result.
+  // A returned error counts as thrown: its JSON would be `{}`.
   if (returned instanceof Error) return toolError(thrownMessage(returned), 'FAILED');
   const kept = await keptOutput(options, returned, abortSignal);
   if (!kept.ok) return invalidOutput(tool, kept.message);
@@ -112,7 +109,7 @@ async function run(options: ToolCallOptions, abortSignal: AbortSignal): Promise<
   return { status: 'ok', output: kept.value, modelOutput: read };
 }
 
-/** Returns the output as JSON: a large one is stored elsewhere first, if possible, and then cut. */
+/** Returns the output as JSON: `keepLarge` may replace a large one, and an output that is still too large is cut. */
 async function keptOutput(
   { keepLarge, maxOutputBytes = DEFAULT_MAX_OUTPUT_BYTES }: ToolCallOptions,
   returned: unknown,
@@ -127,7 +124,7 @@ async function keptOutput(
   return { ok: true, value: shortened(value, text, maxOutputBytes) };
 }
 
-/** Stores the large values of an outcome that was made in another process, and returns it with their replacements. */
+/** Replaces the large values of an outcome that another process made. */
 export async function keptElsewhere(
   outcome: ToolOutcome,
   { toModelOutput }: Pick<ToolEntry, 'toModelOutput'>,
@@ -174,7 +171,7 @@ function invalidOutput(tool: ToolEntry, message: string): ToolOutcome {
   return toolError(`Tool "${tool.name}" ${message}`, 'INVALID_OUTPUT');
 }
 
-/** Returns the signal for the tool, which also aborts when its time is up. */
+/** Returns the signal for the tool, which aborts with the caller's signal and when the time is up. */
 function beginSpan(options: ToolCallOptions): { readonly signal: AbortSignal; end(): void } {
   const { tool, signal, environment } = options;
   const timeoutMs = tool.timeoutMs ?? options.timeoutMs;
@@ -195,10 +192,7 @@ function beginSpan(options: ToolCallOptions): { readonly signal: AbortSignal; en
   };
 }
 
-/**
- * Returns the message as the SDK tells it to a model: name and message of an error, a string unchanged,
- * anything else as JSON.
- */
+/** Returns the SDK's message for a model: name and message of an error, a string unchanged, anything else as JSON. */
 function thrownMessage(thrown: unknown): string {
   if (thrown === undefined || thrown === null) return 'unknown error';
   if (!isError(thrown)) return messageOf(thrown);
@@ -214,9 +208,9 @@ function cancelledMessage(reason: unknown): string {
 }
 
 /**
- * Returns the result of `started`, the return value of `execute`. For an async iterable, even a promised one,
- * `preliminary` gets each value, and the last is the result; an abort makes it return, and later values are
- * ignored.
+ * Returns the result of `started`, the return value of `execute`. If that is an async iterable, or promises one,
+ * `preliminary` gets each value, and the last is the result; after an abort the iterable is asked to return, and later
+ * values are ignored.
  * @throws the tool's error, or `signal.reason` as soon as the signal aborts.
  */
 async function settledOutput(
@@ -224,7 +218,7 @@ async function settledOutput(
   signal: AbortSignal,
   preliminary: (output: unknown) => void,
 ): Promise<unknown> {
-  // An iterable is not raced, because that would not stop it.
+  // An iterable is not raced as a whole, because that would not stop it.
   const returned = isAsyncIterable(started) ? started : await raceAbort(started, signal);
   return isAsyncIterable(returned) ? lastOf(returned, signal, preliminary) : returned;
 }
@@ -252,12 +246,12 @@ async function lastOf(
   }
 }
 
-/** Not awaited: a generator that hangs would never return. */
+/** Asks an iterable to return, without waiting: a generator that hangs would never return. */
 function stopQuietly(iterator: AsyncIterator<unknown>): void {
   try {
     void Promise.resolve(iterator.return?.()).catch(() => {});
   } catch {
-    // The iterable was asked to stop; its error concerns no caller.
+    // The error has no receiver: the call has already settled.
   }
 }
 
@@ -269,16 +263,16 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   );
 }
 
-/** About 64 K tokens: more than most models should read of one call. */
+/** The default limit of an output: about 64 K tokens, more than most models should read of one call. */
 export const DEFAULT_MAX_OUTPUT_BYTES = 256 * 1024;
 
-/** Pictures and sound for the model cannot be cut, and are larger. */
+/** The limit of content for the model: images and sound are larger, and cannot be cut. */
 const MAX_CONTENT_BYTES = 8 * 1024 * 1024;
 
 /** Replaces an output that was too large. */
 export interface Truncated {
   readonly truncated: true;
-  /** Its size in UTF-8: of the text itself for a text, otherwise of its JSON. */
+  /** The size in UTF-8 bytes: of the text itself if the output is a text, otherwise of its JSON. */
   readonly originalBytes: number;
   /** The beginning of the output. */
   readonly text: string;
@@ -320,7 +314,7 @@ const outputSchema = z.discriminatedUnion('type', [
   z.looseObject({ type: z.literal('execution-denied'), reason: z.string().optional() }),
 ]);
 
-/** Checks the result of `toModelOutput`: bytes become base64, and the size is bounded. */
+/** Checks the result of `toModelOutput`: converts bytes to base64, and limits the size. */
 function keepModelOutput(converted: unknown, maxBytes: number): Kept<ToolResultOutput> {
   const checked = outputSchema.safeParse(converted);
   if (!checked.success)
@@ -358,7 +352,7 @@ function cutValue(value: JSONValue, maxBytes: number): JSONValue {
 function cut(text: string, maxBytes: number): JSONValue {
   const originalBytes = byteLength(text);
   let characters = maxBytes;
-  // Quoting makes a text longer by an amount that depends on the text.
+  // The length that quoting adds depends on the text.
   for (;;) {
     const truncated = { truncated: true, originalBytes, text: head(text, characters) } as const;
     if (characters === 0 || !isLongerThan(JSON.stringify(truncated), maxBytes))
@@ -368,7 +362,7 @@ function cut(text: string, maxBytes: number): JSONValue {
 }
 
 function bytesAsBase64(this: Record<string, unknown>, key: string, value: unknown): unknown {
-  // The toJSON of a Buffer has converted it to an object before this is called.
+  // `JSON.stringify` has already called the toJSON of a Buffer, so the value is read from the parent object.
   const original = this[key];
   return original instanceof Uint8Array || original instanceof ArrayBuffer
     ? convertDataContentToBase64String(original)

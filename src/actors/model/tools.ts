@@ -1,5 +1,5 @@
-// Prepares the tools of a configuration once for all its runs: a form for the model, without anything that
-// the SDK could execute, and a form for the runtime, which executes.
+// Prepares the tools of a configuration once for all runs: a form for the model that holds nothing the SDK could execute, and a
+// form for the runtime, which executes the calls.
 //
 // Invariants
 //   TOOLS-1. No tool reaches the model without a schema: the SDK would send an empty one and pass the
@@ -28,10 +28,7 @@ export interface ToolExecuteOptions {
   readonly messages: readonly ModelMessage[];
   readonly abortSignal: AbortSignal;
   readonly context: unknown;
-  /**
-   * The same for every attempt at this call, even after a crash: pass it on to operations that must not
-   * happen twice.
-   */
+  /** The same for every attempt at this call, also after a crash: pass it to operations that must not happen twice. */
   readonly idempotencyKey: string;
 }
 
@@ -50,34 +47,34 @@ interface ModelOutputOptions {
 /** One tool, as the runtime runs it. */
 export interface ToolEntry {
   readonly name: string;
-  /** Applies coercions, defaults and transformations. Never rejects; `message` is written for the model. */
+  /** Applies coercions, defaults and transformations. Never rejects; `message` is for the model. */
   validate(
     input: unknown,
   ): Promise<
     | { readonly ok: true; readonly value: unknown }
     | { readonly ok: false; readonly message: string }
   >;
-  /** The schema of the input as a model reads it; null: it is not known yet. */
+  /** The schema of the input for a model; null while it is not known yet. */
   jsonSchema(): Readonly<Record<string, unknown>> | null;
-  /** May throw, and may return anything. Null: the runtime handles the call itself (`ask_user`). */
+  /** The author's function, which may throw and may return anything. Null: the runtime handles the call itself (`ask_user`). */
   readonly execute: ((input: unknown, options: ToolExecuteOptions) => unknown) | null;
   readonly needsApproval: boolean | ((input: unknown, options: ApprovalOptions) => unknown);
-  /** The words in which a call is put to the user for approval. May throw, and may return anything. Null: the runtime's words. */
+  /** Returns the question that asks the user for approval; may throw or return anything. Null: the runtime's question. */
   readonly approvalQuestion: ((input: unknown, options: ApprovalOptions) => unknown) | null;
-  /** What it does, in a few words: its title, or the first sentence of its description; null: unknown, or too long. */
+  /** What the tool does, in a few words: its title, or the first sentence of its description; null: unknown, or too long. */
   readonly about: string | null;
   /** The identities that may approve a call; undefined: those of its subagent's configuration. */
   readonly answerableBy: readonly string[] | undefined;
   readonly toModelOutput: ((options: ModelOutputOptions) => unknown) | null;
   /** The time limit of one call, in milliseconds; overrides that of the run. */
   readonly timeoutMs: number | undefined;
-  /** The built-in handling of a call, instead of `execute`; null for an ordinary tool. */
+  /** The runtime's own handling of a call, instead of `execute`; null for an ordinary tool. */
   readonly role: ToolRole | null;
   /** Whether a call only waits for other subagents. */
   readonly delegates: boolean;
   /** Whether a call with an unknown outcome may be repeated, with the same key. */
   readonly idempotent: boolean;
-  /** Where a call is done; undefined: where the configuration says. */
+  /** Where a call runs; undefined: as the configuration says. */
   readonly runs: RunsWhere | undefined;
 }
 
@@ -93,7 +90,7 @@ export interface PrepareToolsOptions {
   readonly reserved?: readonly string[];
   /** The runtime's own tools; their names are reserved. */
   readonly builtIn?: Readonly<Record<string, unknown>>;
-  /** Decides before `needsApproval` of the tools. @defaultValue none */
+  /** Decides before the tools' own `needsApproval`. @defaultValue none */
   readonly toolApproval?: ToolApproval | undefined;
 }
 
@@ -105,13 +102,13 @@ const anyFunction = z.custom<(...args: unknown[]) => unknown>(
   { error: 'expected a function' },
 );
 
-/** Only the properties that are read here; a tool may have others. */
+/** Checks only the properties that this file reads; a tool may have others. */
 const shape = z.object({
   type: z.enum(['function', 'dynamic', 'provider']).optional(),
   description: z.union([z.string(), anyFunction]).optional(),
   execute: anyFunction.optional(),
   needsApproval: z.union([z.boolean(), anyFunction]).optional(),
-  /** The words in which a call is put to the user, such as "May I refund $640?". */
+  /** The question that asks the user for approval, such as "May I refund $640?". */
   approvalQuestion: z
     .union([z.string().trim().min(1), anyFunction], {
       error: 'expected the words of a question, or a function of the input that returns them',
@@ -122,26 +119,26 @@ const shape = z.object({
   toModelOutput: anyFunction.optional(),
   strict: z.boolean().optional(),
   timeoutMs: z.number().positive().optional(),
-  /** The effects of the tool, such as `email.sent`; empty: none. Claims are checked against them. */
+  /** The effects of the tool, such as `email.sent`; empty: it has none. Claims of an answer are checked against them. */
   effects: z.array(z.string().min(1)).optional(),
   /** Whether a call may be repeated after a crash, with the same `idempotencyKey`. */
   idempotent: z.boolean().optional(),
-  /** Where a call is done, whatever the configuration says of the other steps. */
+  /** Where a call runs; overrides the configuration's place for steps. */
   runs: z.enum(RUNS_WHERE).optional(),
 });
 
 type SourceTool = z.infer<typeof shape> & Readonly<Record<string, unknown>>;
 
 /**
- * Prepares AI SDK tools: `tool()`, `dynamicTool()`, provider tools, and the older form with `parameters`
- * instead of `inputSchema`. Keeps the properties that a model reads (description, schema, strict,
- * inputExamples, providerOptions), `metadata`, and those that the runtime needs (`execute`, `needsApproval`,
- * `toModelOutput`, and the additions `timeoutMs`, `idempotent`, `approvalQuestion`, `answerableBy`, `runs`). A description that is a
- * function is resolved now, without a context; `onInput…` callbacks and `deferLoading` have no meaning here.
+ * Prepares AI SDK tools: `tool()`, `dynamicTool()`, provider tools, and the older form with `parameters` instead of
+ * `inputSchema`. Keeps the properties that a model reads (description, schema, strict, inputExamples, providerOptions),
+ * `metadata`, and those that the runtime needs (`execute`, `needsApproval`, `toModelOutput`, and the additions `timeoutMs`,
+ * `idempotent`, `approvalQuestion`, `answerableBy`, `runs`). A description that is a function is called once, here, without a
+ * context. `onInput…` callbacks and `deferLoading` are ignored.
  *
- * A `jsonSchema()` without `validate` checks nothing, as everywhere in the AI SDK.
- * @throws {ConfigurationError} TOOL_WITHOUT_SCHEMA, INVALID_SCHEMA, INVALID_TOOL, INVALID_TOOL_NAME or
- *   RESERVED_TOOL_NAME; the message names the tool.
+ * A `jsonSchema()` without `validate` accepts every value, as in the AI SDK.
+ * @throws {ConfigurationError} TOOL_WITHOUT_SCHEMA, INVALID_SCHEMA, INVALID_TOOL, INVALID_TOOL_NAME or RESERVED_TOOL_NAME; the
+ *   message names the tool.
  */
 export function prepareTools(
   tools: Readonly<Record<string, unknown>>,
@@ -168,7 +165,7 @@ export function prepareTools(
     if (source.type !== 'provider' || source['isProviderExecuted'] !== true)
       execution.set(name, toolEntry(name, source, schemaOf(source, where), description));
   }
-  // `fromEntries`, so that a tool called `__proto__` works.
+  // `Object.fromEntries` also accepts a tool named `__proto__`.
   const modelTools = offered.length > 0 ? (Object.fromEntries(offered) as ToolSet) : undefined;
   return { modelTools, execution };
 }
@@ -216,7 +213,7 @@ function modelTool(
   };
 }
 
-/** Tells whether some call of these tools is put to the user for approval. */
+/** Returns whether some call of these tools may need the user's approval. */
 export function mayNeedApproval({
   tools = {},
   toolApproval,
@@ -227,8 +224,8 @@ export function mayNeedApproval({
 }
 
 /**
- * Returns what the description of a tool says of approval: the context of a subagent explains it. A model that does not
- * know of it asks the user itself, who is then asked twice.
+ * Returns the words about approval that are added to the description of a tool; the context of a subagent explains them. A
+ * model that does not know of the approval asks the user itself, and the user is then asked twice.
  */
 function approvalMark(name: string, tool: unknown, toolApproval: ToolApproval | undefined): string {
   const { needsApproval } = propertiesOf(tool);
@@ -297,7 +294,7 @@ function toolEntry(
         : { ok: false, message: invalidInputMessage(name, validated.error) };
     },
     jsonSchema: () => knownJsonSchema(schema),
-    // Called as methods of the tool, which may be an instance of a class.
+    // The tool may be an instance of a class, so its functions are called as methods.
     execute: execute ? (...args) => execute.apply(tool, args) : null,
     needsApproval:
       typeof needsApproval === 'function'
@@ -322,7 +319,7 @@ function toolEntry(
 
 const MAX_ABOUT_CHARS = 200;
 
-/** Returns what a tool does, in words for a person. */
+/** Returns what a tool does, as a short text for a person; null: unknown, or too long. */
 function aboutOf({ title }: SourceTool, description = ''): string | null {
   const words = typeof title === 'string' && title.trim() !== '' ? title : description;
   const [first = ''] = words.trim().split(/(?<=[.!?])\s+(?=\p{Lu})|\n/u);
@@ -330,12 +327,12 @@ function aboutOf({ title }: SourceTool, description = ''): string | null {
   return first.replaceAll(/\s+/g, ' ').replace(/[.:!?]+$/, '') || null;
 }
 
-/** A tool that only waits for others may be repeated, unless its author says otherwise. */
+/** Returns whether a call may be repeated. By default, only tools that wait for other subagents may. */
 export function isIdempotent(tool: object): boolean {
   return 'idempotent' in tool ? tool.idempotent === true : delegates(tool);
 }
 
-/** Tells whether the author of a tool wants its calls to be jobs. */
+/** Returns whether the author of a tool wants its calls to be jobs. */
 export function runsAsJob(tool: unknown): boolean {
   return typeof tool === 'object' && tool !== null && 'runs' in tool && tool.runs === 'jobs';
 }
