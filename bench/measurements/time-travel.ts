@@ -3,7 +3,7 @@
 
 import { createRuntime, memoryJournal, type Journal } from '../../src/index.ts';
 import type { JournalEntry } from '../../src/entries/journal.ts';
-import { Replay, setAsideReasons } from '../../src/actors/replay/replay-session.ts';
+import { Replay, quarantineReasons } from '../../src/actors/replay/replay-session.ts';
 import { redactNothing } from '../../src/adapters/inspect/shown-value.ts';
 import { nodeEnvironment } from '../../src/adapters/node/index.ts';
 import { InspectedSession } from '../../src/inspector/inspected-session.ts';
@@ -54,7 +54,7 @@ async function offstage(n: number): Promise<Numbers> {
 async function floor(n: number): Promise<Numbers> {
   const entries = await entriesOf(n);
   const from = performance.now();
-  const replay = new Replay(setAsideReasons(entries));
+  const replay = new Replay(quarantineReasons(entries));
   for (const entry of entries.slice(0, n - 1)) replay.take(entry);
   const ms = performance.now() - from;
   return { ms, readMs: ms };

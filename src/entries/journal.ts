@@ -20,4 +20,4 @@ export { applyRetention, forgetSession } from '../actors/runtime/forgetting.ts';
 export { redactingJournal } from '../actors/runtime/redacting-journal.ts';
 export type { RedactionOptions } from '../actors/runtime/redacting-journal.ts';
 export { SECRET_NAMES } from '../values/secrets.ts';
-export type { SetAsideEntry } from '../actors/contracts/session-views.ts';
+export type { QuarantinedEntry } from '../actors/contracts/session-views.ts';

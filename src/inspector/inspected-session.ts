@@ -23,7 +23,7 @@ import { standsForAll, type Journal, type JournalEntry } from '../actors/ports/j
 import {
   canBegin,
   Replay,
-  setAsideReasons,
+  quarantineReasons,
   type ReplayCheckpoint,
   type ReplayStep,
 } from '../actors/replay/replay-session.ts';
@@ -185,8 +185,8 @@ export class InspectedSession {
     let past = this.#past;
     const near = this.#checkpoints.findLast((each) => each.number < number) ?? null;
     if (!past || past.taken > number || past.taken < (near?.number ?? 0)) {
-      const aside = setAsideReasons(this.#entries);
-      const replay = near ? Replay.from(near, aside) : new Replay(aside);
+      const quarantined = quarantineReasons(this.#entries);
+      const replay = near ? Replay.from(near, quarantined) : new Replay(quarantined);
       past = { replay, taken: near?.number ?? 0, step: null };
     }
     while (past.taken < number) {
@@ -205,7 +205,7 @@ export class InspectedSession {
     if (began < this.#nextReadAt || this.#failure !== null) return;
     const goesOn = await this.#follow();
     if (!goesOn) {
-      this.#replay = new Replay(setAsideReasons(this.#entries));
+      this.#replay = new Replay(quarantineReasons(this.#entries));
       this.#newest = null;
       this.#shown = [];
       this.#past = null;
@@ -280,8 +280,8 @@ export class InspectedSession {
       later = entries.slice(at + 1);
     }
     for (const entry of later) this.#entries.push(entry);
-    // An entry that is set aside was folded with its words.
-    return setAsideReasons(later).size === 0;
+    // An entry that is quarantined was folded with its words.
+    return quarantineReasons(later).size === 0;
   }
 
   /** INSPECTED-5. All kept entries. A journal that has dropped the beginning tells them only without a scope. */

@@ -17,7 +17,7 @@ import type { Jobs } from '../ports/jobs.ts';
 import type { Journal } from '../ports/journal.ts';
 import { isMemoryJournal, memoryJournal } from '../runtime/memory-journal.ts';
 import type { SnapshotPolicy } from '../runtime/scope-journal.ts';
-import type { OnUnfoldable } from '../runtime/set-aside.ts';
+import type { OnUnfoldable } from '../runtime/quarantine.ts';
 import { DEFAULT_MAX_TOTAL_ACTIVE } from './limits.ts';
 import { Supervisor } from './supervisor.ts';
 

@@ -384,8 +384,8 @@ export type SessionEvent =
       readonly type: 'error.reported';
       readonly code: string;
       readonly message: string;
-      /** With `UNFOLDABLE_ENTRY`: the entry of the journal that was set aside. */
-      readonly entry?: SetAsideEntry;
+      /** With `UNFOLDABLE_ENTRY`: the entry of the journal that was quarantined. */
+      readonly entry?: QuarantinedEntry;
     };
 
 /**
@@ -425,8 +425,8 @@ export interface RecoveryReport {
   readonly resumed: readonly string[];
   /** Subagents that cannot continue; each has ended as `lost`, with the reason. */
   readonly lost: readonly { readonly subagentId: string; readonly reason: string }[];
-  /** Entries that could not be folded, and were not set aside before. */
-  readonly setAside: readonly SetAsideEntry[];
+  /** Entries that could not be folded, and were not quarantined before. */
+  readonly setAside: readonly QuarantinedEntry[];
   /** Time since the last entry, in milliseconds. */
   readonly downMs: number;
 }
@@ -488,8 +488,8 @@ export type AnswerReceipt =
         | 'unclear';
     };
 
-/** The position of an entry that was set aside, and the reason. */
-export interface SetAsideEntry {
+/** The position of an entry that was quarantined, and the reason. */
+export interface QuarantinedEntry {
   readonly scope: string;
   readonly unit: string;
   readonly seq: number;

@@ -5,7 +5,7 @@
 import type { JournalEntry } from '../ports/journal.ts';
 import type { AnyUnit, UnitBody } from '../runtime/commit-unit.ts';
 import { createHost, type Host } from '../runtime/host.ts';
-import { isSetAside } from '../runtime/set-aside.ts';
+import { isQuarantine } from '../runtime/quarantine.ts';
 
 /** @param at The start of the replay; later times are those of its entries. */
 export function replayHost(at: number): Host {
@@ -24,20 +24,20 @@ export function replayHost(at: number): Host {
 export interface TakenEntry {
   /** Whether the unit would accept it here. */
   readonly isAccepted: boolean;
-  /** The reason why it is set aside; null if it is folded. */
+  /** The reason why it is quarantined; null if it is folded. */
   readonly setAside: string | null;
 }
 
 /**
  * Folds an entry into a replayed unit.
- * @param reason The reason why a later entry sets it aside; null if none does.
+ * @param reason The reason why a later entry quarantines it; null if none does.
  */
 export function takenEntry(unit: AnyUnit, entry: JournalEntry, reason: string | null): TakenEntry {
   if (reason !== null) {
     unit.setSequence(entry.seq);
     return { isAccepted: false, setAside: reason };
   }
-  const isAccepted = isSetAside(entry.event) || unit.wouldAccept(entry);
+  const isAccepted = isQuarantine(entry.event) || unit.wouldAccept(entry);
   const [unfoldable] = unit.refold([entry]);
   return unfoldable
     ? { isAccepted: false, setAside: unfoldable.reason }

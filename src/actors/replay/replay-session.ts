@@ -34,7 +34,7 @@ import type { ConversationItem } from '../conversation/items.ts';
 import { journalCut } from '../ports/journal-error.ts';
 import { standsForAll, type JournalEntry } from '../ports/journal.ts';
 import { misshapen } from '../runtime/event-shapes.ts';
-import { isSetAside } from '../runtime/set-aside.ts';
+import { isQuarantine } from '../runtime/quarantine.ts';
 import { isUnreadable, unreadable } from '../runtime/upcasters.ts';
 import {
   CONTINUES,
@@ -88,7 +88,7 @@ export interface ReplayStep {
   /** Whether this version of Offstage would accept the entry here. It was accepted when it was written. */
   readonly isAccepted: boolean;
   /**
-   * The reason why the entry is not folded; null if it is. Every process skips an entry that is set aside.
+   * The reason why the entry is not folded; null if it is. Every process skips an entry that is quarantined.
    */
   readonly setAside: string | null;
   /** The changed facts, such as `question sub_1:1` or `connection`, with their new values. */
@@ -123,7 +123,7 @@ export function* replaySession(entries: Iterable<JournalEntry>): Generator<Repla
       'INVALID_OPTION',
       `replaySession: expected the entries of a scope, got ${shown(all[other])} among them`,
     );
-  const replay = new Replay(setAsideReasons(all));
+  const replay = new Replay(quarantineReasons(all));
   for (const entry of all) yield replay.take(entry);
 }
 
@@ -151,11 +151,11 @@ function isEntry(entry: JournalEntry | null | undefined): boolean {
 /** Returns whether a replay may begin with this entry, whatever came before it. */
 export const canBegin = (entry: JournalEntry): boolean => isOpening(entry) || standsForAll(entry);
 
-/** Returns why later entries set entries aside, by their unit and number. */
-export function setAsideReasons(entries: readonly JournalEntry[]): ReadonlyMap<string, string> {
+/** Returns why later entries quarantine others, by their unit and number. */
+export function quarantineReasons(entries: readonly JournalEntry[]): ReadonlyMap<string, string> {
   const reasons = new Map<string, string>();
   for (const { unit, event } of entries)
-    if (isSetAside(event)) reasons.set(positionOf(unit, event.seq), event.reason);
+    if (isQuarantine(event)) reasons.set(positionOf(unit, event.seq), event.reason);
   return reasons;
 }
 
@@ -194,13 +194,13 @@ export class Replay {
   #session: ReplayedSession | null = null;
   /** Subagents whose first entry cannot be read, so that there is no view of them. */
   readonly #unknown = new Set<string>();
-  readonly #aside: ReadonlyMap<string, string>;
+  readonly #quarantined: ReadonlyMap<string, string>;
   #scope: string | null = null;
   #number = 0;
 
-  /** @param aside The reasons why later entries set entries aside. */
-  constructor(aside: ReadonlyMap<string, string>) {
-    this.#aside = aside;
+  /** @param quarantined The reasons why later entries quarantine others. */
+  constructor(quarantined: ReadonlyMap<string, string>) {
+    this.#quarantined = quarantined;
   }
 
   take(entry: JournalEntry): ReplayStep {
@@ -249,11 +249,11 @@ export class Replay {
     return this.#ofSubagent(entry);
   }
 
-  /** An entry that a service cannot fold, or that is set aside, changes nothing. */
+  /** An entry that a service cannot fold, or that is quarantined, changes nothing. */
   #takeOfService(entry: JournalEntry): boolean {
     const { unit, scope, event } = entry;
     const prefix = servicePath(scope, '');
-    if (!unit.startsWith(prefix) || isSetAside(event)) return true;
+    if (!unit.startsWith(prefix) || isQuarantine(event)) return true;
     if (this.#reasonOf(entry) !== null || misshapen(event, SERVICE_SHAPES)) return false;
     const name = unit.slice(prefix.length);
     const service = this.#services.get(name) ?? new ReplayedService();
@@ -332,7 +332,7 @@ export class Replay {
   }
 
   #reasonOf({ unit, seq }: JournalEntry): string | null {
-    return this.#aside.get(positionOf(unit, seq)) ?? null;
+    return this.#quarantined.get(positionOf(unit, seq)) ?? null;
   }
 
   #viewAt(at: number): ReplayView {
@@ -396,9 +396,9 @@ export class Replay {
   /** Continues from a checkpoint (REPLAY-SESSION-3). */
   static from(
     { number, session, unknown, subagents, services }: ReplayCheckpoint,
-    aside: ReadonlyMap<string, string>,
+    quarantined: ReadonlyMap<string, string>,
   ): Replay {
-    const replay = new Replay(aside);
+    const replay = new Replay(quarantined);
     const { entry, since } = JSON.parse(session) as SessionCheckpoint;
     const { scope } = entry;
     replay.#scope = scope;
@@ -541,7 +541,7 @@ class ReplayedSession {
     this.#records.restore(snapshot.books);
   }
 
-  /** Folds the entry. `reason`: why a later entry sets it aside; null if none does. */
+  /** Folds the entry. `reason`: why a later entry quarantines it; null if none does. */
   take(entry: JournalEntry, reason: string | null): TakenEntry {
     const taken = takenEntry(this.#unit.unit, entry, reason);
     this.#noteSince(entry.at);

@@ -121,7 +121,7 @@ export class ReplayedSubagent implements UnitBody {
   static messagesIn(
     entries: readonly JournalEntry[],
     record: RecordSnapshot | null,
-    aside: (entry: JournalEntry) => string | null,
+    quarantineReason: (entry: JournalEntry) => string | null,
   ): LogRecord['messages'] | null {
     const [first] = entries;
     if (!first) return null;
@@ -129,11 +129,11 @@ export class ReplayedSubagent implements UnitBody {
     if (known && !(known instanceof ReplayedSubagent)) return null;
     if (!known && first.event.type !== SPAWNED) return null;
     const subagent = known ?? ReplayedSubagent.born(first);
-    for (const entry of entries) subagent.fold(entry, aside(entry));
+    for (const entry of entries) subagent.fold(entry, quarantineReason(entry));
     return subagent.messages;
   }
 
-  /** Folds the entry. `reason`: why a later entry sets it aside; null if none does. */
+  /** Folds the entry. `reason`: why a later entry quarantines it; null if none does. */
   fold(entry: JournalEntry, reason: string | null): TakenEntry {
     this.#text = null;
     return takenEntry(this.#unit, entry, reason);
@@ -152,7 +152,7 @@ export class ReplayedSubagent implements UnitBody {
     return this.#text;
   }
 
-  /** Marks it as ended by an entry that is set aside. */
+  /** Marks it as ended by an entry that is quarantined. */
   endedBy(message: string): void {
     const { step: steps } = this.snapshot.context;
     const error = { code: 'INTERNAL', message, retryable: false };

@@ -30,7 +30,7 @@ import { checkedAnswer, type GivenAnswer } from '../subagent/ask-user.ts';
 import { argument } from '../subagents/service-arguments.ts';
 import { MAX_UNREAD } from '../subagent/subagent.ts';
 import { SUBAGENT_VERSION } from '../subagent/subagent-events.ts';
-import { Replay, setAsideReasons, type ReplayStep } from './replay-session.ts';
+import { Replay, quarantineReasons, type ReplayStep } from './replay-session.ts';
 import type { ReplayView } from './replay-view.ts';
 
 /** The outcome of a message to a subagent. */
@@ -299,7 +299,7 @@ export function waitingQuestions(
 }
 
 function folded(entries: readonly JournalEntry[]): [replay: Replay, last: ReplayStep] {
-  const replay = new Replay(setAsideReasons(entries));
+  const replay = new Replay(quarantineReasons(entries));
   const [first, ...rest] = entries;
   if (!first) throw new ConfigurationError('UNKNOWN_SESSION', 'The journal has no such session');
   let last = replay.take(first);

@@ -22,7 +22,7 @@
 //   COMMIT-UNIT-9. An event whose shape does not match its type is refused and leaves no entry. Its texts are
 //       made storable before any component sees it, so that the machines see the same event as the journal.
 //   COMMIT-UNIT-10. An entry that cannot be refolded, because its shape is wrong or its step throws (the code is another
-//       one by now), is set aside by a further entry, and the unit continues as if it had not been written.
+//       one by now), is quarantined by a further entry, and the unit continues as if it had not been written.
 //   COMMIT-UNIT-11. `whenHandled` resolves when each event that was queued at the call has its entry, or was refused;
 //       it rejects if the unit is disposed by then, or was before the call.
 
@@ -36,7 +36,7 @@ import {
   messageOf,
 } from '../../values/errors.ts';
 import { storable, storableText } from '../../values/storable.ts';
-import type { SetAsideEntry } from '../contracts/session-views.ts';
+import type { QuarantinedEntry } from '../contracts/session-views.ts';
 import { JournalError, isForGood } from '../ports/journal-error.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { Draft } from './draft.ts';
@@ -44,13 +44,13 @@ import { misshapen } from './event-shapes.ts';
 import type { Host, Task } from './host.ts';
 import type { Effect } from './hosting.ts';
 import {
-  SET_ASIDE,
+  QUARANTINED,
   UNIT,
   UnfoldableEntry,
-  isSetAside,
-  setAsideIn,
-  type SetAside,
-} from './set-aside.ts';
+  isQuarantine,
+  quarantinedIn,
+  type Quarantine,
+} from './quarantine.ts';
 import type {
   AnyProtocol,
   Message,
@@ -101,8 +101,8 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   #cancelRetry: (() => void) | null = null;
   /** The armed deadlines by the name of their activity; null if there are none. */
   #deadlines: Map<string, Deadline> | null = null;
-  /** Entries that a refold has set aside and that are not written down yet. */
-  #toSetAside: readonly SetAside[] = [];
+  /** Entries that a refold has quarantined and that are not written down yet. */
+  #toQuarantine: readonly Quarantine[] = [];
 
   constructor(
     { id, scope, kind, definitionVersion }: UnitIdentity,
@@ -217,9 +217,9 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   resume(first?: MessageIn<Protocol> & Message): void {
     if (this.#disposed) return;
     this.#paused = false;
-    const aside = this.#toSetAside.map((event) => ({ actor: UNIT, event }));
-    this.#toSetAside = [];
-    const before = first ? [...aside, first] : aside;
+    const quarantined = this.#toQuarantine.map((event) => ({ actor: UNIT, event }));
+    this.#toQuarantine = [];
+    const before = first ? [...quarantined, first] : quarantined;
     if (before.length > 0) (this.#mailbox ??= []).unshift(...before);
     if (this.#mailbox) this.#wake();
   }
@@ -229,11 +229,11 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     this.#seq = seq;
   }
 
-  /** Sets aside a snapshot that cannot be restored, like the entries that a refold sets aside. */
-  setAside(failure: UnfoldableEntry): void {
+  /** Quarantines a snapshot that cannot be restored, like the entries that a refold quarantines. */
+  quarantine(failure: UnfoldableEntry): void {
     this.#host.report(failure, `journal of ${this.id}`);
     const { seq, event, reason } = failure.entry;
-    this.#toSetAside = [...this.#toSetAside, { type: SET_ASIDE, seq, event, reason }];
+    this.#toQuarantine = [...this.#toQuarantine, { type: QUARANTINED, seq, event, reason }];
   }
 
   /**
@@ -247,13 +247,13 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   }
 
   /**
-   * Folds the unit's entries of the journal, oldest first (COMMIT-UNIT-6). Sets entries aside that cannot be folded
+   * Folds the unit's entries of the journal, oldest first (COMMIT-UNIT-6). Quarantines entries that cannot be folded
    * (COMMIT-UNIT-10), and returns them; `resume` writes that down.
-   * @throws {JournalError} `JOURNAL_GAP`, `JOURNAL_VERSION`; `UNFOLDABLE_ENTRY` if entries must not be set aside.
+   * @throws {JournalError} `JOURNAL_GAP`, `JOURNAL_VERSION`; `UNFOLDABLE_ENTRY` if entries must not be quarantined.
    */
-  refold(entries: readonly JournalEntry[]): readonly SetAsideEntry[] {
-    const known = setAsideIn(entries);
-    const found: SetAsideEntry[] = [];
+  refold(entries: readonly JournalEntry[]): readonly QuarantinedEntry[] {
+    const known = quarantinedIn(entries);
+    const found: QuarantinedEntry[] = [];
     for (const entry of entries) {
       const { seq } = entry;
       if (seq !== this.#seq + 1)
@@ -267,14 +267,14 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
       if (!failure) continue;
       if (this.#host.onUnfoldable === 'lose') throw failure;
       found.push(failure.entry);
-      this.setAside(failure);
+      this.quarantine(failure);
     }
     return found;
   }
 
   /** Folds an entry. Returns why it cannot be; null: it is folded. */
   #refolded(entry: JournalEntry): UnfoldableEntry | null {
-    if (isSetAside(entry.event)) {
+    if (isQuarantine(entry.event)) {
       if (entry.event.ends) this.#body.endedBy?.(entry.event.reason);
       return null;
     }
@@ -407,7 +407,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
    */
   #judged(actor: string, event: UnitEvent & Stamped): Step | Refused {
     // Of `resume`: nobody else may send one (COMMIT-UNIT-4).
-    if (event.type === SET_ASIDE) return { entry: event, posted: [] };
+    if (event.type === QUARANTINED) return { entry: event, posted: [] };
     try {
       const reason = misshapen(event, this.#body.shapes);
       if (reason !== null)

@@ -17,7 +17,7 @@ import type { Price } from '../contracts/usage.ts';
 import type { Jobs } from '../ports/jobs.ts';
 import type { Journal, TracedWork } from '../ports/journal.ts';
 import { ActorTree } from './actor-tree.ts';
-import type { OnUnfoldable } from './set-aside.ts';
+import type { OnUnfoldable } from './quarantine.ts';
 import { reporter } from '../../values/reporter.ts';
 
 export interface HostOptions {

@@ -33,7 +33,7 @@ import {
 } from '../ports/journal.ts';
 import type { AnyUnit, UnitEvent } from './commit-unit.ts';
 import { callSafely, inSpanOf, type Host } from './host.ts';
-import { UNIT, type UnfoldableEntry } from './set-aside.ts';
+import { UNIT, type UnfoldableEntry } from './quarantine.ts';
 
 interface ScopeJournalOptions {
   /** Reports that an entry was kept and none is being written. */

@@ -22,7 +22,7 @@ export interface Message {
 
 /** The content of a unit. */
 export interface UnitBody {
-  /** The shapes of its events: an event that does not match is refused, and set aside in a refold. */
+  /** The shapes of its events: an event that does not match is refused, and quarantined in a refold. */
   readonly shapes?: EventShapes;
   /**
    * Returns the event as its entry keeps it: with the facts of this moment, of which a later version of the code may
@@ -48,7 +48,7 @@ export interface UnitBody {
   /** Reports that the unit cannot continue in this process. */
   crashed(error: unknown): void;
   /**
-   * Called in a refold if the unit of an earlier version had ended with an entry that was set aside. Absent: the next
+   * Called in a refold if the unit of an earlier version had ended with an entry that was quarantined. Absent: the next
    * process continues it.
    */
   endedBy?(reason: string): void;

@@ -247,7 +247,7 @@ export class Service implements UnitBody {
 
   /**
    * Folds its entries of the journal. Its sources start anew: the earlier ones lived in another process. Entries that
-   * are set aside are recorded at once.
+   * are quarantined are recorded at once.
    */
   refold(entries: readonly JournalEntry[]): void {
     if (entries.length === 0) return;

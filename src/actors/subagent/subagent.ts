@@ -116,7 +116,7 @@ export class Subagent implements UnitBody, Worker {
    */
   #stoppedBy = '';
   #ending: Ending | null = null;
-  /** The ending of an earlier process, whose entry is set aside. */
+  /** The ending of an earlier process, whose entry is quarantined. */
   #crash: Ending | null = null;
   /** Cancels the deadline for handing in partial work; null: its time is not over. */
   #handIn: (() => void) | null = null;
@@ -531,7 +531,7 @@ export class Subagent implements UnitBody, Worker {
     this.#end(this.#crashedBy(messageOf(error)));
   }
 
-  /** Records the end with which an earlier process left the unit: its entry is set aside. */
+  /** Records the end with which an earlier process left the unit: its entry is quarantined. */
   endedBy(reason: string): void {
     this.#crash = this.#crashedBy(reason);
   }

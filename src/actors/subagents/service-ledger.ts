@@ -20,7 +20,7 @@ import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runti
 import { misshapen, text, type EventShapes } from '../runtime/event-shapes.ts';
 import { createHost, type Host, type HostOptions } from '../runtime/host.ts';
 import { ScopeJournal, ScopeSnapshots, timeAwake } from '../runtime/scope-journal.ts';
-import { asideErrorOf, setAsideIn, UnfoldableEntry } from '../runtime/set-aside.ts';
+import { quarantineErrorOf, quarantinedIn, UnfoldableEntry } from '../runtime/quarantine.ts';
 import {
   isUnreadable,
   readSnapshot,
@@ -119,7 +119,7 @@ export class ServiceLedger implements UnitBody {
     this.#had = new Map();
     this.unit.setSequence(before);
     this.unit.refold(units.get(this.unit.id) ?? []);
-    for (const failure of unfit) this.unit.setAside(failure);
+    for (const failure of unfit) this.unit.quarantine(failure);
   }
 
   /** Completes a snapshot with the results that the program has had since. */
@@ -197,7 +197,7 @@ export interface ServiceHistory {
   readonly known: SubagentTreeSnapshot | null;
   /** A snapshot of it cannot be read: the entries before the snapshot are folded instead. */
   readonly hasUnreadable: boolean;
-  /** Snapshots that cannot be applied, and were not set aside before. */
+  /** Snapshots that cannot be applied, and were not quarantined before. */
   readonly unfit: readonly UnfoldableEntry[];
   /** Number of folded entries. */
   readonly folded: number;
@@ -216,11 +216,11 @@ export interface ServiceHistory {
  */
 export function readServiceHistory(entries: readonly JournalEntry[], id: string): ServiceHistory {
   const isOwn = ({ unit }: JournalEntry): boolean => unit === id;
-  const aside = setAsideIn(entries.filter(isOwn));
+  const quarantined = quarantinedIn(entries.filter(isOwn));
   const unfit: UnfoldableEntry[] = [];
   const isFit = (entry: JournalEntry): boolean => {
     const { scope, unit, seq, event } = entry;
-    if (treeSnapshotIn(entry) === null || aside.has(seq)) return false;
+    if (treeSnapshotIn(entry) === null || quarantined.has(seq)) return false;
     const reason = misshapen(event, SNAPSHOT_SHAPES);
     if (reason !== null)
       unfit.push(new UnfoldableEntry({ scope, unit, seq, event: event.type, reason }, null));
@@ -233,7 +233,7 @@ export function readServiceHistory(entries: readonly JournalEntry[], id: string)
   const [first] = entries;
   const passedOver = entries.filter((entry) => isUnreadable(entry, SNAPSHOT_FORMS));
   const lastOfThese = passedOver.at(-1);
-  const hasUnreadable = lastOfThese !== undefined || unfit.length > 0 || aside.size > 0;
+  const hasUnreadable = lastOfThese !== undefined || unfit.length > 0 || quarantined.size > 0;
   // No entry marks the beginning of a life. After an interrupted deletion, the first remaining entry may be
   // a `subagent.spawned`.
   const isCut =
@@ -244,7 +244,7 @@ export function readServiceHistory(entries: readonly JournalEntry[], id: string)
   if (isCut && begins === 0 && snapshot === -1)
     throw lastOfThese
       ? unreadable(lastOfThese, SNAPSHOT_FORMS)
-      : journalCut(first, unfit[0] ?? lastAside(entries, id, aside));
+      : journalCut(first, unfit[0] ?? lastQuarantined(entries, id, quarantined));
   const from = snapshot === -1 ? begins : snapshot + 1;
   const last = entries[snapshot];
   const known = last ? treeSnapshotIn(last) : null;
@@ -270,16 +270,16 @@ export function treeSnapshotIn(entry: JournalEntry): SubagentTreeSnapshot | null
   return snapshot && (snapshot as SnapshotEvent).delegation;
 }
 
-/** Returns the error of the last snapshot that another process set aside. */
-function lastAside(
+/** Returns the error of the last snapshot that another process quarantined. */
+function lastQuarantined(
   entries: readonly JournalEntry[],
   id: string,
-  aside: ReadonlySet<number>,
+  quarantined: ReadonlySet<number>,
 ): UnfoldableEntry | undefined {
   const last = entries.findLast(
-    ({ unit, seq, event }) => unit === id && event.type === SNAPSHOT && aside.has(seq),
+    ({ unit, seq, event }) => unit === id && event.type === SNAPSHOT && quarantined.has(seq),
   );
-  return last && asideErrorOf(last, entries);
+  return last && quarantineErrorOf(last, entries);
 }
 
 function snapshotOf(delegation: SubagentTreeSnapshot, trims: boolean): SnapshotEvent {

@@ -34,7 +34,7 @@ import type { SpawnReceipt, SpawnRequest, SubagentService } from '../contracts/s
 import { aModel } from '../model/model.ts';
 import { createHost } from '../runtime/host.ts';
 import { raceTime } from '../../values/race-abort.ts';
-import { UnfoldableEntry } from '../runtime/set-aside.ts';
+import { UnfoldableEntry } from '../runtime/quarantine.ts';
 import {
   handlerChecks,
   ProgramPorts,

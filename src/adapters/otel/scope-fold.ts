@@ -338,7 +338,7 @@ export class ScopeFold {
       }
       case 'entry.set_aside':
       case 'session.lost': {
-        const of = { [names.EVENT_TYPE]: readAs(fields.aside, event)?.event ?? '_OTHER' };
+        const of = { [names.EVENT_TYPE]: readAs(fields.quarantined, event)?.event ?? '_OTHER' };
         this.#log(entry, event.type, of, 'ERROR');
         return;
       }

@@ -65,7 +65,7 @@ export const failed = withError.extend({
   response: answer.optional().catch(undefined),
 });
 export const lost = withError.extend({ retryInMs: z.number().nullish() });
-export const aside = z.object({ event: text });
+export const quarantined = z.object({ event: text });
 export const asked = z.object({ requestId: text, kind: text });
 export const closed = z.object({ requestId: text });
 export const answered = z.object({ approved: z.boolean().nullish() });

@@ -48,7 +48,7 @@ export class Story {
       .filter(([name, value]) => value === null || !TOLD.test(name))
       .map(([name, value]) => `${name}: ${value ?? 'no more'}`);
     const below = filled(changed, ' · ', COLUMNS - INDENT - 2).map((text) => `→ ${text}`);
-    if (setAside !== null) below.unshift(`✗ set aside: ${setAside}`);
+    if (setAside !== null) below.unshift(`✗ quarantined: ${setAside}`);
     else if (!isAccepted) below.unshift('✗ this version of Offstage would not accept it here');
     return [
       line(String(number), at, this.#whoOf(entry), what),

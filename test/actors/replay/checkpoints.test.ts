@@ -1,7 +1,7 @@
 // A replay that goes on from the middle.
 
 import { expect, test } from 'vitest';
-import { Replay, setAsideReasons } from '../../../src/actors/replay/replay-session.ts';
+import { Replay, quarantineReasons } from '../../../src/actors/replay/replay-session.ts';
 import type { JournalEntry } from '../../../src/entries/journal.ts';
 import { wholeRide } from './support.ts';
 
@@ -25,17 +25,17 @@ test('REPLAY-SESSION-3: the same steps follow from a checkpoint before any entry
   const { of, talk } = await wholeRide();
   await talk.close();
   const { entries } = of;
-  const aside = setAsideReasons(entries);
-  const whole = steps(new Replay(aside), entries);
+  const quarantined = quarantineReasons(entries);
+  const whole = steps(new Replay(quarantined), entries);
   for (let at = 1; at < entries.length; at += 1) {
-    const before = new Replay(aside);
+    const before = new Replay(quarantined);
     for (const entry of entries.slice(0, at)) before.take(entry);
     const checkpoint = before.toCheckpoint();
     if (!checkpoint) throw new Error('Expected a checkpoint');
-    const rest = steps(Replay.from(checkpoint, aside), entries.slice(at));
+    const rest = steps(Replay.from(checkpoint, quarantined), entries.slice(at));
     expect(rest, `from entry ${at + 1}`).toEqual(whole.slice(at));
     // It may be used again, and the replay that made it goes on.
-    expect(steps(Replay.from(checkpoint, aside), entries.slice(at, at + 1))).toEqual(
+    expect(steps(Replay.from(checkpoint, quarantined), entries.slice(at, at + 1))).toEqual(
       whole.slice(at, at + 1),
     );
     expect(steps(before, entries.slice(at))).toEqual(whole.slice(at));

@@ -307,8 +307,8 @@ describe('a journal that does not fit', () => {
     const broken = of.entries.map((entry, index) =>
       index === at ? { ...entry, event: { type: 'model.responded' } } : entry,
     );
-    const aside = [...replaySession(broken)].find(({ setAside }) => setAside !== null);
-    expect(aside).toMatchObject({
+    const quarantined = [...replaySession(broken)].find(({ setAside }) => setAside !== null);
+    expect(quarantined).toMatchObject({
       number: at + 1,
       isAccepted: false,
       setAside: expect.stringContaining('`step`: expected a number') as string,

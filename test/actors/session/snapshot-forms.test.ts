@@ -293,7 +293,7 @@ describe('a trimmed journal whose only snapshot cannot be read', () => {
   if (!snapshot) throw new Error('Expected a snapshot');
   const { scope, unit, seq } = snapshot;
   const broken: JournalEntry = { ...snapshot, event: { ...snapshot.event, unit: 42 } as never };
-  const aside: JournalEntry = {
+  const quarantine: JournalEntry = {
     ...snapshot,
     seq: seq + 1,
     event: {
@@ -306,7 +306,7 @@ describe('a trimmed journal whose only snapshot cannot be read', () => {
 
   test.each([
     ['it is broken', [broken], 'number'],
-    ['an earlier process set it aside', [snapshot, aside], 'it was bad'],
+    ['an earlier process quarantined it', [snapshot, quarantine], 'it was bad'],
   ] as const)(
     '%s: JOURNAL_CUT names it, says what to do, and nothing is written',
     async (_, entries, why) => {

@@ -16,12 +16,12 @@ import { OutcomeProcessor } from '../../../results/outcome-processor.ts';
 import { NoteMarks } from '../../notes/note-marks.ts';
 import type { MemoryFact } from '../../ports/memory-store.ts';
 import { callSafely, createHost, type Host } from '../../runtime/host.ts';
-import { UnfoldableEntry } from '../../runtime/set-aside.ts';
+import { UnfoldableEntry } from '../../runtime/quarantine.ts';
 import { ScopeJournal, ScopeSnapshots } from '../../runtime/scope-journal.ts';
 import { checkNeeds, checkToolNames } from '../../subagent/define-subagent.ts';
 import { servicesOf } from '../effects/session-effects.ts';
 import type { SessionServices } from '../../services/session-services.ts';
-import type { SetAsideEntry } from '../../contracts/session-views.ts';
+import type { QuarantinedEntry } from '../../contracts/session-views.ts';
 import type { BudgetLimits, SpeakProgress, SubagentConfig } from '../../contracts/config.ts';
 import type { VouchedFor } from '../../contracts/identity.ts';
 import type { RaiseResult } from '../../contracts/service-types.ts';
@@ -123,7 +123,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
   readonly startedAt: number;
   readonly hooks: SessionHooks;
   /** Entries that this process could not apply. */
-  readonly setAside: SetAsideEntry[] = [];
+  readonly quarantined: QuarantinedEntry[] = [];
   readonly #options: CoreOptions<Lead>;
   /** The remembered facts of the user. */
   readonly #facts: FactSource | undefined;
@@ -372,7 +372,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
       this.projection.emit({ type: 'error.reported', code, message });
       return;
     }
-    this.setAside.push(error.entry);
+    this.quarantined.push(error.entry);
     this.projection.emit({ type: 'error.reported', code, message, entry: error.entry });
   }
 

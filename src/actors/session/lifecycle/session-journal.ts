@@ -17,7 +17,7 @@ import { journalCut } from '../../ports/journal-error.ts';
 import { byUnit, type JournalEntry } from '../../ports/journal.ts';
 import type { UnitEvent } from '../../runtime/commit-unit.ts';
 import { misshapen } from '../../runtime/event-shapes.ts';
-import { SET_ASIDE, UnfoldableEntry, asideErrorOf } from '../../runtime/set-aside.ts';
+import { QUARANTINED, UnfoldableEntry, quarantineErrorOf } from '../../runtime/quarantine.ts';
 import {
   isUnreadable,
   readSnapshot,
@@ -129,7 +129,7 @@ export interface SessionHistory {
   readonly snapshot: SessionSnapshot | null;
   /** The entry of this snapshot; null: there is none. */
   readonly snapshotEntry: JournalEntry | null;
-  /** Snapshots of a wrong shape, which are not set aside. */
+  /** Snapshots of a wrong shape, which are not quarantined. */
   readonly unfit: readonly UnfoldableEntry[];
   /** A snapshot of it cannot be read: the entries before the snapshot are folded instead. */
   readonly hasUnreadable: boolean;
@@ -152,21 +152,21 @@ export interface SessionHistory {
 }
 
 /**
- * Finds the entries to fold among all entries of the session `id`. `aside`: the numbers of snapshots that are
- * set aside.
+ * Finds the entries to fold among all entries of the session `id`. `quarantined`: the numbers of quarantined
+ * snapshots.
  * @throws {JournalError} `JOURNAL_CUT` if the beginning of the life is missing; `JOURNAL_VERSION` if the
  * journal only has a snapshot that this version cannot read.
  */
 export function historyOf(
   entries: readonly JournalEntry[],
   id: string,
-  aside: ReadonlySet<number>,
+  quarantined: ReadonlySet<number>,
 ): SessionHistory {
   const unfit: UnfoldableEntry[] = [];
   const isNew = !canContinue(entries, id);
   const { begins, snapshot } = isNew
     ? { begins: entries.length, snapshot: null }
-    : beginningOf(entries, id, aside, unfit);
+    : beginningOf(entries, id, quarantined, unfit);
   const from = snapshot ? begins + 1 : begins;
   const folded = entries.length - from;
   const units = byUnit(entries.slice(from));
@@ -183,7 +183,7 @@ export function historyOf(
     snapshot,
     snapshotEntry: snapshot ? (entries[begins] ?? null) : null,
     unfit,
-    hasUnreadable: aside.size > 0 || entries.some((entry) => isUnreadable(entry, SNAPSHOT_FORMS)),
+    hasUnreadable: quarantined.size > 0 || entries.some((one) => isUnreadable(one, SNAPSHOT_FORMS)),
     isAsleep: snapshot?.isAsleep === true && folded === 0,
     folded,
     lastAt: entries.at(-1)?.at ?? 0,
@@ -206,7 +206,7 @@ export function canContinue(entries: readonly JournalEntry[], id: string): boole
 /** Tells whether the session was closed: the end of a session is the last entry of its unit. */
 function isClosed(entries: readonly JournalEntry[], id: string): boolean {
   const own = entries.filter(({ unit }) => unit === id);
-  const last = own.findLast(({ event }) => event.type !== SET_ASIDE)?.event.type;
+  const last = own.findLast(({ event }) => event.type !== QUARANTINED)?.event.type;
   const life = own.findLast((entry) => isOpening(entry) || entry.event.type === LOST);
   return last === 'subagents.ended' || last === 'deadline.close' || life?.event.type === LOST;
 }
@@ -237,15 +237,15 @@ function fitSnapshot(entry: JournalEntry, unfit: UnfoldableEntry[]): SessionSnap
 function beginningOf(
   entries: readonly JournalEntry[],
   id: string,
-  aside: ReadonlySet<number>,
+  quarantined: ReadonlySet<number>,
   unfit: UnfoldableEntry[],
 ): Beginning {
   let passedOver: UnfoldableEntry | undefined;
   for (let begins = entries.length - 1; begins >= 0; begins -= 1) {
     const entry = entries[begins];
     if (entry?.unit !== id) continue;
-    if (entry.event.type === SNAPSHOT && aside.has(entry.seq)) {
-      passedOver ??= asideErrorOf(entry, entries);
+    if (entry.event.type === SNAPSHOT && quarantined.has(entry.seq)) {
+      passedOver ??= quarantineErrorOf(entry, entries);
       continue;
     }
     const snapshot = fitSnapshot(entry, unfit);

@@ -28,7 +28,7 @@
 //       (`session.woken`): its clients are still attached.
 //   RECOVERY-3. Messages between units that the crash may have lost are sent again; a unit that has applied
 //       one ignores it.
-//   RECOVERY-4. An entry that cannot be applied is set aside (runtime/set-aside.ts), and so is a snapshot:
+//   RECOVERY-4. An entry that cannot be applied is quarantined (runtime/quarantine.ts), and so is a snapshot:
 //       then the entries before it are folded, if the journal has them.
 
 import { outageOf, type Failure } from '../../../machines/index.ts';
@@ -43,13 +43,13 @@ import {
 import type { Supervisor } from '../../admission/supervisor.ts';
 import type { Upkeep } from '../../context/upkeep.ts';
 import type { EventFor } from '../../contracts/session-protocol.ts';
-import type { RecoveryReport, SessionEvent, SetAsideEntry } from '../../contracts/session-views.ts';
+import type { RecoveryReport, SessionEvent } from '../../contracts/session-views.ts';
 import { isGreeting } from '../../conversation/prompts.ts';
 import type { JournalEntry } from '../../ports/journal.ts';
 import type { WorkingMemory } from '../../ports/working-memory.ts';
 import { callSafely } from '../../runtime/host.ts';
 import type { ScopeJournal, ScopeSnapshots } from '../../runtime/scope-journal.ts';
-import { setAsideIn, UnfoldableEntry } from '../../runtime/set-aside.ts';
+import { quarantinedIn, UnfoldableEntry } from '../../runtime/quarantine.ts';
 import { restoredUnits } from '../../subagents/restoration.ts';
 import type { EffectsSession } from '../effects/effects-session.ts';
 import type { SessionEffects } from '../effects/session-effects.ts';
@@ -76,7 +76,7 @@ export interface HostedSession extends EffectsSession {
   readonly traceparent: string | undefined;
   readonly workingMemory: WorkingMemory | undefined;
   /** Entries that this process could not apply. */
-  readonly setAside: readonly SetAsideEntry[];
+  readonly quarantined: RecoveryReport['setAside'];
 }
 
 const suspended: Failure = {
@@ -231,7 +231,7 @@ export class SessionLife {
       entries: history.folded,
       resumed: live.map((record) => record.id),
       lost: lost.map(({ record, reason }) => ({ subagentId: record.id, reason })),
-      setAside: core.setAside,
+      setAside: core.quarantined,
       downMs: core.host.environment.clock.now() - lastAt,
     };
     core.projection.emit(report);
@@ -246,9 +246,9 @@ export class SessionLife {
   #restore(entries: readonly JournalEntry[], isFresh = false): SessionHistory {
     const { id, host, unit, records } = this.#core;
     let isClean = isFresh;
-    const aside = setAsideIn(entries.filter((entry) => entry.unit === id));
+    const quarantined = quarantinedIn(entries.filter((entry) => entry.unit === id));
     for (;;) {
-      const history = historyOf(entries, id, aside);
+      const history = historyOf(entries, id, quarantined);
       const { snapshot, snapshotEntry, unfit } = history;
       const [first] = unfit;
       if (first && host.onUnfoldable === 'lose') throw first;
@@ -271,13 +271,13 @@ export class SessionLife {
         const entry = { scope: id, unit: id, seq, event: event.type, reason };
         if (host.onUnfoldable === 'lose')
           throw new UnfoldableEntry(entry, null, 'The session is lost');
-        aside.add(seq);
-        unit.unit.setAside(new UnfoldableEntry(entry, null));
+        quarantined.add(seq);
+        unit.unit.quarantine(new UnfoldableEntry(entry, null));
         continue;
       }
       if (!snapshotEntry) begin();
       if (!history.isNew) unit.refold(history.of(id));
-      for (const one of unfit) unit.unit.setAside(one);
+      for (const one of unfit) unit.unit.quarantine(one);
       return history;
     }
   }

@@ -23,7 +23,7 @@ import {
   text,
   type EventShapes,
 } from '../../runtime/event-shapes.ts';
-import { setAsideIn, type UnfoldableEntry } from '../../runtime/set-aside.ts';
+import { quarantinedIn, type UnfoldableEntry } from '../../runtime/quarantine.ts';
 import { delegationShape } from '../../subagent/subagent-events.ts';
 import { SETTLE_ACTIONS } from '../../contracts/records.ts';
 import type { ConsolidationOptions } from '../state/batches.ts';
@@ -93,7 +93,7 @@ export function isOpening({ actor, event }: JournalEntry): boolean {
 /** Returns the inputs with which a session of the journal began; null: its beginning is missing. */
 export function inputsIn(entries: readonly JournalEntry[]): SessionInputs | null {
   const [first] = entries;
-  if (!first || !isOpening(first) || setAsideIn(entries).has(first.seq)) return null;
+  if (!first || !isOpening(first) || quarantinedIn(entries).has(first.seq)) return null;
   if (misshapen(first.event, SESSION_SHAPES)) return null;
   try {
     return inputsOf((first.event as ReturnType<typeof openedWith>).inputs);

@@ -62,7 +62,7 @@ import {
   SESSION_VERSION,
   SESSION_SHAPES,
 } from './session-entries.ts';
-import type { SetAsideEntry } from '../../contracts/session-views.ts';
+import type { QuarantinedEntry } from '../../contracts/session-views.ts';
 import { subjectOf } from '../../contracts/records.ts';
 import {
   received,
@@ -229,7 +229,7 @@ export class SessionUnit implements UnitBody {
    * Applies the entries of the journal. The machines continue with the inputs that they began with; `inputs`
    * of this process are for sessions that begin in it.
    */
-  refold(entries: readonly JournalEntry[]): readonly SetAsideEntry[] {
+  refold(entries: readonly JournalEntry[]): readonly QuarantinedEntry[] {
     const { actors } = this.#host;
     actors.pause(this.unit.id);
     try {

@@ -8,7 +8,7 @@ import { ConversationLog } from '../../../../src/actors/conversation/conversatio
 import { nothingFollows } from '../../../../src/actors/replay/entry-by-entry.ts';
 import { createHost } from '../../../../src/actors/runtime/host.ts';
 import { Table } from '../../../../src/actors/runtime/draft.ts';
-import { isSetAside } from '../../../../src/actors/runtime/set-aside.ts';
+import { isQuarantine } from '../../../../src/actors/runtime/quarantine.ts';
 import {
   foldSessionEvent,
   forgetWhatIsOver,
@@ -189,7 +189,7 @@ test('refuses an event by name wherever its step throws: no entry, nothing chang
       session.between();
       const { type } = entry.event;
       const times = types.get(type) ?? 0;
-      if (isSetAside(entry.event) || !session.unit.unit.wouldAccept(entry)) {
+      if (isQuarantine(entry.event) || !session.unit.unit.wouldAccept(entry)) {
         session.unit.unit.refold([entry]);
         continue;
       }

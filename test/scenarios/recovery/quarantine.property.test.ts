@@ -1,5 +1,5 @@
 // COMMIT-UNIT-10 on the frozen stories of test/corpus: one entry of each is changed at random, as no version wrote it. The
-// session opens, says what it set aside, goes on, is closed, and its id begins a new one.
+// session opens, says what it quarantined, goes on, is closed, and its id begins a new one.
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
@@ -27,7 +27,10 @@ const NOTHING_LEFT = new Set(['JOURNAL_CUT', 'JOURNAL_VERSION']);
 const ends = (events: readonly SessionEvent[]) =>
   events.filter(({ type }) => type === 'session.ended' || type === 'session.suspended');
 
-async function goesOn(frozen: FrozenStory, seed: number): Promise<'aside' | 'folded' | 'refused'> {
+async function goesOn(
+  frozen: FrozenStory,
+  seed: number,
+): Promise<'quarantined' | 'folded' | 'refused'> {
   const { entries, told } = mutated(frozen.entries, seed);
   const must = (isSo: boolean, what: string): void => {
     if (!isSo) throw new Error(`${told}: expected ${what}`);
@@ -60,9 +63,9 @@ async function goesOn(frozen: FrozenStory, seed: number): Promise<'aside' | 'fol
   const isReported = life.events.some(
     (event) => event.type === 'error.reported' && event.code === 'UNFOLDABLE_ENTRY',
   );
-  // What is set aside of a subagent that has ended is not written down: nobody goes on with it.
+  // A quarantined entry of a subagent that has ended is not written down: nobody goes on with it.
   const isWritten = of.entries.some(({ event }) => event.type === 'entry.set_aside');
-  must(!isWritten || isReported, 'what is set aside to be reported');
+  must(!isWritten || isReported, 'what is quarantined to be reported');
   await life.close();
   must(ends(life.events).length === 1, 'one end');
   let last = '';
@@ -72,7 +75,7 @@ async function goesOn(frozen: FrozenStory, seed: number): Promise<'aside' | 'fol
   await next.start();
   must(next.state().subagents.length === 0, 'the next session with its id to be new');
   await next.close();
-  return isReported ? 'aside' : 'folded';
+  return isReported ? 'quarantined' : 'folded';
 }
 
 describe.each(stories.map((story, index) => ({ scope: frozenScope(story), story, index })))(

@@ -1,4 +1,4 @@
-// COMMIT-UNIT-9, COMMIT-UNIT-10, ASIDE-1 to ASIDE-3: an entry that cannot be taken in never ends a session for good. The journal
+// COMMIT-UNIT-9, COMMIT-UNIT-10, QUARANTINE-1 to QUARANTINE-3: an entry that cannot be taken in never ends a session for good. The journal
 // of test/corpus is one that an earlier version really wrote; no process could go on with it then.
 
 import { readFileSync } from 'node:fs';
@@ -61,7 +61,7 @@ function life(journal: Kept, options: Partial<RuntimeOptions> = {}) {
   });
 }
 
-const asides = (entries: readonly JournalEntry[]) =>
+const quarantines = (entries: readonly JournalEntry[]) =>
   entries.filter(({ event }) => event.type === 'entry.set_aside');
 
 const reported = (events: readonly SessionEvent[]) =>
@@ -79,7 +79,7 @@ describe('a journal that an earlier version wrote with an answer that is no text
     expect(talk.events.find(({ type }) => type === 'session.recovered')).toMatchObject({
       setAside: [BAD],
     });
-    expect(asides(journal.read())).toMatchObject([
+    expect(quarantines(journal.read())).toMatchObject([
       { unit: 'ses', seq: 19, actor: 'unit', event: { seq: 17, event: 'answer.given' } },
     ]);
     await talk.type('use ride');
@@ -102,7 +102,7 @@ describe('a journal that an earlier version wrote with an answer that is no text
     const second = life(journal);
     await second.start();
     expect(reported(second.events)).toEqual([]);
-    expect(asides(journal.read())).toHaveLength(1);
+    expect(quarantines(journal.read())).toHaveLength(1);
     await second.close();
     const third = life(journal);
     await third.start();
@@ -158,20 +158,20 @@ describe('a journal that an earlier version wrote with an answer that is no text
   });
 });
 
-test('ASIDE-2: a quarantined entry remains so in a version that could fold it', async () => {
+test('QUARANTINE-2: a quarantined entry remains so in a version that could fold it', async () => {
   const entries = written.map((entry) =>
     entry.event.type === 'answer.given'
       ? { ...entry, event: { ...entry.event, text: 'economy' } }
       : entry,
   );
   const last = entries.findLast(({ unit }) => unit === 'ses') as JournalEntry;
-  const aside: JournalEntry = {
+  const quarantine: JournalEntry = {
     ...last,
     seq: last.seq + 1,
     actor: 'unit',
     event: { type: 'entry.set_aside', seq: 17, event: 'answer.given', reason: 'x' } as never,
   };
-  const steps = [...replaySession([...entries, aside])];
+  const steps = [...replaySession([...entries, quarantine])];
   expect(steps.find(({ entry }) => entry.seq === 17)).toMatchObject({
     setAside: 'x',
     isAccepted: false,
@@ -179,7 +179,7 @@ test('ASIDE-2: a quarantined entry remains so in a version that could fold it', 
   expect(steps.at(-1)?.view.questions[0]).toMatchObject({ state: 'open', answer: null });
 });
 
-test('ASIDE-3: entries of another version and gaps are errors, whatever `onUnfoldable` says', async () => {
+test('QUARANTINE-3: entries of another version and gaps are errors, whatever `onUnfoldable` says', async () => {
   const newer = written.map((entry) => ({ ...entry, definitionVersion: 99 }));
   await expect(life(journalOf(newer)).session.start()).rejects.toMatchObject({
     code: 'JOURNAL_VERSION',

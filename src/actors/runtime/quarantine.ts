@@ -4,28 +4,28 @@
 //
 //   … 17 answer.given {text: 42}   18 entry.set_aside {seq: 17, event: 'answer.given', reason: …} …
 //
-// Does not: decide when an entry is set aside (commit-unit.ts).
+// Does not: decide when an entry is quarantined (commit-unit.ts).
 //
 // Invariants
-//   ASIDE-1. A refolded unit has the state that it would have if the entries that are set aside had never
+//   QUARANTINE-1. A refolded unit has the state that it would have if the entries that are quarantined had never
 //            been written, except for their numbers.
-//   ASIDE-2. An entry of this kind is honoured even if this version could fold the entry that it names.
-//   ASIDE-3. Nothing else is set aside: an entry of another version, a gap and a damaged journal are errors.
+//   QUARANTINE-2. An entry of this kind is honoured even if this version could fold the entry that it names.
+//   QUARANTINE-3. Nothing else is quarantined: an entry of another version, a gap and a damaged journal are errors.
 
 import { JournalError } from '../ports/journal-error.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import type { UnitEvent } from './unit-body.ts';
-import type { SetAsideEntry } from '../contracts/session-views.ts';
+import type { QuarantinedEntry } from '../contracts/session-views.ts';
 
-export const SET_ASIDE = 'entry.set_aside';
+export const QUARANTINED = 'entry.set_aside';
 
 /** The actor name of entries about the unit itself. */
 export const UNIT = 'unit';
 
-/** The event of an entry that sets another one aside. */
-export interface SetAside extends UnitEvent {
-  readonly type: typeof SET_ASIDE;
-  /** The number of the entry that is set aside. */
+/** The event of an entry that quarantines another one. */
+export interface Quarantine extends UnitEvent {
+  readonly type: typeof QUARANTINED;
+  /** The number of the entry that is quarantined. */
   readonly seq: number;
   /** The type of its event. */
   readonly event: string;
@@ -37,10 +37,10 @@ export interface SetAside extends UnitEvent {
 /** The treatment of a unit with an entry that it cannot fold; see `RuntimeOptions.onUnfoldable`. */
 export type OnUnfoldable = 'set_aside' | 'lose';
 
-/** The error about an entry that cannot be folded: reported if the entry is set aside, thrown otherwise. */
+/** The error about an entry that cannot be folded: reported if the entry is quarantined, thrown otherwise. */
 export class UnfoldableEntry extends JournalError {
-  readonly entry: SetAsideEntry;
-  constructor(entry: SetAsideEntry, cause: unknown, what = 'It is set aside') {
+  readonly entry: QuarantinedEntry;
+  constructor(entry: QuarantinedEntry, cause: unknown, what = 'It is quarantined') {
     const { scope, unit, seq, event, reason } = entry;
     super(
       'UNFOLDABLE_ENTRY',
@@ -51,24 +51,24 @@ export class UnfoldableEntry extends JournalError {
   }
 }
 
-/** Returns the error of an entry that another process set aside; undefined if there is none. */
-export function asideErrorOf(
+/** Returns the error of an entry that another process quarantined; undefined if there is none. */
+export function quarantineErrorOf(
   { scope, unit, seq, event }: JournalEntry,
   entries: readonly JournalEntry[],
 ): UnfoldableEntry | undefined {
   for (const { unit: of, event: by } of entries)
-    if (of === unit && isSetAside(by) && by.seq === seq)
+    if (of === unit && isQuarantine(by) && by.seq === seq)
       return new UnfoldableEntry({ scope, unit, seq, event: event.type, reason: by.reason }, null);
   return undefined;
 }
 
-/** Returns the numbers of the entries of a unit that other entries of it set aside. */
-export function setAsideIn(entries: Iterable<JournalEntry>): Set<number> {
+/** Returns the numbers of the entries of a unit that other entries of it quarantine. */
+export function quarantinedIn(entries: Iterable<JournalEntry>): Set<number> {
   const seqs = new Set<number>();
-  for (const { event } of entries) if (isSetAside(event)) seqs.add(event.seq);
+  for (const { event } of entries) if (isQuarantine(event)) seqs.add(event.seq);
   return seqs;
 }
 
-export function isSetAside(event: UnitEvent): event is SetAside {
-  return event.type === SET_ASIDE && 'seq' in event && typeof event.seq === 'number';
+export function isQuarantine(event: UnitEvent): event is Quarantine {
+  return event.type === QUARANTINED && 'seq' in event && typeof event.seq === 'number';
 }
