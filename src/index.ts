@@ -1,5 +1,5 @@
-// The public API, name by name. Adapters to external systems come from the subpaths
-// (`offstage/openai-realtime`, `offstage/local-voice`, …) and are passed in.
+// The public API, name by name. Adapters to external systems come from the subpaths (`offstage/openai-realtime`,
+// `offstage/local-voice`, …) and are passed in.
 
 import {
   TextSession as CoreTextSession,
@@ -9,7 +9,7 @@ import { withRuntime, type RuntimeChoice } from './real-time.ts';
 
 // Sessions
 
-/** The options of a `TextSession`, which creates its own runtime in real time unless it is given one. */
+/** The options of a `TextSession`; by default it creates a runtime in real time. */
 export type TextSessionOptions = Omit<CoreTextSessionOptions, 'runtime'> & RuntimeChoice;
 
 /** A conversation in text. */

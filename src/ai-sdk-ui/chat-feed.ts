@@ -1,19 +1,19 @@
-// The messages of a session on their way to one chat: what the chat has, what is new, and the streams that bring it.
+// Feeds the messages of a session to one chat: knows which messages the chat has, and streams new and changed ones.
 //
-//   state ─▶ messages ─▶ new or changed? ─┬─▶ the reply: the stream of the words that were sent
-//                                         ├─▶ the rest, for a chat that is followed: its messages are set
-//                                         └─▶ the rest, for others: a held stream, which ends when all is said
+//   state ─▶ messages ─▶ new or changed? ─┬─▶ the reply to sent words: their stream
+//                                         ├─▶ other messages, if the chat follows: its messages are set
+//                                         └─▶ other messages, otherwise: a held stream, which ends when all is sent
 //
-// Owns:     what the chat has taken, the words that it wrote itself, the receipts of its answers.
-// Does not: know `useChat`, or how the session is reached.
+// Owns:     the messages that the chat has, the words that the chat wrote, the receipts of its answers.
+// Does not: know `useChat`, or the connection to the session.
 //
 // Invariants
-//   CHAT-FEED-1. A chat gets each message that is new to it, and each that changed, whichever stream is open; a stream
-//       that is cut off counts for nothing but the messages that were taken from it whole.
-//   CHAT-FEED-2. A held stream waits until there is something to say, and ends when all is said.
-//   CHAT-FEED-3. A delivery or question is reported as shown when the chat has taken the whole message that has it, and
-//       the screen is visible.
-//   CHAT-FEED-4. The words that a chat wrote itself do not come back to it.
+//   CHAT-FEED-1. A chat gets each new and each changed message, whichever stream is open. After a broken stream only its
+//       complete messages count as received.
+//   CHAT-FEED-2. A held stream opens with the first new message, and ends when all messages are sent.
+//   CHAT-FEED-3. A delivery or question is reported as shown when the chat has received the whole message that contains
+//       it, and the screen is visible.
+//   CHAT-FEED-4. The feed does not send a chat its own words.
 
 import {
   questionFor,
@@ -38,7 +38,7 @@ import {
 export interface Sending {
   /** The W3C trace context of the request. */
   readonly traceparent?: string;
-  /** Called when the session has the words; its reply may take longer. */
+  /** Called when the session has accepted the words; the reply may take longer. */
   readonly taken?: () => void;
 }
 
@@ -54,27 +54,27 @@ export interface ChatSource {
   questionShown(requestId: string): unknown;
 }
 
-/** Returns the messages of a chat as they should be. */
+/** Returns the updated messages of a chat. */
 export type UpdateMessages = (held: SessionMessage[]) => SessionMessage[];
 
 interface SentWords {
   /** The id of the message in the chat. */
   readonly id: string;
   readonly text: string;
-  /** The messages that the session had before. */
+  /** The ids of the messages that the session had before. */
   readonly earlier: ReadonlySet<string>;
   isUnreplied: boolean;
   replyId: string | null;
 }
 
-/** What tells whether somebody can see the screen. */
+/** Tells whether the user can see the screen. */
 export interface Screen {
   isVisible(): boolean;
-  /** Calls back when it becomes visible. */
+  /** Calls back when the screen becomes visible. */
   onVisible(callback: () => void): () => void;
 }
 
-/** The words of a chat that wait for their item. */
+/** The limit of sent words that await their item in the transcript. */
 const MAX_WRITTEN = 20;
 
 export class ChatFeed {
@@ -91,24 +91,24 @@ export class ChatFeed {
     readonly receipts: Receipts;
     readonly messages: readonly ChatMessage[];
   } | null = null;
-  /** Words of the chat whose item in the transcript has not come yet. */
+  /** The chat's words whose item in the transcript has not arrived yet. */
   #written: SentWords[] = [];
-  /** The ids under which the chat has the words that it wrote itself. */
+  /** The ids under which the chat keeps its own words. */
   readonly #ownIds = new Map<string, string>();
   readonly #waiting = new Set<() => void>();
-  /** Reported when the screen is visible again. */
+  /** Reports of shown messages that wait until the screen is visible. */
   #unseen: (() => void)[] = [];
-  /** Sent words that have no reply yet: the next thing that is said belongs to them. */
+  /** The number of sent words without a reply: the next speech of the lead agent is the reply. */
   #unreplied = 0;
   /** The messages that are being streamed as replies. */
   readonly #replyIds = new Set<string>();
   #isClosed = false;
-  /** Those that keep the messages of the chat as they are here. */
+  /** The callbacks that keep the messages of following chats up to date. */
   readonly #followers = new Set<() => void>();
 
   /**
-   * @param screen Null: somebody else reports what was shown.
-   * @param by Whose chat it is; null: the state of the source is that of this user.
+   * @param screen Null: the page itself reports what it shows.
+   * @param by The user of the chat; null: the state of the source is already the state for this user.
    */
   constructor(source: ChatSource, screen: Screen | null, by: string | null = null) {
     this.#source = source;
@@ -119,7 +119,7 @@ export class ChatFeed {
     if (screen) this.#subscriptions.push(screen.onVisible(() => this.#report()));
   }
 
-  /** Sends words of the user. The stream has the reply; it ends empty if there is none. */
+  /** Sends words of the user. The stream contains the reply; without a reply it ends empty. */
   async send(
     text: string,
     id: string,
@@ -135,7 +135,7 @@ export class ChatFeed {
     };
     this.#written = [...this.#written.slice(1 - MAX_WRITTEN), words];
     this.#unreplied += 1;
-    // Words that become an answer have their item later than their stream its end.
+    // The item of words that answer a question can arrive after the stream has ended.
     const over = (): void => {
       this.#replied(words, null);
       this.#wake();
@@ -150,7 +150,7 @@ export class ChatFeed {
     return streamOf((cut) => this.#reply(words, cut), over, signal);
   }
 
-  /** Answers a question. Its part has the receipt. */
+  /** Answers a question. The question's part contains the receipt. */
   async answer(requestId: string, answer: ClientAnswer): Promise<AnswerReceipt> {
     this.#receive(requestId, 'pending');
     try {
@@ -164,8 +164,8 @@ export class ChatFeed {
   }
 
   /**
-   * Resolves with a stream when there is something to say; with null when the signal aborts, at the end, and for a
-   * chat that is followed.
+   * Resolves with a stream when there is a new message; with null when the signal aborts, when the feed is closed, and
+   * for a chat that follows the session.
    */
   async resume(signal?: AbortSignal): Promise<ReadableStream<SessionChunk> | null> {
     if (this.#followers.size > 0) return null;
@@ -180,7 +180,7 @@ export class ChatFeed {
     );
   }
 
-  /** Keeps the messages of a chat as the session has them. `set` is called at once, and at each change. */
+  /** Keeps the messages of a chat equal to the session's. Calls `set` at once, and at each change. */
   follow(set: (update: UpdateMessages) => void): () => void {
     let isFirst = true;
     const look = (): void => {
@@ -208,7 +208,7 @@ export class ChatFeed {
       message = this.#news().find((each) => this.#isNewSpeech(each) && !words.earlier.has(each.id));
       if (message) break;
       const { floor } = this.#source.store.getSnapshot().context;
-      // The words were an answer, or the lead agent has nothing to say.
+      // The words answered a question, or the lead agent does not reply.
       if (floor !== 'model' || this.#isClosed || cut.aborted) return;
       await this.#change(cut);
     }
@@ -219,7 +219,7 @@ export class ChatFeed {
     while (!message.isFinal) {
       const next = this.#news().find((each) => each.id === id);
       const more = next && continuation(message, next);
-      // Another text than the one that began: a held stream brings it.
+      // The text was replaced, not continued: a held stream sends the new message.
       if (more === null) return;
       if (next && more) {
         yield* more;
@@ -231,7 +231,7 @@ export class ChatFeed {
     yield { type: 'finish' };
   }
 
-  /** The words wait for no reply any more; `id`: the message that is streamed as their reply. */
+  /** The words no longer await a reply. `id`: the message that is streamed as their reply. */
   #replied(words: SentWords, id: string | null): void {
     if (words.isUnreplied) this.#unreplied -= 1;
     words.isUnreplied = false;
@@ -255,13 +255,13 @@ export class ChatFeed {
         await this.#change(cut);
       } else if (next.id === current?.id) {
         const more = continuation(current, next);
-        // Only the beginning of a stream replaces the message of the same id.
+        // Only the start of a stream can replace the message of the same id.
         if (more === null) break;
         yield* more;
         this.#take(next);
         current = next;
       } else {
-        // It has more to say: it comes again, from its beginning.
+        // The message is unfinished: a later stream repeats it from its beginning.
         if (current && !current.isFinal) {
           yield { type: 'text-end', id: TEXT_ID };
           this.#taken.delete(current.id);
@@ -274,13 +274,13 @@ export class ChatFeed {
   }
 
   *#whole(message: ChatMessage): Generator<SessionChunk, void> {
-    // A stream that is cut off here leaves the message new.
+    // If the stream breaks here, the message stays new.
     this.#taken.delete(message.id);
     yield* chunksOf(message);
     this.#take(message);
   }
 
-  /** The chat has all chunks of the message (CHAT-FEED-3). */
+  /** The chat has received all chunks of the message (CHAT-FEED-3). */
   #take(message: ChatMessage): void {
     this.#taken.set(message.id, message);
     if (!this.#screen || !message.isFinal) return;
@@ -295,7 +295,7 @@ export class ChatFeed {
     for (const report of this.#unseen.splice(0)) report();
   }
 
-  /** The first message that no stream of a reply brings. */
+  /** Returns the first new message that no reply stream carries. */
   #next(): ChatMessage | undefined {
     return this.#news().find((message) => !this.#isOfStream(message));
   }
@@ -309,7 +309,7 @@ export class ChatFeed {
   }
 
   #isNews(message: ChatMessage): boolean {
-    // Words of the chat change when they become an answer (CHAT-FEED-4).
+    // The chat's own words change when they become an answer (CHAT-FEED-4).
     if (this.#ownIds.has(message.id)) return false;
     const taken = this.#taken.get(message.id);
     return !taken || !isSameMessage(taken, message);
@@ -341,7 +341,10 @@ export class ChatFeed {
     return messages;
   }
 
-  /** Returns the messages of the session in the order of time; those that it does not know keep their place. */
+  /**
+   * Merges the messages of the session into those of the chat, in the order of time; messages that only the chat has keep
+   * their place.
+   */
   #merged(held: readonly SessionMessage[]): SessionMessage[] {
     const heldById = new Map(held.map((message) => [message.id, message]));
     const known = new Map<string, SessionMessage>();
@@ -355,7 +358,7 @@ export class ChatFeed {
         this.#take(message);
       }
     }
-    // Words that are on their way, and the beginning of a long conversation.
+    // The chat alone has words that are being sent, and the beginning of a long conversation.
     const after = new Map<string | null, SessionMessage[]>();
     let last: string | null = null;
     for (const message of held)
@@ -376,7 +379,7 @@ export class ChatFeed {
   }
 
   #wake(): void {
-    // Each continues in a task of its own, and may wait again.
+    // Each waiter resumes in a separate task, and may wait again.
     for (const resolve of this.#waiting) resolve();
     for (const look of this.#followers) look();
   }
@@ -395,7 +398,7 @@ export class ChatFeed {
   }
 }
 
-/** Returns the chunks that make one message of the other; null: it must be sent as a whole. */
+/** Returns the chunks that turn one message into the other; null if the whole message must be sent. */
 function continuation(before: ChatMessage, after: ChatMessage): readonly SessionChunk[] | null {
   const [old, now] = [before.text, after.text];
   if (before.isFinal || old === null || now === null || !now.startsWith(old)) return null;
@@ -411,7 +414,7 @@ function continuation(before: ChatMessage, after: ChatMessage): readonly Session
   ];
 }
 
-/** A chunk is made when the one before it has been taken. `over` is called once, when the stream ends or is cut off. */
+/** Makes a chunk on demand. `over` is called once, when the stream ends or is cancelled. */
 function streamOf(
   make: (cut: AbortSignal) => AsyncGenerator<SessionChunk, void>,
   over: () => void,

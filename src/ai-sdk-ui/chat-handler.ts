@@ -1,20 +1,20 @@
-// The server of the stock `DefaultChatTransport`: a session in `useChat` over plain HTTP, with nothing of ours in the page.
+// The server of the stock `DefaultChatTransport`: a session in `useChat` over plain HTTP, without Offstage code in the page.
 //
 //   POST …            ─▶ the last words of the user, or an answer ─▶ the reply, as server-sent events
-//   GET …/<chat>/stream ─▶ held until the session has something to say; then all of it. After `holdMs` it ends empty,
-//                          before a proxy ends it, and the page asks again
+//   GET …/<chat>/stream ─▶ held until the session has a message; then sends all new ones. After `holdMs`, before a proxy
+//                          ends it, the response ends empty, and the page asks again
 //
 // Owns:     requests and responses, and the feed of each chat.
-// Does not: know who a request comes from (the app says so), or keep a chat longer than its session.
+// Does not: identify the sender of a request (the app does), or keep a chat longer than its session.
 //
 // Invariants
-//   CHAT-HANDLER-1. Nothing is read of a request that the app refuses, and nothing beyond the limit of its size.
-//   CHAT-HANDLER-2. Only JSON is taken: a form of a foreign page cannot send it.
-//   CHAT-HANDLER-4. A session of a pool stays awake while a response of it is open, and no longer.
-//   CHAT-HANDLER-5. The responses of one user are limited, over all sessions, and count before anything of the request is read.
-//   CHAT-HANDLER-6. No response is silent for longer than `holdMs`: a proxy would end it with a page of its own.
-//   CHAT-HANDLER-3. A client is attached while a response is open. A chat that is remembered listens all the time: what it
-//       has not taken waits, and counts as shown to nobody.
+//   CHAT-HANDLER-1. The body of a request that the app refuses is not read, and no body is read beyond the limit of its size.
+//   CHAT-HANDLER-2. Only JSON is accepted: an HTML form of another site cannot send it.
+//   CHAT-HANDLER-4. A session of a pool stays awake while one of its responses is open, and no longer.
+//   CHAT-HANDLER-5. The responses of one user are limited, over all sessions; a response counts before its request is read.
+//   CHAT-HANDLER-6. A response sends something at least every `holdMs`: a proxy would otherwise replace it by an error page.
+//   CHAT-HANDLER-3. A client is attached while a response is open. A remembered chat listens all the time: messages that it has
+//       not received wait, and do not count as shown.
 
 import { nodeEnvironment } from '../adapters/node/environment.ts';
 import type { AnswerReceipt, SessionState } from '../actors/contracts/session-views.ts';
@@ -61,13 +61,13 @@ interface By {
 
 type Traced = Pick<Sending, 'traceparent'>;
 
-/** Whose request it is. */
+/** The identity of a request's sender. */
 export type ChatIdentity = {
   /** The `by` of words and answers. */
   readonly user: string;
   /**
-   * Whether what it was sent counts as shown to the user of the session, who is there while it reads; false for a supervisor
-   * who reads along. @defaultValue true
+   * Whether messages that this user receives count as shown to the session's user, who counts as present meanwhile; false for a
+   * supervisor who only reads. @defaultValue true
    */
   readonly hears?: boolean;
 } & (
@@ -83,28 +83,28 @@ export interface ChatPool {
 
 /** The options of `chatHandler`. */
 export interface ChatHandlerOptions {
-  /** Says who a request comes from, and which session it gets; null: it is refused. */
+  /** Returns the sender's identity and session; null refuses the request. */
   readonly authorize: (request: Request) => ChatIdentity | null | Promise<ChatIdentity | null>;
-  /** The sessions, each awake while a response is open; `authorize` then says which, by `sessionId`. @defaultValue none */
+  /** The sessions, each kept awake while a response is open; `authorize` then returns a `sessionId`. @defaultValue none */
   readonly pool?: ChatPool;
-  /** Bytes of a request: a page sends its whole chat, unless it is told to send the last message only. @defaultValue 16777216 */
+  /** The limit of a request in bytes. By default a page sends its whole chat with each request. @defaultValue 16777216 */
   readonly maxBodyBytes?: number;
   /**
-   * Responses of one user at once, in all sessions. Another one ends the oldest held `GET` (204: its page asks again when it
-   * is used); where none is held it is refused (429). A browser opens at most six connections to a server over HTTP/1.1:
-   * behind HTTP/2 raise it, and for an app that gives many people one name. @defaultValue 5
+   * The limit of open responses of one user, over all sessions. A further one ends the oldest held `GET` (204; its page asks
+   * again when it is next used); without a held `GET` the request is refused (429). A browser opens at most six connections to a
+   * server over HTTP/1.1: raise the limit behind HTTP/2, and in an app where many people share one `user`. @defaultValue 5
    */
   readonly responsesPerUser?: number;
   /**
-   * The time in milliseconds for which a `GET` is held, and between signs of life of other responses: less than any proxy waits (Bun:
-   * 10 s, nginx: 60 s). @defaultValue 8000
+   * How long a `GET` is held, and the interval between the comments that keep other responses alive, in milliseconds. It must be
+   * shorter than the timeout of any proxy (Bun: 10 s, nginx: 60 s). @defaultValue 8000
    */
   readonly holdMs?: number;
-  /** The chats that are remembered for one session; one that is forgotten gets everything again. @defaultValue 20 */
+  /** The number of chats that are remembered for one session; a forgotten chat gets all messages again. @defaultValue 20 */
   readonly maxChats?: number;
   /** Time. @defaultValue that of the host */
   readonly environment?: Pick<Environment, 'scheduler'>;
-  /** Told of the failures that no page is told of. @defaultValue nobody is told */
+  /** Receives the failures that the page is not told. @defaultValue they are not reported */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -133,21 +133,21 @@ const isSession = objectWith(
   'questionShown',
 );
 
-/** A page is not asked: what it was sent counts as shown. */
+/** The server cannot ask the page: sent messages count as shown. */
 const screen: Screen = { isVisible: () => true, onVisible: () => () => undefined };
 
 const headers = {
   'content-type': 'text/event-stream',
-  // `compression` and proxies would send it in one piece.
+  // `compression` and proxies would otherwise buffer the response.
   'cache-control': 'no-cache, no-transform',
   'x-vercel-ai-ui-message-stream': 'v1',
   'x-accel-buffering': 'no',
 };
 
-/** Another process has the session, or will have it. */
+/** The codes with which a session refuses because another process has it, or will have it. */
 const ELSEWHERE: ReadonlySet<string> = new Set(['POOL_CLOSED', 'POOL_DRAINING', 'SCOPE_IN_USE']);
 
-/** An answer that a page is given, with its status. */
+/** An error response to a page, with its status. */
 class Refusal extends Error {
   readonly status: number;
 
@@ -163,23 +163,23 @@ interface ChatTurn {
   readonly user: string;
   readonly hears: boolean;
   readonly chatId: string;
-  /** Null: the page asks for what it has not yet. */
+  /** Null: the page asks for the messages that it lacks. */
   readonly body: Readonly<Record<string, unknown>> | null;
   readonly signal: AbortSignal;
   readonly traced: Traced;
 }
 
-/** The place of one response of a user (CHAT-HANDLER-5). */
+/** The place that a response takes among those of its user (CHAT-HANDLER-5). */
 interface Place {
   readonly isHeld: boolean;
   readonly cut: AbortController;
 }
 
-/** The chats of one session, the one that was used last at the end. */
+/** The chats of one session, the most recently used last. */
 type Chats = Map<string, { readonly feed: ChatFeed; open: number; leave(): void }>;
 
 /**
- * Returns the handler of `DefaultChatTransport` of the AI SDK, for web requests: Next.js, Hono, Deno and others. It takes
+ * Returns the server side of the AI SDK's `DefaultChatTransport`, for web requests: Next.js, Hono, Deno and others. It handles
  * `POST`, and `GET` of `…/<chat id>/stream`.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
@@ -237,7 +237,7 @@ export function chatHandler(options: ChatHandlerOptions): (request: Request) => 
     }
   }
 
-  /** @throws {Refusal} if the user has too many responses, and none is held (CHAT-HANDLER-5). */
+  /** @throws {Refusal} if the user has too many responses, and none of them is held (CHAT-HANDLER-5). */
   function placeOf(user: string, isHeld: boolean) {
     const places = placesOf.get(user) ?? new Set<Place>();
     if (places.size >= responsesPerUser) {
@@ -285,7 +285,7 @@ export function chatHandler(options: ChatHandlerOptions): (request: Request) => 
     }
   }
 
-  /** `reply` is null if the page is to ask no more. */
+  /** `reply` is null if the page should stop asking. */
   async function streamOf(
     feed: ChatFeed,
     body: ChatTurn['body'],
@@ -327,7 +327,7 @@ export function chatHandler(options: ChatHandlerOptions): (request: Request) => 
           store: session.store,
           send: (text, sending) => sent(session, text, { ...from, ...sending }),
           answer: (requestId, given) => {
-            // Whoever presses a button sees it.
+            // A user who presses a button has seen the question.
             if (!hears) session.questionShown(requestId, from);
             return session.answer(requestId, given, from);
           },
@@ -363,7 +363,7 @@ export function chatHandler(options: ChatHandlerOptions): (request: Request) => 
   };
 }
 
-/** @throws {TypeError} for anything else than the identity of a user, and a session or, with a pool, its id. */
+/** @throws {TypeError} unless the value has a user, and a session or, with a pool, its id. */
 function identityOf(given: unknown, pool: ChatPool | undefined): ChatIdentity | null {
   if (given === null) return null;
   const { session, sessionId, user, hears } = Object(given) as Partial<ChatIdentity>;
@@ -383,12 +383,12 @@ function identityOf(given: unknown, pool: ChatPool | undefined): ChatIdentity | 
   );
 }
 
-/** Who reads is there. The hearer of a voice session is another. */
+/** Attaches the reader of a text session. A voice session has its listener attached elsewhere. */
 function attachTo(session: ChatSession): () => void {
   return 'audioIn' in session ? () => undefined : session.attach();
 }
 
-/** Resolves when the lead agent has begun to reply, or when it will not. */
+/** Resolves when the lead agent has started to reply, or will not reply. */
 async function sent(
   session: ChatSession,
   text: string,
@@ -422,7 +422,10 @@ async function sent(
   }
 }
 
-/** The answer beside the words of a button: `sendMessage({ text: label }, { body: { answer: { requestId, optionId } } })`. */
+/**
+ * Reads the answer that accompanies a button's words:
+ * `sendMessage({ text: label }, { body: { answer: { requestId, optionId } } })`.
+ */
 function answerIn(
   given: unknown,
 ): { readonly requestId: string; readonly answer: ClientAnswer } | null {
@@ -464,15 +467,15 @@ async function bodyOf(
   throw new Refusal(400, `Expected a JSON object, got ${shown(body)}`);
 }
 
-/** The chunks of a response; a promise while the lead agent has not begun to reply. */
+/** The chunks of a response; a promise until the lead agent starts to reply. */
 type Reply = ReadableStream<SessionChunk> | Promise<ReadableStream<SessionChunk>>;
 
-/** What a held request gets that is to ask again. */
+/** The empty response to a held request, after which the page asks again. */
 function nothing(): ReadableStream<SessionChunk> {
   return new ReadableStream({ start: (controller) => controller.close() });
 }
 
-/** `over` is called once, at the end or when the page is gone; `later` calls back before a proxy gives up. */
+/** `over` is called once, at the end or when the page disconnects; `later` schedules a call within `holdMs`. */
 function events(
   reply: Reply,
   { over, later }: { over(): void; later(task: () => void): () => void },
@@ -490,7 +493,7 @@ function events(
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        // CHAT-HANDLER-6. A comment, which readers of server-sent events skip.
+        // CHAT-HANDLER-6: sends a comment, which readers of server-sent events skip.
         const beat = (): void => {
           if ((controller.desiredSize ?? 0) >= 0) controller.enqueue(text.encode(':\n\n'));
           cancel = later(beat);
@@ -524,7 +527,7 @@ function said(status: number, message: string): Response {
   });
 }
 
-/** The session checks the rest. */
+/** Recognises an answer; the session checks its fields. */
 function isAnswer(given: object): given is ClientAnswer {
   return 'optionId' in given || 'text' in given || 'approved' in given;
 }

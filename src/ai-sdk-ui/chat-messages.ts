@@ -1,11 +1,13 @@
-// A session as messages of the AI SDK's UI: what was said, one message for each task with its questions, and cards.
+// A session as UI messages of the AI SDK: the transcript, one message for each task with its questions, and cards for
+// deliveries.
 //
-// Owns:     the shape of the messages, and the chunks that make one.
-// Does not: know which of them a screen has (chat-feed.ts).
+// Owns:     the shape of the messages, and the chunks of a message.
+// Does not: know which messages a screen has (chat-feed.ts).
 //
 // Invariants
-//   CHAT-MESSAGES-1. The same view is always in the message with the same id: a later message replaces an earlier one.
-//   CHAT-MESSAGES-2. All words are text or data: nothing of a session becomes markup, a link or a tool call of the page.
+//   CHAT-MESSAGES-1. A view always belongs to the message with the same id: a later message replaces an earlier one.
+//   CHAT-MESSAGES-2. All words are text or data: no content of a session becomes markup, a link or a tool call of the
+//       page.
 
 import type { UIMessage, UIMessageChunk } from 'ai';
 import type {
@@ -19,19 +21,19 @@ import type {
 
 /** A question or an approval in a message. */
 export interface ChatQuestion extends QuestionView {
-  /** The fate of the answer that was given through this transport; null: none was given. */
+  /** The fate of an answer that was given through this transport; null: no answer was given. */
   readonly receipt: AnswerReceipt | 'pending' | null;
 }
 
 /** The data parts of a session's messages: `data-subagent`, `data-question` and so on. */
 // A type, not an interface: it must fit the record that the AI SDK expects.
 export type SessionDataParts = {
-  /** A task. The parts of its helpers follow it in the same message. */
+  /** A task. The parts of its subagents follow in the same message. */
   subagent: SubagentView;
   question: ChatQuestion;
   /** A result or notice that could not be said. */
   delivery: DeliveryView;
-  /** Words of the user that did not come from this chat: spoken ones, and those of another tab. */
+  /** Words of the user from another source than this chat: speech, or another tab. */
   transcript: TranscriptItem;
 };
 
@@ -39,9 +41,9 @@ export type SessionDataParts = {
 export interface SessionMessageMetadata {
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** The user interrupted it: only the text that is there was heard. */
+  /** The user interrupted this message: `text` holds the words that were heard. */
   readonly interrupted?: boolean;
-  /** The results that it tells. */
+  /** The results that the message reports. */
   readonly deliveryIds?: readonly string[];
 }
 
@@ -58,19 +60,19 @@ type DataPart = {
   };
 }[keyof SessionDataParts];
 
-/** A message before a screen has it. */
+/** A message, before it is sent to a screen. */
 export interface ChatMessage {
   readonly id: string;
-  /** Words of the user: `text` is all of it. */
+  /** A message of the user is complete: `text` is its whole text. */
   readonly isOfUser: boolean;
   readonly metadata: SessionMessageMetadata;
   readonly text: string | null;
   /** False while more text may follow. */
   readonly isFinal: boolean;
   readonly parts: readonly DataPart[];
-  /** The views that it is made of: while they are the same objects, so is the message. */
+  /** The views that the message is made of: while they are the same objects, the message is unchanged. */
   readonly sources: readonly unknown[];
-  /** To be reported when a screen has it. */
+  /** The deliveries and questions to report as shown when a screen has the message. */
   readonly shows: { readonly deliveries: readonly string[]; readonly questions: readonly string[] };
 }
 
@@ -113,12 +115,12 @@ function deliveriesOf({ deliveryId, deliveryIds = [] }: TranscriptItem): readonl
   return [...new Set([...(deliveryId === undefined ? [] : [deliveryId]), ...deliveryIds])];
 }
 
-/** One message for each subagent of the lead agent, with all that works below it. */
+/** Returns one message for each subagent of the lead agent, with all subagents below it. */
 function tasks({ subagents, questions }: SessionState, receipts: Receipts): readonly ChatMessage[] {
   const byId = new Map(subagents.map((view) => [view.id, view]));
   const rootOf = (id: string): string => {
     let root = id;
-    // A parent that is over and was dropped from the state leaves its helper a task of its own.
+    // If the state has dropped an ended parent, its subagent becomes a separate task.
     for (let view = byId.get(id); view; view = byId.get(view.parentId ?? '')) root = view.id;
     return root;
   };
@@ -168,7 +170,7 @@ function cardOf(data: DeliveryView): ChatMessage {
   };
 }
 
-/** Whether a screen that has the one need not be sent the other. */
+/** Whether two messages look the same on a screen. */
 export function isSameMessage(one: ChatMessage, other: ChatMessage): boolean {
   return (
     (one.sources.length === other.sources.length &&
@@ -180,7 +182,7 @@ export function isSameMessage(one: ChatMessage, other: ChatMessage): boolean {
   );
 }
 
-/** The id of the one text of a message. */
+/** The id of a message's only text. */
 export const TEXT_ID = 'text';
 
 /** Returns the chunks of a whole message; a text that is not final stays open. */
@@ -199,7 +201,7 @@ export function chunksOf(message: ChatMessage): readonly SessionChunk[] {
   ];
 }
 
-/** Returns the message as `useChat` holds it. */
+/** Returns the message in the form that `useChat` stores. */
 export function messageOfChat(message: ChatMessage): SessionMessage {
   const { id, isOfUser, text, parts, metadata } = message;
   const words = text === null ? [] : [{ type: 'text' as const, text, state: 'done' as const }];

@@ -1,12 +1,12 @@
 // The transport of `useChat` over a session: `chatTransport(client)`.
 //
 //   sendMessages ─▶ the last words of the user, or an answer ─▶ session
-//   follow ─▶ the messages of the chat are set as the session has them
-//   reconnectToStream ─▶ for a chat that is not followed: held until the session has something to say
+//   follow ─▶ the messages of the chat are kept equal to the session's
+//   reconnectToStream ─▶ for a chat that does not follow: held until the session has a message
 //
 // Invariants
-//   CHAT-TRANSPORT-1. Of the messages of a chat only the last words of its user are read: the session has the history.
-//   CHAT-TRANSPORT-2. What a chat asks for and a session cannot do is refused by name, before anything is sent.
+//   CHAT-TRANSPORT-1. The transport reads only the last words of the user from a chat's messages: the session has the history.
+//   CHAT-TRANSPORT-2. A request that a session cannot fulfil is refused by name, before anything is sent.
 
 import type { ChatTransport } from 'ai';
 import type { AnswerReceipt } from '../actors/contracts/session-views.ts';
@@ -29,8 +29,8 @@ import { screen } from '../client/screen.ts';
 /** The options of `chatTransport`. */
 export interface ChatTransportOptions {
   /**
-   * Who reports that results and questions were shown: `chat`, when a visible page has taken their message; or
-   * `page`, by `client.shown` and `client.questionShown`.
+   * Who reports results and questions as shown: `chat`, as soon as a visible page has received the message; or `page`, by
+   * `client.shown` and `client.questionShown`.
    * @defaultValue 'chat'
    */
   readonly shownBy?: 'chat' | 'page';
@@ -73,11 +73,11 @@ function checkClient(client: ChatClient): void {
     );
 }
 
-/** Carries a session to one `useChat`, and what its user does back. */
+/** Connects a session to one `useChat`, in both directions. */
 export class SessionChatTransport implements ChatTransport<SessionMessage> {
-  /** How what is said here reaches the user: it is shown, and never known to be heard. */
+  /** The evidence for a delivery: a chat shows it, and cannot report it as heard. */
   readonly heard = 'shown';
-  /** A message comes as a whole, and replaces the one of the same id. */
+  /** A message is sent as a whole, and replaces the message of the same id. */
   readonly resumeStreamIsReplay = true;
   readonly #connect: () => ChatClient;
   readonly #screen: Screen | null;
@@ -99,7 +99,7 @@ export class SessionChatTransport implements ChatTransport<SessionMessage> {
     }
   }
 
-  /** The feed of the client; of a function, from the first use on: a server that renders the page uses nothing. */
+  /** The feed. A `client` that is a function is called at first use: server-side rendering does not call it. */
   get #feed(): ChatFeed {
     if (this.#made) return this.#made;
     const client = this.#connect();
@@ -120,7 +120,7 @@ export class SessionChatTransport implements ChatTransport<SessionMessage> {
   }
 
   /**
-   * Answers a question or an approval; the receipt is also in its part.
+   * Answers a question or an approval; the question's part also contains the receipt.
    * @throws {OffstageError} as `client.answer` (rejects).
    */
   answer(requestId: string, answer: ClientAnswer): Promise<AnswerReceipt> {
@@ -129,8 +129,8 @@ export class SessionChatTransport implements ChatTransport<SessionMessage> {
 
   /**
    * Sends the last words of the user.
-   * @throws {ConfigurationError} `INVALID_MESSAGE` for anything but words of the user; {OffstageError} as
-   * `client.send` (rejects).
+   * @throws {ConfigurationError} `INVALID_MESSAGE` for anything but words of the user; {OffstageError} as `client.send`
+   *   (rejects).
    */
   async sendMessages(options: SendOptions): Promise<ReadableStream<SessionChunk>> {
     const { text, id } = wordsOf(options);
@@ -138,17 +138,17 @@ export class SessionChatTransport implements ChatTransport<SessionMessage> {
   }
 
   /**
-   * Resolves with a stream when the session has something to say; with null when the client is closed, and at once for a
-   * chat that is followed. Of no use to that one: a held stream makes one new message of what it says, in which it comes again
-   * from its beginning.
+   * Resolves with a stream when the session has a new message; with null when the client is closed, and at once for a chat
+   * that follows. A chat that follows must not use it: a held stream would repeat a message from its beginning as a second
+   * message.
    */
   reconnectToStream(options: ReconnectOptions): Promise<ReadableStream<SessionChunk> | null> {
     return this.#feed.resume(options.abortSignal);
   }
 
   /**
-   * Keeps the messages of a chat as the session has them: what it did not ask for comes, too. Takes `setMessages` of
-   * `useChat`, or a function as `(update) => (chat.messages = update(chat.messages))`. Returns the function that ends it.
+   * Keeps the messages of a chat equal to the session's, including messages that the chat did not ask for. Takes `setMessages`
+   * of `useChat`, or a function as `(update) => (chat.messages = update(chat.messages))`. Returns the function that ends it.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`
    */
   follow(setMessages: (update: UpdateMessages) => void): () => void {
@@ -168,8 +168,8 @@ export class SessionChatTransport implements ChatTransport<SessionMessage> {
 }
 
 /**
- * Returns the transport of one `useChat` over a session. `client`: one of `connect`, or a function that connects; it is
- * called at the first use, which a server that renders the page does not make.
+ * Returns the transport of one `useChat` over a session. `client`: the result of `connect`, or a function that connects; the
+ * function is called at first use, so that server-side rendering does not connect.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function chatTransport(

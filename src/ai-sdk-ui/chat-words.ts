@@ -1,15 +1,15 @@
-// What a chat asks for when it sends: the words of its user, and nothing that a session cannot do (CHAT-TRANSPORT-1,
+// Reads the user's words from a chat's request, and refuses requests that a session cannot fulfil (CHAT-TRANSPORT-1,
 // CHAT-TRANSPORT-2).
 
 import { ConfigurationError } from '../values/errors.ts';
 import { shown } from '../values/plain-checks.ts';
 import type { SessionMessage } from './chat-messages.ts';
 
-/** From `useChat`, in this process or over the network: nothing of it is sure. */
+/** A request of `useChat`, in this process or over the network: unchecked data. */
 export interface ChatRequest {
   readonly trigger?: unknown;
   readonly messages?: unknown;
-  /** The last message alone: the AI SDK's recipe for long chats, which names no `trigger`. */
+  /** The last message alone: the AI SDK's recipe for long chats, which sends no `trigger`. */
   readonly message?: unknown;
   readonly messageId?: unknown;
 }

@@ -1,4 +1,5 @@
-// A session in `useChat` of the AI SDK: `offstage/ai-sdk-ui`. It needs the types of `ai`, and loads nothing of it.
+// The entry `offstage/ai-sdk-ui`: a session in `useChat` of the AI SDK. It imports types of `ai` only, and loads no code
+// of it.
 
 export { chatHandler, type ChatHandlerOptions } from './chat-handler.ts';
 export {

@@ -1,11 +1,11 @@
-// Bodhi's client JSON: the messages that a client is sent, for apps whose clients speak this vocabulary
-// instead of following `session.events`, and the messages that it sends. Made of the public session alone.
+// Bodhi's client JSON: the messages to and from a client, for apps whose clients speak this vocabulary instead of
+// following `session.events`. Built on the public session only.
 //
 // Invariants
-//   CLIENT-MESSAGES-1. Each subscriber gets a question and an end once, and a progress when it has changed. A
-//       subscriber that comes later gets what happens from then on; the rest is in `session.store`.
-//   CLIENT-MESSAGES-2. A delivery that a client may acknowledge comes with its `deliveryId`: with the words that tell
-//       it, or as a card. Subscribers that come later get it as a card until a client has acknowledged it.
+//   CLIENT-MESSAGES-1. Each subscriber gets a question and an end once, and a progress when it has changed. A subscriber
+//       gets later events only; earlier state is in `session.store`.
+//   CLIENT-MESSAGES-2. A delivery that a client may acknowledge comes with its `deliveryId`: with the words that report
+//       it, or as a card. Later subscribers get it as a card until a client has acknowledged it.
 //   CLIENT-MESSAGES-3. Each subscriber counts as a listener of the session (`session.listen`).
 //   CLIENT-MESSAGES-4. A malformed message is answered with what was expected, and reported; it never harms the session.
 
@@ -29,7 +29,7 @@ import { fromBase64 } from '../values/base64.ts';
 import { anObject, check } from '../values/checks.ts';
 import { messageOf, ProtocolError } from '../values/errors.ts';
 
-/** A session, as far as its clients need it. */
+/** The part of a session that its clients need. */
 export type ClientSession = Pick<
   BaseSession,
   | 'answer'
@@ -69,19 +69,19 @@ export type ClientMessage =
       readonly role: 'user' | 'assistant';
       readonly text: string;
       readonly partial: boolean;
-      /** It was final before, with other words. */
+      /** The words replace those of an earlier final transcript. */
       readonly corrected: boolean;
-      /** The user broke it off: `text` holds the words that were heard. */
+      /** The user interrupted the speech: `text` holds the words that were heard. */
       readonly interrupted: boolean;
-      /** Said only to fill a silence. */
+      /** The words only fill a silence. */
       readonly filler?: boolean;
-      /** The delivery that it tells: answer with `delivery.shown` once it is on the screen. */
+      /** The delivery that the words report: answer with `delivery.shown` once it is on the screen. */
       readonly deliveryId?: string;
-      /** The results that are told together in it. */
+      /** The results that the words report together. */
       readonly deliveryIds?: readonly string[];
     }
   /**
-   * A result or notice that waits to be seen, and was not told to this client in words: answer with
+   * A result or notice that the user has not seen, and that no words reported to this client: answer with
    * `delivery.shown`, or `delivery.dismissed`.
    */
   | {
@@ -93,7 +93,7 @@ export type ClientMessage =
     }
   | { readonly type: 'turn.ended'; readonly turn: number; readonly agentName: string }
   | { readonly type: 'agent.changed'; readonly agentName: string; readonly from: string | null }
-  /** A subagent asks, and the user's words go to it. Questions that wait in line come when it is their turn. */
+  /** A subagent asks, and the user's words go to the subagent. A queued question is sent when it is asked. */
   | {
       readonly type: 'subagent.question';
       readonly requestId: string;
@@ -102,7 +102,7 @@ export type ClientMessage =
       readonly toolCallId: string | null;
       readonly text: string;
     }
-  /** The question is over: remove its buttons. */
+  /** The question has ended: remove its buttons. */
   | {
       readonly type: 'subagent.question.closed';
       readonly requestId: string;
@@ -118,7 +118,7 @@ export type ClientMessage =
       readonly text: string;
     }
   | ({ readonly type: 'subagent.completion' } & SubagentCompletion)
-  /** The value that `sendJsonToClient` was given. */
+  /** The value that `sendJsonToClient` was called with. */
   | { readonly type: 'json'; readonly data: unknown };
 
 /** How a subagent ended. */
@@ -126,7 +126,7 @@ export interface SubagentCompletion {
   readonly subagentId: string;
   readonly toolCallId: string | null;
   readonly status: 'success' | 'failure' | 'cancelled';
-  /** The result in words that can be said, or the reason why there is none. */
+  /** The result as speakable words, or the reason for a missing result. */
   readonly summaryText: string;
   readonly artifacts: readonly Artifact[];
   readonly metadata: {
@@ -137,14 +137,14 @@ export interface SubagentCompletion {
   };
 }
 
-/** Of each kind, the ids that a subscriber remembers. */
+/** The number of ids of each kind that a subscriber remembers. */
 const REMEMBERED = 1000;
 
 /**
- * The messages for one client. Cold: each subscriber is one client, and has its own memory of what it got. A
- * client acknowledges each delivery that it has shown: `delivery.shown` with the `deliveryId` of the message,
- * to `receiveClientMessage`.
- * @throws {ConfigurationError} `INVALID_ARGUMENT` for something else than a session.
+ * Returns the messages for one client. The observable is cold: each subscriber is one client, with a separate memory of
+ * received messages. A client acknowledges each delivery that it has shown: `delivery.shown` with the `deliveryId` of the
+ * message, to `receiveClientMessage`.
+ * @throws {ConfigurationError} `INVALID_ARGUMENT` if `session` is not a session.
  */
 export function clientMessages(
   session: Pick<ClientSession, 'events' | 'listen' | 'store'>,
@@ -169,7 +169,7 @@ class Told {
   readonly #progress = new Bounded<string>();
   readonly #ended = new Bounded<boolean>();
   readonly #calls = new Bounded<string | null>();
-  /** Deliveries that this client has, in words or as a card. */
+  /** Deliveries that this client has received, in words or as a card. */
   readonly #deliveries = new Bounded<boolean>();
   readonly #lifetimes = new Bounded<'ephemeral' | 'session'>();
 
@@ -182,7 +182,7 @@ class Told {
     if (type === 'delivery.changed') return this.cardOf(event.delivery);
     if (type === 'client.json') return [{ type: 'json', data: event.data }];
     if (type === 'subagent.delegated') this.#lifetimes.set(event.subagentId, event.lifetime);
-    // After a failed transfer the same agent leads on.
+    // After a failed transfer the same agent continues as lead agent.
     if (type === 'agent.entered' && event.from !== event.agentName)
       return [{ type: 'agent.changed', agentName: event.agentName, from: event.from }];
     return [];
@@ -221,7 +221,7 @@ class Told {
     if (state === 'queued' || state === 'parked') return [];
     if (state !== 'presenting' && state !== 'open') {
       this.#questions.set(requestId, state);
-      // This client never got the question.
+      // This client did not get the question.
       if (before === undefined) return [];
       return [{ type: 'subagent.question.closed', requestId, state, answer }];
     }
@@ -277,7 +277,7 @@ function payloadOf(
   return options.length > 0 ? { type: 'choice', requestId, data: { options } } : null;
 }
 
-/** Forgets the oldest. */
+/** A map that forgets its oldest entries. */
 class Bounded<T> {
   readonly #entries = new Map<string, T>();
 
@@ -301,7 +301,7 @@ const text = z.string().trim().min(1).max(MAX_TEXT_CHARS);
 
 /** The messages that clients may send. */
 const clientInputSchema = z.discriminatedUnion('type', [
-  /** A button, a consent, words, or the fields of a form; one of them. */
+  /** A button, a consent, words, or the fields of a form; exactly one of them. */
   z
     .object({
       type: z.literal('ui.response'),
@@ -327,9 +327,9 @@ const clientInputSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('text_input'), text }),
   /** A question is on the screen: its buttons count from now. */
   z.object({ type: z.literal('question.shown'), requestId: id }),
-  /** A result or notice was seen. */
+  /** The user has seen a result or notice. */
   z.object({ type: z.literal('delivery.shown'), deliveryId: id }),
-  /** The user does not want to hear it. */
+  /** The user does not want to hear a result or notice. */
   z.object({ type: z.literal('delivery.dismissed'), deliveryId: id }),
   z.object({ type: z.literal('subagent.cancel'), subagentId: id }),
   /** The user shows an image; `data` is its file in base64. */
@@ -343,16 +343,16 @@ const clientInputSchema = z.discriminatedUnion('type', [
 /** A message that a client sends in Bodhi's JSON. */
 export type ClientInput = z.infer<typeof clientInputSchema>;
 
-/** The receipt of a client's message: taken, or the reason why not. */
+/** The receipt of a client's message: accepted, or the reason for the refusal. */
 export type ClientReceipt =
   | AnswerReceipt
   | { readonly accepted: false; readonly reason: 'invalid' | 'refused'; readonly message: string };
 
 /**
- * Takes a message of a client, as JSON text or parsed: `ui.response`, `text_input` and others of `ClientInput`.
- * The receipt says whether it was taken, and why not. `by`: the identity behind the connection that it came
- * over, as the app has checked it; a message cannot name its own.
- * @throws {ConfigurationError} `INVALID_ARGUMENT` for something else than a session, or for other options (rejects).
+ * Accepts a message of a client, as JSON text or parsed: `ui.response`, `text_input` and others of `ClientInput`. The
+ * receipt says whether the message was accepted, and why not. `by`: the identity behind the client's connection, which
+ * the app has checked; a message cannot state an identity.
+ * @throws {ConfigurationError} `INVALID_ARGUMENT` if `session` is not a session, or for unknown options (rejects).
  */
 export async function receiveClientMessage(
   session: Omit<ClientSession, 'events' | 'listen' | 'store'>,
@@ -389,7 +389,7 @@ function checkedInput(message: unknown): Checked {
       ? { ok: true, input: parsed.data }
       : { ok: false, why: z.prettifyError(parsed.error), cause: parsed.error };
   } catch (cause) {
-    // A value that is nested too deeply overflows the stack.
+    // A deeply nested value overflows the stack.
     return { ok: false, why: messageOf(cause), cause };
   }
 }
@@ -439,7 +439,7 @@ function answerOf(response: Extract<ClientInput, { type: 'ui.response' }>): Give
   return { text: words ?? JSON.stringify(formData) };
 }
 
-/** Parses a text frame of a socket; text that is not JSON is checked as it is. */
+/** Parses a text frame of a socket; the schema then rejects text that is not JSON. */
 function asData(message: unknown): unknown {
   if (typeof message !== 'string') return message;
   try {

@@ -1,20 +1,20 @@
 // Companions: long-lived subagents that their parent talks to repeatedly.
 //
-// Owns:     the shapes of these tools; whether a message goes to a run under way, or begins the next one;
-//           the names of the companions, and the owner of each.
-// Does not: keep history or run anything: each companion has its own configuration with `lifetime: 'session'`,
-//           so the service keeps its history from run to run, until the companion is forgotten here.
+// Owns:     the shapes of these tools; whether a message goes to the current run, or starts the next one; the names of
+//           the companions, and the owner of each.
+// Does not: keep history or run anything: each companion has a separate configuration with `lifetime: 'session'`, so that
+//           the service keeps its history from run to run, until `companion__terminateChild` forgets the companion.
 //
 // Invariants
-//   COMPANIONS-1. A companion works on one task at a time: the current run reads a message that arrives while
-//        it works; a message that this run has not read, and any other, begins the next run, which knows all
-//        earlier ones. A message to a companion that asks a question is the answer.
-//   COMPANIONS-2. An agent has its own companions and does not see those of others.
-//   COMPANIONS-3. After a crash an agent has its previous companions, with their history. A call that was
-//        under way is repeated, except a message, which would be read twice.
-//   COMPANIONS-4. An agent that has ended has no companions: no agent could reach them.
-//   COMPANIONS-5. After a crash the companions of an agent are restored from their runs: their names, and
-//        the number of companions of each type. A companion that was sent away while it was idle comes back.
+//   COMPANIONS-1. A companion works on one task at a time: the current run reads a message that arrives while it works; a
+//       message that this run has not read, and any later one, starts the next run, which knows all earlier ones. A
+//       message to a companion that asks a question is the answer.
+//   COMPANIONS-2. An agent sees only the companions that it has spawned.
+//   COMPANIONS-3. After a crash an agent has its previous companions, with their history. An interrupted call is
+//       repeated, except a message, which the companion would read twice.
+//   COMPANIONS-4. When an agent ends, its companions are forgotten: no agent could reach them.
+//   COMPANIONS-5. After a crash the companions of an agent are restored from their runs: their names, and the number of
+//       companions of each type. A companion that was dismissed while it was idle comes back.
 
 import type { Toolset } from '../actors/contracts/task.ts';
 import { tool, zodSchema } from 'ai';
@@ -53,7 +53,7 @@ import { toolFailure, type ToolFailure } from '../actors/model/tool-results.ts';
 export interface CompanionAgent {
   readonly agent: SubagentConfig;
   /**
-   * `blocking`: the agent that spawns it or sends it a message waits for its result. `background`: it works
+   * `blocking`: an agent that spawns or messages the companion waits for its result. `background`: the companion works
    * while its parent continues. @defaultValue 'background'
    */
   readonly mode?: 'blocking' | 'background';
@@ -83,7 +83,7 @@ export type CompanionTools = Toolset<
   | 'companion__getChildStatus'
   | 'companion__terminateChild'
 > &
-  /** Present if one of them is `blocking`. */
+  /** Present if a companion is `blocking`. */
   Partial<Toolset<'companion__waitForResult'>>;
 
 const agentsSchema = z.array(
@@ -94,8 +94,8 @@ const agentsSchema = z.array(
 );
 
 /**
- * Creates AI SDK tools by which an agent has companions of these types. `companion__waitForResult` exists if
- * one of them is `blocking`.
+ * Creates AI SDK tools by which an agent spawns and uses companions of these types. `companion__waitForResult` exists if
+ * a type is `blocking`.
  * @throws {ConfigurationError} without agents, for two with one name, or for an invalid one.
  */
 export function companions(
@@ -118,7 +118,7 @@ export function companions(
       `companions: expected agents with names of their own, got ${JSON.stringify(agents.map(({ agent }) => agent.name))}`,
     );
   for (const { agent } of agents) checkSubagentConfig(agent, `companions.${agent.name}`);
-  /** The configurations of companions of an earlier process: one object for all runs of one. */
+  /** The configurations of companions of an earlier process: one object for all runs of a companion. */
   const recalled = new Map<string, SubagentConfig>();
   const configOf = (agentType: string, id: string): SubagentConfig => {
     const known = recalled.get(id);
@@ -230,7 +230,7 @@ export function companions(
   };
 }
 
-/** Begins a run of a companion; for a blocking one, waits for its result. */
+/** Starts a run of a companion; for a blocking companion, waits for its result. */
 async function begin(
   scope: ToolScope,
   companion: NewCompanion,
@@ -249,7 +249,7 @@ async function begin(
   });
   if (receipt.status === 'rejected') return toolFailure(receipt.error.code, receipt.error.message);
   const { subagentId } = receipt;
-  // A repeated call concerns the companion that the first one began.
+  // A repeated call concerns the companion that the first call started.
   const known = receipt.isRepeat
     ? companionsOf(service, requester).find((own) => own.subagentId === subagentId)
     : undefined;
@@ -269,7 +269,7 @@ async function tell(
   const request = reportOf(scope, companion)?.pendingRequest;
   const how = request ? { inResponseTo: request.requestId } : { mode: 'queue' as const };
   const sent = service.send(subagentId, { content: message, ...how }, requester);
-  // The run has ended, perhaps long ago.
+  // The companion's run has ended, perhaps long ago.
   if (!sent.ok) return begin(scope, companion, message, call);
   let isUnread = false;
   const settled = sent.receipt.then(({ applied }) => {
@@ -299,7 +299,7 @@ async function finding(
   });
   if (!ended.ok) return toolFailure(ended.error.code, ended.error.message);
   const { report } = ended;
-  // The run neither ended nor asked a question: the user has spoken.
+  // The run has neither ended nor asked a question: the wait ended because the user spoke.
   const works = report.endedAt === null && !report.pendingRequest;
   return { ...checkView(service, report), ...nameOf(companion), ...(works ? USER_SPOKE : {}) };
 }
@@ -329,7 +329,7 @@ async function hasEnded(scope: ToolScope, companion: Companion): Promise<void> {
 }
 
 /**
- * Returns the report on its latest run, as long as it is known. Listing does not count as delivering a
+ * Returns the report on the companion's latest run while the service keeps it. Listing does not count as delivering a
  * result.
  */
 function reportOf(
@@ -346,12 +346,12 @@ function describe(agents: readonly CompanionAgent[]): string {
 // The companions of each agent, by service
 
 interface Companion {
-  /** The name that its parent uses: `<type>-<n>`. */
+  /** The name that the parent uses: `<type>-<n>`. */
   readonly agentId: string;
   readonly agentType: string;
   readonly isBlocking: boolean;
   readonly config: SubagentConfig;
-  /** The id of its latest run. */
+  /** The id of the companion's latest run. */
   readonly subagentId: string;
 }
 
@@ -363,11 +363,11 @@ interface CompanionRegistry {
   readonly owned: Map<string | null, Map<string, Companion>>;
   /** The names in use, over all owners. */
   readonly names: Set<string>;
-  /** The owners whose runs of an earlier process were examined. */
+  /** The owners whose runs of an earlier process have been examined. */
   readonly recalled: Set<string>;
 }
 
-/** The registries end with the service, so they are kept with it. */
+/** The weak keys end a registry together with its service. */
 const registries = new WeakMap<SubagentService, CompanionRegistry>();
 
 function registryOf(service: SubagentService): CompanionRegistry {
@@ -381,7 +381,7 @@ function registryOf(service: SubagentService): CompanionRegistry {
   return registry;
 }
 
-/** Creates a companion under a name that no other companion's history has. */
+/** Creates a companion under a name without history. */
 function makeCompanion(service: SubagentService, type: CompanionAgent): NewCompanion {
   const { counts, names } = registryOf(service);
   const { name } = type.agent;
@@ -426,7 +426,7 @@ function recallCompanions(
     if (!type || name !== `${toolName}-${count}`) continue;
     counts.set(toolName, Math.max(counts.get(toolName) ?? 0, count));
     if (parentId !== owner) continue;
-    // A cancelled run means that the companion was sent away.
+    // A cancelled run means that the companion was dismissed.
     if (state === 'cancelled') forgetCompanion(service, { subagentId: owner }, name);
     else
       keepCompanion(

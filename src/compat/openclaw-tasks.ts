@@ -1,6 +1,6 @@
-// The task manager of OpenClaw, by its numbers and names, on `offstage/tasks`.
+// OpenClaw's task manager, with its numbers and names, on `offstage/tasks`.
 //
-// Does not: have its rules for words anywhere else. They read English, and are guesses: prefer a `plan` of your own.
+// Does not: share its rules for words: they read English, and guess. An app should prefer a `plan` function.
 
 import { z } from 'zod';
 import type { Relay, RelayTask } from '../actors/ports/relay.ts';
@@ -24,7 +24,7 @@ export interface OpenClawTaskKind {
   readonly operation: 'read' | 'write';
 }
 
-/** Of its subagents: `{ ...openClawLimits }` in a configuration. */
+/** The limits of OpenClaw's subagents: `{ ...openClawLimits }` in a configuration. */
 export const openClawLimits = { maxSteps: 12, timeout: 300_000 } as const;
 
 const DOMAINS: readonly (readonly [OpenClawTaskDomain, RegExp])[] = [
@@ -36,11 +36,11 @@ const DOMAINS: readonly (readonly [OpenClawTaskDomain, RegExp])[] = [
 const WRITES =
   /\b(add|accept|archive|book|cancel|change|confirm|create|decline|delete|draft|forward|invite|move|remove|reply|reschedule|schedule|send|update|write)\b/i;
 
-/** Words that go on with something: they name no topic of their own. */
+/** Words that refer to earlier words: they name no topic. */
 const FOLLOWS_UP =
   /^(yes|yeah|yep|ok(ay)?|sure|please|go ahead|do (it|that|so)|confirm\w*|cancel|undo|and|also|now)\b|\b(it|that|this|them|those|these|the same)\b/i;
 
-/** Reads what a task is about from its English words. Only tasks of the calendar and of email write. */
+/** Derives domain and operation from the English words of a task. Only tasks of the calendar and of email write. */
 export function openClawTaskKind(words: string): OpenClawTaskKind {
   check('openClawTaskKind(words)', z.string(), words, 'INVALID_ARGUMENT');
   const domain = DOMAINS.find(([, pattern]) => pattern.test(words))?.[0] ?? 'other';
@@ -53,8 +53,10 @@ function operationOf(domain: OpenClawTaskDomain, words: string): OpenClawTaskKin
 }
 
 /**
- * The plan of a task: its domain is its topic, and a writer has the lock of its domain (`calendar-write:primary`).
- * Words without a domain that go on with something ("yes, confirm it") have the topic of the latest thread. An argument `thread` of the task is a hint, and names another topic; `resource` names another account.
+ * Returns the plan of a task: the domain is the topic, and a writer takes the lock of the domain
+ * (`calendar-write:primary`). Words without a domain that refer to earlier words ("yes, confirm it") get the topic of
+ * the latest thread. The argument `thread` of a task is a hint, and names another topic; `resource` names another
+ * account.
  */
 export function openClawPlan({ args, description }: RelayTask, latestTopic?: string): TaskPlan {
   const words = [description, ...Object.values(args).filter((arg) => typeof arg === 'string')];
@@ -75,7 +77,7 @@ export function openClawPlan({ args, description }: RelayTask, latestTopic?: str
   };
 }
 
-/** Reads a question in the words with which an agent ended its turn: their last sentence. */
+/** Returns the words with which an agent ended its turn if they are a question; else null. */
 export function looksLikeQuestion(words: string): string | null {
   check('looksLikeQuestion(words)', z.string(), words, 'INVALID_ARGUMENT');
   const text = words.trim();
@@ -83,8 +85,8 @@ export function looksLikeQuestion(words: string): string | null {
 }
 
 /**
- * Creates a manager with the numbers of OpenClaw: 10 tasks at once, 30 s in the queue, 10 min of a thread, one retry
- * of an empty answer, and words that look like a question are one.
+ * Creates a manager with the numbers of OpenClaw: 10 concurrent tasks, 30 s in the queue, 10 min for a thread, one
+ * retry of an empty answer. Words that look like a question count as one.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function openClawTaskManager(

@@ -1,8 +1,8 @@
-// Relays as the superseded systems had them: a model between the user and the external agent, with the tools
+// The relay tools of the superseded systems: a model between the user and the external agent, with the tools
 // `agent_start` and `agent_respond` (or `claude_code_…`), and `ask_claude` for the lead agent.
 //
-// Does not: let a model give permissions. What `permits` does not allow is denied: with `relay` in a configuration the
-//           user is asked instead.
+// Does not: let a model give permissions. A request that `permits` does not allow is denied; a configuration with `relay`
+//           asks the user instead.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -25,13 +25,13 @@ export interface RelayToolsOptions {
   readonly environment: Environment;
   /** The names of the tools: `agent_start`, or `claude_code_start`. @defaultValue 'agent' */
   readonly prefix?: 'agent' | 'claude_code';
-  /** Allows a tool of the agent, without asking anybody. @defaultValue none */
+  /** Allows a tool of the agent without a question. @defaultValue none */
   readonly permits?: (tool: RelayTool) => boolean;
-  /** Turns of one agent. @defaultValue 20 */
+  /** The limit of turns with one agent. @defaultValue 20 */
   readonly maxTurns?: number;
 }
 
-/** The result of a tool. */
+/** The result of a relay tool. */
 export interface RelayToolResult {
   readonly status: 'completed' | 'needs_input' | 'error';
   readonly sessionId?: string;
@@ -55,7 +55,7 @@ const INSTRUCTIONS =
   'answer on with the respond tool, until its status is completed. Then repeat what it reported, in short.';
 
 /**
- * Creates the configuration of a subagent with these tools. Each subagent has agents of its own, which end with it.
+ * Creates the configuration of a subagent with these tools. Each subagent starts separate agents, which end with it.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function relaySubagent(
@@ -103,7 +103,7 @@ interface StartInput {
 class Agents {
   readonly #options: RelayToolsOptions;
   readonly #threads = new Map<string, Conversation>();
-  /** The session of each thread that completed last: an error never overwrites it. */
+  /** The last completed session of each thread; an error never replaces it. */
   readonly #completed = new Map<string, string>();
   #count = 0;
 
@@ -131,7 +131,7 @@ class Agents {
     } catch (error) {
       if (!goesOn || continuity === 'force_resume' || signal.aborted)
         return { status: 'error', error: messageOf(error) };
-      // The session is not known any more: once, a new one.
+      // The agent no longer knows the session: a new one is tried once.
       try {
         await conversation.open(undefined, signal);
       } catch (again) {
@@ -293,7 +293,7 @@ class Conversation {
         try {
           isPermitted = permits?.({ title, kind, input }) === true;
         } catch {
-          // No permission.
+          // A throwing `permits` denies.
         }
         const answer: RelayAnswer = isPermitted
           ? { type: 'permitted' }
@@ -342,8 +342,8 @@ class Conversation {
 const askInput = z.object({ task: z.string().min(1).describe('What it is to do, in full') });
 
 /**
- * Creates the tool `ask_claude` of the lead agent, and the configuration of the subagent behind it, in which the
- * agent asks the user for permission itself.
+ * Creates the lead agent's tool `ask_claude`, and the configuration of the subagent behind it, whose external agent asks
+ * the user for permissions.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function askClaude(relay: Relay) {

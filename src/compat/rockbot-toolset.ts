@@ -1,4 +1,4 @@
-// The tools of RockBot's subagents, with its names, arguments and texts, on the service of subagents.
+// The tools of RockBot's subagents, with RockBot's names, arguments and texts, on the service of subagents.
 //
 // Does not: answer with a text that begins with `Error:`. A program gets `{ error: { code, message } }`; the
 //           model reads that text as an error, so that no description and no id can be mistaken for one.
@@ -91,9 +91,9 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<RockbotToolsetOptions>);
 
 /**
- * Creates the tools of RockBot's primary agent: `spawn_subagent`, `cancel_subagent` and `list_subagents`, with its
+ * Creates the tools of RockBot's primary agent: `spawn_subagent`, `cancel_subagent` and `list_subagents`, with RockBot's
  * arguments and texts.
- * @throws {ConfigurationError} for an unknown or invalid option, or one of `agent`.
+ * @throws {ConfigurationError} for an unknown or invalid option, also in `agent`.
  */
 export function rockbotToolset(options: RockbotToolsetOptions = {}) {
   check('rockbotToolset(options)', optionsSchema, options);
@@ -129,7 +129,7 @@ export function rockbotToolset(options: RockbotToolsetOptions = {}) {
   };
 }
 
-/** Creates `ReportProgress`, for the subagent. `rockbotToolset` gives it to the subagents that it spawns. */
+/** Creates the subagent's tool `ReportProgress`. `rockbotToolset` gives it to the subagents that it spawns. */
 export function rockbotChildToolset() {
   return {
     ReportProgress: spoken({
@@ -160,7 +160,7 @@ function spawn(
   const config = configure(kept, agent);
   const receipt = service.spawn({
     config,
-    // The words of the calling model are data of the task, and no part of the system prompt.
+    // The calling model's words are data of the task, and not part of the system prompt.
     task: {
       toolName: config.name,
       args: context ? { context } : {},
@@ -190,7 +190,7 @@ function configure(
     context: 'none',
     ...agent,
     name,
-    // Of a recipe that an earlier version wrote.
+    // Recipes of an earlier version contain `context`.
     instructions: context ? withQuoted(instructions, { context }) : instructions,
     timeout: minutes === undefined ? timeout : minutes * MINUTE_MS,
     tools: { ...agent.tools, ...rockbotChildToolset() },
@@ -211,7 +211,7 @@ function list({ service, requester }: ToolScope, clock: Clock): string {
   return [`Active subagents (${active.length}):`, ...lines].join('\n');
 }
 
-/** Creates a tool that answers in words. Each may be repeated: a spawn is recognised by its key. */
+/** Creates a tool that answers in words. Repeating a call is safe: a spawn is recognised by its key. */
 function spoken<Input>(definition: {
   readonly description: string;
   readonly inputSchema: Schema<Input>;
@@ -224,7 +224,7 @@ function spoken<Input>(definition: {
   });
 }
 
-/** Returns the output as the model reads it. */
+/** Returns the output for the model. */
 function toModelOutput({ output }: { readonly output: Said }) {
   return isToolFailure(output)
     ? { type: 'error-text' as const, value: `Error: ${output.error.message}` }

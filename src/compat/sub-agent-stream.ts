@@ -1,6 +1,6 @@
-// Streams the events of a family of subagents as chunks: the text and tool calls of each child between its
-// `subagent_start` and its `subagent_end`, under its own ids. For screens and programs that follow a whole
-// tree; not journalled, and past chunks are not replayed.
+// Streams the events of a tree of subagents as chunks: the text and tool calls of each child between its `subagent_start`
+// and its `subagent_end`, under the child's id. For screens and programs that follow a whole tree; chunks are not
+// journaled, and past ones are not replayed.
 //
 // Invariants
 //   SUB-AGENT-STREAM-1. For each child, `subagent_start` is the first chunk and `subagent_end` the last,
@@ -25,16 +25,16 @@ interface OfAgent {
 interface OfChild {
   readonly subAgentId: string;
   readonly agentType: string;
-  /** The subagent that spawned it; the id of the service for a subagent of a lead agent or a program. */
+  /** The id of the spawning subagent; the id of the service for a subagent of a lead agent or a program. */
   readonly parentAgentId: string;
-  /** The parent's call that it works for. */
+  /** The parent's call that the subagent works for. */
   readonly toolCallId: string | null;
   readonly timestamp: number;
 }
 
 /**
- * `text_delta`, `thinking`, `tool_start` and `tool_end` come only from subagents with `stream: true`; all
- * others from every subagent.
+ * All chunks of a stream. `text_delta`, `thinking`, `tool_start` and `tool_end` come only from subagents with
+ * `stream: true`; the others come from every subagent.
  */
 export type SubAgentStreamChunk =
   | (OfChild & { readonly type: 'subagent_start'; readonly input: unknown })
@@ -60,9 +60,9 @@ export type SubAgentStreamChunk =
       readonly output: unknown;
       readonly error?: string;
     })
-  /** The result, before the `subagent_end`. */
+  /** The result, before `subagent_end`. */
   | (OfAgent & { readonly type: 'output'; readonly output: unknown })
-  /** The reason for the missing result, before the `subagent_end`. */
+  /** The reason for a missing result, before `subagent_end`. */
   | (OfAgent & { readonly type: 'error'; readonly code: string; readonly message: string })
   /** Any other event of the subagent: `progress`, `input.requested`, `message.applied`, `hung`, … */
   | (OfAgent & { readonly type: 'custom'; readonly name: string; readonly data: unknown });

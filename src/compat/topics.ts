@@ -1,5 +1,5 @@
-// RockBot's topics: the progress and the ends of the subagents of a session, as typed messages for
-// logs, other sessions or a queue. Made of `session.events` alone.
+// RockBot's topics: the progress and the ends of a session's subagents, as typed messages for logs, other sessions or a
+// queue. Built on `session.events` only.
 
 import { filter, map, type Observable } from 'rxjs';
 import { z } from 'zod';
@@ -10,9 +10,9 @@ import type { SessionEvent } from '../actors/contracts/session-views.ts';
 interface SubagentMessage {
   /** The id of the subagent. */
   readonly taskId: string;
-  /** The namespace of its working memory: `subagent/<id>`. */
+  /** The namespace of the subagent's working memory: `subagent/<id>`. */
   readonly subagentSessionId: string;
-  /** The session that it works for. */
+  /** The session that the subagent works for. */
   readonly primarySessionId: string;
   /** Milliseconds since 1970. */
   readonly timestamp: number;
@@ -21,26 +21,28 @@ interface SubagentMessage {
 /** On `subagent.progress`: a subagent reports its progress. */
 export interface SubagentProgressMessage extends SubagentMessage {
   readonly message: string;
-  /** 0 to 100; null where it did not say. */
+  /** 0 to 100; null if the subagent did not state it. */
   readonly percent: number | null;
 }
 
-/** On `subagent.result`: a subagent has ended, in whatever way. Once for each. */
+/** On `subagent.result`: a subagent has ended, with any status. Sent once for each subagent. */
 export interface SubagentResultMessage extends SubagentMessage {
-  /** The result; the partial result where it did not complete. */
+  /** The result; the partial result if the subagent did not complete. */
   readonly output: string;
   readonly isSuccess: boolean;
-  /** The message of its failure. */
+  /** The message of the subagent's failure. */
   readonly error: string | null;
-  /** How it ended: `cancelled` and `timed_out` are not failures of its own. */
+  /** `cancelled` and `timed_out` are not failures of the subagent. */
   readonly status: Outcome['status'];
-  /** The batch with which its result is told; null: by itself, or to nobody. */
+  /** The batch in which the result is delivered; null: it is delivered alone, or not at all. */
   readonly batchId: string | null;
-  /** It is told together with its siblings. */
+  /** The result is delivered together with those of its siblings. */
   readonly consolidate: boolean;
-  /** The user's words that led the lead agent to spawn it, or its ancestor; null: the user did not ask for it. */
+  /**
+   * The user's words that led the lead agent to spawn the subagent or its ancestor; null: the user did not ask for it.
+   */
   readonly originatingUserRequest: string | null;
-  /** Its task. */
+  /** The task of the subagent. */
   readonly description: string;
   readonly toolCalls: readonly LedgerEntry[];
   readonly toolCallCount: number;
@@ -54,7 +56,7 @@ export interface SubagentTopics {
 
 const SUBAGENT_TOPICS = ['subagent.progress', 'subagent.result'] as const;
 
-/** A session, as far as its topics need it. */
+/** The part of a session that its topics need. */
 export interface TopicSession {
   readonly id: string;
   readonly events: Observable<SessionEvent>;
@@ -63,8 +65,8 @@ export interface TopicSession {
 const aSession = anObject('a session: a TextSession or a VoiceSession', 'sendText');
 
 /**
- * The messages of one topic of a session. Hot; completes with `session.events`.
- * @throws {ConfigurationError} `INVALID_ARGUMENT` for another name, or for something else than a session.
+ * Returns the messages of one topic of a session. Hot; completes with `session.events`.
+ * @throws {ConfigurationError} `INVALID_ARGUMENT` for an unknown name, or if `session` is not a session.
  */
 export function topic<T extends keyof SubagentTopics>(
   session: TopicSession,

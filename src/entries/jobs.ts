@@ -1,5 +1,5 @@
-// `offstage/jobs`: steps of subagents as jobs, and whole runs, on engines: the ports, the workers, and what an engine
-// stores of jobs.
+// The entry `offstage/jobs`: steps of subagents as jobs, and whole runs, on engines: the ports, the workers, and the stored
+// forms.
 
 export {
   JobError,

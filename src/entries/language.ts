@@ -1,4 +1,4 @@
-// `offstage/language`: the tables by which words are read as answers, and languages of an app.
+// The entry `offstage/language`: the tables that read words as answers, and languages that an app adds.
 
 export {
   addAnswerLanguage,

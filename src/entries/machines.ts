@@ -1,4 +1,4 @@
-// `offstage/machines`: the statecharts, and what they wait for.
+// The entry `offstage/machines`: the statecharts, and the reasons why they wait.
 
 export {
   DELIVERY_MODES,

@@ -29,7 +29,7 @@ export type {
 } from '../actors/ports/working-memory.ts';
 
 /**
- * Creates working memory that ends with the process; in real time, unless the options say otherwise.
+ * Creates working memory that ends with the process; in real time by default.
  * @throws {ConfigurationError} if a limit is unknown, not a whole number ≥ 1, or above `maxTtlMs`.
  */
 export function workingMemory(options: Partial<WorkingMemoryOptions> = {}): WorkingMemory {

@@ -1,4 +1,4 @@
-// `offstage/subagents`: subagents without a session, the tree of subagents for programs, and the toolsets.
+// The entry `offstage/subagents`: subagents without a session, the tree of subagents for programs, and the toolsets.
 
 import { z } from 'zod';
 import { withRuntime, type RuntimeChoice } from '../real-time.ts';
@@ -84,14 +84,11 @@ export { relayLoop } from '../actors/subagent/relay-loop.ts';
 export { agentSubagent } from '../actors/subagent/agent-loop.ts';
 export { agentRelay } from '../actors/subagent/agent-relay.ts';
 
-/**
- * The model, the handlers of questions, and the shared resources; the runtime of the process unless one is
- * given.
- */
+/** The model, the handlers of questions, and the shared resources; by default with the runtime of the process. */
 export type RunSubagentOptions = Omit<CoreRunSubagentOptions, 'runtime'> & RuntimeChoice;
 
 /**
- * Runs one subagent that works for a program instead of a conversation.
+ * Runs one subagent for a program instead of a conversation.
  * @throws {ConfigurationError} for an invalid configuration.
  * @throws {CapacityError} if 100,000 runs of the runtime have not ended.
  */
@@ -111,8 +108,8 @@ export function runSubagent(
 /**
  * Returns a subagent as actor logic of XState, for `createActor`, `invoke` and `spawn`. Its actor has the states of the
  * subagent (`running`, `waiting_for_input`, `completed`, `failed`, `cancelled`, …), takes the events `answer`, `message` and
- * `cancel`, and is done with the outcome as its output.
- * @throws {ConfigurationError} for a configuration or an option that is wrong.
+ * `cancel`, and its output is the outcome.
+ * @throws {ConfigurationError} for an invalid configuration or option.
  */
 export function subagentLogic<Config extends SubagentConfig>(
   config: Config,
@@ -139,8 +136,8 @@ const usages = z.object({
 });
 
 /**
- * Sums up the usage of a subagent and of all below it, out of the `subagents` of a session's state; null: of all. The lead
- * agent's own usage is no part of it. An unknown `id` has used nothing.
+ * Sums up the usage of a subagent and of all subagents below it, from the `subagents` of a session's state; `id` null: of all
+ * subagents. The result excludes the lead agent's usage. An unknown `id` has no usage.
  * @throws {ConfigurationError} `INVALID_ARGUMENT` for subagents that are not those of a state.
  */
 export function subtreeUsage(subagents: readonly UsageOf[], id: string | null): Usage {

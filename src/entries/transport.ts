@@ -1,3 +1,3 @@
-// `offstage/transport`: what a transport of your own brings. It loads the voice.
+// The entry `offstage/transport`: what a custom transport needs. Importing it loads the voice.
 
 export { spokenLead } from '../voice/spoken-lead.ts';

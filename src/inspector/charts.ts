@@ -1,12 +1,12 @@
-// Statecharts as plain data for a page: nested states, the events that lead from one to another, and the graph that a
-// layout algorithm (ELK) places.
+// Statecharts as plain data for a page: nested states, the events between them, and the graph that a layout algorithm (ELK)
+// places.
 //
-// Owns:     the names of what happens, the sizes of boxes and labels.
-// Does not: place anything: the charts of Offstage are placed in laid-out-charts.ts, those of an app in its page.
+// Owns:     the displayed names of events, the sizes of boxes and labels.
+// Does not: place anything: laid-out-charts.ts has the placed charts of Offstage; the page places those of an app.
 //
 // Invariants
-//   CHARTS-1. The boxes of a graph are the states of the chart in the same order, at each level; other boxes come after
-//       them. No name of a state or event is an id in the graph.
+//   CHARTS-1. The boxes of a graph are the states of the chart in the same order, at each level; other boxes come after them. The
+//       graph's ids contain no name of a state or event.
 
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
 import {
@@ -19,12 +19,12 @@ import {
   subagentMachine,
 } from '../machines/index.ts';
 
-/** A state with its states. */
+/** A state with its child states. */
 export interface ChartState {
   readonly key: string;
   readonly type: string;
   readonly states: readonly ChartState[];
-  /** The events that are taken here, each with the states that it leads to; empty: it stays. */
+  /** The events that the state takes, each with the states that it leads to; empty: the state stays. */
   readonly on: readonly { readonly event: string; readonly to: readonly string[] }[];
 }
 
@@ -48,7 +48,7 @@ export const shownMachines: Readonly<Record<ChartName, AnyStateMachine>> = {
   source: eventSourceMachine,
 };
 
-/** The chart of a machine. */
+/** Returns the chart of a machine. */
 export const chartOf = ({ root }: AnyStateMachine): ChartState => stateOf(root);
 
 function stateOf(node: AnyStateNode): ChartState {
@@ -74,7 +74,7 @@ const transitionsOf = (node: AnyStateNode) => [
   ...(node.always ?? []),
 ];
 
-/** `xstate.after.1000.light.green` is `after 1000 ms` for a reader. */
+/** Returns the displayed name of an event: `xstate.after.1000.light.green` becomes `after 1000 ms`. */
 export function eventName(type: string): string {
   if (type === '') return 'always';
   if (type === '*') return 'any event';
@@ -115,9 +115,9 @@ const CHAR_WIDTH = 6.6;
 const BOLD_CHAR_WIDTH = 8;
 const LINE_HEIGHT = 14;
 const MAX_NAME = 40;
-/** The events of one arrow that are named. */
+/** The number of events that are named on one arrow. */
 const MAX_EVENTS = 4;
-/** More states, or arrows, are not placed: the page shows them as nested boxes. */
+/** A chart with more states or arrows is not placed: the page shows it as nested boxes. */
 const MAX_STATES = 400;
 const MAX_ARROWS = 1_500;
 
@@ -125,7 +125,7 @@ const cut = (name: string): string =>
   name.length > MAX_NAME ? `${name.slice(0, MAX_NAME - 1)}…` : name;
 const widthOf = (text: string): number => Math.ceil(text.length * CHAR_WIDTH);
 
-/** Returns the graph of a machine's chart, to be placed; null: it is too large for a picture. */
+/** Returns the graph of a machine's chart for the layout algorithm; null if the chart is too large. */
 export function graphOf({ root }: AnyStateMachine): Graph | null {
   const ids = new Map<AnyStateNode, string>();
   const arrows = new Map<string, { from: string; to: string; events: Set<string> }>();

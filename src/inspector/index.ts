@@ -1,3 +1,3 @@
-// A page to look at sessions, live and past: `offstage/inspector`.
+// The entry `offstage/inspector`: a page that shows sessions, live and past.
 
 export { inspector, type InspectorPage, type InspectorPageOptions } from './inspector.ts';

@@ -1,21 +1,22 @@
-// One session as the inspector shows it: its entries, as they come, with the facts that each has changed, and its
-// machines at any of them. All of it comes from the journal, so it is the same for a session of this process, of
-// another one, and of last year.
+// One session as the inspector shows it: its entries as they arrive, the facts that each entry has changed, and the session's
+// machines at any entry. All of it is derived from the journal, so that a session of this process looks like one of another
+// process or of last year.
 //
-// Owns:     the redaction of what leaves, the replay that goes on as entries come, another one for the past.
+// Owns:     the redaction of shown data, the replay that follows new entries, another replay for past entries.
 // Does not: know requests (inspector.ts) or act in the session.
 //
 // Invariants
-//   INSPECTED-1. Following costs at most a twentieth of the time: the next reading waits for 20 times the length of the
-//       last one. Nothing is read unless somebody asks.
-//   INSPECTED-6. Folding takes no turn of the event loop for longer than `SLICE_MS`: the app that has the page goes on.
-//   INSPECTED-4. Following a session reads and folds what is new, where the journal can tell it (`readAfter`). A session
-//       that was trimmed beyond its latest entry, or has begun anew, is folded again: its `epoch` is another one.
-//   INSPECTED-5. Where the journal has dropped the beginning, the kept entries are there, and the state from the first
-//       one on with which a replay may begin.
-//   INSPECTED-3. Going back folds from a checkpoint: at most 32 are kept, 1,000 entries apart, twice as many where they
-//       would be more.
-//   INSPECTED-2. With redaction no word of a user or a model leaves: of facts, events, contexts, and ledgers.
+//   INSPECTED-1. Following costs at most a twentieth of the time: after a reading the next one waits for 20 times its length.
+//       The journal is read only while a page asks.
+//   INSPECTED-6. Folding blocks the event loop for at most `SLICE_MS` at a time, so that the app that serves the page keeps
+//       running.
+//   INSPECTED-4. Following a session reads and folds new entries only, if the journal has `readAfter`. A session that was
+//       trimmed beyond its latest entry, or has restarted, is folded again, under another `epoch`.
+//   INSPECTED-5. If the journal has dropped the beginning, the page has the kept entries, and the states from the first entry
+//       on with which a replay may begin.
+//   INSPECTED-3. A past state is folded from a checkpoint: at most 32 are kept, 1,000 entries apart; the distance doubles
+//       when there would be more.
+//   INSPECTED-2. With redaction no word of a user or a model is sent: in facts, events, contexts and ledgers.
 
 import { propertiesOf } from '../values/json.ts';
 import type { Environment } from '../actors/ports/environment.ts';
@@ -32,21 +33,21 @@ import { codeOf } from '../values/errors.ts';
 import { clip } from '../values/clip.ts';
 import { subjectOf, type ShownSubject } from './shown-subject.ts';
 
-/** An entry as the page gets it. */
+/** An entry in the form that the page gets. */
 export interface ShownEntry {
   /** Counts from 1. */
   readonly n: number;
-  /** Its number in its unit; with that it is found again, whatever was dropped before it. */
+  /** The number of the entry in its unit; it identifies the entry even after earlier entries were dropped. */
   readonly seq: number;
   readonly at: number;
   readonly unit: string;
   readonly actor: string;
   readonly type: string;
-  /** Whether this version would accept it here. */
+  /** Whether this version of Offstage would accept the event here. */
   readonly ok: boolean;
-  /** The facts that it has changed; null: gone. */
+  /** The facts that the entry has changed; null: the fact no longer exists. */
   readonly changes: Readonly<Record<string, string | null>>;
-  /** Subagents that are there for the first time, by their ids. */
+  /** Subagents that appear with this entry, by their ids. */
   readonly born?: Readonly<Record<string, Born>>;
 }
 
@@ -55,16 +56,16 @@ interface Born {
   readonly parentId: string | null;
 }
 
-/** Readings take at most this part of the time (INSPECTED-1). */
+/** Reading waits for this multiple of its own duration (INSPECTED-1). */
 const SHARE_OF_TIME = 20;
 /** INSPECTED-6 */
 const SLICE_MS = 10;
-/** Who looks is told what is there after this time, and asks again. */
+/** After this time a request is answered with the entries read so far, and the page asks again. */
 const PATIENCE_MS = 200;
 /** INSPECTED-3 */
 const CHECKPOINT_EVERY = 1_000;
 const MAX_CHECKPOINTS = 32;
-/** The facts whose value is only words. */
+/** The facts whose value consists of words. */
 const WORDS = /^(?:user|assistant|system|tool_call|tool_result|transfer) /;
 
 export class InspectedSession {
@@ -75,20 +76,20 @@ export class InspectedSession {
   #entries: JournalEntry[] = [];
   #shown: ShownEntry[] = [];
   #replay = new Replay(new Map());
-  /** Whether the journal has dropped entries for which no kept one stands. */
+  /** Whether the journal has dropped entries that no kept entry replaces. */
   #isCut = false;
   /** The number of the first entry after which the state is known; null: none (INSPECTED-5). */
   #stateFrom: number | null = null;
   #epoch = 0;
-  /** The step of the newest entry; it may be read until the next one is taken. */
+  /** The step of the newest entry; it is valid until the next entry is folded. */
   #newest: ReplayStep | null = null;
   #past: { readonly replay: Replay; taken: number; step: ReplayStep | null } | null = null;
   #checkpoints: ReplayCheckpoint[] = [];
-  /** The number of entries between two of them. */
+  /** The number of entries between two checkpoints. */
   #spacing = CHECKPOINT_EVERY;
   #nextReadAt = 0;
   #reading: Promise<void> | null = null;
-  /** Resolved when there is more to tell, while the reading goes on. */
+  /** Resolves when there are entries to send while the reading continues. */
   #some = Promise.withResolvers<void>();
   #failure: unknown = null;
 
@@ -104,18 +105,18 @@ export class InspectedSession {
     this.#environment = environment;
   }
 
-  /** Why no more entries can be told; null: they can. */
+  /** The error that stopped the reading; null without one. */
   get failure(): unknown {
     return this.#failure;
   }
 
-  /** Reads what has come since, unless that was done a moment ago. */
+  /** Reads new entries, unless they were read a moment ago. */
   async refresh(): Promise<void> {
     this.#reading ??= this.#read().finally(() => (this.#reading = null));
     await this.#reading;
   }
 
-  /** As `refresh`, but waits no longer than a moment once there is something to tell. */
+  /** As `refresh`, but waits only a moment once there are entries to send. */
   async look(): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.refresh().then(resolve, reject);
@@ -123,20 +124,17 @@ export class InspectedSession {
     });
   }
 
-  /** The number of entries that are kept; `count` of them are folded. */
+  /** The number of kept entries; `count` of them are folded. */
   get kept(): number {
     return this.#entries.length;
   }
 
-  /** The entries after the first `after`, at most `most` of them. */
+  /** Returns the entries after the first `after`, at most `most` of them. */
   after(after: number, most: number): readonly ShownEntry[] {
     return this.#shown.slice(after, after + most);
   }
 
-  /**
-   * The entries with which a replay leads to the state after entry `n`, as they were in the journal; none if that state
-   * is not known.
-   */
+  /** Returns the journal's entries with which a replay leads to the state after entry `n`; none if that state is unknown. */
   upTo(n: number): readonly JournalEntry[] {
     return this.#stateFrom === null ? [] : this.#entries.slice(this.#stateFrom - 1, n);
   }
@@ -152,7 +150,7 @@ export class InspectedSession {
     return this.#isCut || (first !== undefined && standsForAll(first));
   }
 
-  /** Names the entries: with another name, those that were told before are not these. */
+  /** Names the list of entries: a new name means that earlier answers belong to another list. */
   get epoch(): string {
     const [first] = this.#entries;
     return `${this.#epoch} ${first?.unit} ${first?.seq} ${first?.at}`;
@@ -163,7 +161,7 @@ export class InspectedSession {
   }
 
   /**
-   * Returns a thing of the session as it was after entry `n`; null if there is no such entry. `by`: who looks, and may
+   * Returns a subject of the session in its state after entry `n`; null if there is no such entry. `by`: the viewer, who may
    * answer.
    */
   subjectAt(n: number, id: string, by: string): ShownSubject | null {
@@ -175,7 +173,7 @@ export class InspectedSession {
     return { n, ...subjectOf({ entry, entries, step, replay, id, by, redact: this.#redact }) };
   }
 
-  /** Null: the state after this entry is not known. */
+  /** Returns null if the state after this entry is unknown. */
   #stepAt(n: number): ReplayStep | null {
     const from = this.#stateFrom;
     if (from === null || n < from) return null;
@@ -221,7 +219,7 @@ export class InspectedSession {
       this.#failure = error;
     }
     const now = clock.now();
-    // Folded entries are not folded again.
+    // A whole session is folded once, so that only work that the next reading repeats counts.
     const repeated = goesOn ? now - began : this.#journal.readAfter ? 0 : readAt - began;
     this.#nextReadAt = now + SHARE_OF_TIME * repeated;
   }
@@ -259,13 +257,13 @@ export class InspectedSession {
       this.#stateFrom = length + 1;
     }
     const taken = length - this.#stateFrom + 1;
-    // Before the entry: what is over is still there.
+    // The checkpoint precedes the entry, so that it contains parts that end with the entry.
     if (taken > 0 && taken % this.#spacing === 0) this.#keep();
     this.#newest = this.#replay.take(entry);
     this.#shown.push(this.#shownEntry(this.#newest, length + 1));
   }
 
-  /** INSPECTED-4. Reads what came after the latest entry. Returns whether the replay can go on with it. */
+  /** INSPECTED-4. Reads the entries after the latest one. Returns whether the replay can continue with them. */
   async #follow(): Promise<boolean> {
     const last = this.#entries.at(-1);
     let later = last && (await this.#journal.readAfter?.(last));
@@ -280,11 +278,11 @@ export class InspectedSession {
       later = entries.slice(at + 1);
     }
     for (const entry of later) this.#entries.push(entry);
-    // An entry that is quarantined was folded with its words.
+    // The replay has already folded the words of an entry that is now quarantined.
     return quarantineReasons(later).size === 0;
   }
 
-  /** INSPECTED-5. All kept entries. A journal that has dropped the beginning tells them only without a scope. */
+  /** INSPECTED-5. Reads all kept entries. A journal that has dropped the beginning returns them only without a scope. */
   async #whole(): Promise<{
     readonly entries: readonly JournalEntry[];
     readonly isCut: boolean;
@@ -329,7 +327,7 @@ export class InspectedSession {
     const { name, parentId } = propertiesOf(event);
     let born: readonly (readonly [id: string, name: string, parentId: unknown])[] = [];
     if (event.type === 'subagent.spawned') born = [[unit, String(name), parentId]];
-    // Those of a snapshot. The view of all subagents takes long.
+    // A snapshot contains its subagents. Elsewhere the view of all subagents would be slow.
     else if (n === this.#stateFrom)
       born = step.view.subagents.map((each) => [each.id, each.name, each.parentId]);
     if (born.length === 0) return undefined;
@@ -344,7 +342,7 @@ export class InspectedSession {
     );
   }
 
-  /** INSPECTED-2. What follows the colon of a fact are words. */
+  /** INSPECTED-2. Words follow the colon of a fact. */
   #fact(name: string, value: string): string {
     if (this.#redact === redactNothing) return value;
     if (WORDS.test(name)) {
@@ -356,10 +354,10 @@ export class InspectedSession {
   }
 }
 
-/** The characters of a name in a list: a foreign journal may have any. */
+/** The limit of a name in a list, in characters: another app's journal may have names of any length. */
 const MAX_NAME = 300;
 
-/** An entry without what it has changed. */
+/** Returns an entry without its changes. */
 function stateless({ seq, at, unit, actor, event }: JournalEntry, n: number): ShownEntry {
   return {
     n,

@@ -1,17 +1,17 @@
-// The inspector's page and what it asks for: sessions, entries, the machines at an entry, and actions.
+// The inspector's page and its requests: sessions, entries, the machines at an entry, and actions.
 //
 //   page ─▶ Host, Origin ─▶ token ─▶ the journal
 //                                └─▶ the session, if the app lets it act
 //
-// Owns:     who may look and act, the routes, the kept sessions.
+// Owns:     access to the page and to actions, the routes, the kept sessions.
 // Does not: listen (the app or the command line does), or fold entries (inspected-session.ts).
 //
 // Invariants
-//   INSPECTOR-1. Nothing of a session leaves without the token, under a foreign Host, or for a page of another origin.
-//       The page itself holds nothing.
-//   INSPECTOR-2. It acts only if `act` is given, by the frames and methods of a client, under the name `user`.
-//       It writes forks only if `forks` is set: sessions of their own, from which nothing is said.
-//   INSPECTOR-3. No request throws, and none is read beyond `MAX_BODY_BYTES`.
+//   INSPECTOR-1. A request without the token, with an untrusted Host, or from a page of another origin gets no data of a
+//       session. The page itself contains none.
+//   INSPECTOR-2. The page acts only if `act` is given, by the frames and methods of a client, under the name `user`. It
+//       writes forks only if `forks` is set: a fork is a separate session, and delivers nothing.
+//   INSPECTOR-3. No request throws, and no body is read beyond `MAX_BODY_BYTES`.
 
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -40,18 +40,18 @@ import { pageHtml, pageStyle } from './page.ts';
 import { pageScript } from './page-script.ts';
 import { reporter } from '../values/reporter.ts';
 
-/** The part of a session that the inspector acts in. */
+/** The part of a session that the inspector uses for actions. */
 export type ActedSession = CommandedSession;
 
 /** The options of `inspector`. */
 export interface InspectorPageOptions {
-  /** The journal of the sessions; with `scopes`, their list. @defaultValue none: the page shows `inspect` alone */
+  /** The journal of the sessions; `scopes` lists them. @defaultValue none: the page shows the machines of `inspect` only */
   readonly journal?: Journal;
-  /** The secret of those who may look: at least 16 characters, in the fragment of the page's address. */
+  /** The secret that gives access: at least 16 characters, in the fragment of the page's address. */
   readonly token: string;
   /**
-   * Returns the running session with this id; null: there is none here. The page may then answer, dismiss, write,
-   * cancel and raise budgets. @defaultValue none: the page only looks
+   * Returns the running session with this id; null if this process does not run it. The page may then answer, dismiss, write,
+   * cancel and raise budgets. @defaultValue none: the page is read-only
    */
   readonly act?: (sessionId: string) => ActedSession | null | Promise<ActedSession | null>;
   /**
@@ -59,27 +59,27 @@ export interface InspectorPageOptions {
    * @defaultValue false
    */
   readonly forks?: boolean;
-  /** The `by` of what is done on the page. @defaultValue 'inspector' */
+  /** The `by` of actions on the page. @defaultValue 'inspector' */
   readonly user?: string;
   /** The path of the page. @defaultValue '/inspect' */
   readonly path?: string;
   /** Whether words of users and models are hidden, or a function that decides; see `redactWords`. @defaultValue true */
   readonly redact?: boolean | Redact;
-  /** More names of the server in `Host`. @defaultValue localhost alone */
+  /** Further accepted names of the server in `Host`. @defaultValue localhost only */
   readonly hosts?: readonly string[];
   /** Time and chance. @defaultValue those of the process */
   readonly environment?: Environment;
-  /** Called with errors that the page is not told. */
+  /** Called with errors that the page does not get. */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
 /** The page of a journal's sessions and of an app's machines, as `inspector` returns it. */
 export interface InspectorPage {
-  /** Answers a request of the page. `next` is called for another path; without it, that is a 404. */
+  /** Answers a request of the page. Another path calls `next`; without `next` it is answered with 404. */
   readonly handle: (request: IncomingMessage, response: ServerResponse, next?: () => void) => void;
   /**
-   * Shows the actors of your own machines: `createActor(machine, { inspect: page.inspect })`. It never throws, and
-   * converts nothing while no page asks.
+   * Shows the actors of an app's machines: `createActor(machine, { inspect: page.inspect })`. It never throws, and converts
+   * data only when a page asks.
    */
   readonly inspect: (event: InspectionEvent) => void;
 }
@@ -101,7 +101,7 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<InspectorPageOptions>);
 
 /**
- * Makes the inspector's page of the sessions of a journal, to mount in a server.
+ * Creates the inspector's page for the sessions of a journal, to mount in a server.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function inspector(options: InspectorPageOptions): InspectorPage {
@@ -111,9 +111,9 @@ export function inspector(options: InspectorPageOptions): InspectorPage {
 
 const MAX_BODY_BYTES = 65_536;
 const BODY_TIMEOUT_MS = 10_000;
-/** The entries of one answer. */
+/** The limit of entries in one answer. */
 const MAX_ENTRIES = 10_000;
-/** Sessions whose entries are kept. */
+/** The number of sessions whose entries are kept. */
 const MAX_SESSIONS = 8;
 
 interface Answer {
@@ -147,7 +147,7 @@ class Page implements InspectorPage {
   readonly #redact: Redact;
   readonly #environment: Environment;
   readonly #onError: (error: unknown, where: string) => void;
-  /** The one that was asked for last is the last. */
+  /** The most recently requested session is the last one. */
   readonly #sessions = new Map<string, InspectedSession>();
   readonly #journal: Journal;
   readonly #machines: OwnMachines;
@@ -268,7 +268,7 @@ class Page implements InspectorPage {
     });
   }
 
-  /** Who acts. */
+  /** The author of actions. */
   get #by(): string {
     return this.#options.user ?? 'inspector';
   }
@@ -283,7 +283,7 @@ class Page implements InspectorPage {
     return found(subject ?? null, 'There is no such entry');
   }
 
-  /** The session up to an entry as a test. A recording without its words would lead elsewhere. */
+  /** Returns the session up to an entry as a test. Without its words a recording would replay differently. */
   async #test(query: URLSearchParams): Promise<Answer> {
     if (this.#redact !== redactNothing)
       return refusal(403, 'A test holds the words of the session, and they are hidden here');
@@ -308,7 +308,7 @@ class Page implements InspectorPage {
       return json(refused('UNKNOWN_SESSION', `The journal has no session ${JSON.stringify(from)}`));
     if (after > session.count)
       return json(refused('INVALID_OPTION', `Expected an entry up to ${session.count}`));
-    // Those of the page: the journal may have dropped some since.
+    // The entries that the page shows: the journal may have dropped some of them since.
     const entries = session.upTo(after);
     if (entries.length === 0) return json(refused('JOURNAL_CUT', STATE_UNKNOWN));
     const source: Journal = { append() {}, read: () => entries };
@@ -347,13 +347,13 @@ class Page implements InspectorPage {
       return json(refused('SESSION_UNKNOWN', 'The session does not run in this process'));
     const by = { by: this.#by };
     return receiptOf(() => {
-      // Who looks at the page has the question in front of them.
+      // The page shows the question to the author of the answer.
       if (frame.type === 'answer') session.questionShown(frame.requestId, by);
       return carryOut(session, frame, by);
     });
   }
 
-  /** Returns what was posted, or the refusal of it. */
+  /** Returns the posted value, or the refusal. */
   async #posted(request: IncomingMessage): Promise<Answer | { readonly value: unknown }> {
     if (!(request.headers['content-type'] ?? '').startsWith('application/json'))
       return refusal(415, 'Expected content-type application/json');
@@ -368,7 +368,7 @@ class Page implements InspectorPage {
   }
 }
 
-/** The charts of each session's machines with their places. */
+/** Returns the charts of the session's machines with their places. */
 function chartsBody(): string {
   const charts = Object.entries(shownMachines).map(([name, machine]) => [name, chartOf(machine)]);
   return `{"charts":${JSON.stringify(Object.fromEntries(charts))},"placed":${laidOutCharts}}`;
@@ -377,7 +377,10 @@ function chartsBody(): string {
 const found = (value: object | null, otherwise: string): Answer =>
   value === null ? refusal(404, otherwise) : json(value);
 
-/** elkjs is of the app: a page without it shows nested boxes. A script that is refused would be an error in its console. */
+/**
+ * elkjs is a package of the app: without it the page shows nested boxes. A refused script would appear as an error in the
+ * console.
+ */
 async function elkFile(name: string): Promise<Answer> {
   const type = 'text/javascript';
   try {
@@ -394,7 +397,7 @@ const forkSchema = z.strictObject({
   to: z.string().regex(/^[\w.:@-]{1,200}$/, 'expected an id of letters, digits and `_.:@-`'),
 });
 
-/** What an action has led to: its value, or why it was refused. */
+/** Returns the result of an action: the value, or the reason for the refusal. */
 async function receiptOf(action: () => Promise<unknown>): Promise<Answer> {
   try {
     return json({ ok: true, value: (await action()) ?? null });
@@ -428,7 +431,7 @@ function wholeNumber(text: string | null): number | null {
 }
 
 /**
- * Returns the beginning of a session as a test: one file that runs as it is, with `node --test`.
+ * Returns the beginning of a session as a test: one file that runs with `node --test`.
  * @throws the errors of `exportRecording`
  */
 async function savedTest(

@@ -1,14 +1,14 @@
-// The actors of an app's own machines, as the inspector shows them: the ones whose events XState reports to `inspect`.
+// The actors of an app's machines for the inspector: the actors whose events XState reports to `inspect`.
 //
-// Owns:     what is remembered of them, and its redaction.
+// Owns:     the record of each actor, and its redaction.
 // Does not: keep an actor alive, or place a chart.
 //
 // Invariants
-//   OWN-MACHINES-1. `inspect` never throws and converts nothing: it keeps references to what XState reports, at most
-//       `MAX_EVENTS` for each actor. Nothing is converted unless the page asks.
-//   OWN-MACHINES-2. With redaction no word leaves: of contexts, events, outputs and errors. Names of states and events
+//   OWN-MACHINES-1. `inspect` never throws and converts nothing: it keeps references to XState's reports, at most
+//       `MAX_EVENTS` for each actor. Data is converted only when the page asks.
+//   OWN-MACHINES-2. With redaction no words of contexts, events, outputs and errors are sent. Names of states and events
 //       belong to the machine, and are shown.
-//   OWN-MACHINES-3. Of ended actors, the latest `MAX_ENDED` are kept; at most `MAX_LISTED` are listed.
+//   OWN-MACHINES-3. The latest `MAX_ENDED` ended actors are kept; at most `MAX_LISTED` actors are listed.
 
 import type { AnyStateMachine, InspectionEvent } from 'xstate';
 import type { Clock } from '../actors/ports/environment.ts';
@@ -21,16 +21,16 @@ export interface ListedMachine {
   readonly id: string;
   readonly name: string;
   readonly parentId: string | null;
-  /** Its state in one word or more; of an actor without states, its status. */
+  /** The state as text; for an actor without states, its status. */
   readonly state: string;
 }
 
-/** One actor, as it is now. */
+/** One actor in its present state. */
 export interface ShownMachine extends ListedMachine {
   readonly status: string;
-  /** The state of its machine; null: it has no states. */
+  /** The state of the actor's machine; null for an actor without states. */
   readonly value: unknown;
-  /** The chart of its machine, to ask for once; null: it has none. */
+  /** The id of the machine's chart, which the page requests once; null without a chart. */
   readonly chart: string | null;
   readonly context: unknown;
   readonly output: unknown;
@@ -49,7 +49,7 @@ export interface ShownMachine extends ListedMachine {
   }[];
 }
 
-/** The chart of an app's machine, and its graph to be placed; null: it is too large. */
+/** The chart of an app's machine, and its graph to place; null: the graph is too large. */
 export interface OwnChart {
   readonly chart: ChartState;
   readonly graph: Graph | null;
@@ -66,7 +66,7 @@ interface Transition {
   readonly target?: readonly { readonly path: readonly string[] }[] | undefined;
 }
 
-/** What happened to an actor. */
+/** The recent events and transitions of an actor. */
 interface History {
   readonly events: Noted[];
   transitions: readonly Transition[];
@@ -83,12 +83,12 @@ export class OwnMachines {
   readonly #actors = new ActorRegistry(MAX_ENDED);
   readonly #histories = new WeakMap<ActorRecord, History>();
   readonly #machines = new Map<string, WeakRef<AnyStateMachine>>();
-  /** By the definition: a machine that was provided with other actions has the same chart. */
+  /** Keyed by the definition: providing a machine with other actions does not change its chart. */
   readonly #charts = new WeakMap<object, string>();
   readonly #redact: Redact;
   readonly #clock: Clock;
   readonly #onError: (error: unknown, where: string) => void;
-  /** The page outlives a process: the charts of the next one have other names. */
+  /** Makes chart names unique to this process, because a page may outlive the process. */
   readonly #since: number;
   #count = 0;
 
@@ -99,7 +99,7 @@ export class OwnMachines {
     this.#since = clock.now();
   }
 
-  /** An inspection callback of XState. */
+  /** The inspection callback for XState. */
   readonly inspect = (event: InspectionEvent): void => {
     try {
       this.#note(event);
@@ -117,7 +117,7 @@ export class OwnMachines {
     return listed;
   }
 
-  /** Returns an actor as it is now; null: it is not known, or was forgotten. */
+  /** Returns an actor in its present state; null if it is unknown or forgotten. */
   at(id: string): ShownMachine | null {
     const record = this.#recordOf(id);
     if (!record) return null;
@@ -145,7 +145,7 @@ export class OwnMachines {
     };
   }
 
-  /** Returns the chart of this name; null: its machine is gone. */
+  /** Returns the chart of this name; null if its machine was garbage-collected. */
   chart(name: string): OwnChart | null {
     const machine = this.#machines.get(name)?.deref();
     return machine ? { chart: chartOf(machine), graph: graphOf(machine) } : null;
@@ -179,7 +179,7 @@ export class OwnMachines {
     return history;
   }
 
-  /** Gives the chart of a machine its name. */
+  /** Names the chart of a machine. */
   #name(logic: unknown): void {
     if (!isMachine(logic) || this.#charts.has(logic.config)) return;
     this.#count += 1;
@@ -216,7 +216,7 @@ function listedOf(record: ActorRecord): ListedMachine {
   return { id, name: cut(name), parentId, state: cut(state) };
 }
 
-/** `{ light: 'green', walk: { asked: {} } }` is `light.green, walk.asked`. */
+/** Returns a state as text: `{ light: 'green', walk: { asked: {} } }` becomes `light.green, walk.asked`. */
 function stateText(value: unknown): string {
   return leavesOf(value).join(', ');
 }

@@ -1,4 +1,4 @@
-// The part of the page's script that draws the time axis: a canvas, of which only the lanes and blocks in view are painted.
+// The part of the page's script that draws the time axis: a canvas that paints only the visible lanes and blocks.
 
 export const axisScript = String.raw`// The axis
 

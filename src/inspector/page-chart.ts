@@ -1,5 +1,5 @@
-// The part of the page's script that draws statecharts: those of Offstage with their places, those of an app with the places that
-// elkjs gives them, and nested boxes without either.
+// The part of the page's script that draws statecharts: the placed charts of Offstage, the charts of an app that elkjs places,
+// and nested boxes for charts without places.
 
 export const chartScript = String.raw`// A chart of an app is placed once, by elkjs, which is loaded for it.
 async function ownChart(name) {

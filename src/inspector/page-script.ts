@@ -1,7 +1,7 @@
-// The script of the inspector's page, as text: a page without a build loads it as it stands here. All texts of a
-// session are set as text (`textContent`), never as markup.
+// The script of the inspector's page, as text, which the page loads without a build step. The script sets all texts of a
+// session as text (`textContent`), never as markup.
 //
-//   entries ─▶ facts at an entry ─▶ tree         Lists have rows of one height, and only those that are seen
+//   entries ─▶ facts at an entry ─▶ tree         Lists have rows of one height, and only visible rows
 //           └▶ blocks of the lanes ─▶ canvas     are in the document.
 
 import { axisScript } from './page-axis.ts';

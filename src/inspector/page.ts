@@ -1,4 +1,4 @@
-// The page of the inspector: its document and its style. It holds nothing of a session.
+// The inspector's page: its document and its style. It contains no data of a session.
 
 /** `base` is the path of the page. */
 export function pageHtml(base: string): string {

@@ -1,7 +1,7 @@
-// A thing of a session as the page shows it after an entry: its machine, why it waits, its words, what it has used.
+// A subject of a session as the page shows it at an entry: its machine, the reason why it waits, its words, its usage.
 //
-// Owns:     the ids of things (`subagent sub_1`, `question sub_1.q1`), and what is told of each.
-// Does not: read or fold entries (inspected-session.ts). With redaction no words leave (INSPECTED-2).
+// Owns:     the ids of subjects (`subagent sub_1`, `question sub_1.q1`), and the description of each.
+// Does not: read or fold entries (inspected-session.ts). With redaction no words are sent (INSPECTED-2).
 
 import type { BudgetLimits } from '../actors/contracts/config.ts';
 import {
@@ -19,37 +19,36 @@ import { redactNothing, shownValue, type Redact } from '../adapters/inspect/show
 import { whyWaiting, type Wait, type WaitingState } from '../machines/why-waiting.ts';
 import type { ChartName } from './charts.ts';
 
-/** A thing of the session at an entry. */
+/** A subject of the session at an entry. */
 export interface ShownSubject {
   readonly n: number;
   readonly at: number;
   readonly id: string;
   readonly chart: ChartName | null;
-  /** The value of its machine; null: it has none, or is over. */
+  /** The value of its machine; null if it has none, or has ended. */
   readonly value: unknown;
   readonly context: unknown;
-  /** Why it waits; null: it does not. */
+  /** The reason why it waits; null if it does not wait. */
   readonly wait: Wait | null;
-  /** Everything that waits, at most `MAX_WAITS` of it. */
+  /** All waiting parts, at most `MAX_WAITS` of them. */
   readonly waits: readonly Wait[];
-  /** The number of all that waits. */
+  /** The number of all waiting parts. */
   readonly waiting: number;
-  /** Whether who looks may answer it; true of anything that is no question. */
+  /** Whether the viewer may answer the subject; always true for a subject that is not a question. */
   readonly mayAnswer: boolean;
-  /** A question, a delivery or a call in words; null: it is none of these, or over. */
+  /** A question, a delivery or a call in words; null for any other subject, and after its end. */
   readonly detail: unknown;
-  /**
-   * The latest lines that the model of a subagent has read and written, also of one that has ended, or those of the
-   * conversation.
-   */
+  /** The latest lines that the model of a subagent, running or ended, has read and written; or those of the conversation. */
   readonly said: readonly SaidLine[];
-  /** The latest questions of a subagent, the answers to them, and the messages to it, whoever wrote them. */
+  /** The latest questions of a subagent, the answers to them, and all messages to it. */
   readonly exchanged: readonly SaidLine[];
-  /** Of a subagent that has ended. */
+  /** The outcome of an ended subagent. */
   readonly outcome: unknown;
-  /** The usage of a subagent's model calls, or of the lead agents', and with that of all below; null of anything else. */
+  /**
+   * The usage of a subagent's or the lead agents' model calls, alone and with all subagents below; null for other subjects.
+   */
   readonly usage: { readonly own: Usage; readonly whole: Usage } | null;
-  /** The limits of a subagent's own budget, or the session's; null: there are none, or it is something else. */
+  /** The limits of the budget of a subagent or the session; null without limits, and for other subjects. */
   readonly budget: BudgetLimits | null;
   /** The event of the entry. */
   readonly event: unknown;
@@ -67,14 +66,14 @@ const MAX_LINES = 100;
 
 interface Subject {
   readonly entry: JournalEntry;
-  /** Those up to it with which a replay begins. */
+  /** The entries up to `entry` with which a replay begins. */
   readonly entries: readonly JournalEntry[];
-  /** Null: the state after the entry is not known. */
+  /** Null: the state after the entry is unknown. */
   readonly step: ReplayStep | null;
-  /** That has taken the step. */
+  /** The replay that has taken the step. */
   readonly replay: Replay | undefined;
   readonly id: string;
-  /** Who looks. */
+  /** The viewer. */
   readonly by: string;
   readonly redact: Redact;
 }
@@ -124,7 +123,7 @@ export function subjectOf({
   };
 }
 
-/** INSPECTED-2. A sentence names those who may answer. */
+/** INSPECTED-2. A shown sentence names the identities that may answer. */
 function hideNames(machines: WaitingState | null, redact: Redact): WaitingState | null {
   if (redact === redactNothing || !machines?.answerableBy) return machines;
   const hidden = [...machines.answerableBy].map(
@@ -155,7 +154,7 @@ function detailOf({ questions, outbox, calls, subagents }: ReplayView, id: strin
   }
 }
 
-/** The events of questions and messages, as far as a line of them tells. */
+/** The fields of the events of questions and messages that a line shows. */
 interface Told {
   readonly type: string;
   readonly at?: number;
@@ -212,7 +211,7 @@ function answerIn({ approved, answer: { userResponse = '' } = {} }: Told): strin
   return [consent, userResponse].filter((part) => part !== '').join(': ');
 }
 
-/** A question that is over: its words, and how it ended. */
+/** Returns the words of an ended question, and its end. */
 function questionIn(
   entries: readonly JournalEntry[],
   { of, id }: Pick<Wait, 'of' | 'id'>,
@@ -252,7 +251,7 @@ function linesOf({ role, content }: Message): readonly SaidLine[] {
   });
 }
 
-/** The latest lines that have room. */
+/** Returns the latest lines that fit. */
 function shownLines(lines: readonly SaidLine[], redact: Redact): readonly SaidLine[] {
   const budget = { bytesLeft: MAX_SHOWN_BYTES };
   const shown: SaidLine[] = [];
@@ -263,7 +262,7 @@ function shownLines(lines: readonly SaidLine[], redact: Redact): readonly SaidLi
   return shown.toReversed();
 }
 
-/** `question sub_1.q1` is the question of this id; `session`, `interaction` and `outbox` are themselves. */
+/** Parses an id: `question sub_1.q1` is the question of this id; `session`, `interaction` and `outbox` name themselves. */
 function subjectIn(id: string): Pick<Wait, 'of' | 'id'> {
   const [kind, rest] = partsOf(id);
   switch (kind) {
@@ -321,6 +320,6 @@ function machineOf(
   }
   if (subject.of === 'delivery' || id === 'outbox') return ['outbox', machines?.outbox ?? null];
   if (id === 'interaction') return ['interaction', machines?.interaction ?? null];
-  // A call has no chart here.
+  // A call has no chart on the page.
   return id === 'session' ? ['session', machines?.session ?? null] : [null, null];
 }

@@ -1,4 +1,4 @@
-// How a page, the server and the lead agent are connected, and what goes wrong, as `offstage/react` shows them: without styles.
+// The parts of `offstage/react` for the state of the connection and for failures. They have no styles.
 
 'use client';
 
@@ -10,23 +10,23 @@ import { ourTime, scheduler, useServerTime, useSession } from './hooks.ts';
 /** The props of `ConnectionStatus`. */
 export interface ConnectionStatusProps {
   readonly client: SessionClient;
-  /** Brings the voice to this page; the button is there while another one has it. @defaultValue no button */
+  /** Moves the voice to this page; the button appears while another client owns the voice. @defaultValue no button */
   readonly onTakeVoice?: () => void;
-  /** The words of it. @defaultValue English */
+  /** The texts. @defaultValue English */
   readonly labels?: {
     readonly retry?: string;
     readonly takeVoice?: string;
-    /** The lead agent, as the words of it name it. @defaultValue 'The assistant' */
+    /** The name of the lead agent in the texts. @defaultValue 'The assistant' */
     readonly agent?: string;
   };
 }
 
-/** How this page, the server and the lead agent are connected. `data-tone` is `good`, `busy` or `bad`. */
+/** Shows the state of the connections between page, server and lead agent. `data-tone` is `good`, `busy` or `bad`. */
 export function ConnectionStatus(props: ConnectionStatusProps): ReactElement {
   const { client, onTakeVoice, labels = {} } = props;
   const { status, connection } = useSession(client);
   const isWaiting = status.state === 'waiting';
-  // The time of the next attempt is one of this machine.
+  // `retryAt` is a time of this machine's clock, not the server's.
   const now = useServerTime(ourTime, isWaiting);
   const seconds = Math.ceil(Math.max(0, (status.retryAt ?? 0) - now) / 1000);
   const isElsewhere =
@@ -50,21 +50,21 @@ export function ConnectionStatus(props: ConnectionStatusProps): ReactElement {
 /** The props of `Alerts`. */
 export interface AlertsProps {
   readonly client: SessionClient;
-  /** The time for which one is shown, in milliseconds. @defaultValue 8000 */
+  /** How long an alert is shown, in milliseconds. @defaultValue 8000 */
   readonly forMs?: number;
-  /** The words of them. @defaultValue English */
+  /** The texts. @defaultValue English */
   readonly labels?: {
-    /** The end of the session, with the reason of the server. */
+    /** The session has ended; `reason` comes from the server. */
     readonly closed?: (reason: string) => string;
     readonly unanswered?: string;
-    /** A call that a crash cut short. */
+    /** A crash interrupted a call, so that its outcome is unknown. */
     readonly inDoubt?: (toolName: string) => string;
   };
 }
 
 /**
- * Says what the user would wait for in vain otherwise: that there is no answer, that it is unknown whether a call was made,
- * an error, the end of the session. Errors and doubtful calls come with `share` of `serve`.
+ * Shows alerts: an unanswered utterance, a call with an unknown outcome, an error, the end of the session. The server sends
+ * errors and doubtful calls only if the `share` option of `serve` lists these events.
  */
 export function Alerts({ client, forMs = 8_000, labels = {} }: AlertsProps): ReactElement {
   const { status } = useSession(client);
@@ -115,7 +115,7 @@ const sessions: Readonly<
   closed: ['bad', 'The session is over'],
 };
 
-/** The reasons for which a server does not serve a client at all. */
+/** The codes with which a server refuses a client entirely. */
 const refusals: Readonly<Record<string, (typeof sessions)['created']>> = {
   UNAUTHORIZED: ['bad', 'Not admitted'],
   HOST_REFUSED: ['bad', 'The server is not served under this name'],

@@ -1,11 +1,12 @@
 // The hooks of `offstage/react`: parts of a session's state, and the connection that a component opens.
 //
 // Owns:     the connection of `useSession(options)`, from mount to unmount.
-// Does not: keep state of its own: `client.store` has it.
+// Does not: keep a copy of the state: `client.store` has the state.
 //
 // Invariants
-//   REACT-1. A hook gives the same object until what it reads changes: nobody else is rendered again.
-//   REACT-2. A server renders an empty session, and opens no connection; so does the first render of a hydration.
+//   REACT-1. A hook returns the same object until the selected part changes, so that other components are not rendered
+//       again.
+//   REACT-2. A server renders an empty session, and opens no connection; the first render of a hydration does the same.
 //   REACT-3. A component that StrictMode mounts twice opens one connection.
 
 'use client';
@@ -52,7 +53,7 @@ export interface UsedSession {
 const SECOND_MS = 1_000;
 const { clock, scheduler } = nodeEnvironment();
 export { scheduler };
-/** This machine as a source of time. */
+/** The clock of this machine, as a source of time. */
 export const ourTime = { serverNow: () => clock.now() };
 
 const noStatus: ClientStatus = Object.freeze({
@@ -77,8 +78,8 @@ const noAnswers: ReadonlyMap<string, number> = new Map();
 const noSpeaker: SpeakerStatus = Object.freeze({ state: 'off' });
 
 /**
- * Connects to a session while the component is mounted; with a client, uses that one and leaves it open. Other
- * options than `url`, `session`, `transport` and a `token` that is a text change nothing until the next mount.
+ * Connects to a session while the component is mounted; a given client is used and left open. A change of `url`,
+ * `session`, `transport` or a `token` that is a text connects again; other changed options take effect at the next mount.
  */
 export function useSession(connection: SessionClient | ConnectOptions): UsedSession {
   const client = useConnection(connection);
@@ -92,44 +93,44 @@ export function useSession(connection: SessionClient | ConnectOptions): UsedSess
   );
 }
 
-/** The transcript, in the order of time. */
+/** Returns the transcript, in the order of time. */
 export function useTranscript(source: SessionSource | null): readonly TranscriptItem[] {
   return useSelected(source, ({ transcript }) => transcript);
 }
 
-/** The questions and approvals of subagents. */
+/** Returns the questions and approvals of subagents. */
 export function useQuestions(source: SessionSource | null): readonly QuestionView[] {
   return useSelected(source, ({ questions }) => questions);
 }
 
-/** The subagents; `parentId` makes a tree of them. */
+/** Returns the subagents; `parentId` makes a tree of them. */
 export function useSubagents(source: SessionSource | null): readonly SubagentView[] {
   return useSelected(source, ({ subagents }) => subagents);
 }
 
-/** The results and notices. */
+/** Returns the results and notices. */
 export function useDeliveries(source: SessionSource | null): readonly DeliveryView[] {
   return useSelected(source, ({ deliveries }) => deliveries);
 }
 
-/** The state of the microphone. Its level, which changes many times a second, is `client.microphone.level`. */
+/** Returns the state of the microphone. Its level, which changes many times a second, is `client.microphone.level`. */
 export function useMicrophone(client: SessionClient | null): MicrophoneStatus {
   return useValue(client?.microphone.status, noMicrophone);
 }
 
-/** The state of the speaker. `blocked`: the page must start it in the handler of a click. */
+/** Returns the state of the speaker. `blocked`: the page must start the speaker in the handler of a click. */
 export function useSpeaker(client: SessionClient | null): SpeakerStatus {
   return useValue(client?.speaker.status, noSpeaker);
 }
 
-/** The questions that this client has answered, with the server's time. */
+/** Returns the questions that this client has answered, with the server's time. */
 export function useAnswered(client: SessionClient | null): ReadonlyMap<string, number> {
   return useValue(client?.answered, noAnswers);
 }
 
 /**
- * The server's time in milliseconds since 1970, which the times of a session's state are in; another value each second
- * while it runs. 0 on a server, and at first.
+ * Returns the server's time in milliseconds since 1970, the clock of all times in a session's state. The value changes
+ * each second while `isRunning`. 0 on a server, and in the first render.
  */
 export function useServerTime(client: Pick<SessionClient, 'serverNow'>, isRunning = true): number {
   const [now, setNow] = useState(0);
@@ -205,7 +206,7 @@ function useConnection(given: SessionClient | ConnectOptions): SessionClient | n
     setOwn(entry);
     return () => {
       entry.isUsed = false;
-      // StrictMode mounts again in the same task.
+      // StrictMode mounts the component again in the same task.
       void Promise.resolve().then(() => {
         if (entry.isUsed) return;
         entry.client.close();
@@ -215,7 +216,7 @@ function useConnection(given: SessionClient | ConnectOptions): SessionClient | n
     function withLatest(first: ConnectOptions): ConnectOptions {
       if (typeof first.token !== 'function') return first;
       const firstToken = first.token;
-      // A function that is written in the component is another one at each render.
+      // An inline function of the component differs at each render.
       const token = (): ReturnType<typeof firstToken> => {
         const now = latest.current;
         return 'token' in now && typeof now.token === 'function' ? now.token() : firstToken();
@@ -227,7 +228,7 @@ function useConnection(given: SessionClient | ConnectOptions): SessionClient | n
   return own?.key === key ? own.client : null;
 }
 
-/** Options with another key are another connection. */
+/** Connects again if the key of the options changes. */
 function keyOf({ url, session, transport, token }: ConnectOptions): string {
   return JSON.stringify([
     String(url),

@@ -1,4 +1,5 @@
-// A session in React, over `offstage/client`: `offstage/react`. Hooks without a provider, and parts without styles.
+// The entry `offstage/react`: a session in React, over `offstage/client`. Hooks without a provider, and parts without
+// styles.
 
 'use client';
 

@@ -1,6 +1,6 @@
-// The interfaces of a page that the parts use. The package is compiled without the types of one.
+// The browser interfaces that the parts use. The package is compiled without the browser's types.
 
-/** An element of a page: React's own type has no members here. */
+/** An element of a page. Without the browser's types React's own element type has no members. */
 export type PageElement = HTMLElement & {
   scrollTop: number;
   readonly scrollHeight: number;
@@ -23,7 +23,7 @@ export interface PageKey {
 
 type OnKey = (event: PageKey) => void;
 
-/** The globals of a page; Node.js has none of them. */
+/** The globals of a page; Node.js lacks them. */
 export const page = globalThis as {
   readonly document?: { readonly activeElement: unknown; readonly body: unknown };
   readonly ResizeObserver?: new (changed: () => void) => {
@@ -34,7 +34,7 @@ export const page = globalThis as {
   removeEventListener?(type: string, listener: OnKey): void;
 };
 
-/** Returns whether a key was pressed for the page, and not for a field, or with a key of the system. */
+/** Returns whether a key press is meant for the page: not in a field, and without a modifier key. */
 export function isForPage({ repeat, ctrlKey, metaKey, altKey, target }: PageKey): boolean {
   return !repeat && !ctrlKey && !metaKey && !altKey && !isIn(target, 'input, textarea, select');
 }
@@ -44,6 +44,6 @@ export function isIn(target: unknown, selector: string): boolean {
   return Boolean(closest?.call(target, selector));
 }
 
-/** The value of the field of an event. */
+/** Returns the value of the field that an event comes from. */
 export const valueIn = (event: { readonly target: unknown }): string =>
   (event.target as { readonly value: string }).value;

@@ -1,12 +1,11 @@
-// The questions of subagents, as `offstage/react` shows them: a card, and the list of those that want the user, in the order
-// in which they are asked. They have no styles: `data-` attributes name what an app wants to style. All words of others are
-// text, never markup.
+// The parts of `offstage/react` for the questions of subagents: a card, and the list of the open questions, in the order in
+// which they are asked. The parts have no styles: `data-` attributes are for the app's style sheet. Texts of users and
+// models are shown as text, never as markup.
 //
 // Invariants
-//   REACT-PARTS-1. Nothing is shown as done before the session says so: an answer is pending until its receipt.
-//   REACT-PARTS-2. A card whose question ends keeps the focus that was in it, and hands it to its list when it goes.
-//   REACT-PARTS-3. A question that is not asked yet, or that somebody else has to answer, has no button that can be
-//       pressed, and says why.
+//   REACT-PARTS-1. A card shows nothing as done before the session confirms it: an answer is pending until its receipt.
+//   REACT-PARTS-2. A card whose question ends keeps the focus, and passes it to the list when the card disappears.
+//   REACT-PARTS-3. A card whose question is not yet asked, or is for another user, has no enabled button, and says why.
 
 'use client';
 
@@ -27,24 +26,24 @@ import { scheduler, useServerTime } from './hooks.ts';
 import { isForPage, page, valueIn, type PageElement, type PageKey } from './page.ts';
 import { clockTime, humanName, ordinal, type Timed } from './words.ts';
 
-/** The words of a card; each is English by default. */
+/** The texts of a card; each is English by default. */
 export interface QuestionLabels {
   readonly approve?: string;
   readonly decline?: string;
   readonly answer?: string;
   readonly send?: string;
   readonly pending?: string;
-  /** Above an approval's call. */
+  /** The heading of an approval's call. */
   readonly approval?: string;
-  /** Of a question that has not ended, how it stands; `place` is its place in line. */
+  /** The status of an unfinished question; `place` is its place in line. */
   readonly turn?: (question: QuestionView, place: number) => string;
   readonly timeLeft?: string;
-  /** Of a question that somebody else has to answer. */
+  /** The note on a question that another user has to answer. */
   readonly others?: string;
-  /** In place of the time that is left, while it does not run. */
+  /** Replaces the remaining time while the clock is paused. */
   readonly clockWaits?: string;
   readonly refused?: (reason: string) => string;
-  /** Of a question that was put to the user more than once; `times` is 2 or more. */
+  /** The note on a question that was put to the user again; `times` is 2 or more. */
   readonly again?: (times: number) => string;
   readonly ended?: (question: QuestionView) => string;
 }
@@ -53,13 +52,13 @@ export interface QuestionLabels {
 export interface QuestionCardProps {
   readonly question: QuestionView;
   readonly client: Pick<SessionClient, 'answer' | 'questionShown'> & Partial<Timed>;
-  /** Its place in line. @defaultValue 1 */
+  /** The place of the question in line. @defaultValue 1 */
   readonly place?: number;
-  /** The digits 1 to 9 are shown on its buttons. @defaultValue false */
+  /** Whether the buttons show the digits 1 to 9. @defaultValue false */
   readonly shortcuts?: boolean;
   /**
-   * Who looks at it, such as `status.user` of `useSession`: an answer of anybody else has the name of who gave it.
-   * @defaultValue no answer has a name
+   * The user of this page, such as `status.user` of `useSession`: the card names the author of another user's answer.
+   * @defaultValue no answer shows a name
    */
   readonly user?: string | null;
   readonly labels?: QuestionLabels;
@@ -104,7 +103,7 @@ function choicesOf({ kind, options }: QuestionView, labels: QuestionLabels): rea
   ];
 }
 
-/** A question or an approval, with its buttons or a field. It tells the session that it is shown. */
+/** A question or an approval, with its buttons or a field. The card reports to the session that the question is shown. */
 export function QuestionCard(props: QuestionCardProps): ReactElement {
   const { question, client, place = 1, shortcuts = false, user = null, labels = {} } = props;
   const { requestId, kind, state, subagentName, action, putAgain } = question;
@@ -167,7 +166,7 @@ export function QuestionCard(props: QuestionCardProps): ReactElement {
         {
           type: 'button',
           disabled: !active,
-          // Not `disabled`, which would lose the focus.
+          // `disabled` would lose the focus.
           'aria-disabled': isPending,
           onClick: () => void answer(given),
         },
@@ -269,7 +268,7 @@ function endOf({ state, answer, answeredBy }: QuestionView, user: string | null)
   return `${ends.answered}${by}: ${answer}`;
 }
 
-/** The arguments of a call, a line each. */
+/** The arguments of a call, one line each. */
 function Call({ input }: { readonly input: unknown }): ReactElement {
   const text = (value: unknown): string =>
     visible(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
@@ -283,7 +282,7 @@ function Call({ input }: { readonly input: unknown }): ReactElement {
   return h('dl', { 'data-part': 'call' }, lines);
 }
 
-/** The time in which an answer counts. Alone, so that nothing else is rendered each second. */
+/** The remaining time for an answer. A separate component, so that only this text is rendered each second. */
 function Clock(props: {
   readonly question: QuestionView;
   readonly client: Timed;
@@ -322,14 +321,14 @@ export interface QuestionListProps extends Pick<
   'client' | 'shortcuts' | 'user'
 > {
   readonly questions: readonly QuestionView[];
-  /** The time for which a question that has ended stays, in milliseconds. @defaultValue 5000 */
+  /** How long an ended question stays visible, in milliseconds. @defaultValue 5000 */
   readonly lingerMs?: number;
   readonly labels?: QuestionLabels & { readonly questions?: string };
 }
 
 /**
- * The questions that want the user: the one that is asked comes first, the others stand in line. One that ends stays for a
- * moment, with its answer. With `shortcuts`, the digits 1 to 9 press the buttons of the one that is asked.
+ * Lists the open questions: first the one that is being asked, then the others in line. An ended question stays visible for
+ * `lingerMs`, with its answer. With `shortcuts`, the digits 1 to 9 press the buttons of the first question.
  */
 export function QuestionList(props: QuestionListProps): ReactElement {
   const { questions, lingerMs = LINGER_MS, labels = {}, ...card } = props;
@@ -341,7 +340,7 @@ export function QuestionList(props: QuestionListProps): ReactElement {
     for (const question of questions) {
       const { requestId } = question;
       if (!isOver(question)) wasOpen.current.add(requestId);
-      // One that was over before this page came is no news.
+      // A question that had ended before this page opened is not shown.
       else if (wasOpen.current.delete(requestId)) {
         setLingering((before) => new Set(before).add(requestId));
         const cancel = scheduler.schedule(() => {

@@ -1,5 +1,5 @@
-// The tasks of the subagents, and what they have brought back, as `offstage/react` shows them: without styles, and all words
-// of others as text.
+// The parts of `offstage/react` for the tasks of the subagents and their results. They have no styles, and show texts of
+// users and models as text.
 
 'use client';
 
@@ -11,16 +11,16 @@ import { Elapsed, humanName, type Timed } from './words.ts';
 /** The props of `SubagentList`. */
 export interface SubagentListProps {
   readonly subagents: readonly SubagentView[];
-  /** With a client, each task that runs has a button that cancels it, and each shows its time. */
+  /** With a client, each task shows its time, and a running task has a button that cancels it. */
   readonly client?: Pick<SessionClient, 'cancel'> & Partial<Timed>;
-  /** The number of tasks that have ended and are shown, the latest ones. @defaultValue all */
+  /** The number of ended tasks that are shown; the latest come first. @defaultValue all */
   readonly maxEnded?: number;
-  /** The words of the list. @defaultValue English */
+  /** The texts of the list. @defaultValue English */
   readonly labels?: {
     readonly tasks?: string;
     readonly cancel?: (subagent: SubagentView) => string;
     readonly state?: (subagent: SubagentView) => string;
-    /** Of those that are left out by `maxEnded`. */
+    /** The line for the ended tasks that `maxEnded` hides. */
     readonly earlier?: (count: number) => string;
   };
 }
@@ -36,7 +36,7 @@ const states: Readonly<Record<SubagentView['state'], string>> = {
   cancelled: 'cancelled',
 };
 
-/** The tasks of the subagents, with what they are doing. */
+/** Lists the tasks of the subagents, with their present activity. */
 export function SubagentList(props: SubagentListProps): ReactElement {
   const { subagents, client, maxEnded = Number.POSITIVE_INFINITY, labels = {} } = props;
   const ended = subagents
@@ -86,12 +86,12 @@ function Task(props: {
           type: 'button',
           'data-part': 'cancel',
           title: cancel,
-          // Two tasks of one kind are told apart by their titles.
+          // Titles distinguish two tasks of one kind.
           'aria-label': `${cancel}: ${title}`,
           'aria-disabled': isStopping,
           onClick: () => {
             if (isStopping) return;
-            // The subagent says when it has ended.
+            // The button waits for the subagent's end.
             setStopping(true);
             client.cancel(id, 'the user pressed the button').catch(() => setStopping(false));
           },
@@ -105,11 +105,11 @@ function Task(props: {
 export interface DeliveryListProps {
   readonly deliveries: readonly DeliveryView[];
   readonly client: Pick<SessionClient, 'shown' | 'dismiss'>;
-  /** Their titles name the results. @defaultValue the label of each */
+  /** The title of a subagent names its result. @defaultValue the label of each */
   readonly subagents?: readonly SubagentView[];
-  /** The number that is shown, the latest first. @defaultValue 8 */
+  /** The number of deliveries that are shown, the latest first. @defaultValue 8 */
   readonly max?: number;
-  /** The words of the list. @defaultValue English */
+  /** The texts of the list. @defaultValue English */
   readonly labels?: {
     readonly results?: string;
     readonly state?: (delivery: DeliveryView) => string;
@@ -119,8 +119,8 @@ export interface DeliveryListProps {
 }
 
 /**
- * The results and notices. One that waits to be said keeps its words to itself, or the user would hear what they have read;
- * a button shows it instead of saying it. One that could not be said is shown, and the session is told.
+ * Lists the results and notices. The text of a delivery that waits to be said stays hidden, because the session will say it;
+ * a button shows the text instead. A delivery that could not be said is shown, and reported as shown.
  */
 export function DeliveryList(props: DeliveryListProps): ReactElement {
   const { deliveries, client, subagents = [], max = 8, labels = {} } = props;

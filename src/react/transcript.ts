@@ -1,7 +1,8 @@
-// The conversation in words, as `offstage/react` shows it: without styles, and all words of others as text.
+// The part of `offstage/react` for the transcript. It has no styles, and shows texts of users and models as text.
 //
 // Invariants
-//   TRANSCRIPT-PART-1. It stays at its end while words come and its box changes, unless the user has scrolled away from it.
+//   TRANSCRIPT-PART-1. The box stays scrolled to its end when words arrive or its size changes, unless the user has
+//       scrolled away.
 
 'use client';
 
@@ -16,22 +17,25 @@ import { useAnswered, useQuestions, useSubagents } from './hooks.ts';
 import { page, type PageElement } from './page.ts';
 import { humanName } from './words.ts';
 
-/** A line between the words of both sides, such as that a subagent has begun. */
+/** A line between the utterances, for example that a subagent has started. */
 export interface TranscriptNote {
   readonly id: string;
   readonly text: string;
-  /** Its place, in milliseconds since 1970. */
+  /** The time that gives the line its place, in milliseconds since 1970. */
   readonly at: number;
 }
 
-/** The words of the lines that `useTranscriptNotes` returns. */
+/** The texts of the lines that `useTranscriptNotes` returns. */
 export interface TranscriptNotesLabels {
   readonly started?: (subagent: SubagentView) => string;
   readonly ended?: (subagent: SubagentView) => string;
   readonly answered?: (question: QuestionView, answer: string) => string;
 }
 
-/** Lines for what nobody says: that a subagent has begun or ended, and that a button of this page answered a question. */
+/**
+ * Returns lines for events without words: a subagent has started or ended, or a button of this page has answered a
+ * question.
+ */
 export function useTranscriptNotes(
   client: SessionClient | null,
   labels: TranscriptNotesLabels = {},
@@ -75,20 +79,20 @@ function endOf({ name, state, outcome }: SubagentView): string {
 export interface TranscriptProps {
   readonly items: readonly TranscriptItem[];
   /**
-   * Who looks at it, such as `status.user` of `useSession`: words of anybody else have their speaker's name.
-   * @defaultValue all words of users are those of `labels.user`
+   * The user of this page, such as `status.user` of `useSession`: words of other users show the speaker's name.
+   * @defaultValue words of all users have the name `labels.user`
    */
   readonly user?: string | null;
-  /** Lines between them. @defaultValue none */
+  /** Lines between the utterances. @defaultValue none */
   readonly notes?: readonly TranscriptNote[];
   /**
-   * For a user who reads: speech that was cut off keeps all words that were shown. Without it, the words that were not
-   * heard go away. @defaultValue false
+   * For a user who reads: interrupted speech keeps all words that were shown. Otherwise the words that were not heard
+   * disappear. @defaultValue false
    */
   readonly keepsWords?: boolean;
-  /** With it, the last line that was cut off has a button. */
+  /** Adds a button to the last interrupted line, which calls this function. */
   readonly onRepeat?: (item: TranscriptItem) => void;
-  /** The words of the transcript. @defaultValue English */
+  /** The texts of the transcript. @defaultValue English */
   readonly labels?: {
     readonly transcript?: string;
     readonly user?: string;
@@ -97,10 +101,10 @@ export interface TranscriptProps {
   };
 }
 
-/** Closer to the end than this, it follows what is said. */
+/** The transcript follows new words while it is scrolled to within this distance of its end. */
 const NEAR_END_PX = 120;
 
-/** The conversation. A screen reader reads each line when it is complete. */
+/** The transcript of the conversation. A screen reader reads each line once it is complete. */
 export function Transcript(props: TranscriptProps): ReactElement {
   const { items, notes = [], keepsWords = false, onRepeat, labels = {}, user: me = null } = props;
   const box = useRef<PageElement>(null);

@@ -1,5 +1,5 @@
-// Speaking and typing, as `offstage/react` shows them: a button to talk, the ways to talk, a field for words. Without styles;
-// nothing here decides what is heard.
+// The parts of `offstage/react` for speaking and typing: a talk button, a choice of talk modes, a field for words. They have
+// no styles.
 
 'use client';
 
@@ -14,11 +14,11 @@ import { isForPage, isIn, page, valueIn, type PageElement, type PageKey } from '
 /** The props of `TalkButton`. */
 export interface TalkButtonProps {
   readonly client: SessionClient;
-  /** Called while the microphone is off. @defaultValue it is started */
+  /** Called by the button while the microphone is off. @defaultValue starts the microphone */
   readonly onStart?: () => void;
-  /** What the button shows. @defaultValue its label */
+  /** The content of the button. @defaultValue its label */
   readonly children?: ReactNode;
-  /** The words of the button. @defaultValue English */
+  /** The texts of the button. @defaultValue English */
   readonly labels?: {
     readonly start?: string;
     readonly hold?: string;
@@ -28,8 +28,9 @@ export interface TalkButtonProps {
 }
 
 /**
- * The microphone as one button: it starts it, mutes an open one, and with push to talk is held, by a pointer or a key.
- * Pressed (`aria-pressed`) while the user is heard; its style has the level of the voice as `--level`, 0 to 1.
+ * The microphone as one button: it starts the microphone, mutes an open one, and with push to talk is held by a pointer or a
+ * key. `aria-pressed` is true while the server hears the user; the style property `--level` has the level of the voice, 0 to
+ * 1.
  */
 export function TalkButton({
   client,
@@ -41,7 +42,7 @@ export function TalkButton({
   const { state, mode, isMuted, isOpen } = useMicrophone(client);
   const isPaused = useSpeaker(client).state === 'blocked';
   const button = useRef<PageElement>(null);
-  // Fifty times a second: past the renderer, straight to the style.
+  // The level changes 50 times a second, so it is set without rendering.
   useEffect(() => {
     const levels = microphone.level.subscribe((level) =>
       button.current?.style.setProperty(
@@ -105,14 +106,14 @@ function toggleMute({ microphone }: SessionClient): void {
   else microphone.mute();
 }
 
-/** Keys for the whole page, but not for its fields: Space is held to talk or mutes, `m` mutes. */
+/** Adds keys for the whole page, except in fields: Space is held to talk, or mutes; `m` mutes. */
 export function useTalkKeys(client: SessionClient | null): void {
   useEffect(() => {
     if (!client) return undefined;
     const { microphone } = client;
     const down = (event: PageKey): void => {
       if (!isForPage(event) || microphone.status.get().state !== 'on') return;
-      // Space presses a button that has the focus.
+      // Space also presses a focused button.
       if (event.code === 'Space' && !isIn(event.target, 'button, a, summary')) {
         event.preventDefault();
         if (microphone.status.get().mode === 'push') microphone.hold();
@@ -122,7 +123,7 @@ export function useTalkKeys(client: SessionClient | null): void {
     const up = ({ code }: PageKey): void => {
       if (code === 'Space') microphone.release();
     };
-    // A key that is let go elsewhere is not seen here.
+    // The page does not see a key that is released while another window has the focus.
     const away = (): void => microphone.release();
     page.addEventListener?.('keydown', down);
     page.addEventListener?.('keyup', up);
@@ -140,7 +141,7 @@ export interface TalkModesProps {
   readonly client: SessionClient;
   /** Called when the user has chosen how to talk. */
   readonly onMode?: (mode: MicrophoneStatus['mode']) => void;
-  /** The words of the choice. @defaultValue English */
+  /** The texts of the choice. @defaultValue English */
   readonly labels?: {
     readonly modes?: string;
     readonly open?: string;
@@ -149,7 +150,7 @@ export interface TalkModesProps {
   };
 }
 
-/** How the user talks: an open microphone, or push to talk; and whether it is muted. Nothing while it is off. */
+/** Lets the user choose an open microphone or push to talk, and mute. Renders nothing while the microphone is off. */
 export function TalkModes({ client, onMode, labels = {} }: TalkModesProps): ReactElement | null {
   const { state, mode, isMuted } = useMicrophone(client);
   const name = useId();
@@ -188,7 +189,7 @@ export function TalkModes({ client, onMode, labels = {} }: TalkModesProps): Reac
   );
 }
 
-/** Says what the user can do now: speak, allow the microphone, or type. */
+/** Tells the user what to do now: speak, allow the microphone, or type. */
 export function TalkHint({ client }: { readonly client: SessionClient }): ReactElement {
   const { status } = useSession(client);
   const { state, isMuted, mode } = useMicrophone(client);
@@ -228,15 +229,15 @@ function hintOf(
 /** The props of `MessageField`. */
 export interface MessageFieldProps {
   readonly client: Pick<SessionClient, 'send'>;
-  /** Called with what the user has written, in place of `client.send`. */
+  /** Called with the user's text, in place of `client.send`. */
   readonly onSend?: (text: string) => Promise<unknown>;
-  /** It has the focus at first. @defaultValue false */
+  /** Whether the field has the focus at first. @defaultValue false */
   readonly autoFocus?: boolean;
-  /** The key that leads to it from the page, such as `/`. @defaultValue none */
+  /** The key that moves the focus from the page to the field, such as `/`. @defaultValue none */
   readonly shortcut?: string;
-  /** What the button shows. @defaultValue its label */
+  /** The content of the button. @defaultValue its label */
   readonly children?: ReactNode;
-  /** The words of the field. @defaultValue English */
+  /** The texts of the field. @defaultValue English */
   readonly labels?: {
     readonly message?: string;
     readonly placeholder?: string;
@@ -244,7 +245,7 @@ export interface MessageFieldProps {
   };
 }
 
-/** A field for words to the lead agent. Escape leaves it; words that could not be sent come back, with the reason. */
+/** A field for words to the lead agent. Escape leaves the field; a text that could not be sent reappears, with the reason. */
 export function MessageField(props: MessageFieldProps): ReactElement {
   const { client, onSend, autoFocus = false, shortcut, children, labels = {} } = props;
   const id = useId();

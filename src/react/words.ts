@@ -1,4 +1,4 @@
-// Words and numbers as users read them: the parts show no internal name, and no number without its unit.
+// Names and numbers in a form for users: the parts show no internal name, and no number without its unit.
 
 import { createElement, type ReactElement } from 'react';
 import { useServerTime } from './hooks.ts';
@@ -30,7 +30,9 @@ export interface Timed {
   serverNow(): number;
 }
 
-/** The time since `from`; until `to`, if that is known. Alone, so that nothing else is rendered each second. */
+/**
+ * The time from `from` until `to`, or until now. A separate component, so that only this text is rendered each second.
+ */
 export function Elapsed(props: {
   readonly client: Timed;
   readonly from: number;

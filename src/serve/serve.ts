@@ -223,7 +223,7 @@ class Server implements OffstageServer {
   async #hub(sessionId: string): Promise<SessionHub | null> {
     const known = await this.#hubs.get(sessionId)?.catch(() => null);
     if (known && !known.isOver) return known;
-    // Another client may have opened it meanwhile.
+    // Another client may have opened the hub meanwhile.
     const opening = this.#hubs.get(sessionId) ?? this.#open(sessionId);
     return opening.catch((error: unknown) => {
       if (codeOf(error) === 'SESSION_UNKNOWN') return null;

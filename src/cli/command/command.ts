@@ -14,16 +14,16 @@ export interface Command {
   readonly usage: string;
   /**
    * Returns the exit status: 0 for success, 1 for a problem that was found, 2 for a wrong call.
-   * @param print Writes what was asked for.
-   * @param complain Writes why it cannot be had: standard error, so that a pipe holds results only.
+   * @param print Writes the requested output.
+   * @param complain Writes errors to standard error, so that a pipe holds results only.
    */
   run(args: readonly string[], print: Print, complain: Print): Promise<number>;
 }
 
-/** The call is not as the usage says. */
+/** The arguments do not fit the usage. */
 export class WrongCall extends Error {}
 
-/** @throws {WrongCall} for arguments that are not these options. */
+/** @throws {WrongCall} for arguments that do not fit these options. */
 export function argumentsOf<Config extends ParseArgsConfig>(config: Config) {
   try {
     return parseArgs<Config>(config);
@@ -32,7 +32,7 @@ export function argumentsOf<Config extends ParseArgsConfig>(config: Config) {
   }
 }
 
-/** Makes a command of one that throws a `WrongCall`: it says what is wrong above the usage, and returns 2. */
+/** Wraps a command that throws a `WrongCall`: the wrapper prints the message above the usage, and returns 2. */
 export function commandOf(command: Command): Command {
   return {
     ...command,
@@ -54,7 +54,7 @@ export async function runCommand(
   args: readonly string[],
   { version, ...terminal }: { print: Print; complain: Print; version: string },
 ): Promise<number> {
-  // A text of a user or a server would move the cursor, or change its colours.
+  // Control characters in a text of a user or a server would move the cursor, or change its colours.
   const print = (text: string): void => terminal.print(withoutHidden(text));
   const complain = (text: string): void => terminal.complain(withoutHidden(text));
   const [name, ...rest] = args;

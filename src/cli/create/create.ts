@@ -1,5 +1,5 @@
-// `offstage create`: makes a project from a template. The files of the templates are in the folder `templates` of the
-// package, where the repository compiles and runs them; their versions are those that it is tested with.
+// `offstage create`: creates a project from a template. The template files are in the package's folder `templates`; the
+// repository compiles and runs them there, and a project gets the package versions that they are tested with.
 
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
@@ -10,13 +10,13 @@ import { argumentsOf, commandOf, WrongCall, type Command } from '../command/comm
 
 interface Template {
   readonly summary: string;
-  /** Beside those of all templates; the first one is the program. */
+  /** The template's files besides the common ones; the first one is the program. */
   readonly files: readonly [string, ...string[]];
-  /** Beside those of all templates. */
+  /** The template's packages besides the common ones. */
   readonly packages: readonly string[];
-  /** Needs the packages of the built-in voice. */
+  /** The template needs the packages of the built-in voice. */
   readonly speaks?: true;
-  /** Runs in workerd, and is deployed by wrangler; else the program runs in Node.js. */
+  /** The project runs in workerd, and wrangler deploys it; otherwise the program runs in Node.js. */
   readonly deploys?: true;
 }
 
@@ -57,9 +57,9 @@ const DEFAULT_TEMPLATE = 'web';
 const FILES = ['agents.ts', 'model.ts', 'script.ts', 'tsconfig.json'];
 const PACKAGES = ['@ai-sdk/openai', 'ai', 'zod'];
 const TOOLS = ['@types/node', 'typescript'];
-/** Those of `test/cloudflare`, where the project is run; the page of a Worker must be bundled. */
+/** The versions of `test/cloudflare`, where the project is tested; the page of a Worker must be bundled. */
 const WORKER_TOOLS = { esbuild: '^0.28.2', wrangler: '^4.116.0' };
-/** Runs TypeScript as it is. */
+/** The versions of Node.js that run TypeScript without flags. */
 const NODE_RANGE = '>=22.18';
 
 const names = Object.keys(TEMPLATES);
@@ -147,7 +147,7 @@ function readCall(args: readonly string[]): Call {
   return { name, template, folder, json: values.json };
 }
 
-/** Returns why no project can be made there; null if one can. */
+/** Returns the reason why no project can be created there; null if one can. */
 async function obstacleAt(folder: string): Promise<string | null> {
   try {
     const [first] = await readdir(folder);
@@ -163,7 +163,7 @@ async function obstacleAt(folder: string): Promise<string | null> {
   }
 }
 
-/** As far from here in the sources as in the build. */
+/** The relative path is the same in the sources and in the build. */
 const root = new URL('../../../', import.meta.url);
 
 async function write(name: string, template: Template, folder: string): Promise<void> {
@@ -173,7 +173,7 @@ async function write(name: string, template: Template, folder: string): Promise<
   const ours = JSON.parse(await readFile(new URL('package.json', root), 'utf8')) as Manifest;
   const project = manifest(template, folder, ours);
   files.set('package.json', `${JSON.stringify(project, null, 2)}\n`);
-  // Two projects with one name would replace each other's Worker.
+  // Two projects with one name would overwrite each other's Worker.
   const worker = files.get('wrangler.jsonc')?.replace('"offstage-cloudflare"', `"${project.name}"`);
   if (worker !== undefined) files.set('wrangler.jsonc', worker);
   const made = template.deploys ? '.wrangler/\nweb/page.js\n' : '';
@@ -210,7 +210,7 @@ function manifest(template: Template, folder: string, ours: Manifest): Project {
     .replace(/[^a-z0-9-]+/g, '-')
     .replace(/^-+|(?<!-)-+$/g, '');
   return {
-    // npm refuses a project that has the name of what it depends on.
+    // npm refuses a project with the name of one of its dependencies.
     name:
       name === '' || Object.hasOwn({ ...dependencies, ...devDependencies }, name)
         ? `my-${name || 'app'}`
@@ -235,7 +235,10 @@ function manifest(template: Template, folder: string, ours: Manifest): Project {
   };
 }
 
-/** The file that this runs from, under `npx --package ./offstage-0.1.0.tgz`; null: it comes from a registry. */
+/**
+ * Returns the package file that this runs from, under `npx --package ./offstage-0.1.0.tgz`; null if the package comes from a
+ * registry.
+ */
 function packedFile(): string | null {
   const given = (process.env['npm_config_package'] ?? '').split('\n').map((each) => each.trim());
   const file = given.find((each) => /(?:^|[\\/])offstage-[^\\/]*\.tgz$/.test(each));

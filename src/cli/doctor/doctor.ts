@@ -15,7 +15,7 @@ import { COLUMNS, filled } from '../replay/lines.ts';
 import { nodeEnvironment } from '../../adapters/node/index.ts';
 
 const NAMES = REQUIREMENTS.map(({ name }) => name);
-/** Without names these are examined: a machine rarely has everything. */
+/** The default names: a machine rarely meets the requirements of all adapters. */
 const TRANSPORTS = ['openai-realtime', 'openai-live', 'gemini-live', 'local-voice'];
 
 function namesInLines(): string {
@@ -40,7 +40,7 @@ Exit status: 0 when this machine and every adapter that is named can be used, 1 
 2 for a wrong call. An adapter that is not named may lack something.
 `;
 
-/** Makes a transport with the defaults of its adapter. Throws the errors of the adapter. */
+/** Creates a transport with the defaults of its adapter. Throws the errors of the adapter. */
 export type MakeTransport = () => Promise<Transport>;
 
 /** The transports that need only a key and a network. */

@@ -24,7 +24,7 @@ export interface Machine {
   installed(packageName: string): string | null;
   /** The range of versions that Offstage supports, such as `^7.0.0`; null for any. */
   range(packageName: string): string | null;
-  /** The folder of the packages of the local voice; null: they are not installed. */
+  /** The folder of the packages of the local voice; null if they are not installed. */
   voiceFolder(): string | null;
 }
 
@@ -38,7 +38,7 @@ export interface Finding {
 export interface Section {
   readonly name: string;
   readonly findings: readonly Finding[];
-  /** True where no finding is `missing`. */
+  /** True if no finding is `missing`. */
   readonly isReady: boolean;
 }
 
@@ -46,7 +46,7 @@ const MIN_NODE = [22, 13] as const;
 
 /**
  * Examines the machine, and each of these adapters. It needs no network and opens no connection.
- * @param machine `thisMachine()`, or what you know of another.
+ * @param machine `thisMachine()`, or facts about another machine.
  * @param names of voices and adapters, such as `'openai-realtime'`; the first section is the machine itself.
  * @throws {ConfigurationError} `INVALID_OPTION`: the machine lacks a part, or there is no such adapter.
  */
@@ -187,13 +187,13 @@ function numbersOf(version: string): readonly number[] {
 interface Requirements {
   /** The name of the subpath: `offstage/<name>`. */
   readonly name: string;
-  /** Variables for the key; the first one that is set is used. Empty: it reads none. */
+  /** Variables for the key; the first one that is set is used. Empty: the adapter reads no key. */
   readonly keys: readonly string[];
-  /** Other variables that it reads, and their purpose. */
+  /** Other variables that the adapter reads, and their purpose. */
   readonly variables: readonly { readonly name: string; readonly what: string }[];
-  /** Packages that it needs in addition to `ALWAYS`. */
+  /** Packages that the adapter needs in addition to `ALWAYS`. */
   readonly packages: readonly string[];
-  /** Needs that this machine cannot show. */
+  /** Requirements that this machine cannot show. */
   readonly notes?: readonly string[];
 }
 
@@ -323,7 +323,7 @@ interface Manifest {
   readonly peerDependencies?: Readonly<Record<string, string>>;
 }
 
-/** The version of this package; `unknown` where its manifest is not beside it. */
+/** Returns the version of this package; `unknown` without a manifest above the file. */
 export function ownVersion(): string {
   return manifestAbove(fileURLToPath(import.meta.url), 'offstage')?.version ?? 'unknown';
 }

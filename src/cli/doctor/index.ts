@@ -1,3 +1,3 @@
-// `offstage/doctor`: what this machine has and lacks for the voices and adapters, for programs that choose one.
+// The entry `offstage/doctor`: finds the requirements of voices and adapters that this machine meets or lacks, for programs.
 
 export { examine, thisMachine, type Finding, type Machine, type Section } from './findings.ts';

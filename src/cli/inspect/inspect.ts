@@ -1,10 +1,10 @@
-// `offstage inspect`: serves the inspector's page of a journal on this machine. A journal that another process writes
-// is followed as it grows; several are shown as one.
+// `offstage inspect`: serves the inspector's page for a journal on this machine. The page follows a journal that another
+// process writes, and shows several journals as one.
 //
 // Invariants
-// SEVERAL-JOURNALS-1. A session has its own id; where two journals have a session of the same id, the later one has the
-//      name of its journal behind it.
-// SEVERAL-JOURNALS-2. A journal that fails later does not hide the others: its sessions are left out of the list.
+//   SEVERAL-JOURNALS-1. A session keeps its id; if two journals have a session of the same id, the name of the journal is
+//       appended to the id of the later one.
+//   SEVERAL-JOURNALS-2. A journal that fails later does not hide the others: its sessions are missing in the list.
 
 import { once } from 'node:events';
 import { createGuard } from '../../adapters/listen/guard.ts';
@@ -45,7 +45,7 @@ const options = {
 const HOST = '127.0.0.1';
 const CLOSE_GRACE_MS = 1_000;
 
-/** @param untilEnd Resolves when the command is to end. */
+/** @param untilEnd Resolves when the command should end. */
 export function inspectFor(untilEnd: () => Promise<unknown>): Command {
   return commandOf({
     name: 'inspect',
@@ -85,7 +85,7 @@ export function inspectFor(untilEnd: () => Promise<unknown>): Command {
 export const inspect: Command = inspectFor(() => once(process, 'SIGINT'));
 
 interface Serving {
-  /** The port; 0: any. */
+  /** The port; 0 means any. */
   readonly wanted: number;
   readonly words: boolean;
   readonly opened: (url: string) => void;
@@ -119,15 +119,15 @@ async function serve(
   await guard.close({ graceMs: CLOSE_GRACE_MS });
 }
 
-/** Where a listed session is kept. */
+/** The source and scope of a listed session. */
 interface Place {
   readonly source: Source;
   readonly scope: string;
 }
 
 /**
- * Several journals as one, to look at: the sessions of all of them.
- * @param sources Open journals, the first one first.
+ * Combines several journals into one read-only journal with all their sessions.
+ * @param sources Open journals, in order.
  * @param onError Receives the error of a journal that cannot be listed.
  */
 export function severalJournals(

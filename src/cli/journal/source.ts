@@ -1,9 +1,10 @@
-// The journal that a command names: a SQLite file, a recording (JSON Lines), or a PostgreSQL database by its address.
+// The journal that a command names: a SQLite file, a recording (JSON Lines), or the address of a PostgreSQL database.
 //
-// SOURCE-1. Looking changes nothing: a file is opened read-only, and a database without the tables of a journal, or
-//      with those of another version, is refused and left as it is.
-// SOURCE-3. A place that cannot be read (no permission, a pipe, a loop of links) is refused by name, and by the reason of the system.
-// SOURCE-2. The name of a source has no password and no query of its address.
+//   SOURCE-1. Reading commands change nothing: a file is opened read-only, and a database without journal tables, or with those
+//       of another version, is refused and left unchanged.
+//   SOURCE-3. An unreadable place (no permission, a pipe, a loop of links) is refused; the error has its name and the system's
+//       reason.
+//   SOURCE-2. The name of a source contains no password, and not the query of its address.
 
 import { readFileSync, statSync, closeSync, openSync, readSync } from 'node:fs';
 import { propertiesOf } from '../../values/json.ts';
@@ -18,7 +19,7 @@ export interface Source {
   readonly journal: Journal & Required<Pick<Journal, 'scopes'>>;
   /** Null for a journal. */
   readonly recording: Recording | null;
-  /** For people. */
+  /** The displayed name. */
   readonly name: string;
   close(): void | Promise<void>;
 }
@@ -26,9 +27,9 @@ export interface Source {
 export interface SourceOptions {
   /** @defaultValue false */
   readonly isWritten?: boolean;
-  /** The schema of the tables in PostgreSQL. @defaultValue that of `postgresJournal` */
+  /** The schema of the tables in PostgreSQL. @defaultValue the default of `postgresJournal` */
   readonly schema?: string | undefined;
-  /** The release of the app whose sessions are written. @defaultValue that of `postgresJournal` */
+  /** The release of the app whose sessions are written. @defaultValue the default of `postgresJournal` */
   readonly release?: number | undefined;
 }
 
@@ -37,7 +38,7 @@ const SQLITE = 'SQLite format 3\0';
 
 /**
  * Opens a source; read-only, unless `isWritten`.
- * @throws {ConfigurationError} `NOT_A_JOURNAL`, and the errors of all readers for content that they cannot read.
+ * @throws {ConfigurationError} `NOT_A_JOURNAL`, and the readers' errors for invalid content.
  */
 export async function openSource(place: string, options: SourceOptions = {}): Promise<Source> {
   if (/^postgres(?:ql)?:/i.test(place)) return openPostgres(place, options);
@@ -49,7 +50,7 @@ export async function openSource(place: string, options: SourceOptions = {}): Pr
   const begins = readable(place, () => {
     const stat = statSync(place);
     if (stat.isDirectory()) throw notAJournal(place, 'it is a folder');
-    // Of a pipe the first bytes could be read only once.
+    // The first bytes of a pipe could be read only once.
     if (!stat.isFile()) throw notAJournal(place, 'it is no file, but a pipe or a device');
     return beginningOf(place);
   });
@@ -64,7 +65,7 @@ export async function openSource(place: string, options: SourceOptions = {}): Pr
 }
 
 async function openPostgres(address: string, { schema, release }: SourceOptions): Promise<Source> {
-  // Imported late: the package `pg` is optional.
+  // Imported on demand: the package `pg` is optional.
   const { checkTables, postgresJournal } =
     await import('../../adapters/postgres-journal/postgres-journal.ts');
   const name = address.replace(/^([^/]*\/\/).*@/s, '$1').replace(/[?#].*/s, '');
@@ -78,14 +79,14 @@ async function openPostgres(address: string, { schema, release }: SourceOptions)
     });
     return { journal, recording: null, name, close: () => journal.close() };
   } catch (error) {
-    // A journal does not tell its address: it may be one of several.
+    // The journal's own errors omit the address, and a command may name several journals.
     throw new OffstageError(codeOf(error, 'CANNOT_OPEN'), `${name}: ${messageOf(error)}`, {
       cause: error,
     });
   }
 }
 
-/** Makes a read-only journal with one session of a recording. */
+/** Returns a read-only journal with the one session of a recording. */
 function journalOf({ scope, steps }: Recording): Source['journal'] {
   const entries = steps.map(({ entry }) => entry);
   const [firstAt = 0, lastAt = 0] = [entries[0]?.at, entries.at(-1)?.at];
@@ -98,9 +99,9 @@ function journalOf({ scope, steps }: Recording): Source['journal'] {
   };
 }
 
-/** Opens a journal in a file; creates it where there is none. */
+/** Opens a journal in a file; creates a missing file. */
 export async function openJournal(path: string, { readOnly = false } = {}): Promise<SqliteJournal> {
-  // Imported late: Node prints a warning that its SQLite is experimental.
+  // Imported on demand: Node.js warns that its SQLite is experimental.
   const { sqliteJournal } = await import('../../adapters/sqlite-journal/index.ts');
   return sqliteJournal({ path, environment: nodeEnvironment(), readOnly });
 }
@@ -121,7 +122,7 @@ function readable<T>(path: string, read: () => T): T {
   }
 }
 
-/** The call was wrong, and not the journal or the session. */
+/** Whether the error concerns the command's arguments, not the journal or the session. */
 export function isWrongCall(error: OffstageError): boolean {
   return WRONG_CALLS.has(codeOf(error));
 }
@@ -138,7 +139,7 @@ const WRONG_CALLS: ReadonlySet<string> = new Set([
   'SESSION_EXISTS',
 ]);
 
-/** Says which sessions there are. */
+/** Returns the error for an unknown session; it lists the known sessions. */
 export function notInSource(
   { name }: Pick<Source, 'name'>,
   scopes: readonly { readonly scope: string }[],

@@ -10,7 +10,7 @@ export function fitted(text: string, width: number): string {
   return letters.length <= width ? line : `${letters.slice(0, width - 1).join('')}…`;
 }
 
-/** The same, padded with blanks. */
+/** Fits a text into one line, and pads it with blanks. */
 export function cell(text: string, width: number): string {
   const line = fitted(text, width);
   return line + ' '.repeat(width - Array.from(line).length);

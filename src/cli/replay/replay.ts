@@ -1,5 +1,4 @@
-// `offstage replay`: prints a recorded session, entry by entry. It needs no keys, no network and no code of the
-// app.
+// `offstage replay`: prints a recorded session, entry by entry. It needs no keys, no network and no code of the app.
 
 import { writeFileSync } from 'node:fs';
 import {

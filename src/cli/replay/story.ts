@@ -1,7 +1,7 @@
-// Prints a recorded session: one line for each entry, and below it the changes (`Story`); and the whole state of
-// the session at one moment (`picture`); or all of it as a sequence diagram of Mermaid (`mermaidOf`).
+// Prints a recorded session: one line for each entry with its changes below (`Story`), or the whole state at one moment
+// (`picture`), or the session as a sequence diagram of Mermaid (`mermaidOf`).
 //
-// MERMAID-1. No text of a session ends its line or its label in a diagram, or is read as Mermaid's syntax.
+//   MERMAID-1. No text of a session ends its line or label in a diagram, or is read as Mermaid's syntax.
 
 import type { JournalEntry } from '../../entries/journal.ts';
 import type { ReplayStep, ReplayView } from '../../entries/replay.ts';
@@ -21,7 +21,7 @@ const WHAT = COLUMNS - NUMBER - TIME - WHO - 3;
 /** Changes are indented below the columns `who` and `what`. */
 const INDENT = NUMBER + TIME + 3;
 
-/** Facts that the line of an entry contains already. */
+/** Facts that the line of an entry already shows. */
 const TOLD = /^(?:user|assistant|system|tool_call) /;
 
 export class Story {
@@ -149,7 +149,7 @@ const STATE = 20;
 
 const ROLE = 12;
 
-/** The rows of what a conversation has used; none if nothing is known of that. */
+/** Returns rows with the usage of a conversation; none if the usage is unknown. */
 export function usageRows({ lead, subagents, total }: UsageView): readonly string[] {
   if (total.totalTokens === 0 && total.cost === undefined) return [];
   const words = ({ totalTokens, cost }: Usage): string =>
@@ -219,7 +219,7 @@ function row(name: string, state: string, text: string): string {
   return `${cell(name, NAME)} ${cell(state, STATE)} ${fitted(text, rest)}`.trimEnd();
 }
 
-/** Long labels make a diagram that nobody can read. */
+/** Longer labels make a diagram unreadable. */
 const MAX_LABEL_CHARS = 60;
 
 /** Returns the source of a diagram: who spoke, called, asked, answered and reported, in order. */
@@ -227,7 +227,7 @@ export function mermaidOf(steps: Iterable<ReplayStep>): string {
   const lines: string[] = [];
   const subagents: string[] = [];
   const known = new Map<string, string>();
-  /** The states of questions and subagents, since facts are told at each change of another part of them. */
+  /** The last states of questions and subagents: a fact is also repeated when another part of it changes. */
   const states = new Map<string, string>();
   const subagent = (id: string): string => {
     const name = known.get(id) ?? `s${known.size + 1}`;
@@ -278,7 +278,7 @@ export function mermaidOf(steps: Iterable<ReplayStep>): string {
   ].join('\n');
 }
 
-/** MERMAID-1. Entity codes are Mermaid's own way to write what it would read. */
+/** MERMAID-1. Entity codes are Mermaid's escapes for characters of its syntax. */
 function labelOf(text: string): string {
   const letters = Array.from(text.replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ').trim());
   const cut =

@@ -1,4 +1,4 @@
-// A session of a running process, as a client of its `serve` has it: for one command.
+// A session of a running process, reached as a client of its `serve`, for one command.
 
 import type { BudgetLimits } from '../../actors/contracts/config.ts';
 import type { SessionState } from '../../actors/contracts/session-views.ts';
@@ -23,7 +23,7 @@ export type Deed =
   /** `subagentId`: null for the budget of the session. */
   | { readonly type: 'raise'; readonly subagentId: string | null; readonly limits: BudgetLimits };
 
-/** Its outcome. */
+/** The receipt of a deed. */
 export type Receipt =
   | {
       readonly accepted: true;
@@ -34,7 +34,7 @@ export type Receipt =
     }
   | { readonly accepted: false; readonly reason: string };
 
-/** A server that neither welcomes nor refuses for so long is given up, and so is a receipt. */
+/** The limit for the server's first answer, and for each receipt. */
 const PATIENCE_MS = 15_000;
 /** The wires that a client tries: a WebSocket, and a stream. */
 const WIRES = 2;
@@ -46,7 +46,7 @@ export class RunningSession {
     this.#client = client;
   }
 
-  /** @throws {OffstageError} `CONNECT_FAILED`, or why the server refused. {ConfigurationError} `INVALID_URL`. */
+  /** @throws {OffstageError} `CONNECT_FAILED`, or the server's refusal. {ConfigurationError} `INVALID_URL`. */
   static async connect(options: ConnectOptions): Promise<RunningSession> {
     const client = connect(options);
     const session = new RunningSession(client);
@@ -61,7 +61,7 @@ export class RunningSession {
           reject(new OffstageError(code, `Cannot connect to ${hostOf(options.url)}: ${message}`));
           return;
         }
-        // The other wire is not worth a wait.
+        // The other wire is tried at once.
         if (state === 'waiting') client.reconnect();
       };
       client.status.subscribe(look);
@@ -154,7 +154,7 @@ export class RunningSession {
       case 'answer': {
         const { requestId, answer } = deed;
         const { optionId, text, approved } = answer;
-        // Who answers has the question in front of them.
+        // The operator who answers has read the question.
         await client.questionShown(requestId);
         return client.answer(
           requestId,
@@ -191,7 +191,7 @@ export class RunningSession {
 
 const OPEN: ReadonlySet<string> = new Set(['queued', 'presenting', 'open', 'held', 'parked']);
 
-/** An address may hold a secret in its query, or a user and a password. */
+/** Returns the host only: an address may hold a secret in its query, or a user and a password. */
 function hostOf(url: string | URL): string {
   return URL.parse(String(url))?.host ?? 'the address';
 }

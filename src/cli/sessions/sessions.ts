@@ -1,8 +1,8 @@
-// `offstage sessions`: lists and shows sessions, and acts in them: in a journal that no process runs, or in a running
-// process through the doors of a client.
+// `offstage sessions`: lists and shows sessions, and acts in them: in a journal that no process runs, or, as a client, in a
+// running process.
 //
-// SESSIONS-1. What is done has a receipt, which says under which identity it is recorded.
-// SESSIONS-2. A session that another process has is not touched: the command says where it runs.
+//   SESSIONS-1. Each action has a receipt, which names the identity under which the action is recorded.
+//   SESSIONS-2. The command does not touch a session that another process has: it prints where that process runs.
 
 import { userInfo } from 'node:os';
 import type { BudgetLimits } from '../../actors/contracts/config.ts';
@@ -149,7 +149,7 @@ function performed(session: RestingSession, deed: Deed, by: string): Promise<Rec
   }
 }
 
-/** A container may run under a number that has no name. */
+/** A container may run under a user id without a name. */
 function userOfMachine(): string {
   try {
     return userInfo().username || 'operator';
@@ -238,7 +238,7 @@ function listOf(
 const wordsOf = (args: readonly string[]) =>
   argumentsOf({ args: [...args], allowPositionals: true, options });
 
-/** The verbs, and the number of the words after each. */
+/** The verbs, each with the descriptions of its arguments. */
 const VERBS: ReadonlyMap<string, readonly string[]> = new Map([
   ['ls', []],
   ['show', []],

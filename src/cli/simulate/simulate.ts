@@ -1,4 +1,4 @@
-// `offstage simulate`: plays random conversations with injected faults, and looks for a broken promise.
+// `offstage simulate`: plays random conversations with injected faults, and searches for a broken promise.
 
 import { readFileSync } from 'node:fs';
 import { ConfigurationError, messageOf, OffstageError } from '../../values/errors.ts';
