@@ -1,5 +1,5 @@
-// The batch of one request: the background calls that the lead agent made for it, and the subagents that it
-// spawned for it by a tool. Their results are told together, in one reply. All of them are named calls here.
+// The batch of one request: the background calls that the lead agent made for it, and the subagents that it spawned
+// for it by a tool. The outbox tells their results together, in one reply. Here all of them are named calls.
 //
 //   gathering: idle ⇄ holding ─▶ (closing) ─┬─▶ telling ─▶ trailing ─▶ over
 //                                           └─ one only ────▲
@@ -7,12 +7,12 @@
 //   idle: no call has ended    closing: late calls were told to stop
 //   holding: results wait      trailing: each late call is told by itself
 //
-// Owns:     the choice of results that are told together, and how long a result waits for its siblings.
+// Owns:     which results are told together, and how long a result waits for its siblings.
 // Does not: hold the text of results, speak (outbox), or run anything.
 //
 // Invariants
-//   BATCH-1. Each result is told once: with the others, by itself, or not at all because the user saw it or
-//        dismissed it. A call that left without a result is not told.
+//   BATCH-1. Each result is told once: with the others, by itself, or not at all because the user saw or dismissed
+//        it. A call that left without a result is not told.
 //   BATCH-2. A result waits only while a sibling works or the lead agent still makes calls, and
 //        never longer than `ceilingMs`, counted from the first result.
 //   BATCH-3. A sibling that waits for the user delays no result, because the length of that wait is unknown.
@@ -46,7 +46,7 @@ export interface BatchInput {
   /** The longest time that a result waits for its siblings, in milliseconds. */
   readonly ceilingMs: number;
   readonly atCeiling: AtCeiling;
-  /** The longest time that calls may take to stop once told to, in milliseconds. */
+  /** The longest time that calls may take to stop after `stop`, in milliseconds. */
   readonly graceMs: number;
 }
 
@@ -117,10 +117,7 @@ const retract = {
   params: ({ context }: { context: BatchContext }) => ({ batchId: context.batchId }),
 } as const;
 
-/**
- * Tells whether the other results wait for a call that still works. A call that asks the user counts as
- * working.
- */
+/** Tells whether a call still works without asking the user: the other results wait for such a call only. */
 const someAreLate = ({ working, asking }: BatchContext): boolean => working.length > asking.length;
 
 const lateOf = ({ working, asking }: BatchContext): readonly string[] => {
@@ -145,7 +142,7 @@ const effects = {
   }>(),
   /** The user dismissed these results. */
   dismissed: effect<{ readonly deliveryIds: readonly string[]; readonly by?: string }>(),
-  /** Stops calls whose time is over. `batch.settled` or `batch.left` comes back for each. */
+  /** Stops calls whose time is over. `batch.settled` or `batch.left` comes back for each call. */
   stop: effect<{ readonly callIds: readonly string[] }>(),
   /** The batch is over, and produces nothing more. */
   ended: effect<{ readonly batchId: string }>(),
@@ -201,7 +198,7 @@ export const batchMachine = setup({
     hasParts: ({ context }) => context.parts.length > 0,
     hasOnePart: ({ context }) => context.parts.length === 1,
     nobodyWorks: ({ context }) => context.working.length === 0,
-    /** Every call that a result can wait for has ended, and no more calls come. */
+    /** Every call that a result may wait for has ended, and no more calls come. */
     isComplete: ({ context }) => !context.isReplying && !someAreLate(context),
     nobodyIsLate: ({ context }) => !someAreLate(context),
     isThisDeadline: ({ context }, { dueAt }: { dueAt: number }) => dueAt === context.dueAt,
@@ -233,7 +230,7 @@ export const batchMachine = setup({
       guard: works,
       actions: [leave, { type: 'pass', params: ({ event }) => ({ callId: event.callId }) }],
     },
-    // Shown while it waits, or while all are being told: the others are told without it.
+    // The result was shown while it waited, or while all are told: the others are told without it.
     'delivery.shown': {
       guard: { type: 'isPart', params: ({ event }) => event },
       actions: [shown, { type: 'free', params: { places: 1 } }, removed],
@@ -274,7 +271,7 @@ export const batchMachine = setup({
           // Every call was refused or cancelled.
           always: { guard: and(['nobodyWorks', 'isComplete']), target: '#batch.over' },
         },
-        // The first result. If no call has to be waited for, no clock starts.
+        // The first result: the ceiling's clock starts only if a call has to be waited for.
         arriving: {
           always: [{ guard: 'isComplete', target: '#batch.releasing' }, { target: 'holding' }],
         },
@@ -367,7 +364,7 @@ export const batchMachine = setup({
                 grade: event.grade,
               }),
             },
-            // The joint item that was delivered has already freed one place.
+            // The delivery of the joint item has already freed one place.
             { type: 'free', params: ({ context }) => ({ places: context.parts.length - 1 }) },
             'clear',
           ],

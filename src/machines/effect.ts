@@ -1,18 +1,18 @@
-// How a machine names effects without executing them. An effect is a *named* action with params. An app provides
-// the implementation; the runtime posts it to its router; a model checker reads it as data. An action without
-// an implementation does nothing.
+// A machine names effects and does not execute them. An effect is a *named* action with params. An app provides the
+// implementation; the runtime posts the effect to its router; a model checker reads it as data. An action without an
+// implementation does nothing.
 
 import { enqueueActions, type AnyStateMachine } from 'xstate';
 
-/** A declared effect; `P` is what it carries. */
+/** A declared effect; `P` is the type of its params. */
 type EffectAction<P> = (args: unknown, params: P) => void;
 
-/** The effects of a machine by their names, with what each carries: `EffectsOf<typeof effects>`. */
+/** The effects of a machine by name, with the params of each: `EffectsOf<typeof effects>`. */
 export type EffectsOf<Declared> = {
   readonly [Name in keyof Declared]: Declared[Name] extends EffectAction<infer P> ? P : never;
 };
 
-/** The same under the names that they have outside of the machine: `question.present`. */
+/** The same effects under their names outside the machine: `question.present`. */
 export type Prefixed<Kind extends string, Effects> = {
   readonly [Name in keyof Effects & string as `${Kind}.${Name}`]: Effects[Name];
 };
@@ -26,14 +26,14 @@ export function effect<P>(): EffectAction<P> {
   return declaration;
 }
 
-/** Distinguishes an effect from an action that the machine itself carries out. */
+/** Tells an effect from an action that the machine itself carries out. */
 export function isEffect(action: unknown): boolean {
   return typeof action === 'function' && declared.has(action);
 }
 
 /**
- * Work that lasts as long as a state, and reports back with ordinary events. The state starts it on entry and
- * stops it on exit, as effects; `activitiesOf` of the runtime finds those of a state that is restored.
+ * Work that lasts as long as a state, and reports back with ordinary events. The state starts the work on entry and
+ * stops it on exit, as effects; `activitiesOf` of the runtime finds the activities of a restored state.
  */
 export interface Activity<Name extends string = string, Input = unknown> {
   readonly name: Name;
@@ -79,7 +79,7 @@ export function stopActivity<const Name extends string>(
 export interface DeadlineInput {
   /** Milliseconds since 1970, as `at` of every event. */
   readonly dueAt: number;
-  /** The type of the event that it sends to the machine that started it. */
+  /** The type of the event that the deadline sends to the machine that started it. */
   readonly event: string;
 }
 
@@ -93,9 +93,9 @@ export function deadline(event: string, dueAt: number, id = 'deadline'): Deadlin
 
 /**
  * Returns the machine with its deadlines as delayed events of XState, for an actor that you make yourself: the clock of
- * its system sends each event, stamped with the time at which it was due. Other activities go on to the `startActivity`
- * and `stopActivity` of the machine. XState keeps no delayed event in a snapshot: an actor that is restored begins the
- * deadlines of the states that it enters, and not that of the state in which it was.
+ * its system sends each event, stamped with the time at which it was due. `startActivity` and `stopActivity` of the
+ * machine still get the other activities. XState keeps no delayed event in a snapshot: a restored actor starts the
+ * deadlines of the states that it enters, but not those of the state that it is restored in.
  * @param now Returns the time of the clock of the actor's system, in milliseconds since 1970: `Date.now`.
  */
 export function withDeadlines<M extends AnyStateMachine>(machine: M, now: () => number): M {
@@ -123,17 +123,17 @@ export interface Stamped {
   readonly at: number;
 }
 
-/** The events of a machine as they are sent: the unit that takes one in stamps it. */
+/** The events of a machine before its unit stamps them with the time. */
 export type Unstamped<E> = E extends unknown ? Omit<E, 'at'> : never;
 
-/** Events that carry fields which their machine does not read: `Fields` maps the type of an event to them. */
+/** Events that carry fields which their machine does not read: `Fields` maps the type of an event to these fields. */
 export type Carrying<E, Fields> = E extends { readonly type: infer Type }
   ? Type extends keyof Fields
     ? E & Fields[Type]
     : E
   : never;
 
-/** A message for one of the actors of a protocol, which maps each address to the events that go there. */
+/** A message for one actor of a protocol. The protocol maps each address to the events that the actor takes. */
 export type MessageIn<Protocol> = {
   readonly [Address in keyof Protocol & string]: {
     readonly actor: Address;

@@ -10,14 +10,13 @@
 // Does not: call the source, draw random numbers (the jitter comes with the event), or see its events.
 //
 // Invariants
-//   EVENT-SOURCE-1. An attempt runs in `live` only, one at a time, and each is released exactly once
-//        before the next one begins or the source is stopped.
-//   EVENT-SOURCE-2. A failure is followed by another attempt after a pause, without limit: it doubles with
-//        each failure in a row, up to `maxDelayMs`, and is shortened by up to half by the jitter.
+//   EVENT-SOURCE-1. An attempt runs in `live` only, one at a time. Each attempt is released exactly once before the
+//        next one begins or the source is stopped.
+//   EVENT-SOURCE-2. After a failure another attempt follows, without limit. The pause before it doubles with each
+//        failure in a row, up to `maxDelayMs`; the jitter shortens it by up to half.
 //   EVENT-SOURCE-3. An attempt that lived for `stableMs` resets the count of failures.
-//   EVENT-SOURCE-4. Events of an attempt other than the one under way change nothing.
-//   EVENT-SOURCE-5. After `source.stop` no attempt begins; the source reaches `stopped` even if its release
-//       hangs.
+//   EVENT-SOURCE-4. Only events of the current attempt change anything.
+//   EVENT-SOURCE-5. After `source.stop` no attempt begins; the source reaches `stopped` even if its release hangs.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import { backoffMs, type BackoffInput } from './backoff.ts';
@@ -53,7 +52,7 @@ interface EventSourceContext extends EventSourceInput {
 
 type EventSourceFact =
   | { readonly type: 'source.start' }
-  /** The source is running: it reported so, or its first event came. */
+  /** The source runs: it reported so, or its first event came. */
   | { readonly type: 'source.started'; readonly attempt: number }
   /** `jitter`: uniform in [0, 1). */
   | { readonly type: 'source.failed'; readonly attempt: number; readonly jitter: number }
@@ -79,7 +78,7 @@ type Work =
   | Activity<'release', AttemptInput>
   | Deadline;
 
-/** An event source is started, starts again after a failure, and is released. */
+/** Starts an event source, starts it again after a failure, and releases it. */
 export const eventSourceMachine = setup({
   types: {
     input: {} as EventSourceInput,

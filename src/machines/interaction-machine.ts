@@ -1,4 +1,4 @@
-// The owner of the user's words: the lead agent, or one question at a time.
+// Grants the user's words to the lead agent, or to one question at a time.
 //
 //   main_agent ⇄ subagent_interaction ──▶ revoking
 //        ▲                                   │
@@ -8,13 +8,13 @@
 // Does not: know the questions, their duration or their end.
 //
 // Invariants
-//   INTERACTION-1. At most one owner. A grant carries its epoch; a release counts only with it, or with 0
-//       from a question that was over before its grant arrived.
-//   INTERACTION-2. First come, first served: a new owner was the head of the queue. Asking twice does not
-//       queue twice, and no request overtakes another.
-//   INTERACTION-3. The floor is free while the queue is empty: `main_agent` has an empty queue.
-//   INTERACTION-4. Taking the floor away has two phases: the owner is told and the next grant
-//       waits for its release. A single phase gives two owners when messages cross.
+//   INTERACTION-1. There is at most one owner. A grant carries its epoch; a release counts only with this epoch, or
+//       with 0 from a question that ended before its grant arrived.
+//   INTERACTION-2. First come, first served: a new owner was the head of the queue. A repeated request does not queue
+//       twice, and no request overtakes another.
+//   INTERACTION-3. The floor is free only while the queue is empty: `main_agent` has an empty queue.
+//   INTERACTION-4. A withdrawal has two phases: the machine asks the owner to release, and grants the floor again only
+//       after the release. A single phase gives two owners when messages cross.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import { effect, machineOptions, type EffectsOf } from './effect.ts';
@@ -30,10 +30,7 @@ interface InteractionContext {
 export type InteractionEvent =
   /** The question wants the floor. */
   | { readonly type: 'interaction.request'; readonly id: string }
-  /**
-   * The question no longer has the floor, or leaves the queue. `epoch` is that of its grant, 0 if it had
-   * none.
-   */
+  /** The question no longer has the floor, or leaves the queue. `epoch` is the epoch of its grant; 0 if it had none. */
   | { readonly type: 'interaction.release'; readonly id: string; readonly epoch: number }
   /** The session takes the floor away from the question, or removes it from the queue. */
   | { readonly type: 'interaction.withdraw'; readonly id: string };
@@ -47,7 +44,10 @@ const effects = {
 
 export type InteractionEffects = EffectsOf<typeof effects>;
 
-/** Grants the words of the user to one question at a time, first come, first served; without a question the lead agent has them. */
+/**
+ * Grants the user's words to one question at a time, first come, first served. The lead agent has them while there is
+ * no question.
+ */
 export const interactionMachine = setup({
   types: { context: {} as InteractionContext, events: {} as InteractionEvent },
   actions: {

@@ -1,4 +1,4 @@
-// The items that are to be said to the user, and the moment at which each is said.
+// Holds the items for the user, and decides when each of them is said.
 //
 //   gate: closed ⇄ open            may an item be said now?
 //   slot: empty ─▶ (dwelling) ─▶ offered ─▶ playing ─▶ empty …   the item that is being said
@@ -6,36 +6,35 @@
 //   an item: pending ─▶ offered ─▶ playing ─▶ heard | shown | dismissed | dropped
 //               ▲          └──────────┴── interrupted, failed, no audio, detached
 //               └─────────────────────┘
-//      told, and not acknowledged: the item rests, and is not said again
+//    told in full, without an acknowledgement: the item rests, and is not said again
 //
 // Owns:     the order of the items, the item that is being said, and the number of the attempt.
 // Does not: hold the text of items, speak, or decide when the gate opens.
 //
 // Invariants
-//   OUTBOX-1. One item at a time, and only from an open gate after a pause: `quietMs` since the gate opened
-//       and since the last attempt ended. An item that comes later than that is offered at once; an urgent
-//       item does not wait for the pause. Behind a question the pause is `answerMs`, until the user speaks or
-//       the question is answered.
-//   OUTBOX-2. An item that ends as heard was offered in this very attempt (`generation`), or in the one that
-//       told it in full.
-//   OUTBOX-3. An item leaves by being heard, shown, dismissed, retracted, or dropped with a reason; no other
-//       event removes it. Results and questions are never dropped.
-//   OUTBOX-4. Urgent before high before normal; first come, first served within each. An item
-//       that was interrupted goes back to the front of its own class.
-//   OUTBOX-5. After `maxAttempts` an item rests as a card on the screen until the user speaks or a client
-//       attaches, so that a wire that always fails is not tried for ever. An offer that the user speaks into
-//       before it plays is the first attempt.
-//   OUTBOX-6. At most `capacity` items and reservations of results; a reserved result always fits.
-//   OUTBOX-7. Of each subagent only the latest progress waits.
-//   OUTBOX-8. A silent item is never offered: it rests until it was shown or dismissed. An item with
-//       `skip_if_busy` is silent if it comes while it cannot be said; else it is like any other.
-//   OUTBOX-9. An item that was told in full and not acknowledged leaves the slot at once and rests as a card
-//       until it is acknowledged: nothing wakes it, and it holds no room. Of more than `capacity` such items
-//       the one that was told first ends with the grade `told`. A question that is added again is put again.
-//   OUTBOX-10. An item that the user puts off rests as a silent one does, whether it waits or is being said;
-//       what of it is being said is abandoned. A question is not put off here, and what was told rests anyway.
-//   OUTBOX-11. An offer says whether the user has heard the beginning of the item in an earlier attempt, as the
-//       report of its interruption said; the item keeps that until it leaves.
+//   OUTBOX-1. One item is said at a time, from an open gate, after a pause: `quietMs` since the gate opened and since
+//       the last attempt ended. An item that arrives after the pause is offered at once; an urgent item does not wait
+//       for it. Behind a question the pause is `answerMs`, until the user speaks or the question is answered.
+//   OUTBOX-2. An item that ends as heard was offered in this very attempt (`generation`), or in the one that told it
+//       in full.
+//   OUTBOX-3. An item leaves when it is heard, shown, dismissed, retracted, or dropped with a reason; no other event
+//       removes it. Results and questions are never dropped.
+//   OUTBOX-4. Urgent before high before normal; first come, first served within each class. An interrupted item goes
+//       back to the front of its class.
+//   OUTBOX-5. After `maxAttempts` an item rests as a card on the screen until the user speaks or a client attaches,
+//       so that a wire that always fails is not tried for ever. If the user speaks into an offer before it plays,
+//       that offer counts as the first attempt.
+//   OUTBOX-6. The outbox has at most `capacity` items and reservations of results; a reserved result always fits.
+//   OUTBOX-7. Only the latest progress of each subagent waits.
+//   OUTBOX-8. A silent item is never offered: it rests until it is shown or dismissed. An item with `skip_if_busy` is
+//       silent if it arrives while it cannot be said; otherwise it is like any other.
+//   OUTBOX-9. An item that was told in full without an acknowledgement leaves the slot at once, and rests as a card
+//       until it is acknowledged: nothing wakes it, and it takes no room. Beyond `capacity` such items, the one that
+//       was told first ends with the grade `told`. A question that is added again is offered again.
+//   OUTBOX-10. An item that the user puts off rests like a silent one, whether it waits or is being said; an attempt
+//       under way is abandoned. Questions cannot be put off here, and a told item rests already.
+//   OUTBOX-11. An offer says whether the user heard the beginning of the item in an earlier attempt, as reported at
+//       the interruption; the item keeps that until it leaves.
 
 import { and, assign, not, type SnapshotFrom } from 'xstate';
 import { deadline, machineOptions, stopActivity } from './effect.ts';
@@ -157,7 +156,7 @@ const outboxSlot = outboxSetup.createStateConfig({
               target: '#outbox.slot.returning',
               actions: abandonCurrent,
             },
-            // The user spoke into it, and it may be known only later that it was not heard.
+            // The user spoke into the offer; the report that the item was not heard may come later.
             'utterance.ended': { actions: ['wake', 'countAnew'] },
           },
         },
@@ -206,7 +205,7 @@ const outboxSlot = outboxSetup.createStateConfig({
           ],
         },
         'delivery.told': [
-          // Later progress of the same subagent waits: this item needs no acknowledgement any more.
+          // Later progress of the same subagent waits: the current item no longer needs an acknowledgement.
           {
             guard: { type: 'isOutdoneAttempt', params: ({ event }) => event },
             target: 'empty',
@@ -246,7 +245,7 @@ const outboxSlot = outboxSetup.createStateConfig({
           actions: [abandonCurrent, 'clear'],
         },
         'outbox.rest': [
-          // Later progress of the same subagent waits: this item is out of date.
+          // Later progress of the same subagent waits: the current item is out of date.
           {
             guard: { type: 'isOutdoneItem', params: ({ event }) => event },
             target: 'empty',
@@ -258,7 +257,7 @@ const outboxSlot = outboxSetup.createStateConfig({
             actions: [abandonCurrent, ...restNow],
           },
         ],
-        // The audio continues, but is no longer needed: the item has reached the user.
+        // The audio continues, although the item has already reached the user.
         'delivery.shown': {
           guard: { type: 'isCurrent', params: ({ event }) => event },
           target: 'empty',
@@ -290,7 +289,7 @@ const outboxSlot = outboxSetup.createStateConfig({
     },
     returning: {
       always: [
-        // Later progress of the same subagent waits: this item is out of date.
+        // Later progress of the same subagent waits: the current item is out of date.
         {
           guard: 'isOutdone',
           target: 'empty',
@@ -317,7 +316,7 @@ const interruptForNext = {
   }),
 } as const;
 
-/** Holds what is to be said to the user, offers it when the gate is open, and keeps it until it was heard. */
+/** Holds the items for the user, offers each while the gate is open, and keeps it until the user has heard it. */
 export const outboxMachine = outboxSetup.createMachine({
   id: 'outbox',
   context: ({ input }) => ({
@@ -352,7 +351,7 @@ export const outboxMachine = outboxSetup.createMachine({
         guard: { type: 'isToldQuestion', params: ({ event }) => event },
         actions: { type: 'addAgain', params: ({ event }) => event },
       },
-      // Known already: a message that arrived twice.
+      // The item is known: its message arrived twice.
       { guard: { type: 'isKnown', params: ({ event }) => event } },
       {
         guard: { type: 'doesNotFit', params: ({ event }) => event },
@@ -399,7 +398,7 @@ export const outboxMachine = outboxSetup.createMachine({
       },
       { actions: { type: 'add', params: ({ event }) => event } },
     ],
-    // The client that received the item in that attempt acknowledges it now.
+    // The client that received the item in that attempt acknowledges it.
     'delivery.heard': {
       guard: { type: 'isToldAttempt', params: ({ event }) => event },
       actions: [

@@ -9,10 +9,10 @@ import { activities, effect, type Deadline, type EffectsOf, type Stamped } from 
 
 /** The content of an item. */
 export type DeliveryKind = 'result' | 'question' | 'notice' | 'progress';
-/** An `urgent` item goes first, and may interrupt. */
+/** The class of an item. An `urgent` item goes first, and may interrupt. */
 export type DeliveryPriority = 'normal' | 'high' | 'urgent';
 
-/** How the result of a background call wants to reach the user. */
+/** How the result of a background call reaches the user. */
 export const DELIVERY_MODES = ['when_idle', 'interrupt', 'silent', 'skip_if_busy'] as const;
 /** How a result reaches the user. */
 export type DeliveryMode = (typeof DELIVERY_MODES)[number];
@@ -22,24 +22,24 @@ export interface OutboxItem {
   readonly deliveryId: string;
   readonly kind: DeliveryKind;
   readonly priority: DeliveryPriority;
-  /** A later one with the same key replaces it (the progress of one subagent). */
+  /** A later item with the same key replaces this one (progress of one subagent). Null: none does. */
   readonly replaces: string | null;
   /** The item fills a reservation. */
   readonly reserved: boolean;
-  /** The time after which the item is not worth saying; null: never. Results and questions never expire. */
+  /** The time from which the item is no longer worth saying; null: never. Results and questions never expire. */
   readonly expiresAt: number | null;
   /**
-   * The item rests from the beginning, as a card that nothing wakes: always, or unless it arrives when the
-   * gate is open and the queue is empty. @defaultValue 'never'
+   * The item rests from the beginning, as a card that nothing wakes: always, or unless it arrives while the gate is
+   * open and the queue is empty. @defaultValue 'never'
    */
   readonly rests?: 'never' | 'always' | 'if_busy';
 }
 
-/** Why an item is not said any more. */
+/** Why an item will not be said. */
 export type DropReason = 'full' | 'expired' | 'replaced';
 /**
- * How certain it is that the item was heard. `assumed`: the wire gives no correlation. `told`: it was told in
- * full, no client ever acknowledged it, and it made room for later ones of its kind.
+ * How certain it is that the user heard the item. `assumed`: the wire gives no correlation. `told`: the item was told
+ * in full, no client acknowledged it, and it made room for later ones.
  */
 export type HearingGrade = 'played' | 'assumed' | 'shown' | 'told';
 
@@ -47,7 +47,7 @@ export type HearingGrade = 'played' | 'assumed' | 'shown' | 'told';
 export type Waiting = OutboxItem & {
   readonly attempts: number;
   readonly resting: boolean;
-  /** The attempt that told it in full: it rests until it is acknowledged. Absent: no attempt did. */
+  /** The attempt that told the item in full: the item rests until it is acknowledged. Absent: no attempt did. */
   readonly toldIn?: number;
   /** When the user last interrupted its telling, in milliseconds since 1970. Absent: they never did. */
   readonly interruptedAt?: number;
@@ -66,7 +66,7 @@ export const isUrgent = (item: OutboxItem | null | undefined): boolean =>
 /** Tells whether the item was told in full and not acknowledged. */
 export const isTold = ({ toldIn }: { readonly toldIn?: number }): boolean => toldIn !== undefined;
 
-/** Tells whether the user can put it off: it is no question, and does not rest for good already. */
+/** Tells whether the user can put the item off: it is no question, and may still be said. */
 export const mayRest = (item: Waiting): boolean =>
   item.kind !== 'question' && item.rests !== 'always' && !isTold(item);
 
@@ -75,8 +75,8 @@ export const next = (queue: { readonly pending: readonly Waiting[] }): Waiting |
   queue.pending.find((item) => !item.resting);
 
 /**
- * Tells whether there is room for one more item without a reservation. Told items hold no room. Admission
- * asks this, too.
+ * Tells whether there is room for one more item without a reservation. Told items take no room. Admission also calls
+ * this.
  */
 export function hasRoom(queue: {
   readonly pending: readonly (OutboxItem & Pick<Waiting, 'toldIn'>)[];
@@ -95,10 +95,7 @@ export const replaces = (item: OutboxItem, other: OutboxItem): boolean =>
 export const isExpired = (item: OutboxItem, at: number): boolean =>
   item.expiresAt !== null && !keeps(item) && item.expiresAt <= at;
 
-/**
- * Inserts by class, and within a class in order; an item that was interrupted goes back to the front of its
- * own.
- */
+/** Inserts an item in order of its class: behind the others of the class, or in front of them after an interruption. */
 export function insert(
   pending: readonly Waiting[],
   item: Waiting,
@@ -114,21 +111,21 @@ export function insert(
 
 /** The limits and pauses of an outbox. */
 export interface OutboxInput {
-  /** Results waiting or reserved, and notices; questions come on top, one at a time. */
+  /** Waiting or reserved results, and notices. Questions are not counted; one waits at a time. */
   readonly capacity: number;
   /**
-   * The time that the gate must have been open without any attempt before an item is said, in milliseconds.
-   * It counts from then, not from the arrival of the item.
+   * How long the gate must have been open without an attempt before an item is said, in milliseconds. The time counts
+   * from the opening or the last attempt, not from the arrival of the item.
    */
   readonly quietMs: number;
   /**
-   * The same time behind a question, in which the user may answer it: until they speak or the question is answered,
-   * in milliseconds. @defaultValue `quietMs`
+   * The same time behind a question, in which the user may answer it; it ends early if they speak or the question is
+   * answered. In milliseconds. @defaultValue `quietMs`
    */
   readonly answerMs?: number;
-  /** Time until the audio must have begun; then the attempt has failed. */
+  /** The time in which the audio must begin; then the attempt has failed. */
   readonly offerTimeoutMs: number;
-  /** Time until the audio must have ended; then the attempt has failed. */
+  /** The time in which the audio must end; then the attempt has failed. */
   readonly playTimeoutMs: number;
   readonly maxAttempts: number;
 }
@@ -138,13 +135,13 @@ type OutboxFact =
   | { readonly type: 'outbox.unreserve' }
   | { readonly type: 'outbox.add'; readonly item: OutboxItem }
   | { readonly type: 'outbox.retract'; readonly deliveryId: string }
-  /** The user does not want to hear the item now: it rests as a silent one. Never sent for questions. */
+  /** The user does not want to hear the item now: it rests like a silent one. Never sent for questions. */
   | { readonly type: 'outbox.rest'; readonly deliveryId: string }
-  /** The item is out of date: dropped if it still waits. Never sent for results and questions. */
+  /** The item is out of date, and is dropped if it still waits. Never sent for results and questions. */
   | { readonly type: 'outbox.outdate'; readonly deliveryId: string }
   | { readonly type: 'gate.opened' }
   | { readonly type: 'gate.closed'; readonly interruptible: boolean }
-  /** `attempt`, `deliveryIds`: what is said, for readers of the journal; several are told together. */
+  /** `attempt` and `deliveryIds` say what plays, for readers of the journal; several items may be told together. */
   | {
       readonly type: 'delivery.playing';
       readonly generation: number;
@@ -155,12 +152,12 @@ type OutboxFact =
       readonly type: 'delivery.heard';
       readonly generation: number;
       readonly grade: 'played' | 'assumed';
-      /** When it had been heard, in milliseconds since 1970. @defaultValue unknown */
+      /** The time at which the user had heard the item, in milliseconds since 1970. @defaultValue unknown */
       readonly heardAt?: number;
     }
-  /** The item was said in full and not acknowledged; the client that has it may still do so. */
+  /** The item was said in full without an acknowledgement, which its client may still send. */
   | { readonly type: 'delivery.told'; readonly generation: number }
-  /** `begun`: its first sentence, or more, was heard: the next attempt goes on from there. */
+  /** `begun`: the user heard the first sentence or more; the next attempt continues from there. */
   | {
       readonly type: 'delivery.interrupted';
       readonly generation: number;
@@ -190,7 +187,7 @@ export interface OutboxContext extends OutboxInput {
   /** Numbers the attempts. */
   readonly generation: number;
   readonly reserved: number;
-  /** The time at which the gate opened, or the last attempt ended: the later of the two. */
+  /** The time at which the gate opened or the last attempt ended, whichever is later. */
   readonly quietSince: number;
   /** The question that was said last, while the user may answer it. */
   readonly asked?: string | null;
@@ -221,14 +218,14 @@ const effects = {
     readonly deliveryId: string;
     readonly generation: number;
     readonly attempt: number;
-    /** The first attempt of which the user heard a sentence or more: go on from there. Absent: none. */
+    /** The first attempt of which the user heard a sentence or more: continue from there. Absent: none. */
     readonly begunIn?: number;
   }>(),
-  /** The user begins to hear it. */
+  /** The user begins to hear the item. */
   begun: effect<{ readonly deliveryId: string }>(),
-  /** Stops the item that is being said: an urgent one waits. */
+  /** Stops the current speech: this urgent item waits. */
   interrupt: effect<{ readonly deliveryId: string }>(),
-  /** Abandons the attempt under way: its item was answered, shown or withdrawn meanwhile. */
+  /** Abandons the current attempt: its item was answered, shown or withdrawn. */
   abandon: effect<{ readonly deliveryId: string; readonly generation: number }>(),
   /** The item reached the user. */
   delivered: effect<{
@@ -241,9 +238,9 @@ const effects = {
   dismissed: effect<{ readonly deliveryId: string; readonly by?: string }>(),
   /** These items will not be said; `reason` says why. */
   dropped: effect<{ readonly deliveryIds: readonly string[]; readonly reason: DropReason }>(),
-  /** The item could not be said in `attempts` attempts; show it as a card. */
+  /** The item could not be said in `attempts` attempts: show it as a card. */
   card: effect<{ readonly deliveryId: string; readonly attempts: number }>(),
-  /** The item was said in full and not acknowledged; show it as a card until it is. */
+  /** The item was said in full without an acknowledgement: show it as a card until one comes. */
   told: effect<{ readonly deliveryId: string; readonly generation: number }>(),
   /** The item is not said: the lead model learns of it, and a screen shows it as a card. */
   rested: effect<{ readonly deliveryId: string }>(),
@@ -301,7 +298,7 @@ export const outboxSetup = setup({
         },
       }),
     ),
-    /** The item rests until it was shown or dismissed, also if it is being said. */
+    /** Puts the item to rest until it is shown or dismissed, even while it is being said. */
     rest: assign(({ context }, { deliveryId }: { deliveryId: string }) => {
       const { current, pending } = context;
       const asSilent = (item: Waiting): Waiting => ({ ...item, resting: true, rests: 'always' });
@@ -319,7 +316,7 @@ export const outboxSetup = setup({
     removeOldestTold: assign(({ context }) => ({
       pending: context.pending.filter((item) => item !== oldestTold(context)),
     })),
-    /** A question that was told is put again, in its current words. */
+    /** Offers a told question again, in its current words. */
     addAgain: assign(({ context }, { item }: { item: OutboxItem }) => ({
       pending: insert(
         context.pending.filter(({ deliveryId }) => deliveryId !== item.deliveryId),
@@ -349,7 +346,7 @@ export const outboxSetup = setup({
         'back',
       ),
     })),
-    /** Adds an item that rests until it was shown or dismissed. */
+    /** Adds an item that rests until it is shown or dismissed. */
     addSilent: assign(({ context }, { item }: { item: OutboxItem }) => ({
       reserved: item.reserved ? Math.max(0, context.reserved - 1) : context.reserved,
       pending: insert(
@@ -413,7 +410,7 @@ export const outboxSetup = setup({
     isPendingOrAsked: ({ context }, { deliveryId }: { deliveryId: string }) =>
       context.asked === deliveryId ||
       context.pending.some((item) => item.deliveryId === deliveryId),
-    /** The question behind which it pauses was answered meanwhile. */
+    /** The question that caused the longer pause was answered. */
     waitsForNoAnswer: ({ context }) => context.dueAt > quietUntil(context),
     isPending: ({ context }, { deliveryId }: { deliveryId: string }) =>
       context.pending.some((item) => item.deliveryId === deliveryId),

@@ -1,6 +1,6 @@
 // The end of a subagent. A failure in its life is data, never thrown.
 
-/** The failure of an operation, as data. */
+/** A failure, as data. */
 export interface Failure {
   /** Stable: `STEP_LIMIT`, `INPUT_TIMEOUT`, `TIMEOUT`, `INTERNAL`, … */
   readonly code: string;

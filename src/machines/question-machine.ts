@@ -2,32 +2,32 @@
 //
 //   queued ──▶ presenting ──▶ open ──▶ answered | expired | withdrawn | superseded   (final)
 //                  ▲  ├─────────┤
-//                  │  └─ held ◀─┤   the user asked for time: asked again when it is over
+//                  │  └─ held ◀─┤   the user asked for time: put again after it
 //                  └── parked ◀─┘   no client is attached
 //
-// Owns:     whether an answer may count now, and the time that the user has left.
+// Owns:     whether an answer counts now, and the time that the user has left.
 // Does not: speak, match words to options, or decide whose turn it is to ask.
 //
 // Invariants
-//   QUESTION-1. Nothing answers it before it was put to the user: a button counts from shown,
-//       speech from the moment it began to play; nothing counts once it is over.
+//   QUESTION-1. No answer counts before the question was put to the user: a button counts once it is shown, speech once
+//       it begins to play. No answer counts after its end.
 //   QUESTION-2. An utterance that began before the question played never answers it.
-//   QUESTION-3. Speech that interrupts the question counts only if it is `decisive` (it names an option, or is the words
-//       that were asked for); consent counts only if it began when the question had been heard in full.
-//   QUESTION-4. The clock runs in `open` only. It starts when heard, or when shown if no voice is attached;
-//       it stands still while no client is attached, and while the question is held.
-//   QUESTION-5. It ends once, and every end releases the floor, takes the question back from
-//       the outbox and tells the asker.
-//   QUESTION-6. When it is read back, at once or after the lead agent's reply, it is put to the user anew, within its
-//       time: words count as in a first presentation; its buttons continue to count.
-//   QUESTION-7. While held it is not said until `remindAt`, and then put again; answers count meanwhile. Only
-//       the user holds it, each time for a bounded while.
-//   QUESTION-8. While it is open and was heard, and nobody answers, it is asked again, at most `MAX_NUDGES` times
-//       until the user asks for it or it is put anew; its clock goes on. Then it rests on the screen.
+//   QUESTION-3. Speech that interrupts the question counts only if it is `decisive` (it names an option, or is the
+//       words that were asked for). Consent counts only if it began after the question was heard in full.
+//   QUESTION-4. The clock runs in `open` only. It starts when the question is heard, or when it is shown if no voice is
+//       attached. It stops while no client is attached, and while the question is held.
+//   QUESTION-5. A question ends once. Every end releases the floor, retracts the question from the outbox and replies
+//       to the asker.
+//   QUESTION-6. A question that is read back, at once or after the lead agent's reply, is put to the user anew within
+//       its time: words count as in a first presentation; its buttons continue to count.
+//   QUESTION-7. A held question is not said until `remindAt`, and is put again then; answers count meanwhile. Only the
+//       user holds it, each time for a bounded while.
+//   QUESTION-8. An open question that was heard and not answered is asked again, at most `MAX_NUDGES` times until the
+//       user asks for it or it is put anew; its clock continues. After that the screen still shows it.
 //   QUESTION-9. The lead agent needs time to read words. It settles the question with words that began after the
-//       question was first put to the user, also if it was put anew, or nobody was attached, since then.
-//   QUESTION-10. Words count at once only if they began while it was the last thing said to the user. A button counts
-//       whatever was said since, and saying it again, to the end or not, makes it the last thing.
+//       question was first put to the user, even if the question was put anew or no client was attached since then.
+//   QUESTION-10. Words count at once only if they began while the question was the last thing said to the user. A
+//       button always counts, and saying the question again, in part or in full, makes it the last thing.
 
 import { and, assign, setup, type SnapshotFrom } from 'xstate';
 import {
@@ -41,45 +41,47 @@ import {
   type Stamped,
 } from './effect.ts';
 
-/** A question that nobody answers is asked again so often. */
+/** How often a question without an answer is asked again. */
 const MAX_NUDGES = 2;
 
 /** A question of a subagent to the user. */
 export interface QuestionInput {
-  /** Names the question everywhere, also after a restart. */
+  /** The id of the question everywhere, and after a restart. */
   readonly requestId: string;
-  /** Time to answer once it was heard (or shown), in milliseconds. */
+  /** The time to answer after the question was heard (or shown), in milliseconds. */
   readonly timeoutMs: number;
 }
 
 interface QuestionContext {
   readonly requestId: string;
-  /** The grant under which it holds the floor; 0 before. */
+  /** The epoch of the grant under which the question holds the floor; 0 before a grant. */
   readonly epoch: number;
   readonly remainingMs: number;
   readonly dueAt: number;
-  /** The time since which a client shows it. */
+  /** The time since which a client shows the question. */
   readonly shownAt: number | null;
-  /** The time since which it plays, in the presentation under way. */
+  /** The time since which the question plays, in the current presentation. */
   readonly playingSince: number | null;
-  /** It was heard in full, in the presentation under way. */
+  /** The user heard the question in full, in the current presentation. */
   readonly heard: boolean;
-  /** The time at which it had been heard in full; absent: unknown, or in snapshots of earlier versions. */
+  /**
+   * The time at which the user had heard the question in full. Absent: unknown, or a snapshot of an earlier version.
+   */
   readonly heardAt?: number;
   /**
-   * The time since which something else was said to the user, or its reading back is due; null: it is the last thing
-   * that was said. Absent in snapshots of earlier versions.
+   * The time since which something else was said to the user, or reading the question back is due; null: the question
+   * was said last. Absent in snapshots of earlier versions.
    */
   readonly followedAt?: number | null;
-  /** It is read back: after the lead agent's reply, or as soon as it can be said. Absent: it is not. */
+  /** When the question is read back: after the lead agent's reply, or as soon as it can be said. Absent: never. */
   readonly readBack?: 'after_reply' | 'due' | null;
-  /** Its clock has started, in the presentation under way. */
+  /** The clock has started, in the current presentation. */
   readonly hasBegun: boolean;
   /** For a held question: the time at which it is put to the user again. */
   readonly remindAt: number;
-  /** How often it was asked again because nobody answered; absent in snapshots of earlier versions. */
+  /** How often the question was asked again without an answer. Absent in snapshots of earlier versions. */
   readonly nudges?: number;
-  /** All presentations together; absent in snapshots of earlier versions. */
+  /** The reports of all presentations together. Absent in snapshots of earlier versions. */
   readonly ever?: Presented;
 }
 
@@ -95,19 +97,21 @@ export type AnswerChannel = 'speech' | 'typing' | 'button';
 
 type QuestionFact =
   | { readonly type: 'question.granted'; readonly epoch: number }
-  /** A client shows it. `startsClock`: no voice is attached, so it will not be heard. */
+  /** A client shows the question. `startsClock`: no voice is attached, so the user will not hear it. */
   | { readonly type: 'question.shown'; readonly startsClock: boolean }
   | { readonly type: 'question.playing' }
-  /** `heardAt`: when it had been heard in full. @defaultValue unknown: before all words that are known by now */
+  /**
+   * `heardAt`: the time at which the user had heard it in full. @defaultValue unknown: before all words known so far
+   */
   | { readonly type: 'question.heard'; readonly heardAt?: number }
   /** Something else is being said to the user (QUESTION-10). */
   | { readonly type: 'question.followed' }
   | {
       readonly type: 'question.answer';
       readonly channel: AnswerChannel;
-      /** For speech: when the utterance began. */
+      /** For speech: the time at which the utterance began. */
       readonly utteranceStartedAt: number | null;
-      /** The answer is beyond doubt, and no consent: it may interrupt the question. */
+      /** The answer is beyond doubt and not a consent: it may interrupt the question. */
       readonly decisive: boolean;
     }
   /** The lead agent has found the answer in words that began at `saidAt` (QUESTION-9). */
@@ -115,21 +119,21 @@ type QuestionFact =
       readonly type: 'question.settle';
       readonly channel: 'speech' | 'typing';
       readonly saidAt: number;
-      /** The answer is no consent. */
+      /** The answer is not a consent. */
       readonly decisive: boolean;
     }
   /**
-   * The answer was clear, but not the question that it refers to: say the question again, verbatim.
-   * `after`: once the lead agent has replied to the same words. @defaultValue at once
+   * The answer was clear, but not its question: say the question again, verbatim. `after`: once the lead agent has
+   * replied to the same words. @defaultValue at once
    */
   | { readonly type: 'question.readBack'; readonly after?: 'reply' }
   /** The lead agent has ended its reply. */
   | { readonly type: 'reply.ended' }
-  /** The user asked for time: wait until then, and put it again. */
+  /** The user asked for time: put the question again at `remindAt`. */
   | { readonly type: 'question.hold'; readonly remindAt: number }
-  /** Put it to the user again: they want to hear it, or their words were no answer. */
+  /** Put the question to the user again: they want to hear it, or their words were no answer. */
   | { readonly type: 'question.repeat' }
-  /** Neither side has spoken for long: ask it again. */
+  /** Neither party has spoken for a while: ask the question again. */
   | { readonly type: 'question.nudge' }
   | { readonly type: 'question.withdraw'; readonly reason: string }
   | { readonly type: 'question.supersede' }
@@ -171,7 +175,7 @@ const settlement = {
   },
 } as const;
 
-/** What is said beside it, while it has the floor. */
+/** Reports of other speech while the question has the floor. */
 const sayings = {
   'question.followed': {
     guard: 'isLastSaid',
@@ -179,7 +183,7 @@ const sayings = {
   },
 } as const;
 
-/** It waits for the lead agent's reply, and is read back then (QUESTION-6). */
+/** Waits for the lead agent's reply, and reads the question back then (QUESTION-6). */
 const readBackLater = {
   guard: ({ event }: { event: Extract<QuestionEvent, { type: 'question.readBack' }> }) =>
     event.after === 'reply',
@@ -206,10 +210,10 @@ const wishes = {
   'question.repeat': { actions: ['forgetNudges', present] },
 } as const;
 
-/** Reports of the client on a question that the user has been given once already. */
+/** Reports of the client on a question that was put to the user before. */
 const reports = {
   'question.shown': { actions: { type: 'markShown', params: stamp } },
-  // So far it was only shown, or something else was said since. When it is said on request, it keeps its first moment.
+  // The question was only shown, or something else was said since. A repetition on request keeps the first moment.
   'question.playing': {
     guard: 'isSaidAnew',
     actions: { type: 'markPlaying', params: stamp },
@@ -218,19 +222,22 @@ const reports = {
 } as const;
 
 const effects = {
-  /** Says and shows it (again). */
+  /** Says and shows the question, or does so again. */
   present: effect<{ readonly requestId: string }>(),
-  /** Stops saying and showing it. */
+  /** Stops saying and showing the question. */
   retract: effect<{ readonly requestId: string }>(),
-  /** Gives the floor back, or leaves the queue for it. */
+  /** Releases the floor, or leaves the queue for it. */
   release: effect<{ readonly requestId: string; readonly epoch: number }>(),
-  /** Tells the asker how it ended. */
+  /** Tells the asker how the question ended. */
   reply: effect<{ readonly requestId: string; readonly end: QuestionEnd }>(),
 };
 
 export type QuestionEffects = EffectsOf<typeof effects>;
 
-/** A question from the moment it waits for the floor until it is answered, expires, or is withdrawn. Its output says which. */
+/**
+ * The life of a question: it waits for the floor, is put to the user, and is answered, expires or is withdrawn. Its
+ * output is this end.
+ */
 export const questionMachine = setup({
   types: {
     input: {} as QuestionInput,
@@ -262,7 +269,10 @@ export const questionMachine = setup({
     markFollowed: assign(({ context }, { at }: Stamped) => ({
       followedAt: context.followedAt ?? at,
     })),
-    /** Whatever was said meanwhile, its card is what the user is given last; what was heard last may be something else. */
+    /**
+     * The card is now the last thing that the user gets, whatever was said meanwhile; what the user heard last may be
+     * something else.
+     */
     endWithCard: assign(({ context }) => ({
       followedAt: null,
       readBack: null,
@@ -520,8 +530,8 @@ function isFollowed({ followedAt = null }: QuestionContext): boolean {
 }
 
 /**
- * Tells what words follow, by when they began (`null`: they were typed now): the question, something that the user was told
- * after it, or neither, since it had not been put.
+ * Tells what the user's words follow: the question; something that was said after it; or neither (null), because the
+ * question had not been put. `startedAt` is when the words began; null: they were typed now.
  */
 export function wordsFollow(
   {
@@ -532,7 +542,8 @@ export function wordsFollow(
   }: Pick<QuestionContext, 'playingSince' | 'shownAt' | 'hasBegun' | 'followedAt'>,
   startedAt: number | null,
 ): 'question' | 'other' | null {
-  // Only shown, while the session has a voice: the lead agent may be speaking of something else.
+  // A question that is only shown in a session with a voice does not count: the lead agent may be speaking of something
+  // else.
   const wasPut =
     startedAt === null
       ? playingSince !== null || (shownAt !== null && hasBegun)
@@ -542,7 +553,7 @@ export function wordsFollow(
   return isLast ? 'question' : 'other';
 }
 
-/** Tells whether words may answer it now. */
+/** Tells whether words may answer the question now. */
 function wordsCount(
   context: QuestionContext,
   { utteranceStartedAt, channel, decisive }: AnswerEvent,

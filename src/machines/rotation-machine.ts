@@ -1,4 +1,4 @@
-// The exchange of a connection that ends soon for a fresh one while both parties are silent.
+// Exchanges a connection that ends soon for a fresh one while both parties are silent.
 //
 //   idle ─opened─▶ unlimited, limited ─due─▶ preparing ─ready─▶ prepared ─rest─▶ idle  takeOver
 //                        │                    ▲   │ failed        │ failed
@@ -6,8 +6,8 @@
 //                        │                    pausing ◀───────────┘
 //                        └─due, and can resume─▶ awaiting ─rest─▶ idle  renew
 //
-// There are two ways. Make before break: a fresh connection is prepared, and takes over (`takeOver`). If the
-// wire can resume a closed connection, break before make: it is closed first, and the session connects again
+// There are two ways. Make before break: a fresh connection is prepared, and takes over (`takeOver`). Break before
+// make, if the wire can resume a closed connection: the connection is closed first, and the session connects again
 // (`renew`).
 //
 // Owns:     when a connection is exchanged, and in which way.
@@ -15,11 +15,12 @@
 //
 // Invariants
 //   ROTATION-1. One candidate at a time, in `making` only: it takes over, is dropped, or is lost.
-//   ROTATION-2. The exchange is made at rest; else at `lastAt`, or when the old connection is lost.
-//   ROTATION-3. Nothing is exchanged while a transfer is under way, or without a connection: a transfer takes
-//        the place of a rotation, and a rotation that is due by then follows it.
-//   ROTATION-4. A candidate that fails, or is not ready in time, is followed by another after a pause that
-//        grows, for as long as the old connection lasts.
+//   ROTATION-2. The exchange happens while both parties are silent; at the latest at `lastAt`, or when the old
+//        connection is lost.
+//   ROTATION-3. No exchange happens during a transfer, or without a connection. A transfer to another connection
+//        replaces a rotation; a rotation that is due by then follows the transfer.
+//   ROTATION-4. After a candidate that fails, or is not ready in time, another one follows after a pause that grows,
+//        for as long as the old connection lasts.
 
 import { and, assign, or, setup, type SnapshotFrom } from 'xstate';
 import { backoffMs, type BackoffInput } from './backoff.ts';
@@ -33,23 +34,23 @@ import {
   type EffectsOf,
 } from './effect.ts';
 
-/** The life of a connection that its provider ends after a time. */
+/** The limits and pauses of the rotation of a connection whose provider ends it after a time. */
 export interface RotationInput extends BackoffInput {
-  /** The time until a candidate must be ready; then it has failed, in milliseconds. */
+  /** The time in which a candidate must be ready, in milliseconds; then it has failed. */
   readonly connectTimeoutMs: number;
 }
 
 interface RotationContext extends RotationInput {
   /** The time at which a fresh connection is needed; null: no limit is known. */
   readonly dueAt: number | null;
-  /** The time at which the exchange no longer waits for a pause. */
+  /** The time from which the exchange no longer waits for silence. */
   readonly lastAt: number;
   readonly failures: number;
   readonly attemptBy: number;
   readonly retryAt: number;
 }
 
-/** The facts at the moment when an event is accepted: the machine cannot look them up. */
+/** The facts at the moment of an event, which the machine cannot look up. */
 export interface RotationNow {
   readonly at: number;
   /** Both parties are silent, and neither is about to speak. */
@@ -58,20 +59,20 @@ export interface RotationNow {
   readonly canResume: boolean;
 }
 
-/** A fact about a connection that is renewed. */
+/** A fact about a connection that is rotated. */
 export type RotationFact =
   /** A connection is in use. */
   | { readonly type: 'connection.opened'; readonly dueAt: number | null; readonly lastAt: number }
-  /** The connection ends sooner than was known. */
+  /** The connection ends sooner than expected. */
   | { readonly type: 'connection.expiring'; readonly lastAt: number }
-  /** A fact has changed that may make this a good moment. */
+  /** A fact has changed: this may be a good moment. */
   | { readonly type: 'connection.rested' }
   /** The connection is lost. */
   | { readonly type: 'connection.lost' }
   /** The connection was closed on purpose. */
   | { readonly type: 'connection.closed' }
   | { readonly type: 'transfer.began' }
-  /** The transfer ended on the connection before it; a transfer to another connection sends `connection.opened`. */
+  /** The transfer ended on the old connection; a transfer to another connection sends `connection.opened`. */
   | { readonly type: 'transfer.ended' }
   | { readonly type: 'candidate.ready' }
   /** `jitter`: uniform in [0, 1). */
@@ -88,14 +89,14 @@ const renews = { target: '#rotation.idle', actions: { type: 'renew', params: {} 
 const takesOver = { target: '#rotation.idle', actions: { type: 'takeOver', params: {} } } as const;
 const drops = { type: 'drop', params: {} } as const;
 
-/** How an exchange begins. */
+/** The transitions that begin an exchange. */
 const begins = [
   { guard: 'isGoodMoment', ...renews },
   { guard: 'canResume', target: '#rotation.awaiting' },
   { target: '#rotation.making' },
 ] as const;
 
-/** How an exchange begins if the connection ends sooner than was known. */
+/** The transitions that begin an exchange if the connection ends sooner than expected. */
 const hurries = [
   { guard: 'isGoodMoment', ...renews },
   { guard: 'canResume', target: '#rotation.awaiting', actions: ['expires', 'isDueNow'] },
@@ -184,7 +185,7 @@ export const rotationMachine = setup({
       exit: stopActivity('deadline', 'due'),
       on: { 'deadline.due': begins, 'connection.expiring': hurries },
     },
-    // Another agent is about to lead, perhaps on a connection of its own.
+    // Another agent is about to lead, perhaps on another connection.
     held: {
       on: {
         'connection.expiring': { actions: ['expires', 'isDueNow'] },

@@ -1,26 +1,24 @@
-// The life of one service: events come in, and an agent examines them one after the other.
+// The life of one service: events arrive, and an agent examines one after the other.
 //
 //   created ─▶ idle ⇄ invoking            one event is examined
 //                ▲        │ refused
 //                └─ waiting (backing off)     stop, from anywhere ─▶ stopped   (final)
 //
-// Owns:     the order of the events that wait, and how each ends.
-// Does not: hold their content, run the agent, tell the user, or know the life of a source
-//           (event-source-machine).
+// Owns:     the order of the waiting events, and how each ends.
+// Does not: hold their content, run the agent, tell the user, or know the life of a source (event-source-machine).
 //
 // Invariants
-//   SERVICE-MACHINE-1. No event is lost silently: each that arrives is settled or dropped, exactly once, and
-//        a drop says why.
-//   SERVICE-MACHINE-2. One invocation at a time.
-//   SERVICE-MACHINE-3. Urgent before normal; first come, first served within each. An event whose invocation
-//        was refused goes back to the front of its own class.
-//   SERVICE-MACHINE-4. At most `maxWaiting` events wait, beside the one whose invocation is under way or was
-//        refused. When the queue is full an urgent event takes the place of the youngest normal one; any
-//        other is dropped.
-//   SERVICE-MACHINE-5. A refused invocation is tried again after a pause that grows, `maxInvocations` times
-//        in all; an invocation that will always be refused is not tried again.
-//   SERVICE-MACHINE-6. Stop drops the waiting events, breaks off the invocation and stops the sources, once;
-//        nothing follows it. (Sources that never began are stopped too: they have nothing to free.)
+//   SERVICE-MACHINE-1. No event is lost silently: each is settled or dropped, exactly once, and a drop has a reason.
+//   SERVICE-MACHINE-2. One invocation runs at a time.
+//   SERVICE-MACHINE-3. Urgent before normal; first come, first served within each class. An event whose invocation
+//        was refused goes back to the front of its class.
+//   SERVICE-MACHINE-4. At most `maxWaiting` events wait, besides the one whose invocation is under way or was
+//        refused. In a full queue an urgent event takes the place of the youngest normal one; any other new event is
+//        dropped.
+//   SERVICE-MACHINE-5. A refused invocation is tried again after a pause that grows, `maxInvocations` times in all. A
+//        refusal that is not retryable drops the event.
+//   SERVICE-MACHINE-6. A stop drops the waiting events, breaks off the invocation and stops the sources, once;
+//        nothing follows it. It also stops sources that never started, which hold nothing.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import { backoffMs, type BackoffInput } from './backoff.ts';
@@ -39,7 +37,7 @@ import {
 /** The limits and pauses of a service. */
 export interface ServiceInput extends BackoffInput {
   readonly maxWaiting: number;
-  /** How many times an event's invocation is tried. */
+  /** How often an event's invocation is tried. */
   readonly maxInvocations: number;
 }
 
@@ -49,7 +47,7 @@ export type EventPriority = 'normal' | 'urgent';
 interface WaitingEvent {
   readonly eventId: string;
   readonly priority: EventPriority;
-  /** Invocations that were refused. */
+  /** The number of invocations that were refused. */
   readonly refusals: number;
 }
 
@@ -60,7 +58,7 @@ interface ServiceContext extends ServiceInput {
   readonly retryAt: number;
 }
 
-/** Why an event is not examined. */
+/** Why the service does not examine an event. */
 export type EventDropReason = 'full' | 'displaced' | 'refused' | 'stopped';
 
 type ServiceFact =
@@ -89,7 +87,7 @@ type Args = { context: ServiceContext };
 
 const idOfCurrent = ({ context }: Args) => ({ eventId: context.current?.eventId ?? '' });
 
-/** A service keeps the events of its sources in order and has a subagent look at one at a time. */
+/** Keeps the events of a service's sources in order, and has a subagent look at one at a time. */
 export const serviceMachine = setup({
   types: {
     input: {} as ServiceInput,
@@ -100,7 +98,7 @@ export const serviceMachine = setup({
     ...activities<Deadline | Activity<'invocation', { readonly eventId: string }>>(),
     startSources: effect<object>(),
     stopSources: effect<object>(),
-    /** The event waits to be examined. */
+    /** The event waits for its examination. */
     accepted: effect<{ readonly eventId: string }>(),
     /** The event was examined. */
     settled: effect<{ readonly eventId: string }>(),
@@ -168,7 +166,7 @@ export const serviceMachine = setup({
       initial: 'idle',
       on: {
         'event.arrived': [
-          // Known already: a message that arrived twice.
+          // The event is known: its message arrived twice.
           { guard: { type: 'isKnown', params: ({ event }) => event } },
           {
             guard: 'hasRoom',
@@ -291,12 +289,12 @@ function inserted(
   return [...urgent, ...normal];
 }
 
-/** The effects that mean an event of each source. */
+/** The event that each of these effects sends to every source. */
 const TO_SOURCES = { startSources: 'source.start', stopSources: 'source.stop' } as const;
 
 /**
- * Returns the messages to its sources that an effect of a service means. Pure, so that the model checker checks
- * the composition that runs.
+ * Returns the messages that an effect of a service sends to its sources. Pure, so that the model checker checks the
+ * composition that runs.
  */
 export function sourceMessages(effectName: string, sources: readonly string[]) {
   if (effectName !== 'startSources' && effectName !== 'stopSources') return [];

@@ -1,36 +1,37 @@
 // One conversation: five regions side by side.
 //
 //   connection  created → connecting → active ⇄ reconnecting / resting / refused / transferring → closing → closed
-//   client      detached ⇄ attached            is a client there?
+//   client      detached ⇄ attached            is a client attached?
 //   user        silent → speaking → settling → silent
-//   model       idle ⇄ generating ⇄ waiting    for a tool, in the middle of its turn
-//   playout     drained ⇄ playing              audio still leaving the speaker
+//   model       idle ⇄ generating ⇄ waiting    waiting: for a tool, in the middle of its turn
+//   playout     drained ⇄ playing              playing: audio still leaves the speaker
 //
-// The holder of the floor is derived (`floorOf`), so that barge-in, backchannel and full duplex fit; and so
-// is whether the outbox may speak (`gateIsOpen`).
+// `floorOf` derives who holds the floor, so that barge-in, backchannel and full duplex fit; `gateIsOpen` derives
+// whether the outbox may speak.
 //
 // Owns:     the life of the connection and the state of both parties.
 // Does not: hold sockets, audio, transcripts, subagents or questions.
 //
 // Invariants
 //   SESSION-1. Nothing leaves `closed`; `closing` ends by itself (grace, then kill).
-//   SESSION-2. The gate is open only while connected, attached, and both parties are quiet:
-//       the user silent, the model idle or waiting, the playout drained.
-//   SESSION-3. Another connection, for whatever reason, discards what the old one was in the middle of
-//       (generation), never the state of the user's device (playout and speech are reported anew).
-//   SESSION-4. After `maxReconnects` failed reconnects in a row the session rests, and after an error that no attempt
-//       can change it is refused. It reports the reason, and everything except the connection goes on. A
-//       session that was never connected closes instead: it has no work to keep.
-//   SESSION-5. A transfer that was begun ends once: done, or failed, after `transferTimeoutMs` at the latest.
-//       Its end closes nothing, and a late event of another transfer changes nothing.
-//   SESSION-6. A connection that is not ready after `connectTimeoutMs` is given up, like one that failed.
-//   SESSION-7. A turn of the model ends when it has said everything, not when its connection is lost.
-//   SESSION-8. A connection that was hung up to be renewed is no failure: another one is opened at once.
-//   SESSION-9. After a recovery the session is as before its start: not connected, no client attached, all
-//       silent. A session that was closing continues to close.
-//  SESSION-10. A model that waits for a tool has the floor and its turn continues, but a due item may be said
+//   SESSION-2. The gate is open only while connected, attached, and both parties are quiet: the user silent, the model
+//       idle or waiting, the playout drained.
+//   SESSION-3. A new connection discards the generation that was under way on the old one, but keeps the state of the
+//       user's device (playout and speech are reported anew).
+//   SESSION-4. After `maxReconnects` failed reconnects in a row the session rests; after an error that no attempt can
+//       change it is refused. It reports the reason, and everything except the connection continues. A session that was
+//       never connected closes instead: it has no work to keep.
+//   SESSION-5. A transfer ends once, done or failed, after `transferTimeoutMs` at the latest. Its end closes nothing,
+//       and a late event of another transfer changes nothing.
+//   SESSION-6. A connection that is not ready after `connectTimeoutMs` counts as failed.
+//   SESSION-7. A turn of the model ends when the model has said everything, not when its connection is lost.
+//   SESSION-8. A connection that was closed to be renewed is no failure: another one is opened at once.
+//   SESSION-9. After a recovery the session is as before its start: not connected, no client attached, all silent. A
+//       session that was closing continues to close.
+//   SESSION-10. A model that waits for a tool has the floor and its turn continues, but a due item may be said
 //       meanwhile: the gate does not wait for the tool.
-//  SESSION-11. A resting session connects again after a pause that grows up to `MAX_REST_FACTOR` times the first
+//   SESSION-11. A resting session connects again after a pause that grows up to `MAX_REST_FACTOR` times the first one.
+//       A refused session connects again only on request, or when a client attaches.
 //       one; a refused one only when it is asked to, or a client attaches.
 
 import { and, assign, setup, type SnapshotFrom } from 'xstate';
@@ -52,7 +53,7 @@ export interface SessionInput {
   readonly maxReconnects: number;
   /** The longest time until a connection is ready, in milliseconds. @defaultValue 30000 */
   readonly connectTimeoutMs?: number;
-  /** The longest time until the lead agent's successor is ready, in milliseconds. @defaultValue 30000 */
+  /** The longest time until the next lead agent is ready, in milliseconds. @defaultValue 30000 */
   readonly transferTimeoutMs?: number;
   /** The longest time that transcription may take after an utterance ended, in milliseconds. */
   readonly settleTimeoutMs: number;
@@ -62,44 +63,39 @@ export interface SessionInput {
   readonly detachGraceMs: number | null;
 }
 
-/** The time in which a connection must be there, in milliseconds. */
+/** The default of `connectTimeoutMs`. */
 export const DEFAULT_CONNECT_TIMEOUT_MS = 30_000;
-/** The time in which another lead agent must take over, in milliseconds. */
+/** The default of `transferTimeoutMs`. */
 export const DEFAULT_TRANSFER_TIMEOUT_MS = 30_000;
 
 /** The longest pause of a resting session, as a multiple of its first one. */
 export const MAX_REST_FACTOR = 10;
-/** Failures of a resting session after which its pause grows no more: it doubles with each. */
+/** The failures after which the pause of a resting session no longer doubles. */
 const COUNTED_RESTS = 4;
 
 type SessionFact =
   | { readonly type: 'session.start' }
   | { readonly type: 'session.close' }
-  /** A session that rests or is refused is to connect now. */
+  /** Makes a resting or refused session connect now. */
   | { readonly type: 'session.reconnect' }
-  /**
-   * Another process continues the session: no client is attached, the transport is not connected, all are
-   * silent.
-   */
+  /** Another process continues the session: no client is attached, the transport is not connected, all are silent. */
   | { readonly type: 'session.recovered' }
-  /**
-   * The session resumes where it was parked, idle: the transport is not connected; nothing else has changed.
-   */
+  /** A parked, idle session is loaded again: the transport is not connected; nothing else has changed. */
   | { readonly type: 'session.woken' }
   | { readonly type: 'transport.ready' }
-  /** `retryInMs` null: trying again is pointless. */
+  /** `retryInMs` null: another attempt is pointless. */
   | {
       readonly type: 'transport.lost';
       readonly error: Failure;
       readonly retryInMs: number | null;
     }
-  /** The connection was closed to be resumed on another one, which must be opened now. */
+  /** The connection was closed on purpose, and is to be resumed on another one at once. */
   | { readonly type: 'transport.renewing' }
-  /** Another connection has taken its place. */
+  /** Another connection has replaced it. */
   | { readonly type: 'transport.replaced' }
   /** Another agent is to lead. `transferId` names this attempt and no other. */
   | { readonly type: 'transfer.started'; readonly transferId: string; readonly to: string }
-  /** The agent leads, or (`error`) it does not and the one before it still does. */
+  /** The agent leads, or (`error`) does not and the previous agent still leads. */
   | {
       readonly type: 'transfer.ended';
       readonly transferId: string;
@@ -112,7 +108,7 @@ type SessionFact =
   | { readonly type: 'utterance.ended' }
   | { readonly type: 'utterance.settled' }
   | { readonly type: 'response.requested' }
-  /** The model has been silent for a while: its turn continues when a tool has answered. */
+  /** The model has been silent for a while: its turn continues after a tool has answered. */
   | { readonly type: 'response.waiting' }
   | { readonly type: 'response.ended' }
   | { readonly type: 'playout.started' }
@@ -133,10 +129,10 @@ type Lost = Pick<
 >;
 
 interface SessionContext extends Required<SessionInput> {
-  /** Failed connections in a row, as far as they make a pause longer. */
+  /** Failed connections in a row, as far as they lengthen the pause. */
   readonly failures: number;
   readonly error: Failure | null;
-  /** It was connected, here or in an earlier process: it may have work to keep. */
+  /** The session was connected once, in this or an earlier process: it may have work to keep. */
   readonly hasBegun: boolean;
   /** The transfer under way. */
   readonly transferId: string | null;
@@ -154,7 +150,7 @@ const countLost = {
 } as const;
 
 /**
- * Returns the pause after another failure if the session rests then, in milliseconds; null: it reconnects.
+ * Returns the pause of a session that rests after another failure, in milliseconds; null: it reconnects instead.
  * @param firstMs The first pause.
  * @param jitter Uniform in [0, 1): takes away up to half of it.
  */
@@ -169,8 +165,8 @@ export function restMs(
 }
 
 /**
- * A connection that is not ready in time has failed. That took long enough to try again at once; a resting session
- * waits as long as it has tried, and longer each time.
+ * A connection that is not ready in time has failed. The attempt took long enough to try again at once; a resting
+ * session waits for as long as the attempt took, and longer each time.
  */
 const countNotReady = {
   type: 'countFailure',
@@ -203,17 +199,17 @@ const lost = [
   { target: 'closing', actions: countLost },
 ] as const;
 
-/** Connections and clients of an earlier process are gone. */
+/** The connections and clients of an earlier process are gone. */
 const backToStart = { target: 'created', actions: ['forgetFailures', 'begin'] } as const;
 
-/** The transitions of a session without a connection that is not being opened. */
+/** The transitions of a session that has no connection and opens none. */
 const atRest = {
-  // The user is back, or the app knows more.
+  // The user is back, or the app has new information.
   'client.attached': 'connecting',
   'session.reconnect': 'connecting',
   'session.close': { target: 'closing', actions: 'forgetFailures' },
   'session.recovered': backToStart,
-  // The pauses go on growing where they were.
+  // The pauses continue to grow from their last length.
   'session.woken': 'created',
 } as const;
 
@@ -234,11 +230,11 @@ const effects = {
   /** Opens a connection; `transport.ready` or `transport.lost` comes back. */
   connect: effect<{ readonly attempt: number }>(),
   disconnect: effect<object>(),
-  /** Closes the connection that is being opened: it is no longer wanted. */
+  /** Closes the connection that is being opened, because it is no longer wanted. */
   hangUp: effect<object>(),
   /** Makes another agent the lead agent; `transfer.ended` comes back. */
   transfer: effect<{ readonly transferId: string; readonly to: string }>(),
-  /** The transfer is over; on an error the agent before it still leads. */
+  /** The transfer is over; on an error the previous agent still leads. */
   transferEnded: effect<{ readonly transferId: string; readonly error: Failure | null }>(),
   /** The model has said everything. */
   turnEnded: effect<object>(),
@@ -253,7 +249,10 @@ const effects = {
 
 export type SessionEffects = EffectsOf<typeof effects>;
 
-/** The connection, the client and the turn of a session, side by side. It stays in `connection.closed`. */
+/**
+ * The connection, the client and the turn of a session, side by side. A session that has ended stays in
+ * `connection.closed`.
+ */
 export const sessionMachine = setup({
   types: {
     input: {} as SessionInput,
@@ -314,7 +313,7 @@ export const sessionMachine = setup({
         created: {
           on: {
             'session.start': 'connecting',
-            // It may have slept while it rested.
+            // A resting session may have slept before.
             'session.close': { target: 'closing', actions: 'forgetFailures' },
           },
         },
@@ -437,7 +436,7 @@ export const sessionMachine = setup({
             'session.recovered': backToStart,
           },
         },
-        // No connection can be had now. Subagents work on; results and questions wait.
+        // No connection is available. Subagents continue; results and questions wait.
         resting: {
           entry: {
             type: 'startActivity',
@@ -453,7 +452,7 @@ export const sessionMachine = setup({
             },
           },
         },
-        // Another attempt of its own would fail for the same reason.
+        // Another automatic attempt would fail for the same reason.
         refused: { on: atRest },
         closing: {
           entry: [
@@ -488,7 +487,7 @@ export const sessionMachine = setup({
       initial: 'detached',
       states: {
         detached: {
-          // Waits without limit for a first client; after a client left, for `detachGraceMs`.
+          // Waits without limit for a first client; after a client has left, for `detachGraceMs`.
           initial: 'patient',
           states: {
             patient: {},
@@ -533,7 +532,7 @@ export const sessionMachine = setup({
           on: {
             'utterance.ended': 'settling',
             'utterance.settled': 'silent',
-            // The connection that would have reported the end is gone.
+            // The connection that would have reported the end of speech is gone.
             'transport.lost': 'silent',
             'transport.renewing': 'silent',
             'transport.replaced': 'silent',
@@ -610,7 +609,7 @@ export const sessionMachine = setup({
 /** A snapshot of `sessionMachine`. */
 export type SessionSnapshot = SnapshotFrom<typeof sessionMachine>;
 
-/** Returns the last failure of the connection and when it is tried again; null: there is a connection, or none failed. */
+/** Returns the last failure of the connection and the time of the next attempt; null: there was no failure. */
 export function outageOf(snapshot: SessionSnapshot) {
   const { error, reconnectAt } = snapshot.context;
   if (!error) return null;
@@ -619,7 +618,7 @@ export function outageOf(snapshot: SessionSnapshot) {
   return { code, message, retryAt: isTried ? reconnectAt : null };
 }
 
-/** Tells whether the outbox may say something now. (It waits for a pause on top of this.) */
+/** Tells whether the outbox may say something now. (The outbox also waits for a pause.) */
 export function gateIsOpen(snapshot: SessionSnapshot): boolean {
   const { client, user, model, playout } = snapshot.value;
   return (
@@ -631,7 +630,7 @@ export function gateIsOpen(snapshot: SessionSnapshot): boolean {
   );
 }
 
-/** Returns the party that is being heard: a derived label, not a state. */
+/** Returns the party that is being heard. The floor is derived and not a state. */
 export function floorOf(snapshot: SessionSnapshot): 'user' | 'model' | 'nobody' {
   const { user, model, playout } = snapshot.value;
   if (user !== 'silent') return 'user';

@@ -62,7 +62,7 @@ interface WiredProtocol {
 /** A message from one machine of a session to another. */
 export type WiredMessage = MessageIn<WiredProtocol>;
 
-/** Each effect of these machines, and what it carries. The kind is the part of the address before its colon. */
+/** Each effect of these machines, with its params. The kind is the part of the address before its colon. */
 export type MachineEffects = Prefixed<'session', SessionEffects> &
   Prefixed<'interaction', InteractionEffects> &
   Prefixed<'outbox', OutboxEffects> &
@@ -70,10 +70,10 @@ export type MachineEffects = Prefixed<'session', SessionEffects> &
   Prefixed<'call', ToolCallEffects> &
   Prefixed<'batch', BatchEffects>;
 
-/** Says with which batch the result of a call is told; null: with none. */
+/** Returns the batch that the result of a call is told with; null: none. */
 type BatchOf = (callId: string) => string | null;
 
-/** The effects that mean messages within the session. */
+/** The messages within the session that each effect sends. */
 const wiring = {
   'question.present': ({ requestId }) => [
     { actor: 'outbox', event: { type: 'outbox.add', item: questionItem(requestId) } },
@@ -112,7 +112,7 @@ const wiring = {
   },
   'call.answer': ({ callId, answer }, batchOf) =>
     answer === 'pending' ? [] : leaving(callId, batchOf),
-  // Its result will not come, or is told already: the reserved place is free.
+  // The call's result will not come, or is told already: the reserved place is free.
   'call.known': ({ callId }, batchOf) => [UNRESERVE, ...leaving(callId, batchOf)],
   'call.cancelSubagent': ({ callId }, batchOf) => [UNRESERVE, ...leaving(callId, batchOf)],
   'batch.tell': ({ batchId }) => [
@@ -136,12 +136,12 @@ const wiring = {
 
 const UNRESERVE: WiredMessage = { actor: 'outbox', event: { type: 'outbox.unreserve' } };
 
-/** The effects that mean messages within the session; some of them lead out of it as well. */
+/** The effects that send messages within the session; some of them also act outside it. */
 export type WiredEffect = keyof typeof wiring;
 
 /**
- * Returns the messages that an effect means within the session. `kind` is the part of the address before its
- * colon; `batchOf` returns the batch that the result of a call is told with, or null.
+ * Returns the messages that an effect sends within the session. `kind` is the part of the address before its colon;
+ * `batchOf` returns the batch that the result of a call is told with, or null.
  */
 export function wire(
   kind: string,
@@ -155,12 +155,12 @@ export function wire(
 
 type Wire = (params: unknown, batchOf: BatchOf) => readonly WiredMessage[];
 
-/** Does this effect mean messages within the session? */
+/** Tells whether this effect sends messages within the session. */
 export function isWired(name: string): name is WiredEffect {
   return Object.hasOwn(wiring, name);
 }
 
-/** The message by which a new question requests the floor. */
+/** Returns the message by which a new question requests the floor. */
 export function askingFor(requestId: string): WiredMessage {
   return { actor: 'interaction', event: { type: 'interaction.request', id: requestId } };
 }
@@ -178,7 +178,7 @@ export function shared(
     batch === null ? [] : [{ actor: `batch:${batch}`, event: { type: 'batch.replied' } }];
   const { type } = event;
   if (type === 'client.attached' || type === 'client.detached') return presence(type, owner);
-  // Clients and connections have gone with the process.
+  // The clients and connections ended with the process.
   if (type === 'session.recovered') return [...presence('client.detached', owner), ...replied];
   if (type === 'utterance.ended') return [{ actor: 'outbox', event: { type } }];
   if (!ENDS_REPLY.has(type)) return [];
@@ -187,7 +187,10 @@ export function shared(
     : [...replied, { actor: `question:${owner}`, event: { type: 'reply.ended' } }];
 }
 
-/** The reply of the lead agent is over: no more calls join its batch, and what waits for its end is said. */
+/**
+ * These events end the lead agent's reply: no more calls join its batch, and deliveries that wait for the end are
+ * said.
+ */
 const ENDS_REPLY: ReadonlySet<SessionMachineEvent['type']> = new Set([
   'response.ended',
   'transport.lost',
@@ -209,9 +212,9 @@ export type Gate = 'open' | 'interruptible' | 'closed';
 /** Derives the gate from the session's regions. `canInterrupt`: the transport can stop in mid-sentence. */
 export function gateOf(session: SessionSnapshot, canInterrupt: boolean): Gate {
   if (gateIsOpen(session)) return 'open';
-  // Without a client to hear the urgent item, it interrupts nothing.
+  // Without a client to hear it, an urgent item interrupts nothing.
   const { client, user, model, playout } = session.value;
-  // While the model only waits for a tool there is nothing to interrupt.
+  // There is nothing to interrupt while the model only waits for a tool.
   const isSpeaking = user === 'silent' && (model === 'generating' || playout === 'playing');
   return canInterrupt && isSpeaking && client === 'attached' ? 'interruptible' : 'closed';
 }
@@ -227,7 +230,7 @@ export function gateMessage(gate: Gate): WiredMessage {
   };
 }
 
-/** The item of a question. It goes before results: a subagent waits for its answer. */
+/** Returns the item of a question. It goes before results: a subagent waits for the answer. */
 export function questionItem(requestId: string): OutboxItem {
   return {
     deliveryId: requestId,
@@ -239,7 +242,7 @@ export function questionItem(requestId: string): OutboxItem {
   };
 }
 
-/** The result of a background call, or of a batch; its place was reserved when the work was accepted. */
+/** Returns the item of a result or a batch. Its place was reserved when the work was accepted. */
 export function resultItem(deliveryId: string, delivery: DeliveryMode = 'when_idle'): OutboxItem {
   return {
     deliveryId,

@@ -1,19 +1,19 @@
-// How long nobody has spoken, in a conversation by voice.
+// Measures the silence in a conversation by voice.
 //
-//   loud ⇄ still ── nudgeAfterMs ──▶ an open question may be asked again
-//     ⇅      ⇅   └─ awayAfterMs ───▶ the user counts as away, until anything is heard of them
-//   waiting (only a tool of the lead agent works: the clocks stand)
+//   loud ⇄ still ── nudgeAfterMs ──▶ an open question may be asked again ⇅      ⇅   └─ awayAfterMs ───▶ the user
+//   counts as away, until they speak, write or answer waiting (only a tool of the lead agent works: the clocks stop)
 //
-// It is hosted beside the session and not journalled: what follows from it is (`question.nudge`).
+// The machine runs beside the session and is not journalled; its consequences are (`question.nudge`).
 //
 // Owns:     the clocks of the silence, and whether the user is away.
 // Does not: know who speaks (turns), or whether a question is open and how often it was asked (question).
 //
 // Invariants
-//   SILENCE-1. Both clocks run in `still` only: they stand while a tool works, and begin anew after any speech and
-//       when a client comes.
-//   SILENCE-2. In one silence a nudge is due at most once, and nobody goes away twice without coming back.
-//   SILENCE-3. Who is away comes back as soon as anything is heard of them, and by nothing else.
+//   SILENCE-1. Both clocks run in `still` only. They stop while a tool works, and restart after any speech and when a
+//       client attaches.
+//   SILENCE-2. One silence causes at most one nudge. A user who is away cannot become away again before they come
+//       back.
+//   SILENCE-3. A user who is away comes back when they speak, write or answer, and in no other way.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import {
@@ -29,21 +29,21 @@ import {
 
 /** The silences after which the session acts. */
 export interface SilenceInput {
-  /** Null: no question is asked again. */
+  /** The silence after which an open question may be asked again, in milliseconds; null: never. */
   readonly nudgeAfterMs: number | null;
-  /** Null: nobody goes away. */
+  /** The silence after which the user counts as away, in milliseconds; null: never. */
   readonly awayAfterMs: number | null;
 }
 
 interface SilenceContext extends SilenceInput {
-  /** The rest of the clocks when `still` begins; null: they do not run any more in this silence. */
+  /** The time left on each clock when `still` begins; null: the clock is over for this silence. */
   readonly nudgeLeftMs: number | null;
   readonly awayLeftMs: number | null;
   readonly since: number;
   readonly isAway: boolean;
 }
 
-/** The activity in the session: somebody speaks or nobody listens, only a tool works, or nothing. */
+/** The activity in the session: a party speaks or no client listens (`loud`), only a tool works, or nothing happens. */
 export type SilenceState = 'loud' | 'waiting' | 'still';
 
 /** A fact about the silence of a session. */
@@ -60,7 +60,7 @@ export type SilenceEvent = SilenceFact & Stamped;
 const effects = {
   /** An open question may be asked again. */
   nudge: effect<object>(),
-  /** The user has not been heard for so long, in milliseconds. */
+  /** The user has been silent for this long, in milliseconds. */
   away: effect<{ readonly silentMs: number }>(),
   back: effect<object>(),
 };
@@ -77,7 +77,7 @@ function goesTo(event: SilenceEvent, to: SilenceState): boolean {
   return event.type === 'silence.changed' && event.to === to;
 }
 
-/** Starts a clock in its state. */
+/** Starts a clock in the state that it belongs to. */
 const start = (id: 'nudge' | 'away', leftMs: (of: SilenceContext) => number | null) =>
   ({
     type: 'startActivity',
@@ -85,7 +85,7 @@ const start = (id: 'nudge' | 'away', leftMs: (of: SilenceContext) => number | nu
       deadline(`deadline.${id}`, context.since + (leftMs(context) ?? 0), id),
   }) as const;
 
-/** Counts how long a session is silent, reminds the user, and notices that the user is away. */
+/** Measures the silence of a session, requests a nudge for an open question, and notices that the user is away. */
 export const silenceMachine = setup({
   types: {
     input: {} as SilenceInput,
@@ -142,7 +142,7 @@ export const silenceMachine = setup({
       on: { 'silence.changed': changed.slice(0, 2) },
       type: 'parallel',
       states: {
-        // Before the nudge: where both are due at once, the user is away.
+        // Declared before the nudge: if both are due at once, the user is away.
         away: {
           initial: 'off',
           states: {

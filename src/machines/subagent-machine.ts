@@ -8,36 +8,34 @@
 //
 // Owns:     the state of the subagent, the step count, the unsettled calls of the step, the unread messages,
 //           and the remaining time of the run.
-// Does not: call a model or a tool, hold texts, read a clock, know other subagents.
+// Does not: call a model or a tool, hold texts, read a clock, or know other subagents.
 //
 // Invariants
-//   SUBAGENT-MACHINE-1. It ends once: nothing leaves completed, failed or cancelled.
-//   SUBAGENT-MACHINE-2. The run's clock runs in `running` only; waiting for a slot, the user or another
-//       agent costs nothing.
-//   SUBAGENT-MACHINE-3. While it waits for an answer nothing else of the step runs: ordinary calls settle
-//       first, then its delegations, side by side, then its questions are asked in call order, one at a time;
-//       its completion call comes last.
-//   SUBAGENT-MACHINE-4. A step begins only when every call of the step before is settled, or was given up.
-//   SUBAGENT-MACHINE-5. An approval gates its own call: that call runs once approved, never otherwise.
-//   SUBAGENT-MACHINE-6. `maxInputRetries` questions in a row that the user did not answer end it with
-//       INPUT_TIMEOUT; an answer starts the count again. Another agent's silence is no miss.
-//   SUBAGENT-MACHINE-7. At most `maxSteps` steps: calls of the last step are not run (STEP_LIMIT), but its
+//   SUBAGENT-MACHINE-1. A subagent ends once: nothing leaves completed, failed or cancelled.
+//   SUBAGENT-MACHINE-2. The run's clock runs in `running` only; waiting for a slot, the user or another agent costs no
+//       time.
+//   SUBAGENT-MACHINE-3. While the subagent waits for an answer no other call of the step runs. The order is: ordinary
+//       calls; then delegations, side by side; then questions in call order, one at a time; the completion call comes
+//       last.
+//   SUBAGENT-MACHINE-4. A step begins only when every call of the previous step is settled or given up.
+//   SUBAGENT-MACHINE-5. An approval gates one call: that call runs once approved, never otherwise.
+//   SUBAGENT-MACHINE-6. `maxInputRetries` questions in a row without an answer of the user end the subagent with
+//       INPUT_TIMEOUT; an answer restarts the count. The silence of another agent does not count.
+//   SUBAGENT-MACHINE-7. At most `maxSteps` steps run: calls of the last step are not run (STEP_LIMIT), but its
 //       completion call counts.
-//   SUBAGENT-MACHINE-8. It holds a run slot exactly while it is `running`.
-//   SUBAGENT-MACHINE-9. A question that it gives up is withdrawn.
-//   SUBAGENT-MACHINE-10. A message is read by one model call at most, in the order of arrival: a `queue`
-//       message where the model would have ended (it continues instead), any other at the next step. A
-//       message that came before the first step is read in it. The subagent completes with unread messages
-//       only in its last step.
-//   SUBAGENT-MACHINE-11. A message with `interrupt` breaks off the work under way (model call, tools,
-//       waiting), and calls that have not begun; the next step reads it. Without a step left it is like
-//       `steer`.
-//   SUBAGENT-MACHINE-12. Once the budget is exhausted nothing more of the step begins and one more model call
-//       at most is made, the final one, after which it has failed with BUDGET_EXHAUSTED. A
-//       result that was under way counts. A step whose call was refused is the final one.
-//   SUBAGENT-MACHINE-13. A raise of its budget is kept, and changes nothing else; once the budget is exhausted it comes
-//       too late.
-//   SUBAGENT-MACHINE-14. A model call that is repeated is kept for readers, and changes nothing else.
+//   SUBAGENT-MACHINE-8. The subagent holds a run slot exactly while it is `running`.
+//   SUBAGENT-MACHINE-9. A question that the subagent gives up is withdrawn.
+//   SUBAGENT-MACHINE-10. One model call at most reads a message, in the order of arrival. It reads a `queue` message
+//       where the model would have ended (it continues instead), any other at the next step. The first step reads all
+//       messages that came before it. The subagent completes with unread messages only in its last step.
+//   SUBAGENT-MACHINE-11. A message with `interrupt` breaks off the current work (model call, tools, waiting) and calls
+//       that have not begun; the next step reads it. Without a step left it acts like `steer`.
+//   SUBAGENT-MACHINE-12. Once the budget is exhausted, nothing more of the step begins, and at most one more model call
+//       is made, the final one. Then the subagent has failed with BUDGET_EXHAUSTED. A result that was under way counts.
+//       A step whose call was refused is the final one.
+//   SUBAGENT-MACHINE-13. The machine keeps a raise of the budget, which changes nothing else. A raise after the budget
+//       is exhausted is ignored.
+//   SUBAGENT-MACHINE-14. A repeated model call is kept for readers, and changes nothing else.
 
 import type { SnapshotFrom } from 'xstate';
 import { activity, deadline, machineOptions, stopActivity } from './effect.ts';
@@ -54,7 +52,7 @@ import {
   whileLive,
 } from './subagent-setup.ts';
 
-/** A subagent from its preparation to its end: model steps, tool calls, questions, its budget. Its output is its ending. */
+/** The life of a subagent: preparation, model steps, tool calls, questions and its budget. Its output is its ending. */
 export const subagentMachine = subagentSetup.createMachine({
   id: 'subagent',
   context: ({ input }) => ({
@@ -276,7 +274,7 @@ export const subagentMachine = subagentSetup.createMachine({
         },
       },
     },
-    // Holds no slot: a subagent that waits for a child must not block it.
+    // Holds no slot: a subagent that waits for a child must not block the child.
     waiting_for_children: {
       tags: ['live', 'waiting'],
       entry: {

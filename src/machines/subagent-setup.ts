@@ -20,7 +20,7 @@ export interface SubagentInput {
   /** When the subagent was accepted; the preparation's deadline counts from here. */
   readonly at: number;
   readonly maxSteps: number;
-  /** Time that it may spend in `running`, in milliseconds. */
+  /** The time that the subagent may spend in `running`, in milliseconds. */
   readonly timeoutMs: number;
   readonly maxInputRetries: number;
 }
@@ -29,9 +29,8 @@ export interface SubagentInput {
 export interface StepCall {
   readonly callId: string;
   /**
-   * `tool`: runs in a run slot. `delegation`: only waits for other subagents. `question`: to the
-   * user. `input`: to the agent that gave the task. `approval`: a call that needs the user's
-   * consent first. `completion`: hands in the result.
+   * `tool`: runs in a run slot. `delegation`: only waits for other subagents. `question`: asks the user. `input`: asks
+   * the agent that gave the task. `approval`: needs the user's consent first. `completion`: hands in the result.
    */
   readonly kind: 'tool' | 'delegation' | 'question' | 'approval' | 'input' | 'completion';
   /** An `approval` whose call is a `delegation` once it is approved. */
@@ -39,8 +38,8 @@ export interface StepCall {
 }
 
 /**
- * When a message to a running subagent is read. `steer`: at its next step. `queue`: when it would have ended.
- * `interrupt`: at once, and the step under way is broken off.
+ * When the subagent reads a message. `steer`: at its next step. `queue`: when it would have ended. `interrupt`: at
+ * once; the current step is broken off.
  */
 export type MessageMode = 'queue' | 'steer' | 'interrupt';
 
@@ -48,7 +47,7 @@ type SubagentFact =
   | { readonly type: 'subagent.prepared' }
   | { readonly type: 'subagent.unprepared'; readonly error: Failure }
   | { readonly type: 'slot.granted' }
-  /** The model answered. No calls: this is the result, unless `again` (it must be asked once more). */
+  /** The model answered. Without calls this is the result, unless `again` (the model must be asked once more). */
   | {
       readonly type: 'model.responded';
       readonly step: number;
@@ -74,21 +73,21 @@ type SubagentFact =
     }
   | { readonly type: 'question.expired'; readonly requestId: string }
   | { readonly type: 'question.withdrawn'; readonly requestId: string }
-  /** A message to the subagent; each has an id of its own. */
+  /** A message to the subagent. Each message has another id. */
   | {
       readonly type: 'subagent.message';
       readonly messageId: string;
       readonly mode: MessageMode;
     }
-  /** The budget is exhausted: one last step to hand in the work done, if `graceful`. */
+  /** The budget is exhausted. `graceful`: one last step hands in the work done. */
   | {
       readonly type: 'budget.exhausted';
       readonly graceful: boolean;
       readonly message: string;
-      /** The model call of this step was refused before it was made: the step is the last one. */
+      /** The model call of this step was refused before it was made: this step is the last one. */
       readonly step?: number;
     }
-  /** Limits of its budget have new totals. */
+  /** Limits of the budget have new totals. */
   | { readonly type: 'budget.raised'; readonly limits: Readonly<Record<string, number>> }
   | { readonly type: 'deadline.preparation'; readonly dueAt: number }
   | { readonly type: 'deadline.run'; readonly dueAt: number }
@@ -97,10 +96,10 @@ type SubagentFact =
 /** The events of `subagentMachine`. */
 export type SubagentEvent = SubagentFact & Stamped;
 
-/** The time after which a subagent that is not ready to run has failed. */
+/** The time in which a subagent must be prepared; then it has failed. */
 export const PREPARATION_TIMEOUT_MS = 30_000;
 
-/** The id of the question that a waiting subagent waits for: unique, and the same after a restart. */
+/** Returns the id of the question that a subagent waits for: unique, and the same after a restart. */
 export const requestIdOf = (id: string, asked: number): string => `${id}.q${asked}`;
 
 export function cancelled(reason: string): Failure {
@@ -131,14 +130,14 @@ export type CallState = StepCall & { readonly settled: boolean };
 
 type Calls = readonly CallState[];
 
-/** Runs in a run slot. */
+/** Tells whether the call runs in a run slot. */
 export const isRunnable = (call: CallState): boolean => call.kind === 'tool' && !call.settled;
 
-/** Only waits for other subagents. */
+/** Tells whether the call only waits for other subagents. */
 export const isDelegation = (call: CallState): boolean =>
   call.kind === 'delegation' && !call.settled;
 
-/** Waits for an answer of the user or of another agent. */
+/** Tells whether the call waits for an answer of the user or of another agent. */
 const isAsk = (call: CallState): boolean =>
   !call.settled && (call.kind === 'question' || call.kind === 'approval' || call.kind === 'input');
 
@@ -147,7 +146,7 @@ export const isCompletion = ({ kind }: StepCall): boolean => kind === 'completio
 /** How a call asks: the user for an answer or for consent, or the agent that gave the task. */
 type AskKind = 'question' | 'approval' | 'input';
 
-/** Returns the call whose question is the one under way: the first unsettled one that asks. */
+/** Returns the call whose question is under way: the first unsettled call that asks. */
 export function askOf(calls: Calls): (CallState & { readonly kind: AskKind }) | undefined {
   return calls.find(isAsk) as (CallState & { readonly kind: AskKind }) | undefined;
 }
@@ -161,7 +160,7 @@ export const unsettled = (calls: readonly StepCall[]): Calls =>
 export const settle = (calls: Calls, callId: string): Calls =>
   calls.map((call) => (call.callId === callId ? { ...call, settled: true } : call));
 
-/** Settles the question under way. An approved call becomes the call that it stands for. */
+/** Settles the current question. An approved call becomes the tool call or delegation that it stands for. */
 export function settleAsk(calls: Calls, isApproved: boolean): Calls {
   const head = askOf(calls);
   return calls.map((call) => {
@@ -174,7 +173,7 @@ export function settleAsk(calls: Calls, isApproved: boolean): Calls {
 /** A message that has not been read. */
 export interface Unread {
   readonly messageId: string;
-  /** Not read before the model would end. */
+  /** Read only when the model would end. */
   readonly waits: boolean;
 }
 
@@ -191,18 +190,18 @@ export interface SubagentContext {
   readonly calls: readonly CallState[];
   /** Questions asked so far; numbers the requests. */
   readonly asked: number;
-  /** Questions in a row that the user did not answer. */
+  /** Questions in a row without an answer of the user. */
   readonly missed: number;
   readonly unread: readonly Unread[];
-  /** The messages that the step under way reads. */
+  /** The messages that the current step reads. */
   readonly reading: readonly string[];
-  /** Why the budget is exhausted; null while it is not. */
+  /** Why the budget is exhausted; null: it is not. */
   readonly exhausted: string | null;
-  /** The limits of its budget that were raised since it began, with their totals. Absent: none. */
+  /** The limits that were raised since the subagent began, with their totals. Absent: none. */
   readonly raised?: Readonly<Record<string, number>>;
-  /** The last model call that failed and is repeated. Absent: none did. */
+  /** The last model call that failed and is repeated. Absent: there was none. */
   readonly retry?: RepeatedCall;
-  /** The step under way hands in the work done so far. */
+  /** The current step hands in the work done so far. */
   readonly isFinal: boolean;
   readonly ending: Ending | null;
 }
@@ -212,7 +211,7 @@ export interface RepeatedCall {
   readonly step: number;
   /** The calls of this step that have failed. */
   readonly failed: number;
-  /** The number of calls that are made at most. */
+  /** The most calls that are made. */
   readonly attempts: number;
   readonly retryAt: number;
   readonly code: string;
@@ -223,9 +222,9 @@ export interface ModelStepInput {
   readonly step: number;
   /** The messages that this model call reads. */
   readonly messageIds: readonly string[];
-  /** Without tools: the text of this step is the result. */
+  /** A step without tools: its text is the result. */
   readonly final: boolean;
-  /** No step follows it, and at least one came before. */
+  /** The last step of several. */
   readonly last: boolean;
 }
 
@@ -266,7 +265,7 @@ export const openRequest = ({
 });
 
 type Work =
-  /** Makes the run's own instance and context; sends `subagent.prepared` or `subagent.unprepared`. */
+  /** Creates the instance and the context of the run; sends `subagent.prepared` or `subagent.unprepared`. */
   | Activity<'prepare', { readonly id: string }>
   /** One model call; sends `model.responded` or `model.failed` with the step it was given. */
   | Activity<'modelStep', ModelStepInput>
@@ -304,7 +303,7 @@ export const subagentSetup = setup({
     stopClock: assign(({ context }, { at }: Stamped) => ({
       remainingMs: Math.max(0, context.dueAt - at),
     })),
-    /** Reads the due messages; all of them where the subagent would have ended. */
+    /** Reads the due messages, or all of them if the subagent would have ended. */
     beginStep: assign(({ context }) => {
       const { calls, exhausted, unread } = context;
       const readsAll = exhausted !== null || calls.some(isCompletion);
@@ -319,7 +318,7 @@ export const subagentSetup = setup({
     keepRetry: assign((_, { step, failed, attempts, retryAt, error }: Retried) => ({
       retry: { step, failed, attempts, retryAt, code: error.code },
     })),
-    /** Without a call the subagent would have ended: it reads all messages first. */
+    /** Without a call the subagent would have ended: it first reads all messages. */
     keepCalls: assign(({ context }, answered: Answered) => ({
       calls: context.exhausted === null ? unsettled(answered.calls) : [],
       unread:
@@ -343,14 +342,14 @@ export const subagentSetup = setup({
       calls: settleAsk(context.calls, approved),
     })),
     countAsk: assign(({ context }) => ({ asked: context.asked + 1 })),
-    /** Counts misses of the user: the answers and the silence of another agent do not count. */
+    /** Counts questions that the user missed. Answers and silence of another agent do not count. */
     countMiss: assign(({ context }) => ({
       missed: context.missed + (askOf(context.calls)?.kind === 'input' ? 0 : 1),
     })),
     forgetMisses: assign(({ context }) => ({
       missed: askOf(context.calls)?.kind === 'input' ? context.missed : 0,
     })),
-    /** A message that comes before the first step is read at once. */
+    /** A message that arrives before the first step is read in it. */
     keepMessage: assign(
       ({ context }, { messageId, mode }: { messageId: string; mode: MessageMode }) => ({
         unread: [...context.unread, { messageId, waits: mode === 'queue' && context.step > 0 }],
@@ -387,7 +386,7 @@ export const subagentSetup = setup({
       step === context.step && context.isFinal,
     isBeyondLastStep: ({ context }, { step }: { step: number }) =>
       step === context.step && step >= context.maxSteps,
-    /** The response is the result: no message is to be read first, or no step is left to do so. */
+    /** The response is the result: no message has to be read first, or no step is left to read one. */
     isResult: ({ context }, answered: Answered) =>
       answered.step === context.step &&
       hasEnded(answered) &&
@@ -406,7 +405,7 @@ export const subagentSetup = setup({
       context.calls.some((call) => call.callId === callId && isDelegation(call)),
     isThisQuestion: ({ context }, { requestId }: { requestId: string }) =>
       requestId === requestIdOf(context.id, context.asked),
-    /** The user missed one question too many; another agent may have its reasons for silence. */
+    /** The user missed one question too many. The silence of another agent does not count. */
     isLastMiss: ({ context }, { requestId }: { requestId: string }) =>
       requestId === requestIdOf(context.id, context.asked) &&
       askOf(context.calls)?.kind !== 'input' &&
@@ -421,7 +420,7 @@ export const subagentSetup = setup({
     isRefusal: ({ context }, refused: { graceful: boolean; step?: number }) =>
       refused.graceful && refused.step === context.step,
     isAtOnce: (_, { graceful }: { graceful: boolean }) => !graceful,
-    /** There must be a step left to begin again with. */
+    /** An interruption needs one more step to continue with. */
     breaksOff: ({ context }, { mode }: { mode: MessageMode }) =>
       mode === 'interrupt' && context.step < context.maxSteps && !context.isFinal,
   },
@@ -432,11 +431,11 @@ type EventOf<T extends SubagentEvent['type']> = {
 };
 
 /**
- * Transitions of every live state, unless it defines its own. On the root they would apply at the end, too.
+ * Transitions of every live state, unless it defines its own. On the root they would also apply in final states.
  */
 export const whileLive = {
   'budget.raised': {
-    // Too late: it hands in what it has.
+    // The raise is too late: the subagent hands in what it has.
     guard: 'isNotExhausted',
     actions: { type: 'keepRaise', params: ({ event }: EventOf<'budget.raised'>) => event },
   },

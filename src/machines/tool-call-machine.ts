@@ -11,10 +11,10 @@
 // Invariants
 //   TOOL-CALL-1. The model gets exactly one answer to each call, whatever happens.
 //   TOOL-CALL-2. A background call is delegated once, and settles once.
-//   TOOL-CALL-3. A settled result stays until it was heard, shown or dismissed.
+//   TOOL-CALL-3. A settled result stays until it is heard, shown or dismissed.
 //   TOOL-CALL-4. Nothing leaves answered, delivered or cancelled.
-//   TOOL-CALL-5. A result that the lead agent has told from another tool (`known`) is delivered by that: it
-//       goes to no outbox, and its reserved place is free.
+//   TOOL-CALL-5. A result that the lead agent has told by another tool (`known`) counts as delivered: the outbox does
+//       not get it, and its reserved place is free.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import {
@@ -34,7 +34,7 @@ import type { DeliveryMode } from './outbox-setup.ts';
 /** A call that the lead agent makes. */
 export interface ToolCallInput {
   readonly callId: string;
-  /** Time that an inline tool may take, in milliseconds. */
+  /** The time that an inline tool may take, in milliseconds. */
   readonly timeoutMs: number;
   /** The batch that its result is told with; null: it is told by itself. @defaultValue null */
   readonly batchId?: string | null;
@@ -47,7 +47,7 @@ interface ToolCallContext {
   readonly dueAt: number;
   /** The model already has an answer ("still in progress"). */
   readonly acknowledged: boolean;
-  /** How the result is to reach the user. */
+  /** How the result reaches the user. */
   readonly delivery: DeliveryMode;
 }
 
@@ -55,9 +55,9 @@ type ToolCallFact =
   | {
       readonly type: 'call.validated';
       readonly execution: 'inline' | 'background';
-      /** Background: the model is told at once that the work goes on. */
+      /** Background: the model learns at once that the work continues. */
       readonly acknowledge: boolean;
-      /** Background: how the result is to reach the user. @defaultValue 'when_idle' */
+      /** Background: how the result reaches the user. @defaultValue 'when_idle' */
       readonly delivery?: DeliveryMode;
     }
   | { readonly type: 'call.invalid' }
@@ -75,7 +75,7 @@ type ToolCallFact =
 /** The events of `toolCallMachine`. */
 export type ToolCallEvent = ToolCallFact & Stamped;
 
-/** How a call ended: with its answer, or with the delivery of what came later. */
+/** How a call ended: answered, or delivered after a later result. */
 export type ToolCallEnd = 'answered' | 'delivered' | 'cancelled';
 
 /** The answer that the model gets. */
@@ -101,7 +101,7 @@ const effects = {
     readonly acknowledged: boolean;
     readonly delivery: DeliveryMode;
   }>(),
-  /** The result is told already: nothing waits for it, and its reserved place is free. */
+  /** The result is told already: no delivery follows, and its reserved place is free. */
   known: effect<{ readonly callId: string; readonly acknowledged: boolean }>(),
   /** Cancels the subagent of this call. */
   cancelSubagent: effect<{ readonly callId: string }>(),
@@ -113,7 +113,10 @@ type Work =
   /** Runs an inline tool; sends `call.executed`. */
   Activity<'execute', { readonly callId: string }> | Deadline;
 
-/** A call of the lead agent: answered at once, or in the background and delivered later. Its output says which, or that it was cancelled. */
+/**
+ * A call of the lead agent: answered at once, or in the background with a later delivery. Its output says which, or
+ * that the call was cancelled.
+ */
 export const toolCallMachine = setup({
   types: {
     input: {} as ToolCallInput,

@@ -1,46 +1,45 @@
-// Whose turn it is in the conversation between the user and the lead agent, for text and voice.
+// Decides whose turn it is in the conversation between the user and the lead agent, for text and voice.
 //
-//   user    silent → speaking → settling → silent             are there words that nobody knows yet?
+//   user    silent → speaking → settling → silent             settling: the words are not known yet
 //   doubt   none → speaking → ended → late                     does the user interrupt, or only listen?
-//   model   silent ⇄ working                                   with the responses and the calls it waits for
+//   model   silent ⇄ working                                   with its responses and the calls it waits for
 //   offer   none → waiting → begun → none                      an offer of the outbox that is not said yet
 //   floor   free → taken → holding → yielded                   does the lead agent keep the outbox waiting?
 //   reply   none, expected → overdue, due → asked, calledOff   does the lead agent owe the user a reply?
 //
-// `choose` is the moment of choice: the host sends it after every fact that may free the model, when all that
-// follows from the fact is done. The chart then requests a reply, an offer, or nothing. It is hosted beside the
-// session and not journalled: its outcomes are (`response.requested`, `delivery.interrupted`, …).
+// The host sends `choose` after every fact that may free the model, once all consequences of the fact are done. The
+// chart then requests a reply, an offer, or nothing. The chart runs beside the session and is not journalled; its
+// outcomes are (`response.requested`, `delivery.interrupted`, …).
 //
 // Owns:     who speaks next, the responses under way, the calls that the model waits for, the doubt about an
 //           interruption, the user's unknown words, and how long each of these may last.
-// Does not: know sound, words or prompts (the leads), decide when an offer is due (outbox) or to whom words
-//           are addressed (session).
+// Does not: know sound, words or prompts (the leads), or decide when an offer is due (outbox) or to whom words are
+//           addressed (session).
 //
 // Invariants
-//   TURN-1. At most one response is requested at a time, and none while another one is under way, while the
-//       user has the floor, while the model waits for the result of a call that belongs to it, or while the
-//       model is not free.
-//   TURN-2. The user has the floor while they speak and until their words are known, for at most
-//       `settleTimeoutMs` after the end of an utterance. The speech is watched as long as it lasts, and a
-//       client that leaves ends it.
-//   TURN-3. A doubt about an interruption ends either way: by words, by the length of the utterance, by another
-//       utterance, or by silence after it. The speech is paused exactly as long as the doubt lasts.
-//   TURN-4. A reply that is owed is given, or ceases to be owed: a model that answers by itself is asked after
+//   TURN-1. At most one response is requested at a time. None is requested while another one is under way, the user
+//       has the floor, the model waits for the result of a call that belongs to the response, or the model is not
+//       free.
+//   TURN-2. The user has the floor while they speak and until their words are known, for at most `settleTimeoutMs`
+//       after the end of an utterance. The speech is watched until it ends; a client that leaves ends it.
+//   TURN-3. Every doubt about an interruption ends: by words, by the length of the utterance, by another utterance,
+//       or by silence after it. The model's speech is paused exactly as long as the doubt lasts.
+//   TURN-4. An owed reply is given, or ceases to be owed: a model that answers by itself is asked after
 //       `replyTimeoutMs` of silence, at most `maxAsked` times for one cause.
 //   TURN-5. A tool keeps the floor for at most `holdsFloorMs`; then due deliveries may be said, and the turn
-//       goes on.
-//   TURN-6. An offer is begun only by `tell`, and a reply that is chosen before it is over breaks it off.
+//       continues.
+//   TURN-6. Only `tell` begins an offer. A reply that is chosen before the offer is over breaks it off.
 //   TURN-7. Silence is no reply: a response without a word or a call is requested again, and after `maxAsked`
 //       requests the reply is `unanswered`, once. A reply that the user's voice called off before its first word is
-//       owed again when the user is silent; a client that leaves is owed none.
-//   TURN-8. Each utterance is over once: its words and addressee are known, the wait for them is `settled`, or
-//       its client or connection is gone.
+//       owed again when the user is silent. A client that leaves is owed no reply.
+//   TURN-8. Each utterance ends once: its words and addressee are known, the wait for them is `settled`, or its
+//       client or connection is gone.
 
 import { and, assign, not, or, stateIn, type SnapshotFrom } from 'xstate';
 import { deadline, machineOptions, stopActivity } from './effect.ts';
 import { turnSetup, type TurnContext } from './turn-setup.ts';
 
-/** A model that refuses to speak is not asked forever. */
+/** The default of `maxAsked`: the limit for a model that refuses to speak. */
 const DEFAULT_MAX_ASKED = 3;
 
 const pauses = { type: 'pause', params: {} } as const;
@@ -51,7 +50,7 @@ const waits = { type: 'wait', params: {} } as const;
 const releases = { type: 'release', params: {} } as const;
 const rest = { type: 'rest', params: {} } as const;
 const givesUp = { type: 'unanswered', params: {} } as const;
-/** The lead agent takes the floor. */
+/** The transitions by which the lead agent takes the floor. */
 const claims = {
   'floor.taken': { target: 'taken', actions: takes },
   'response.began': { target: 'taken', actions: takes },
@@ -59,7 +58,7 @@ const claims = {
   'offer.made': { guard: 'saysAtOnce', target: 'taken', actions: takes },
 } as const;
 
-/** Requests the reply that is owed. */
+/** The transition that requests the owed reply. */
 const asks = {
   guard: 'mayReply',
   target: 'asked',
@@ -80,7 +79,7 @@ const start = (id: 'settle' | 'doubt' | 'reply' | 'hold', dueAt: (of: TurnContex
       deadline(`deadline.${id}`, dueAt(context), id),
   }) as const;
 
-/** Whose turn it is in a spoken conversation: what the user and the model say, and what interrupts it. */
+/** Decides whose turn it is: what the user and the model say, and what interrupts them. */
 export const turnMachine = turnSetup.createMachine({
   id: 'turn',
   type: 'parallel',
@@ -190,7 +189,7 @@ export const turnMachine = turnSetup.createMachine({
       },
       states: {
         none: { entry: assign({ doubted: null }) },
-        // The speech is paused: the user speaks.
+        // The model's speech is paused: the user speaks.
         speaking: {
           entry: [
             assign(({ context, event }) => ({ doubtBy: event.at + context.doubtMs })),
@@ -215,7 +214,7 @@ export const turnMachine = turnSetup.createMachine({
             'speech.stopped': 'late',
           },
         },
-        // The speech is paused: the user has fallen silent, and the words are not known.
+        // The model's speech is paused: the user has fallen silent, and the words are not known.
         ended: {
           entry: [
             assign(({ context, event }) => ({ doubtBy: event.at + context.falseInterruptionMs })),
@@ -239,14 +238,14 @@ export const turnMachine = turnSetup.createMachine({
             'speech.stopped': 'late',
           },
         },
-        // The speech goes on, or has ended: words that come now may still interrupt.
+        // The model's speech continues, or has ended: words that come now may still interrupt.
         late: {
           on: {
             'user.worded': [
               { guard: 'interrupts', target: 'none', actions: breaksOff },
               { guard: 'listens', target: 'none' },
             ],
-            // Somebody speaks over the echo.
+            // Another person speaks over the echo.
             'user.sounded': { guard: 'isVoice', target: 'none', actions: breaksOff },
           },
         },
@@ -373,7 +372,7 @@ export const turnMachine = turnSetup.createMachine({
             },
           },
         },
-        // Calls of the model may make the telling longer than one response.
+        // Calls of the model may extend the telling beyond one response.
         begun: {
           on: {
             choose: [
@@ -445,7 +444,7 @@ export const turnMachine = turnSetup.createMachine({
           },
         },
         taken: { always: { guard: 'onlyToolWorks', target: 'holding' } },
-        // Only a tool works: it keeps the floor for a while.
+        // Only a tool works: the lead agent keeps the floor for a while.
         holding: {
           entry: [
             assign(({ context, event }) => ({ holdBy: event.at + context.holdsFloorMs })),
@@ -460,7 +459,7 @@ export const turnMachine = turnSetup.createMachine({
             ],
           },
         },
-        // The tool works for long: due deliveries may be said.
+        // The tool has worked for long: due deliveries may be said.
         yielded: {
           on: {
             ...claims,
@@ -569,18 +568,18 @@ export const turnMachine = turnSetup.createMachine({
         due: {
           on: {
             choose: asks,
-            // It was due before the model had read: the response under way gives it.
+            // The reply was due before the model had read: the response under way gives it.
             'request.read': { guard: 'isReplying', target: 'asked' },
           },
         },
-        // It was requested, and nothing is said yet.
+        // The reply was requested, and nothing is said yet.
         asked: {
           on: {
             'model.spoke': { guard: 'answers', target: 'none', actions: 'noteAnswer' },
             'request.ended': [
               { guard: ({ event }) => event.continuesAs !== null, target: 'expected' },
               { guard: 'isCalledOff', target: 'calledOff' },
-              // It has spoken to these words, and was reminded of the rest: it has nothing to add.
+              // The model has spoken to these words, and was reminded of the rest: it has nothing to add.
               { guard: and(['answersWords', 'hasAnswered', 'isDone']), target: 'none' },
               { guard: and(['mayAskAgain', 'answersWords']), target: 'expected' },
               { guard: 'mayAskAgain', target: 'due' },
@@ -591,8 +590,8 @@ export const turnMachine = turnSetup.createMachine({
             'client.left': 'none',
           },
         },
-        // It was called off before its first word. If the user then says nothing to the lead agent (a cough, an
-        // answer to a question), their earlier words are still owed a reply.
+        // The reply was called off before its first word. If the user then says nothing to the lead agent (a cough,
+        // an answer to a question), their earlier words are still owed a reply.
         calledOff: {
           always: [
             { guard: and([stateIn({ user: 'silent' }), 'mayAskAgain']), target: 'due' },
@@ -612,32 +611,32 @@ export const turnMachine = turnSetup.createMachine({
 /** A snapshot of `turnMachine`. */
 export type TurnSnapshot = SnapshotFrom<typeof turnMachine>;
 
-/** Whether the user speaks, or the words and the addressee of their last utterance are not known yet. */
+/** Tells whether the user speaks, or the words and the addressee of their last utterance are not known yet. */
 export function userHasFloor(snapshot: TurnSnapshot): boolean {
   return !snapshot.matches({ user: 'silent' });
 }
 
-/** Whether a response is under way, or the model works on one. */
+/** Tells whether a response is under way, or the model works on one. */
 export function modelIsBusy(snapshot: TurnSnapshot): boolean {
   return snapshot.context.responses.length > 0 || snapshot.matches({ model: 'working' });
 }
 
-/** Whether the model is about to reply by itself, or should be. */
+/** Tells whether the model is about to reply without a request, or should be. */
 export function replyIsExpected(snapshot: TurnSnapshot): boolean {
   return snapshot.matches({ reply: 'expected' }) || snapshot.matches({ reply: 'overdue' });
 }
 
-/** Whether a reply was requested, or is about to come unasked, and nothing is said yet. */
+/** Tells whether a reply was requested or is about to come without a request, and nothing is said yet. */
 export function replyIsComing(snapshot: TurnSnapshot): boolean {
   return replyIsExpected(snapshot) || snapshot.matches({ reply: 'asked' });
 }
 
-/** Whether a reply is due or about to be. */
+/** Tells whether a reply is due or about to be. */
 export function replyIsWanted(snapshot: TurnSnapshot): boolean {
   return !snapshot.matches({ reply: 'none' });
 }
 
-/** Whether the speech is paused, because the user may be interrupting it. */
+/** Tells whether the model's speech is paused, because the user may be interrupting it. */
 export function isInDoubt(snapshot: TurnSnapshot): boolean {
   return snapshot.matches({ doubt: 'speaking' }) || snapshot.matches({ doubt: 'ended' });
 }

@@ -1,40 +1,40 @@
 // The parts of the turn's chart: the facts, its context, its effects, its guards and its actions.
 //
-// Owns:     what a fact says, what the guards compare, and the arithmetic of the responses and the calls.
+// Owns:     the meaning of each fact, the comparisons of the guards, and the arithmetic of responses and calls.
 // Does not: decide when an action applies (turn-machine.ts).
 
 import { and, assign, not, or, setup, stateIn } from 'xstate';
 import { activities, effect, type Deadline, type EffectsOf, type Stamped } from './effect.ts';
 
-/** The waits of a spoken turn. */
+/** The options and time limits of a turn. */
 export interface TurnInput {
   /** An offer waits until the model is free; otherwise it is refused while a party speaks. */
   readonly keepsOffers: boolean;
   /**
-   * The floor while only a tool works: it stays taken; the session learns that the model waits; or the turn
-   * counts as ended.
+   * What happens to the floor while only a tool works: it stays taken; the session learns that the model waits; or
+   * the turn counts as ended.
    */
   readonly whileToolWorks: 'keeps_floor' | 'waits' | 'ends_turn';
-  /** The model answers the words that it hears without being asked. */
+  /** The model answers the words that it hears without a request. */
   readonly answersWords: boolean;
-  /** The model also answers the results of its calls without being asked. */
+  /** The model also answers the results of its calls without a request. */
   readonly answersResults: boolean;
   readonly holdsFloorMs: number;
   readonly settleTimeoutMs: number;
   readonly replyTimeoutMs: number;
   /** How often the model is asked for one reply. @defaultValue 3 */
   readonly maxAsked?: number;
-  /** The longest doubt while the user speaks. */
+  /** The longest doubt while the user speaks, in milliseconds. */
   readonly doubtMs: number;
-  /** The longest doubt after the user has fallen silent. */
+  /** The longest doubt after the user has fallen silent, in milliseconds. */
   readonly falseInterruptionMs: number;
 }
 
 /** A response of the model that is under way. */
 export interface TurnResponse {
-  /** The key of its request; null: the model began it by itself. */
+  /** The key of its request; null: the model began the response by itself. */
   readonly key: string | null;
-  /** Null: requested, and not begun. */
+  /** Null: the response was requested and has not begun. */
   readonly id: string | null;
   readonly says: 'reply' | 'offer';
   /** The session has requested its cancellation. */
@@ -44,31 +44,31 @@ export interface TurnResponse {
 /** A call whose result the model gets at once. */
 export interface AwaitedCall {
   readonly callId: string;
-  /** The response that made it. */
+  /** The response that made the call. */
   readonly responseId: string;
-  /** The kind of the response; or the task that it handed over, whose calls are not known yet. */
+  /** The kind of that response; `delegation`: a task that the model handed over, whose calls are not known yet. */
   readonly of: 'reply' | 'offer' | 'delegation';
 }
 
 export interface TurnContext extends Required<TurnInput> {
-  /** The utterances that have ended and whose words or addressee are not known yet. */
+  /** The utterances that have ended, but whose words or addressee are not known yet. */
   readonly unknown: readonly string[];
-  /** The utterance that the user says, or said last. */
+  /** The current or the last utterance of the user. */
   readonly newest: string;
   /** The utterance in doubt. */
   readonly doubted: string | null;
   readonly responses: readonly TurnResponse[];
   readonly calls: readonly AwaitedCall[];
-  /** Counts the requested replies: their keys. */
+  /** The number of requested replies, which gives each its key. */
   readonly replies: number;
   readonly offer: { readonly generation: number; readonly key: string } | null;
   /** The model has spoken or acted since the user began to speak. */
   readonly hasAnswered: boolean;
   /** A reply was cut off for an urgent delivery. */
   readonly isOwed: boolean;
-  /** The responses under way when a result came: their speech is no answer to it. */
+  /** The responses under way when a result arrived: their speech does not answer it. */
   readonly before: readonly string[];
-  /** Counts the requests since the last cause of a reply. */
+  /** The number of requests since the last cause of a reply. */
   readonly asked: number;
   readonly settleBy: number;
   readonly doubtBy: number;
@@ -76,16 +76,16 @@ export interface TurnContext extends Required<TurnInput> {
   readonly holdBy: number;
 }
 
-/** The facts at the moment of an event: the chart cannot look them up. */
+/** The facts at the moment of an event, which the chart cannot look up. */
 export interface TurnNow extends Stamped {
-  /** The model is connected and says no filler: it can be asked. */
+  /** The model is connected and says no filler, so it can be asked. */
   readonly isFree: boolean;
 }
 
-/** The meaning of words for the speech that was paused. */
+/** What the words mean for the paused speech. */
 export type WordsRead = 'interrupts' | 'listens';
 
-/** The sound of an utterance shows before its words whether the microphone hears the model or somebody else. */
+/** What the sound of an utterance shows before its words: the microphone hears the model (`echo`), or a person. */
 export type SoundRead = 'echo' | 'voice';
 
 /** A fact about a spoken turn. */
@@ -96,7 +96,7 @@ export type TurnFact =
   | { readonly type: 'user.ended'; readonly utteranceId: string }
   /** The words and their addressee are known, or there are none. */
   | { readonly type: 'user.understood'; readonly utteranceId: string }
-  /** The client has left: nobody speaks, and nobody listens. */
+  /** The client has left: the user neither speaks nor listens. */
   | { readonly type: 'client.left' }
   /** The connection that would have reported the words is gone. */
   | { readonly type: 'user.lost' }
@@ -115,25 +115,25 @@ export type TurnFact =
   | { readonly type: 'deadline.doubt'; readonly dueAt: number }
   // The model
   | { readonly type: 'response.started'; readonly key: string; readonly responseId: string }
-  /** The model began a response by itself. */
+  /** The model began a response without a request. */
   | { readonly type: 'response.began'; readonly responseId: string }
   | { readonly type: 'response.ended'; readonly responseId: string }
-  /** The model begins to read the conversation for the response that was requested. */
+  /** The model begins to read the conversation for the requested response. */
   | { readonly type: 'request.read' }
   /**
-   * The requested response is over. `continuesAs`: the model goes on, and it is unknown with which answer. `done`: it
-   * ended by itself. @defaultValue false
+   * The requested response is over. `continuesAs`: the model continues with an answer that is not known yet. `done`:
+   * the response ended by itself. @defaultValue false
    */
   | { readonly type: 'request.ended'; readonly continuesAs: string | null; readonly done?: boolean }
-  /** Null: all responses. */
+  /** `responseId` null: all responses. */
   | { readonly type: 'response.cancelled'; readonly responseId: string | null }
   | { readonly type: 'responses.lost' }
   | { readonly type: 'model.working' }
   | { readonly type: 'model.idle' }
   | ({ readonly type: 'call.made' } & AwaitedCall)
-  /** `respond`: the model is to speak to the result. */
+  /** `respond`: the model is to answer the result. */
   | { readonly type: 'call.answered'; readonly callId: string; readonly respond: boolean }
-  /** The model does not wait for the result any more. */
+  /** The model no longer waits for the result. */
   | { readonly type: 'call.dropped'; readonly callId: string }
   | { readonly type: 'calls.lost' }
   // Offers of the outbox
@@ -147,18 +147,18 @@ export type TurnFact =
   | { readonly type: 'deadline.hold'; readonly dueAt: number }
   // Replies
   | { readonly type: 'reply.wanted' }
-  /** The user's words were addressed to the lead agent; a model does not hear typed words. */
+  /** The user's words were addressed to the lead agent. `typed`: the voice model has not heard them. */
   | { readonly type: 'reply.toWords'; readonly typed: boolean }
-  /** Earlier speech of the model is no answer to what the user begins to say. */
+  /** Earlier speech of the model does not answer what the user begins to say. */
   | { readonly type: 'user.spoke' }
-  /** The model speaks or acts by itself, which counts as the reply. */
+  /** The model speaks or acts without a request, which counts as the reply. */
   | { readonly type: 'model.spoke'; readonly responseId: string | null }
   /** The requested reply failed, and the session had not cancelled it. */
   | { readonly type: 'reply.failed' }
   | { readonly type: 'reply.cutOff' }
-  /** The urgent item is over: a reply that was cut off for it is due. */
+  /** The urgent item is over: a reply that it cut off is due. */
   | { readonly type: 'urgent.over' }
-  /** Another model leads, which does not answer the history by itself. */
+  /** Another model leads, which does not answer the history without a request. */
   | { readonly type: 'reply.moved'; readonly wasReplying: boolean }
   | { readonly type: 'reply.forgotten' }
   | { readonly type: 'deadline.reply'; readonly dueAt: number };
@@ -167,29 +167,29 @@ export type TurnFact =
 export type TurnEvent = TurnFact & TurnNow;
 
 const effects = {
-  /** Makes sure that the utterance under way ends: `user.ended` comes. */
+  /** Makes sure that the current utterance ends: `user.ended` follows. */
   watchSpeech: effect<object>(),
   unwatchSpeech: effect<object>(),
   /** The wait for the words of these utterances is over. */
   settled: effect<{ readonly utteranceIds: readonly string[] }>(),
-  /** Stops the speech so that it can continue; `resume` or `breakOff` follows, unless it stops otherwise. */
+  /** Stops the speech so that it can continue; `resume` or `breakOff` follows, unless the speech stops otherwise. */
   pause: effect<object>(),
   resume: effect<object>(),
   /** Stops the speech for good: the user has interrupted. */
   breakOff: effect<object>(),
   /** Requests a reply under this key. */
   reply: effect<{ readonly key: string }>(),
-  /** Requests that the model says the offer, or continues to. */
+  /** Requests that the model says the offer, or continues it. */
   tell: effect<{ readonly generation: number; readonly key: string }>(),
-  /** The offer came while a party speaks. */
+  /** Refuses an offer that came while a party speaks. */
   refuse: effect<{ readonly generation: number }>(),
-  /** A reply takes the place of an offer that was begun. */
+  /** A reply replaces an offer that was begun. */
   brokenOff: effect<{ readonly generation: number }>(),
-  /** The model learns that it owes the reply that was cut off. */
+  /** Reminds the model of the owed reply that was cut off. */
   remind: effect<object>(),
-  /** A reply has become overdue: the moment may have come. */
+  /** A reply has become overdue: a request may be possible now. */
   overdue: effect<object>(),
-  /** The lead agent has no reply, however often it was asked. */
+  /** The lead agent gave no reply to any of the requests. */
   unanswered: effect<object>(),
   /** The lead agent takes the floor. */
   take: effect<object>(),
@@ -197,11 +197,11 @@ const effects = {
   wait: effect<object>(),
   /** The lead agent's turn is over. */
   release: effect<object>(),
-  /** Neither side speaks or is about to. */
+  /** Neither party speaks or is about to. */
   rest: effect<object>(),
 };
 
-/** The effects of `turnMachine`, with what each carries. */
+/** The effects of `turnMachine`, with the params of each. */
 export type TurnEffects = EffectsOf<typeof effects>;
 
 interface Args {
@@ -264,13 +264,13 @@ export const turnSetup = setup({
     endsTurn: ({ context }) => context.whileToolWorks === 'ends_turn',
     answersResults: ({ context }) => context.answersResults,
     hasAnswered: ({ context }) => context.hasAnswered,
-    /** Speech that was under way when a result came is no answer to it. */
+    /** Speech that was under way when a result arrived does not answer it. */
     answers: ({ context, event }) =>
       event.type === 'model.spoke' &&
       (event.responseId === null || !context.before.includes(event.responseId)),
     mayAskAgain: ({ context }) => context.asked < context.maxAsked,
     isDone: ({ event }) => event.type === 'request.ended' && event.done === true,
-    /** The requested response was cancelled by the session. */
+    /** The session cancelled the requested response. */
     isCalledOff: ({ context }) =>
       context.responses.some(({ key, isCancelled }) => key !== null && isCancelled),
     isReplying: ({ context }) => context.responses.some(({ says }) => says === 'reply'),
@@ -289,7 +289,7 @@ export const turnSetup = setup({
     mayReply: and(['isQuiet', or([stateIn({ reply: 'due' }), stateIn({ reply: 'overdue' })])]),
     mayTell: and(['isOpen', 'hasNoCallOfOffer', not(stateIn({ offer: 'none' })), not('mayReply')]),
     rests: and(['isQuiet', stateIn({ offer: 'none', reply: 'none' })]),
-    /** A tool is the only reason not to request a response. */
+    /** A tool is the only reason against a response. */
     onlyToolWorks: and([
       'isOpen',
       not('keepsFloor'),

@@ -1,13 +1,13 @@
-// Why something of a session waits: a function of the states of its machines, and of nothing else.
+// Tells why each part of a session waits, from the states of its machines alone.
 //
 // Owns:     the causes, and their sentences.
 // Does not: read a clock, or know words, models and transports.
 //
 // Invariants
-//   WHY-WAITING-1. The session, each question, delivery, call of the lead agent, subagent, service and source of a
-//       service that has not ended waits for exactly one cause, in every state that the machines can reach together.
-//   WHY-WAITING-2. The cause is true: when that which it names happens, the wait becomes another one or ends; and
-//       who makes the named causes true, one after the other, arrives at the end of the wait.
+//   WHY-WAITING-1. Each part that has not ended (the session, and each question, delivery, call of the lead agent,
+//       subagent, service and source) waits for exactly one cause, in every state that the machines can reach together.
+//   WHY-WAITING-2. A cause is true: when the named event happens, the wait changes or ends. Making the named causes
+//       true, one after the other, leads to the end of the wait.
 
 import type { BatchSnapshot } from './batch-machine.ts';
 import type { EventSourceSnapshot } from './event-source-machine.ts';
@@ -27,31 +27,31 @@ type StateOf<S extends { readonly value: unknown; readonly context: unknown }> =
   'value' | 'context'
 >;
 
-/** Facts about the work of a subagent that its machine does not hold. */
+/** Facts about a subagent's work that its machine does not hold. */
 export interface WorkOf {
-  /** The subagent that gave it its task; null: the lead agent, or a program. */
+  /** The subagent that gave the task; null: the lead agent or a program gave it. */
   readonly parentId: string | null;
-  /** The call that gave it its task; null: no call. */
+  /** The call that gave the task; null: there was no call. */
   readonly callId: string | null;
-  /** The agent of somebody else that does the work over a relay. @defaultValue null: a model does it */
+  /** The third-party agent that does the work over a relay. @defaultValue null: a model does it */
   readonly relay?: string | null;
-  /** The engine that makes its model calls as jobs. @defaultValue null: the process makes them */
+  /** The engine that makes the subagent's model calls as jobs. @defaultValue null: the process makes them */
   readonly engine?: string | null;
-  /** The tools of the calls of its step, and the engine that runs one as a job. @defaultValue not known */
+  /** The tools of the step's calls, and the engine that runs each as a job. @defaultValue not known */
   readonly tools?: ReadonlyMap<string, { readonly toolName: string; readonly engine?: string }>;
-  /** The tools that were called, and of which nobody knows whether they have run. @defaultValue none */
+  /** The called tools of which it is unknown whether they have run. @defaultValue none */
   readonly inDoubt?: readonly string[];
-  /** Since when it does what it does, in milliseconds since 1970. @defaultValue not known */
+  /** Since when the subagent is in its current activity, in milliseconds since 1970. @defaultValue not known */
   readonly since?: number;
 }
 
-/** A service: its machine, those of its sources, and the subagent that looks at its event. */
+/** A service: its machine, the machines of its sources, and the subagent that looks at its event. */
 export interface ServiceWork {
-  /** Null: it is over; its sources may not be. */
+  /** Null: the service has ended, but its sources may not have. */
   readonly state: StateOf<ServiceSnapshot> | null;
-  /** The subagent that looks at the event under way; null: there is none yet. */
+  /** The subagent that looks at the current event; null: there is none yet. */
   readonly worker: string | null;
-  /** By name; those that are over may be absent. */
+  /** By name. Ended sources may be absent. */
   readonly sources: ReadonlyMap<string, StateOf<EventSourceSnapshot>>;
 }
 
@@ -63,52 +63,52 @@ export interface WaitingState {
   readonly session: StateOf<SessionSnapshot> | null;
   readonly interaction: StateOf<InteractionSnapshot> | null;
   readonly outbox: StateOf<OutboxSnapshot> | null;
-  /** By request id; those that are over may be absent. */
+  /** By request id. Ended questions may be absent. */
   readonly questions: ReadonlyMap<string, StateOf<QuestionSnapshot>>;
-  /** By id; those that are over may be absent. */
+  /** By id. Ended subagents may be absent. */
   readonly subagents: ReadonlyMap<string, StateOf<SubagentSnapshot>>;
-  /** The lead agent's calls by their id; those that are over may be absent. @defaultValue none is known */
+  /** The lead agent's calls by id. Ended calls may be absent. @defaultValue none is known */
   readonly calls?: ReadonlyMap<string, StateOf<ToolCallSnapshot>>;
   /** The calls whose results are told together, by the id of the batch. @defaultValue none */
   readonly batches?: ReadonlyMap<string, StateOf<BatchSnapshot>>;
   /** By the id of the subagent. @defaultValue nothing is known */
   readonly work?: ReadonlyMap<string, WorkOf>;
-  /** By name; those that are over may be absent. @defaultValue none is known */
+  /** By name. Ended services may be absent. @defaultValue none is known */
   readonly services?: ReadonlyMap<string, ServiceWork>;
-  /** The identities that may answer a question, by its request id. @defaultValue everybody may */
+  /** The identities that may answer a question, by its request id. @defaultValue everyone may */
   readonly answerableBy?: ReadonlyMap<string, readonly string[]>;
-  /** The session was put away, and no process has it. @defaultValue false */
+  /** The session is hibernated: no process has it. @defaultValue false */
   readonly isAsleep?: boolean;
-  /** The number of subagents of the session that may run at once, if it is known. */
+  /** The number of subagents that may run at once in the session, if it is known. */
   readonly runSlots?: number;
   /** The lead agent's model calls that failed since it last answered. @defaultValue none */
   readonly lead?: {
     readonly failed: number;
     /** The code of the last failure. */
     readonly code: string;
-    /** The calls that are made at most, the next one at `retryAt`; null: no more is made. */
+    /** The most calls that are made, the next one at `retryAt`; null: no further call is made. */
     readonly attempts: number | null;
     readonly retryAt: number | null;
   };
-  /** Since when the user speaks, the model works, the sound plays and nobody is attached, if that is known. */
+  /** Since when the user speaks, the model works, the sound plays and no client is attached, as far as known. */
   readonly since?: Partial<Record<'user' | 'model' | 'playout' | 'client', number>>;
 }
 
-/** That which must happen before the wait goes on. */
+/** The event that ends a wait, or leads to its next cause. */
 export type WaitCause =
-  /** A process loads the session: it is used, or one of its times has come. */
+  /** A process loads the session: the session is used, or one of its times has come. */
   | 'wake'
   /** The session, or the service, is started. */
   | 'start'
   /** The transport is connected. */
   | 'connection'
-  /** It is tried again, at `until`: the connection, a source, or the invocation for an event. */
+  /** The connection, a source, or the invocation for an event is tried again, at `until`. */
   | 'retry'
-  /** The connection to the voice model is refused: another attempt has to be asked for. */
+  /** Another attempt is requested: the voice provider refuses the connection. */
   | 'refusal'
-  /** The other agent leads. */
+  /** Another agent leads. */
   | 'transfer'
-  /** The subagents of a session that closes have stopped. */
+  /** The subagents of a closing session have stopped. */
   | 'end'
   /** A client is attached. */
   | 'client'
@@ -116,47 +116,47 @@ export type WaitCause =
   | 'user_silence'
   /** The words of the user are known. */
   | 'user_words'
-  /** The lead agent has said all it has to say now. */
+  /** The lead agent has said all that it has to say now. */
   | 'model_silence'
   /** The lead agent's tool answers. */
   | 'lead_tool'
   /** The sound has left the speaker. */
   | 'playout'
-  /** The user says something: nothing else is to be done. */
+  /** The user says something: nothing else is pending. */
   | 'user'
-  /** That which is named by `on` is over, and the others before it. */
+  /** The delivery or question `on` is over, and all others before it. */
   | 'turn'
-  /** The question gets the user's words. */
+  /** The question is granted the floor. */
   | 'floor'
-  /** It has been quiet for long enough, at `until`. */
+  /** The pause is over, at `until`. */
   | 'pause'
-  /** The lead agent begins to say it. */
+  /** The lead agent begins to say the delivery. */
   | 'telling'
-  /** The user has heard it. */
+  /** The user has heard the delivery. */
   | 'hearing'
-  /** A client acknowledges it: it was told. */
+  /** A client acknowledges the delivery, which was told. */
   | 'acknowledgement'
-  /** A client shows it, and the user reads or dismisses it. */
+  /** A client shows the delivery, and the user reads or dismisses it. */
   | 'screen'
-  /** The user says something, or a client comes: all attempts have failed. */
+  /** The user says something, or a client attaches: all attempts have failed. */
   | 'new_attempt'
   /** The user answers. */
   | 'answer'
-  /** The time for which the user has asked is over, at `until`. */
+  /** The time that the user asked for is over, at `until`. */
   | 'reminder'
   /** The subagent is prepared. */
   | 'preparation'
-  /** A run slot is free: `on` holds one, as long as the session has none left. */
+  /** A run slot is free. `on` holds one, if none of the session's slots is left. */
   | 'run_slot'
   /** The subagent's model answers. */
   | 'model'
-  /** The agent of somebody else goes on. */
+  /** The third-party agent continues. */
   | 'agent'
   /** A worker of the engine does the step. */
   | 'job'
   /** The tools of the step have answered. */
   | 'tools'
-  /** The subagents that it waits for have ended. */
+  /** The children that the subagent waits for have ended. */
   | 'children'
   /** The agent that gave the task answers. */
   | 'task_giver'
@@ -166,35 +166,35 @@ export type WaitCause =
   | 'admission'
   /** The subagent of the call, or of the event, ends. */
   | 'result'
-  /** The calls of the same request end, of which `on` is one: their results are told together. */
+  /** The calls of the same request end, such as `on`: their results are told together. */
   | 'siblings'
-  /** The lead agent has answered the request: it makes no more calls for it. */
+  /** The lead agent has answered the request: no more calls follow for it. */
   | 'lead_reply'
   /** An event comes from outside. */
   | 'event'
-  /** The source says that it runs. */
+  /** The source reports that it runs. */
   | 'source'
-  /** The source has freed what it holds, or was given up, at `until`. */
+  /** The source has freed its resources, or is abandoned at `until`. */
   | 'release';
 
 /** Why something waits. */
 export interface Wait {
   readonly of: 'session' | 'question' | 'delivery' | 'call' | 'subagent' | 'service' | 'source';
   /**
-   * The request id, the delivery id, the call id, the subagent's id, the name of the service, or `service/source`; empty
-   * for the session.
+   * The id of the waiting part: a request, delivery, call or subagent id, the name of a service, or `service/source`;
+   * empty for the session.
    */
   readonly id: string;
   readonly cause: WaitCause;
-  /** The id of that which it waits for, if it has one. */
+  /** The id of the part that it waits for; null: it waits for none with an id. */
   readonly on: string | null;
-  /** When the wait goes on by itself, in milliseconds since 1970; null: it does not, or that is not known. */
+  /** When the wait ends without an action, in milliseconds since 1970; null: never, or not known. */
   readonly until: number | null;
-  /** The identities that may answer; null: everybody may, or nobody is to answer. */
+  /** The identities that may answer; null: everyone may, or no answer is expected. */
   readonly by: readonly string[] | null;
   /** One sentence in English, without words of users or models. */
   readonly sentence: string;
-  /** Why that which it waits for waits itself. */
+  /** The wait of the part that it waits for. */
   readonly because: Wait | null;
 }
 
@@ -209,17 +209,17 @@ type OfSession = WaitingState & {
 
 /**
  * Returns why the session, its questions, its deliveries, the lead agent's calls, the subagents, the services and their
- * sources wait: one wait for each that has not ended, in this order. A pure function: the same states give the same waits.
+ * sources wait: one wait for each part that has not ended, in this order. Pure: the same states give the same waits.
  */
 export function whyWaiting(state: WaitingState): readonly Wait[] {
   if (!isOfSession(state)) return [...subagentWaits(state, new Map()).values()];
-  // The session is over, and with it all that waited.
+  // The session has ended, and so have all waits.
   if (state.session.value.connection === 'closed') return [];
   const deliveries = deliveryWaits(state);
   const questions = questionWaits(state, deliveries);
   const subagents = subagentWaits(state, questions);
   const calls = new Map(workingCalls(state, subagents));
-  // Results are held back for calls that work, and the call of a result waits as that does.
+  // Working calls hold results back, and the call of such a result waits like the result.
   for (const held of heldBack(state, deliveries, calls, subagents)) deliveries.set(held.id, held);
   for (const told of settledCalls(state, deliveries)) calls.set(told.id, told);
   return [
@@ -239,7 +239,7 @@ function wait(of: Wait['of'], id: string, why: Why): Wait {
   return { of, id, on: null, until: null, by: null, because: null, ...why };
 }
 
-/** The same wait for the same reason, of something else. */
+/** Returns the same wait for another part. */
 function sameAs({ cause, on, until, by, sentence, because }: Wait): Why {
   return { cause, on, until, by, sentence, because };
 }
@@ -271,7 +271,7 @@ function quietSentence({ lead }: OfSession): string {
   return `the lead agent's model call failed${times} (${lead.code}), and is not made again: ${next}`;
 }
 
-/** Says what the lead agent waits for while it has its turn. */
+/** Tells what the lead agent waits for while it has its turn. */
 function leadWhy({ at, lead }: OfSession, forHow: string): Why {
   const cause = 'model_silence';
   if (!lead?.attempts || lead.retryAt === null)
@@ -287,7 +287,7 @@ function leadWhy({ at, lead }: OfSession, forHow: string): Why {
   return { cause, until: retryAt, sentence };
 }
 
-/** Returns why the outbox may say nothing; null: it may. In the order in which `gateIsOpen` would have it. */
+/** Returns why the outbox may not speak; null: it may. In the order of `gateIsOpen`. */
 function gateWhy(state: OfSession): Why | null {
   const { session, since = {} } = state;
   const { connection, client, user, model, playout } = session.value;
@@ -398,7 +398,7 @@ function deliveryWaits(state: OfSession): Map<string, Wait> {
 
 type Waits = ReadonlyMap<string, Wait>;
 
-/** Why the results wait that are told together with others. */
+/** Yields why results wait that are told together with others. */
 function* heldBack(
   state: OfSession,
   deliveries: Waits,
@@ -431,7 +431,7 @@ function* heldBack(
   }
 }
 
-/** Why the next delivery is not said. */
+/** Tells why the next delivery is not said. */
 function firstWhy(state: OfSession): Why {
   const gate = gateWhy(state);
   if (gate) return gate;
@@ -510,7 +510,7 @@ function openWhy(state: OfSession, id: string, until: number): Why {
   return { cause: 'answer', until, by, sentence };
 }
 
-/** Why the calls of the lead agent wait that have no result. */
+/** Yields why the lead agent's calls without a result wait. */
 function* workingCalls(
   state: OfSession,
   subagents: Waits,
@@ -541,7 +541,7 @@ function* workingCalls(
     }
 }
 
-/** Why the calls wait whose result is there: the user has not got it. */
+/** Yields why calls with a result wait: the user has not got it. */
 function* settledCalls({ calls = new Map() }: OfSession, deliveries: Waits): Generator<Wait, void> {
   for (const [id, { value }] of calls) {
     if (value !== 'settled') continue;
@@ -567,7 +567,7 @@ function subagentWaits(
   for (const [id, { parentId, callId }] of state.work ?? [])
     if (parentId !== null && callId !== null) children.set(`${parentId} ${callId}`, id);
 
-  /** A parent's wait holds that of the child that it waits for. */
+  /** Returns the wait of a subagent; a parent's wait contains the wait of its child. */
   function waitOf(id: string): Wait | null {
     const known = waits.get(id);
     const subagent = state.subagents.get(id);
@@ -633,14 +633,14 @@ function subagentWaits(
   return waits;
 }
 
-/** Why the services of the session wait, each with its sources after it. */
+/** Yields why the services of the session wait, each followed by its sources. */
 function* serviceWaits(state: OfSession, subagents: Waits): Generator<Wait, void> {
   const asleep = state.isAsleep === true ? sessionWhy(state) : null;
   for (const [name, { state: of, worker, sources }] of state.services ?? []) {
     const ofSources = [...sources].map(([source, each]) =>
       wait('source', `${name}/${source}`, asleep ?? sourceWhy(state, each)),
     );
-    // Without a source that runs no event comes.
+    // Without a running source no event arrives.
     const stuck = ofSources.some(({ cause }) => cause === 'event') ? null : (ofSources[0] ?? null);
     const looked = worker === null ? null : (subagents.get(worker) ?? null);
     if (of) yield wait('service', name, asleep ?? serviceWhy(state, of, worker, looked, stuck));
@@ -733,7 +733,7 @@ function slotWhy({ at, subagents, runSlots, work }: WaitingState): Why {
   };
 }
 
-/** Why a subagent that has a run slot waits. */
+/** Tells why a subagent that has a run slot waits. */
 function runningWhy(
   at: number,
   part: string,
@@ -790,7 +790,7 @@ type SubagentContext = SubagentSnapshot['context'];
 const unsettled = (calls: SubagentContext['calls'], kind: string): SubagentContext['calls'] =>
   calls.filter((call) => !call.settled && call.kind === kind);
 
-/** The name of a state that has states of its own. */
+/** Tells whether the value is a compound state of this name. */
 function isIn<Value, Name extends string>(
   value: Value,
   name: Name,
