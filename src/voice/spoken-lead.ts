@@ -1,6 +1,6 @@
-// The lead of a session by voice is a voice model behind a transport. Audio goes in and out as
-// streams, and the client reports the sound that it has played. A transport brings it (`Transport.lead`), so that a
-// program without one does not load the voice; the class `VoiceSession` of the root knows its types only.
+// The lead of a session by voice: a voice model behind a transport. Audio goes in and out as streams, and the client
+// reports the sound that it has played. A transport brings this lead (`Transport.lead`), so that a program without a
+// transport does not load the voice; the class `VoiceSession` of the root imports only its types.
 
 import type { LanguageModel } from 'ai';
 import { Subject, type Observer } from 'rxjs';
@@ -30,13 +30,13 @@ import { VoiceLead } from './voice-lead.ts';
 import { resampleFrames } from './audio/frame-operators.ts';
 import { withVoice } from './voiced/with-voice.ts';
 
-/** The options of speech: when results are spoken, when they count as heard, how a lost connection is made again. */
+/** The options of speech: when results are spoken, when they count as heard, and how the session reconnects. */
 export interface VoiceOptions {
   /** Silence required before an unprompted delivery is spoken, in milliseconds. @defaultValue 300 */
   readonly quietMs: number;
   /**
-   * The same silence behind a question: the user's time to answer before anything but an urgent delivery is spoken, in
-   * milliseconds. It ends when the user speaks or the question is answered. @defaultValue 3000
+   * Silence required after a question before a delivery is spoken, in milliseconds; urgent deliveries do not wait. The
+   * user has this time to answer. It ends when the user speaks or the question is answered. @defaultValue 3000
    */
   readonly answerMs: number;
   /** Fraction of the audio that must have been played to count as heard, 0 to 1. @defaultValue 0.9 */
@@ -65,29 +65,29 @@ export interface VoiceOptions {
   /** Time allowed for the client's playout report after a stop, in milliseconds. @defaultValue 300 */
   readonly clearReportMs: number;
   /**
-   * The user's voice stops the lead agent's speech at once. If the utterance turns out to be a noise or a
-   * backchannel ("mm-hm") within this time after it ended, or nothing is known of it by then, speech
-   * continues from where it was heard. 0: every sound of the user is an interruption. In milliseconds.
-   * @defaultValue 2000
+   * Time after the end of an utterance in which stopped speech can continue, in milliseconds. The user's voice stops
+   * the lead agent's speech at once. If the utterance proves to be a noise or a backchannel ("mm-hm"), or its words are
+   * still unknown after this time, the speech continues from where it was heard. 0: every sound of the user is an
+   * interruption. @defaultValue 2000
    */
   readonly falseInterruptionMs: number;
   /**
-   * An utterance over the lead agent's speech that lasts longer than this is an interruption, in
-   * milliseconds. @defaultValue 1000
+   * Length above which an utterance over the lead agent's speech is an interruption, in milliseconds.
+   * @defaultValue 1000
    */
   readonly backchannelMs: number;
   /**
-   * The session ends an utterance that lasts longer than this, such as that of a television: the words
-   * understood so far count as all of it. Sound that directly follows does not take the floor again until it
-   * was quiet for three seconds. An utterance that a transport cuts, such as one of local voice after 15 s, counts
-   * together with the one that begins at once. In milliseconds, at least 1000. @defaultValue 60000
+   * Length above which the session ends an utterance, in milliseconds, at least 1000; for example the sound of a
+   * television. The words understood so far count as the whole utterance. Sound that directly follows does not take the
+   * floor until three seconds of quiet have passed. If a transport cuts a long utterance (local voice does after 15 s),
+   * the pieces count together. @defaultValue 60000
    */
   readonly maxUtteranceMs: number;
   /** Time without any sign of life after which a response fails, in milliseconds. @defaultValue 30000 */
   readonly responseTimeoutMs: number;
   /**
-   * A model that answers by itself is asked to speak if it stays silent for this long after words addressed
-   * to it or after a tool result. In milliseconds. @defaultValue 5000
+   * Time after which a model that answers by itself is asked to speak, in milliseconds: it has stayed silent after
+   * words addressed to it or after a tool result. @defaultValue 5000
    */
   readonly replyTimeoutMs: number;
   /** Time allowed for a connection to become ready, in milliseconds. @defaultValue 30000 */
@@ -103,9 +103,9 @@ export interface VoiceOptions {
    */
   readonly keptAudioMs: number;
   /**
-   * Silence after which a question that was heard and is not answered is asked again in its short form
-   * ("Economy, Premium, or Van?"), twice at most; then it rests on the screen until its time is over. The time
-   * stands while a tool of the lead agent works. In milliseconds; null: never. @defaultValue 15000
+   * Silence after which a heard, unanswered question is asked again in its short form ("Economy, Premium, or Van?"), in
+   * milliseconds; null: never. The session does so twice at most; then the question stays on the screen until it
+   * expires. The silence is not counted while a tool of the lead agent works. @defaultValue 15000
    */
   readonly nudgeAfterMs: number | null;
   /**
@@ -144,28 +144,28 @@ export interface VoiceSessionOptions extends SessionOptions {
   readonly runtime: Runtime;
   readonly voice?: Partial<VoiceOptions>;
   /**
-   * A sound that the user hears while they wait for a reply or a tool and no one speaks, such as `{ loop:
-   * workingSound() }`. Its frames have no `itemId`, and it ends at once. @defaultValue none
+   * A sound that plays while the user waits for a reply or a tool and no one speaks, such as `{ loop: workingSound()
+   * }`. Its frames have no `itemId`. It stops as soon as someone speaks. @defaultValue none
    */
   readonly thinkingSound?: ThinkingSoundOptions;
   /**
-   * A short phrase that the user hears when the lead agent is silent for long: while it waits for a tool and,
-   * if a voice of the session says it, before it begins to reply. Such as `{ afterMs: 1500 }`. It is no reply
-   * and no delivery, the user's voice ends it, and the transcript marks it with `filler: true`. Without a
-   * voice (`filler.voice`, or a transport `withVoice`) the model says it if the transport has
-   * `speaksOutOfBand`. @defaultValue none
+   * A short phrase that fills a long silence of the lead agent, such as `{ afterMs: 1500 }`: while the agent waits for
+   * a tool and, if a voice of the session says the phrase, before the agent replies. The phrase is no reply and no
+   * delivery, the user's voice ends it, and the transcript marks it with `filler: true`. Without a voice
+   * (`filler.voice`, or a transport `withVoice`) the model says it, if the transport has `speaksOutOfBand`.
+   * @defaultValue none
    */
   readonly filler?: FillerOptions;
   /**
-   * The words that the user hears when nothing follows their answer to a question at once: "Premium. One moment.". It is no
-   * delivery, the user's voice ends it, and the transcript marks it with `filler: true`. A model that answers by
-   * itself, and cannot speak out of band, may say it in words of its own. `false`: none. @defaultValue on
+   * The words that acknowledge an answer to a question while its result is not ready: "Premium. One moment.". The
+   * acknowledgement is no delivery, the user's voice ends it, and the transcript marks it with `filler: true`. A model
+   * that answers by itself and cannot speak out of band may acknowledge in other words. `false`: none. @defaultValue on
    */
   readonly acknowledgement?: AcknowledgementOptions | false;
   /**
-   * The model that chooses the tools for a voice model that delegates without naming any: one short step per
-   * delegation. Needed only with such a transport, unless each agent has at most one tool with exactly one
-   * required string: that tool gets the user's words. @defaultValue `model`
+   * The model that chooses the tools for a voice model that delegates without naming a tool, in one short step per
+   * delegation. Needed only with such a transport, unless each agent has at most one tool with exactly one required
+   * string: that tool gets the user's words. @defaultValue `model`
    */
   readonly delegationModel?: LanguageModel;
 }
@@ -183,10 +183,10 @@ const sessionSchema = z.strictObject({
   delegationModel: aModel.optional(),
 } satisfies ChecksOf<VoiceSessionOptions>);
 
-/** The codes of the mistakes in what a client sends. */
+/** The error codes for invalid input of a client. */
 const INVALID = { audioIn: 'INVALID_AUDIO', playout: 'INVALID_PLAYOUT_REPORT' } as const;
 type Input = keyof typeof INVALID;
-/** Different mistakes that are reported at once. */
+/** The number of different mistakes whose first occurrence is reported at once. */
 const MAX_KINDS_OF_MISTAKES = 10;
 
 const milliseconds = z.number().min(0);
@@ -268,8 +268,8 @@ function open(options: VoiceSessionOptions) {
     maxReconnects: voice.maxReconnects,
     connectTimeoutMs: voice.connectTimeoutMs,
     transferTimeoutMs: voice.transferTimeoutMs,
-    // Only a cancellable response can be interrupted. If the model's memory cannot be cut, a note names the
-    // heard part; but a model that cannot be cancelled would keep talking and drown an urgent delivery.
+    // Only a cancellable response can be interrupted: a model that cannot be cancelled would talk over an urgent
+    // delivery. If the model's memory cannot be cut, a note names the heard part.
     canInterrupt: capabilities.cancelsResponses,
     acknowledgesCalls: !capabilities.defersToolResults,
     hasVoice: true,
@@ -286,12 +286,12 @@ function open(options: VoiceSessionOptions) {
 }
 
 /**
- * Checks the input of a client: invalid input is dropped and reported, the first time and then at growing
+ * Checks the input of a client: invalid input is dropped and reported, the first time at once and later at growing
  * intervals, with a count. Client input never makes the session throw.
  */
 function checkedStreams(core: SessionCore, lead: VoiceLead, sampleRateHz: number) {
   const dropped = { audioIn: 0, playout: 0 };
-  /** The mistakes that were reported: the next one of the same kind waits for a round number. */
+  /** The mistakes that were reported; a repeated one is reported only when the count reaches a power of ten. */
   const reported = new Set<string>();
   const drop = (where: Input, problem: string, raw: unknown): void => {
     dropped[where] += 1;
@@ -319,7 +319,7 @@ function checkedStreams(core: SessionCore, lead: VoiceLead, sampleRateHz: number
   const heard = (frame: AudioFrame): void => {
     const wasResampling = isResampling;
     isResampling = frame.sampleRateHz !== sampleRateHz;
-    // A frame at the target rate skips the resampler, but follows the frames that are still held back.
+    // A frame at the target rate skips the resampler, unless the resampler still holds back earlier samples.
     if (isResampling || wasResampling) microphone.next(frame);
     else if (frame.samples.length > 0) lead.userSpoke(frame);
   };
@@ -379,7 +379,7 @@ function problemOf(frame: AudioFrame): string | null {
   return null;
 }
 
-/** Says how sound in another form becomes samples. */
+/** Returns a hint how to turn sound of this type into Int16 samples. */
 function asSamples(sound: unknown): string {
   if (typeof sound === 'string')
     return '. If it is 16-bit PCM in base64: decodePcm16Base64(text) of offstage/voice';

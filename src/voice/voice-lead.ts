@@ -36,14 +36,14 @@ import { replay } from './output/replay.ts';
 import { shownNote } from './output/speech-prompts.ts';
 import { Turns, type TurnsOptions } from './turns/turns.ts';
 
-/** A client that will attach has done so by then. */
+/** The time after which a session without any client reports `NOBODY_ATTACHED`, if something is due. */
 const UNATTENDED_MS = 10_000;
-/** The shortest pause of a resting session, also where the app reconnects without any. */
+/** The shortest pause of a resting session, for an app that sets its reconnect delays to 0. */
 const MIN_REST_MS = 1000;
 
-/** A connection that is closed again within this time was of no use. */
+/** Two closes by the provider with the same message within this time are reported as an error. */
 const SOON_MS = 60_000;
-/** Closed as planned, for a restart, or without a close frame: RFC 6455, 7.4.1, and the registry of IANA. */
+/** Codes of a planned close, a restart or a close without a frame: RFC 6455, 7.4.1, and the registry of IANA. */
 const QUIET_CODES: ReadonlySet<number> = new Set([1000, 1001, 1005, 1006, 1012]);
 
 export interface VoiceLeadOptions extends Omit<TurnsOptions, 'capabilities'> {
@@ -51,7 +51,7 @@ export interface VoiceLeadOptions extends Omit<TurnsOptions, 'capabilities'> {
   /** Delay after the first loss, in milliseconds; doubles each time up to `maxReconnectDelayMs`. */
   readonly reconnectDelayMs: number;
   readonly maxReconnectDelayMs: number;
-  /** The length of the user's sound that is kept while no model can hear it; the newest is kept. */
+  /** The length of the newest user sound that is kept while no model can hear the user, in milliseconds. */
   readonly keptAudioMs: number;
   readonly connectTimeoutMs: number;
 }
@@ -62,16 +62,16 @@ export class VoiceLead implements Speaker, ConnectionOwner {
   readonly #connections: ConnectionManager;
   readonly #turns: Turns;
   #transferId = '';
-  /** The current lead agent has not said its greeting yet. */
+  /** Whether the current lead agent has not said its greeting yet. */
   #owesGreeting = false;
-  /** The process ended before a question of the user was answered. */
+  /** Whether the process ended before an utterance of the user was answered. */
   #owesReply = false;
   /** How and when the provider last closed the connection. */
   #closing = { text: '', at: 0, isReported: false };
-  /** A client has attached, in this process. */
+  /** Whether a client has attached in this process. */
   #hasAttached = false;
   #hasWatched = false;
-  /** Ends the watch for clients; null: there is none, or no longer. */
+  /** Ends the watch for clients; null while no watch is running. */
   #stopWatching: (() => void) | null = null;
 
   constructor(core: LeadSession, options: VoiceLeadOptions) {
@@ -107,7 +107,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     this.#connections.connect(this.configuration);
   }
 
-  /** Connects now if no connection is being opened, after an outage. */
+  /** Connects now if the session rests after an outage or its connection was refused. */
   reconnect(): void {
     const { unit } = this.#core;
     const { connection } = unit.session.snapshot.value;
@@ -208,7 +208,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
   }
 
   /**
-   * Handles the arrival of a client. The first one is greeted; before that no one would hear the greeting.
+   * Handles the arrival of a client: the model greets the first client, and a reply that is still owed is requested.
    */
   clientAttached(): void {
     this.#hasAttached = true;
@@ -222,7 +222,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     this.#turns.askToSpeak();
   }
 
-  /** Handles the loss of the client: the sound that it has not played will not be heard. */
+  /** Handles the loss of the client: sound that the client has not played counts as not heard. */
   clientDetached(): void {
     this.#turns.clientLeft();
   }
@@ -237,7 +237,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     return this.#turns.isAtRest;
   }
 
-  /** Returns the commands that tell the conversation to a model that knows nothing. */
+  /** Returns the commands that tell the whole conversation to a new model. */
   history(): readonly TransportCommand[] {
     const { records, notes } = this.#core;
     return replay(records.conversation.toReplay(), this.#options.transport.capabilities, notes);
@@ -255,7 +255,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     this.#watchForClients();
   }
 
-  /** Switches to another connection: for another agent, or because the previous one was about to end. */
+  /** Handles the switch to another connection: for another agent, or before the previous connection ends. */
   connectionReplaced(untold: readonly TransportCommand[]): void {
     this.#modelLost();
     // The untold messages go first: offers that follow must come after them.
@@ -283,7 +283,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     const { transport, reconnectDelayMs, maxReconnectDelayMs } = this.#options;
     const message = `The connection to ${transport.name} was lost (${code ?? 'no code'}): ${reason}`;
     const { context, value } = unit.session.snapshot;
-    // One that never becomes ready is reported when the session rests.
+    // The loss of a connection that never became ready is reported when the session rests.
     if (retryable && value.connection === 'active' && code !== null && !QUIET_CODES.has(code))
       this.#closedByProvider(message);
     const jitter = host.environment.random.next();
@@ -302,7 +302,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     });
   }
 
-  /** Reports a provider that closes each connection soon, such as Gemini when the quota is spent: once. */
+  /** Reports once that the provider closes each connection soon, as Gemini does when the quota is spent. */
   #closedByProvider(message: string): void {
     const now = this.#core.host.environment.clock.now();
     const { text, at, isReported } = this.#closing;
@@ -355,7 +355,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     };
   }
 
-  /** Handles the loss of a model. Words that it was told and did not understand are sent again. */
+  /** Handles the loss of a model. Sound whose words the lost model did not report is sent to the next model. */
   #modelLost(): void {
     const isHeardAgain = this.#connections.keepSentAudio(this.#turns.unheardMs);
     this.#turns.connectionLost(isHeardAgain);
@@ -372,8 +372,8 @@ export class VoiceLead implements Speaker, ConnectionOwner {
   }
 
   /**
-   * Reports once that something is due and that no client has ever attached: nothing is told before one does, and
-   * an app that forgot `attach()` would only hear silence.
+   * Reports once that something is due and no client has ever attached: deliveries wait for a client, so an app that
+   * forgot `attach()` would hear only silence.
    */
   #watchForClients(): void {
     if (this.#hasAttached || this.#hasWatched) return;

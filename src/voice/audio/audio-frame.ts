@@ -11,9 +11,9 @@ export interface AudioFrame {
   /** 24000 on the OpenAI Realtime wire; a client may send 8000 to 48000. */
   readonly sampleRateHz: number;
   /**
-   * The conversation item that the sound of the model belongs to; sound that continues after a false
-   * interruption has a name of its own (`<id>~2`). Absent for the user's sound, and for sound that is not
-   * speech: that is played, and not reported.
+   * The conversation item of the model to which the sound belongs. Sound that continues after a false interruption
+   * carries an alias of the item (`<id>~2`). Absent for the user's sound, and for background sound, whose playback the
+   * client does not report.
    */
   readonly itemId?: string;
   /** The response that generated the sound; frames of a cancelled response are dropped. */

@@ -1,18 +1,18 @@
 // Buffers that are bounded in milliseconds of sound.
 //
-// `createBoundedBuffer` makes a queue of whole frames that reports the sound that it drops. For the user's
-// sound the newest is worth keeping (older speech is stale after a stall), for a model's sound the oldest (a
-// sentence is heard from its start).
+// `createBoundedBuffer` makes a queue of whole frames that reports the sound that it drops. A queue of user sound keeps
+// the newest (older speech is stale after a stall); a queue of model sound keeps the oldest (a sentence is heard from
+// its start).
 //
-// `RecentSound` keeps the newest sound of a stream of one rate, by the millisecond: samples are copied into a
-// few long, reused pieces, so that the frames themselves are released at once. (If frames were kept for
-// seconds, those of each session would grow old and cause pauses of the garbage collector.)
+// `RecentSound` keeps the newest sound of a stream of one rate. It copies samples into a few long, reused pieces, so
+// that the frames are released at once. (Frames that are kept for seconds grow old and cause pauses of the garbage
+// collector.)
 //
 // BOUNDED-BUFFER-1. The held sound never exceeds `maxMs`.
 // BOUNDED-BUFFER-2. Each pushed frame is held, was taken, was cleared, or is counted in `dropped`.
 // BOUNDED-BUFFER-3. Frames leave in the order in which they came.
 // RECENT-SOUND-1. `take` returns the newest sound, in order, unchanged.
-// RECENT-SOUND-2. The buffer holds at most the requested length plus one piece.
+// RECENT-SOUND-2. The buffer holds at most the requested length plus one piece (`PIECE_MS`).
 
 import { frameDurationMs, type AudioFrame } from './audio-frame.ts';
 import { checkOptions, oneOf, optional, type OptionChecks } from '../../values/plain-checks.ts';
@@ -125,7 +125,7 @@ export function createBoundedBuffer(options: BoundedBufferOptions): BoundedBuffe
   };
 }
 
-/** The length of a piece. */
+/** The length of a piece, in milliseconds of sound. */
 const PIECE_MS = 500;
 
 interface Piece {
@@ -189,7 +189,7 @@ export class RecentSound {
     this.#length = 0;
   }
 
-  /** Returns the piece with room for writing. */
+  /** Returns a piece that has room for more samples. */
   #roomy(): Piece {
     const last = this.#pieces.at(-1);
     if (last && last.length < last.samples.length) return last;

@@ -1,8 +1,8 @@
-// Measures how much the microphone's sound is like what the loudspeaker plays. The loudness of an echo rises and falls
-// with that of the loudspeaker, however quiet it is and whatever the room adds; the user's voice does not.
+// Measures how similar the microphone's sound is to the loudspeaker's. The loudness of an echo rises and falls with the
+// loudspeaker's, however quiet the echo is; the loudness of the user's voice does not.
 //
-//   ECHO-3. In a room that was heard to echo, sound that is no louder than the echo is made so quiet that no transport
-//       takes it for a voice; a voice over the echo passes as it is.
+//   ECHO-3. In a room with a measured echo, sound that is no louder than the echo is attenuated so far that no
+//       transport takes it for a voice. A voice over the echo passes unchanged.
 //
 // Owns:     the loudness of the last seconds of both sounds on the session's clock, and the echo of the room.
 // Does not: decide what an utterance is, or read a clock.
@@ -10,73 +10,73 @@
 import { forgetOldest } from '../../values/forget-oldest.ts';
 import type { AudioFrame } from './audio-frame.ts';
 
-/** The microphone hears the loudspeaker, if both are at least this much alike. */
+/** From this likeness on, the microphone counts as hearing the loudspeaker. */
 export const ECHO_LIKENESS = 0.8;
-/** A room that echoed this long ago still does. */
+/** The echo of a room is assumed to last this long after it was last measured. */
 const ROOM_MS = 120_000;
-/** An echo that is louder than this cannot be told from a voice over it. */
+/** The gain above which an echo cannot be distinguished from a voice over the echo. */
 const LOUDEST_ECHO_DB = -6;
-/** The echo of the room is at most this much louder than when it was measured. */
+/** The most by which the room's echo can be louder than when it was measured. */
 const LOUDER_DB = 6;
-/** Reports of playback and walls move the echo by so many bins; a voice is heard for so many. */
+/** The bins by which reports and reflections can shift the echo, and the bins for which a loud bin counts as voice. */
 const AROUND_BINS = { before: 8, after: 3 };
 const VOICE_BINS = 12;
-/** 80 ms: a word begins quietly. So much later the transport hears everything, once an echo is known. */
+/** 80 ms: the quiet beginning of a word. With a known echo, the transport receives all sound with this delay. */
 const ONSET_BINS = 5;
-/** The sound that is played next is known for this long, in bins, without a report. */
+/** The number of bins after the last report for which the playing sound is still known. */
 const AHEAD_BINS = 40;
 /** The gain of the echo that a transport hears: -30 dB. */
 const QUIET = 0.03;
 
 const BIN_MS = 16;
-/** 800 ms: of shorter sounds the user's own is too often like another by chance. */
+/** 800 ms: in a shorter window the user's voice too often resembles the loudspeaker's sound by chance. */
 const WINDOW_BINS = 50;
-/** The sound takes this long, in bins, from the loudspeaker to the session; reports of a client may be late as well. */
+/** The delay from the loudspeaker to the session, in bins; negative because a client's reports may be late. */
 const LAGS = { least: -8, most: 31 };
 const KEPT_BINS = 256;
-/** A stream whose sound comes this much later than expected was interrupted; on a busy machine, sound is often late. */
+/** A stream that is later than this was interrupted; on a busy machine, sound is often late by less. */
 const GAP_MS = 500;
-/** After this long without both sounds there is nothing to compare. */
+/** The age from which the newest sound common to both streams is too old to compare. */
 const STALE_MS = 400;
 const SILENCE_DB = -90;
-/** Quieter sound of the loudspeaker is heard by no microphone. */
+/** The level of loudspeaker sound below which no microphone hears it. */
 const AUDIBLE_DB = -60;
 /**
- * Sound that is quieter than this, against the loudest of the window, is silence. Two silences are alike in any case, as
- * are two beginnings.
+ * The level, relative to the loudest bin of the window, below which sound counts as silence. Without this limit,
+ * silence resembles silence, and one beginning resembles another.
  */
 const RANGE_DB = 30;
-/** 192 ms in which either sounds; less says nothing. */
+/** 192 ms: the least sound of either side that a comparison needs. */
 const LEAST_BINS = 12;
-/** A sound whose level varies less has no shape. */
+/** The least variation of a level that a comparison needs. */
 const LEAST_DEVIATION_DB = 3;
-/** The level is that of every fourth sample. */
+/** A level is computed from every fourth sample. */
 const STRIDE = 4;
 const MAX_ITEMS = 50;
 
 export interface Comparison {
   /** 0 to 1. */
   readonly likeness: number;
-  /** How much louder the microphone's sound is than the loudspeaker's. */
+  /** How much louder the microphone's sound is than the loudspeaker's, in dB. */
   readonly gainDb: number;
 }
 
 interface Echo extends Comparison {
-  /** How much later the microphone hears the sound, in bins. */
+  /** The delay of the microphone's sound, in bins. */
   readonly lag: number;
 }
 
-/** Sound that has not gone to the transport yet. */
+/** Sound that the transport has not received yet. */
 interface Held {
   readonly samples: Int16Array;
-  /** 1: this sample is the echo's. */
+  /** For each sample, 1 if it belongs to the echo. */
   readonly isEcho: Uint8Array;
   readonly sampleRateHz: number;
 }
 
 interface Said {
   readonly levels: Levels;
-  /** How many of its bins have been played. */
+  /** The number of its bins that have been played. */
   played: number;
 }
 
@@ -88,9 +88,9 @@ export class EchoMeter {
   /** The newest comparison that showed an echo. */
   #heard: Echo | null = null;
   #room: { echo: Echo | null; at: number } = { echo: null, at: Number.NEGATIVE_INFINITY };
-  /** The newest sound, since an echo was first known. */
+  /** The delayed sound, once an echo is known. */
   #held: Held | null = null;
-  /** For so many bins more the sound is a voice's. */
+  /** The number of further bins that count as voice. */
   #voiceBins = 0;
   #gain = 1;
 
@@ -101,7 +101,7 @@ export class EchoMeter {
     this.#room = { echo: isQuiet ? heard : this.#room.echo, at: now };
   }
 
-  /** Whether the room has echoed of late. */
+  /** Whether an echo was heard within `ROOM_MS`. */
   echoes(now: number): boolean {
     return now - this.#room.at < ROOM_MS;
   }
@@ -115,24 +115,24 @@ export class EchoMeter {
     forgetOldest(this.#said, MAX_ITEMS);
   }
 
-  /** Records that the loudspeaker has played an item as far as this. `now`: milliseconds since 1970. */
+  /** Records that the loudspeaker has played an item up to `playedMs`. `now`: milliseconds since 1970. */
   played(itemId: string, playedMs: number, now: number): void {
     const said = this.#said.get(itemId);
     if (!said) return;
     const end = Math.min(Math.floor(playedMs / BIN_MS), said.levels.all.length);
     if (end <= said.played) return;
-    // The rest of an item before this one is behind it, or was dropped.
+    // The rest of an earlier item was played or dropped.
     for (const earlier of this.#said.keys()) {
       if (earlier === itemId) break;
       this.#said.delete(earlier);
     }
-    // Between two items there may be a pause of any length.
+    // A pause of any length may separate two items.
     const gapMs = said.played === 0 ? BIN_MS : GAP_MS;
     this.#far.append(said.levels.all.slice(said.played, end), now, gapMs);
     said.played = end;
   }
 
-  /** Compares the last 800 ms of both; null if too little is known of one of them. */
+  /** Compares the last 800 ms of both sounds; null if too little of one of them is known. */
   compare(now: number): Comparison | null {
     const endAt = Math.min(this.#near.endAt, this.#far.endAt);
     if (!(now - endAt < STALE_MS)) return null;
@@ -165,7 +165,7 @@ export class EchoMeter {
     return { ...frame, samples: this.#release(frame.samples.length) };
   }
 
-  /** Adds a frame to the sound that is held back: an onset is known when the voice is loud. */
+  /** Adds a frame to the delayed sound: an onset is recognised only once the voice is loud. */
   #hold({ samples, sampleRateHz }: AudioFrame): Held {
     const before =
       this.#held?.sampleRateHz === sampleRateHz
@@ -186,7 +186,7 @@ export class EchoMeter {
     const held = this.#held as Held;
     const released = held.samples.slice(0, length);
     for (const [index, sample] of released.entries()) {
-      // A step would be heard as a click.
+      // An abrupt change of gain would be heard as a click.
       this.#gain += ((held.isEcho[index] ? QUIET : 1) - this.#gain) / 32;
       released[index] = sample * this.#gain;
     }
@@ -198,7 +198,7 @@ export class EchoMeter {
     return released;
   }
 
-  /** Returns for each bin of a frame whether it is no echo. */
+  /** Returns for each bin of a frame whether the bin is not echo. */
   #voiceIn({ samples, sampleRateHz }: AudioFrame, now: number, { lag, gainDb }: Echo): boolean[] {
     const perBin = Math.round((sampleRateHz * BIN_MS) / 1000);
     const silenceDb = Math.max(AUDIBLE_DB, this.#near.quietDb + LOUDER_DB);
@@ -215,13 +215,13 @@ export class EchoMeter {
     return isVoice;
   }
 
-  /** The loudest sound of the loudspeaker about this time, also of what it must have played since its last report. */
+  /** Returns the loudest loudspeaker level around this time, including sound played since the last report. */
   #playedAbout(time: number): number {
     const ahead = Math.round((time - this.#far.endAt) / BIN_MS);
     const next: number[] = [];
     for (const { levels, played } of this.#said.values())
       if (next.length < AHEAD_BINS) next.push(...levels.all.slice(played, played + AHEAD_BINS));
-    // Sound that was sent and not reported may be heard since any time.
+    // Sound that was sent and not yet reported may have started at any time.
     const [from, to] =
       ahead > AHEAD_BINS
         ? [0, AHEAD_BINS]
@@ -269,13 +269,13 @@ class Timeline {
   }
 
   /**
-   * Adds levels whose sound ended about now. The sound of a stream has no gaps, only delays: it is silent in between
-   * only if it comes more than `gapMs` later than expected.
+   * Adds levels whose sound ended about now. A delayed stream counts as contiguous; if it is more than `gapMs` late,
+   * silence fills the gap.
    */
   append(levels: readonly number[], now: number, gapMs: number): void {
     const endAt = this.#endAt + levels.length * BIN_MS;
     const lateMs = now - endAt;
-    // Early sound shows that all before it came late.
+    // Early sound shows that all earlier sound arrived late.
     if (lateMs >= 0 && lateMs <= gapMs) this.#endAt = endAt;
     else this.#endAt = now;
     const missing = lateMs > gapMs ? Math.min(KEPT_BINS, Math.floor(lateMs / BIN_MS)) : 0;
@@ -283,7 +283,7 @@ class Timeline {
     this.#levels = this.#levels.slice(-KEPT_BINS);
   }
 
-  /** The level of the room: one in five of the last seconds' bins is quieter. */
+  /** The background level: one in five of the kept bins is quieter. */
   get quietDb(): number {
     const sorted = this.#levels.toSorted((a, b) => a - b);
     return sorted[Math.floor(sorted.length / 5)] ?? SILENCE_DB;
@@ -306,7 +306,7 @@ class Timeline {
   }
 }
 
-/** Compares both where one of them sounds; null if that is too little. */
+/** Compares two windows in the bins where either side sounds; null if there are too few such bins. */
 function likenessOf(
   near: readonly number[],
   far: readonly number[] | null,
@@ -324,7 +324,7 @@ function likenessOf(
   return { likeness: correlation(a, b), gainDb: mean(a) - mean(b) };
 }
 
-/** Pearson's correlation; 0 if one of them has no shape. */
+/** Returns Pearson's correlation; 0 if one of the levels hardly varies. */
 function correlation(a: readonly number[], b: readonly number[]): number {
   const [meanA, meanB] = [mean(a), mean(b)];
   let [both, varianceA, varianceB] = [0, 0, 0];

@@ -1,10 +1,10 @@
-// Operators on streams of frames: `reframe` cuts them to one length, `resampleFrames` brings them to one rate.
-// Each keeps state while it processes the sound of one item, and releases the samples that it holds back when
-// the item ends.
+// Operators on streams of frames: `reframe` cuts frames to one length, `resampleFrames` brings them to one rate. Each
+// operator keeps state while it processes the sound of one item, and releases the samples that it holds back when the
+// item ends.
 //
-// An item is a run of frames with the same `itemId`, `responseId` and rate (the user's sound has no ids: it
-// is one long item). It ends when a frame of another item arrives, when the source completes, or when
-// `endOfItem` emits: a stream of frames does not show by itself that the last word was spoken.
+// An item is a run of frames with the same `itemId`, `responseId` and rate (the user's sound has no ids and is one long
+// item). An item ends when a frame of another item arrives, when the source completes, or when `endOfItem` emits: the
+// frames alone do not show that the last word was spoken.
 
 import {
   checkOptions,
@@ -20,8 +20,8 @@ import { assertSampleRateHz, createResampler } from './resampler.ts';
 
 export interface ItemOperatorOptions {
   /**
-   * Emits when the current item is complete (for a model's sound: `response.ended`), so that its last
-   * milliseconds are not held back until the next item begins. Its errors go downstream; its completion has
+   * Emits when the current item is complete (for a model's sound: `response.ended`), so that the last milliseconds of
+   * the item are not held back until the next item begins. An error of `endOfItem` goes downstream; its completion has
    * no effect.
    * @defaultValue none: the last milliseconds come with the next item or the end of the source
    */
@@ -33,9 +33,9 @@ const optionChecks: OptionChecks<ItemOperatorOptions> = {
 };
 
 /**
- * Returns an operator that cuts each item into frames of `frameMs` (rounded to whole samples); the last frame
- * of an item has the remaining length. Frames keep their `itemId` and `responseId`. A model sends 100 ms and
- * more at once; a speaker, a speech detector and a bounded buffer prefer 20 ms.
+ * Returns an operator that cuts each item into frames of `frameMs` (rounded to whole samples); the last frame of an
+ * item has the remaining length. Frames keep their `itemId` and `responseId`. A model sends 100 ms and more at once; a
+ * speaker, a speech detector and a bounded buffer prefer 20 ms.
  * @throws {ConfigurationError} `INVALID_OPTION` if `frameMs` is not a number from 1 to 1000.
  */
 export function reframe(
@@ -98,7 +98,7 @@ export function resampleFrames(
 interface ItemProcessor {
   /** Adds samples. Returns the output that is complete; empty arrays are skipped. */
   push(samples: Int16Array): readonly Int16Array[];
-  /** Returns the samples that were held back. Called once, last. */
+  /** Returns the samples that were held back. Called once, after the last `push`. */
   end(): readonly Int16Array[];
   /** The rate of the output. */
   readonly sampleRateHz: number;

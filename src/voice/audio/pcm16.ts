@@ -60,7 +60,7 @@ export function decodePcm16Base64(base64: string): Int16Array {
       'MALFORMED_AUDIO',
       `Expected base64 of ${byteLength} bytes of audio, got text that is not base64`,
     );
-  // The bytes have memory of their own, from its beginning: they become the samples without a copy.
+  // `bytes` fills its whole buffer from offset 0: the samples can use this memory without a copy.
   const samples = new Int16Array(bytes.buffer);
   littleEndianBytes(samples);
   return samples;

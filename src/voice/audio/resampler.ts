@@ -8,11 +8,12 @@
 //   input    · · · ·[· · · · · · · ·]· · ·      2 × halfWidth samples
 //                          ↑ output sample n, between two input samples
 //
-// Owns: history and phase of one stream. Does not: frames and items (`frame-operators.ts`).
+// Owns:     the history and phase of one stream. It does not know frames or items (`frame-operators.ts`).
 //
-// RESAMPLER-1. Chunks do not matter: process(a) + process(b) + flush() is bit for bit process(a ++ b) + flush().
-// RESAMPLER-2. n samples in, ceil(n·L/M) out after flush(): no sample is lost, and there is no drift (phases
-//     are integers).
+// RESAMPLER-1. The cut into chunks does not matter: process(a) + process(b) + flush() equals process(a ++ b) + flush()
+//     bit for bit.
+// RESAMPLER-2. n input samples give ceil(n·L/M) output samples after flush(): no sample is lost, and the output does
+//     not drift (phases are integers).
 // RESAMPLER-3. Linear phase without delay: output sample n is the sound at input time n·M/L. The look-ahead
 //     that this needs (taps/2 samples of the lower rate, 1.3 ms at 24 kHz) is held back until it has arrived.
 // RESAMPLER-4. Frequencies that the lower rate cannot carry are at least 80 dB down; up to 0.41 times the
@@ -31,7 +32,7 @@ import type { AudioFrame } from './audio-frame.ts';
 export const MIN_SAMPLE_RATE_HZ = 8_000;
 export const MAX_SAMPLE_RATE_HZ = 48_000;
 
-/** Whether sound of this rate can be resampled: a whole number from 8000 to 48000. */
+/** Returns whether sound of this rate can be resampled: a whole number from 8000 to 48000. */
 export function isSampleRateHz(value: number): boolean {
   return Number.isInteger(value) && value >= MIN_SAMPLE_RATE_HZ && value <= MAX_SAMPLE_RATE_HZ;
 }
@@ -52,11 +53,9 @@ export interface ResamplerOptions {
 
 /** Resamples one stream of Int16 mono samples. */
 export interface Resampler {
-  /** Returns the output that is final so far; may be empty. With equal rates, the same array that came in. */
+  /** Returns the output that is final so far; may be empty. With equal rates, returns its argument. */
   process(samples: Int16Array): Int16Array;
-  /**
-   * Returns the rest of the stream, as if silence followed. Afterwards the resampler is in its initial state.
-   */
+  /** Returns the rest of the output, as if silence followed, and resets the resampler to its initial state. */
   flush(): Int16Array;
 }
 
@@ -127,9 +126,9 @@ export function toFloat(samples: Int16Array): Float32Array {
 
 class PolyphaseResampler implements Resampler {
   readonly #bank: FilterBank;
-  /** The input from the first sample that the next output needs. Starts with the silence before time 0. */
+  /** The input samples from the first one that the next output needs; initially the silence before time 0. */
   #history: Float64Array;
-  /** The position of the next output between two input samples, in 1/L of a sample: 0 … L−1. */
+  /** The position of the next output between two input samples, in 1/L of a sample: 0 to L−1. */
   #phase = 0;
 
   constructor(bank: FilterBank) {
@@ -149,7 +148,7 @@ class PolyphaseResampler implements Resampler {
     const output = new Int16Array(Math.max(0, last + 1));
     let start = 0;
     let phase = this.#phase;
-    // A muted microphone sends zeros, whose sum needs no weights.
+    // A muted microphone sends zeros, whose weighted sum is 0.
     let sound = 0;
     for (let n = 0; n < output.length; n += 1) {
       for (sound = Math.max(sound, start); input[sound] === 0;) sound += 1;
@@ -172,7 +171,7 @@ class PolyphaseResampler implements Resampler {
   }
 }
 
-/** The inner loop. Four independent sums: twice as fast as one. */
+/** The inner loop; four independent sums are twice as fast as one. */
 function weightedSum(weights: Float64Array, input: Float64Array, start: number): number {
   let a = 0;
   let b = 0;
@@ -193,9 +192,9 @@ function toInt16(value: number): number {
 }
 
 interface FilterBank {
-  /** L: the output has L samples … */
+  /** L: the number of output samples per M input samples. */
   readonly upBy: number;
-  /** M: … for M of the input. */
+  /** M: the number of input samples per L output samples. */
   readonly downBy: number;
   /** The number of input samples on each side of an output sample; even. */
   readonly halfWidth: number;
@@ -203,8 +202,8 @@ interface FilterBank {
   weightsOf(phase: number): Float64Array;
 }
 
-// A process uses a handful of ratios (48000 or 44100 to 24000, 24000 to 16000 …); the bound limits the odd
-// rates that clients may choose.
+// A process uses a handful of ratios (48000 or 44100 to 24000, 24000 to 16000 …); the bound limits the unusual rates
+// that clients may choose.
 const MAX_CACHED_BANKS = 16;
 const banks = new Map<string, FilterBank>();
 
@@ -227,7 +226,7 @@ const STOPBAND_DB = 90;
 /** Kaiser's rule for the shape of a window with that attenuation. */
 const KAISER_BETA = 0.1102 * (STOPBAND_DB - 8.7);
 const BESSEL_AT_BETA = besselI0(KAISER_BETA);
-/** Kaiser's rule for the width of the fall, times taps, in cycles per sample of the lower rate. */
+/** Kaiser's rule for the width of the transition band, times taps, in cycles per sample of the lower rate. */
 const TRANSITION_TAPS = (STOPBAND_DB - 8) / (2.285 * 2 * Math.PI);
 
 function designFilterBank(upBy: number, downBy: number, taps: number): FilterBank {

@@ -1,25 +1,25 @@
-// Measures how much of a microphone's sound is voice, by its level alone: a hum or a cough is over long before
-// a transport reports its end.
+// Measures how much of a microphone's sound is voice, by the level alone: a hum or a cough ends long before a transport
+// reports its end.
 //
-// Owns:     the level of the loudest sound of late.
-// Does not: detect speech (transports do), or tell a voice from another sound that is as loud.
+// Owns:     the level of the loudest recent sound.
+// Does not: detect speech (transports do), or distinguish a voice from another sound of the same loudness.
 
 import { frameDurationMs, type AudioFrame } from './audio-frame.ts';
 
-/** Sound below this is quiet: -40 dB of full scale. */
+/** The level below which sound is quiet: -40 dB of full scale. */
 const QUIET = 0.01;
-/** Sound is part of the voice if it is at most 14 dB below the loudest sound of late. */
+/** Sound counts as voice if it is at most 14 dB below the loudest recent sound. */
 const FRACTION = 0.2;
-/** The loudest sound counts for half as much after this long. */
+/** The level of the loudest sound is halved after this long. */
 const HALF_LIFE_MS = 1000;
-/** The level of a frame is that of every fourth sample. */
+/** A level is computed from every fourth sample of the frame. */
 const STRIDE = 4;
 
 export class VoicedSound {
   #loudest = 0;
-  /** How long the voice has lasted since it was set to 0, pauses not counted, in milliseconds. */
+  /** The length of the voice since this counter was set to 0, without pauses, in milliseconds. */
   voicedMs = 0;
-  /** The length of the sound since the last voice, in milliseconds; infinite if there was none. */
+  /** The length of the sound since the last voice, in milliseconds; infinite before the first voice. */
   quietMs = Number.POSITIVE_INFINITY;
 
   /** Returns how much of the frame is voice, in milliseconds. */

@@ -1,5 +1,5 @@
-// WAV as text-to-speech services return it and speech-to-text services accept it: RIFF with PCM inside. Other
-// RIFF formats are refused by name.
+// Encodes and decodes WAV as text-to-speech services return it and speech-to-text services accept it: RIFF with PCM
+// inside. Other RIFF formats are refused by name.
 
 import { isA, ProtocolError } from '../../values/errors.ts';
 import { readable } from '../../values/plain-checks.ts';
@@ -11,7 +11,7 @@ const HEADER_BYTES = 44;
 const PCM = 1;
 const FLOAT = 3;
 const MU_LAW = 7;
-/** The format code is at the start of the extension. */
+/** The tag of a WAV file whose format code stands at the start of the extension. */
 const EXTENSIBLE = 0xff_fe;
 const FULL_SCALE = 32_767;
 
@@ -57,8 +57,8 @@ export function isWav(bytes: Uint8Array): boolean {
 }
 
 /**
- * Returns the sound of a WAV file, mixed to mono: PCM of 8, 16, 24 or 32 bits, float of 32 bits, or μ-law,
- * 8000 to 48000 Hz. The header of a streamed file may state more than its length.
+ * Returns the sound of a WAV file, mixed to mono: PCM of 8, 16, 24 or 32 bits, float of 32 bits, or μ-law, 8000 to
+ * 48000 Hz. The header of a streamed file may state more bytes than the file has.
  * @throws {ProtocolError} `UNSUPPORTED_AUDIO`, which names the format found
  */
 export function decodeWav(bytes: Uint8Array): AudioFrame {

@@ -1,5 +1,5 @@
-// A sound that signals work in progress: two soft notes and a pause, computed, so that it needs no file and
-// no licence. Loops without a click.
+// A sound that signals work in progress: two soft notes and a pause. The sound is computed, so it needs no file and no
+// licence. It loops without a click.
 
 import type { AudioFrame } from './audio-frame.ts';
 import {
@@ -23,7 +23,7 @@ const notes = [
 export interface WorkingSoundOptions {
   /** The rate, 8000 to 48000. @defaultValue 24000 */
   readonly sampleRateHz?: number;
-  /** The fraction of full scale, above 0 and at most 1. @defaultValue 0.08 */
+  /** The peak level as a fraction of full scale, above 0 and at most 1. @defaultValue 0.08 */
   readonly volume?: number;
 }
 
@@ -48,7 +48,7 @@ export function workingSound(options: WorkingSoundOptions = {}): AudioFrame {
   for (const { hz, atMs } of notes) {
     const length = lengthOf(NOTE_MS);
     for (let n = 0; n < length; n += 1) {
-      // Fades in and out: a tone with an abrupt start clicks.
+      // The tone fades in and out: an abrupt start would click.
       const swell = Math.sin((Math.PI * n) / length) ** 2;
       const wave = Math.sin((2 * Math.PI * hz * n) / sampleRateHz);
       samples[lengthOf(atMs) + n] = Math.round(32_767 * volume * swell * wave);

@@ -5,10 +5,10 @@
 // Does not: talk to the transport or the outbox.
 //
 // Invariants
-//   ATTEMPT-1. An attempt is heard if its response ended normally and at least `heardFraction` of its audio
-//       was reported as played (what was generated is not what was heard).
-//   ATTEMPT-2. If at least one sentence of it was heard before it was interrupted, the next attempt goes on from
-//       there; else it begins anew.
+//   ATTEMPT-1. An attempt is heard if its response ended normally and the client reported at least `heardFraction` of
+//       its audio as played.
+//   ATTEMPT-2. If the user heard at least one whole sentence before the interruption, the next attempt continues from
+//       there; otherwise it begins again.
 
 import { endsSentence } from '../../values/sentences.ts';
 import type { Offer } from '../../actors/session/lead/speaker.ts';
@@ -25,9 +25,9 @@ export class Attempt {
   readonly #played = new Map<string, number>();
   #heardSentence = false;
   #ended = false;
-  /** When the client last reported that more of it was played; null: it has reported nothing. */
+  /** When the client last reported progress; null if it has reported none. */
   #playedAt: number | null = null;
-  /** When it began to play. */
+  /** When playback began, in milliseconds since 1970. */
   #beganAt = Number.NEGATIVE_INFINITY;
 
   constructor(offer: Offer, heardFraction: number) {
@@ -46,7 +46,7 @@ export class Attempt {
     return sum(this.#totals) > 0;
   }
 
-  /** `at`: when the client reported it. Absent: it did not. */
+  /** Records played sound. `at`: the time of the client's report; absent if no report caused the call. */
   played(itemId: string, playedMs: number, at?: number): void {
     const before = this.#played.get(itemId) ?? 0;
     if (playedMs > before && at !== undefined) {
@@ -56,7 +56,7 @@ export class Attempt {
     this.#played.set(itemId, Math.max(playedMs, before));
   }
 
-  /** Records the words of an item that were heard before it was cut off; null if they are unknown. */
+  /** Records the heard words of an item that was cut off; null if they are unknown. */
   heardWords(words: string | null): void {
     this.#heardSentence ||= words !== null && hasWholeSentence(words);
   }
@@ -72,15 +72,15 @@ export class Attempt {
   }
 
   /**
-   * When it had been heard, as its sound plays in real time, and not after `now`, by when it was reported; null: no
-   * report tells.
+   * Returns when enough of the attempt had been heard, as sound plays in real time; at the latest `now`, the time of
+   * the report. Null if no report tells.
    */
   heardAt(now: number): number | null {
     if (this.#playedAt === null) return null;
     const neededMs = this.#heardFraction * sum(this.#totals);
     const beyondMs = sum(this.#played) - neededMs;
     const at = Math.max(this.#playedAt - Math.max(0, beyondMs), this.#beganAt + neededMs);
-    // A client may play everything at once.
+    // A client may report everything as played at once.
     return Math.min(at - ONSET_MS, now);
   }
 }

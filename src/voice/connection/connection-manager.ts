@@ -1,34 +1,33 @@
-// The succession of connections to the voice model: opened, used, replaced, closed. A connection is replaced
-// for another agent (if the transport cannot change the session) and, before it ends, for a fresh one
-// (rotation), in the same way.
+// The succession of connections to the voice model: opened, used, replaced, closed. A connection is replaced for
+// another agent (if the transport cannot change the session) and by a fresh one before it ends (rotation); both
+// replacements work in the same way.
 //
-// Owns:     the connection in use, the candidate that is being prepared to replace it, the value with which
-//           the next one can resume, the timers of the rotation, and the user's sound while no model can take
-//           it.
-// Does not: decide when to connect again (session machine) or when to rotate (rotation machine), tell a model
-//           the messages that it needs, or know the content of speech (lead agent).
+// Owns:     the connection in use, the candidate that may replace it, the value with which the next connection can
+//           resume, the timers of the rotation, and the user's sound while no model can take it.
+// Does not: decide when to connect again (session machine) or when to rotate (rotation machine), choose the messages
+//           that a model needs, or know the content of speech (lead agent).
 //
 // Invariants
-//   CONNECTION-MANAGER-1. Only the connection in use is listened to; usage is counted for every connection whenever
-//       it reports it. No fault of an adapter brings the process down.
+//   CONNECTION-MANAGER-1. The manager listens only to the connection in use, but counts the usage that any connection
+//       reports. A fault of an adapter does not end the process.
 //   CONNECTION-MANAGER-2. While no model can take the user's sound (another agent is being prepared, the connection is
-//       lost or not ready), the newest `keptAudioMs` of it are kept and sent afterwards, in order, once.
-//   CONNECTION-MANAGER-3. Make before break: the connection in use stays until the candidate is ready, so that a
-//       failed replacement changes nothing. It is closed when the candidate takes over, so that no two models
-//       hear the user. If the candidate resumes where the connection in use ends, that one is closed first.
-//   CONNECTION-MANAGER-4. After a failed transfer the model gets its previous configuration again, if it may have
-//       adopted the new one.
-//   CONNECTION-MANAGER-5. A connection that is not ready receives no messages: when it is ready it receives those
-//       that it does not know.
-//   CONNECTION-MANAGER-6. Sent sound is remembered as long as it may have to be sent again, because the connection
-//       ended before the words were understood: up to `keptAudioMs` while the user speaks, otherwise for as
+//       lost or not ready), the manager keeps the newest `keptAudioMs` of it and sends them afterwards, in order, once.
+//   CONNECTION-MANAGER-3. Make before break: the connection in use stays until the candidate is ready, so that a failed
+//       replacement changes nothing. It is closed when the candidate takes over, so that two models never hear the
+//       user. If the next connection resumes the connection in use, that one is closed first.
+//   CONNECTION-MANAGER-4. After a failed transfer the manager sends the model its previous configuration, if the model
+//       may have adopted the new one.
+//   CONNECTION-MANAGER-5. A connection that is not ready receives no messages. When it becomes ready, it receives the
+//       messages that it does not know.
+//   CONNECTION-MANAGER-6. The manager keeps sent sound as long as the sound may have to be sent again, because the
+//       connection ended before the words were understood: up to `keptAudioMs` while words are unknown, otherwise as
 //       long as a transport takes to detect speech.
-//   CONTINUATION-1. A resumed model knows the conversation as it was when its connection ended; the adapter
-//       resends the part that its server had not taken. A model that took the history knows that history. Any
-//       other model knows nothing. The session sends every model the part that it does not know. Speech on
-//       the connection itself is known to the model, even if it is not in the conversation yet.
-//   CONTINUATION-2. A resume value that the server refused is not tried again. A resume value that got no
-//       answer is tried up to `MAX_UNANSWERED` times.
+//   CONTINUATION-1. A resumed model knows the conversation as it was when its connection ended; the adapter resends
+//       what its server had not received. A model that took the history knows that history. Any other model knows
+//       nothing. The session sends each model what it does not know. A model also knows the speech on its own
+//       connection, even if the conversation does not contain it yet.
+//   CONTINUATION-2. A resume value that the server has answered is not used again. A resume value without an answer is
+//       tried up to `MAX_UNANSWERED` times.
 
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import { callSafely, type Host } from '../../actors/runtime/host.ts';
@@ -57,12 +56,14 @@ import type {
   TransportEvent,
 } from './transport.ts';
 
-/** The fraction of its lifetime after which a connection is replaced; jitter makes it smaller. */
+/**
+ * The fraction of its lifetime after which a connection is replaced at the latest; chance subtracts up to `DUE_CHANCE`.
+ */
 const DUE = 0.95;
 const DUE_CHANCE = 0.05;
 /**
- * This long before the end of the connection the rotation no longer waits for a pause; for a short lifetime,
- * this fraction of it.
+ * The time before the end of a connection at which the rotation no longer waits for a pause; for a short lifetime, this
+ * fraction of it.
  */
 const LAST_MOMENT_MS = 5000;
 const LAST_FRACTION = 0.25;
@@ -80,7 +81,7 @@ export interface ConnectionManagerOptions {
   readonly notes?: NoteWriter;
 }
 
-/** The lead agent as its connections see it. */
+/** The lead agent as the connection manager uses it. */
 export interface ConnectionOwner {
   /** The id of the session. */
   readonly id: string;
@@ -90,7 +91,7 @@ export interface ConnectionOwner {
   readonly isAtRest: boolean;
   /** Returns the conversation as the commands that tell it. */
   history(): readonly TransportCommand[];
-  /** Returns the part of the history that the current model received or said itself. */
+  /** Returns the part of the history that the current model received or said. */
   toldHistory(): readonly TransportCommand[];
   /** Reports that a connection is ready and needs these messages. */
   connectionReady(untold: readonly TransportCommand[]): void;
@@ -126,17 +127,15 @@ export class ConnectionManager {
   #candidate: Connection | null = null;
   #transfer: Transfer | null = null;
 
-  /** The sound for the next model that listens. */
+  /** The user's sound for the next model that listens. */
   readonly #keptAudio: BoundedBuffer;
   readonly #sentAudio = new RecentSound();
 
-  /** The value with which a connection can resume where the one in use ends; null: none can. */
+  /** The value with which a connection can resume the one in use; null if it cannot be resumed. */
   #resume: unknown = null;
-  /** The messages that the model knew when the connection with that value ended. */
+  /** The messages that the model knew when the resumable connection ended. */
   #known: KnownMessages = new Set();
-  /**
-   * The newest messages that were spoken on the connection in use: all earlier ones are in the conversation.
-   */
+  /** The newest messages that were spoken on the connection in use; older ones are in the conversation. */
   readonly #spoken = new RecentIds();
   #unanswered = 0;
 
@@ -178,7 +177,7 @@ export class ConnectionManager {
     });
   }
 
-  /** The machine of its rotation, as its actor shows it. */
+  /** The rotation machine, as `inspect` shows it. */
   get rotation(): Shown {
     return this.#rotation.shown;
   }
@@ -188,7 +187,7 @@ export class ConnectionManager {
     return this.#inUse?.isReady === true;
   }
 
-  /** Whether another agent is being prepared; no side is to speak meanwhile. */
+  /** Whether another agent is being prepared; neither side may speak meanwhile. */
   get isTransferring(): boolean {
     return this.#transfer !== null;
   }
@@ -206,7 +205,7 @@ export class ConnectionManager {
     this.#listen(this.#inUse);
   }
 
-  /** Closes the connections; another one may be opened. */
+  /** Closes the connections; the session may open another one. */
   disconnect(): void {
     const connection = this.#inUse;
     this.#clear();
@@ -237,8 +236,8 @@ export class ConnectionManager {
   // The user's sound
 
   /**
-   * Sends sound of the user. `isUnderstood`: no words of the user are still unknown. Returns whether the
-   * sound was sent; otherwise it was kept (CONNECTION-MANAGER-2).
+   * Sends sound of the user. `isUnderstood`: the words of all sound so far are known. Returns whether the sound was
+   * sent; otherwise it was kept (CONNECTION-MANAGER-2).
    */
   sendAudio(frame: AudioFrame, isUnderstood: boolean): boolean {
     if (this.isAvailable) {
@@ -263,7 +262,7 @@ export class ConnectionManager {
     return again.length > 0;
   }
 
-  /** Takes the kept sound, for the model that listens now. */
+  /** Takes the kept sound for a model that listens now; empty if no model does. */
   takeKeptAudio(): readonly AudioFrame[] {
     return this.isAvailable ? this.#keptAudio.drain() : [];
   }
@@ -281,8 +280,8 @@ export class ConnectionManager {
   }
 
   /**
-   * Ends the transfer as the session decided. By now the owner's configuration is that of the agent that leads:
-   * after an error, the one before.
+   * Ends the transfer as the session decided. The owner's configuration is already that of the leading agent: after an
+   * error, of the previous one.
    */
   endTransfer(error: Failure | null): void {
     const transfer = this.#transfer;
@@ -296,7 +295,7 @@ export class ConnectionManager {
       return;
     }
     this.#dropCandidate();
-    // CONNECTION-MANAGER-4. A refusal has changed nothing; a missing or late answer may have.
+    // CONNECTION-MANAGER-4. A refusal changed nothing; a missing or late answer may have changed the model.
     const isRefused = connection.answered >= transfer.configure && !transfer.isReady;
     if (transfer.configure > 0 && error && !isRefused)
       connection.configure(this.#owner.configuration);
@@ -397,7 +396,7 @@ export class ConnectionManager {
     if (connection.isReady) this.#rememberKnown();
     else if (event.code === null) this.#resumeUnanswered(connection);
     else this.#resumeAnswered(connection);
-    // If a candidate is ready, the loss is no interruption.
+    // If a candidate is ready, it takes over without an interruption.
     if (this.#isPrepared) this.#rotate({ type: 'connection.lost' });
     else this.#lose(event);
   }
@@ -435,22 +434,20 @@ export class ConnectionManager {
     return this.#resume !== null;
   }
 
-  /** Records the resume value of the connection in use; null: it can no longer be resumed. */
+  /** Records the resume value of the connection in use; null if the connection cannot be resumed any more. */
   #offerResume(resume: unknown): void {
     this.#resume = resume ?? null;
     this.#unanswered = 0;
   }
 
-  /** Records the knowledge of the model when the connection in use ends. */
+  /** Records what the model knows when the connection in use ends. */
   #rememberKnown(): void {
     if (!this.#canResume) return;
     const told = knownMessages(this.#owner.toldHistory());
     this.#known = new Set([...told, ...this.#spoken.all]);
   }
 
-  /**
-   * Records an answer of the server to a resumed connection, readiness or refusal: the resume value is spent.
-   */
+  /** Records that the server answered a resumed connection, by readiness or refusal: the resume value is used up. */
   #resumeAnswered({ resumedFrom }: Connection): void {
     if (resumedFrom === this.#resume) this.#resume = null;
   }
@@ -464,7 +461,7 @@ export class ConnectionManager {
 
   // Rotation: the replacement of a connection by a fresh one
 
-  /** Handles a moment in which no side speaks: the connection may be replaced now. */
+  /** Handles a pause, in which the connection may be replaced. */
   rotateIfDue(): void {
     if (this.#isPrepared || this.#rotation.snapshot.matches('awaiting'))
       this.#rotate({ type: 'connection.rested' });
@@ -475,7 +472,7 @@ export class ConnectionManager {
     return this.#rotation.snapshot.matches({ making: 'prepared' });
   }
 
-  /** Tells the rotation how long this connection lasts. */
+  /** Passes the lifetime of this connection to the rotation machine. */
   #opened({ since }: Connection): void {
     const maxMs = this.#transport.capabilities.maxConnectionMs;
     const { random } = this.#host.environment;
@@ -491,8 +488,8 @@ export class ConnectionManager {
   }
 
   /**
-   * Sends a fact to the rotation machine. Its effects are carried out before this returns, or after the effects
-   * that are running already.
+   * Sends a fact to the rotation machine. The machine's effects are carried out before this returns, or after the
+   * effects that are already running.
    */
   #rotate(fact: RotationFact): void {
     this.#facts.push(fact);

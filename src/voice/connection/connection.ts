@@ -1,15 +1,16 @@
-// One connection to the voice model: how it began, the state that it has reported, and the part of the
-// conversation that its model knows.
+// One connection to the voice model: how it began, the state that it has reported, and the part of the conversation
+// that its model knows.
 //
-// Owns:     its readiness, its configuration, its resume value, and the history that its model had or took.
+// Owns:     the readiness, configuration and resume value of the connection, and the history that its model had or
+//           received.
 // Does not: know whether it is in use, or where an earlier connection ended (connection manager).
 //
-// No fault of an adapter brings the process down: its events are handled safely, and an error of one of its streams
-// or its `connect` ends the connection.
+// A fault of an adapter does not end the process: events are handled safely, and an error of a stream or of `connect`
+// ends the connection.
 //
 // Invariant
-//   CONNECTION-1. A wire id that no journal could store is replaced by another id in the session (storable.ts),
-//       and translated back in the commands that are sent.
+//   CONNECTION-1. A wire id that a journal could not store is replaced by another id in the session (storable.ts), and
+//       translated back in the commands that are sent.
 
 import { EMPTY, of } from 'rxjs';
 import { callSafely, type Host } from '../../actors/runtime/host.ts';
@@ -42,28 +43,28 @@ const ID_KEYS = [
 /** The properties of events that hold words. */
 const TEXT_KEYS = ['text', 'name', 'arguments', 'message', 'reason'] as const;
 
-/** The messages of the conversation that a model knows, by name. */
+/** The names of the conversation's messages that a model knows. */
 export type KnownMessages = ReadonlySet<string>;
 
-/** The conversation as a new connection begins with it. */
+/** The conversation with which a new connection begins. */
 export interface Beginning {
   /** Returns the conversation as the commands that tell it. */
   history(): readonly TransportCommand[];
-  /** The notes of the session, which the transport may have to write. */
+  /** The notes of the session, for a transport that writes some itself. */
   readonly notes: NoteWriter | undefined;
-  /** The end of the connection that this one resumes; null: it begins anew. */
+  /** The end of the connection that this one resumes; null if this one begins anew. */
   readonly resumed: { readonly resume: unknown; readonly known: KnownMessages } | null;
 }
 
 export class Connection {
   /** When it was opened, in milliseconds since 1970. */
   readonly since: number;
-  /** The resume value of an earlier connection that this one received; undefined: none. */
+  /** The resume value of an earlier connection that this one received; undefined if it received none. */
   readonly resumedFrom: unknown;
   readonly #host: Host;
   readonly #connection: TransportConnection;
   readonly #beginning: Beginning;
-  /** The messages that the transport took with its first message. */
+  /** The messages that the transport requested as history, to send with its first message. */
   #taken: KnownMessages = new Set();
   #configuration: string;
   #configures = 0;
@@ -71,7 +72,7 @@ export class Connection {
   #ready: Ready | null = null;
   #resume: unknown = null;
   #lost: ConnectionClosed | null = null;
-  /** The replaced wire ids by the ids of the session; null for most transports (CONNECTION-1). */
+  /** The replaced wire ids, by the session's ids; null until one is replaced (CONNECTION-1). */
   #wireIds: Map<string, string> | null = null;
 
   constructor(
@@ -184,7 +185,7 @@ export class Connection {
     this.send({ type: 'session.configure', configuration });
   }
 
-  /** Returns whether this is its last configuration. */
+  /** Returns whether `configuration` is the last one that was sent. */
   isConfiguredAs(configuration: TransportConfiguration): boolean {
     return JSON.stringify(configuration) === this.#configuration;
   }
@@ -223,17 +224,17 @@ export class Connection {
   }
 }
 
-/** The name of a message that a model knows: later changes of its text do not change it. */
+/** The name of a message that a model knows; a later change of the text does not change the name. */
 export const messageName = (itemId: string): string => `message ${itemId}`;
 
-/** A message that was cut since keeps its name: a note tells the model about the cut (model-memory). */
+/** A message that was cut later keeps its name: a note tells the model about the cut (model-memory). */
 const nameOf = (command: TransportCommand): string =>
   command.type === 'message.add' ? messageName(command.itemId) : JSON.stringify(command);
 
 export const knownMessages = (commands: readonly TransportCommand[]): KnownMessages =>
   new Set(commands.map(nameOf));
 
-/** Represents the connection of a transport that threw: it has ended, and will not be established later. */
+/** Stands for the connection of a transport whose `connect` threw: the connection has ended. */
 function refused(name: string, thrown: unknown): TransportConnection {
   const retryable = thrown instanceof ProviderError && thrown.retryable;
   const reason = `connect() of ${name} threw: ${messageOf(thrown)}`;
@@ -247,12 +248,12 @@ function refused(name: string, thrown: unknown): TransportConnection {
 }
 
 function withTexts(event: TransportEvent): TransportEvent {
-  // A character may be split between two partial texts; the final text is whole.
+  // A partial text may end inside a character; the final text is whole.
   if ('final' in event && !event.final) return event;
   return replaced(event, TEXT_KEYS, storableText);
 }
 
-/** Returns the value with these texts replaced; the same object if none changes. */
+/** Returns the value with the texts of `keys` replaced; the same object if no text changes. */
 function replaced<T extends object>(
   value: T,
   keys: readonly string[],

@@ -1,14 +1,14 @@
-// The port to a voice model. An adapter implements it once for its wire and declares the abilities of that
-// wire in `capabilities`; a session branches on capabilities and never on the name of a provider. The session
-// (outbox and turns) decides when to speak, never a transport.
+// The port to a voice model. An adapter implements it once for its wire and declares the abilities of that wire in
+// `capabilities`; a session branches on capabilities and never on the name of a provider. The session (outbox and
+// turns) decides when to speak, never a transport.
 //
 // Duties of an adapter, on any wire
-//   - Each utterance of the user has a start, an end and its words (or the statement that there are none), in
-//     this order, even if they must be inferred.
-//   - Each response has a start and an end, and its sound is tagged with it, even if the wire knows no
+//   - Each utterance of the user has a start, an end and its words (or the report that it has none), in this order,
+//     even if the adapter must infer them.
+//   - Each response has a start and an end, and its sound carries the id of the response, even if the wire knows no
 //     responses.
-//   - A response carries a `responseKey` only if it certainly answers that request: an uncertain response
-//     counts as not heard, and is repeated.
+//   - A response carries a `responseKey` only if it certainly answers that request: an uncertain response counts as not
+//     heard, and the session requests it again.
 
 import type { Observable } from 'rxjs';
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
@@ -16,7 +16,7 @@ import type { Environment } from '../../actors/ports/environment.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
 import type { Voice } from '../speech/voice.ts';
 
-/** The lag with which a transport detects speech, in milliseconds: so exactly is the beginning of an utterance known. */
+/** The lag with which a transport detects speech, in milliseconds: the accuracy of the start of an utterance. */
 export const ONSET_MS = 300;
 
 /** The abilities of a transport. The session emulates the missing ones. */
@@ -31,20 +31,19 @@ export interface TransportCapabilities {
    */
   readonly output: 'audio' | 'text';
   /**
-   * `reported`: the wire reports when the user begins and ends to speak. `inferred`: the adapter infers it
-   * from transcripts and similar events; the start may be reported late, but its `audioStartMs` is as
-   * accurate as possible: speech that the model begins after it answers the utterance, and is not interrupted
-   * by it.
+   * `reported`: the wire reports when the user begins and ends to speak. `inferred`: the adapter infers both from
+   * transcripts and similar events. It may report the start late, but `audioStartMs` is as accurate as possible: speech
+   * that the model begins after that time answers the utterance and is not interrupted by it.
    */
   readonly utterances: 'reported' | 'inferred';
   /**
-   * `utterance.end` can end an utterance that goes on: the sound until then is transcribed. Without this
-   * ability an overlong utterance is dropped.
+   * `utterance.end` can end an utterance that is still being spoken: the wire transcribes the sound up to then. Without
+   * this ability the session takes the words known so far as the whole utterance.
    */
   readonly endsUtterances: boolean;
   /**
-   * `when_asked`: the model speaks only after a `response.request`. `by_itself`: it also answers the words
-   * that it hears and the results that it gets, in responses with the key null.
+   * `when_asked`: the model speaks only after a `response.request`. `by_itself`: the model also answers the words and
+   * the results that it receives, in responses with the key null.
    */
   readonly responds: 'when_asked' | 'by_itself';
   /** A requested response returns the session's `responseKey`, so that playback can be attributed. */
@@ -58,33 +57,33 @@ export interface TransportCapabilities {
   /** The model can speak without leaving a trace in its conversation: `outOfBand`. */
   readonly speaksOutOfBand: boolean;
   /**
-   * The wire sends the model's sound as fast as it is heard, in step with its words: what was said is known while
-   * it sounds. @defaultValue false
+   * The wire sends the model's sound at the pace at which it is heard, in step with its words, so that the words are
+   * known while they sound. @defaultValue false
    */
   readonly speaksInRealTime?: boolean;
   /** A system message can be added without the model answering it. */
   readonly silentContext: boolean;
   /**
-   * The wire has a role for system messages in mid-conversation. Whether a text model behind it takes them is for its
-   * server to know (`systemAs` of `localVoice`). @defaultValue true
+   * The wire has a role for system messages within a conversation. Only its server knows whether a text model behind it
+   * takes them (`systemAs` of `localVoice`). @defaultValue true
    */
   readonly takesSystemMessages?: boolean;
   /**
-   * `named`: the model calls tools by name with arguments. `delegation`: the model only says that something
-   * is to be done (`delegation.created`), and the session derives the calls.
+   * `named`: the model calls tools by name with arguments. `delegation`: the model only reports that something is to be
+   * done (`delegation.created`), and the session derives the calls.
    */
   readonly toolCalls: 'named' | 'delegation';
-  /** A tool call may stay unanswered while the conversation goes on. */
+  /** A tool call may stay unanswered while the conversation continues. */
   readonly defersToolResults: boolean;
   /**
-   * The wire itself schedules when a tool result is spoken: silently, when idle, at once. Each `tool.answer`
-   * is then `silent`, and the session requests the speech. A transport that responds `by_itself` without this
-   * ability speaks to each answer that is not silent, and gets a request only if it stays silent.
+   * The wire itself schedules when a tool result is spoken: silently, when idle, at once. Each `tool.answer` is then
+   * `silent`, and the session requests the speech. A model that responds `by_itself` without this ability speaks to
+   * each answer that is not silent; the session requests speech only if the model stays silent.
    */
   readonly schedulesToolResults: boolean;
-  /** `session.configure` can change instructions and tools; otherwise a change takes a new connection. */
+  /** `session.configure` can change instructions and tools; without this ability a change needs a new connection. */
   readonly updatesSession: boolean;
-  /** A new connection can resume where another ended, with `TransportContext.resume`. */
+  /** A new connection can resume where an earlier one ended, with `TransportContext.resume`. */
   readonly resumes: boolean;
   /** `question.expect` helps the wire to hear the end of an answer. @defaultValue false */
   readonly takesOpenQuestion?: boolean;
@@ -94,7 +93,7 @@ export interface TransportCapabilities {
   readonly maxConnectionMs: number | null;
 }
 
-/** The question that the user may be answering, for the detection of the end of the answer. */
+/** The question that the user may be answering; helps a transport to detect the end of the answer. */
 export interface ExpectedAnswer {
   readonly kind: 'choice' | 'free_text' | 'approval';
   /** The options of a `choice`; the other kinds have none. */
@@ -123,7 +122,7 @@ export interface TransportConfiguration {
   readonly tools: readonly TransportTool[];
 }
 
-/** The commands of a session to a transport. Each is sent in order; none is answered by a promise. */
+/** The commands of a session to a transport. A transport carries them out in order; no command returns a promise. */
 export type TransportCommand =
   /**
    * Needs `updatesSession`. Answered by `session.configured` or `session.refused`, in the order of the
@@ -136,7 +135,7 @@ export type TransportCommand =
       readonly itemId: string;
       readonly role: 'system' | 'user' | 'assistant';
       readonly text: string;
-      /** For the role `user`: the text is the runtime's, or quoted by it, and not the user's. */
+      /** For the role `user`: the runtime wrote or quoted the text; the user did not say it. */
       readonly isNote?: true;
       /**
        * The item that the message follows, if the wire supports it; otherwise the message goes to the end.
@@ -153,23 +152,20 @@ export type TransportCommand =
     }
   | { readonly type: 'item.delete'; readonly itemId: string }
   /**
-   * Answers a tool call without requesting a response. `output` is the text that the model reads. `silent`:
-   * the model is not to speak to it unasked, as far as the wire can prevent it; otherwise a model that
-   * answers results by itself may.
+   * Answers a tool call without requesting a response. `output` is the text that the model reads. `silent`: the model
+   * must not speak to the answer unasked, as far as the wire can prevent that.
    */
   | {
       readonly type: 'tool.answer';
       readonly callId: string;
       readonly output: string;
       readonly silent?: boolean;
-      /**
-       * The same answer as a note, for a wire that does not know the call because another connection made it.
-       */
+      /** The same answer as a note, for a wire that does not know the call because another connection made it. */
       readonly told?: string;
     }
   /**
-   * Restores a past tool call after a reconnect, so that the model knows that it made it. Followed by
-   * `tool.answer` if it was answered.
+   * Restores a past tool call after a reconnect, so that the model knows that it made the call. If the call was
+   * answered, a `tool.answer` follows.
    */
   | {
       readonly type: 'tool.recall';
@@ -180,8 +176,8 @@ export type TransportCommand =
       readonly told?: string;
     }
   /**
-   * Asks the model to speak. The session has at most one request under way at a time; `responseKey` comes
-   * back in `response.started` and `response.ended`.
+   * Asks the model to speak. The session has at most one request under way; `response.started` and `response.ended`
+   * return its `responseKey`.
    */
   | {
       readonly type: 'response.request';
@@ -189,70 +185,72 @@ export type TransportCommand =
       /** Instructions for this response only, in addition to the conversation: text of the runtime. */
       readonly instructions?: string;
       /**
-       * The quoted content that the instructions are about: it is already in the conversation, and is
-       * repeated if the wire treats a request in isolation. Never with the role of the system.
+       * The quoted content that the instructions are about. It is already in the conversation; a wire that treats a
+       * request in isolation repeats it, never with the system role.
        */
       readonly about?: string;
       /**
-       * Names what is to be said: a request that repeats a failed one has the same. For a wire where a failed
-       * request may still be spoken.
+       * Identifies the content to say: a request that repeats a failed one has the same value. For a wire on which a
+       * failed request may still be spoken.
        */
       readonly subject?: string;
-      /** An earlier request for the same failed: use the strongest means of the wire. */
+      /** An earlier request for the same content failed: the adapter uses the strongest means of the wire. */
       readonly insist?: boolean;
-      /** The model is not to remember the response, such as a filler, if the wire can exclude it. */
+      /** The model is not to remember the response (a filler, for example), if the wire can exclude it. */
       readonly outOfBand?: boolean;
     }
   /** Cancels the response under way; answered by `response.ended` with status `cancelled`. */
   | { readonly type: 'response.cancel' }
   /**
-   * Withdraws a request that the transport still holds: it is not sent, and answered by `response.ended` with
-   * status `cancelled`. A request that was already sent, and speech under way, are not affected.
+   * Withdraws a request that the transport still holds: the transport does not send it and answers with
+   * `response.ended` and status `cancelled`. A request that was already sent, and speech under way, are not affected.
    */
   | { readonly type: 'response.withdraw'; readonly responseKey: string }
   /**
-   * Needs `endsUtterances`. Ends the utterance that the user is saying, because it is too long or its sound
-   * has stopped. Answered by `utterance.ended` and its words, as if the user had fallen silent.
+   * Needs `endsUtterances`. Ends the utterance that the user is saying, because it is too long or its sound has
+   * stopped. The transport answers with `utterance.ended` and the words, as if the user had fallen silent.
    */
   | { readonly type: 'utterance.end'; readonly utteranceId: string }
   /**
-   * Needs `takesOpenQuestion`. States which question the user may be answering in the utterance that has begun;
-   * null: none. A hint: nothing depends on it but how soon the end of the utterance is reported.
+   * Needs `takesOpenQuestion`. Names the question that the user may be answering in the utterance that has begun; null
+   * if there is none. Affects only how soon the transport reports the end of the utterance.
    */
   | { readonly type: 'question.expect'; readonly question: ExpectedAnswer | null }
   /** The user heard only the first `playedMs` of this item. */
   | { readonly type: 'playout.truncate'; readonly itemId: string; readonly playedMs: number }
   /**
-   * States the calls that the delegation means; each `tool.answer` of one of them belongs to it. Without
-   * calls, the delegation is done and nothing is to be said.
+   * Names the calls that the delegation means; each `tool.answer` of one of them belongs to the delegation. Without
+   * calls the delegation is done, and the model is to say nothing.
    */
   | {
       readonly type: 'delegation.accept';
       readonly delegationId: string;
       readonly callIds: readonly string[];
     }
-  /** States that the delegation means no call: the model is to say this text. */
+  /** The delegation means no call: the model is to say this text. */
   | { readonly type: 'delegation.answer'; readonly delegationId: string; readonly text: string };
 
 /** The events of a transport. `raw` keeps the message of the wire. */
 export type TransportEvent =
   /**
-   * The wire is up and the model configured; commands before this are queued by the transport. `resumed`: the
-   * model remembers everything that the connection of `TransportContext.resume` received until it ended; the
-   * transport resends the part that its server had not taken, and the session sends the messages added since.
-   * `told`: the model knows `TransportContext.history` as it was when it was requested.
+   * The wire is up and the model configured; the transport queues earlier commands. `resumed`: the model remembers
+   * everything that the connection of `TransportContext.resume` received; the transport resends what its server had not
+   * received, and the session sends the messages added since. `told`: the model knows `TransportContext.history` as it
+   * was when the transport requested it.
    */
   | { readonly type: 'transport.ready'; readonly resumed?: boolean; readonly told?: boolean }
-  /** The wire ends this connection soon; the session opens a new one before. */
+  /** The wire will end this connection in `inMs`; the session opens a new one before. */
   | { readonly type: 'transport.expiring'; readonly inMs: number }
   /**
-   * A later connection can resume where this one ends with this value; replaces the previous one. Null:
-   * resuming is no longer possible. A session that rotates closes this connection before it opens the other.
+   * A later connection can resume this one with this value, which replaces the previous value. Null: the connection
+   * cannot be resumed any more. A session that rotates closes this connection before it opens the next.
    */
   | { readonly type: 'transport.resumable'; readonly resume: unknown }
   /** The model has the configuration of the oldest unanswered `session.configure`. */
   | { readonly type: 'session.configured' }
-  /** The model refused that configuration: the previous one still applies. */
+  /**
+   * The model refused the configuration of the oldest unanswered `session.configure`; the previous one still applies.
+   */
   | { readonly type: 'session.refused'; readonly code: string; readonly message: string }
   /** The wire is closed. No event follows. */
   | {
@@ -292,7 +290,7 @@ export type TransportEvent =
       readonly responseId: string;
       readonly responseKey: string | null;
       readonly status: 'completed' | 'cancelled' | 'failed' | 'incomplete';
-      /** `nothing_said`: the model was asked to speak, and has not spoken in time. */
+      /** `nothing_said`: the model was asked to speak and did not begin in time. */
       readonly reason: string | null;
       readonly audio: readonly { readonly itemId: string; readonly durationMs: number }[];
     }
@@ -304,7 +302,7 @@ export type TransportEvent =
       readonly text: string;
       readonly final: boolean;
     }
-  /** The model thinks or works without a response: `working` until it reports `idle`. */
+  /** The model thinks or works without a response. `working` lasts until the model reports `idle`. */
   | { readonly type: 'model.changed'; readonly status: 'working' | 'idle' }
   /** The model wants a task done; needs `toolCalls: 'delegation'`. */
   | { readonly type: 'delegation.created'; readonly delegationId: string }
@@ -313,9 +311,9 @@ export type TransportEvent =
       readonly type: 'usage.reported';
       readonly inputTokens: number | null;
       readonly outputTokens: number | null;
-      /** The part of the input that the provider read from its cache. @defaultValue not known, as of the others */
+      /** The part of the input that the provider read from its cache. @defaultValue unknown, as for the counts below */
       readonly cachedInputTokens?: number;
-      /** The parts that are sound. */
+      /** The parts of the input and output that are sound. */
       readonly audioInputTokens?: number;
       readonly audioOutputTokens?: number;
       readonly raw: unknown;
@@ -333,8 +331,8 @@ export type TransportEvent =
       readonly responseId: string;
     }
   /**
-   * The wire refused a command or sent an invalid message; the connection continues. `responseKey` names the
-   * refused request, if it was one.
+   * The wire refused a command or sent an invalid message; the connection continues. `responseKey` names the request
+   * that was refused; null for anything else.
    */
   | {
       readonly type: 'transport.error';
@@ -356,12 +354,13 @@ export interface TransportLimit {
 
 /** One connection to a voice model. */
 export interface TransportConnection {
-  /** Hot; begins with the events since `connect`, completes after `transport.closed`. One subscriber. */
+  /** Hot; begins with the events since `connect`, completes after `transport.closed`. Takes one subscriber. */
   readonly events: Observable<TransportEvent>;
   /** The model's sound, generated faster than it plays. Hot; one subscriber. */
   readonly audio: Observable<AudioFrame>;
   /**
-   * Sends the user's sound at `capabilities.inputSampleRateHz`. Drops the oldest while the wire is not ready.
+   * Sends the user's sound at `capabilities.inputSampleRateHz`. Until the wire is ready, sound is queued and the oldest
+   * is dropped.
    */
   sendAudio(frame: AudioFrame): void;
   send(command: TransportCommand): void;
@@ -369,16 +368,16 @@ export interface TransportConnection {
   close(): Promise<void>;
 }
 
-/** A factory of connections to a voice model. An adapter constructs it; it holds no connection of its own. */
+/** A factory of connections to a voice model. An adapter constructs it; the factory keeps no connection. */
 export interface Transport {
-  /** For logs, the inspector, and `price` of the runtime. */
+  /** The name for logs, the inspector, and `price` of the runtime. */
   readonly name: string;
   /** The model as its provider names it, for `price` of the runtime. @defaultValue `name` */
   readonly modelId?: string;
   readonly capabilities: TransportCapabilities;
-  /** Leads a session by voice over this transport: `spokenLead` of `offstage/transport`. */
+  /** The lead of a session by voice over this transport: `spokenLead` of `offstage/transport`. */
   readonly lead: { readonly leadsBy: 'voice' };
-  /** The voice that speaks for the model, if it is the session's: fillers can use the same voice then. */
+  /** The voice of the session that speaks for the model, if there is one; fillers can use the same voice. */
   readonly voice?: Voice;
   /** Opens a connection. Never throws: a failure arrives as `transport.closed`. */
   connect(configuration: TransportConfiguration, context: TransportContext): TransportConnection;
@@ -388,14 +387,13 @@ export interface Transport {
 export interface TransportContext {
   readonly environment: Environment;
   /**
-   * The last value of `transport.resumable`, if the transport `resumes`. A wire that cannot use it begins
-   * anew.
+   * The last value of `transport.resumable`, if the transport `resumes`. A wire that cannot use the value begins anew.
    */
   readonly resume?: unknown;
   /**
-   * The conversation so far, oldest first, as the commands that tell it to a model that knows nothing.
-   * Requested at most once, by a wire that accepts it only with its first message and reports so in `told`.
-   * Other wires receive it after `transport.ready`.
+   * Returns the conversation so far, oldest first, as the commands that tell it to a new model. A wire that accepts
+   * history only with its first message calls this at most once and then reports `told`. Other wires receive the
+   * history after `transport.ready`.
    */
   readonly history?: () => readonly TransportCommand[];
   /**

@@ -1,19 +1,19 @@
-// The acknowledgement of an answer ("Premium. One moment.") and of a request for time ("Take your time."): such words
-// go to the subagent that asked, and the lead model says nothing to them; without a word the user would not know
-// that they were understood.
+// The acknowledgement of an answer ("Premium. One moment.") and of a request for time ("Take your time."). The answer
+// goes to the subagent that asked, and the lead model does not reply to it: without an acknowledgement the user would
+// not know that it was understood.
 //
 //   understood ── afterMs of silence ──▶ said      by a voice, or by the model out of band (aside)
 //        ├── the user speaks, another sound comes, or something is due ──▶ not said
-//        └── nobody can say it: what a model that answers by itself says to the words may serve (held-speech)
+//        └── neither can say it: the reply of a model that answers by itself may serve (held-speech)
 //
-// Owns:     its text, its moment, and which words of a model may serve.
-// Does not: make it audible (aside, held-speech), or know what the answer leads to.
+// Owns:     the text and the moment of the acknowledgement, and which words of a model may serve as one.
+// Does not: make it audible (aside, held-speech), or know the effect of the answer.
 //
 // Invariants
-//   ACKNOWLEDGEMENT-1. It names the option that was chosen and asks for a moment. It never says that anything was
-//       done; after an approval it asks for a moment, and nothing else.
-//   ACKNOWLEDGEMENT-2. It is said at most once for an utterance, and not at all once the user speaks, another sound
-//       is heard, or a delivery or another question is due. It is no delivery: it is not told later.
+//   ACKNOWLEDGEMENT-1. The acknowledgement names the chosen option and asks for a moment. It never claims that anything
+//       was done; after an approval it only asks for a moment.
+//   ACKNOWLEDGEMENT-2. It is said at most once for an utterance, and not once the user speaks, another sound is heard,
+//       or a delivery or another question is due. It is no delivery and is not said later.
 
 import { z } from 'zod';
 import type { WordsToQuestion } from '../../actors/contracts/records.ts';
@@ -25,32 +25,32 @@ import { checkVoice, type Voice } from '../speech/voice.ts';
 import type { Aside } from './aside.ts';
 import type { ReplyReader } from './held-speech.ts';
 
-/** While the model is busy and unheard, the moment is awaited for so long. */
+/** How much later than `afterMs` the acknowledgement may still begin, if the model is busy and silent before. */
 const PATIENCE_MS = 2000;
 
-/** The runtime's words to an answer, in one language. */
+/** The runtime's acknowledgements, in one language. */
 export interface AcknowledgementPhrases {
-  /** To the choice of an option; `{choice}` stands for its label. */
+  /** The acknowledgement of a chosen option; `{choice}` stands for its label. */
   readonly choice: string;
-  /** To any other answer. */
+  /** The acknowledgement of any other answer. */
   readonly other: string;
-  /** To "let me think", over a question that stays open. @defaultValue nothing is said */
+  /** The acknowledgement of "let me think", after which the question stays open. @defaultValue none is said */
   readonly time?: string;
 }
 
-/** When and how the user's answer to a question is acknowledged while the work goes on. */
+/** When and how the user's answer to a question is acknowledged. */
 export interface AcknowledgementOptions {
   /** Silence after the answer before it is acknowledged, in milliseconds. @defaultValue 400 */
   readonly afterMs?: number;
   /**
-   * The phrases by language, such as `{ it: { choice: '{choice}. Un attimo.', other: 'Un attimo.' } }`, beside
-   * those of the runtime. They must not promise a result. In a language without phrases it stays silent.
+   * The phrases by language, such as `{ it: { choice: '{choice}. Un attimo.', other: 'Un attimo.' } }`, in addition to
+   * those of the runtime. They must not promise a result. In a language without phrases no answer is acknowledged.
    * @defaultValue phrases in English, German, French and Spanish
    */
   readonly say?: Readonly<Record<string, AcknowledgementPhrases>>;
   /**
-   * The voice that says it. @defaultValue that of the filler or the transport (`withVoice`), else the model
-   * itself: out of band, or with its own reply if that says nothing more
+   * The voice that says the acknowledgement. @defaultValue the voice of the filler or the transport (`withVoice`), else
+   * the model: out of band, or by a reply that only acknowledges the answer
    */
   readonly voice?: Voice;
 }
@@ -82,11 +82,11 @@ const DEFAULT_PHRASES: Readonly<Record<string, AcknowledgementPhrases>> = {
   },
 };
 
-/** The moment, as the turn sees it. */
+/** The state of the conversation that decides whether an acknowledgement may be said. */
 export interface Moment {
-  /** Neither side speaks or is about to. */
+  /** Whether neither side speaks or is about to. */
   readonly isSilent: boolean;
-  /** The user speaks, the model is heard, or nobody listens. */
+  /** Whether the user speaks, the model is heard, or no client listens. */
   readonly hasOtherSound: boolean;
   readonly isQuestionOpen: boolean;
   readonly isDeliveryDue: boolean;
@@ -123,7 +123,7 @@ export class Acknowledgement {
     this.#canSpeak = canSpeak;
   }
 
-  /** Handles words to a question. */
+  /** Plans the acknowledgement of words to a question. */
   understood(were: NonNullable<WordsToQuestion>): void {
     if (!this.#canSpeak) return;
     const phrases = phrasesIn(this.#settings.say, this.#language);
@@ -135,21 +135,19 @@ export class Acknowledgement {
     this.#cancel = scheduler.schedule(() => this.#say(), this.#settings.afterMs);
   }
 
-  /**
-   * Returns a reader of what the model says by itself to the words; undefined if the runtime acknowledges them.
-   */
+  /** Returns a reader of the model's own reply to the words; undefined if the runtime acknowledges them. */
   readerFor(were: NonNullable<WordsToQuestion>): ReplyReader | undefined {
     if (this.#canSpeak) return undefined;
     const language = this.#language;
     const to = typeof were === 'object' ? were : { choice: null, isApproval: false, asksFor: were };
     return {
       read: (text) => acknowledgementIn(text, { ...to, language }),
-      // A question that is to be heard again follows what is said to that.
+      // After a request to repeat, the question follows the reply, so an open question does not make the reply late.
       isLate: () => were !== 'repeat' && this.#isOtherDue(were === 'time'),
     };
   }
 
-  /** Reconsiders the moment after a change. */
+  /** Reconsiders the acknowledgement after a change. */
   update(): void {
     if (this.#aside.owner === this && this.#isOtherDue(this.#saidForTime)) this.#aside.noMore();
     if (!this.#due) return;
@@ -174,7 +172,7 @@ export class Acknowledgement {
     }
   }
 
-  /** A question that somebody thinks about stays open. */
+  /** Returns whether other speech is due. A question about which the user thinks stays open and does not count. */
   #isOtherDue(isForTime: boolean): boolean {
     return this.#moment.isDeliveryDue || (this.#moment.isQuestionOpen && !isForTime);
   }
@@ -217,7 +215,7 @@ function phraseFor(
   were: NonNullable<WordsToQuestion>,
   phrases: AcknowledgementPhrases,
 ): string | undefined {
-  // A question that is to be heard again follows at once.
+  // The repeated question follows at once and needs no acknowledgement.
   if (were === 'repeat') return undefined;
   if (were === 'time') return phrases.time;
   const { choice } = were;

@@ -1,23 +1,23 @@
-// A short phrase of the runtime beside the conversation ("One moment."), said by a voice or by the model out of
-// band: a filler, or the acknowledgement of an answer. At most one at a time.
+// A short phrase of the runtime beside the conversation ("One moment."), said by a voice or by the model out of band: a
+// filler, or the acknowledgement of an answer. At most one phrase is under way.
 //
 //   say ─▶ asked for ─▶ sounding ─▶ over
 //              └────────────┴── the user speaks, or speech comes first ──▶ silent
 //
 // Owns:     the phrase under way, and its responses.
-// Does not: decide when something is said, or what (waiting, acknowledgement).
+// Does not: decide when and what to say (waiting, acknowledgement).
 //
 // Invariants
-//   FILLER-2. The phrase is not speech: it creates no item, no response of the session and no delivery. It is
-//        never heard, answered, interrupted or remembered, and it does not take the floor. The transcript
-//        marks it as a filler.
-//   FILLER-3. The user's voice ends it at once.
-//   FILLER-4. The phrase never delays the answer, except by the rest of one that is already sounding: a
-//        phrase that is not sounding when the answer comes is cancelled, no sound of it follows the model's
-//        first sound, and the session does not wait for a model that never ends it.
-//   FILLER-5. The model is asked for a phrase only while it is asked for nothing else (RESPONSES-1).
-//   FILLER-6. A model that speaks for longer than the phrase takes is cut off: it says something else, for which the next
-//        speech would have to wait.
+//   FILLER-2. The phrase is not speech: it creates no item, no response of the session and no delivery. It is not
+//        reported as heard, answered, interrupted or remembered, and it does not take the floor. The transcript marks
+//        it as a filler.
+//   FILLER-3. The user's voice ends the phrase at once.
+//   FILLER-4. The phrase delays the answer by no more than the rest of a phrase that is already sounding. A silent
+//        phrase is cancelled when the answer comes: no sound of it follows the model's first sound, and the session
+//        does not wait for a model that never ends it.
+//   FILLER-5. While the model is asked for a phrase, it is asked for nothing else (RESPONSES-1).
+//   FILLER-6. A model that speaks for longer than the phrase takes is cut off: it says something else, and the next
+//        speech would have to wait for its end.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
@@ -30,23 +30,23 @@ import type { Speech } from './speech.ts';
 import type { Turn } from './turn.ts';
 
 const KEY = 'filler:';
-/** The session waits no longer than this for the model to say a phrase. */
+/** The longest time that the session waits for the model to say a phrase. */
 const PATIENCE_MS = 5000;
 /** A cancelled phrase reports its end within this time, or counts as ended. */
 const CANCEL_GRACE_MS = 1000;
-/** The slowest speech takes no longer (FILLER-6). */
+/** The longest duration of a phrase, in ms: a constant, and a time per character for the slowest speech (FILLER-6). */
 const LONGEST_MS = { pause: 2000, character: 150 };
 
-/** One phrase, until it was played or cancelled. */
+/** One phrase, until it has been played or cancelled. */
 interface Saying {
   readonly id: string;
   readonly text: string;
   readonly at: number;
-  /** The component that asked for it. */
+  /** The component that asked for the phrase. */
   readonly owner: object;
   readonly abort: AbortController;
   written: string;
-  /** When its sound will have been played, in milliseconds since 1970; null while it has no sound. */
+  /** When the sound so far will have been played, in milliseconds since 1970; null while the phrase has no sound. */
   endsAt: number | null;
   soundMs: number;
   /** True once all of its sound has arrived. */
@@ -68,11 +68,11 @@ export class Aside {
   readonly #turn: Turn;
   readonly #options: AsideOptions;
   readonly #environment: Environment;
-  /** The responses that the model makes for phrases. */
+  /** The ids of the responses that the model makes for phrases. */
   readonly #responses = new RecentIds();
   #saying: Saying | null = null;
   #cancelEnd: (() => void) | null = null;
-  /** The key of the request that the model has not finished yet. */
+  /** The key of the request whose response has not ended yet. */
   #askedKey: string | null = null;
   #isCalledOff = false;
   #cancelPatience: (() => void) | null = null;
@@ -110,7 +110,7 @@ export class Aside {
     return this.#saying?.owner ?? null;
   }
 
-  /** Says a phrase. Nothing else may be under way. */
+  /** Says a phrase. No other phrase may be under way. */
   say(text: string, owner: object): void {
     const { ids, clock } = this.#environment;
     this.#count += 1;
@@ -150,9 +150,7 @@ export class Aside {
     else this.#saying = null;
   }
 
-  /**
-   * Handles the events of the responses that the model makes for phrases. Returns whether the event was one.
-   */
+  /** Handles the events of responses for phrases. Returns whether the event belongs to one. */
   handle(event: TransportEvent): boolean {
     const { type } = event;
     if (type === 'response.started' || type === 'response.ended') {
@@ -167,7 +165,7 @@ export class Aside {
       if (this.#saying?.isMade === false) this.#words(this.#saying, event.text, event.final);
       return true;
     }
-    // The request allows no calls; outside the conversation no component could answer one.
+    // The request allows no calls, and no component could answer a call outside the conversation.
     if (type === 'tool.called') return this.#responses.has(event.responseId);
     if (type === 'transport.error' && this.isAsked && event.responseKey === this.#askedKey)
       this.#modelEnded();
@@ -200,7 +198,7 @@ export class Aside {
     const responseKey = `${KEY}${this.#count}`;
     this.#askedKey = responseKey;
     this.#expectEnd(PATIENCE_MS);
-    // FILLER-5: no offer while the model is asked for a phrase.
+    // FILLER-5: the outbox makes no offer while the model is asked for a phrase.
     this.#turn.chart.send({ type: 'floor.taken' });
     this.#turn.send({
       type: 'response.request',
@@ -244,7 +242,7 @@ export class Aside {
     });
   }
 
-  /** All sound has arrived: the phrase is over when that has been played. */
+  /** Records that all sound has arrived: the phrase ends when the sound has been played. */
   #made(saying: Saying): void {
     if (saying !== this.#saying || saying.isMade) return;
     saying.isMade = true;
@@ -263,7 +261,7 @@ export class Aside {
     this.#turn.next();
   }
 
-  /** The answer has arrived: the sound that has already come plays to its end, and no more follows. */
+  /** Ends the phrase because the answer has arrived: sound that has already come plays to its end. */
   noMore(): void {
     const saying = this.#saying;
     if (saying === null || saying.isMade) return;

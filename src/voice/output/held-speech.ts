@@ -1,32 +1,32 @@
-// Withholds the replies that a voice model starts by itself while the addressee of the user's words is
-// undecided: either the lead agent or the subagent that asked answers an utterance, never both. A model that
-// answers by itself does not wait for that decision, so this component holds its output back.
+// Withholds the replies that a voice model starts by itself while the addressee of the user's words is undecided:
+// either the lead agent or the subagent that asked answers an utterance, never both. A model that answers by itself
+// does not wait for that decision, so its output is held back here.
 //
-//   began ─┬─▶ free                                       nobody else can be meant
+//   began ─┬─▶ free                                       only the lead agent can be meant
 //          ├─▶ held ─┬─ for the lead agent, or unknown ─▶ released
-//          │         └─ for a subagent, broken off ─────▶ silenced
+//          │         └─ for a subagent, interrupted ────▶ silenced
 //          └─▶ silenced                                   to words that were for a subagent
 //
-//   for a subagent: read ─┬─ it only acknowledges the answer ─▶ released
+//   for a subagent: read ─┬─ the reply only acknowledges ──▶ released
 //                         │        └─ sound in real time ─▶ follows ─┬─ it ends ───▶ heard
 //                         │                                          └─ says more ─▶ the rest is silenced
 //                         └─ anything else, or too late ──────▶ silenced
 //
-// Owns:     the held output, how long it is held, and the responses that are silenced.
-// Does not: decide who was meant (session), know which words acknowledge an answer (acknowledgement), cancel
-//           (responses), or play (speech).
+// Owns:     the held output, the time for which it is held, and the set of silenced responses.
+// Does not: decide who was meant (session), recognise an acknowledgement (acknowledgement), cancel (responses), or play
+//           (speech).
 //
 // Invariants
-//   HELD-SPEECH-1. Held output is released or dropped, exactly once. Released output keeps its order and goes
-//       before any output that follows.
-//   HELD-SPEECH-2. No part of a silenced response is heard, shown or run, even if it arrives late. A call in
-//       it is answered, so that the model does not wait for it.
-//   HELD-SPEECH-3. Output is held for at most `patienceMs` after the user has fallen silent, and for at most
-//       `HELD_MS` of sound: the rest is cut off at the end.
-//   HELD-SPEECH-4. A reply to an answer is released only when it is complete and every word of it was read as an
-//       acknowledgement, at most one for an answer, within `READ_MS`, and only while nothing else is due.
-//   HELD-SPEECH-5. Where sound comes in real time, in step with its words, such a reply need not be complete: its
-//       sound follows `FOLLOW_MS` behind, as long as its words are read as an acknowledgement.
+//   HELD-SPEECH-1. Held output is released or dropped, exactly once. Released output keeps its order and precedes all
+//       output that follows.
+//   HELD-SPEECH-2. No part of a silenced response is heard, shown or run, even if it arrives late. A call in it is
+//       answered, so that the model does not wait for the result.
+//   HELD-SPEECH-3. Output is held for at most `patienceMs` after the user has fallen silent, and for at most `HELD_MS`
+//       of sound; later sound is dropped.
+//   HELD-SPEECH-4. A reply to an answer is released only when it is complete, every word of it was read as an
+//       acknowledgement within `READ_MS`, and nothing else is due; at most one reply per answer.
+//   HELD-SPEECH-5. Where sound comes in real time, in step with its words, such a reply is released before it is
+//       complete: its sound is played `FOLLOW_MS` late, as long as its words are read as an acknowledgement.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
@@ -37,23 +37,23 @@ import type { TransportEvent } from '../connection/transport.ts';
 const HELD_MS = 60_000;
 const MAX_EVENTS = 1000;
 
-/** A reply that may acknowledge an answer is awaited for so long. */
+/** The longest time in which a reply may prove to be an acknowledgement. */
 const READ_MS = 2500;
-/** The words of a sound are known after less than this. */
+/** The delay of sound whose words are read first; transports report the words sooner than that. */
 const FOLLOW_MS = 400;
 
-/** Reads what the model says to an answer. */
+/** Reads the model's reply to an answer. */
 export interface ReplyReader {
-  /** Tells whether it only acknowledges the answer, may become so, or says more. */
+  /** Returns whether the text only acknowledges the answer (`whole`), may do so when complete, or says more. */
   read(text: string): 'whole' | 'beginning' | 'none';
-  /** Whether something else is due by now. */
+  /** Returns whether something else is due by now. */
   isLate(): boolean;
 }
 
 export interface HeldSpeechOptions {
-  /** Output is held for at most this long after the user has fallen silent, in milliseconds. */
+  /** The longest time for which output is held after the user has fallen silent, in milliseconds. */
   readonly patienceMs: number;
-  /** The model's sound comes in real time, in step with its words. */
+  /** Whether the model's sound comes in real time, in step with its words. */
   readonly isInRealTime: boolean;
 }
 
@@ -62,7 +62,7 @@ export interface HeldSpeechPorts {
   isUndecided(): boolean;
   /** Returns whether the user still has the floor. */
   hasFloor(): boolean;
-  /** Plays a released frame as if it had just arrived. `acknowledges`: it was read as an acknowledgement. */
+  /** Plays a released frame as if it had just arrived. `acknowledges`: the frame belongs to an acknowledgement. */
   play(frame: AudioFrame, acknowledges: boolean): void;
   handle(event: TransportEvent): void;
   /** Silences a response. `isOver`: the model no longer generates it. `wasHeard`: a part of it was released. */
@@ -78,15 +78,15 @@ interface Held {
   readonly frames: BoundedBuffer;
   readonly events: TransportEvent[];
   isFull: boolean;
-  /** Reads whether it acknowledges the answer; null: it is not for an answer. */
+  /** Reads whether the response acknowledges the answer; null if the response is not a reply to one. */
   reader: ReplyReader | null;
-  /** The words so far. */
+  /** The words of the response so far. */
   text: string;
-  /** Its events are being handled. */
+  /** Whether its events are being handled. */
   isPassing: boolean;
-  /** HELD-SPEECH-5: what ends its following; null: nothing of it is heard yet. */
+  /** HELD-SPEECH-5: stops the delayed playback; null while nothing of the response is heard. */
   follows: (() => void) | null;
-  /** When each of the frames came. */
+  /** The arrival times of the held frames. */
   readonly cameAt: number[];
 }
 
@@ -99,12 +99,12 @@ export class HeldSpeech {
   readonly #unplayed = new RecentIds();
   /** Released responses whose further sound did not fit (HELD-SPEECH-3). */
   readonly #cutOff = new RecentIds();
-  /** A response that begins before this time answers words that were addressed to a subagent. */
+  /** Responses that begin before this time reply to words that were addressed to a subagent. */
   #unwantedUntil = 0;
-  /** So long after the response under way; null: none has to end first. */
+  /** The time for which responses are unwanted after the one under way ends; null if none has to end first. */
   #unwantedAfter: number | null = null;
   #cancelPatience: (() => void) | null = null;
-  /** HELD-SPEECH-4; null: no reply may serve. */
+  /** HELD-SPEECH-4: reads the next reply; null if no reply may acknowledge. */
   #reader: ReplyReader | null = null;
   #cancelReading: (() => void) | null = null;
 
@@ -136,7 +136,7 @@ export class HeldSpeech {
     }
   }
 
-  /** Holds or drops a frame. Returns whether it did; otherwise the frame is to be heard now. */
+  /** Holds or drops a frame. Returns whether it did; otherwise the caller plays the frame now. */
   handleFrame(frame: AudioFrame): boolean {
     const { responseId = '', itemId } = frame;
     if (this.#silenced.has(responseId)) {
@@ -145,14 +145,14 @@ export class HeldSpeech {
     }
     const held = this.#held.get(responseId);
     if (!held) return this.#cutOff.has(responseId);
-    // After a frame that did not fit no other is kept, so that the sound has no hole.
+    // After a frame that did not fit, no further frame is kept, so that the sound has no gap.
     held.isFull ||= !held.frames.push(frame);
     if (!held.isFull) held.cameAt.push(this.#environment.clock.now());
     if (held.follows) this.#follow(held);
     return true;
   }
 
-  /** Holds or drops an event of a held or silenced response. Returns whether it did. */
+  /** Holds or drops an event of a held or silenced response. Returns whether it did so. */
   handleEvent(event: TransportEvent): boolean {
     if (event.type === 'tool.cancelled') return this.#takeBack(event.callId);
     if (!('responseId' in event)) return false;
@@ -161,12 +161,12 @@ export class HeldSpeech {
       this.expectUnwanted(this.#unwantedAfter, false);
     if (this.#silenced.has(responseId)) {
       if (type === 'tool.called') this.#ports.refused(event.callId);
-      // The start and the end of a silenced response carry no words, so they pass.
+      // The start and the end of a silenced response carry no words, so they are passed on.
       return type === 'tool.called' || type === 'assistant.transcribed';
     }
     const held = this.#held.get(responseId);
     if (!held || held.isPassing || type === 'response.started') return false;
-    // Beyond the bound only transcripts are dropped, never an end or a call.
+    // Beyond the limit only transcripts are dropped, never an end or a call.
     if (held.events.length < MAX_EVENTS || type !== 'assistant.transcribed')
       held.events.push(event);
     if (type === 'assistant.transcribed')
@@ -175,7 +175,7 @@ export class HeldSpeech {
     return true;
   }
 
-  /** Releases the held output: the words were addressed to the lead agent, or the addressee stays unknown. */
+  /** Releases the held output, because the lead agent is the addressee, or the addressee stays unknown. */
   release(): void {
     this.#stopWaiting();
     for (const held of this.#takeAll(({ reader }) => !reader)) this.#release(held);
@@ -188,7 +188,7 @@ export class HeldSpeech {
   }
 
   /**
-   * Drops the held output: the words were addressed to a subagent, or the user speaks on. Returns whether
+   * Drops the held output: the words were addressed to a subagent, or the user continues to speak. Returns whether
    * anything was held.
    */
   silence(): boolean {
@@ -200,7 +200,7 @@ export class HeldSpeech {
   }
 
   /**
-   * As `silence`, but what only acknowledges the answer is released (HELD-SPEECH-4), and so is the next reply.
+   * Like `silence`, but releases held output and the next reply if they only acknowledge the answer (HELD-SPEECH-4).
    */
   silenceUnless(reader: ReplyReader): boolean {
     this.#stopWaiting();
@@ -229,7 +229,7 @@ export class HeldSpeech {
     if (!reader || this.#held.get(responseId) !== held) return;
     const hasEnded = events.some(({ type }) => type === 'response.ended');
     const reading = hasCall(events) ? 'none' : reader.read(text);
-    // At most one, and none begins once something else is due.
+    // At most one acknowledgement is released, and none begins once something else is due.
     const isLate =
       !held.follows && reading === 'whole' && (reader !== this.#reader || reader.isLate());
     if (reading === 'none' || isLate || (hasEnded && reading === 'beginning')) {
@@ -254,7 +254,7 @@ export class HeldSpeech {
     held.isPassing = false;
   }
 
-  /** Plays what came `FOLLOW_MS` ago (HELD-SPEECH-5). */
+  /** Plays the frames that came at least `FOLLOW_MS` ago (HELD-SPEECH-5). */
   #follow(held: Held): void {
     held.follows?.();
     const { frames, cameAt } = held;
@@ -271,7 +271,7 @@ export class HeldSpeech {
         : scheduler.schedule(() => this.#follow(held), next + FOLLOW_MS - clock.now());
   }
 
-  /** Speech that has not been read as an acknowledgement by now is none. */
+  /** Silences the speech that has not proved to be an acknowledgement in time. */
   #endReading(): void {
     this.#stopReading();
     for (const held of this.#takeAll(({ reader, follows }) => reader !== null && !follows))
@@ -285,15 +285,15 @@ export class HeldSpeech {
   }
 
   /**
-   * Silences for `forMs` the responses that the model begins: they answer words that were addressed to a
-   * subagent. `isBusy`: it generates another one first.
+   * Silences responses that the model begins within `forMs`: they reply to words that were addressed to a subagent.
+   * `isBusy`: the time begins when the response under way ends.
    */
   expectUnwanted(forMs: number, isBusy: boolean): void {
     this.#unwantedUntil = this.#environment.clock.now() + forMs;
     this.#unwantedAfter = isBusy ? forMs : null;
   }
 
-  /** Stops silencing new responses: they no longer answer words that were addressed to a subagent. */
+  /** Stops silencing new responses. */
   expectWanted(): void {
     this.#unwantedUntil = 0;
     this.#unwantedAfter = null;
@@ -322,7 +322,7 @@ export class HeldSpeech {
     if (this.#unplayed.add(itemId)) this.#ports.unplayed(itemId);
   }
 
-  /** Removes a held call, as if it had never been made. */
+  /** Removes a held call that the model has withdrawn. Returns whether there was one. */
   #takeBack(callId: string): boolean {
     for (const { events } of this.#held.values()) {
       const index = events.findIndex(
@@ -345,7 +345,7 @@ export class HeldSpeech {
     this.#stopWaiting();
     this.#cancelPatience = this.#environment.scheduler.schedule(() => {
       this.#cancelPatience = null;
-      // A user who speaks now is waited for again.
+      // If the user speaks now, the wait begins again.
       if (this.#ports.hasFloor()) this.#wait();
       else this.release();
     }, this.#options.patienceMs);

@@ -1,20 +1,20 @@
-// Keeps the conversation memory of a voice model accurate: the memory holds the words that were heard instead
-// of those that were generated, and the facts that the model must know without speaking to them.
+// Keeps a voice model's memory of the conversation accurate: the memory holds the heard words instead of the generated
+// ones, and facts that the model must know without replying to them.
 //
-// Owns:     the emulation of memory operations that a transport lacks, and the notes that are queued because
-//           the transport would have them answered.
+// Owns:     the emulation of memory operations that a transport lacks, and the queue of notes for a transport that
+//           would have them answered.
 // Does not: decide which facts are worth a note, or keep the conversation (records).
 //
 // Invariants
-//   MODEL-MEMORY-1. After an interruption the model's memory holds only the part that was heard: the rest is
-//       deleted from it, or a note tells the model where it was cut off. The model also gets such a note
-//       about speech that it did not generate itself.
-//   MODEL-MEMORY-2. A note makes no agent speak. If the transport would have a note answered, the note is
-//       queued and sent just before the next request to speak; the newest `MAX_NOTES` queued notes are kept
-//       (the conversation has them all).
+//   MODEL-MEMORY-1. After an interruption the model's memory holds only the heard part: the rest is deleted, or a note
+//       tells the model where the speech was cut off. The model also gets such a note about speech of an earlier
+//       connection.
+//   MODEL-MEMORY-2. A note does not make the model speak. If the transport would have a note answered, the note is
+//       queued and sent just before the next request to speak; the newest `MAX_NOTES` queued notes are kept (the
+//       conversation has all notes).
 //
-// If a transport cannot delete items, words that were not addressed to the model stay in its memory: a note
-// says that they were answered. An utterance without words needs none.
+// If a transport cannot delete items, words that were not addressed to the model stay in its memory, and a note says
+// that they were answered. An utterance without words needs no note.
 
 import type { Prompt } from '../../actors/notes/note.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
@@ -32,7 +32,7 @@ export class ModelMemory {
   readonly #capabilities: TransportCapabilities;
   readonly #send: (command: TransportCommand) => void;
   #queued: (readonly AddMessage[])[] = [];
-  /** Items made on an earlier connection: on the current connection they are only text. */
+  /** Items made on an earlier connection: the current model knows them only as text. */
   #ofAnother: ReadonlySet<string> = new Set();
 
   constructor(
@@ -47,21 +47,19 @@ export class ModelMemory {
     this.#send = send;
   }
 
-  /** Tells the model a fact without having it answered. */
+  /** Tells the model a fact without asking for an answer. */
   note(prompt: Prompt): void {
     this.sendNote(this.#transcript.note(prompt), prompt);
   }
 
-  /** Sends the note that the next request is about; once per id. */
+  /** Sends the note that the next request is about, once per id. */
   noteOnce(itemId: string, prompt: Prompt): void {
     if (this.#core.records.conversation.get(itemId)) return;
     this.#transcript.note(prompt, itemId);
     this.sendNote(itemId, prompt);
   }
 
-  /**
-   * Records a note that this connection has already seen; later connections read it from the conversation.
-   */
+  /** Records a note about something that this model has already received; later connections read the note. */
   noteShown(itemId: string, prompt: Prompt): void {
     this.#transcript.note(prompt, itemId);
   }
@@ -77,7 +75,7 @@ export class ModelMemory {
     this.#add([{ type: 'message.add', itemId, role: 'user', text }]);
   }
 
-  /** Adds messages that the model must not answer. */
+  /** Sends messages that the model must not answer, or queues them. */
   #add(messages: readonly AddMessage[]): void {
     if (this.#capabilities.silentContext) for (const message of messages) this.#send(message);
     else this.#queued = [...this.#queued, messages].slice(-MAX_NOTES);
@@ -96,17 +94,17 @@ export class ModelMemory {
     for (const message of queued.flat()) this.#send(message);
   }
 
-  /** Handles the loss of the connection. The heard part of `unsettled` items is not known yet. */
+  /** Handles the loss of the connection. The heard part of the `unsettled` items is not known yet. */
   connectionLost(unsettled: readonly string[]): void {
     this.#ofAnother = new Set(unsettled);
   }
 
-  /** Records that a new connection has received the conversation. */
+  /** Clears the queue: a new connection receives its notes with the conversation. */
   clearQueue(): void {
     this.#queued = [];
   }
 
-  /** Cuts an item to the part that the user heard. Returns its words; null if they are unknown. */
+  /** Cuts an item to the part that the user heard. Returns the heard words; null if they are unknown. */
   heardPart(cut: Played): string | null {
     const { itemId, playedMs } = cut;
     const heard = this.#transcript.cut(cut);
@@ -116,7 +114,7 @@ export class ModelMemory {
     return heard;
   }
 
-  /** Removes an item of which nothing was played. */
+  /** Removes an item that was not played at all. */
   unplayed(itemId: string): void {
     if (itemId !== '' && this.#capabilities.truncatesAudio)
       this.#send({ type: 'playout.truncate', itemId, playedMs: 0 });
@@ -127,7 +125,7 @@ export class ModelMemory {
     if (!this.#capabilities.truncatesAudio) this.note(UNPLAYED_NOTE);
   }
 
-  /** Removes an item that the model must neither answer nor take as addressed to it. */
+  /** Removes an item that the model must neither answer nor read as addressed to it. */
   forget(itemId: string): void {
     if (this.#capabilities.deletesItems) this.#send({ type: 'item.delete', itemId });
   }

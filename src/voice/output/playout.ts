@@ -1,5 +1,5 @@
-// Tracks the sound that has left the speaker. Sound is generated faster than it plays, so only the client
-// knows the position; it reports played milliseconds per item, and all state here follows from these reports.
+// Tracks the sound that has left the speaker. The model generates sound faster than it plays, so only the client knows
+// the position: the client reports played milliseconds per item, and all state here follows from these reports.
 //
 // Owns:     for each item, the length sent to the client and the length played.
 // Does not: hold audio, or interpret an interruption.
@@ -8,10 +8,10 @@
 //   PLAYOUT-1. The played length never exceeds the sent length, and never decreases.
 //   PLAYOUT-2. An item is over when its response is complete and the item was played to its end, or when the
 //       client was told to drop the rest.
-//   PLAYOUT-3. Items play in the order in which they were sent: a report that an item has begun implies that
-//       all items before it were played.
+//   PLAYOUT-3. Items play in the order in which they were sent: a report that an item has begun shows that all earlier
+//       items were played.
 
-/** Clients count in frames of 20 ms; the last frame may not be reported in full. */
+/** The tolerance for the end of an item: clients count in frames of 20 ms and may not report the last one in full. */
 const TOLERANCE_MS = 30;
 
 interface Tracked {
@@ -57,18 +57,18 @@ export class Playout {
       });
   }
 
-  /** Marks a response as complete. Returns the items that are over because of that. */
+  /** Marks a response as complete. Returns the items that this ends. */
   complete(responseId: string): readonly Played[] {
     for (const item of this.#items.values())
       if (item.responseId === responseId) item.isComplete = true;
     return this.#takeOver();
   }
 
-  /** Records how far the client has played an item. Returns the items that are over because of that. */
+  /** Records how far the client has played an item. Returns the items that this ends. */
   played(itemId: string, playedMs: number): readonly Played[] {
     const item = this.#items.get(itemId);
     if (!item || !(playedMs >= 0)) return [];
-    // A client that is told to stop also reports items that it had not begun.
+    // A client that is told to stop also reports items that it had not begun, with 0 ms.
     if (playedMs > 0)
       for (const earlier of this.#items.values()) {
         if (earlier === item) break;

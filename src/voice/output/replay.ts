@@ -1,5 +1,4 @@
-// Translates the conversation, including calls that are still open, and single notes of the runtime into the
-// commands that tell a model about them.
+// Translates the conversation, including open calls, and single notes of the runtime into transport commands.
 import type { Prompt } from '../../actors/notes/note.ts';
 import type { NoteMarks, NoteWriter } from '../../actors/notes/note-marks.ts';
 import { answerNote, recallNote, tellsCallsInWords } from './speech-prompts.ts';
@@ -7,8 +6,8 @@ import type { TransportCapabilities, TransportCommand } from '../connection/tran
 import type { ReplayItem } from '../../actors/conversation/model-messages.ts';
 
 /**
- * Returns the commands that restore a conversation on a fresh connection. A model that speaks by itself is
- * told not to respond to results that it received before.
+ * Returns the commands that restore a conversation on a new connection. A model that speaks by itself is told not to
+ * reply to results that an earlier connection received.
  */
 export function replay(
   items: readonly ReplayItem[],

@@ -1,29 +1,25 @@
-// The responses of a voice model, requested or begun by itself: from the request over held output to the sound that
-// is sent.
+// The responses of a voice model, requested or unprompted: from the request over held output to the sound that is sent.
 //
-// Owns:     the requests and cancellations on the wire, the timeouts of the responses, and their held output.
-// Does not: keep which responses are under way (turn machine), decide what is requested next or to whom the user's
-//           words are addressed (turns), decide whether an unprompted response is wanted (held-speech), or track what
-//           is heard (speech).
+// Owns:     the requests and cancellations on the wire, and the timeouts and held output of the responses.
+// Does not: keep which responses are under way (turn machine), choose the next request or the addressee of the user's
+//           words (turns), decide whether an unprompted response is wanted (held-speech), or track what is heard
+//           (speech).
 //
 // Invariants
-//   RESPONSES-1. At most one response is requested at a time, and none while another one is being generated.
-//       If the model began one by itself meanwhile, the requested response counts as interrupted: which of
-//       the two the model says is unknown, so the request is repeated; it is also withdrawn, in case it was
-//       not sent yet.
+//   RESPONSES-1. At most one response is requested at a time, and none while another one is generated. If the model
+//       begins one by itself meanwhile, the requested response counts as interrupted and is requested again, because it
+//       is unknown which of the two the model says; the request is also withdrawn, in case it is not sent yet.
 //   RESPONSES-4. Each offer ends in exactly one of: heard, interrupted, failed (with `speech`).
-//   RESPONSES-6. A response without progress is cancelled after `responseTimeoutMs`, and counts as ended after
-//       a further grace time, so that no component waits for it forever. This holds for requested and
-//       unprompted responses.
-//   RESPONSES-8. At most `MAX_OWN` unended responses that the model began by itself are kept: beyond that the
-//       oldest counts as ended.
-//   RESPONSES-9. A response that fails is reported with the words of the provider, requested or not. (The transport
-//       reports a request that the wire refuses.)
+//   RESPONSES-6. A requested or unprompted response without progress is cancelled after `responseTimeoutMs`. After a
+//       further grace time it counts as ended, so that no component waits for it forever.
+//   RESPONSES-8. At most `MAX_OWN` unended responses that the model began by itself are kept; beyond that the oldest
+//       counts as ended.
+//   RESPONSES-9. The failure of a response, requested or not, is reported with the message of the provider. (The
+//       transport reports a request that the wire refuses.)
 //   MODEL-VOICE-3. The user's voice stops the model's speech at once, including held output.
 //   MODEL-VOICE-7. An utterance is answered once: a reply to words that may be addressed to a subagent is not
 //       heard before the addressee is known (held-speech).
-//   MODEL-WORK-1. A model that reports that it is working counts as generating: it receives no request and no
-//       offer.
+//   MODEL-WORK-1. A model that reports work counts as generating: it receives no request and no offer.
 //   MODEL-WORK-2. After `responseTimeoutMs` without a sign of life such a model counts as idle.
 
 import { withoutUndefined } from '../../values/without-undefined.ts';
@@ -55,16 +51,16 @@ import type { Turn } from './turn.ts';
 
 /** A cancelled response reports its end within this time, or counts as ended. */
 const CANCEL_GRACE_MS = 3000;
-/** The limit of unprompted responses. A model makes one response at a time, so more can only be a fault. */
+/** The limit of unprompted responses. A model makes one response at a time, so more show a fault. */
 const MAX_OWN = 16;
 const NO_REASON = 'The model gave no reason';
-/** The number of responses whose late words are recognised. */
+/** The number of responses whose late words can still be attributed. */
 const MAX_KNOWN = 100;
 
 export interface ResponsesOptions {
   readonly capabilities: TransportCapabilities;
   readonly responseTimeoutMs: number;
-  /** The longest time for which output is held after the user has fallen silent. */
+  /** The longest time for which output is held after the user has fallen silent, in milliseconds. */
   readonly settleTimeoutMs: number;
 }
 
@@ -74,7 +70,7 @@ type Ended = Extract<TransportEvent, { type: 'response.ended' }>;
 type Asked = TurnResponse & { readonly key: string };
 
 export class Responses {
-  /** The held responses to words that may not be addressed to the model. */
+  /** Holds back the responses to words whose addressee is undecided. */
   readonly held: HeldSpeech;
   readonly #core: LeadSession;
   readonly #speech: Speech;
@@ -87,12 +83,12 @@ export class Responses {
   readonly #cancelled = new RecentIds();
   /** The responses that reply to the user. */
   readonly #replied = new RecentIds();
-  /** The last item that the model had read, by response that was requested; null: it tells an offer. */
+  /** The last item that the model had read, by requested response; null for a response that says an offer. */
   readonly #readTo = new Map<string, string | null>();
   /** The last item at the time of the request. */
   #requestedAt: string | null = null;
   #ownSince = Number.NEGATIVE_INFINITY;
-  /** Whether the last response was called off. */
+  /** Whether the last response was cancelled. */
   #wasCalledOff = false;
   /** MODEL-WORK-2 */
   readonly #workWatchdog: Watchdog;
@@ -140,18 +136,18 @@ export class Responses {
     );
   }
 
-  /** Whether a response is being generated, or the model works on one. */
+  /** Whether a response is being generated, or the model works without a response. */
   get isBusy(): boolean {
     return modelIsBusy(this.#chart.snapshot);
   }
 
-  /** Whether there is or will soon be speech that the user could interrupt. */
+  /** Whether the model generates speech, or speech plays, so that the user could interrupt. */
   get isSpeaking(): boolean {
     return this.#isUnderWay || !this.#speech.isSilent;
   }
 
   /**
-   * Whether all that the model says now is silenced, as it was called off: nothing else can be said before it ends. Some
+   * Whether all speech that the model generates is cancelled; the model can say nothing else before that ends. Some
    * transports report that end at once, and keep the next request until the model has really ended.
    */
   get isCalledOff(): boolean {
@@ -161,7 +157,7 @@ export class Responses {
   }
 
   /**
-   * Whether the response under way replies to the user and says no offer; if none is under way, whether the
+   * Whether the response under way replies to the user instead of saying an offer. Without one under way: whether the
    * response that still plays does.
    */
   get isReply(): boolean {
@@ -170,8 +166,8 @@ export class Responses {
   }
 
   /**
-   * The last item that the model had read when it began this reply; null: it tells an offer; undefined: the model
-   * began it by itself.
+   * Returns the last item that the model had read when it began this reply: null if the response says an offer,
+   * undefined if the model began it by itself.
    */
   repliesTo(responseId: string): string | null | undefined {
     return this.#readTo.get(responseId);
@@ -197,7 +193,7 @@ export class Responses {
     });
   }
 
-  /** Gives up an attempt that need not be said any more. */
+  /** Stops the speech of an attempt that is no longer needed. */
   abandon(generation: number): void {
     if (this.#speech.attempt?.offer.generation !== generation) return;
     this.#speech.attempt = null;
@@ -209,7 +205,7 @@ export class Responses {
     if (!this.held.handleFrame(frame)) this.#play(frame);
   }
 
-  /** Handles events about responses, and events that are to be held. Returns whether the event was one. */
+  /** Handles events about responses, and events that are to be held. Returns whether the event was handled. */
   handle(event: TransportEvent): boolean {
     if (this.held.handleEvent(event)) return true;
     if (event.type === 'response.started') {
@@ -226,7 +222,7 @@ export class Responses {
     if (responseKey === this.#asked?.key) this.#fail(responseKey, code);
   }
 
-  /** Records a sign of life of a working model. */
+  /** Records an event of a working model, which proves that it is not stuck. */
   sign(): void {
     if (this.#chart.snapshot.matches({ model: 'working' })) this.#workWatchdog.touch();
   }
@@ -237,7 +233,7 @@ export class Responses {
     this.#stopAll();
   }
 
-  /** Handles the loss of the client: the sound is not heard, and no report tells how much of it was. */
+  /** Handles the loss of the client: unplayed sound is not heard, and no report tells how much was heard. */
   clientLeft(): void {
     this.#speech.stopWaiting();
     this.#speech.attempt = null;
@@ -246,8 +242,8 @@ export class Responses {
   }
 
   /**
-   * Handles the loss of the connection and of the responses on it; sound that was sent plays on. Returns
-   * whether a reply was being generated.
+   * Handles the loss of the connection and its responses; sound that was sent plays on. Returns whether a reply was
+   * being generated.
    */
   lost(): boolean {
     this.#speech.completedAll();
@@ -312,7 +308,7 @@ export class Responses {
     this.#wasCalledOff = false;
     if (asked && this.#answers(responseKey, asked)) {
       this.#chart.send({ type: 'response.started', key: asked.key, responseId });
-      // The response was cancelled before it had an id.
+      // The response was cancelled before its id was known.
       if (asked.isCancelled) this.#cancelled.add(responseId);
       const attempt = this.#attemptOf(asked);
       if (attempt) attempt.responseId = responseId;
@@ -327,12 +323,15 @@ export class Responses {
     this.#replied.add(responseId);
     this.#ownSince = this.#core.host.environment.clock.now();
     this.#watchdog.watch(this.#timeoutMs);
-    // A response that names an older request is unambiguous: the requested response is still to come.
+    // A response with the key of an older request is not the requested one, which is still to come.
     if (responseKey === null && asked?.id === null) this.#collided(asked);
     return true;
   }
 
-  /** A response without a key is the requested one only if the model never speaks unprompted. */
+  /**
+   * Returns whether a response with this key is the requested one; without a key it is, unless the model may speak
+   * unprompted.
+   */
   #answers(responseKey: string | null, { key }: Asked): boolean {
     return responseKey === null ? !this.#isByItself : responseKey === key;
   }
@@ -346,7 +345,7 @@ export class Responses {
     this.#gone(oldest, null, 'forgotten');
   }
 
-  /** The model began a response by itself before the requested one (RESPONSES-1). */
+  /** Handles a response that the model began by itself before the requested one (RESPONSES-1). */
   #collided(asked: Asked): void {
     this.#chart.send({ type: 'request.ended', continuesAs: null });
     this.#withdraw(asked);
@@ -358,7 +357,7 @@ export class Responses {
     this.#turn.responded(asked.says, 'cancelled', asked.isCancelled);
   }
 
-  /** Returns the attempt that a requested response says, unless it was given up. */
+  /** Returns the attempt that a requested response says; null if the session abandoned the attempt. */
   #attemptOf({ key }: Asked): Attempt | null {
     const { attempt } = this.#speech;
     return attempt?.responseKey === key ? attempt : null;
@@ -393,7 +392,7 @@ export class Responses {
     if (isOwn) this.#chart.send({ type: 'response.ended', responseId });
     const isAsked = asked !== null && !isOwn && this.#answers(event.responseKey, asked);
     if (isAsked) {
-      // The key was withdrawn: the response goes on, and it is unknown what it answers.
+      // The wire ended only the request: the response continues, and it is unknown what it answers.
       const continues = this.#isByItself && asked.id !== null && asked.id !== responseId;
       const continuesAs = continues ? asked.id : null;
       const done = event.status === 'completed' || event.reason === 'nothing_said';
@@ -401,7 +400,7 @@ export class Responses {
     }
     if (!this.#isUnderWay) this.#watchdog.stop();
     if (isAsked) {
-      // A transport that cannot cancel generates to the end; that end was not heard.
+      // A transport that cannot cancel generates to the end, but the user did not hear that end.
       const wasCancelled = this.#cancelled.has(responseId);
       this.#judge(this.#attemptOf(asked), wasCancelled ? { ...event, status: 'cancelled' } : event);
       this.#turn.responded(asked.says, event.status, asked.isCancelled);
@@ -412,7 +411,7 @@ export class Responses {
       this.#noteFailure(event.reason);
   }
 
-  /** Keeps the failure, and whether the turn has the model asked again. */
+  /** Records the failure, and whether the turn requests the reply again. */
   #noteFailure(reason: string | null): void {
     const { snapshot, context } = this.#chart;
     const core = this.#core;
@@ -437,7 +436,7 @@ export class Responses {
       });
   }
 
-  /** Derives the outcome of the offer from the end of its response. */
+  /** Derives the outcome of an offer from the end of its response. */
   #judge(attempt: Attempt | null, { status, audio }: Ended): void {
     if (!attempt) return;
     if (status === 'completed') attempt.ended(audio);
@@ -491,7 +490,7 @@ export class Responses {
       this.#stopAll();
       if (this.#cancels) return;
     }
-    // The end of a response frees the model, and a new request may follow at once: that one is not overdue.
+    // The end of a response frees the model, so a new request may follow at once, which is not overdue.
     const asked = this.#asked;
     for (const { id } of this.#own) this.#gone(id ?? '', null, 'timeout');
     if (asked && asked.key === this.#asked?.key) this.#fail(asked.key, 'timeout');
@@ -501,7 +500,7 @@ export class Responses {
     this.#gone(this.#asked?.id ?? '', responseKey, reason);
   }
 
-  /** Forgets a response: none of its sound will be heard any more. */
+  /** Ends a response as failed, without an end on the wire. */
   #gone(responseId: string, responseKey: string | null, reason: string): void {
     const type = 'response.ended';
     this.#ended({ type, responseId, responseKey, status: 'failed', reason, audio: [] });
@@ -520,7 +519,7 @@ export class Responses {
     }
   }
 
-  /** Forgets all responses and their held output: none of them is waited for any more. */
+  /** Forgets all responses and their held output; no component waits for them any more. */
   #forgetAll(): void {
     this.held.reset();
     this.#wasCalledOff = false;

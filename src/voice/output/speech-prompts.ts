@@ -1,13 +1,12 @@
-// The notes and instructions for a voice model about speech that it is asked to say unprompted, and about
-// speech that was not heard.
+// The notes and instructions that ask a voice model to speak unprompted, and those about speech that was not heard.
 
 import { note, sentence, type Note } from '../../actors/notes/note.ts';
 import type { TransportCapabilities } from '../connection/transport.ts';
 import type { Offer } from '../../actors/session/lead/speaker.ts';
 
 /**
- * What a model that answers by itself says to the answer: it is heard, and stands for the runtime's own
- * acknowledgement, if it says nothing more (`acknowledgementIn`).
+ * Returns instructions for the reply of a model that answers by itself: a reply that only acknowledges the answer is
+ * heard in place of the runtime's acknowledgement (`acknowledgementIn`).
  */
 const acknowledge = (toolCalls: TransportCapabilities['toolCalls']): string =>
   ` When they answer, ${toolCalls === 'delegation' ? 'delegate it' : 'call settle_question'}, and say only their choice, ` +
@@ -15,8 +14,8 @@ const acknowledge = (toolCalls: TransportCapabilities['toolCalls']): string =>
   'time."; if they want to hear it again, only "Sure.". Respond to anything else as always.';
 
 /**
- * Returns the instructions for the one response that says this offer: they name the note that it is about.
- * They do not repeat quoted content, since instructions have the role of the system.
+ * Returns the instructions for the one response that says this offer. They name the note with the content and do not
+ * repeat quoted content, since instructions have the system role.
  */
 export function offerInstructions(
   offer: Offer,
@@ -26,7 +25,7 @@ export function offerInstructions(
   const { attempt, begunIn } = offer;
   const again =
     attempt > 1 ? ' The user was interrupted before hearing it to the end: say it again.' : '';
-  // Earlier versions kept the prompt as text without a mark: it is the last note that the model received.
+  // Earlier versions kept the prompt as text without a mark: such a prompt is the last note that the model received.
   const which = typeof offer.prompt === 'string' ? 'the last note' : `note ${mark}`;
   if (offer.kind === 'question')
     return (
@@ -47,8 +46,8 @@ export function offerInstructions(
 }
 
 /**
- * Returns a note that names the heard part of the model's speech; `heard` is null if the words are unknown.
- * For transports that cannot delete the rest from the model's memory.
+ * Returns a note that names the heard part of the model's speech; `heard` is null if the words are unknown. For
+ * transports that cannot delete the unheard part from the model's memory.
  */
 export function unheardNote(heard: string | null, playedMs: number): Note {
   const seconds = Math.round(playedMs / 100) / 10;
@@ -64,12 +63,12 @@ export function unheardNote(heard: string | null, playedMs: number): Note {
   );
 }
 
-/** Says that a reply was broken off for nobody (INTERRUPTIONS-6). */
+/** Tells the model that a noise broke its reply off (INTERRUPTIONS-6). */
 export const CUT_NOTE = note(
   sentence`A noise interrupted you, and the user said nothing. Say again what they did not hear.`,
 );
 
-/** Says that the model responded to words that were not addressed to it. */
+/** Tells the model that its response to words for a subagent was not played. */
 export const UNPLAYED_NOTE = note(
   sentence`What you last said was not played: the user does not know it. Do not say it again.`,
 );
@@ -87,9 +86,7 @@ export function shownNote(mediaType: string): Note {
   );
 }
 
-/**
- * Returns whether calls of another connection are told in words because the transport has no items for them.
- */
+/** Returns whether calls of another connection are told as text, because the transport has no items for them. */
 export function tellsCallsInWords(can: TransportCapabilities): boolean {
   return can.takesSystemMessages === false || can.toolCalls === 'delegation';
 }

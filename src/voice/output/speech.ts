@@ -1,31 +1,32 @@
-// The speech of the session as the user hears it: the audio on its way to the speaker, the offer being said, and
-// the remainder of both after an interruption. Speech can be paused at once and continued from where it was
-// heard: sent sound is kept until the client has reported it as played.
+// The speech of the session as the user hears it: the audio on its way to the speaker, the offer that is being said,
+// and the rest of both after an interruption. Speech can pause at once and continue from where it was heard: sent sound
+// is kept until the client has reported it as played.
 //
 //   playing ─┬─ pause ─▶ paused ─┬─ resume ─▶ playing    the rest, as new items `<id>~2` …
-//      ▲     └─ lower ─▶ low ─ pause ─▶ paused          quieter, as new items, too: any client can do that
+//      ▲     └─ lower ─▶ low ─ pause ─▶ paused          quieter, also as new items: this works with any client
 //      │                  └─ resume ─▶ playing
-//      └──────── stop ◀── paused, low                   nothing of it is heard any more
+//      └──────── stop ◀── paused, low                   nothing more of it is heard
 //
 // Owns:     the stream of sound, the kept part of it, the names by which the client knows the items, the
 //           attempt under way, and the speech that was cut off.
 // Does not: talk to the model, or decide when speech stops or continues (listening, turns).
 //
 // Invariants
-//   SPEECH-1. An attempt ends in exactly one of heard, interrupted, failed, or is given up by the session.
-//   SPEECH-2. A stop reaches the client at once. The heard part follows from the client's report; without a
-//       report within `clearReportMs` it follows from the previous one.
-//   SPEECH-3. A client that stops reporting does not block the session: long after all sound must have been
-//       played, the speaker counts as silent and the unreported sound as not heard. An attempt whose playback
-//       had begun counts as interrupted.
-//   LOUDSPEAKER-1. Continued sound begins where the last report ended: nothing is left out, and only the
-//       sound played since that report is heard twice.
+//   SPEECH-1. An attempt ends in exactly one of heard, interrupted, failed, or abandoned by the session.
+//   SPEECH-2. A stop reaches the client at once. The heard part follows from the client's next report; without one
+//       within `clearReportMs`, it follows from the previous report.
+//   SPEECH-3. A client that stops reporting does not block the session: long after all sound must have been played, the
+//       speaker counts as silent and the unreported sound as not heard. An attempt whose playback had begun counts as
+//       interrupted.
+//   LOUDSPEAKER-1. Continued sound begins where the last report ended: no sound is left out, and only the sound played
+//       since that report is heard twice.
 //   LOUDSPEAKER-2. Sound of a paused item reaches the client in order after the item continues, or never.
-//   LOUDSPEAKER-3. Each report is translated to the item that the model made: its milliseconds stay those of
-//       that item, however often it was paused.
-//   LOUDSPEAKER-4. At most `KEPT_MS` of sound is kept. If more would be needed, the item cannot be paused.
-//   LOUDSPEAKER-5. Lowered speech is heard from where it was, at `LOW_GAIN`; what is said meanwhile is low, too. It
-//       has its full level again after `resume`, and whatever is said when all of it was heard, or stopped.
+//   LOUDSPEAKER-3. Each report is translated to the item that the model made, in the milliseconds of that item, however
+//       often it was paused.
+//   LOUDSPEAKER-4. At most `KEPT_MS` of sound is kept. If an item needs more, it cannot be paused.
+//   LOUDSPEAKER-5. Lowered speech continues from where it was heard, at `LOW_GAIN`, as does sound that is said
+//       meanwhile. The full level returns with `resume`, and for speech that begins after all of it was heard or
+//       stopped.
 
 import { Subject, type Observable } from 'rxjs';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -39,12 +40,12 @@ import type { ModelMemory } from './model-memory.ts';
 import { Playout, type Played } from './playout.ts';
 import type { Turn } from './turn.ts';
 
-/** The client reports about every 100 ms: after this long without a report none will come. */
+/** The client reports about every 100 ms: after this long without a report, none is expected. */
 const STALL_GRACE_MS = 5000;
 const KEPT_MS = 120_000;
 /** The level of lowered speech: -15 dB. */
 const LOW_GAIN = 10 ** (-15 / 20);
-/** Number of names whose reports are still translated; older names are forgotten. */
+/** The number of newest aliases whose reports are still translated. */
 const MAX_RENAMED = 50;
 
 export class Speech {
@@ -55,21 +56,21 @@ export class Speech {
   readonly #environment: Environment;
   readonly #playout = new Playout();
   readonly #loudspeaker: Loudspeaker;
-  /** How much the microphone hears of it. */
+  /** Measures how much of the speech the microphone hears. */
   readonly echo = new EchoMeter();
   /** The attempt that is being said. */
   attempt: Attempt | null = null;
   #isPlaying = false;
-  /** Whether the speech is low, or about to be. */
+  /** Whether the speech is lowered, or about to be. */
   isLow = false;
   #cut: readonly Played[] = [];
   #endCut: (() => void) | null = null;
-  /** Speech is about to go on at another level; it is called when the client has told where it stopped. */
+  /** Set while speech is about to continue at another level; called when the client reports where it stopped. */
   #endChange: (() => void) | null = null;
   #cancelChange: (() => void) | null = null;
   #lastWordAt = 0;
   #cancelStall: (() => void) | null = null;
-  /** A report has named sound that was sent; or the app was told that none has. */
+  /** Whether a report has named sound that was sent, or the app was told that none has. */
   #hasHeardOf = false;
 
   /** @param clearReportMs The time allowed for the client's report after a stop. */
@@ -83,7 +84,7 @@ export class Speech {
     this.#loudspeaker.audioOut.subscribe((frame) => this.echo.said(frame));
   }
 
-  /** The sound on its way to the client. Hot. */
+  /** The sound for the client. Hot. */
   get audioOut(): Observable<AudioFrame> {
     return this.#loudspeaker.audioOut;
   }
@@ -92,17 +93,17 @@ export class Speech {
     return this.#playout.isDrained;
   }
 
-  /** Whether the speech could be stopped now so that it can continue later. */
+  /** Whether the speech can pause now and continue later. */
   get canPause(): boolean {
     return !this.isSilent && this.#loudspeaker.canPause;
   }
 
-  /** The ids of the items that were sent and are not played to their end. */
+  /** The ids of the items that were sent and not played to their end. */
   get playing(): readonly string[] {
     return this.#playout.current.map(({ itemId }) => itemId);
   }
 
-  /** The ids in `playing` and those of cut-off items whose heard part is not known yet. */
+  /** The ids in `playing`, and those of cut-off items whose heard part is unknown so far. */
   get unsettled(): readonly string[] {
     return [...this.playing, ...this.#cut.map(({ itemId }) => itemId)];
   }
@@ -121,7 +122,7 @@ export class Speech {
     this.#core.receive('outbox', { type, generation, ...begun });
   }
 
-  /** Sends a frame of the model's speech to the client. `acknowledges`: it says no more than "One moment.". */
+  /** Sends a frame of the model's speech to the client. `acknowledges`: the speech only acknowledges an answer. */
   play(frame: AudioFrame, acknowledges = false): void {
     const { itemId = '', responseId = '' } = frame;
     const durationMs = frameDurationMs(frame);
@@ -137,8 +138,8 @@ export class Speech {
   }
 
   /**
-   * Speech that is sent is what the user was told last, as it may be heard before the client reports that; a question
-   * reports its own.
+   * Records that speech other than a question follows the last question, before the client reports it as heard. The
+   * outbox reports a question's playback.
    */
   #follow(responseId: string): void {
     const attempt = this.attempt;
@@ -146,7 +147,7 @@ export class Speech {
     if (!isQuestion) followQuestion(this.#core);
   }
 
-  /** Plays background sound that is not speech: no report tells whether it was heard. */
+  /** Plays background sound that is not speech: the client does not report whether it was heard. */
   playBackground(frame: AudioFrame): void {
     this.#loudspeaker.playBackground(frame);
   }
@@ -161,7 +162,7 @@ export class Speech {
     this.#over(this.#playout.complete(responseId));
   }
 
-  /** Marks all audio as complete; sound that has come plays on. */
+  /** Marks all audio as complete; sound that has already arrived plays on. */
   completedAll(): void {
     for (const { responseId } of this.#playout.current) this.completed(responseId);
   }
@@ -173,19 +174,17 @@ export class Speech {
     this.#endChange?.();
   }
 
-  /**
-   * Stops all speech at once so that it can continue later. Returns false if there is nothing to continue.
-   */
+  /** Stops all speech at once so that it can continue later. Returns false if there is nothing to continue. */
   pause(): boolean {
     if (this.isSilent) return false;
     this.isLow = false;
     if (!this.#endChange) return this.#loudspeaker.pause();
-    // The client is silent already.
+    // The client has already stopped for a change of the level.
     this.#cancelChange?.();
     return true;
   }
 
-  /** Lowers the speech, so that it can go on or be paused. Returns false if there is nothing to lower. */
+  /** Lowers the speech, so that it can rise again or pause. Returns false if the speech cannot be lowered. */
   lower(): boolean {
     if (!this.canPause) return false;
     this.isLow = true;
@@ -193,7 +192,7 @@ export class Speech {
     return true;
   }
 
-  /** Continues the speech from where it was heard, at its level. */
+  /** Continues the speech from where it was heard, at its full level. */
   resume(): void {
     const wasLow = this.isLow;
     this.isLow = false;
@@ -202,7 +201,7 @@ export class Speech {
     else if (wasLow) this.#continuesAt(1);
   }
 
-  /** Continues the speech at this level as soon as the client has told where it is. */
+  /** Continues the speech at this level as soon as the client has reported where it stopped. */
   #continuesAt(gain: number): void {
     const { scheduler } = this.#environment;
     const end = () => this.#continue(gain);
@@ -213,7 +212,7 @@ export class Speech {
       this.#cancelChange = null;
     };
     this.#endChange = () => {
-      // A client that tells where it stopped may still be dropping sound: none reaches it from inside its report.
+      // During its report, a client may still be dropping sound, so the continued sound is sent after it.
       cancel();
       cancel = scheduler.schedule(end, 0);
     };
@@ -228,7 +227,7 @@ export class Speech {
     this.#core.projection.emit({ type: 'speech.resumed', itemId, playedMs });
   }
 
-  /** Stops all speech at once. `isGenerating`: the attempt's response will still report its end. */
+  /** Stops all speech at once. `isGenerating`: the end of the attempt's response is still to come. */
   stop(isGenerating: boolean): void {
     if (this.#playout.isDrained) return;
     this.#endCut?.();
@@ -248,7 +247,7 @@ export class Speech {
     if (stoppedAt) this.#reported(stoppedAt);
   }
 
-  /** Stops waiting for reports: the last one counts. */
+  /** Stops waiting for reports: the last report counts. */
   stopWaiting(): void {
     this.#endCut?.();
     this.#cancelChange?.();
@@ -324,7 +323,7 @@ export class Speech {
     }, delayMs);
   }
 
-  /** Tells the app once that it reports nothing: its user hears everything again and again. */
+  /** Reports once that the app sends no playout reports: without them its user hears everything again and again. */
   #missReports(): void {
     if (this.#hasHeardOf || !this.#core.unit.isAttached) return;
     this.#hasHeardOf = true;
@@ -361,7 +360,7 @@ export class Speech {
     this.#turn.next();
   }
 
-  /** Ends the attempt: these items will not be played any further, so their content was not heard. */
+  /** Ends the attempt if its response made one of these items: they will not be played any further. */
   #endAttempt(items: readonly Played[]): void {
     const attempt = this.attempt;
     if (!attempt || !items.some(({ responseId }) => responseId === attempt.responseId)) return;
@@ -383,7 +382,7 @@ interface Kept {
   readonly startMs: number;
 }
 
-/** Another name by which the client knows an item from some position on. */
+/** An alias under which the client knows an item from a certain position on. */
 interface Renamed {
   readonly itemId: string;
   readonly alias: string;
@@ -403,7 +402,7 @@ export class Loudspeaker {
   #pauses = 0;
   isPaused = false;
   #gain = 1;
-  /** The position where the client stopped, as reported since the pause. */
+  /** The position where the client stopped, if it has reported one since the pause. */
   #stoppedAt: PlayedItem | null = null;
 
   /** @param clear Tells the client to drop the sound that it has not played. */
@@ -423,7 +422,7 @@ export class Loudspeaker {
     const { itemId = '' } = frame;
     const startMs = this.#saidMs.get(itemId) ?? 0;
     this.#saidMs.set(itemId, startMs + durationMs);
-    // LOUDSPEAKER-4: sound behind a hole is useless.
+    // LOUDSPEAKER-4: sound after a gap cannot be continued.
     this.#isWhole &&= this.#keptMs + durationMs <= KEPT_MS;
     if (this.#isWhole) {
       this.#kept.push({ frame, itemId, startMs });
@@ -437,18 +436,15 @@ export class Loudspeaker {
     const renamed = this.#renamed.find(({ alias }) => alias === report.itemId);
     const itemId = renamed?.itemId ?? report.itemId;
     const playedMs = Math.max(0, report.playedMs) + (renamed?.offsetMs ?? 0);
-    // A client that is told to stop also reports items that it had not begun: that implies nothing about
-    // earlier items.
+    // A client that is told to stop also reports items that it had not begun, with 0 ms: such a report does not show
+    // that earlier items were played.
     const hasBegun = report.playedMs > 0;
     if (hasBegun) this.#wasPlayed(itemId, playedMs);
     if (this.isPaused && (hasBegun || !this.#stoppedAt)) this.#stoppedAt = { itemId, playedMs };
     return { itemId, playedMs };
   }
 
-  /**
-   * Stops the sound so that it can continue later. Returns false, and changes nothing, if it could not
-   * continue.
-   */
+  /** Stops the sound so that it can continue later. Returns false, and changes nothing, if it cannot continue. */
   pause(): boolean {
     if (!this.canPause) return false;
     this.isPaused = true;
@@ -465,7 +461,7 @@ export class Loudspeaker {
     this.#gain = gain;
     this.#stoppedAt = null;
     this.#pauses += 1;
-    // The client knows each of these names and has dropped its sound.
+    // The client has dropped the sound of the current names, so each item gets a new one.
     for (const [itemId, saidMs] of this.#saidMs) {
       const first = this.#kept.find((kept) => kept.itemId === itemId);
       const alias = `${itemId}~${this.#pauses + 1}`;
@@ -477,12 +473,12 @@ export class Loudspeaker {
     return first ? { itemId: first.itemId, playedMs: first.startMs } : null;
   }
 
-  /** Gives the sound that is yet to come its full level. */
+  /** Restores the full level for later sound. */
   raise(): void {
     this.#gain = 1;
   }
 
-  /** Drops the sound for good. Returns where the client stopped, if it was paused and has reported that. */
+  /** Drops the sound for good. Returns where the client stopped, if it was paused and has reported its position. */
   drop(): PlayedItem | null {
     const stoppedAt = this.#stoppedAt;
     // A paused client has already dropped all sound.
@@ -498,11 +494,11 @@ export class Loudspeaker {
 
   /** Drops the background sound that the client has not played. */
   endBackground(): void {
-    // Speech that is on its way takes precedence over silencing the background sound.
+    // Clearing would also drop speech that is on its way.
     if (this.#kept.length === 0) this.#clear();
   }
 
-  /** Forgets the kept sound: none of it will be played any more. */
+  /** Forgets the kept sound, of which nothing will be played any more. */
   drained(): void {
     this.isPaused = false;
     this.#gain = 1;

@@ -1,4 +1,4 @@
-// The turn of a voice session as its parts see it; `Turns` implements it.
+// The turn of a voice session as its parts use it; `Turns` implements it.
 
 import type { TurnChart } from '../../actors/session/lead/turn-chart.ts';
 import type { TransportCommand, TransportEvent } from '../connection/transport.ts';
@@ -14,13 +14,13 @@ export interface MadeCall {
 }
 
 export interface Turn {
-  /** Keeps the state of the turn. */
+  /** The machine that keeps the state of the turn. */
   readonly chart: TurnChart;
-  /** Whether the user speaks, or their last words are not known yet. */
+  /** Whether the user speaks, or the words of the last utterance are not known yet. */
   readonly userHasFloor: boolean;
-  /** Whether a response that the model begins now may answer words that are addressed to a subagent. */
+  /** Whether a response that the model begins now may reply to words that are addressed to a subagent. */
   readonly isUndecided: boolean;
-  /** Whether the model waits for a tool, or for the choice of the tool. */
+  /** Whether the model waits for a tool result, or for the interpretation of a delegation. */
   readonly isToolAwaited: boolean;
   /** Whether a reply is owed or about to be given. */
   readonly isReplyAwaited: boolean;
@@ -28,21 +28,19 @@ export interface Turn {
   readonly isOffLine: boolean;
   /** Sends a command to the model. */
   send(command: TransportCommand): void;
-  /** Takes a call to the session. */
+  /** Passes a call to the session. */
   called(call: MadeCall): void;
   /** Handles a released event as if it had just arrived. */
   handle(event: TransportEvent): void;
-  /** Stops what is played while the user waits: speech follows at once. */
+  /** Stops the background sound that plays while the user waits: speech follows at once. */
   beforeSpeech(): void;
   /** Records that the model replies to the user in this response. */
   replying(responseId: string): void;
-  /**
-   * Handles the end of a requested response. `calledOff`: the session cancelled it.
-   */
+  /** Handles the end of a requested response. `calledOff`: the session cancelled the response. */
   responded(says: 'reply' | 'offer', status: string, calledOff: boolean): void;
-  /** Handles a floor that the user may have left: an utterance or its words are settled. */
+  /** Continues once an utterance or its words are settled, which may have freed the floor. */
   settled(): void;
-  /** Handles a speaker that has fallen silent. */
+  /** Handles the end of the speaker's sound. */
   drained(): void;
   /** Makes the next request, if the model is free for one. */
   next(): void;

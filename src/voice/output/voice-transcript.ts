@@ -1,8 +1,8 @@
-// Writes down the speech of a voice session: into the conversation, which subagents and reconnects read, and
-// to clients.
+// Records the speech of a voice session in the conversation, which subagents and new connections read, and sends it to
+// clients.
 //
-// Owns:     how speech becomes text: partials, the end, and the remainder after an interruption; the words of
-//           the user's unfinished utterances.
+// Owns:     the way speech becomes text (partials, the end, the heard part after an interruption), and the words of the
+//           user's unfinished utterances.
 // Does not: decide to whom an utterance is addressed.
 
 import type { ConversationItem } from '../../actors/conversation/items.ts';
@@ -18,7 +18,7 @@ import { forgetOldest } from '../../values/forget-oldest.ts';
 import type { Played } from './playout.ts';
 import type { TransportEvent } from '../connection/transport.ts';
 
-/** The limit of messages that the model may be saying at the same time. */
+/** The limit of model messages that are unfinished at the same time. */
 const MAX_UNFINISHED = 32;
 
 export class VoiceTranscript {
@@ -26,14 +26,14 @@ export class VoiceTranscript {
   /** The words understood so far of the user's unfinished utterances, by utterance id. */
   readonly #unfinished = new Map<string, string>();
 
-  /** To what each message replies that the model is saying; see `Responses.repliesTo`. */
+  /** For each unfinished message of the model, the item that it replies to; see `Responses.repliesTo`. */
   readonly #repliesTo = new Map<string, string | null>();
 
   constructor(core: LeadSession) {
     this.#core = core;
   }
 
-  /** When the utterances began of which words are shown, and which may still be for nobody. */
+  /** The start of each utterance whose words clients show, and which may still turn out to be for nobody. */
   readonly #shown = new Map<string, number>();
 
   /** The words understood so far of all unfinished utterances. */
@@ -46,17 +46,17 @@ export class VoiceTranscript {
     return (this.#unfinished.get(utteranceId) ?? '').trim();
   }
 
-  /** Marks an utterance as finished: its transcript is complete, or no more of it will come. */
+  /** Marks an utterance as finished: no more words of it will come. */
   finished(utteranceId: string): void {
     this.#unfinished.delete(utteranceId);
   }
 
-  /** Forgets the unfinished utterances when the connection or agent that listened is gone. */
+  /** Forgets the unfinished utterances, because the connection or agent that listened is gone. */
   reset(): void {
     this.#unfinished.clear();
   }
 
-  /** Handles the loss of the connection: unfinished words of the model and the user stay as they are. */
+  /** Handles the loss of the connection: unfinished messages count as finished with the words so far. */
   connectionLost(): void {
     this.reset();
     for (const unfinished of this.#core.records.unfinished) this.#said(unfinished);
@@ -71,7 +71,7 @@ export class VoiceTranscript {
     this.#core.projection.emit({ type: 'transcript.changed', item });
   }
 
-  /** Withdraws the words of an utterance that is for nobody. */
+  /** Withdraws the words of an utterance that is addressed to nobody. */
   withdraw(id: string): void {
     const at = this.#shown.get(id);
     if (at === undefined) return;
@@ -90,9 +90,9 @@ export class VoiceTranscript {
     const said = records.item(itemId);
     const saidAt = said?.at ?? this.#now();
     if (isOpen(said) && repliesTo !== undefined) this.#repliesTo.set(itemId, repliesTo);
-    // An interrupted message stays as it was heard, whatever arrives late.
+    // Late words do not change an interrupted message.
     if (isOpen(said) && !final) {
-      // A message that is too long to be shown is not sent again with every word.
+      // A message that exceeds the limit for clients is not sent again with each word.
       if (records.saying(itemId, text, saidAt)) this.#show(itemId);
       if (records.sayings > MAX_UNFINISHED) this.#finishOldest();
       return;
@@ -101,7 +101,7 @@ export class VoiceTranscript {
     else this.#show(itemId);
   }
 
-  /** A model may begin messages and end none: the words so far of the oldest count as all of it. */
+  /** Finishes the oldest message of a model that begins messages and ends none, with the words so far. */
   #finishOldest(): void {
     const [oldest] = this.#core.records.unfinished;
     if (!oldest) return;
@@ -115,7 +115,7 @@ export class VoiceTranscript {
     );
   }
 
-  /** Cuts an item to the part that the user heard. Returns its words; null if they are unknown. */
+  /** Cuts an item to the part that the user heard. Returns the heard words; null if they are unknown. */
   cut({ itemId: id, playedMs, sentMs }: Played): string | null {
     const { records, projection } = this.#core;
     const said = records.conversation.get(id);
@@ -139,7 +139,7 @@ export class VoiceTranscript {
     return heard;
   }
 
-  /** Returns the words of these items, as far as they are known. */
+  /** Returns the known words of these items. */
   wordsOf(itemIds: Iterable<string>): string {
     const said = [...itemIds].map((itemId) => this.#core.records.item(itemId));
     return said.flatMap((item) => (item?.role === 'assistant' ? [item.text] : [])).join(' ');
@@ -154,13 +154,13 @@ export class VoiceTranscript {
     });
   }
 
-  /** Adds a note of the runtime to the model. Returns the id of its item. */
+  /** Records a note of the runtime to the model. Returns the id of its item. */
   note(prompt: Prompt, id = this.#core.host.environment.ids.next('note')): string {
     intoConversation(this.#core, noted(id, prompt, 'system', this.#now()));
     return id;
   }
 
-  /** Records a message of the model of which no more will come. */
+  /** Records a finished message of the model. */
   #said({ itemId, text, saidAt }: Unfinished): void {
     const repliesTo = this.#repliesTo.get(itemId);
     this.#repliesTo.delete(itemId);
@@ -189,14 +189,12 @@ export class VoiceTranscript {
   }
 }
 
-/** Returns whether more of the item may come. */
+/** Returns whether more words of the item may come. */
 function isOpen(item: ConversationItem | undefined): boolean {
   return item === undefined || (item.role === 'assistant' && item.partial);
 }
 
-/**
- * Returns the words that fit into the played part of the audio; the pace of speech is even enough for that.
- */
+/** Returns the words in the played part of the audio, assuming an even pace of speech. */
 function heardPart(text: string, fraction: number): string {
   if (fraction >= 1) return text;
   const words = text.split(/(?<=\s)/).flatMap(wordsIn);

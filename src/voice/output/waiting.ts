@@ -1,23 +1,23 @@
 // The sounds that the user hears while they wait and no one speaks, so that silence is not mistaken for a lost
-// connection: the thinking sound, a soft loop while a model or a tool works, the filler, a short phrase ("One moment."), and
-// the acknowledgement of an answer ("Premium. One moment.").
+// connection: the thinking sound, a soft loop while a model or a tool works; the filler, a short phrase ("One
+// moment."); and the acknowledgement of an answer ("Premium. One moment.").
 //
 //   filler:  no wait ──▶ waiting ── afterMs ──▶ asked for ──▶ sounding ──▶ said: nothing more in this wait
 //               ▲            │                     │             └── the user speaks ──▶ silent, at once
 //               └────────────┴── the answer is here ┘
 //
-// Owns:     the wait of the user, when each sound begins and ends, and the text of the filler.
-// Does not: know who is working or speaking (turns), make a phrase audible (aside), or track playback: none of
-//           these sounds is speech.
+// Owns:     the wait of the user, the beginning and end of each sound, and the text of the filler.
+// Does not: know who is working or speaking (turns), make a phrase audible (aside), or track playback (none of these
+//           sounds is speech).
 //
 // Invariants
-//   THINKING-SOUND-1. The sound is heard only while the user waits for a reply, for a tool, or for the end of what a
-//       model says that cannot be stopped and is not heard, from `afterMs` on, and ends at once; it is silent while the
-//       filler sounds.
-//   THINKING-SOUND-2. The sound has no item and no response: it is never heard, interrupted or remembered.
-//   THINKING-SOUND-3. Frames leave in real time, at most `AHEAD_MS` early, so that few have to be dropped.
-//   FILLER-1. The filler is said once per wait, and only while the user waits: not while a question has the
-//        floor, and not when a delivery is about to be spoken.
+//   THINKING-SOUND-1. The sound plays only while the user waits for a reply, for a tool, or for the end of silenced
+//       speech that the model cannot stop. It begins after `afterMs`, stops at once, and pauses while the filler
+//       sounds.
+//   THINKING-SOUND-2. The sound has no item and no response: it is never reported as heard, interrupted or remembered.
+//   THINKING-SOUND-3. Frames leave in real time, at most `AHEAD_MS` early, so that few have to be dropped at the end.
+//   FILLER-1. The filler is said once per wait, and only while the user waits: not while a question has the floor, and
+//        not when a delivery is due.
 
 import { z } from 'zod';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -39,7 +39,7 @@ import type { Turn } from './turn.ts';
 const FRAME_MS = 100;
 const AHEAD_MS = 200;
 
-/** The sound that is played while the user waits, and the silence before it. */
+/** The sound that plays while the user waits, and the silence before it. */
 export interface ThinkingSoundOptions {
   /** The sound, repeated: mono, 8 to 48 kHz, at least 100 ms. `workingSound()` makes one. */
   readonly loop: AudioFrame;
@@ -52,14 +52,14 @@ export interface FillerOptions {
   /** Silence before the phrase is said, in milliseconds. @defaultValue 2000 */
   readonly afterMs?: number;
   /**
-   * The phrases, used in turn from wait to wait; or the phrases by language, such as `{ en: ['One moment.'],
-   * it: ['Un attimo.'] }`. In a language without phrases the filler stays silent.
+   * The phrases, used in turn from wait to wait; or the phrases by language, such as
+   * `{ en: ['One moment.'], it: ['Un attimo.'] }`. In a language without phrases no filler is said.
    * @defaultValue phrases in English, German, French and Spanish
    */
   readonly say?: readonly string[] | Readonly<Record<string, readonly string[]>>;
   /**
-   * The voice that says the phrase. @defaultValue the voice of the transport (`withVoice`), else the model
-   * itself, if the transport can speak out of band
+   * The voice that says the phrase. @defaultValue the voice of the transport (`withVoice`), else the model, if the
+   * transport can speak out of band
    */
   readonly voice?: Voice;
 }
@@ -82,11 +82,11 @@ const DEFAULT_PHRASES: Readonly<Record<string, readonly string[]>> = {
 };
 
 export interface WaitingOptions {
-  /** The sound while a model or a tool works; absent: none. */
+  /** The sound while a model or a tool works; absent for none. */
   readonly thinkingSound?: ThinkingSoundOptions | undefined;
-  /** The phrase while the user waits; absent: none. */
+  /** The phrase while the user waits; absent for none. */
   readonly filler?: FillerSettings | undefined;
-  /** The phrase after an answer; absent: none. */
+  /** The acknowledgement of an answer; absent for none. */
   readonly acknowledgement?: AcknowledgementSettings | undefined;
 }
 
@@ -143,7 +143,7 @@ export class Waiting {
     return this.#turn.isToolAwaited && !this.#responses.isSpeaking && this.#canBeHeard;
   }
 
-  /** Whether the model says what nobody hears, and nothing else can be said before it ends. */
+  /** Whether the model generates silenced speech, and can say nothing else before that ends. */
   get isForEnd(): boolean {
     return this.#responses.isCalledOff && this.#speech.isSilent && this.#canBeHeard;
   }
@@ -157,17 +157,17 @@ export class Waiting {
     return this.#core.unit.isAttached;
   }
 
-  /** Whether the user speaks, the model is heard, or nobody listens. */
+  /** Whether the user speaks, the model is heard, or no client listens. */
   get hasOtherSound(): boolean {
     return !this.#canBeHeard || !this.#speech.isSilent;
   }
 
-  /** Whether nobody speaks or is about to. */
+  /** Whether neither side speaks or is about to. */
   get isSilent(): boolean {
     return this.#canBeHeard && this.#speech.isSilent && !this.#responses.isBusy;
   }
 
-  /** Whether a question is open or a delivery is due (FILLER-1). */
+  /** Whether a question is open, or (`isDeliveryDue`) a delivery is due (FILLER-1). */
   get isQuestionOpen(): boolean {
     return this.#core.unit.owner !== null;
   }
@@ -185,7 +185,7 @@ export class Waiting {
     this.updateThinkingSound();
   }
 
-  /** Handles words to a question: nothing follows them for now. */
+  /** Handles words to a question that the model does not reply to. */
   understood(were: NonNullable<WordsToQuestion>): void {
     this.#acknowledgement?.understood(were);
   }
@@ -195,13 +195,13 @@ export class Waiting {
     return this.#acknowledgement?.readerFor(were);
   }
 
-  /** Starts or stops the thinking sound; only one of the two sounds is heard at a time. */
+  /** Starts or stops the thinking sound; it is silent while a phrase sounds. */
   updateThinkingSound(): void {
     const isWanted = this.isForReply || this.isForTool || this.isForEnd;
     this.#thinkingSound?.update(isWanted && !this.#aside.isSounding);
   }
 
-  /** Speech would only be heard after what the client holds of the sound. */
+  /** Stops the thinking sound: the client would play speech only after the sound that it holds. */
   stopThinkingSound(): void {
     this.#thinkingSound?.stop();
   }

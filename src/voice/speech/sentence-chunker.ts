@@ -5,11 +5,11 @@
 // SENTENCE-CHUNKER-2. No piece is longer than `MAX_PIECE_LENGTH`, except for white space at its end.
 // SENTENCE-CHUNKER-3. A returned piece is final: later text does not change where it ended.
 //
-// Punctuation decides, not `Intl.Segmenter`: the latter ends sentences at "Dr. " and at "am 3. Mai", and
-// moves an end when more text comes. It is used only to find words in scripts without spaces.
+// Punctuation decides, not `Intl.Segmenter`: that class ends sentences at "Dr. " and at "am 3. Mai", and moves an end
+// when more text comes. The chunker uses it only to find words in scripts without spaces.
 
 const MAX_PIECE_LENGTH = 240;
-/** What is read for a piece: a long text is not read again for each of its pieces. */
+/** The most text that is searched for the end of a piece, so that a long text is not searched again for each piece. */
 const MAX_READ_LENGTH = 2 * MAX_PIECE_LENGTH;
 /** The first piece of a long sentence may end at a comma. */
 const EARLY_PIECE_LENGTH = 60;
@@ -28,7 +28,7 @@ const ABBREVIATIONS = [
 const ABBREVIATION = new RegExp(`(?:^|[\\s("'«„“])(?:${ABBREVIATIONS})\\.$`, 'iu');
 
 const CLOSERS = `["'”’»)\\]]*`;
-/** Scripts without spaces need none after their punctuation. */
+/** In scripts without spaces, no white space follows the punctuation. */
 const SENTENCE_END = new RegExp(
   `[.!?…।॥؟۔]+${CLOSERS}\\s+|[。！？｡]+["'”’」』）】]*\\s*|\\n+\\s*`,
   'gu',
@@ -53,7 +53,7 @@ export class SentenceChunker {
     return pieces;
   }
 
-  /** Returns the rest as the last piece, if there is any. */
+  /** Returns the remaining text as the last piece; an empty list if nothing remains. */
   flush(): string[] {
     const rest = this.#text;
     this.#text = '';
@@ -79,7 +79,7 @@ export class SentenceChunker {
       const end = match.index + match[0].length;
       if (end > MAX_PIECE_LENGTH) return 0;
       const isLast = end === this.#text.length;
-      // White space or further punctuation that belongs to this end may follow.
+      // White space or punctuation that belongs to this sentence end may still follow.
       if (isLast && !/[.!?…।॥؟۔]["'”’»)\]]*\s+$/u.test(match[0])) return 0;
       const upToMark = this.#text.slice(0, match.index + match[0].trimEnd().length);
       if (this.#text.slice(0, end).trim() === '' || ABBREVIATION.test(upToMark)) continue;
@@ -93,7 +93,7 @@ export class SentenceChunker {
     return 0;
   }
 
-  /** Returns the last word boundary that fits, in a script without spaces; without one, as much as fits. */
+  /** Returns the last word boundary that fits, in a script without spaces; if there is none, `MAX_PIECE_LENGTH`. */
   #wordEnd(): number {
     let end = 0;
     const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' });

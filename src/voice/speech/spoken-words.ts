@@ -1,8 +1,7 @@
-// The words of an assistant item with their times, so that the unheard end can be deleted from the model's
-// memory when a client stops playing.
+// The words of an assistant item with their times. When a client stops playing, they show which end of the item the
+// model's memory must lose.
 //
-// SPOKEN-WORDS-1. `text()` is the text that was sent and not truncated; words follow each other as they were
-//     written.
+// SPOKEN-WORDS-1. `text()` is the text that was sent and not truncated, in the order in which it was written.
 // SPOKEN-WORDS-2. After `truncate` no word is added.
 
 interface SpokenWord {
@@ -17,7 +16,7 @@ export class SpokenWords {
   #durationMs = 0;
   #truncated = false;
 
-  /** The length of the sound that was sent, or that is left after a truncation. */
+  /** The length of the sound that was sent, or, after a truncation, of its remaining part. */
   get durationMs(): number {
     return this.#durationMs;
   }
@@ -35,7 +34,7 @@ export class SpokenWords {
     return this.#words.map((word) => word.text).join('');
   }
 
-  /** Keeps the words of which more than half had sounded by `atMs`. */
+  /** Keeps the words of which more than half had sounded at `atMs`. */
   truncate(atMs: number): void {
     this.#truncated = true;
     this.#durationMs = Math.min(this.#durationMs, atMs);
@@ -43,7 +42,7 @@ export class SpokenWords {
   }
 }
 
-/** Returns the words of a sentence, each with its share of the sentence's sound. */
+/** Returns the words of a sentence, each with a share of the sentence's sound in proportion to its length. */
 export function placeWords(sentence: string, startMs: number, durationMs: number): SpokenWord[] {
   const words = sentence.match(/(?:^\s+)?\S+\s*/g) ?? (sentence === '' ? [] : [sentence]);
   let characters = 0;

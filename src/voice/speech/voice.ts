@@ -11,7 +11,7 @@ import { isSampleRateHz } from '../audio/resampler.ts';
 export interface VoiceRequest {
   /** About one sentence, as the model wrote it. */
   readonly text: string;
-  /** Relative speed; 1 is the voice's own pace. @defaultValue 1 */
+  /** Relative speed; 1 is the normal pace of the voice. @defaultValue 1 */
   readonly speed?: number;
   /** Aborts when the speech is no longer wanted: the synthesis should stop, and may reject. */
   readonly signal: AbortSignal;
@@ -20,15 +20,15 @@ export interface VoiceRequest {
 /** Text to speech. */
 export interface Voice {
   /**
-   * Returns the sound of a text, mono, 8000 to 48000 Hz: whole, or in pieces as it is generated. Empty if the
-   * text has nothing to pronounce.
+   * Returns the sound of a text, mono, 8000 to 48000 Hz, as a whole or in pieces as they are generated. Returns no
+   * samples if the text has nothing to pronounce.
    */
   synthesize(request: VoiceRequest): Promise<AudioFrame> | AsyncIterable<AudioFrame>;
 }
 
 /** Speech to text. */
 export interface Transcriber {
-  /** Returns the words of one stretch of speech (mono, about 0.2 to 25 seconds); empty if there are none. */
+  /** Returns the words of one stretch of speech (mono, about 0.2 to 25 seconds); empty if it has no words. */
   transcribe(speech: AudioFrame): Promise<string>;
 }
 
@@ -47,8 +47,8 @@ function checkMethod(option: string, what: string, value: unknown, method: strin
 }
 
 /**
- * Streams the sound of a voice, whichever form it returns. Ends at once when the signal aborts, even if the
- * voice ignores it.
+ * Streams the sound of a voice, whichever form the voice returns. Ends at once when the signal aborts, even if the
+ * voice ignores the signal.
  * @throws {ProviderError} `INVALID_AUDIO` for an invalid sound
  */
 export async function* soundOf(voice: Voice, request: VoiceRequest): AsyncGenerator<AudioFrame> {
@@ -64,7 +64,7 @@ export async function* soundOf(voice: Voice, request: VoiceRequest): AsyncGenera
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
-    // An iterator that is busy would delay the end, so its return is not awaited.
+    // `return` of a busy iterator would delay the end, so it is not awaited.
     void Promise.resolve(pieces.return?.()).catch(() => {});
   }
 }

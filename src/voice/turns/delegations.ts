@@ -1,24 +1,24 @@
-// Delegations of a voice model that knows no tools by name: the model says that something is to be done, and
-// the session derives the meant calls from the conversation.
+// Delegations of a voice model that knows no tools by name: the model reports that something is to be done, and the
+// session derives the calls from the conversation.
 //
 //   created ─▶ the user's words settle ─▶ worked out ─┬─▶ calls, as if the model had made them
 //      │              │                       │       ├─▶ an answer to say
-//      │              └─ for a subagent: nothing       └─▶ failed: the model says so
+//      │              └─ for a subagent: no call       └─▶ failed: the model tells the user
 //      └─ the connection is lost, the session is closed: aborted, forgotten
 //
-// Owns:     the delegations that are not interpreted yet, and how they are interpreted: by one step of a text
-//           model, or without a model.
+// Owns:     the delegations that are not interpreted yet, and their interpretation: by one step of a text model, or
+//           without a model.
 // Does not: run the calls (session).
 //
 // Invariants
-//   DELEGATIONS-1. Each delegation is answered once (`delegation.accept` or `delegation.answer`), or
-//       forgotten with its connection; no later connection hears of it.
+//   DELEGATIONS-1. Each delegation is answered once (`delegation.accept` or `delegation.answer`), or forgotten with its
+//       connection; no later connection receives an answer to it.
 //   DELEGATIONS-2. The lead agent does not repeat a task that the user gave to a subagent.
-//   DELEGATIONS-3. Each delegation ends: the words are awaited for at most `settleTimeoutMs`, the model for
-//       `responseTimeoutMs`.
-//   DELEGATIONS-4. The model learns which calls are meant before any of them is answered.
-//   DELEGATIONS-5. Delegations of the same words are interpreted once: the first gets what they mean, and each other one is
-//       accepted without a call. A model that splits a wish in two does not have it done twice.
+//   DELEGATIONS-3. Each delegation ends: it waits at most `settleTimeoutMs` for the user's words, and
+//       `responseTimeoutMs` for the text model.
+//   DELEGATIONS-4. The voice model learns the calls that a delegation means before any of them is answered.
+//   DELEGATIONS-5. Delegations of the same words are interpreted once: the first gets the calls, and each other one is
+//       accepted without a call. A model that splits a wish into two delegations does not get it done twice.
 
 import type { LanguageModel, ModelMessage } from 'ai';
 import { useOf } from '../../actors/model/price.ts';
@@ -36,7 +36,7 @@ import { RecentIds } from '../audio/recent-ids.ts';
 import type { MadeCall, Turn } from '../output/turn.ts';
 import type { VoiceTranscript } from '../output/voice-transcript.ts';
 
-/** The result of interpreting a delegation: calls, or words to say if there are none. */
+/** The meaning of a delegation: calls, or words to say if there are no calls. */
 export interface Meant {
   readonly calls: readonly { readonly name: string; readonly arguments: string }[];
   readonly text: string;
@@ -48,7 +48,7 @@ export interface DelegationRequest {
   readonly signal: AbortSignal;
 }
 
-/** Rejects with the model's error, or with `signal.reason`. */
+/** Interprets a delegation. Rejects with the model's error, or with `signal.reason`. */
 export type WorkOut = (request: DelegationRequest) => Promise<Meant>;
 
 export interface DelegationsOptions {
@@ -56,7 +56,7 @@ export interface DelegationsOptions {
   readonly responseTimeoutMs: number;
 }
 
-/** The name of a delegation among the calls that the model waits for. */
+/** The id of a delegation among the calls that the model waits for. */
 const callIdOf = (delegationId: string): string => `delegation:${delegationId}`;
 
 const FAILED = 'Sorry, something went wrong with that. Could you say it again?';
@@ -73,7 +73,7 @@ export class Delegations {
   /** The delegations that wait for the user's words. */
   readonly #waiting = new Set<string>();
   readonly #working = new Map<string, AbortController>();
-  /** To whom the user's words since the last interpreted delegation were addressed. */
+  /** The addressees of the user's words since the last interpreted delegation. */
   #wereForLead = false;
   #wereForSubagent = false;
 
@@ -93,7 +93,7 @@ export class Delegations {
     this.#patience = new Watchdog(core.host.environment, () => this.#begin());
   }
 
-  /** Whether a delegation is under way; the model receives no other request meanwhile. */
+  /** Whether a delegation is under way; meanwhile the model receives no other request. */
   get areUnderWay(): boolean {
     return this.#turn.chart.context.calls.some(({ of }) => of === 'delegation');
   }
@@ -113,7 +113,7 @@ export class Delegations {
     else this.#wereForSubagent = true;
   }
 
-  /** Continues the waiting delegations once the user has fallen silent. */
+  /** Interprets the waiting delegations if the user does not have the floor. */
   wordsSettled(): void {
     if (this.#waiting.size > 0 && !this.#turn.userHasFloor) this.#begin();
   }
@@ -264,7 +264,7 @@ export function withModel(core: LeadSession, model: LanguageModel): WorkOut {
 
 const NOTHING_TO_CALL = 'That is something I cannot do from here.';
 
-/** Interprets without a model: the user's words are the task of the agent's only tool. */
+/** Interprets without a model: the user's words are the argument of the agent's only tool. */
 export function withoutModel(core: LeadSession): WorkOut {
   return ({ unfinished }) => {
     const { records, agents } = core;

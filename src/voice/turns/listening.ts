@@ -1,40 +1,41 @@
-// The user's side of a spoken conversation: when they speak, their words, and whether their speech over the lead
-// agent is an interruption. Speech makes way at once in any case; after a noise or a backchannel ("mm-hm") it continues.
+// The user's side of a spoken conversation: when the user speaks, their words, and whether their speech over the lead
+// agent is an interruption. The model's speech stops or is lowered at once in any case; after a noise or a backchannel
+// ("mm-hm") it continues.
 //
-//   speaking ─ user begins ─▶ in doubt ─┬─ other words, long, once more ─▶ real: broken off
+//   speaking ─ user begins ─▶ in doubt ─┬─ other words, long, repeated ──▶ real: broken off
 //                                       ├─ a backchannel, a noise ───────▶ false: continues
 //                                       └─ no words in time ─────────────▶ continues, until they come
 //
-// Owns:     the reading of the transport's reports, how long an utterance may last, and the start of each utterance
-//           on the session's clock (a transport counts from the first audio that it received).
-// Does not: keep whether the user has the floor or may be interrupting (turn machine), decide the answer, or the
+// Owns:     the reading of the transport's reports, the limits of an utterance, and the start of each utterance on the
+//           session's clock (a transport counts from the first audio that it received).
+// Does not: keep whether the user has the floor or may be interrupting (turn machine), or decide the answer or the
 //           addressee of the words (session).
 //
 // Invariants
 //   LISTENING-2. The user has the floor while they speak, and until their words are known (for at most
-//       `settleTimeoutMs`). Late words of one utterance do not end another one.
-//   LISTEN-1. The session ends an utterance that lasts longer than `maxUtteranceMs`, with the pieces that a
-//       transport has cut off in front of it, or whose microphone stops sending: the transport transcribes the sound
-//       so far if it can; otherwise the words known so far count as all of them. The floor is free then. A client
-//       that is back within `AWAY_GAP_MS` goes on with its sentence. A voice that is too quiet to be measured is far
-//       away: its utterance is overlong after `FAR_MS`.
-//   LISTEN-2. Sound that directly follows an overlong utterance (a television) is background, as is speech
-//       reported without any sound: it neither takes the floor nor interrupts, until `QUIET_MS` of quiet have
-//       passed. Its words are handled like any others; those of a voice that is far away are for nobody.
-//   BARGE-IN-5. Interrupting the voice cancels no subagent, unless the subagent requests that (`onBargeIn`).
-//   INTERRUPTIONS-1. The user's voice stops the model's speech at once, in doubt as well (MODEL-VOICE-3). While the
-//       session hears the microphone, speech in doubt is first lowered, and stops when the voice goes on for
-//       `VOICE_MS`: a hum or a cough is shorter, and leaves no hole.
-//   INTERRUPTIONS-2. A doubt ends exactly once: at the words, when the utterance is longer than
+//       `settleTimeoutMs`). Late words of one utterance do not end another.
+//   LISTEN-1. The session ends an utterance that lasts longer than `maxUtteranceMs`, including earlier pieces that the
+//       transport cut off, or whose microphone stops sending. The transport then transcribes the sound so far if it
+//       can; otherwise the words known so far count as the whole utterance. The floor is free afterwards. A client that
+//       returns within `AWAY_GAP_MS` continues its utterance. A voice that is too quiet to be measured counts as far
+//       away: its limit is `FAR_MS`.
+//   LISTEN-2. Sound that directly follows an overlong utterance (a television) is background, and so is speech reported
+//       without any sound: until `QUIET_MS` of quiet have passed, it neither takes the floor nor interrupts. Its words
+//       are handled like any others; the words of a voice far away are addressed to nobody.
+//   BARGE-IN-5. An interruption of the voice cancels no subagent, unless the subagent requests that (`onBargeIn`).
+//   INTERRUPTIONS-1. The user's voice stops the model's speech at once, even in doubt (MODEL-VOICE-3). While the
+//       session receives the microphone's sound, speech in doubt is first lowered; it stops when the voice lasts for
+//       `VOICE_MS`. A hum or a cough is shorter and leaves no gap in the speech.
+//   INTERRUPTIONS-2. A doubt ends exactly once: when the words are known, when the utterance is longer than
 //       `backchannelMs`, when the user begins again, or `falseInterruptionMs` after the user fell silent.
-//   INTERRUPTIONS-3. Words that may be an answer never count as a backchannel: while a question is open only a
-//       hum does, and nothing over a question of the lead agent. If the listening model is lost meanwhile, the doubt counts
-//       as an interruption while the user is still speaking.
+//   INTERRUPTIONS-3. Words that may be an answer never count as a backchannel: while a question is open only a hum
+//       does; over a question of the lead agent nothing does. If the listening model is lost while the user speaks, the
+//       doubt counts as an interruption.
 //   INTERRUPTIONS-4. Words that arrive after the doubt still interrupt, if they are an interruption.
-//   INTERRUPTIONS-6. A reply that was broken off for a sound without words, or for a voice far away before anybody has
-//       answered, is said again: once, until the user speaks.
-//   INTERRUPTIONS-5. Speech goes on over its own echo as soon as the sound shows one (ECHO-1), and stops again when
-//       somebody speaks over it. An echo is for nobody.
+//   INTERRUPTIONS-6. A reply that was broken off by a sound without words, or by a voice far away before the first
+//       words of the user, is said again: once, until the user speaks.
+//   INTERRUPTIONS-5. Speech continues over its own echo as soon as the sound proves to be one (ECHO-1), and stops again
+//       when the user speaks over it. An echo is addressed to nobody.
 
 import type { UnaddressedReason, UnansweredReason } from '../../actors/contracts/session-views.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
@@ -60,30 +61,30 @@ import type { Turn } from '../output/turn.ts';
 import { Overlap } from './overlap.ts';
 import type { VoiceTranscript } from '../output/voice-transcript.ts';
 
-/** A transport that begins an utterance so soon after the end of another one has cut a voice that goes on. */
+/** The longest gap after which a new utterance counts as a piece of the previous one, which the transport has cut. */
 const CUT_MS = 100;
-/** A transport reports the end of an utterance this long after it happened. */
+/** The longest lag with which a transport reports the end of an utterance. */
 export const END_LAG_MS = 600;
-/** An utterance may be reported when so many items of the speech are over. */
+/** The number of newest played items that an utterance with a late report may overlap. */
 const MAX_PLAYED = 10;
-/** A voice that never comes above the level of a quiet room holds the floor for this long. */
+/** The longest time for which a voice below the level of a quiet room holds the floor. */
 const FAR_MS = 5000;
-/** An open microphone that has sent nothing for this long counts as off. */
+/** The time without sound after which an open microphone counts as off. */
 const MICROPHONE_GAP_MS = 2000;
-/** One whose client has left, for this long: a client that comes back sends what was said meanwhile. */
+/** The same time after the client has left: a client that returns in time sends the sound recorded meanwhile. */
 const AWAY_GAP_MS = 5000;
 /**
- * A transport with the same limit counts from the first sound, and ends an overlong utterance a little earlier: from this
- * fraction of the limit on, what follows it is background as well (LISTEN-2).
+ * The fraction of the limit from which sound after an utterance counts as background as well (LISTEN-2): a transport
+ * with the same limit counts from the first sound and ends an overlong utterance slightly earlier.
  */
 const WIRE_LIMIT = 0.95;
-/** A voice that lasts this much longer, when the transport has noticed it, stops the speech: longer than "right, I see". */
+/** A voice that lasts this long after the transport has noticed it stops the speech; "right, I see" is shorter. */
 const VOICE_MS = 600;
-/** The voice that a transport has just noticed is at most this old. */
+/** The greatest age of a voice that the transport has just noticed. */
 const VOICED_WITHIN_MS = 700;
-/** After this long a pause new sound no longer belongs to the earlier noise. */
+/** After a pause of this length, new sound does not belong to the earlier noise. */
 const QUIET_MS = 3000;
-/** Utterances without a transcript are forgotten after this many others. */
+/** The number of newest utterances whose start is kept, if they get no transcript. */
 const MAX_BEGINNINGS = 50;
 
 interface Beginning {
@@ -96,13 +97,13 @@ type UtteranceEvent = Extract<TransportEvent, { type: `utterance.${string}` }>;
 export interface ListeningOptions {
   readonly capabilities: TransportCapabilities;
   readonly settleTimeoutMs: number;
-  /** The longest length of an utterance, in milliseconds: then the session ends it. */
+  /** The limit of an utterance, in milliseconds; the session ends a longer one. */
   readonly maxUtteranceMs: number;
   /**
-   * Duration of the doubt after the user fell silent, in milliseconds; 0: every utterance is an interruption.
+   * The duration of the doubt after the user has fallen silent, in milliseconds; 0: every utterance is an interruption.
    */
   readonly falseInterruptionMs: number;
-  /** Utterances longer than this are interruptions. */
+  /** The length above which an utterance is an interruption, in milliseconds. */
   readonly backchannelMs: number;
 }
 
@@ -116,24 +117,24 @@ export class Listening {
   readonly #options: ListeningOptions;
   /** The utterance under way as the transport reports it, with its start on the session's clock. */
   #underWay: { readonly id: string; readonly since: number } | null = null;
-  /** The utterance before it: its start, and when its end was reported. */
+  /** The start of the previous utterance, and the time when its end was reported. */
   #before: { readonly since: number; readonly endedAt: number } | null = null;
   readonly #limit: Watchdog;
-  /** The utterances whose words are known: a transport may report them twice. */
+  /** The utterances whose final words are known: a transport may report them twice. */
   readonly #known = new RecentIds();
-  /** The utterances without the floor: the session ended them, or they never held it. */
+  /** The utterances without the floor: the session ended them, or they never had it. */
   readonly #floorless = new RecentIds();
   /** LISTEN-2: the utterances of a voice far away. */
   readonly #background = new RecentIds();
-  /** When each utterance began, on the session's clock, and who had the voice. */
+  /** The start of each utterance on the session's clock, and the speaker at that time. */
   readonly #beginnings = new Map<string, Beginning>();
   /** The length of the user's audio that went to the transport on this connection. */
   #sentMs = 0;
-  /** When the microphone last sent sound; null if never. */
+  /** When the microphone last sent sound; null before the first sound. */
   #soundAt: number | null = null;
-  /** The client has left since. */
+  /** Whether the client has left since the last sound. */
   #isAway = false;
-  /** LISTEN-2: when the background was last heard; null if there is none. */
+  /** LISTEN-2: when background was last heard; null if there is none. */
   #noiseAt: number | null = null;
 
   constructor(
@@ -159,7 +160,7 @@ export class Listening {
     return userHasFloor(this.#chart.snapshot);
   }
 
-  /** How much of the newest sound holds words of the user that are not known yet, in milliseconds. */
+  /** The length of the newest sound that may hold unknown words of the user, in milliseconds. */
   get unknownMs(): number {
     const { unknown, newest } = this.#chart.context;
     const isSpeaking = this.#chart.snapshot.matches({ user: 'speaking' });
@@ -168,7 +169,7 @@ export class Listening {
     return begun.length === 0 ? 0 : this.#now - Math.min(...begun) + ONSET_MS;
   }
 
-  /** Records sound of the microphone. `isSent`: it went to the transport instead of being kept. */
+  /** Records sound of the microphone. `isSent`: the sound went to the transport; otherwise it was kept. */
   sound(frame: AudioFrame, isSent: boolean): void {
     const isFirst = this.#soundAt === null || this.#isAway;
     this.#soundAt = this.#now;
@@ -204,14 +205,14 @@ export class Listening {
     }
   }
 
-  /** Records that the words of an utterance are known; unless the user speaks again, the floor is free. */
+  /** Records that the words of an utterance are known; the floor is then free, unless the user speaks again. */
   understood(utteranceId: string): void {
     this.#transcript.finished(utteranceId);
     this.#chart.send({ type: 'user.understood', utteranceId });
     if (!this.hasFloor) this.#core.receive('session', { type: 'utterance.settled' });
   }
 
-  /** Tells the client that the user gets no answer, or not yet. */
+  /** Tells the client that the user's words have no answer, or none yet. */
   unanswered(utteranceId: string | null, reason: UnansweredReason): void {
     this.#core.projection.emit({ type: 'utterance.unanswered', utteranceId, reason });
   }
@@ -222,7 +223,7 @@ export class Listening {
     this.#core.projection.emit({ type: 'utterance.routed', utteranceId, to, reason });
   }
 
-  /** Handles the loss of the client: unless it is back soon, the words so far count as all of them. */
+  /** Handles the loss of the client: unless it returns soon, the words so far count as the whole utterance. */
   clientLeft(): void {
     this.#isAway = true;
     this.#soundAt ??= this.#now;
@@ -232,7 +233,7 @@ export class Listening {
     this.watchLimits();
   }
 
-  /** Handles sound of a client that is back: the utterance that it has left has the floor again. */
+  /** Handles sound of a client that has returned: its unfinished utterance takes the floor again. */
   #goesOn(): void {
     this.#isAway = false;
     const { id } = this.#underWay ?? {};
@@ -241,7 +242,7 @@ export class Listening {
     this.#core.receive('session', { type: 'utterance.started' });
   }
 
-  /** Handles a new connection: utterances on the previous one are no longer waited for. */
+  /** Handles a new connection: the session no longer waits for utterances of the previous one. */
   reset(): void {
     this.#known.clear();
     this.#floorless.clear();
@@ -258,14 +259,14 @@ export class Listening {
 
   #started(id: string, audioStartMs: number): void {
     const isNoise = this.#isNoisy;
-    // Audio is sent as it is recorded: the length sent since the start tells how long ago it was.
+    // Audio is sent as it is recorded, so the length sent since the start tells the utterance's age.
     const startedAt = this.#now - Math.max(0, this.#sentMs - audioStartMs);
     this.#beginnings.set(id, { at: startedAt, by: this.#core.userInput.speaker });
     forgetOldest(this.#beginnings, MAX_BEGINNINGS);
     const before = isNoise ? null : this.#before;
     const isCut = before !== null && this.#now - before.endedAt <= CUT_MS;
     this.#underWay = { id, since: isCut ? before.since : this.#now };
-    // No more words of the earlier utterance will come.
+    // A new utterance means that no more words of the earlier one will come.
     this.#transcript.reset();
     if (isNoise) {
       this.#floorless.add(id);
@@ -280,7 +281,7 @@ export class Listening {
   #ended(utteranceId: string): void {
     this.#core.receive('session', { type: 'utterance.ended' });
     this.#chart.send({ type: 'user.ended', utteranceId });
-    // This was the end of an earlier utterance.
+    // The event ended an earlier utterance, and the limits of this one still apply.
     if (this.#underWay) this.watchLimits();
   }
 
@@ -340,12 +341,12 @@ export class Listening {
   /** LISTEN-2 */
   get #isNoisy(): boolean {
     if (this.#noiseAt === null) return false;
-    // Background that continues counts as heard now.
+    // Background that is still under way counts as heard now.
     if (this.#underWay === null && this.#now - this.#noiseAt >= QUIET_MS) this.#noiseAt = null;
     return this.#noiseAt !== null;
   }
 
-  /** Checks the utterance under way when it may be too long, or its microphone off (LISTEN-1). */
+  /** Sets the timer for the limits of the utterance under way (LISTEN-1). */
   watchLimits(): void {
     if (!this.#underWay) return;
     const { since } = this.#underWay;
@@ -363,13 +364,13 @@ export class Listening {
     const isTooLong =
       lengthMs >= this.#options.maxUtteranceMs || (this.#isFar(since) && lengthMs >= FAR_MS);
     const isOff = this.#now - Math.max(soundAt, since) >= this.#gapMs;
-    // Speech reported without any sound of the microphone is not the user's either.
+    // Speech that the transport reports without sound of the microphone counts as background.
     if (isTooLong || (isOff && soundAt < since)) this.#noiseAt = this.#now;
     if (isTooLong || isOff) this.#end();
     else this.watchLimits();
   }
 
-  /** Whether the microphone has sent sound, and no voice that can be measured, since then. */
+  /** Returns whether the microphone has sent sound since then in which no voice can be measured. */
   #isFar(since: number): boolean {
     return this.#soundAt !== null && this.#bargeIn.quietMs >= this.#now - since;
   }
@@ -395,7 +396,7 @@ export class Listening {
       return;
     }
     const text = this.#transcript.unfinishedOf(id);
-    // No words are known; words that arrive later are handled then.
+    // Words that arrive later are handled then.
     if (text === '') {
       this.unanswered(id, 'words_late');
       this.understood(id);
@@ -419,11 +420,11 @@ export class BargeIn {
   readonly #voice = new VoicedSound();
   /** When the microphone last sent sound. */
   #soundAt = Number.NEGATIVE_INFINITY;
-  /** The newest utterance over speech. */
+  /** The newest utterance that overlaps speech. */
   #overlap: Overlap | null = null;
-  /** The utterance that broke a reply off; '': one is said again, and not once more before the user has spoken. */
+  /** The utterance that broke a reply off; '' after the reply was said again, until the user speaks. */
   #cutBy: string | null = null;
-  /** When each of the newest items was last playing. */
+  /** When each of the newest items last played. */
   readonly #playedAt = new Map<string, number>();
 
   constructor(
@@ -442,7 +443,7 @@ export class BargeIn {
     this.#chart = chart;
   }
 
-  /** The length of the sound since the last voice that can be measured, in milliseconds; infinite if there was none. */
+  /** The length of the sound since the last measurable voice, in milliseconds; infinite before the first voice. */
   get quietMs(): number {
     return this.#voice.quietMs;
   }
@@ -450,18 +451,18 @@ export class BargeIn {
   /** Handles the start of an utterance. `startedAt` is in milliseconds since 1970. */
   began(utteranceId: string, startedAt: number): void {
     const { capabilities, falseInterruptionMs } = this.#options;
-    // If the start is reported late, the model may already be answering these very words.
+    // If the start is reported late, the model may already be answering these words.
     if (capabilities.utterances === 'inferred' && startedAt <= this.#responses.ownSince) return;
     this.#chart.send({ type: 'user.spoke' });
     this.#responses.held.expectWanted();
     if (!this.#responses.isSpeaking) {
-      // Its beginning was reported late.
+      // The report of the start is late: the utterance overlaps items that have ended meanwhile.
       const items = [...this.#playedAt].flatMap(([id, at]) => (at >= startedAt ? [id] : []));
       if (items.length > 0) this.#overlap = new Overlap(utteranceId, this.#speech.echo, items);
       return;
     }
     const { doubted } = this.#chart.context;
-    // An echo comes in pieces, too: a second one is no second attempt to interrupt.
+    // An echo comes in several pieces, too: a second piece is not a repeated attempt to interrupt.
     if (doubted !== null && this.#overlap?.soundsLikeEcho(this.#speech.playing, this.#now))
       this.#chart.send({ type: 'user.sounded', utteranceId: doubted, reading: 'echo' });
     this.#overlap = new Overlap(utteranceId, this.#speech.echo);
@@ -470,13 +471,13 @@ export class BargeIn {
   }
 
   /**
-   * Handles words of an utterance: all of them (`final`) or the first; empty if there are none. Returns why
-   * they need no answer; null if they may need one.
+   * Handles the words of an utterance: all of them (`final`) or the first; empty if there are none. Returns the reason
+   * if the words need no answer; otherwise null.
    */
   read(utteranceId: string, text: string, final: boolean): 'backchannel' | 'echo' | null {
     const isEmpty = text.trim() === '';
     const isEcho = !isEmpty && this.#isEcho(utteranceId, text);
-    // Nothing is compared any more.
+    // After the final words, the sound is not compared any more.
     if (final && this.#overlap?.utteranceId === utteranceId) this.#overlap = null;
     if (final && !isEmpty && !isEcho) this.#cutBy = null;
     if (isEcho && !final) return null;
@@ -499,10 +500,10 @@ export class BargeIn {
     return 'backchannel';
   }
 
-  /** Makes the speech give way to the user, until it is known what they say. */
+  /** Lowers or pauses the speech until the user's words are known. */
   makeWay(): void {
     this.#voice.voicedMs = 0;
-    // Without the sound of the microphone, or if the voice is too quiet, nobody knows how long it lasts.
+    // Without the microphone's sound, or with a voice that is too quiet, the length of the voice cannot be measured.
     const hears = this.#now - this.#soundAt < MICROPHONE_GAP_MS;
     const isVoice =
       this.#voice.quietMs < VOICED_WITHIN_MS ||
@@ -510,7 +511,7 @@ export class BargeIn {
     if (!hears || !isVoice || !this.#speech.lower()) this.#speech.pause();
   }
 
-  /** Handles sound of the microphone: a voice that lasts stops the speech, unless it is an echo of it. */
+  /** Handles sound of the microphone: a lasting voice stops the speech, unless it is an echo of the speech. */
   sound(frame: AudioFrame): void {
     const now = (this.#soundAt = this.#now);
     const voicedMs = this.#voice.take(frame);
@@ -531,7 +532,7 @@ export class BargeIn {
       this.#chart.send({ type: 'user.sounded', utteranceId, reading: 'voice' });
   }
 
-  /** Whether an utterance that is far away broke off, or may, what is said before anybody has answered. */
+  /** Returns whether an utterance far away broke off, or may break off, speech before the first words of the user. */
   mayBeNobodys(utteranceId: string): boolean {
     const isOver = [this.#cutBy, this.#chart.context.doubted].includes(utteranceId);
     const { items } = this.#core.records.conversation;
@@ -545,11 +546,11 @@ export class BargeIn {
     return true;
   }
 
-  /** Returns all words of an utterance without those of an echo at their beginning (ECHO-2). */
+  /** Returns the final words of an utterance without the echoed words at their beginning (ECHO-2). */
   ownWords(utteranceId: string, text: string): string {
     const overlap = this.#overlap;
     if (overlap?.utteranceId !== utteranceId || this.#isEcho(utteranceId, text)) return text;
-    // An answer may be in the words of the question, whose echo was too quiet to be understood.
+    // If all words are echoed, they are kept: they may be an answer that repeats words of a question.
     return overlap.ownWords(text, this.#saidDuring(overlap), this.#echoes) || text;
   }
 
@@ -564,7 +565,7 @@ export class BargeIn {
     return this.#speech.echo.echoes(this.#now);
   }
 
-  /** Returns the words that it may be an echo of, also of items that were cut since. */
+  /** Returns the words of which the utterance may be an echo, including those of items that were cut since. */
   #saidDuring({ items, wordsWhenCut }: Overlap): string {
     return wordsWhenCut ?? this.#transcript.wordsOf(items);
   }
@@ -580,10 +581,10 @@ export class BargeIn {
     this.#responses.silence();
   }
 
-  /** Returns whether the text is a backchannel and no answer, in full or so far (INTERRUPTIONS-3). */
+  /** Returns whether the text, whole or so far, is a backchannel and no answer (INTERRUPTIONS-3). */
   #read(text: string): 'whole' | 'beginning' | 'none' {
     const { language } = this.#core.agents.current;
-    // Every word may be the answer.
+    // While a question is open, any word may be the answer.
     if (this.#core.unit.owner !== null) return humIn(text, language);
     if (this.#transcript.asks(this.#speech.playing)) return 'none';
     return backchannelIn(text, language);

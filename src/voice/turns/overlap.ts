@@ -1,15 +1,16 @@
-// An utterance that began over the lead agent's speech: does the microphone hear the user, or the loudspeaker?
+// Tells whether an utterance that began over the lead agent's speech is the user's voice or the loudspeaker's echo.
 //
-//   ECHO-1. It is an echo if its sound rises and falls with what is played, and its words are those of the speech; for a
-//       long one, and in a room that echoed of late, where a recogniser may have misheard it, the sound suffices. It is
-//       none if the voice goes on when the speech is over, or somebody speaks over it and words are left: they answer.
-//       Where an echo was heard of late, the words suffice, if all are those of the speech: sound that comes late is
-//       like nothing, and its beginning may be reported when the speech is over.
-//   ECHO-2. An answer without a pause before it is one utterance with the echo: the words of the echo at its beginning
-//       are not the user's.
+//   ECHO-1. An utterance is an echo if its sound rises and falls with the played sound, and its words are those of the
+//       speech. The sound suffices for a long utterance, and in a room with a recent echo, where a recogniser may have
+//       misheard the words. The words suffice in a room with a recent echo, if all of them are words of the speech:
+//       delayed sound matches nothing, and the start of the utterance may be reported after the speech. An utterance is
+//       no echo if the voice continues after the speech, or if someone speaks over the echo and words remain that are
+//       not the speech's.
+//   ECHO-2. If the user answers without a pause, the echo and the answer are one utterance: the echoed words at its
+//       beginning are not the user's.
 //
-// Owns:     the comparisons of its sound, and the items that were playing.
-// Does not: stop or continue speech, or hear anything (`EchoMeter` does).
+// Owns:     the comparisons of the utterance's sound, and the items that were playing.
+// Does not: stop or continue speech, or measure sound (`EchoMeter` does).
 
 import { closestPart, editDistance } from '../../language/similarity.ts';
 import { isNumber, plainWords } from '../../language/utterance.ts';
@@ -18,18 +19,18 @@ import { ECHO_LIKENESS, type EchoMeter } from '../audio/echo-meter.ts';
 const COMPARED_EVERY_MS = 160;
 const ECHO_SHARE = 0.6;
 const ECHO_WORDS = 0.6;
-/** Without a look at its words. */
+/** The share and number of matching comparisons that prove an echo without its words. */
 const SURE = { share: 0.9, compared: 8 };
-/** So many comparisons in a row show an echo, or that somebody speaks over it: that is this much louder. */
+/** The number of comparisons in a row that show an echo, or a voice that is `LOUDER_DB` louder than the echo. */
 const RUN = 3;
-/** A single comparison may be chance. */
+/** The fewest comparisons that count: a single one may match by chance. */
 const LEAST_COMPARED = 2;
 const LOUDER_DB = 5;
-/** The sound of a room goes on for less than this. */
+/** The longest reverberation of a room, in milliseconds. */
 const TAIL_MS = 400;
-/** So many words more are those of the speech than are not. */
+/** The least excess of echoed words over other words at the beginning of an utterance. */
 const LEAST_ECHOED = 3;
-/** A recogniser may write a word of the echo differently. */
+/** The likeness from which two words count as the same: a recogniser may write an echoed word differently. */
 const SAME_WORD = 0.6;
 const MAX_WORDS = 200;
 const MAX_COMPARED_CHARS = 1_500;
@@ -37,51 +38,51 @@ const LONGEST_WORD = 64;
 
 export class Overlap {
   readonly utteranceId: string;
-  /** The words of its items when they were cut off; null: they were not. */
+  /** The words of its items when they were cut off; null if they were not. */
   wordsWhenCut: string | null = null;
   readonly #meter: EchoMeter;
-  /** The items that were playing since it began. */
+  /** The items that were playing since the utterance began. */
   readonly items = new Set<string>();
   #compared = 0;
   #alike = 0;
-  /** How many of the last comparisons in a row showed an echo, or somebody else. */
+  /** The number of last comparisons in a row that showed an echo (`#alikeRun`) or another voice (`#otherRun`). */
   #alikeRun = 0;
   #otherRun = 0;
-  /** Whether it was an echo, and somebody else's, at some time. */
+  /** Whether the utterance has sounded like an echo, and like another voice, at any time. */
   #hasEchoed = false;
   #hasOther = false;
-  /** The level of the echo, against what is played. */
+  /** The level of the echo, relative to the played sound, in dB. */
   #echoDb = 0;
-  /** The sound since the last comparison. */
+  /** The length of the sound since the last comparison, in milliseconds. */
   #sinceMs = Number.POSITIVE_INFINITY;
-  /** The voice after the speech. */
+  /** The length of the voice after the speech, in milliseconds. */
   #afterMs = 0;
 
-  /** @param items those that were playing when it began, if it is over by now */
+  /** @param items The items that played when the utterance began, if they have ended since. */
   constructor(utteranceId: string, meter: EchoMeter, items: readonly string[] = []) {
     this.utteranceId = utteranceId;
     this.#meter = meter;
     for (const itemId of items) this.items.add(itemId);
   }
 
-  /** Whether its sound is an echo by now. */
+  /** Whether the sound is an echo now. */
   get isEchoing(): boolean {
     return this.#alikeRun >= RUN;
   }
 
-  /** Whether its sound was an echo at first, and is somebody else's now. */
+  /** Whether the sound was an echo at first and is another voice now. */
   get isOther(): boolean {
     return this.#otherRun >= RUN;
   }
 
-  /** Records sound of the microphone. `playing`: the items that are. `voicedMs`: the length of the voice in it. */
+  /** Records sound of the microphone. `playing`: the items that play. `voicedMs`: the length of the voice in it. */
   heard(playing: readonly string[], soundMs: number, voicedMs: number, now: number): void {
     if (playing.length === 0) this.#afterMs += voicedMs;
     this.#sinceMs += soundMs;
     if (this.#sinceMs >= COMPARED_EVERY_MS) this.soundsLikeEcho(playing, now);
   }
 
-  /** Compares its sound of late with what was played. */
+  /** Compares the newest sound with the played sound. Returns whether the two are alike. */
   soundsLikeEcho(playing: readonly string[], now: number): boolean {
     for (const itemId of playing) this.items.add(itemId);
     const comparison = this.#meter.compare(now);
@@ -100,7 +101,7 @@ export class Overlap {
     return isAlike;
   }
 
-  /** ECHO-1. `said`: the words of its items. `echoes`: an echo was heard of late. */
+  /** ECHO-1. `said`: the words of its items. `echoes`: whether the room had a recent echo. */
   isEcho(text: string, said: string, echoes: boolean): boolean {
     if (this.#afterMs >= TAIL_MS) return false;
     const own = this.ownWords(text, said, echoes);
@@ -108,15 +109,15 @@ export class Overlap {
     const share = this.#compared === 0 ? 0 : this.#alike / this.#compared;
     if (share >= SURE.share && this.#compared >= SURE.compared) return true;
     if (share < ECHO_SHARE) return echoes && !this.#hasOther && own === '';
-    // Of a piece of the echo hardly a word is taken down right.
+    // The recogniser gets few words of an echo fragment right.
     if (echoes && !this.#hasOther && this.#compared >= LEAST_COMPARED) return true;
     const words = plainWords(text).slice(0, MAX_COMPARED_CHARS);
     return closestPart(words, plainWords(said).slice(-MAX_COMPARED_CHARS)) >= ECHO_WORDS;
   }
 
   /**
-   * Returns the words without those of an echo at their beginning (ECHO-2); empty if no other is left. `said`: the words
-   * of its items. `echoes`: an echo was heard of late.
+   * Returns the words after the echoed ones at the beginning (ECHO-2); empty if none remain. `said`: the words of the
+   * items. `echoes`: whether the room had a recent echo.
    */
   ownWords(text: string, said: string, echoes: boolean): string {
     const isAnswered = this.#hasEchoed && (this.#hasOther || this.#afterMs > 0);
@@ -126,7 +127,7 @@ export class Overlap {
   }
 }
 
-/** Returns how many of the first words are a part of the speech: the alignment with the most words in common. */
+/** Returns how many of the first words belong to the speech: those of the alignment with the most words in common. */
 function echoedAtFirst(words: readonly string[], said: readonly string[]): number {
   const speech = said.slice(-MAX_WORDS);
   let best = { count: 0, score: LEAST_ECHOED - 1 };
@@ -150,7 +151,7 @@ function echoedAtFirst(words: readonly string[], said: readonly string[]): numbe
   return best.count;
 }
 
-/** 1: the same word; -1: another one; 0: unknown, since a recogniser may write a number in digits or in words. */
+/** Returns 1 for the same word, -1 for another one, and 0 if either is a number, in digits or in words. */
 function likenessOf(word: string, other: string): number {
   if (word === other) return 1;
   const longer = Math.max(word.length, other.length, 1);

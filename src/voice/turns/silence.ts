@@ -1,8 +1,8 @@
-// The silence machine of a session by voice, hosted beside the turn: it is told what is going on, and asks an open
-// question again or reports that the user is away.
+// Hosts the silence machine of a voice session, beside the turn. The machine asks an open question again, or reports
+// that the user is away.
 //
 // Owns:     the machine.
-// Does not: know who speaks (turns), or how often a question may be asked again (question machine).
+// Does not: know who speaks (turns), or limit how often a question is asked again (question machine).
 
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
 import type { Shown } from '../../actors/runtime/hosting.ts';
@@ -39,19 +39,19 @@ export class Silence {
     );
   }
 
-  /** The machine, as its actor shows it. */
+  /** The silence machine, as its actor shows it. */
   get shown(): Shown {
     return this.#machine.shown;
   }
 
-  /** Takes in what is going on now. */
+  /** Passes a changed state to the machine. */
   changed(to: SilenceState): void {
     if (to === this.#state) return;
     this.#state = to;
     this.#machine.send({ type: 'silence.changed', to });
   }
 
-  /** The user speaks, writes or answers. */
+  /** Records that the user speaks, writes or answers. */
   noticed(): void {
     this.#machine.send({ type: 'user.noticed' });
   }

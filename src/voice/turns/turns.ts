@@ -1,38 +1,37 @@
 // Runs the turn of a voice session: each utterance is answered once, each tool result is reported,
 // and two responses are never spoken at the same time.
 //
-// The turn machine keeps the state of the turn and chooses; this file reports facts to it and carries out its
-// effects. What else has a state:
+// The turn machine keeps the state of the turn and chooses; this file reports facts to it and carries out its effects.
+// Other state is kept elsewhere:
 //
 //   sound is playing, paused, or cut off                    speech
 //   output that may answer words for a subagent             held-speech
 //   who is being asked, and by whom                         session (questions)
 //   the filler, the thinking sound                          waiting
 //
-// Owns:     what a fact of the transport or the session means for the turn, and which answers of a model that hears
-//           every word are not wanted.
+// Owns:     the meaning of a transport's or session's facts for the turn, and the decision which replies of a model
+//           that hears every word are unwanted.
 // Does not: choose the next response (turn machine), decide when an offer may be said (outbox) or to whom an
 //           utterance is addressed (session), run tools, or hold connections (connection manager).
 //
 // Invariants
-//   TURNS-1. At most one response is under way (TURN-1). Further requests meanwhile are answered by the
-//       next one.
+//   TURNS-1. At most one response is under way (TURN-1). The next response answers requests that arrive meanwhile.
 //   TURNS-2. The model receives no request while the user has the floor (TURN-2).
 //   TURNS-7. Each utterance is answered once, by its addressee: the lead agent or a subagent. This also holds
 //       for a model that answers by itself.
 //   TURNS-9. While a tool of the lead agent works for longer than `HOLDS_FLOOR_MS`, due deliveries are spoken
 //       before the tool's result. This requires a transport that can respond while a call is open, and a
 //       model that does not speak to results by itself. The lead agent's turn continues.
-//   REPLIES-1. A model that speaks when asked gets a request for each reply. A model that answers by itself
-//       gets one only if it stays silent for `replyTimeoutMs`, and again if that request fails (TURN-4).
-//   REPLIES-2. Speech that was under way when a result came is no answer to it, except speech in the response
+//   REPLIES-1. A model that speaks when asked gets a request for each reply. A model that answers by itself gets one
+//       only if it stays silent for `replyTimeoutMs`, and another if that request fails (TURN-4).
+//   REPLIES-2. Speech that was under way when a result came does not answer the result, unless it is in the response
 //       that made the call.
-//   REPLIES-3. Speech of the model since the user began to speak answers their words: words that become known
+//   REPLIES-3. Speech of the model since the user began to speak answers the user's words: words that become known
 //       later are owed no reply.
-//   ADDRESSEE-1. While a question has the floor and the user's words are unknown, every response that the
-//        model begins is undecided.
-//   ADDRESSEE-2. Words addressed to a subagent silence at most one answer of the model; two if the model may
-//        answer twice, because its requested response failed meanwhile.
+//   ADDRESSEE-1. While a question has the floor and the user's words are unknown, each response that the model begins
+//        is undecided.
+//   ADDRESSEE-2. Words addressed to a subagent silence at most one reply of the model; two if the model may reply twice
+//        because its requested response failed meanwhile.
 
 import type { Utterance } from '../../actors/contracts/records.ts';
 import { answerable } from '../../actors/session/questions/user-words.ts';
@@ -107,7 +106,7 @@ export class Turns implements Turn {
   readonly #waiting: Waiting;
   /** The newest offer. */
   #offered: Offered | null = null;
-  /** ADDRESSEE-2: a requested response failed since the user spoke: the model may still answer both. */
+  /** ADDRESSEE-2: whether a requested response failed since the user spoke, so that the model may reply twice. */
   #mayAnswerBoth = false;
 
   constructor(core: LeadSession, options: TurnsOptions, connections: ConnectionManager) {
@@ -129,7 +128,7 @@ export class Turns implements Turn {
     this.#delegations = workOut ? new Delegations(core, workOut, this, transcript, options) : null;
   }
 
-  /** The turn: its effects are what this file does. */
+  /** Creates the turn machine; this file carries out its effects. */
   #madeChart(): TurnChart {
     const core = this.#core;
     const { capabilities, replyTimeoutMs, settleTimeoutMs } = this.#options;
@@ -145,7 +144,7 @@ export class Turns implements Turn {
         holdsFloorMs: HOLDS_FLOOR_MS,
         settleTimeoutMs,
         replyTimeoutMs,
-        // A model that answers by itself may stay silent for good reasons at first.
+        // A model that answers by itself may have good reasons to stay silent at first.
         maxAsked: capabilities.responds === 'by_itself' ? 3 : 2,
         doubtMs: backchannelMs + END_LAG_MS,
         falseInterruptionMs,
@@ -184,7 +183,7 @@ export class Turns implements Turn {
     const { owner, questions } = this.#core.unit;
     if (owner === null) return false;
     if (this.userHasFloor) return true;
-    // If the user's speech is inferred, the model may begin before the transport reports the utterance.
+    // If the start of speech is inferred, the model may begin before the transport reports the utterance.
     if (this.#options.capabilities.utterances === 'reported') return false;
     const asked = questions.stateOf(owner)?.context as { playingSince: number | null } | undefined;
     const isBeingAsked = asked !== undefined && asked.playingSince !== null;
@@ -203,26 +202,26 @@ export class Turns implements Turn {
     return !this.#connections.isAvailable;
   }
 
-  /** Whether no side speaks or is about to; earlier speech may still be playing. */
+  /** Whether neither side speaks or is about to; earlier speech may still be playing. */
   get isAtRest(): boolean {
     const { snapshot } = this.chart;
     const isQuiet = !userHasFloor(snapshot) && !modelIsBusy(snapshot) && !this.isToolAwaited;
     return this.#isFree && isQuiet && !replyIsWanted(snapshot);
   }
 
-  /** How much of the user's newest sound holds words that are not understood or answered, in milliseconds. */
+  /** The length of the newest user sound whose words are not understood or answered, in milliseconds. */
   get unheardMs(): number {
     const isAnswered = this.chart.context.hasAnswered && !this.responses.isBusy;
     return isAnswered ? 0 : this.listening.unknownMs;
   }
 
-  /** Handles the events of the transport, except those about the connection itself. */
+  /** Handles events of the transport that do not concern the connection. */
   handle(event: TransportEvent): void {
     if (!this.#waiting.handle(event)) this.#handle(event);
     this.update();
   }
 
-  /** Reconsiders the sounds of a wait, and the silence, after a change. */
+  /** Reconsiders the waiting sounds and the silence after a change. */
   update(): void {
     this.#waiting.update();
     this.silence.changed(this.#silenceNow);
@@ -314,7 +313,7 @@ export class Turns implements Turn {
     const { notes } = this.#core;
     const noteId = this.#noteIdOf(deliveryId, prompt);
     if (callId !== null) this.#sendResult(callId, notes.text(prompt, noteId), true, noteId);
-    // An earlier offer is already in the model's conversation.
+    // The note of a repeated offer is already in the model's conversation, so it is sent once.
     else this.memory.noteOnce(noteId, prompt);
     this.#offered = { attempt, noteId };
     const { generation } = offer;
@@ -322,7 +321,7 @@ export class Turns implements Turn {
     this.update();
   }
 
-  /** Handles an offer that came too late: the user has begun to speak meanwhile, or is gone. */
+  /** Handles an offer that came too late: the user has begun to speak meanwhile, or the client has left. */
   #refuse(): void {
     if (this.#offered) this.speech.notHeard('delivery.interrupted', this.#offered.attempt);
   }
@@ -344,7 +343,7 @@ export class Turns implements Turn {
     this.responses.reply(key);
   }
 
-  /** Cancels a call whose result the model no longer wants. */
+  /** Cancels a call whose result the model has withdrawn. */
   #cancelCall(callId: string): void {
     this.chart.send({ type: 'call.dropped', callId });
     this.#core.receive(`call:${callId}`, {
@@ -367,7 +366,7 @@ export class Turns implements Turn {
     if (this.responses.isReply) this.chart.send({ type: 'reply.cutOff' });
     this.#waiting.silence();
     this.responses.silence();
-    // While only a tool works there is a pause anyway.
+    // While only a tool works, the delivery can be spoken at once.
     this.chart.send({ type: 'urgent.waits' });
   }
 
@@ -390,7 +389,7 @@ export class Turns implements Turn {
     this.next();
   }
 
-  /** Makes the model speak, whatever was said before. */
+  /** Makes the model speak, even if no words of the user are unanswered. */
   askToSpeak(): void {
     this.chart.send({ type: 'reply.wanted' });
     this.next();
@@ -411,7 +410,7 @@ export class Turns implements Turn {
   }
 
   overheard({ id, text, typed }: Utterance, { subagentName, were }: SpokenTo): void {
-    // ADDRESSEE-2: the reply that the model has begun is dropped, unless it acknowledges the answer.
+    // ADDRESSEE-2: a reply that the model has begun is dropped, unless it acknowledges the answer.
     if (typed) this.silence.noticed();
     const { held } = this.responses;
     const reader = were !== null && !typed ? this.#waiting.readerFor(were) : undefined;
@@ -422,7 +421,7 @@ export class Turns implements Turn {
     }
     this.memory.note(overheardNote(text, subagentName, typeof were === 'object' && were !== null));
     if (were !== null && (typeof were === 'object' || !typed)) this.#waiting.understood(were);
-    // Other words of the user wait for a reply that was part of the dropped output.
+    // If the dropped output also held a reply to other words of the user, that reply is requested again.
     if (wasHeld && replyIsExpected(this.chart.snapshot)) this.chart.send({ type: 'reply.wanted' });
     this.#understood(id);
     this.#expectNoAnswer(typed, wasHeld);
@@ -434,7 +433,7 @@ export class Turns implements Turn {
     const isAnswered = wasHeld && !this.#mayAnswerBoth;
     this.#mayAnswerBoth = false;
     const mayAnswer = capabilities.responds === 'by_itself' && !typed && !isAnswered;
-    // A reply to words that are not settled yet is held anyway.
+    // A reply to words that are not settled yet is held anyway, and need not be silenced.
     if (mayAnswer && !this.userHasFloor)
       this.responses.held.expectUnwanted(replyTimeoutMs, this.responses.isBusy);
   }
@@ -445,11 +444,11 @@ export class Turns implements Turn {
 
   called({ callId, name, arguments: json, responseId = '' }: MadeCall): void {
     const { records, host } = this.#core;
-    // A known call id is a repetition: the call has its answer, or will have it.
+    // A call with a known id is a repetition: its answer exists or will follow.
     if (records.calls.has(callId) || records.conversation.get(callId)) return;
     this.chart.send({ type: 'call.made', callId, responseId, of: 'reply' });
     const readTo = this.responses.repliesTo(responseId);
-    // A model that began by itself has read everything.
+    // A response that the model began by itself has read everything.
     const repliesTo = readTo === undefined ? records.conversation.items.at(-1)?.id : readTo;
     intoConversation(this.#core, {
       type: 'tool.called',
@@ -470,7 +469,7 @@ export class Turns implements Turn {
     this.#modelSpoke(responseId);
   }
 
-  /** Called for each frame: only news reach the chart. */
+  /** Sends a fact to the machine only if it is new: this runs for each frame. */
   #modelSpoke(responseId: string | null): void {
     const { hasAnswered, before } = this.chart.context;
     if (responseId !== null && before.includes(responseId)) return;
@@ -484,7 +483,7 @@ export class Turns implements Turn {
       if (!calledOff && status !== 'completed') this.chart.send({ type: 'reply.failed' });
       return;
     }
-    // Whatever became of the offer: a reply that was cut off for it is given (if it is offered again, once more).
+    // Whether or not the offer succeeded, a reply that was cut off for it is now given.
     this.chart.send({ type: 'urgent.over' });
   }
 
@@ -499,13 +498,13 @@ export class Turns implements Turn {
     this.update();
   }
 
-  /** Requests the wanted reply, if nothing prevents it. */
+  /** Makes the next request, if nothing prevents it. */
   next(): void {
     this.update();
     this.chart.send({ type: 'choose' });
   }
 
-  /** Handles the loss of the client: no side speaks, and the speech so far is settled. */
+  /** Handles the loss of the client: neither side speaks, and the speech so far is settled. */
   clientLeft(): void {
     this.listening.clientLeft();
     this.responses.clientLeft();
@@ -514,8 +513,8 @@ export class Turns implements Turn {
   }
 
   /**
-   * Handles the loss of a connection: the responses on it fail. `hearsAgain`: the user's current words are
-   * sent to the next connection.
+   * Handles the loss of a connection, on which all responses fail. `hearsAgain`: the user's current words are sent to
+   * the next connection.
    */
   connectionLost(hearsAgain: boolean): void {
     this.#waiting.lost();
@@ -536,7 +535,7 @@ export class Turns implements Turn {
   }
 
   stop(): void {
-    // The last words get no reply any more, even when the cut-off speech is settled.
+    // The last words get no reply, even if cut-off speech is settled after this.
     this.chart.send({ type: 'reply.forgotten' });
     this.#waiting.lost();
     this.#waiting.stop();
@@ -547,11 +546,11 @@ export class Turns implements Turn {
     this.chart.stop();
   }
 
-  /** Only a model that speaks by itself has to be told when to stay silent. */
+  /** Sends a result to the model. Only a model that speaks by itself must be told when to stay silent. */
   #sendResult(callId: string, output: string, isSilent: boolean, noteId?: string): void {
     const { records, notes } = this.#core;
     const name = records.calls.get(callId)?.name ?? null;
-    // A note is marked as one on every transport.
+    // A note has its mark already.
     const asNote = (): string =>
       noteId === undefined
         ? notes.text(answerNote(callId, name, output), `${callId} answered`)
@@ -567,7 +566,7 @@ export class Turns implements Turn {
     });
   }
 
-  /** Handles the settlement of an utterance: its words and its addressee are known. */
+  /** Continues after an utterance whose words and addressee are known. */
   #understood(utteranceId: string): void {
     this.listening.understood(utteranceId);
     this.settled();
@@ -579,7 +578,7 @@ export class Turns implements Turn {
     return responds === 'by_itself' && !schedulesToolResults;
   }
 
-  /** Whether the model can be asked: it is connected, and says no filler. */
+  /** Whether the model can be asked: it is connected and is not asked for a phrase. */
   get #isFree(): boolean {
     return !this.isOffLine && !this.#waiting.isAsked;
   }

@@ -1,24 +1,23 @@
-// One response of a text model while it is spoken: sentence after sentence is synthesised and passed on,
-// slightly ahead of playback.
+// One response of a text model while a voice speaks it: the response is synthesised sentence by sentence, slightly
+// ahead of playback.
 //
 //   writing ──▶ written ─┬─ all was said ───────────▶ ended as the model ended it
 //      └────────┴────────┼─ cancelled ──────────────▶ ended: cancelled
 //                        └─ the voice has failed ───▶ ended: failed
 //
-// Owns:     the text still to be said, the synthesis under way, the end of the response, and the positions of
-//           its words in the sound, so that played sound can be mapped to words.
+// Owns:     the text that is not said yet, the synthesis under way, the end of the response, and the positions of its
+//           words in the sound, which map played sound to words.
 // Does not: know other responses, the model's memory, or how much was played.
 //
 // Invariants
 //   SPOKEN-RESPONSE-1. A response ends once, after its last sound and after the model has ended it; its end
 //        lists the sound that was passed on.
-//   SPOKEN-RESPONSE-2. After a cancellation or a failure no word and no sound follows, and the synthesis is
+//   SPOKEN-RESPONSE-2. After a cancellation or a failure the response emits no word and no sound. The synthesis is
 //        aborted, even if the voice ignores the signal.
 //   SPOKEN-RESPONSE-3. Words are shown when their sound is passed on: text that was never spoken is not in
 //        the transcript. The final transcript is the spoken text.
 //   SPOKEN-RESPONSE-4. A sentence is begun only when at most `maxAheadMs` of sound is unplayed.
-//   SPOKEN-ITEM-1. `textUntil` never returns words whose sound was not passed on, and returns all words whose
-//       sound was played.
+//   SPOKEN-ITEM-1. `textUntil` returns only words whose sound was passed on, and all words whose sound was played.
 //   SPOKEN-ITEM-2. A sentence of unknown length is assumed to be as long as similar ones.
 
 import { messageOf } from '../../values/errors.ts';
@@ -52,7 +51,7 @@ export interface ResponseOwner {
   readonly settings: SpeechSettings;
   emit(event: TransportEvent): void;
   emitAudio(frame: AudioFrame): void;
-  /** Handles a voice that failed: the model need not continue. */
+  /** Handles a failure of the voice: the model need not continue the response. */
   responseFailed(response: SpokenResponse, error: unknown): void;
   responseEnded(response: SpokenResponse, end: Ended): void;
 }
@@ -71,7 +70,7 @@ export class SpokenResponse {
   #mayBegin = false;
   #isSpeaking = false;
   #isOver = false;
-  /** When the sound that was passed on will have been played, in milliseconds since 1970. */
+  /** When the passed-on sound will have been played, in milliseconds since 1970. */
   #playedAt = 0;
 
   constructor({ responseId }: Started, isOutOfBand: boolean, owner: ResponseOwner) {
@@ -84,7 +83,7 @@ export class SpokenResponse {
     return [...this.#items.values()];
   }
 
-  /** Whether the model may still write to it. */
+  /** Whether the model may still add text to the response. */
   get isGenerating(): boolean {
     return this.#modelEnd === null;
   }
@@ -111,7 +110,7 @@ export class SpokenResponse {
     if (this.#modelEnd !== null) return;
     this.#modelEnd = end;
     const { status, reason } = end;
-    // A failed response is repeated, so its first half is not spoken.
+    // The model repeats a failed response, so its first half is not spoken.
     if (status === 'cancelled' || status === 'failed') this.#breakOff(status, reason);
     else this.#endItems();
     this.#proceed();
@@ -146,7 +145,7 @@ export class SpokenResponse {
   #proceed(): void {
     if (!this.#mayBegin || this.#isSpeaking || this.#isOver) return;
     this.#isSpeaking = true;
-    // Ends in a task of its own, so that the caller's work is complete by then.
+    // A promise starts the speech, so that the caller finishes its work before the first sound.
     void Promise.resolve()
       .then(() => this.#speak())
       .catch((error: unknown) => this.#fail(error))
@@ -191,7 +190,7 @@ export class SpokenResponse {
       if (this.#brokenOff !== null) return;
       const piece = samples.slice(start, start + step);
       const durationMs = (piece.length * 1000) / sampleRateHz;
-      // The client runs out of sound while the voice is slow: the next sound begins at once.
+      // If the voice is slow, the client has run out of sound: the next sound begins at once.
       this.#playedAt = Math.max(this.#playedAt, environment.clock.now()) + durationMs;
       this.#show(item, item.sounds(durationMs), false);
       this.#owner.emitAudio({
@@ -209,7 +208,7 @@ export class SpokenResponse {
     this.#owner.emit({ type: 'assistant.transcribed', itemId, responseId, text, final });
   }
 
-  /** Closes the items of which no more will be said. */
+  /** Marks the items as final whose text is complete and said. */
   #finishItems(): void {
     for (const item of this.#items.values()) {
       const isDone = item.isWritten && this.#unsaid.every((unsaid) => unsaid.item !== item);
@@ -271,7 +270,7 @@ interface Sentence {
 /** One message of the response: its sentences and their positions in the sound. */
 export class SpokenItem {
   readonly itemId: string;
-  /** The model is not to remember the words of the item. */
+  /** Whether the model is to forget the item's words. */
   readonly isOutOfBand: boolean;
   readonly #chunker = new SentenceChunker();
   readonly #sentences: Sentence[] = [];
@@ -291,12 +290,12 @@ export class SpokenItem {
     return this.#written;
   }
 
-  /** The sound that was passed on, in milliseconds. */
+  /** The length of the passed-on sound, in milliseconds. */
   get soundMs(): number {
     return this.#sentences.reduce((sum, { soundMs }) => sum + soundMs, 0);
   }
 
-  /** Adds text, or (`final`) sets the whole of it. Returns the sentences that can be spoken now. */
+  /** Adds text, or, if `final`, takes the whole text. Returns the sentences that can be spoken now. */
   write(text: string, final: boolean): readonly string[] {
     if (this.isWritten) return [];
     const isWhole = final && text.startsWith(this.#written);
@@ -338,7 +337,7 @@ export class SpokenItem {
     return this.#show([sentence]);
   }
 
-  /** Returns the words of which more than half had sounded by then. */
+  /** Returns the words of which more than half had sounded at `ms`. */
   textUntil(ms: number): string {
     return this.#sentences
       .flatMap(({ text, startMs, soundMs, lengthMs }) =>

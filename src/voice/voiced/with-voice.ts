@@ -1,21 +1,21 @@
-// `withVoice`: makes a transport with a text model appear as one with a speaking model. A voice of the session
-// says the model's text, and the session sees sound, words and ends as with any other transport.
+// `withVoice`: makes a transport with a text model appear as one with a speaking model. A voice of the session says the
+// model's text; the session receives sound, words and ends as from any other transport.
 //
-// Owns:     which responses are to be said, in which order, and which were cancelled; the items that may still
-//           be cut, and their replacements in the model's conversation: the model knows everything that it
-//           wrote, and is told which part was heard.
-// Does not: say the responses (spoken-response), or know how much was played: it receives reports.
+// Owns:     which responses are said, in which order, and which were cancelled; the items that can still be cut, and
+//           the messages that replace them in the model's conversation. The model keeps the text that it wrote, and is
+//           told which part the user heard.
+// Does not: say the responses (spoken-response), or know how much was played (the client reports it).
 //
 // Invariants
 //   VOICED-CONNECTION-1. Responses are said one after the other, in the order in which the model began them.
-//   VOICED-CONNECTION-2. A cancellation applies to all earlier requests, even if the model begins to answer
-//        them later. The model receives it if it is generating.
-//   VOICED-CONNECTION-3. A failing voice is reported once per response, by `transport.error`; then the
-//        response ends as failed.
+//   VOICED-CONNECTION-2. A cancellation also cancels earlier requests that the model has not begun to answer. The model
+//        receives the cancellation if it is generating.
+//   VOICED-CONNECTION-3. `transport.error` reports a failure of the voice once per response; then the response ends as
+//        failed.
 //   VOICED-MEMORY-1. If the wire can delete an item, its unheard part is removed: a message with the heard
 //        part replaces it. The removed part is never put back.
-//   VOICED-MEMORY-2. Otherwise the session tells the model which part of a cut item was heard; this component
-//        tells it about text that was never spoken.
+//   VOICED-MEMORY-2. On other wires the session tells the model which part of a cut item the user heard; this component
+//        tells the model about text that was never spoken.
 
 import { Observable, type Subscriber } from 'rxjs';
 import { z } from 'zod';
@@ -48,7 +48,7 @@ import {
   type Written,
 } from './spoken-response.ts';
 
-/** Only this many of the newest items can still be cut. */
+/** The number of newest items that can still be cut. */
 const MAX_ITEMS = 100;
 
 /** The options of `withVoice`. */
@@ -56,15 +56,15 @@ export interface WithVoiceOptions {
   /** The text to speech: `aiSdkVoice(…)` of `offstage/ai-sdk-speech`, or an implementation of your own. */
   readonly voice: Voice;
   /**
-   * The rate of the sound that the session gets; the voice's sound is resampled to it. @defaultValue 24000
+   * The rate of the sound that the session receives; the voice's sound is resampled to this rate. @defaultValue 24000
    */
   readonly sampleRateHz?: number;
   /**
-   * A sentence is synthesised when at most this much sound is unplayed, in milliseconds: this much is wasted,
-   * and paid for, when the user interrupts. @defaultValue 5000
+   * The most unplayed sound with which the next sentence is synthesised, in milliseconds. An interruption wastes up to
+   * this much paid sound. @defaultValue 5000
    */
   readonly maxAheadMs?: number;
-  /** The speed of the voice: 1 is its own pace, 0.25 to 4. @defaultValue 1 */
+  /** The speed of the voice, 0.25 to 4; 1 is the normal pace of the voice. @defaultValue 1 */
   readonly speed?: number;
   /**
    * Returns the text to synthesise for a sentence of the model; an empty result is skipped.
@@ -149,7 +149,7 @@ function cutsWords(can: TransportCapabilities): boolean {
 
 interface Remembered {
   readonly item: SpokenItem;
-  /** The id of the message in the model's conversation; null if there is none any more. */
+  /** The id of the message in the model's conversation; null if the conversation has no such message. */
   memoryId: string | null;
   text: string;
   heardMs: number;
@@ -171,7 +171,7 @@ class VoicedConnection implements TransportConnection, ResponseOwner {
   readonly #can: TransportCapabilities;
   readonly #notes: NoteWriter;
   readonly #requests = new Map<string, Request>();
-  /** The responses that are not over, in order. */
+  /** The responses that have not ended, in order. */
   #responses: readonly SpokenResponse[] = [];
   #listener: Subscriber<TransportEvent> | null = null;
   #audioListener: Subscriber<AudioFrame> | null = null;
@@ -189,7 +189,7 @@ class VoicedConnection implements TransportConnection, ResponseOwner {
     this.environment = environment;
     this.settings = settings;
     this.#notes = notes;
-    // Events wait in the connection until the session subscribes.
+    // The inner connection holds its events until the session subscribes.
     this.events = new Observable((listener) => {
       this.#listener = listener;
       return inner.events.subscribe({
@@ -271,7 +271,7 @@ class VoicedConnection implements TransportConnection, ResponseOwner {
     if (this.#responses[0] === response) response.begin();
   }
 
-  /** Text of a response that is over is dropped. */
+  /** Handles text of the model; text of an ended response is dropped. */
   #modelWrote(event: Written): void {
     const response = this.#find(event.responseId);
     response?.written(event);
@@ -281,7 +281,7 @@ class VoicedConnection implements TransportConnection, ResponseOwner {
   #modelEnded(event: Ended): void {
     this.#requests.delete(event.responseKey ?? '');
     const response = this.#find(event.responseId);
-    // The request failed.
+    // An unknown response means that the request failed.
     if (response === undefined) return this.emit(event);
     response.modelEnded(event);
   }
@@ -312,7 +312,7 @@ class VoicedConnection implements TransportConnection, ResponseOwner {
     if (remembered) this.#cut(remembered, playedMs, false);
   }
 
-  /** Records an item that may be cut from now on. */
+  /** Records an item that can be cut from now on. */
   #remember(item: SpokenItem): void {
     if (item.isOutOfBand || this.#items.has(item.itemId)) return;
     const { itemId } = item;
@@ -321,7 +321,7 @@ class VoicedConnection implements TransportConnection, ResponseOwner {
     forgetOldest(this.#items, MAX_ITEMS);
   }
 
-  /** Handles a response that was not spoken to its end, however much of it is played. */
+  /** Corrects the model's memory after a response that was not spoken to its end. */
   #correctMemory({ items, isOutOfBand }: SpokenResponse): void {
     if (isOutOfBand) return;
     if (cutsWords(this.#can)) {
