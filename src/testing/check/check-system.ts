@@ -1,5 +1,4 @@
-// checkSystem: explores every state of machines that send each other messages, and checks the properties in
-// each.
+// `checkSystem`: explores every state of machines that send each other messages, and checks the properties in each.
 
 import type { AnyStateMachine } from 'xstate';
 import { z } from 'zod';
@@ -26,7 +25,7 @@ const functions = z.record(z.string(), aFunction).optional();
 /** The options that a check of one machine and a check of a system have in common. */
 export const commonChecks = {
   name: z.string().optional(),
-  /** Checked with the other counts, which may be `Infinity`. */
+  /** `checkSystem` checks this with the other counts, which may be `Infinity`. */
   limit: z.unknown().optional(),
   timers: z.boolean().optional(),
   deadlock: z.boolean().optional(),
@@ -69,22 +68,22 @@ const systemSchema = z.strictObject({
   key: aFunction.optional(),
 } satisfies ChecksOf<SystemCheck<Machines>>);
 
-/** Enough for the systems that a test has time to explore. */
+/** The default limit suits systems that a test has time to explore. */
 const defaultLimit = 100_000;
 
 /**
- * Explores every state that the machines can reach together, nearest first, and checks the properties in
- * each. Deadlocks, final states that can be left, states from which no end can be reached and machines that
- * throw are always violations.
+ * Explores every state that the machines can reach together, nearest first, and checks the properties in each.
+ * Deadlocks, final states that can be left, states from which no end can be reached, and machines that throw are always
+ * violations.
  *
- * Nothing runs: named actions are listed as data and become messages by `route`; invoked actors are never
- * started, their completions are events that `external` offers.
+ * Nothing runs: named actions are listed as data and become messages by `route`; invoked actors are never started, and
+ * `external` offers their completions as events.
  *
  * @throws {ViolationError} at the first violation, with the shortest trace to it; see `onViolation`.
- * @throws {CapacityError} STATE_LIMIT, NEVER_SETTLES: the space is larger than `limit`, or endless, and no violation was
- * collected; else the report has both.
- * @throws {ConfigurationError} the check itself is wrong: a state that is not plain data, a route to an
- * unknown actor, a property that answers neither yes nor no.
+ * @throws {CapacityError} STATE_LIMIT, NEVER_SETTLES: the space is larger than `limit`, or endless. If violations were
+ * collected, the report has both instead.
+ * @throws {ConfigurationError} the check itself is wrong: a state that is not plain data, a route to an unknown actor,
+ * a property that answers neither yes nor no.
  */
 export function checkSystem<M extends Machines, G = undefined>(
   check: SystemCheck<M, G>,
@@ -101,7 +100,7 @@ export function checkSystem<M extends Machines, G = undefined>(
   try {
     explore(model, graph, checks, { limit, name });
   } catch (error) {
-    // What was found so far is returned with it.
+    // The report contains the violations that were found before the limit.
     if (!(error instanceof CapacityError) || checks.violations.length === 0) throw error;
     reached = error;
   }

@@ -21,7 +21,7 @@ export interface Untaken {
   readonly count: number;
 }
 
-/** The path to a place: the choices from the start, and the number of steps into the last one. */
+/** A place in a path: the choices from the start, and the number of steps into the last choice. */
 interface Place {
   readonly path: readonly Choice[];
   readonly length?: number;
@@ -39,7 +39,7 @@ export class Checks implements Watcher {
   readonly #untaken = new Map<string, Untaken>();
   readonly #reached = new Set<string>();
   readonly #maxQueue: number;
-  /** The indexes of the actors that have ended at an end, unless `end` defines otherwise. */
+  /** The indexes of the actors that must have ended at an end, unless `end` says otherwise. */
   readonly #mustEnd: readonly number[];
 
   constructor(system: AnySystem, model: SystemModel, graph: Graph, name: string) {
@@ -244,7 +244,7 @@ function isUntaken(outcome: Step['outcome']): outcome is 'unhandled' | 'ended' {
   return outcome === 'unhandled' || outcome === 'ended';
 }
 
-/** Whether one of the descriptors (a type, or a beginning and `*`) names the type. */
+/** Tells whether one of the descriptors (a type, or a beginning and `*`) names the type. */
 function matches(type: string, descriptors: readonly string[]): boolean {
   return descriptors.some((descriptor) =>
     descriptor.endsWith('*') ? type.startsWith(descriptor.slice(0, -1)) : type === descriptor,

@@ -6,7 +6,7 @@ import { propertiesOf } from '../../values/json.ts';
 import { ConfigurationError } from '../../values/errors.ts';
 import type { Effect } from './types.ts';
 
-/** An action as XState lists it; `params` of its own actions are internal, pinned by tests. */
+/** An action as XState lists it. The `params` of XState's own actions are internal; tests pin their form. */
 export interface ListedAction {
   readonly type: string;
   readonly params: unknown;
@@ -29,7 +29,7 @@ interface SendParams {
 /**
  * Returns the effects of a step, in order.
  * @param before the snapshot that the step began with, if any.
- * @param self the actor that made it.
+ * @param self the actor that made the step.
  */
 export function effectsOf(
   listed: readonly ListedAction[],
@@ -45,7 +45,7 @@ export function effectsOf(
     effects.push(effect);
     if (type === 'xstate.spawnChild') announced.add((effect.params as { id: string }).id);
   }
-  // `assign(({ spawn }) => …)` makes an actor without listing an action for it.
+  // `assign(({ spawn }) => …)` creates an actor without listing an action for it.
   if (after.children !== before?.children) {
     for (const [id, child] of Object.entries(after.children as Record<string, AnyActorRef>)) {
       const isNew = child !== undefined && child !== before?.children[id];
@@ -68,7 +68,7 @@ function normalised(type: string, params: unknown, self: AnyActorRef): Effect | 
     }
     case 'xstate.raise': {
       const { event, delay, id } = params as SendParams;
-      // Without a delay the event is taken within the step.
+      // An event without a delay is taken within the step.
       return delay === undefined ? undefined : { type, params: { id, event, delayMs: delay } };
     }
     case 'xstate.cancel': {

@@ -1,7 +1,7 @@
 // Explores every reachable world, breadth first. The first path found to a world is therefore a shortest one.
 //
 // Owns:     the graph: worlds, the edges between them, and the first path to each.
-// Does not: judge; it reports everything to a watcher once.
+// Does not: judge; it reports each finding once to a watcher.
 
 import { CapacityError, ConfigurationError } from '../../values/errors.ts';
 import type { Move } from './pure-actor.ts';

@@ -1,6 +1,6 @@
-// Makes XState's pure step inert and cheap: a machine whose invoked actors do nothing, and one scope for all
-// steps. Both depend on more of XState than its documentation promises; a test compares them with the exported
-// `transition()`, at both ends of the range of versions.
+// Makes XState's pure step inert and cheap: a machine whose invoked actors do nothing, and one scope for all steps.
+// Both depend on undocumented parts of XState; a test compares them with the exported `transition()`, at both ends of
+// the range of versions.
 
 import {
   createActor,
@@ -56,11 +56,11 @@ export function inertScope(id: string, peers: ReadonlyMap<string, AnyActorRef>):
   const system = {
     ...self.system,
     get: (systemId: string) => peers.get(systemId),
-    // Steps are not runs: a step creates the same invoked actor repeatedly, with the same systemId.
+    // A step creates the same invoked actor, with the same systemId, each time it is computed.
     _set: () => {},
     _sendInspectionEvent: () => {},
   };
-  // A machine that is designed as a child may send to its parent.
+  // A machine that is designed as a child may send events to its parent.
   Object.assign(self, { system, _parent: createActor(idle, { id: '#_parent' }) });
   return {
     self,

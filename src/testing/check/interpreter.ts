@@ -1,9 +1,9 @@
-// The harness of `replay` for XState's own interpreter: runs live actors, reads their effects from the
-// inspector, and makes messages of them by the route of the check.
+// The harness of `replay` for XState's own interpreter: it runs live actors, reads their effects from the inspector,
+// and turns these into messages by the route of the check.
 //
 // Invariants
-//   INTERPRETER-1. Messages are delivered in the order of the check: `sync` first sent first and before
-//       the step is over, `async` when the path says so.
+//   INTERPRETER-1. Messages are delivered in the order of the check. `sync`: first sent first, before the step is
+//       over. `async`: when the path says so.
 //   INTERPRETER-2. Timers fire when the path says so, and only if the live actor has armed them.
 
 import {
@@ -41,14 +41,14 @@ type CreateActor<M extends Machines> = (
 /** The options of `interpreter`. */
 export interface InterpreterOptions<M extends Machines = Machines> {
   /**
-   * Makes an actor, not yet started, such as the machine with its real implementations. The effects of its
-   * actions are real; the messages of the system are still made by the check's `route`.
+   * Creates an actor without starting it, such as the machine with its real implementations. The effects of its
+   * actions are real; the check's `route` still creates the messages of the system.
    * @defaultValue the checked machine, with invoked actors that do nothing
    */
   readonly create?: CreateActor<M>;
   /**
-   * Causes an event of the environment in the real system, for example a completion that the invoked actor
-   * itself must send. @defaultValue the event is sent to the actor
+   * Causes an event of the environment in the real system, for example a completion that only the invoked actor can
+   * send. @defaultValue the event is sent to the actor
    */
   readonly send?: (actor: AnyActor, step: Step) => void | Promise<void>;
   /** Awaited after each step, for implementations that settle later. @defaultValue nothing */
@@ -152,7 +152,7 @@ class InterpretedRun implements ReplayRun {
     for (const actor of this.#actors.values()) actor.stop();
   }
 
-  /** Makes messages of the effects since the last call. */
+  /** Turns the effects since the last call into messages. */
   #post(): void {
     for (const { from, actor, action } of this.#actions.splice(0)) {
       const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
@@ -160,7 +160,7 @@ class InterpretedRun implements ReplayRun {
       if (effect === undefined) continue;
       const { to, event, delayMs } = (effect.params ?? {}) as Delivery & { delayMs?: number };
       if (effect.type === 'xstate.sendTo' && this.#actors.has(to)) {
-        // A message to itself is really sent; the other actors are placeholders in its system.
+        // A message to the actor itself is really sent; the other actors are placeholders in its system.
         if (to !== from && delayMs === undefined) this.#inFlight.push({ from, to, event });
         continue;
       }
@@ -182,7 +182,7 @@ class InterpretedRun implements ReplayRun {
     return (Array.isArray(routed) ? routed : [routed]) as readonly Delivery[];
   }
 
-  /** Waits until the step is over, in a `sync` system with all deliveries that it causes. */
+  /** Waits until the step is over, in a `sync` system with all deliveries that the step causes. */
   async #rest(): Promise<void> {
     for (;;) {
       await this.#options.settle?.();

@@ -1,5 +1,5 @@
-// The work of an actor outside its snapshot: delayed events that are armed, and invoked or spawned actors
-// that run. Read from the effects of its steps.
+// The work of an actor outside its snapshot, read from the effects of its steps: armed delayed events, and running
+// invoked or spawned actors.
 
 import type { AnyEventObject } from 'xstate';
 import type { Effect } from './types.ts';

@@ -1,12 +1,11 @@
-// Contexts, events and history variables as text: to distinguish two of them (`canonical`), and to be read in
-// a trace (`show`).
+// Contexts, events and history variables as text: to tell two of them apart (`canonical`), and to print one in a
+// trace (`show`).
 //
 // Invariants
-//   PLAIN-DATA-1. `canonical` returns the same text exactly for equal data: the order of the keys
-//       of an object and of the members of a Set or Map does not count, nor does a key
-//       whose value is undefined.
-//   PLAIN-DATA-2. A value that its data does not identify (a function, a promise, an instance with
-//       private state) is refused with a ConfigurationError that says where it is.
+//   PLAIN-DATA-1. `canonical` returns the same text exactly for equal data. The order of an object's keys and of the
+//       members of a Set or Map does not count, nor does a key whose value is undefined.
+//   PLAIN-DATA-2. A value that its data does not identify (a function, a promise, an instance with private state) is
+//       refused with a ConfigurationError that names its place.
 
 import { shown } from '../../values/plain-checks.ts';
 import { ConfigurationError } from '../../values/errors.ts';
@@ -16,8 +15,8 @@ const maxDepth = 64;
 
 /**
  * Returns the text that distinguishes a value from others.
- * @param whose says in the error where the value comes from, as in `the context of "door"`.
- * @throws {ConfigurationError} NOT_PLAIN_DATA when the value holds more than data.
+ * @param whose names the origin of the value in the error, as in `the context of "door"`.
+ * @throws {ConfigurationError} NOT_PLAIN_DATA if the value holds more than data.
  */
 export function canonical(value: unknown, whose: string): string {
   if (typeof value === 'string') return JSON.stringify(value);
@@ -95,7 +94,7 @@ function writeInstance(value: object, path: string[], whose: string): string {
   throw notPlain(`an instance of ${value.constructor.name}`, path, whose);
 }
 
-/** Tells whether this is a plain object, also of another realm, such as that of a test runner. */
+/** Tells whether this is a plain object, of this or another realm, such as that of a test runner. */
 function isPlainObject(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;

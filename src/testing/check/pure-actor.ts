@@ -3,19 +3,18 @@
 // actor for each call and re-runs the context factory.
 //
 // Owns:     the states of its actor that were reached, each once, and the steps between them.
-// Does not: know of other actors, messages or properties.
+// Does not: know other actors, messages or properties.
 //
 // Invariants
 //   PURE-ACTOR-1. Nothing runs: actions are listed, invoked actors are never started.
-//   PURE-ACTOR-2. One object for each state (`ActorState`), so that `===` distinguishes states, and each step
-//       is computed once: a machine is pure, so the same event has the same answer.
-//   PURE-ACTOR-3. An actor that has ended takes nothing, as the real one. (`wouldLeave` returns the states
-//       that the pure transition would have left.)
-//   PURE-ACTOR-4. Delayed events (`after`, `raise` and `sendTo` self with a delay) are armed and cancelled as
-//       in the interpreter, and fire once. An event that a machine sends itself without a delay is taken
-//       within the step.
-//   PURE-ACTOR-5. An invoked or spawned actor completes (`xstate.done.actor.<id>`, `xstate.error.actor.<id>`)
-//       while it runs, and once.
+//   PURE-ACTOR-2. Each state has one object (`ActorState`), so that `===` distinguishes states. Each step is computed
+//       once: a machine is pure, so the same event has the same answer.
+//   PURE-ACTOR-3. An actor that has ended takes no event, like the real one. (`wouldLeave` returns the states that
+//       the pure transition would have left.)
+//   PURE-ACTOR-4. Delayed events (`after`, `raise` and `sendTo` self with a delay) are armed and cancelled as in the
+//       interpreter, and fire once. The step takes an event that a machine sends itself without a delay.
+//   PURE-ACTOR-5. An invoked or spawned actor completes (`xstate.done.actor.<id>`, `xstate.error.actor.<id>`) while
+//       it runs, and once.
 
 import type {
   AnyActorRef,
@@ -36,7 +35,7 @@ export interface ActorState extends Pending {
   readonly snapshot: AnyMachineSnapshot;
   /** Identifies this state by the `key` of the actor. */
   readonly keyNumber: number;
-  /** The part of a key that always counts: status, armed timers, running actors. */
+  /** The part of a key that always counts: status, armed timers and running actors. */
   readonly life: string;
 }
 
@@ -49,7 +48,7 @@ export interface Move {
   readonly cause?: unknown;
 }
 
-/** A machine that sends itself more events than this in one step never rests. */
+/** The limit of events that a machine sends itself in one step; a machine that sends more never rests. */
 const maxOwnMail = 1000;
 
 export class PureActor {
@@ -76,7 +75,7 @@ export class PureActor {
     this.#timers = options.timers;
   }
 
-  /** Whether the machine has a final state of its own; a machine without one runs for ever. */
+  /** Tells whether the root of the machine has a final state; a machine without one runs for ever. */
   get canEnd(): boolean {
     return canEnd(this.#machine.root);
   }
@@ -86,7 +85,7 @@ export class PureActor {
     return this.#states.size;
   }
 
-  /** Makes the first step. Its outcome is `threw` if the machine cannot begin, as for a missing input. */
+  /** Makes the first step. Its outcome is `threw` if the machine cannot begin, as without its input. */
   begin(): Move {
     return (this.#begun ??= this.#begin());
   }
@@ -121,13 +120,13 @@ export class PureActor {
     return this.#moveTo(snapshot, nothingPending, 'xstate.init', effects);
   }
 
-  /** Tells whether the event is possible: false for the completion of an actor that does not run. */
+  /** Tells whether the event is possible: an actor that does not run cannot complete. */
   isPossible({ running }: ActorState, { type }: AnyEventObject): boolean {
     const id = completedBy(type);
     return id === undefined || running.includes(id);
   }
 
-  /** Returns the step of `state` on `event`, whose canonical text is `eventKey`. */
+  /** Returns the step from `state` on `event`, whose canonical text is `eventKey`. */
   take(state: ActorState, event: AnyEventObject, eventKey: string): Move {
     let moves = this.#moves.get(state);
     if (moves === undefined) this.#moves.set(state, (moves = new Map<string, Move>()));
@@ -139,13 +138,14 @@ export class PureActor {
     return move;
   }
 
-  /** Returns the state after `timer` has fired, before its event was taken. */
+  /** Returns the state after `timer` has fired, before the actor takes its event. */
   withoutTimer({ snapshot, timers, running }: ActorState, timer: Timer): ActorState {
     return this.#stateOf(snapshot, { timers: timers.filter((armed) => armed !== timer), running });
   }
 
   /**
-   * Returns the final states that were reached, each with an event that the pure transition would still take.
+   * Yields the final states that were reached and that the pure transition would still leave, each with such an
+   * event.
    */
   *wouldLeave(): Iterable<{ readonly state: ActorState; readonly event: AnyEventObject }> {
     for (const state of this.#states.values()) {
@@ -162,7 +162,7 @@ export class PureActor {
     try {
       return answerTo(this.#machine, snapshot, event) === 'taken';
     } catch {
-      return false; // a guard that fails on an event of another state says no
+      return false; // a guard that throws on an event of another state counts as false
     }
   }
 
@@ -203,7 +203,7 @@ export class PureActor {
     return { outcome: 'taken', next: this.#stateOf(snapshot, pending), effects };
   }
 
-  /** Takes the events in `mail`, and those that the machine sends itself meanwhile. */
+  /** Takes the events in `mail`, and those that the machine sends itself during the steps. */
   #takeMail(
     from: AnyMachineSnapshot,
     effects: Effect[],
@@ -221,7 +221,7 @@ export class PureActor {
     return snapshot;
   }
 
-  /** Makes a step, and adds its effects to `effects`, and the events that it sends itself to `mail`. */
+  /** Makes a step; adds its effects to `effects`, and the events that the machine sends itself to `mail`. */
   #listing<Before extends AnyMachineSnapshot | undefined>(
     before: Before,
     effects: Effect[],
@@ -242,14 +242,14 @@ export class PureActor {
     return after;
   }
 
-  /** Returns the one object for this state, made when it is reached first. */
+  /** Returns the one object for this state; creates it when the state is reached first. */
   #stateOf(snapshot: AnyMachineSnapshot, { timers, running }: Pending): ActorState {
     const whose = `the snapshot of "${this.id}"`;
     const { key } = this.#definition;
     const armed = timers.map(({ id, event }) => id ?? canonical(event, whose)).toSorted();
     const life = `${snapshot.status}(${armed.join()};${running.toSorted().join()})`;
-    // All data of a state distinguishes it, also when a `key` merges worlds: otherwise a state with the same
-    // key and other numbers in it could answer for it.
+    // All data of a state distinguishes it, even if a `key` merges worlds: a state with the same key and other
+    // numbers could otherwise answer for it.
     const exact = exactKey(snapshot, whose, key !== undefined);
     const chosen = key === undefined ? exact : canonical(key(snapshot), `the key of "${this.id}"`);
     const name = `${life} ${exact ?? chosen}`;
@@ -285,10 +285,7 @@ function exactKey(
   }
 }
 
-/**
- * Returns the data that distinguishes two snapshots, beside status and timers. Also right for a persisted
- * snapshot.
- */
+/** Returns the data that distinguishes two snapshots, besides status and timers. Also accepts a persisted snapshot. */
 export function snapshotData(snapshot: AnyMachineSnapshot): unknown {
   const history: Record<string, unknown> = {};
   for (const [id, nodes] of Object.entries(snapshot.historyValue ?? {})) {
@@ -298,7 +295,7 @@ export function snapshotData(snapshot: AnyMachineSnapshot): unknown {
   return [snapshot.value, snapshot.context, children, history];
 }
 
-/** Tells whether the pure machine would react to the event in this state. */
+/** Tells how the pure machine would react to the event in this state. */
 function answerTo(
   machine: AnyStateMachine,
   snapshot: AnyMachineSnapshot,

@@ -1,5 +1,5 @@
-// Repeats checked paths on the real system, and compares after each step. The model uses the pure transition;
-// this shows that the running system behaves like it.
+// Repeats checked paths on the real system, and compares after each step. The model uses the pure transition; the
+// replay shows that the running system behaves like the model.
 
 import { z } from 'zod';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
@@ -37,7 +37,7 @@ const optionsSchema = z.strictObject({
 export interface ReplayReport {
   readonly paths: number;
   readonly steps: number;
-  /** The number of paths whose remainder was `impossible`. */
+  /** The number of paths that were not replayed to the end, because a step was `impossible`. */
   readonly skipped: number;
   /** The differences of the real system; empty unless `onViolation: 'collect'`. */
   readonly violations: readonly Violation[];

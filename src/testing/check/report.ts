@@ -23,7 +23,7 @@ export class CheckReport<M extends Machines = Machines, G = unknown> {
   readonly ok: boolean;
   /** The number of different states that can be reached. */
   readonly states: number;
-  /** The number of transitions between them; some lead back to where they began. */
+  /** The number of transitions between the states; some lead back to the state in which they began. */
   readonly transitions: number;
   /** The number of steps to the farthest state. */
   readonly depth: number;
@@ -35,7 +35,7 @@ export class CheckReport<M extends Machines = Machines, G = unknown> {
   readonly untaken: readonly Untaken[];
   /** The first violation of each property; empty unless `onViolation: 'collect'`. */
   readonly violations: readonly Violation[];
-  /** The limit that ended the check before it had looked at every state; null: it has looked at all. */
+  /** The limit that ended the check before it had visited every state; null: it has visited all. */
   readonly limitReached: CapacityError | null;
   /** The checked system, for `replay`. @internal */
   readonly checked: { readonly system: AnySystem; readonly model: SystemModel };
@@ -68,7 +68,7 @@ export class CheckReport<M extends Machines = Machines, G = unknown> {
     this.#graph = graph;
   }
 
-  /** The graph has them without the types of this system. */
+  /** The graph stores the worlds without the types of this system. */
   get #worlds(): readonly World<M, G>[] {
     return this.#graph.worlds as unknown as readonly World<M, G>[];
   }
@@ -78,7 +78,7 @@ export class CheckReport<M extends Machines = Machines, G = unknown> {
     yield* this.#worlds;
   }
 
-  /** Returns a shortest trace to a state like this, if there is one. */
+  /** Returns a shortest trace to a state that `wanted` accepts, if there is one. */
   traceTo(wanted: (world: World<M, G>) => boolean): Trace | undefined {
     const index = this.#worlds.findIndex((world) => wanted(world));
     return index < 0 ? undefined : retrace(this.checked.model, this.#graph.pathTo(index));
@@ -126,7 +126,7 @@ export class CheckReport<M extends Machines = Machines, G = unknown> {
   }
 }
 
-/** @throws {ConfigurationError} `INVALID_ARGUMENT` for what is no report of `checkMachine` or `checkSystem`. */
+/** @throws {ConfigurationError} `INVALID_ARGUMENT` for a value that is no report of `checkMachine` or `checkSystem`. */
 export function checkReport(where: string, report: unknown): void {
   check(where, reportSchema, report, 'INVALID_ARGUMENT');
 }

@@ -1,5 +1,5 @@
-// A system of machines as a function: it takes a world, and returns the possible choices and the world after
-// each. It does not know the explored graph. Equal values are interned, so that worlds share their common parts
+// A system of machines as a function: it takes a world, and returns the possible choices and the world after each
+// choice. It does not know the explored graph. Equal values are interned, so that worlds share their common parts,
 // and `===` and small numbers distinguish them.
 //
 // Invariants
@@ -21,7 +21,7 @@ import type { Timer } from './pending.ts';
 /** A system of any machines. */
 export type AnySystem = SystemCheck<Machines, unknown>;
 
-/** One event that was taken: a transition of a `sync` system consists of several. */
+/** One event that an actor took: a transition of a `sync` system consists of several. */
 export interface Happening {
   readonly step: Step;
   readonly before: WorldNode;
@@ -30,7 +30,7 @@ export interface Happening {
   readonly cause?: unknown;
 }
 
-/** A `sync` step that causes more deliveries than this never settles. */
+/** The limit of deliveries after one `sync` step; a system that needs more never settles. */
 const maxDeliveries = 10_000;
 
 export class SystemModel {
@@ -70,8 +70,8 @@ export class SystemModel {
   }
 
   /**
-   * Returns the possible choices. An event of the environment that the actor does not take is no choice; each
-   * is passed to `missed`.
+   * Returns the possible choices. An event of the environment that the actor does not take is no choice; it is passed
+   * to `missed`.
    */
   choices(world: WorldNode, missed: (choice: Choice, move: Move) => void): readonly Choice[] {
     const choices: Choice[] = [];
@@ -308,7 +308,7 @@ export class Pool {
     }));
   }
 
-  /** The packet as it stays in its channel after its first delivery. */
+  /** Returns the packet as it stays in its channel after its first delivery. */
   repeated({ sender, receiver, event }: Packet): Packet {
     return this.packet(sender, receiver, event, true);
   }
@@ -322,7 +322,7 @@ export class Pool {
     return choice;
   }
 
-  /** The delivery of a packet that will be delivered again. */
+  /** Returns the delivery of a packet that will be delivered again. */
   repeat(packet: Packet): Choice {
     return made(this.#choices, `repeat ${packet.number}`, () => ({
       ...aboutPacket(packet),
@@ -360,7 +360,7 @@ function aboutPacket(packet: Packet): Omit<Choice, 'kind'> {
   return { actor: receiver, event, eventKey, packet };
 }
 
-/** Returns the value of that name, made on first use with its number. */
+/** Returns the value of this name; creates it with its number on first use. */
 function made<T>(values: Map<string, T>, name: string, make: (number: number) => T): T {
   let value = values.get(name);
   if (value === undefined) values.set(name, (value = make(values.size)));

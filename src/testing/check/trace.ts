@@ -11,7 +11,7 @@ export interface TraceStep {
   readonly world: World<Machines, unknown>;
 }
 
-/** The steps that lead to a state: in a `sync` system deliveries are steps of their own. */
+/** The steps that lead to a state. In a `sync` system each delivery is a step. */
 export class Trace {
   readonly steps: readonly TraceStep[];
   readonly #happenings: readonly Happening[];
@@ -21,12 +21,12 @@ export class Trace {
     this.steps = happenings.map(({ step, after }) => ({ step, world: after }));
   }
 
-  /** The number of events that were taken, the start not counted. */
+  /** The number of events that were taken, without the start. */
   get length(): number {
     return this.steps.filter(({ step }) => step.kind !== 'start').length;
   }
 
-  /** The world at its end. */
+  /** The world at the end of the trace. */
   get end(): World<Machines, unknown> | undefined {
     return this.steps.at(-1)?.world;
   }
@@ -71,7 +71,7 @@ export function retrace(model: SystemModel, path: readonly Choice[], length?: nu
   return new Trace([...legs.flat(), ...last.slice(0, length)]);
 }
 
-/** Returns `door ← open {by: 'Ann'}`, and the sender. */
+/** Returns text such as `door ← open {by: 'Ann'}`, and the sender. */
 export function headline({ actor, event, kind, from, outcome }: Step): string {
   const origin = { environment: '', timer: ' (timer)', message: ` from ${from ?? ''}`, start: '' };
   const source = kind === 'repeat' ? ` from ${from ?? ''} (a first time)` : origin[kind];
@@ -82,7 +82,7 @@ function eventText({ type, ...payload }: { readonly type: string }): string {
   return Object.keys(payload).length === 0 ? type : `${type} ${show(payload)}`;
 }
 
-/** Formats an effect for a trace; nothing for timers, and for effects that became messages. */
+/** Formats an effect for a trace; returns nothing for timers, and for effects that became messages. */
 function effectText({ type, params }: Effect, becameMessages: boolean): readonly string[] {
   const { id, event } = (params ?? {}) as {
     readonly id?: string;

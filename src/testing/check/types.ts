@@ -16,7 +16,7 @@ export type Machines = Record<string, AnyStateMachine>;
 /** The id of an actor of the system. */
 export type ActorId<M extends Machines> = keyof M & string;
 
-/** The answer of a property: it holds; it does not; it does not, for this reason. */
+/** The answer of a property: it holds; it does not; or it does not, for this reason. */
 export type Verdict = boolean | string;
 
 /** An event that a machine declares, or one of XState's own such as `xstate.done.actor.think`. */
@@ -45,7 +45,7 @@ type NamedAction<M extends AnyStateMachine> =
     ? Action
     : never;
 
-/** XState's own effects, as data. Immediate `raise`, `assign` and guards are inside the step. */
+/** XState's own effects, as data. An immediate `raise`, an `assign` and a guard are part of the step. */
 export type BuiltInEffect =
   | {
       readonly type: 'xstate.spawnChild';
@@ -89,7 +89,7 @@ export interface Message {
   readonly event: AnyEventObject;
 }
 
-/** A message of a `route`, and its receiver. */
+/** A message that `route` returns, and its receiver. */
 export interface Delivery {
   readonly to: string;
   readonly event: AnyEventObject;
@@ -98,27 +98,30 @@ export interface Delivery {
 /** One state of the whole system. */
 export interface World<M extends Machines, G = undefined> {
   readonly actors: { readonly [Id in keyof M]: SnapshotFrom<M[Id]> };
-  /** Sent and not yet delivered, in the order of each channel. Always empty between steps of a `sync` system. */
+  /**
+   * The messages that were sent and not yet delivered, in the order of each channel. Empty between steps of a `sync`
+   * system.
+   */
   readonly inFlight: readonly Message[];
-  /** The history variables: see `ghost`. */
+  /** The history variables (`ghost`). */
   readonly ghost: G;
 }
 
 /**
- * The cause of a step. `start`: the first step of an actor; `environment`: an event of `events` or
- * `external`; `timer`: an `after` or another delayed event of the machine; `message`: a delivery; `repeat`: a
- * delivery of a message that will be delivered again.
+ * The cause of a step. `start`: the first step of an actor; `environment`: an event of `events` or `external`; `timer`:
+ * an `after` or another delayed event of the machine; `message`: a delivery; `repeat`: a first delivery of a message
+ * that will be delivered again.
  */
 export type StepKind = 'start' | 'environment' | 'timer' | 'message' | 'repeat';
 
 /**
- * The machine's reaction to the event. `taken`: a transition was made; `ignored`: the machine names the event
- * here and does nothing (a forbidden transition); `unhandled`: no transition for it here; `ended`: the actor
- * had ended before; `threw`: the machine failed on it.
+ * The machine's reaction to the event. `taken`: it made a transition; `ignored`: it names the event in this state and
+ * does nothing (a forbidden transition); `unhandled`: it has no transition for the event in this state; `ended`: the
+ * actor had ended before; `threw`: the machine threw an error.
  */
 export type Outcome = 'taken' | 'ignored' | 'unhandled' | 'ended' | 'threw';
 
-/** One event in, its effects out. */
+/** An event that an actor takes, and its effects. */
 export interface Step<M extends Machines = Machines> {
   readonly actor: ActorId<M>;
   readonly event: AnyEventObject;
@@ -127,19 +130,18 @@ export interface Step<M extends Machines = Machines> {
   readonly from?: string;
   readonly outcome: Outcome;
   readonly effects: readonly EffectOf<M[keyof M]>[];
-  /** The messages that `route` made of the effects. */
+  /** The messages that `route` returned for the effects. */
   readonly sent: readonly Message[];
 }
 
 /**
- * History variables: plain data that no machine holds, such as the order in which questions were
- * asked. They are part of the state, so keep them small: each value multiplies the states.
+ * History variables: plain data that no machine holds, such as the order in which questions were asked. They are part
+ * of the state, so keep them small: each value multiplies the states.
  */
 export interface Ghost<M extends Machines, G> {
   readonly initial: G;
   /**
-   * Called after each step, `start` steps included. Returns a new value, or the old one; changes nothing in
-   * place.
+   * Called after each step, including `start` steps. Returns a new value, or the old one, without changing it in place.
    */
   next(ghost: G, step: Step<M>, before: World<M, G>, after: World<M, G>): G;
 }
@@ -148,7 +150,10 @@ export interface Ghost<M extends Machines, G> {
 export interface ActorDefinition<M extends AnyStateMachine> {
   readonly machine: M;
   readonly input?: InputFrom<M>;
-  /** Starts here instead of at the beginning, as after a restore: no entry actions, no armed timers. */
+  /**
+   * The snapshot to start from, as after a restore: no entry actions run, no timers are armed. @defaultValue the
+   * beginning
+   */
   readonly start?: SnapshotFrom<M>;
   /**
    * The plain data that distinguishes two snapshots of this actor. Two snapshots with the same key must
@@ -158,31 +163,31 @@ export interface ActorDefinition<M extends AnyStateMachine> {
   readonly key?: (snapshot: SnapshotFrom<M>) => unknown;
 }
 
-/** Declares a state to be a wait, and the events that must lead out of it. */
+/** Declares that a state is a wait, and the events that must lead out of it. */
 export interface WaitRule<S> {
   /** A tag, or a predicate. Only an actor that has not ended can wait. */
   readonly when: string | ((snapshot: S) => boolean);
   /**
-   * Types of events, the exact type or a beginning and `*`, of which at least one, when it comes to this
-   * actor, must change its state. @defaultValue any event, to any actor
+   * Types of events, exact or a beginning and `*`. At least one of these events must change the state of this actor.
+   * @defaultValue any event, to any actor
    */
   readonly exits?: readonly string[];
 }
 
 /** The checks that a machine and a system have in common. */
 export interface CommonChecks {
-  /** Heads the report. @defaultValue the ids */
+  /** The title of the report. @defaultValue the ids */
   readonly name?: string;
-  /** More states than this is a CapacityError. @defaultValue 100_000 */
+  /** The most states; more are a CapacityError. @defaultValue 100_000 */
   readonly limit?: number;
-  /** Explore `after` and other delayed events: any armed timer may fire, in any order. @defaultValue true */
+  /** Explores `after` and other delayed events: any armed timer may fire, in any order. @defaultValue true */
   readonly timers?: boolean;
-  /** Whether a state that is no end and that no step changes is a violation. @defaultValue true */
+  /** Reports a state that is no end and that no step changes as a violation. @defaultValue true */
   readonly deadlock?: boolean;
   /**
-   * Whether an event that was seen anywhere in the exploration, and that a *final* state would still take, is
-   * a violation. XState's own actor stops listening when it ends; the pure `transition`, on which durable
-   * engines are built, does not. @defaultValue true
+   * Reports an event as a violation if the exploration saw it and a *final* state would still take it. XState's own
+   * actor stops listening when it ends; the pure `transition`, on which durable engines are built, does not.
+   * @defaultValue true
    */
   readonly finality?: boolean;
   /**
@@ -196,10 +201,9 @@ export interface CommonChecks {
 export interface MachineCheck<M extends AnyStateMachine, G = undefined>
   extends CommonChecks, Omit<ActorDefinition<M>, 'machine'> {
   /**
-   * Events that may come from outside in this state: commands, deadlines, and the completions of invoked
-   * actors, `xstate.done.actor.<id>` with `output` and `xstate.error.actor.<id>` with `error`, which count
-   * only while that actor runs. An event that the machine cannot take is no step. Armed `after` timers are
-   * added automatically.
+   * The events that may come from outside in this state: commands, deadlines, and the completions of invoked actors,
+   * `xstate.done.actor.<id>` with `output` and `xstate.error.actor.<id>` with `error`, which count only while that
+   * actor runs. An event that the machine cannot take is no step. Armed `after` timers are added automatically.
    */
   events(snapshot: SnapshotFrom<M>): readonly EventOf<M>[];
   /** True in each state that can be reached. */
@@ -217,18 +221,18 @@ export interface MachineCheck<M extends AnyStateMachine, G = undefined>
     >
   >;
   /**
-   * The states where it may rest for good. From every state one of them can be reached (AG EF end).
-   * `false`: not checked. @defaultValue status 'done'
+   * The states in which the machine may rest for good; every state must be able to reach one (AG EF end). `false`: not
+   * checked. @defaultValue status 'done'
    */
   readonly end?: false | ((snapshot: SnapshotFrom<M>) => boolean);
   readonly waits?: Readonly<Record<string, WaitRule<SnapshotFrom<M>>>>;
-  /** At least one state satisfies it: guards against a model in which nothing happens. */
+  /** At least one state must satisfy it: a guard against a model in which nothing happens. */
   readonly reachable?: Readonly<Record<string, (snapshot: SnapshotFrom<M>, ghost: G) => boolean>>;
-  /** Called for each event that the machine does not take (`unhandled`, `ended`); `true` is fine. */
+  /** Called for each event that the machine does not take (`unhandled`, `ended`); `true` accepts it. */
   readonly unhandled?: (event: EventOf<M>, snapshot: SnapshotFrom<M>) => Verdict;
   readonly ghost?: {
     readonly initial: G;
-    /** As `Ghost.next`, with the snapshots of the one machine. */
+    /** Like `Ghost.next`, with the snapshots of the one machine. */
     next(
       ghost: G,
       step: Step<Record<string, M>>,
@@ -242,27 +246,30 @@ export interface MachineCheck<M extends AnyStateMachine, G = undefined>
 export interface SystemCheck<M extends Machines, G = undefined> extends CommonChecks {
   readonly actors: { readonly [Id in keyof M]: ActorDefinition<M[Id]> };
   /**
-   * The messages that an effect stands for. A `sendTo` whose target is an actor of the system is
-   * delivered without being routed. @defaultValue nothing
+   * Returns the messages that an effect stands for. A `sendTo` to an actor of the system is delivered without `route`.
+   * @defaultValue nothing
    */
   route?(
     from: ActorId<M>,
     effect: EffectOf<M[keyof M]>,
     world: World<M, G>,
   ): Delivery | readonly Delivery[] | undefined;
-  /** As `events` of one machine, for each actor that has not ended. @defaultValue none */
+  /** Like `events` of one machine, for each actor that has not ended. @defaultValue none */
   external?(world: World<M, G>, id: ActorId<M>): readonly EventOf<M[keyof M]>[];
   /**
-   * `sync`: all messages that a step causes are delivered before the next step, first sent first
-   * (one process). `async`: each pair of actors has a channel that keeps its order, and any
-   * interleaving of channels and of the environment is possible (workers, hosts, networks).
+   * `sync`: the messages that a step causes are delivered before the next step, first sent first (one process).
+   * `async`: each pair of actors has a channel that keeps its order, and channels and the environment interleave in any
+   * way (workers, hosts, networks).
    */
   readonly mode: 'sync' | 'async';
   /** `async`: the environment and timers wait while this many messages are in flight. @defaultValue 2 */
   readonly maxInFlight?: number;
   /** `async`: more messages than this in one channel is a violation. @defaultValue 16 */
   readonly maxQueue?: number;
-  /** `async`: any message (or those for which it is true) may be delivered twice, as at-least-once does. @defaultValue false */
+  /**
+   * `async`: any message (or those for which it is true) may be delivered twice, as with at-least-once delivery.
+   * @defaultValue false
+   */
   readonly duplicates?: boolean | ((message: Message) => boolean);
   /** True in each world that can be reached (`sync`: once all messages are delivered). */
   readonly invariants?: Readonly<Record<string, (world: World<M, G>) => Verdict>>;
@@ -271,29 +278,28 @@ export interface SystemCheck<M extends Machines, G = undefined> extends CommonCh
     Record<string, (before: World<M, G>, step: Step<M>, after: World<M, G>) => Verdict>
   >;
   /**
-   * The worlds in which the system may rest for good. From every world one of them can be reached. `false`:
-   * not checked. @defaultValue nothing is in flight, and every actor whose machine has a final state has
-   * ended
+   * The worlds in which the system may rest for good; every world must be able to reach one. `false`: not checked.
+   * @defaultValue nothing is in flight, and every actor whose machine has a final state has ended
    */
   readonly end?: false | ((world: World<M, G>) => boolean);
   /** Checked for each actor in `actors` (all, if absent), where the environment may act. */
   readonly waits?: Readonly<
     Record<string, WaitRule<SnapshotFrom<M[keyof M]>> & { readonly actors?: readonly ActorId<M>[] }>
   >;
-  /** At least one world satisfies it: guards against a model in which nothing happens. */
+  /** At least one world must satisfy it: a guard against a model in which nothing happens. */
   readonly reachable?: Readonly<Record<string, (world: World<M, G>) => boolean>>;
-  /** Called for each event that an actor does not take (`unhandled`, `ended`); `true` is fine. */
+  /** Called for each event that an actor does not take (`unhandled`, `ended`); `true` accepts it. */
   readonly unhandled?: (step: Step<M>, world: World<M, G>) => Verdict;
   readonly ghost?: Ghost<M, G>;
   /**
-   * The data that distinguishes two worlds, instead of the keys of the actors, the messages and the ghost.
-   * For counters that only matter relative to each other, and for symmetry. Two worlds with the same key must
-   * behave alike. Status, armed timers and running actors always count.
+   * The data that distinguishes two worlds, instead of the keys of the actors, the messages and the ghost. Use it for
+   * counters that only matter relative to each other, and for symmetry. Two worlds with the same key must behave alike.
+   * Status, armed timers and running actors always count.
    */
   readonly key?: (world: World<M, G>) => unknown;
 }
 
-/** The members of a snapshot that `replay` reads: that of a live actor, or one that was persisted. */
+/** The members of a snapshot, live or persisted, that `replay` reads. */
 export interface SnapshotLike {
   readonly status: string;
   readonly value: unknown;
@@ -312,13 +318,12 @@ export interface ReplayHarness {
 /** A run of the real system. */
 export interface ReplayRun {
   /**
-   * Makes the step happen and returns when all is at rest. `sync`: called for events of the environment and
-   * timers; the run itself delivers the messages that they cause. `async`: called for each delivery too.
-   * `impossible`: real time forbids it, as when another timer is due first; the rest of the path is then
-   * skipped and counted.
+   * Makes the step happen and returns when the system is idle. `sync`: called for events of the environment and timers;
+   * the run itself delivers the messages that they cause. `async`: called for each delivery too. `impossible`: real
+   * time forbids the step, as when another timer is due first; the rest of the path is then skipped and counted.
    */
   take(step: Step): void | 'impossible' | Promise<void | 'impossible'>;
-  /** The state of an actor now, as an object that does not change any more. */
+  /** Returns the present state of an actor, as an object that no longer changes. */
   snapshot(id: string): SnapshotLike;
   stop(): void | Promise<void>;
 }

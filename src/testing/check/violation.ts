@@ -26,7 +26,7 @@ export class Violation {
   readonly property: string;
   /** The reason, in one sentence. */
   readonly reason: string;
-  /** A shortest path to it. Empty if none exists: no path leads to an unreachable state. */
+  /** A shortest path to the violation. Empty if none exists: no path leads to an unreachable state. */
   readonly trace: Trace;
   readonly cause: unknown;
 

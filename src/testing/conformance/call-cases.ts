@@ -1,5 +1,5 @@
-// Tool calls: run once, also when they are announced twice; cancelled by the session or by the model; and an
-// agent that hands over while a call runs.
+// Tool calls: run once even if they are announced twice; cancelled by the session or by the model; and a transfer to
+// another agent while a call runs.
 
 import type { ConformanceScene } from './case.ts';
 import { wasHeard } from './promises.ts';

@@ -1,4 +1,4 @@
-// A case of the suite: a conversation, and its required outcome beside the general promises.
+// A case of the suite: a conversation, and the outcome that it requires besides the general promises.
 
 import type { ConformanceFault, ConformanceSetup } from './stage.ts';
 import { ConformanceError } from './conformance-error.ts';
@@ -35,7 +35,7 @@ export async function play(
     hasEnded = true;
   } finally {
     const ended = talk.end();
-    // The first failure tells more than a later one of the end.
+    // The first failure tells more than a later one while the talk ends.
     await (hasEnded ? ended : ended.catch(() => {}));
   }
   const mayHang = scene.provokes?.includes(HANGS) === true;

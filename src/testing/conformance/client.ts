@@ -1,7 +1,7 @@
-// The client of a session under test: a microphone that is always open, and a loudspeaker that plays received
-// audio in time, reports the played part, and drops the rest on request.
+// The client of a session under test: a microphone that is always open, and a loudspeaker that plays received audio
+// in time, reports the played part, and drops the rest on request.
 //
-// Owns:     its own time.
+// Owns:     the client's time.
 // Does not: know the words of the audio, or judge.
 
 import type { VoiceSession } from '../../voice-session.ts';
@@ -10,9 +10,9 @@ import { Loudspeaker, type Play } from './loudspeaker.ts';
 
 export const TICK_MS = 100;
 const SAMPLE_RATE_HZ = 24_000;
-/** As loud as a voice. */
+/** The amplitude of a voice. */
 export const LOUDNESS = 8000;
-/** Audio that is sent again is heard faster than it was spoken. */
+/** The time in which audio that is sent again is heard, in milliseconds: faster than it was spoken. */
 export const HEARD_AGAIN_MS = 600;
 
 export class Client {
@@ -50,7 +50,7 @@ export class Client {
     return this.#loudspeaker.plays;
   }
 
-  /** Whether audio is left to be played. */
+  /** Tells whether audio is left to be played. */
   get isPlaying(): boolean {
     return this.#loudspeaker.isPlaying;
   }

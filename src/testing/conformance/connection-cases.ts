@@ -1,5 +1,5 @@
-// The connection is lost, or at its limit, while work of the other cases is in flight: nothing is lost with
-// it, and nothing is done twice.
+// The connection is lost, or reaches its limit, while work of the other cases is under way: no work is lost, and none
+// is done twice.
 
 import type { ConformanceScene } from './case.ts';
 import { replyTo } from './lead-script.ts';
@@ -275,7 +275,7 @@ const expired = (make: () => InFlight) => (): ConformanceScene => {
     ...rest,
     name: `session limit in the middle of ${what}`,
     needs: ['expiry'],
-    // The wire reports why it ends.
+    // The wire reports why it ends the connection.
     provokes: ['transport: '],
     plot: async (talk) => {
       await before(talk);

@@ -1,9 +1,9 @@
-// The script of the lead model, the same behind every wire: it repeats its messages word for word, so that the suite
-// can tell which were heard; it calls tools for words that a case names; and it replies to all other words of
+// The script of the lead model, the same behind every wire. The script says its messages word for word, so that the
+// suite can tell which were heard; it calls tools for words that a case names; and it replies to all other words of
 // the user by repeating them.
 //
 // Owns:     the words of the user without a reply.
-// Does not: know whether its words are heard.
+// Does not: know whether the user hears its words.
 
 import { questionAnswered, readable, spokenOf } from './words.ts';
 import type { ConformanceResponder, ConformanceStep, ConformanceTurn } from './stage.ts';
@@ -15,19 +15,19 @@ export interface LeadCall {
 }
 
 export interface LeadScriptOptions {
-  /** The time before it replies to the user, in milliseconds. */
+  /** The time before the model replies to the user, in milliseconds. */
   readonly thinksMs: number;
-  /** The time before it says what it is asked to say, in milliseconds. */
+  /** The time before the model says a requested message, in milliseconds. */
   readonly tellsAfterMs: number;
-  /** The text that it adds to each reply. */
+  /** The text that the model adds to each reply. */
   readonly adds: string;
-  /** The replies to these words, in place of repeating them. */
+  /** The replies to these words; the model repeats all others. */
   readonly replies: Readonly<Record<string, string>>;
-  /** The model only says that an action is needed. */
+  /** The model only reports that an action is needed. */
   readonly delegates: () => boolean;
-  /** Texts that the user is to be told, if the model reads them. */
+  /** Texts that the model tells the user if it reads them. */
   readonly tellable: () => readonly string[];
-  /** The findings of its tools. */
+  /** The results of the model's tools. */
   readonly found: () => readonly string[];
 }
 
@@ -44,7 +44,7 @@ export class LeadScript {
     this.#ports = ports;
   }
 
-  /** Receives words that the user said, or typed, to the model. */
+  /** Receives words that the user said or typed to the model. */
   heard(words: string): void {
     this.#unanswered.push(words);
     this.#lastWords = words;
@@ -62,7 +62,7 @@ export class LeadScript {
     return this.#takeTheFloor(textsOf(turn));
   };
 
-  /** Returns the calls that these words mean, for a model that only delegates. */
+  /** Returns the calls that these words cause, for a model that only delegates. */
   meaningOf(words: string): readonly LeadCall[] | null {
     return this.#calls[words] ?? null;
   }
@@ -97,7 +97,7 @@ export class LeadScript {
     return this.#ports.delegates() ? steps.slice(0, 1) : steps;
   }
 
-  /** The turn has no subject: returns the words of a model with this memory. */
+  /** Returns the words of a model with this memory in a turn without a subject. */
   #takeTheFloor(memory: readonly string[]): readonly ConformanceStep[] {
     const isForModel = (words: string): boolean =>
       !memory.some((text) => questionAnswered(text, words));
@@ -141,7 +141,7 @@ function textsOf({ memory }: ConformanceTurn): readonly string[] {
   return memory.map(({ text }) => text);
 }
 
-/** Returns the words that the model is to say as they are, beside the conversation. */
+/** Returns the words that the model is to say unchanged, outside the conversation. */
 function exactWordsIn(instructions: string): string | null {
   const [, quoted] = /Say exactly ("(?:[^"\\]|\\.)*"), and nothing else/.exec(instructions) ?? [];
   return quoted === undefined ? null : (JSON.parse(quoted) as string);

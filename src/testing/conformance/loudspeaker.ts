@@ -1,7 +1,7 @@
 // The loudspeaker of a client: plays received audio in order, tracks the played part, and drops the rest on
 // request.
 //
-// Owns:     the audio that was really played, and when.
+// Owns:     which audio was really played, and when.
 // Does not: wait (its owner lets time pass), know the words of the audio, or judge.
 
 import { frameDurationMs, type AudioFrame } from '../../voice/audio/audio-frame.ts';
@@ -15,7 +15,7 @@ export interface Play {
   playedMs: number;
   /** The item was stopped: the part that had not been played by then was dropped. */
   isCleared: boolean;
-  /** The times at which it was first and last heard; milliseconds since 1970. */
+  /** The times at which the item was first and last heard, in milliseconds since 1970. */
   firstAt: number;
   lastAt: number;
 }
@@ -32,7 +32,7 @@ export class Loudspeaker {
     this.#report = report;
   }
 
-  /** Whether audio is left to be played. */
+  /** Tells whether audio is left to be played. */
   get isPlaying(): boolean {
     return this.plays.some((play) => !play.isCleared && play.playedMs < play.sentMs);
   }

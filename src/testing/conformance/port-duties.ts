@@ -1,5 +1,5 @@
-// The duties of a transport towards a session (the comments of `voice/connection/transport.ts`), and of a
-// session towards a transport, checked on all traffic between them.
+// Checks the duties of a transport towards a session (the comments of `voice/connection/transport.ts`), and of a
+// session towards a transport, on all traffic between them.
 //
 // Owns:     the judgement of one connection, entry by entry.
 // Does not: know the purpose of the traffic (promises).
@@ -11,7 +11,7 @@ import type { TappedConnection } from './wire-tap.ts';
 export interface Leniency {
   /** The case makes the model hang. */
   readonly mayHang: boolean;
-  /** A noise continues all the time: its end is not awaited. */
+  /** A noise continues all the time: the record may end before it does. */
   readonly isNoisy: boolean;
 }
 
@@ -44,7 +44,7 @@ class Judge {
   readonly #responses = new Map<string, boolean>();
   /** Requests by key; true: the request has ended. */
   readonly #requests = new Map<string, boolean>();
-  /** Requests that the session gave up when the model began a response of its own. */
+  /** Requests that the session gave up because the model began a response without a request. */
   readonly #overtaken = new Set<string>();
   readonly #withdrawn = new Set<string>();
   #isReady = false;
@@ -130,7 +130,7 @@ class Judge {
       this.faults.push(`Sound came of the response ${responseId}, which had not begun`);
   }
 
-  /** Ends the record: the connection has ended, or the talk. */
+  /** Ends the record, because the connection or the talk has ended. */
   end(): void {
     if (this.#isClosed) return;
     for (const [id, { hasEnded, isKnown }] of this.#utterances) {

@@ -1,4 +1,4 @@
-// The promises of every session, on any transport, checked on the log of a finished one: P1 to P6 and P10 of
+// Checks the promises of every session, on any transport, in the log of a finished session: P1 to P6 and P10 of
 // `docs/guarantees.md`, as far as a log shows them.
 //
 // Owns:     the judgement.
@@ -11,7 +11,7 @@ import type { Talk } from './talk.ts';
 import { plain } from './words.ts';
 import type { LogEntry } from './session-of-case.ts';
 
-/** A client counts in frames, and the session takes 90 % for all. */
+/** A client counts in frames, and the session counts an item as heard from 90 %. */
 const HEARD_FRACTION = 0.89;
 /** The number of characters that identify the utterance to which an interrupted reply belongs. */
 const BEGINNING = 20;
@@ -89,7 +89,7 @@ function* answersReachTheirAsker(talk: Talk): Iterable<string> {
   }
 }
 
-/** Tells whether the item replies to this text, also if the reply was interrupted. */
+/** Tells whether the item replies to this text, even if the reply was interrupted. */
 function repliesTo(talk: Talk, { itemId }: Play, text: string): boolean {
   const words = plain(talk.wordsOf(itemId));
   const opening = plain(replyTo(''));
@@ -98,14 +98,14 @@ function repliesTo(talk: Talk, { itemId }: Play, text: string): boolean {
   return answered.includes(plain(text)) || plain(text).startsWith(answered.slice(0, BEGINNING));
 }
 
-/** P4: a delivery that counts as heard was heard, after it was there; no delivery is lost or told again. */
+/** P4: the user heard each delivery that counts as heard, after it existed; no delivery is lost or told again. */
 function* kept(talk: Talk): Iterable<string> {
   const delivered = new Map<string, number>();
   for (const { at, event } of eventsOf(talk.logBeforeEnd, 'delivery.changed')) {
     const { deliveryId, state, grade, text, kind, dropped, label } = event.delivery;
     const name = `the ${kind} ${quote(text || label)}`;
     if (delivered.has(deliveryId)) {
-      // A question that nobody answers is asked again.
+      // A question without an answer is asked again.
       if (state !== 'delivered' && kind !== 'question')
         yield `P4: ${name} was delivered, and then ${state}`;
       continue;

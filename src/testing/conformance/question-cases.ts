@@ -1,5 +1,4 @@
-// Questions of subagents: by voice and by button, one after another, each answered to its asker and to no
-// other.
+// Questions of subagents: by voice and by button, one after another. Each answer reaches the asker alone.
 
 import type { ConformanceScene } from './case.ts';
 import { wasHeard } from './promises.ts';
@@ -32,7 +31,7 @@ function got(talk: Talk, asker: Asker, ...answers: string[]): void {
   );
 }
 
-/** The user asks for a ride, and hears the question which one. */
+/** The user asks for a ride, and hears the subagent's question. */
 async function isAsked(talk: Talk): Promise<void> {
   await talk.says(ASKED);
   await isOpen(talk);
@@ -133,7 +132,10 @@ const buttonBeforeVoice = (): ConformanceScene => {
   };
 };
 
-/** The lead model settles the question by these words: something else was said since it was put. */
+/**
+ * Returns the calls by which the lead model settles the question for these words: something else was said since it was
+ * put.
+ */
 const settling = (option: string): ConformanceScene['calls'] => ({
   [option]: [call('settle_question', { action: 'answer', optionId: option, quote: option })],
 });
@@ -156,7 +158,7 @@ const forTheLead = (): ConformanceScene => {
   };
 };
 
-/** The user says yes to a question of the lead model, while an approval waits. */
+/** The user says yes to a question of the lead model while an approval waits. */
 const yesToTheLead = (): ConformanceScene => {
   const asker = approving();
   return {
@@ -183,8 +185,8 @@ const yesToTheLead = (): ConformanceScene => {
 };
 
 /**
- * Two questions for one order; `onSecond` looks at the talk while the second one is open. `isFollowed`: the first result
- * is told meanwhile.
+ * Two questions for one order; `onSecond` acts while the second one is open. `isFollowed`: the first result is told
+ * meanwhile.
  */
 const breakfast = (
   name: string,
@@ -248,7 +250,7 @@ const brokenOff = (): ConformanceScene => {
     plot: async (talk) => {
       await talk.says(ASKED);
       await talk.hears(RIDE_QUESTION.slice(0, 11));
-      // Whether that is an answer, the session decides.
+      // The session decides whether these words are an answer.
       await talk.says('hold on', { to: 'nobody', durationMs: 600 });
       await isOpen(talk);
       await isQuiet(talk);
@@ -259,7 +261,7 @@ const brokenOff = (): ConformanceScene => {
   };
 };
 
-/** A model that answers by itself answers these words too, when it has another message to tell. */
+/** A model that answers without a request also answers these words once it has another message to tell. */
 const lateAnswer = (): ConformanceScene => {
   const asker = ride();
   return {
@@ -331,7 +333,7 @@ const answered: readonly Answered[] = [
   },
 ];
 
-/** The models that answer by themselves, and their treatment of words for a subagent. */
+/** The models that answer without a request, and their treatment of words for a subagent. */
 const models = [
   { does: 'it replies at once', thinksMs: 0, adds: '' },
   { does: 'it thinks first', thinksMs: 2500, adds: '' },
@@ -339,7 +341,7 @@ const models = [
   { does: 'it talks for long', thinksMs: 0, adds: `${STORY}. ${STORY}. ${STORY}` },
 ] as const;
 
-/** The result comes at once, or during the words of a model that answers by itself. */
+/** How long the work takes: the result comes at once, or during the words of a model that answers without a request. */
 const WORK_MS = [0, 1500, 5000] as const;
 
 const answeredByVoice = answered.flatMap((each) =>
@@ -370,7 +372,7 @@ const answeredByVoice = answered.flatMap((each) =>
   ),
 );
 
-/** Around the time after which a wire may take a model that was asked to speak for silent. */
+/** Delays around the time after which a wire may take a requested model for silent. */
 const TELLS_AFTER_MS = [2500, 7500, 7900, 8300, 9000, 10_500] as const;
 
 const toldLate = TELLS_AFTER_MS.map((tellsAfterMs) => (): ConformanceScene => {
@@ -393,7 +395,7 @@ const toldLate = TELLS_AFTER_MS.map((tellsAfterMs) => (): ConformanceScene => {
   };
 });
 
-/** The user speaks to the lead agent when the result is there and the model has not begun to tell it. */
+/** The user speaks to the lead agent after the result has come and before the model tells it. */
 const toldAfterWords = [500, 1500, 2500].map((afterMs) => (): ConformanceScene => {
   const asker = ride();
   return {
@@ -417,7 +419,7 @@ const toldAfterWords = [500, 1500, 2500].map((afterMs) => (): ConformanceScene =
   };
 });
 
-/** The words of a runtime, or of a model that answers by itself and says nothing more. */
+/** The acknowledgement of the runtime, or of a model that answers without a request and says nothing more. */
 const ACKNOWLEDGED = 'premium. One moment.';
 
 const acknowledged = (): ConformanceScene => {
@@ -443,12 +445,15 @@ const acknowledged = (): ConformanceScene => {
   };
 };
 
-/** A model that waits to be asked, and cannot speak beside its conversation, acknowledges nothing. */
+/**
+ * Tells whether the answer is acknowledged: a model that waits for a request and cannot speak beside its conversation
+ * acknowledges none.
+ */
 function mayAcknowledge({ capabilities }: Talk): boolean {
   return capabilities.speaksOutOfBand || capabilities.responds === 'by_itself';
 }
 
-/** How often the user heard it: said beside the conversation, or by the model as its own words. */
+/** Counts how often the user heard the acknowledgement: beside the conversation, or in the model's own words. */
 function acknowledgementsIn(talk: Talk): number {
   const beside = talk.state.transcript.filter(
     ({ text, filler }) => filler === true && plain(text) === plain(ACKNOWLEDGED),

@@ -1,5 +1,4 @@
-// Results of subagents: acknowledged at once or not, told when there is a pause, told again after an
-// interruption.
+// Results of subagents: acknowledged at once or not, told in a pause, told again after an interruption.
 
 import type { ConformanceScene } from './case.ts';
 import { wasHeard } from './promises.ts';
@@ -30,7 +29,7 @@ function isBefore(talk: Talk, first: string, second: string): void {
   );
 }
 
-/** The model tells a story while the report is made. */
+/** The model tells a story while the subagent makes the report. */
 async function isToldAStory(talk: Talk): Promise<void> {
   await talk.says(ASKED);
   await talk.hears(ON_IT);
@@ -222,7 +221,7 @@ const silent = (): ConformanceScene => ({
     await talk.hears(ON_IT);
     await talk.until('it is a card', () => talk.deliveryOf(SALES)?.card === true);
     await talk.pass(5000);
-    // A message that waits for a request is told with the next one.
+    // The next request tells a message that waits for one.
     talk.session.notifyBackground('The mail has come');
     await talk.isTold('The mail has come');
   },

@@ -1,8 +1,8 @@
-// The session of a case: its agents, its tools, its scripted subagents, and the texts that the lead model's
-// script must know.
+// The session of a case: its agents, its tools, its scripted subagents, and the texts that the lead model's script
+// must know.
 //
 // Owns:     the session options that a case stands for.
-// Does not: drive it (talk).
+// Does not: drive the session (talk).
 
 import { z } from 'zod';
 import type { SessionState, SessionEvent } from '../../actors/contracts/session-views.ts';
@@ -23,7 +23,7 @@ const LEAD = 'You are the lead agent.';
 export interface CaseSubagent {
   readonly script: Script;
   readonly config?: Partial<SubagentConfig>;
-  /** The lead model's immediate words. @defaultValue nothing: the call stays open */
+  /** The words that the lead model says at once. @defaultValue nothing: the call stays open */
   readonly pending?: string;
 }
 
@@ -32,16 +32,16 @@ export interface TalkOptions {
   readonly calls?: Readonly<Record<string, readonly LeadCall[]>>;
   readonly subagents?: Readonly<Record<string, CaseSubagent>>;
   readonly tools?: readonly ToolDefinition[];
-  /** Other agents that may lead. */
+  /** Other agents that may lead the session. */
   readonly others?: readonly LeadAgent[];
   readonly voice?: Partial<VoiceOptions>;
   /** The time that the lead model thinks before it replies to the user, in milliseconds. @defaultValue 0 */
   readonly thinksMs?: number;
-  /** The time before the lead model says what it is asked to say, in milliseconds. @defaultValue 0 */
+  /** The time before the lead model says a requested message, in milliseconds. @defaultValue 0 */
   readonly tellsAfterMs?: number;
   /** The text that the lead model adds to each reply to the user. @defaultValue nothing */
   readonly adds?: string;
-  /** What the lead model replies to these words. @defaultValue it repeats them */
+  /** The replies of the lead model to these words. @defaultValue it repeats the words */
   readonly replies?: Readonly<Record<string, string>>;
   /** The number of turns, from the first, in which the lead model says nothing. @defaultValue 0 */
   readonly wordlessTurns?: number;
@@ -51,7 +51,7 @@ export interface TalkOptions {
   readonly drops?: readonly string[];
 }
 
-/** Returns the texts that the user may be told: results, notices and questions, in their original words. */
+/** Returns the texts that the user may be told: results, notices and questions, unchanged. */
 export function tellableIn({ deliveries, questions }: SessionState): readonly string[] {
   const texts = [
     ...questions.map(({ question }) => question),
@@ -60,7 +60,7 @@ export function tellableIn({ deliveries, questions }: SessionState): readonly st
   return [...new Set(texts)].filter((text) => text !== '');
 }
 
-/** Returns the findings of tools that the lead model waited for. */
+/** Returns the results of tools that the lead model waited for. */
 export function outputsIn(log: readonly LogEntry[]): readonly string[] {
   return log.flatMap(({ event }) =>
     event.type === 'tool.answered' && event.status === 'result' && typeof event.output === 'string'
@@ -123,8 +123,7 @@ function backgroundTool(name: string, pendingMessage: string | undefined): ToolD
 }
 
 /**
- * Interprets a delegation: returns the call that the lead model would have made for the last words that name
- * one.
+ * Interprets a delegation: returns the call that the lead model would have made for the last words that name a call.
  */
 function workOut(script: LeadScript): Script {
   return ({ prompt }) => {

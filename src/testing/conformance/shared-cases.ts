@@ -33,7 +33,7 @@ export function gate(): Gate {
   return { opened, open: () => open() };
 }
 
-/** Returns a subagent that works for this time, or until the gate opens, and then says this text. */
+/** Returns a subagent that works for this time, or until the gate opens, and then reports this text. */
 export function working(text: string, until: number | Gate): Omit<CaseSubagent, 'pending'> {
   return {
     script: async () => {

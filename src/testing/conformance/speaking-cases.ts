@@ -1,5 +1,5 @@
-// Turns: replies, barge-in and the memory of interrupted speech, transcripts that come late or twice, audio
-// that comes late, a model that stays silent.
+// Turns: replies, barge-in and the memory of interrupted speech, late or repeated transcripts, late audio, a model
+// that stays silent.
 
 import type { ConformanceScene } from './case.ts';
 import { wasHeard } from './promises.ts';
@@ -7,11 +7,11 @@ import type { Talk } from './talk.ts';
 import { plain } from './words.ts';
 import { isQuiet, STORY } from './shared-cases.ts';
 
-/** The time within which the model is silent after the user has begun to speak; late inference included. */
+/** The time in which the model falls silent after the user has begun to speak, with late inference. */
 const SILENT_WITHIN_MS = 1500;
-/** It also takes long to generate; a model that writes is heard before it has ended. */
+/** A text that takes long to generate: a model that writes is heard before it has ended. */
 const AGES = Array.from({ length: 4 }, () => STORY).join('. ');
-/** An utterance that is as long as can be, its transcript, a reply to it, and the telling. */
+/** The time of the longest utterance, its transcript, a reply and the telling together. */
 const LONGEST_MS = 30_000;
 const LAST_WORDS = 'the end of the sea';
 
@@ -27,7 +27,7 @@ const replies = (): ConformanceScene => ({
   outcome: (talk) => talk.check('three times', talk.client.plays.length === 3),
 });
 
-/** Checks that the model's memory holds only heard words: the rest was cut out, or the model was told. */
+/** Checks that the model's memory holds only heard words: the rest was cut out, or the model was informed. */
 function remembersWhatWasHeard(talk: Talk): void {
   const { memory } = talk.model;
   const said = memory.filter(
@@ -60,7 +60,7 @@ const bargeIn = (): ConformanceScene => ({
       talk.playsOf('stop it now please').some(wasHeard),
     );
     await isQuiet(talk);
-    // A message that waits for a request is told with the next one.
+    // The next request tells a message that waits for one.
     talk.session.notifyBackground('The mail has come');
     await talk.isTold('The mail has come');
   },
@@ -171,7 +171,7 @@ const twice = (): ConformanceScene => ({
 const saysNothing = (): ConformanceScene => ({
   name: 'silence of the model: nothing is lost by it, and told when it speaks again',
   needs: ['silence'],
-  // A transport may report its own, too.
+  // A transport may report another error, too.
   provokes: ['RESPONSE_TIMEOUT', 'the model did not answer'],
   plot: async (talk) => {
     talk.model.strike('silence', true);
@@ -192,7 +192,7 @@ const REPORTED_WITHIN_MS = 3000;
 const fails = (): ConformanceScene => ({
   name: 'failure of the model: it is reported, the user learns of it, and nothing is lost by it',
   needs: ['failure'],
-  // The words are the provider's, and the transport's where a wire ends the turn without any.
+  // The provider gives the words of the error; the transport gives them on a wire that ends the turn without any.
   provokes: [''],
   plot: async (talk) => {
     talk.model.strike('failure', true);
@@ -246,7 +246,7 @@ const nobodyListens = (): ConformanceScene => ({
     talk.check('it is kept', talk.deliveryOf('The mail has come')?.state === 'pending'),
 });
 
-/** Whether the client knows a part of this item by this name: a lowered or resumed rest has a name of its own. */
+/** Tells whether the client knows a part of this item by this name: a lowered or resumed rest has another name. */
 const isPartOf = (itemId: string, name: string): boolean =>
   name === itemId || name.startsWith(`${itemId}~`);
 
@@ -256,7 +256,7 @@ function heardMs({ client }: Talk, itemId = ''): number {
   return parts.reduce((sum, { playedMs }) => sum + playedMs, 0);
 }
 
-/** Returns the audio of the model's first words, once all of it was generated. */
+/** Returns the audio of the model's first words once all of it was generated. */
 function firstSound({
   tap,
 }: Talk): { readonly itemId: string; readonly durationMs: number } | null {

@@ -29,10 +29,7 @@ import type {
 import { WireTap, type TappedConnection } from './wire-tap.ts';
 import { ConformanceError } from './conformance-error.ts';
 import { plain } from './words.ts';
-/**
- * The addressee of words: the lead model, which answers or `calls`; a subagent; or no party that could hear
- * them.
- */
+/** The addressee of words: the lead model, which answers or `calls`; a subagent; or no party that could hear them. */
 export type Addressee = 'lead' | 'call' | 'subagent' | 'nobody';
 
 /** Words that the user said or typed. */
@@ -43,7 +40,7 @@ export interface Said {
 }
 
 export interface Speech {
-  /** @defaultValue `call` for words that the lead model calls something for, else `lead` */
+  /** @defaultValue `call` for words that make the lead model call something, else `lead` */
   readonly to?: Addressee;
   /** @defaultValue 'prompt' */
   readonly transcript?: ConformanceTranscript;
@@ -53,7 +50,7 @@ export interface Speech {
 
 const DEFAULT_SPEECH_MS = 1200;
 const DEFAULT_LIMIT_MS = 120_000;
-/** The time without an event after which nothing more will happen. */
+/** The time without an event after which the conversation counts as finished. */
 const CALM_MS = 3000;
 
 export class Talk {
@@ -64,7 +61,7 @@ export class Talk {
   readonly log: readonly LogEntry[];
   readonly said: readonly Said[];
   readonly options: TalkOptions;
-  /** Connections that the session has left open at its end. */
+  /** The connections that the session left open at its end. */
   leftOpen = 0;
   readonly #stage: ConformanceStage;
   readonly #script: LeadScript;
@@ -130,7 +127,7 @@ export class Talk {
     return this.tap.capabilities;
   }
 
-  /** The newest connection, from the inside. */
+  /** The newest connection, seen from the model. */
   get model(): ConformanceModel {
     const model = this.#stage.models.at(-1);
     if (model) return model;
@@ -201,7 +198,7 @@ export class Talk {
     }
   }
 
-  /** Waits until everything is said and nothing more happens. */
+  /** Waits until everything is said and no more events come. */
   async calm(limitMs = DEFAULT_LIMIT_MS): Promise<void> {
     let calmSince = Number.POSITIVE_INFINITY;
     await this.until(
@@ -251,14 +248,14 @@ export class Talk {
     );
   }
 
-  /** Waits until this is being heard. */
+  /** Waits until the user begins to hear this text. */
   hears(text: string): Promise<void> {
     return this.until(`${JSON.stringify(text)} is heard`, () =>
       this.playsOf(text).some(({ playedMs, isCleared }) => playedMs > 0 && !isCleared),
     );
   }
 
-  /** Waits until this was told to its end. */
+  /** Waits until this text was told to its end. */
   isTold(text: string): Promise<void> {
     return this.until(
       `${JSON.stringify(text)} is told`,
@@ -302,8 +299,8 @@ export class Talk {
   }
 
   /**
-   * Replays the user's audio to a new connection: words that the old connection did not transcribe are sent
-   * again, and so heard again.
+   * Replays the user's audio to a new connection: words that the old connection did not transcribe are sent again, so
+   * the model hears them again.
    */
   #hearAgain(): void {
     const connection = this.tap.connections.at(-1);

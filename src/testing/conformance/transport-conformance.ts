@@ -11,20 +11,20 @@ import { speakingScenes } from './speaking-cases.ts';
 import { play } from './case.ts';
 import type { ConformanceSetup } from './stage.ts';
 
-/** One conversation. Cases are independent of each other, and may be run in any order. */
+/** One conversation. Cases are independent of each other, and run in any order. */
 export interface ConformanceCase {
   /** The title of a test. */
   readonly name: string;
-  /** Why it cannot run on this stage: the stage cannot show a fault that it needs. Null: it can. */
+  /** Why the case cannot run on this stage, which does not show a fault that the case needs. Null: it can run. */
   readonly skipped: string | null;
   /**
-   * Has the conversation, on a stage of its own; takes almost no real time.
-   * @throws {ConformanceError} when a promise is not kept, with the events that led to it
+   * Has the conversation on a new stage; takes almost no real time.
+   * @throws {ConformanceError} if a promise is not kept, with the events that led to it
    */
   run(): Promise<void>;
 }
 
-/** Returns why a case is left out: the stage does not show the faults that it needs. Null: it is not. */
+/** Returns why a case is skipped: the stage does not show the faults that it needs. Null: the case is not skipped. */
 export function skippedFor(
   name: string,
   shows: readonly string[],
@@ -49,15 +49,15 @@ const setupSchema = z.strictObject({
 } satisfies ChecksOf<ConformanceSetup>);
 
 /**
- * The cases that a transport must pass. Each is a whole `VoiceSession` on the stage, with tools and
- * scripted subagents, in simulated time. Besides what each is about, the promises of a session (P1 to P6, P10)
- * and the duties of a transport are checked on everything that happened.
+ * Returns the cases that a transport must pass. Each is a whole `VoiceSession` on the stage, with tools and scripted
+ * subagents, in simulated time. Besides its subject, each case checks the promises of a session (P1 to P6, P10) and
+ * the duties of a transport on all events.
  *
  * ```ts
  * for (const { name, skipped, run } of transportConformance(setup))
  *   test.skipIf(skipped !== null)(name, run);
  * ```
- * @throws {ConfigurationError} `INVALID_OPTION` for a setup that is none.
+ * @throws {ConfigurationError} `INVALID_OPTION` for an invalid setup.
  */
 export function transportConformance(setup: ConformanceSetup): readonly ConformanceCase[] {
   check('transportConformance(setup)', setupSchema, setup);

@@ -21,14 +21,14 @@ export type Passed =
   | { readonly at: number; readonly event: TransportEvent }
   | { readonly at: number; readonly frame: Omit<AudioFrame, 'samples'> };
 
-/** As loud as a voice. */
+/** The amplitude from which a frame is as loud as a voice. */
 const LOUD = 4000;
 
 /** The traffic on one connection. */
 export interface TappedConnection {
   readonly configuration: TransportConfiguration;
   readonly passed: readonly Passed[];
-  /** The time since which loud audio of the user was sent; milliseconds since 1970, null: none was. */
+  /** The time since which loud audio of the user was sent, in milliseconds since 1970; null: none was sent. */
   readonly loudSince: number | null;
   /** The session has closed the connection; later events are ignored. */
   readonly isHungUp: boolean;

@@ -1,10 +1,10 @@
-// The phrases by which the runtime informs a model, as far as the suite must know them.
+// The phrases with which the runtime informs a model, as far as the suite needs them.
 
 import { readNotes } from '../../actors/notes/note.ts';
 
 /**
- * Tells whether this text informs the model that these words of the user were for a subagent: an answer to
- * its question, or about it.
+ * Tells whether this text informs the model that these words of the user went to a subagent: as an answer to its
+ * question, or about it.
  */
 export function questionAnswered(text: string, words: string): boolean {
   return readNotes(text).some(

@@ -1,5 +1,5 @@
-// Reproducible chance: a seed and a purpose give one stream of numbers. Decisions with streams of their own
-// stay the same when others are left out.
+// Reproducible chance: a seed and a purpose give one stream of numbers. A decision with a separate stream stays the
+// same when other decisions are left out.
 
 import type { Random } from '../../actors/ports/environment.ts';
 
@@ -8,7 +8,7 @@ export interface Chance extends Random {
   below(count: number): number;
   /** A whole number from `least` to `most`, both included. */
   within(least: number, most: number): number;
-  /** Returns one of them; there must be one. */
+  /** Returns one of the values, of which there must be at least one. */
   pick<T>(from: readonly [T, ...T[]] | readonly T[]): T;
   happens(probability: number): boolean;
 }

@@ -1,13 +1,13 @@
-// What the APIs of language models refuse, as rules about the call that an AI SDK model gets: the order of
+// The calls that the APIs of language models refuse, as rules about the call that an AI SDK model gets: the order of
 // messages, calls with their results and reasoning, names, ids, empty texts, and the schemas of tools.
 //
-// Owns:     the rules, each with the API, its words and the source, and the error of a refused call.
-// Does not: refuse what the official package of the provider repairs before it sends.
+// Owns:     the rules, each with its API, the API's words and the source, and the error of a refused call.
+// Does not: refuse a call that the provider's official package repairs before it sends.
 //
 // Invariants
-//   PROVIDER-RULES-1. A rule is an answer that the API was seen to give; its source shows it.
-//   PROVIDER-RULES-2. What a model answered with a call comes back with it: its reasoning, and the state of the
-//       provider (`providerMetadata`).
+//   PROVIDER-RULES-1. Each rule is an answer that an API was seen to give; its source shows the answer.
+//   PROVIDER-RULES-2. The rest of an answer returns with its call: the reasoning, and the state of the provider
+//       (`providerMetadata`).
 
 import { APICallError, UnsupportedFunctionalityError } from 'ai';
 import {
@@ -38,7 +38,7 @@ import {
 import type { Content } from './scripted-steps.ts';
 export type { EarlierAnswers, RuledCall } from './ruled-call.ts';
 
-/** An API of language models. `qwen` is also any model whose chat template takes one system message. */
+/** An API of language models. `qwen` stands for any model whose chat template takes one system message. */
 export type ProviderApi =
   | 'anthropic'
   | 'bedrock'
@@ -49,16 +49,16 @@ export type ProviderApi =
   | 'openai-responses'
   | 'qwen';
 
-/** One thing that one API refuses. */
+/** A kind of call that an API refuses. */
 export interface ProviderRule {
-  /** What is refused; the same in all APIs that refuse it. */
+  /** Names the refused part; the same in all APIs that refuse it. */
   readonly name: string;
   readonly api: ProviderApi;
-  /** Where the refusal was seen. */
+  /** A place where the API gave this refusal. */
   readonly source: string;
-  /** Returns what the API answers, in its words; null: it accepts the call. */
+  /** Returns the words of the API's refusal; null: the API accepts the call. */
   readonly refusal: (call: RuledCall, earlier: EarlierAnswers) => string | null;
-  /** The refusal comes from the provider's package, before a request is sent. @defaultValue false */
+  /** The provider's package refuses the call before it sends a request. @defaultValue false */
   readonly byPackage?: boolean;
 }
 
@@ -71,14 +71,14 @@ export interface ProviderRefusal {
 const issues = 'https://github.com';
 const NONE: EarlierAnswers = new Map();
 
-/** The refusal of the APIs that took over the messages of OpenAI's chat. */
+/** The refusal of the APIs that adopted the messages of OpenAI's chat. */
 const withoutCall: ProviderRule['refusal'] = ({ prompt }) =>
   when(
     orphanResult(joined(prompt)) !== null,
     "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'",
   );
 
-/** All rules. Read them for what each API refuses; `providerRefusals` applies them. */
+/** All rules: read them to learn which calls each API refuses. `providerRefusals` applies them. */
 export const providerRules: readonly ProviderRule[] = [
   // --- order
   {
@@ -129,7 +129,7 @@ export const providerRules: readonly ProviderRule[] = [
     api: 'anthropic',
     source: `${issues}/anthropics/claude-code/issues/61412`,
     refusal: ({ prompt }) =>
-      // The package gives the first system messages, wherever they are, apart from the conversation.
+      // The package sends the first run of system messages, wherever it stands, outside the conversation.
       when(
         prompt.filter(({ role }, at) => role === 'system' && prompt[at - 1]?.role !== role).length >
           1,
@@ -337,7 +337,7 @@ export const providerRules: readonly ProviderRule[] = [
         'The toolConfig field must be defined when using toolUse and toolResult content blocks.',
       ),
   },
-  // --- what a model answered with its calls
+  // --- the rest of an answer with calls
   {
     name: 'reasoning-kept',
     api: 'anthropic',
@@ -553,7 +553,7 @@ export const providerRules: readonly ProviderRule[] = [
               (part) =>
                 part.type === 'text' &&
                 part.text.trim() === '' &&
-                // The package leaves empty texts of the assistant out.
+                // The package leaves out empty texts of the assistant.
                 (role === 'user' || part.text !== ''),
             ),
         ),
@@ -705,7 +705,7 @@ export const providerRules: readonly ProviderRule[] = [
         ),
       ),
   },
-  // --- rules of one API only, which some calls that suit all others break
+  // --- rules of one API only, which some calls break that suit all other APIs
   {
     name: 'first-message',
     api: 'bedrock',
@@ -741,9 +741,9 @@ export const providerRules: readonly ProviderRule[] = [
 ];
 
 /**
- * Returns what APIs refuse of this call; empty: all accept it.
+ * Returns the refusals of this call by APIs; empty: all accept it.
  * @param apis The APIs. @defaultValue all of them
- * @param earlier Earlier answers of the model, by the ids of their calls: these must come back whole.
+ * @param earlier Earlier answers of the model, by the ids of their calls: each must come back whole.
  */
 export function providerRefusals(
   call: RuledCall,
@@ -787,12 +787,12 @@ export function refusalError(refusal: ProviderRefusal): Error {
   });
 }
 
-/** Which calls a test double refuses: as all APIs together, as these, or none. */
+/** The APIs whose rules a test double applies: all together (`true`), these, or none (`false`). */
 export type RulesOption = boolean | readonly ProviderApi[];
 
 /**
- * Rules that hold for one API alone, whose models give ids and messages that suit it, or whose package leaves out what it
- * refuses (calls of a prompt without tools, with a warning): they apply where that API is named.
+ * Rules that apply only where their API is named: other APIs accept such calls, the models of this API avoid them, or
+ * its package leaves out the refused part (calls of a prompt without tools, with a warning).
  */
 const ONLY_IF_NAMED: ReadonlySet<string> = new Set([
   'bedrock tools-for-calls',
@@ -802,8 +802,8 @@ const ONLY_IF_NAMED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns the check of one model: `check` throws what an API would refuse of a call, and `answered` takes each
- * answer, whose reasoning and state must come back with its calls (PROVIDER-RULES-2).
+ * Returns the check of one model: `check` throws the error with which an API would refuse a call, and `answered` takes
+ * each answer, whose reasoning and state must come back with its calls (PROVIDER-RULES-2).
  */
 export function providerCheck(rules: RulesOption) {
   const apis = rules === true ? null : rules || [];

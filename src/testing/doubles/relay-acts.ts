@@ -1,5 +1,5 @@
-// The acts of an agent without a model: a prompt says what it does. The conformance suite of relays speaks to the
-// agent of a stage this way, whatever protocol carries the prompt.
+// The acts of an agent without a model, written into a prompt. The conformance suite of relays directs the agent of a
+// stage this way, with any protocol.
 
 import type { RelayAnswer, RelayEvent, RelayTool } from '../../actors/ports/relay.ts';
 
@@ -11,26 +11,26 @@ export type RelayAct =
   | { readonly progress: string }
   /** Runs a tool. */
   | { readonly tool: RelayTool; readonly fails?: boolean; readonly untilCancelled?: boolean }
-  /** Asks for permission; runs the tool if it has it; says `permitted`, `denied` or `cancelled`. */
+  /** Asks for permission; runs the tool if permitted; says `permitted`, `denied` or `cancelled`. */
   | { readonly permission: RelayTool; readonly lasting?: string }
-  /** Asks; says `answer: ` and the id of the option or the words, or `no answer`. */
+  /** Asks a question; says `answer: ` and the id of the option or the words, or `no answer`. */
   | {
       readonly question: string;
       readonly options?: readonly { readonly id: string; readonly label: string }[];
     }
-  /** Works until its turn is cancelled. */
+  /** Works until the turn is cancelled. */
   | { readonly untilCancelled: true }
-  /** From now on it neither cancels its turn nor ends when it is asked to. */
+  /** From now on the agent ignores requests to cancel its turn or to end. */
   | { readonly deaf: true }
-  /** Its process ends. */
+  /** Ends the agent's process. */
   | { readonly die: true }
   /** Sends this many pieces of words at once. */
   | { readonly flood: number }
-  /** Sends what its protocol does not allow. */
+  /** Sends a message that the protocol does not allow. */
   | { readonly garbage: true }
   | { readonly end: EndReason };
 
-/** An agent that acts, on any protocol. */
+/** An agent that performs acts, on any protocol. */
 export interface RelayActor {
   /** Aborts when the turn is cancelled. */
   readonly cancelled: AbortSignal;
@@ -49,19 +49,19 @@ export interface RelayActor {
   garbage(): void | Promise<void>;
 }
 
-/** Writes acts into a prompt. They survive being quoted. */
+/** Writes acts into a prompt. They survive quoting. */
 export function actsPrompt(...acts: readonly RelayAct[]): string {
   return `acts:${encodeURIComponent(JSON.stringify(acts))};`;
 }
 
-/** Reads the last acts of a prompt; none: it says what it was told. */
+/** Reads the last acts of a prompt. Without acts, the agent says the message that it received. */
 export function actsIn(prompt: string): readonly RelayAct[] {
   const written = [...prompt.matchAll(/acts:([\w.!~*'()%-]+);/g)].at(-1)?.[1];
   if (written === undefined) return [{ say: `told: ${prompt}` }];
   return JSON.parse(decodeURIComponent(written)) as RelayAct[];
 }
 
-/** Performs acts. Returns how the turn ends. */
+/** Performs acts, and returns how the turn ends. */
 export async function perform(acts: readonly RelayAct[], actor: RelayActor): Promise<EndReason> {
   const { cancelled } = actor;
   let tools = 0;

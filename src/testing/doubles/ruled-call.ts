@@ -1,7 +1,7 @@
-// What the rules of APIs read of a model call: its messages as a provider's package writes them, calls and their results,
-// what an earlier answer held, and the schemas of tools.
+// Reads the parts of a model call that the rules of APIs are about: its messages as a provider's package writes them,
+// calls and their results, the content of an earlier answer, and the schemas of tools.
 //
-// Does not: know what an API refuses (provider-rules.ts).
+// Does not: know which calls an API refuses (provider-rules.ts).
 
 import type { CallOptions, Content } from './scripted-steps.ts';
 
@@ -21,7 +21,7 @@ export function when(isRefused: boolean, words: string): string | null {
   return isRefused ? words : null;
 }
 
-/** The messages that the API gets as its conversation: system messages go elsewhere. */
+/** Returns the messages that the API gets as its conversation: system messages go elsewhere. */
 export function turnsOf(prompt: RuledCall['prompt']) {
   return prompt.filter((message) => message.role !== 'system');
 }
@@ -31,7 +31,7 @@ export function lateSystem(prompt: RuledCall['prompt']): boolean {
   return first >= 0 && prompt.slice(first).some(({ role }) => role === 'system');
 }
 
-/** Calls of the runtime's tools; the provider answers its own. */
+/** Returns the calls of the runtime's tools; the provider answers its own tools. */
 export function callsIn(message: Message): readonly CallPart[] {
   if (message.role !== 'assistant') return [];
   return message.content.flatMap((part) =>
@@ -44,7 +44,7 @@ export function resultIdsIn(message: Message): readonly string[] {
   return message.content.flatMap((part) => (part.type === 'tool-result' ? [part.toolCallId] : []));
 }
 
-/** The prompt with messages of tools in a row as one; `all`: those of the assistant too. */
+/** Returns the prompt with adjacent tool messages joined into one; `all`: adjacent assistant messages too. */
 export function joined(prompt: RuledCall['prompt'], all = false): RuledCall['prompt'] {
   const messages: Message[] = [];
   for (const message of prompt) {
@@ -58,7 +58,7 @@ export function joined(prompt: RuledCall['prompt'], all = false): RuledCall['pro
   return messages;
 }
 
-/** The conversation as the package writes it. */
+/** Returns the conversation as Anthropic's package writes it. */
 export function forAnthropic(prompt: RuledCall['prompt']): RuledCall['prompt'] {
   return joined(
     turnsOf(prompt).filter((message) => !saysOnly(message, '')),
@@ -66,7 +66,7 @@ export function forAnthropic(prompt: RuledCall['prompt']): RuledCall['prompt'] {
   );
 }
 
-/** The prompt as the package writes it: without tools also without calls and results, with a warning. */
+/** Returns the prompt as the package of Bedrock writes it: without tools it drops calls and results, with a warning. */
 export function forBedrock({ prompt, tools = [] }: RuledCall): RuledCall['prompt'] {
   const written = prompt.flatMap((message): Message[] => {
     if (tools.length > 0 || message.role === 'system' || message.role === 'user') return [message];
@@ -79,7 +79,7 @@ export function forBedrock({ prompt, tools = [] }: RuledCall): RuledCall['prompt
   );
 }
 
-/** Whether an assistant message has no words, and no call. `blank`: a space, where white space is no word. */
+/** Tells whether an assistant message has no words and no call. `blank`: a space, if white space counts as no word. */
 function saysOnly(message: Message, blank: '' | ' '): boolean {
   return (
     message.role === 'assistant' &&
@@ -114,7 +114,7 @@ export function orphanResult(prompt: RuledCall['prompt'], within = 1) {
   return null;
 }
 
-/** The index of a message among those of the conversation. */
+/** Returns the index of a message in the conversation. */
 function placeOf(prompt: RuledCall['prompt'], index: number): number {
   return turnsOf(prompt.slice(0, index)).length;
 }
@@ -140,14 +140,17 @@ export function isReasoning({ type }: Content): boolean {
   return type === 'reasoning';
 }
 
-/** Of calls in one answer, the first carries the state of all: the others must stay beside it. */
+/**
+ * Tells whether the call carries the state of all calls of its answer: the first one does, and the others must stay
+ * beside it.
+ */
 export function isSignedCall(part: Content): boolean {
   return part.type === 'tool-call' && part.providerMetadata !== undefined;
 }
 
 /**
- * Returns the first call whose message lacks a part of the answer that it came from, or has it without the
- * `providerMetadata` that the model gave it.
+ * Returns the first call whose message lacks a part of the original answer, or has it without the model's
+ * `providerMetadata`.
  */
 export function lostState(
   prompt: RuledCall['prompt'],

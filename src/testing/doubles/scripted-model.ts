@@ -1,6 +1,5 @@
-// A language model that follows a script, for tests: the script sees each prompt and returns the model's
-// answer. Scripts are chosen by agent, so that a lead agent and its subagents never compete for the lines of
-// one script.
+// A language model that follows a script, for tests: the script sees each prompt and returns the model's answer. Each
+// agent has its script, so that a lead agent and its subagents never compete for the lines of one script.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 import { ConfigurationError } from '../../values/errors.ts';
@@ -20,17 +19,17 @@ export interface ScriptedPrompt {
   readonly system: string;
   /** The last message of the user. */
   readonly user: string;
-  /** The outputs of the last tool message, in order; empty if the last message is none. */
+  /** The outputs of the last message if it is a tool message, in order; else empty. */
   readonly results: readonly unknown[];
   readonly prompt: CallOptions['prompt'];
   readonly toolNames: readonly string[];
-  /** The tools that it may call now, with the JSON Schemas of the arguments. */
+  /** The tools that the model may call now, with the JSON Schemas of their arguments. */
   readonly tools: readonly { readonly name: string; readonly inputSchema: unknown }[];
   /** The JSON Schema that the answer must match; null: none is requested. */
   readonly outputSchema: unknown;
   /** The number of the call within the script, from 1. */
   readonly turn: number;
-  /** The number of the model step within the run of a subagent, from 1: one more than the answers in its prompt. */
+  /** The number of the model step within the run of a subagent, from 1: the prompt contains one answer less. */
   readonly step: number;
   readonly signal: AbortSignal | undefined;
 }
@@ -39,9 +38,9 @@ export interface ScriptedPrompt {
 export type Script = (prompt: ScriptedPrompt) => ScriptedStep | Promise<ScriptedStep>;
 
 /**
- * A function, or the answers in order (each may be a function of its own); a call beyond them fails with an
- * error that says so. Runs of the same agent share its list, in the order of their calls: where that matters,
- * use a function, which sees the call that it answers.
+ * A function, or the answers in order (each may be a function). A call beyond the last answer fails with an error
+ * that says this. Runs of the same agent share its list, in the order of their calls; use a function where that
+ * matters, because it sees the call that it answers.
  */
 export type ScriptLike = Script | readonly (ScriptedStep | Script)[];
 
@@ -55,28 +54,28 @@ export interface ScriptedModelOptions {
     readonly script: ScriptLike;
   }[];
   /**
-   * By the name of the agent, where none of `scripts` answers. A subagent is known by the task in its prompt
-   * (`You do the work of the tool <name>`); any other agent by the name that stands first in the system prompt,
-   * as a word of its own.
+   * Scripts by the name of the agent, used if none of `scripts` answers. The task in the prompt identifies a subagent
+   * (`You do the work of the tool <name>`); any other agent is identified by the name that comes first in the system
+   * prompt, as a whole word.
    */
   readonly agents?: Readonly<Record<string, ScriptLike>>;
-  /** Returns the name of `agents` that speaks, instead of the rule above; undefined: none of them. */
+  /** Returns the name of the agent in `agents` that speaks, instead of the rule above; undefined: none. */
   readonly agentOf?: (prompt: Seen) => string | undefined;
   /** Answers if no other script does. */
   readonly otherwise?: ScriptLike;
-  /** The time in which `delayMs` of a step passes; needed for such steps only. */
+  /** The time in which the `delayMs` of a step passes. Only such steps need it. */
   readonly environment?: { readonly scheduler: Pick<Scheduler, 'schedule'> };
   /**
-   * Refuses a call that the API of a provider would refuse (`providerRules`), with the error and in the words of
-   * that provider: `true` for what any of them refuses, a list for these APIs alone, `false` for none. A model
-   * with `true` accepts what only the ids of one API, or its order of messages, would forbid.
+   * Refuses a call that the API of a provider would refuse (`providerRules`), with that provider's error and words:
+   * `true` for all APIs, a list for these APIs, `false` for none. `true` does not apply rules on the ids or the order
+   * of messages of a single API.
    * @defaultValue false
    */
   readonly rules?: RulesOption;
 }
 
 export interface RoutedScript {
-  /** Names it in errors. */
+  /** The name of the script in errors. */
   readonly name: string;
   readonly script: ScriptLike;
 }
@@ -94,9 +93,9 @@ const usage = {
 } as const;
 
 /**
- * Creates an AI SDK model that answers from scripts; takes no time unless a step says so. A list of steps
- * alone is one script for every call. An error that a script throws, or the ConfigurationError of a script
- * that is missing (NO_SCRIPT) or exhausted (SCRIPT_EXHAUSTED), fails the call.
+ * Creates an AI SDK model that answers from scripts; an answer takes no time unless a step says so. A list of steps
+ * alone is one script for every call. A call fails with the error that its script throws, or with a
+ * ConfigurationError if the script is missing (NO_SCRIPT) or exhausted (SCRIPT_EXHAUSTED).
  */
 export function scriptedModel(
   given: ScriptedModelOptions | readonly (ScriptedStep | Script)[],
@@ -161,7 +160,7 @@ function streamParts(part: Content, index: number): StreamPart[] {
     ...part.text
       .split(/(?<=\s)/)
       .map((delta): StreamPart => ({ type: `${kind}-delta`, id, delta })),
-    // The signature comes last.
+    // Providers send the signature last.
     { type: `${kind}-end`, id, ...(providerMetadata && { providerMetadata }) },
   ];
 }
@@ -184,7 +183,7 @@ function delay(
     }, delayMs);
     const abort = (): void => {
       untimer();
-      // As a provider does: it rejects with the reason of the caller's abort.
+      // Like a provider: the call rejects with the reason of the caller's abort.
       reject(signal?.reason as Error);
     };
     if (signal?.aborted) abort();
@@ -227,7 +226,7 @@ function outputOf(output: { type: string; value?: unknown; reason?: unknown }): 
   return 'value' in output ? output.value : { denied: output.reason };
 }
 
-/** @throws {ConfigurationError} NO_SCRIPT, when no script answers this call. */
+/** @throws {ConfigurationError} NO_SCRIPT, if no script answers this call. */
 export function routeScript(options: ScriptedModelOptions, seen: Seen): RoutedScript {
   const { scripts = [], agents = {}, agentOf = nameIn(agents), otherwise } = options;
   const found = scripts.find(({ when }) => {
@@ -248,7 +247,7 @@ export function routeScript(options: ScriptedModelOptions, seen: Seen): RoutedSc
   );
 }
 
-/** @throws {ConfigurationError} SCRIPT_EXHAUSTED, when the script has no step for this turn. */
+/** @throws {ConfigurationError} SCRIPT_EXHAUSTED, if the script has no step for this turn. */
 export function stepOf(
   { name, script }: RoutedScript,
   prompt: ScriptedPrompt,
@@ -275,7 +274,7 @@ function nameIn(
     let earliest = Infinity;
     for (const name of Object.keys(agents)) {
       const at = wordIn(system, name);
-      // Of two names that begin at the same place the longer one is meant.
+      // If two names begin at the same place, the longer one counts.
       if (at > earliest || (at === earliest && name.length <= (first?.length ?? 0))) continue;
       if (at === Infinity) continue;
       first = name;
@@ -285,7 +284,7 @@ function nameIn(
   };
 }
 
-/** Returns the index at which it stands as a word of its own; Infinity if it does not. */
+/** Returns the index at which the word stands as a whole word; Infinity if it does not. */
 function wordIn(text: string, word: string): number {
   const escaped = word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   return new RegExp(`(?<![\\w-])${escaped}(?![\\w-])`).exec(text)?.index ?? Infinity;

@@ -1,5 +1,5 @@
-// A relay in memory: its agent does what the prompt says (`actsPrompt`), or what a script says. For tests of
-// subagents on relays, and the example of a relay that passes `test/suites/relays`.
+// A relay in memory: its agent does what the prompt (`actsPrompt`) or a script says. It serves tests of subagents on
+// relays, and as the example of a relay that passes `test/suites/relays`.
 
 import { z } from 'zod';
 import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
@@ -21,13 +21,13 @@ import { actsIn, perform, type RelayAct, type RelayActor } from './relay-acts.ts
 export interface ScriptedRelayOptions {
   /** @defaultValue all but `openQuestionSurvives` */
   readonly capabilities?: Partial<RelayCapabilities>;
-  /** Returns what the agent does in a turn. @defaultValue the acts of the prompt */
+  /** Returns the agent's acts in a turn. @defaultValue the acts of the prompt */
   readonly script?: (prompt: string) => readonly RelayAct[];
   /** The time that an agent gets to stop, in milliseconds. @defaultValue 1000 */
   readonly graceMs?: number;
 }
 
-/** The words that the agent was told. */
+/** A message that the agent received. */
 export type ToldRelay =
   | { readonly type: 'start'; readonly session: string; readonly resumed: boolean }
   | {
@@ -46,7 +46,7 @@ export type ToldRelay =
   | { readonly type: 'interrupt'; readonly session: string }
   | { readonly type: 'release'; readonly session: string; readonly how: RelayRelease };
 
-/** A relay for tests, whose agents act as their prompts or a script say. */
+/** A relay for tests, whose agents do what their prompts or a script say. */
 export interface ScriptedRelay extends Relay {
   readonly told: readonly ToldRelay[];
   /** The number of connections that are open. */
@@ -112,7 +112,7 @@ class MemoryRelay implements ScriptedRelay {
   }
 }
 
-/** One agent, and its conversation; it outlives its connections. */
+/** One agent, and its conversation; the agent outlives its connections. */
 class Agent {
   readonly #id: string;
   readonly #relay: MemoryRelay;
@@ -142,7 +142,7 @@ class Agent {
     connection?.receive({ type: 'closed', message });
   }
 
-  /** The connection is gone: only an agent whose questions survive goes on. */
+  /** The connection is gone: only an agent whose questions survive continues. */
   #lose(): void {
     if (this.#relay.capabilities.openQuestionSurvives) return;
     this.#turn = null;

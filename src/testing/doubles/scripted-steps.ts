@@ -12,22 +12,22 @@ type Finish = Answer['finishReason']['unified'];
 /** Options of every kind of step. */
 interface StepOptions {
   /**
-   * The model's thoughts before it answers. They and the first call of the answer carry a signature
-   * (`providerMetadata`), as those of providers do, and must come back with it.
+   * The model's thoughts before the answer. They and the first call of the answer carry a signature
+   * (`providerMetadata`), as with providers, and must come back with it.
    */
   readonly thinking?: string;
   /** The time that the model takes, in milliseconds of the `environment`. @defaultValue 0 */
   readonly delayMs?: number;
-  /** How the answer ends: `length`, `content-filter`, … @defaultValue as the content says */
+  /** How the answer ends: `length`, `content-filter`, … @defaultValue derived from the content */
   readonly finish?: Finish;
 }
 
-/** A step of a scripted model. Those with a `type` are the vocabulary of other test doubles. */
+/** A step of a scripted model. Other test doubles use the forms with a `type`. */
 export type ScriptedStep = StepOptions &
   (
     | { readonly text: string; readonly calls?: never }
     | { readonly calls: readonly ScriptedCall[]; readonly text?: string }
-    /** Fails, as a provider would. */
+    /** Fails like a provider. */
     | { readonly error: unknown }
     | {
         readonly type: 'text';
@@ -58,7 +58,7 @@ export type ScriptedStep = StepOptions &
 /** A tool call that a scripted model makes. */
 export interface ScriptedCall {
   readonly name: string;
-  /** A string is passed unchanged: arguments that are no JSON. */
+  /** A string is passed unchanged, as arguments that are not JSON. */
   readonly input: unknown;
   /** @defaultValue `call_<n>`, counted within the model */
   readonly id?: string;

@@ -1,5 +1,5 @@
-// A voice for tests: a quiet tone, as long as the text is spoken. The same text always sounds the same; the
-// test sets its latency and its failures.
+// A voice for tests: a quiet tone that lasts as long as the spoken text. The same text always sounds the same; the
+// test sets the latency and the failures.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { ProviderError } from '../../values/errors.ts';
@@ -14,7 +14,7 @@ const LOUDNESS = 3000;
 
 /** The options of `scriptedVoice`. */
 export interface ScriptedVoiceOptions {
-  /** The time in which it synthesises. */
+  /** The time in which the voice synthesises. */
   readonly environment: Environment;
   /** The duration of a spoken character, in milliseconds. @defaultValue 60 */
   readonly msPerCharacter?: number;
@@ -24,9 +24,9 @@ export interface ScriptedVoiceOptions {
 
 /** A voice for tests: a quiet tone, as long as the text is spoken. */
 export interface ScriptedVoice extends Voice {
-  /** The texts that it was asked to say, in order. */
+  /** The texts that the session asked the voice to say, in order. */
   readonly said: readonly string[];
-  /** The texts among them that were aborted before there was sound. */
+  /** The texts among them that the session aborted before there was sound. */
   readonly aborted: readonly string[];
   /** Makes the next `times` requests fail. @defaultValue 1 */
   fail(times?: number): void;

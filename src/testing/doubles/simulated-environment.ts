@@ -1,12 +1,12 @@
-// Time and chance for tests: the clock advances only on request, and one seed always gives the same ids and
-// the same chance.
+// Time and chance for tests: the clock advances only on request, and a seed always gives the same ids and random
+// numbers.
 //
 // Owns:     simulated time, the timers that wait for it, ids and random numbers.
 // Does not: fake the event loop: promises and `yieldThen` run for real, in order.
 //
 // Invariants
-//   SIMULATED-ENVIRONMENT-1. Timers fire in the order of their times, one by one; the consequences of a timer
-//       have happened before the next one fires, so timers armed by timers are not skipped.
+//   SIMULATED-ENVIRONMENT-1. Timers fire in the order of their times, one by one. The consequences of a timer have
+//       happened before the next one fires, so timers that a timer arms are not skipped.
 //   SIMULATED-ENVIRONMENT-2. Nothing here depends on real time.
 
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -22,11 +22,11 @@ export interface SimulatedEnvironmentOptions {
   readonly startAt?: number;
 }
 
-/** Time, ids and chance of a test, which advance only when the test says so. */
+/** Time, ids and chance of a test, under the control of the test. */
 export interface SimulatedEnvironment extends Environment {
-  /** Waits for everything that needs no time to pass. */
+  /** Waits until all work that needs no time to pass is done. */
   settle(): Promise<void>;
-  /** Advances time, step by step, and waits for everything that becomes due. */
+  /** Advances time, step by step, and waits for all work that becomes due. */
   advance(ms: number): Promise<void>;
   /** The number of waiting timers, except those in the background, which do not keep the program busy. */
   readonly pendingTimers: number;
@@ -40,7 +40,7 @@ interface Timer {
   readonly isBackground: boolean;
 }
 
-/** After so many quiet turns of the event loop, nothing more happens by itself. */
+/** The number of quiet turns of the event loop after which no more work follows. */
 const QUIET_TURNS = 4;
 
 const optionsSchema = z.strictObject({
@@ -49,7 +49,7 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<SimulatedEnvironmentOptions>);
 
 /**
- * Creates time, ids and chance for a test: time passes with `advance()` only, and a seed repeats a run.
+ * Creates time, ids and chance for a test: time passes only in `advance()`, and a seed repeats a run.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function simulatedEnvironment(

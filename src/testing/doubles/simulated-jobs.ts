@@ -1,9 +1,9 @@
-// An engine in memory that keeps ends, and whose workers can be killed: for tests of programs that run steps as jobs.
-// It outlives the sessions of a test, as an engine outlives processes.
+// An engine in memory that keeps the ends of jobs, and whose workers a test can kill: for programs that run steps as
+// jobs. It outlives the sessions of a test, as an engine outlives processes.
 //
 // Owns:     the jobs and their ends.
-// Does not: run in time of its own: a job is begun in the turn after it was asked for, and one that its workers refuse is
-//           offered so many times.
+// Does not: keep time: a job begins in the turn after the request, and a job that the workers refuse is offered again
+//           `offers` times.
 
 import { z } from 'zod';
 import { anObject, check, checkEnvironment, type ChecksOf } from '../../values/checks.ts';
@@ -25,19 +25,19 @@ import { raceAbort } from '../../values/race-abort.ts';
 
 /** The options of `simulatedJobs`. */
 export interface SimulatedJobsOptions {
-  /** Does the jobs: those of `jobWorker({ … })`. */
+  /** Does the jobs: the handler of `jobWorker({ … })`. */
   readonly handler: JobHandler;
-  /** The limit of a body, and of the text of an end. @defaultValue 1000000 */
+  /** The most bytes of a body, and of the text of an end. @defaultValue 1000000 */
   readonly maxBytes?: number;
-  /** How often a job that the workers refuse is offered to them. @defaultValue 1: there is one version of them */
+  /** How often a job that the workers refuse is offered to them. @defaultValue 1: all workers have one version */
   readonly offers?: number;
   /** The longest time that a job may take, in milliseconds of the `environment`. @defaultValue Infinity */
   readonly longestMs?: number;
-  /** For `longestMs`, and the pause between two offers. @defaultValue none: a job is offered again at once */
+  /** The time of `longestMs` and of the pause between two offers. @defaultValue none: a job is offered again at once */
   readonly environment?: Environment;
 }
 
-/** One time that a worker has begun a job. */
+/** One start of a job by a worker. */
 export interface SimulatedExecution {
   readonly key: string;
   readonly name: string;
@@ -47,9 +47,9 @@ export interface SimulatedExecution {
 
 /** An engine of jobs for tests, in this process, whose workers can be killed. */
 export interface SimulatedJobs extends Jobs {
-  /** What was begun, in order: a job that is begun again is there again. */
+  /** The starts of jobs, in order; a restarted job is listed again. */
   readonly begun: readonly SimulatedExecution[];
-  /** Kills all workers at once. Jobs under way are begun again, or are lost where that is not permitted. */
+  /** Kills all workers at once. Jobs under way are restarted, or lost where a restart is not permitted. */
   killWorkers(): void;
 }
 
@@ -61,10 +61,10 @@ interface Held {
   isEnded: boolean;
   isCancelled: boolean;
   controller: AbortController;
-  /** The number of the time that it was begun; a worker that died has an older one. */
+  /** The number of the current start; a worker that died has an earlier one. */
   nth: number;
   offers: number;
-  /** No worker has it: the last one has refused it. */
+  /** No worker has the job: the last one refused it. */
   isOffered: boolean;
 }
 
@@ -79,7 +79,7 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<SimulatedJobsOptions>);
 
 /**
- * Creates an engine in memory that keeps ends, and whose workers can be killed.
+ * Creates an engine in memory that keeps the ends of jobs, and whose workers a test can kill.
  * @throws {ConfigurationError} for options that are unknown or wrong.
  */
 export function simulatedJobs(options: SimulatedJobsOptions): SimulatedJobs {
@@ -122,7 +122,7 @@ export function simulatedJobs(options: SimulatedJobsOptions): SimulatedJobs {
             end(held, how);
             return;
           }
-          // JOBS-8: it was not begun.
+          // JOBS-8: a refused job was not begun.
           begun.splice(begun.indexOf(execution), 1);
           held.offers += 1;
           held.isOffered = true;
@@ -198,7 +198,7 @@ export function simulatedJobs(options: SimulatedJobsOptions): SimulatedJobs {
       }
     },
     killWorkers() {
-      // A job that no worker has is not lost.
+      // A job without a worker is not lost.
       for (const held of known.values()) if (!held.isEnded && !held.isOffered) settleDeath(held);
     },
   };

@@ -1,6 +1,6 @@
-// An engine in memory that keeps runs, and whose workers can be killed: for tests of programs whose runs are on an engine.
+// An engine in memory that keeps runs, and whose workers a test can kill: for programs whose runs are on an engine.
 //
-// Owns:     the runs, and what was recorded of each.
+// Owns:     the runs, and the records of each.
 // Does not: do a turn: its handler does.
 
 import { z } from 'zod';
@@ -28,30 +28,32 @@ import { raceAbort } from '../../values/race-abort.ts';
 export interface SimulatedRunsOptions {
   /** The time in which runs wait. */
   readonly environment: Environment;
-  /** Does the turns: those of `runWorker({ … })`. */
+  /** Does the turns: the handler of `runWorker({ … })`. */
   readonly handler: RunHandler;
-  /** The steps that a turn does itself; the engine records between two of them. @defaultValue 'one' */
+  /** Whether a turn does one step itself, after which the engine records, or none. @defaultValue 'one' */
   readonly steps?: 'one' | 'none';
 }
 
 /** An engine of runs for tests, in this process, whose workers can be killed. */
 export interface SimulatedRuns extends RunEngine {
-  /** The number of turns that were recorded, over all runs. */
+  /** The number of recorded turns of all runs. */
   readonly recorded: number;
-  /** Kills all workers at once: turns under way are done again by others. */
+  /** Kills all workers at once: other workers repeat the turns under way. */
   killWorkers(): void;
 }
 
 interface Held {
   view: RunView;
-  /** Resolves when there is another view. */
+  /** Resolves when the view changes. */
   changed: PromiseWithResolvers<void>;
-  /** The answers that the run has not got yet, and all requests that were answered. */
+  /** The answers that the run has not yet received, and all answered requests. */
   readonly news: RunNews[];
   readonly answered: Set<string>;
   /** The ids of its child runs. */
   readonly children: Set<string>;
-  /** The messages that the run has not got yet, by their ids those that it has not read, and the number of the last one. */
+  /**
+   * The messages that the run has not received, the ids of those that it has not read, and the number of the last one.
+   */
   mail: TakenMessage[];
   unread: ReadonlyMap<string, number>;
   last: number;
@@ -61,15 +63,15 @@ interface Held {
   /** The steps under way, by their keys, and those that have ended. */
   readonly steps: Map<string, AbortController>;
   readonly ends: RunStepEnd[];
-  /** The worker that did the last turn lives: a step of it that must not be repeated was not begun. */
+  /** The worker of the last turn still lives: it has not begun the turn's step that must not be repeated. */
   mayBegin: string | null;
-  /** Called when there is news. */
+  /** Called when news arrives. */
   wake: (() => void) | null;
 }
 
-/** Attempts at a turn or step that are made at once. */
+/** The attempts at a turn or step that are made without a pause. */
 const MAX_AT_ONCE = 20;
-/** The time before each later one. */
+/** The pause before each later attempt, in milliseconds. */
 const AGAIN_MS = 1_000;
 
 const optionsSchema = z.strictObject({
@@ -92,7 +94,7 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
 
   const cancelled = (reason: string): JobError =>
     new JobError('CANCELLED', reason, { retryable: false });
-  /** Before another attempt: a handler that always fails must not keep its program from everything else. */
+  /** Waits before another attempt: a handler that always fails must not block the rest of its program. */
   const before = (attempt: number): Promise<void> =>
     new Promise((resolve) => {
       if (attempt > MAX_AT_ONCE) scheduler.schedule(resolve, AGAIN_MS);
@@ -116,7 +118,7 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
         const end = await handler.turn(copied(what), signal);
         if (held.worker !== worker) continue;
         if (end.missing) {
-          // Nothing was begun.
+          // No step was begun.
           held.mayBegin = given.mark ?? null;
           await before((attempt += 1));
           continue;
@@ -132,7 +134,7 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
       }
     }
   };
-  /** A step that must not be repeated is begun once, by the worker that had its turn recorded. */
+  /** Only the worker that had its turn recorded begins a step that must not be repeated, once. */
   const permitted = (held: Held, given: RunTurn): RunTurn => {
     const { news: what, mark } = given;
     const isPermitted = held.mayBegin === (mark ?? null);

@@ -21,7 +21,7 @@ export interface JournalScene {
 export interface JournalBench {
   readonly journal: Journal;
   readonly stage: JournalStage;
-  /** Opens another process; it and all others claim each scope before they write to it. */
+  /** Opens another process. From then on, every process claims each scope before it writes to it. */
   another(): Promise<Journal>;
   reopen(): Promise<Journal>;
 }
@@ -50,7 +50,7 @@ export function withEvent(
   return { scope, unit, seq, at: BEGINNING + seq, actor, definitionVersion: 3, event };
 }
 
-/** Appends the entries one after the other. Scopes that are new to the journal are claimed before. */
+/** Appends the entries one after the other, and first claims scopes that are new to the journal. */
 export async function appendAll(journal: Journal, entries: readonly JournalEntry[]): Promise<void> {
   await claimAll(journal, entries);
   for (const one of entries) await journal.append(one);
@@ -98,7 +98,7 @@ export function expectSame(
     );
 }
 
-/** Checks the order within each scope: entries of different scopes have no order among each other. */
+/** Checks the order within each scope; entries of different scopes have no order. */
 export function expectSameInEachScope(
   found: readonly JournalEntry[],
   expected: readonly JournalEntry[],
@@ -125,7 +125,7 @@ export async function expectScopes(
   );
 }
 
-/** Checks that a call is refused with this code, and states whether to try again. */
+/** Checks that a call is refused with this code, and that the error says whether to try again. */
 export async function expectRefused(
   what: string,
   work: () => unknown,

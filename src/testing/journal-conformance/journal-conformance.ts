@@ -1,4 +1,4 @@
-// The conformance suite for journals: the properties that a session relies on, in any store.
+// The conformance suite for journals: the properties of any store on which a session relies.
 
 import { z } from 'zod';
 import { aFunction, check as checkSetup, type ChecksOf } from '../../values/checks.ts';
@@ -22,14 +22,13 @@ const scenes = [
 ];
 
 /**
- * The cases that a journal must pass. Each has a store of its own, and takes the time that the
- * journal takes.
+ * Returns the cases that a journal must pass. Each case has a new store, and takes the journal's time.
  *
  * ```ts
  * for (const { name, skipped, run } of journalConformance(setup))
  *   test.skipIf(skipped !== null)(name, run);
  * ```
- * @throws {ConfigurationError} `INVALID_OPTION` for a setup that is none.
+ * @throws {ConfigurationError} `INVALID_OPTION` for an invalid setup.
  */
 export function journalConformance(setup: JournalConformanceSetup): readonly ConformanceCase[] {
   checkSetup('journalConformance(setup)', setupSchema, setup);

@@ -1,4 +1,4 @@
-// Appended entries are kept: in their order, once, and unchanged.
+// A journal keeps appended entries: in their order, once, and unchanged.
 
 import type { JournalEntry } from '../../actors/ports/journal.ts';
 import {
@@ -13,7 +13,7 @@ import {
   type JournalScene,
 } from './case.ts';
 
-/** A session that hands work to two subagents, in the order in which it happens. */
+/** A session that gives work to two subagents, in the order of events. */
 const conversation: readonly JournalEntry[] = [
   entry(1, { unit: 'ses' }),
   entry(1, { unit: 'sub_b' }),
@@ -222,7 +222,7 @@ export const keepingScenes: readonly JournalScene[] = [
   ...Object.entries(values).map(([what, json]): JournalScene => ({
     name: `events are kept as they are: ${what}`,
     async play({ journal }) {
-      // A spread, or an object literal, would change the meaning of `__proto__`.
+      // A spread or an object literal would change the meaning of `__proto__`.
       const event = JSON.parse(`{"type":"said","value":${json}}`) as {
         type: string;
         value: unknown;

@@ -1,4 +1,4 @@
-// Readers ask for the scopes of a journal, and for what came after the entry that they have; scopes are forgotten.
+// Readers list the scopes of a journal, and the entries after one that they have; scopes are forgotten.
 
 import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
 import {

@@ -4,10 +4,10 @@ import type { Journal } from '../../actors/ports/journal.ts';
 
 /**
  * Capabilities of a journal beyond `append` and `read`.
- * - `scopes`, `trim`, `forget`: it has these methods.
- * - `wakeTimes`: it has this property.
- * - `claim`: it has `claim` and `release`, and its stages have `another` and `expire`.
- * - `reopen`: its stages have `reopen`.
+ * - `scopes`, `trim`, `forget`: the journal has these methods.
+ * - `wakeTimes`: the journal has this property.
+ * - `claim`: the journal has `claim` and `release`, and its stages have `another` and `expire`.
+ * - `reopen`: the journal's stages have `reopen`.
  */
 export type JournalFeature =
   | 'scopes'
@@ -22,15 +22,15 @@ export type JournalFeature =
 export interface JournalStage {
   readonly journal: Journal;
   /**
-   * A crash: the process is gone, with all writes that it was about to make. Returns the journal of another
-   * process that opens the same store. The old journal is not used any more.
+   * Simulates a crash: the process is gone, with all writes that it was about to make. Returns the journal of another
+   * process that opens the same store. The old journal is no longer used.
    */
   reopen?(): Journal | Promise<Journal>;
-  /** A second process on the same store, beside the first one. */
+  /** Opens a second process on the same store, beside the first one. */
   another?(): Journal | Promise<Journal>;
   /**
-   * Resolves when the first process's claims have expired because it has shown no sign of life. Until then it
-   * may continue; it must not renew them any more.
+   * Resolves when the first process's claims have expired because it showed no sign of life. The process may continue
+   * until then, but must no longer renew its claims.
    */
   expire?(): void | Promise<void>;
   /** Called at the end of each case, however it ends. */
@@ -42,6 +42,6 @@ export interface JournalConformanceSetup {
   /** The name in the titles of the cases. */
   readonly name: string;
   readonly offers: readonly JournalFeature[];
-  /** Sets a stage. The store is empty. */
+  /** Creates a stage with an empty store. */
   open(): JournalStage | Promise<JournalStage>;
 }

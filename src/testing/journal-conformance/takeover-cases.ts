@@ -1,4 +1,4 @@
-// Another process goes on: after a crash, or because it takes over what one writes.
+// Another process continues: after a crash, or because it takes over a scope from a living one.
 
 import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
 import {
@@ -101,7 +101,7 @@ export const claimScenes: readonly JournalScene[] = [
       await stage.expire?.();
       await other.claim?.('scope');
       await expectKept(other, [entry(1)], { scope: 'scope' });
-      // This process has not noticed yet; it even writes the same entry as the other one.
+      // This process does not know of the other one's claim yet; it even writes the same entry.
       await fenced(journal, 2);
       await other.append(entry(2));
       await fenced(journal, 2);
@@ -161,7 +161,7 @@ export const claimScenes: readonly JournalScene[] = [
   },
 ];
 
-/** Checks that the kept entries are a beginning of `begun`, and contain every acknowledged one. */
+/** Checks that the kept entries are a prefix of `begun`, and contain every acknowledged entry. */
 async function expectBeginning(
   journal: Journal,
   begun: readonly JournalEntry[],
@@ -208,7 +208,7 @@ export const crashScenes: readonly JournalScene[] = [
         await journal.append(one);
         acknowledged.add(one);
       });
-      // An append without an answer before the crash never settles, or is refused.
+      // An append that had no answer before the crash never settles, or is refused.
       for (const append of appends) append.catch(() => {});
       await appends[0];
       const known = new Set(acknowledged);

@@ -1,4 +1,4 @@
-// Wake times of sessions that are in no process's memory: kept like entries, and listed in order.
+// Wake times of hibernated sessions: a journal keeps them like entries, and lists them in order.
 
 import type { Journal } from '../../actors/ports/journal.ts';
 import { inOrder, type WakeTime, type WakeTimes } from '../../actors/ports/wake-times.ts';
@@ -7,7 +7,7 @@ import { sameJson } from './same-json.ts';
 
 const LATER = 1_700_000_000_000;
 
-/** Names that a locale would sort differently, some of them due at the same time. */
+/** Names that a locale would sort differently; some are due at the same time. */
 const times: readonly WakeTime[] = [
   { scope: 'ses_9', at: LATER },
   { scope: 'ses_10', at: LATER },
@@ -53,7 +53,7 @@ export const wakeTimeScenes: readonly JournalScene[] = [
       await expectTimes(journal, []);
       await setAll(journal, times);
       await expectTimes(journal, times.toSorted(inOrder));
-      // A wake time neither starts nor claims a session: it is no entry.
+      // A wake time neither starts nor claims a session, and is no entry.
       await expectKept(journal, []);
     },
   },
@@ -85,7 +85,7 @@ export const wakeTimeScenes: readonly JournalScene[] = [
       const sorted = times.toSorted(inOrder);
       for (const [at, after] of sorted.entries())
         await expectTimes(journal, sorted.slice(at + 1, at + 4), { after, limit: 3 });
-      // The later pages do not depend on whether the cursor's session still exists.
+      // Later pages do not depend on whether the cursor's session still exists.
       const [, gone] = sorted as [WakeTime, WakeTime];
       await timesOf(journal).set(gone.scope, null);
       await expectTimes(journal, sorted.slice(2, 3), { after: gone, limit: 1 });
@@ -97,7 +97,7 @@ export const wakeTimeScenes: readonly JournalScene[] = [
     name: 'more wake times than fit into one page of anything',
     needs: ['wakeTimes'],
     async play({ journal }) {
-      // Not in order, and several at one time.
+      // The times are not in order, and some are equal.
       const many = Array.from({ length: 3000 }, (_, index) => ({
         scope: `ses_${(index * 7) % 3000}`,
         at: LATER + ((index * 7919) % 100),
@@ -109,7 +109,7 @@ export const wakeTimeScenes: readonly JournalScene[] = [
         const after = found.at(-1);
         page = await timesOf(journal).earliest({ ...(after && { after }), limit: 700 });
         found.push(...page);
-        // A shorter page is the last.
+        // A shorter page is the last one.
       } while (page.length === 700 && found.length <= many.length);
       check(
         sameJson(found, many.toSorted(inOrder)),
@@ -186,7 +186,7 @@ export const wakeTimeScenes: readonly JournalScene[] = [
         sameJson(looked, all) || sameJson(looked, [all[0], all[2]]),
         () => `expected at most "claimed" to be left out, found ${JSON.stringify(looked)}`,
       );
-      // A query without `exceptClaimed` finds it.
+      // A query without `exceptClaimed` finds the claimed session.
       await expectTimes(other, all);
       await journal.release?.('claimed');
       await expectTimes(other, all, { limit: 100, exceptClaimed: true });

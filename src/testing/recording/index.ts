@@ -1,15 +1,15 @@
 // A recorded session as a test: `recording('calls/may-12.jsonl').check()`.
 //
 // Owns:     the file, and the report of a difference.
-// Does not: know the format or fold anything (actors/replay).
+// Does not: know the format, or fold entries (actors/replay).
 
 import { OffstageError } from '../../values/errors.ts';
 import type { JournalEntry } from '../../actors/ports/journal.ts';
 import { checkRecording, parseRecording, type Recording } from '../../actors/replay/recording.ts';
 
-/** An entry of a recording has other consequences now than when it was recorded. */
+/** The consequences of an entry have changed since the recording. */
 export class RecordingError extends OffstageError {
-  /** Counts from 1. */
+  /** The number of the entry, from 1. */
   readonly number: number;
   readonly entry: JournalEntry;
   readonly differences: readonly string[];
@@ -33,17 +33,15 @@ export interface RecordedSession {
   /** Reads the content of the file. */
   read(): Promise<Recording>;
   /**
-   * Folds the recorded session with this version of Offstage. Needs neither keys, models and tools nor the
-   * app's code.
-   * @throws {RecordingError} which names the first entry that is no longer accepted, or has other
-   * consequences.
+   * Folds the recorded session with this version of Offstage. It needs no keys, models, tools or code of the app.
+   * @throws {RecordingError} which names the first entry that is no longer accepted, or has other consequences.
    * @throws {ProtocolError} `MALFORMED_RECORDING`. @throws {ConfigurationError} `RECORDING_TOO_NEW`.
    */
   check(): Promise<void>;
 }
 
 /**
- * Opens a session that `exportRecording` or `offstage replay --export` wrote to a file. Needs Node.
+ * Opens a session that `exportRecording` or `offstage replay --export` wrote to a file. Needs Node.js.
  * @param path Relative to the working directory; or a `file:` URL.
  */
 export function recording(path: string | URL): RecordedSession {

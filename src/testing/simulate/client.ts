@@ -1,6 +1,5 @@
-// The client of a simulated session: it shows a text session in one of the ways in which an app can follow
-// one, or plays the audio of a voice session and reports it; it comes and goes, and outlives the process that
-// it talks to.
+// The client of a simulated session. It shows a text session in one of the ways in which an app can follow one, or
+// plays the audio of a voice session and reports it. It comes and goes, and outlives the processes that it talks to.
 //
 // Owns:     the attachment, the way of listening, and the played audio.
 // Does not: decide when it leaves (user, player).
@@ -18,7 +17,7 @@ import { Loudspeaker, type Play } from '../conformance/loudspeaker.ts';
 import type { SimulatedEnvironment } from '../doubles/simulated-environment.ts';
 import type { Happening } from './log/log.ts';
 
-/** As loud as a television in the next room. */
+/** The amplitude of a television in the next room. */
 const NOISE = LOUDNESS / 8;
 /** A session, with its kind. */
 export type Talking =
@@ -31,11 +30,11 @@ type Way =
   | 'observes'
   /** `session.read()`, to the end. */
   | 'reads'
-  /** The same, and breaks off at each result. */
+  /** `session.read()`, broken off at each result. */
   | 'breaksOff'
-  /** `clientMessages(session)`, and acknowledges the messages that were shown. */
+  /** `clientMessages(session)`, with an acknowledgement of each shown message. */
   | 'acknowledges'
-  /** The same, without acknowledgement. */
+  /** `clientMessages(session)`, without acknowledgements. */
   | 'isSilent'
   /** `session.events` and `session.store` only. */
   | 'traces';
@@ -94,7 +93,7 @@ export class Client {
     return this.#speakers.at(-1)?.isPlaying === true && this.#detach !== null;
   }
 
-  /** Takes the session to talk to, or null if it is gone. */
+  /** Takes the session to talk to; null: the session is gone. */
   meets(talking: Talking | null): void {
     this.#drop();
     this.#talking = talking;
@@ -120,7 +119,7 @@ export class Client {
     this.#tick();
   }
 
-  /** A television is on: the microphone always picks up something. */
+  /** Turns a television on: the microphone always picks up its sound. */
   hearsNoise(): void {
     this.#isNoisy = true;
     this.#tick();
@@ -142,7 +141,7 @@ export class Client {
     this.#tick();
   }
 
-  /** Follows the session in another way each time: a success in one way proves nothing for another. */
+  /** Follows the session in another way each time: success in one way proves nothing for another. */
   #follow(session: TextSession, isMine: () => boolean): readonly { unsubscribe(): void }[] {
     const chance = chanceOf(this.#seed, 'listens', (this.#visits += 1));
     return chance.pick(WAYS).map((way) => {
@@ -221,14 +220,14 @@ export class Client {
     ];
   }
 
-  /** Drops the audio that was not played by now. */
+  /** Drops the audio that is not played yet. */
   #drop(): void {
     this.#detach = null;
     const speaker = this.#speakers.at(-1);
     for (const play of speaker?.plays ?? []) if (play.playedMs < play.sentMs) play.isCleared = true;
   }
 
-  /** Ticks while there is audio to play, or to report. */
+  /** Ticks while there is audio to play or to report. */
   #tick(): void {
     if (this.#isTicking) return;
     this.#isTicking = true;

@@ -1,7 +1,6 @@
-// The default app of `offstage simulate`: two agents who can lead, and subagents that look things up, ask,
-// need consent, and have effects that must not happen twice. For some seeds the app has more: steps on an engine, subagents of
-// subagents, a service whose agent examines events from outside, and a program that runs errands with subagents
-// of its own.
+// The default app of `offstage simulate`: two agents that can lead, and subagents that look things up, ask, need
+// consent, and have effects that must not happen twice. For some seeds the app has more: steps on an engine, subagents
+// of subagents, a service whose agent examines events from outside, and a program that runs errands with subagents.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -22,7 +21,7 @@ import { createSubagentService } from '../../actors/subagents/subagent-service.t
 const topicInput = z.object({ topic: z.string() });
 const order = z.object({ item: z.string(), count: z.number().int().min(1).max(9) });
 
-/** Looking twice does no harm. */
+/** A second look does no harm. */
 const lookUp = {
   ...tool({
     description: 'Looks something up',
@@ -113,13 +112,13 @@ const leadTools = [
   }),
 ];
 
-/** The share of seeds whose app has more: most conversations are small. */
+/** The share of seeds whose app has this addition: most conversations are small. */
 const FAMILIES = 0.3;
 const SERVICES = 0.25;
 const PROGRAMS = 0.15;
 const JOBS = 0.3;
 
-/** The app that `simulate` plays if it is given none: two lead agents, and subagents that look up, ask and book. */
+/** The app that `simulate` plays by default: two lead agents, and subagents that look up, ask and book. */
 export function defaultApp(context: AppContext): SimulatedApp {
   const has = (what: string, share: number): boolean =>
     chanceOf(context.seed, 'app', what).happens(share);
@@ -147,7 +146,7 @@ export function defaultApp(context: AppContext): SimulatedApp {
   };
 }
 
-/** Their steps are done by the workers of an engine. */
+/** Lets the workers of an engine do the subagents' steps. */
 function asJobs(
   configs: Readonly<Record<string, SubagentConfig>>,
 ): Readonly<Record<string, SubagentConfig>> {
@@ -158,7 +157,7 @@ function asJobs(
 
 type Tools = NonNullable<SubagentConfig['tools']>;
 
-/** Gives a subagent subagents of its own, with these tools and their own. */
+/** Gives a subagent other subagents, with these tools and their own ones. */
 export function withFamily(tools: Tools, { simulated }: AppContext): Tools {
   const tasting: SubAgentConfig = {
     name: 'tasting',
@@ -191,7 +190,7 @@ export function withFamily(tools: Tools, { simulated }: AppContext): Tools {
   };
 }
 
-/** The number of events in the life of each process, and the time within which they happen. */
+/** The number of events in the life of each process, and the time in which they happen. */
 const HAPPENINGS = 2;
 
 const WITHIN_MS = 20_000;
@@ -229,7 +228,7 @@ export function watchmanOf(tools: Tools, { seed }: AppContext): ServiceSubagentC
   };
 }
 
-/** Creates a program: it continues its errands after a crash, and begins new ones by the clock. */
+/** Creates a program that continues its errands after a crash, and begins new ones by the clock. */
 export function errandsOf(
   tools: Tools,
   { seed, environment: { clock, scheduler }, simulated }: AppContext,
@@ -252,7 +251,7 @@ export function errandsOf(
         const waited = await service.await([subagentId], THE_LEAD);
         if (isClosed || !waited.ok) return;
         const [report] = waited.reports;
-        // No user answers it: it continues when its time is over.
+        // No user answers the question: the subagent continues when its time is over.
         if (waited.why === 'asked') await new Promise<void>((go) => scheduler.schedule(go, 1000));
         if (!report || report.endedAt === null) continue;
         waiting.delete(subagentId);
@@ -264,7 +263,7 @@ export function errandsOf(
       const { resumed, ended, lost } = await service.recover();
       for (const { subagentId, reason } of lost) problems.push(`${subagentId} is lost: ${reason}`);
       const known = service.list(THE_LEAD, { includeEnded: true });
-      // Results of child subagents are told to their parents.
+      // Parents receive the results of child subagents.
       const errands = new Set(known.flatMap(({ id, parentId }) => (parentId === null ? [id] : [])));
       for (const id of [...resumed, ...ended]) if (errands.has(id)) void bring(id);
       waiting.delete('what there was');

@@ -1,5 +1,4 @@
-// The real effects of tools, recorded outside of every process: a tool that has run has run, even if its
-// process died.
+// The real effects of tools, recorded outside every process: an effect stays even if its process dies.
 //
 // Owns:     the record of effects, and the faults of tools.
 // Does not: judge (promises).
@@ -38,8 +37,8 @@ export class Effects {
   }
 
   /**
-   * Watches the tools of a subagent, and applies their faults. A tool that waits for other subagents has no
-   * effect itself.
+   * Watches the tools of a subagent, and applies their faults. A tool that waits for other subagents has no effect
+   * itself.
    */
   watch(
     tools: Readonly<Record<string, unknown>>,
@@ -118,7 +117,7 @@ function canRun(tool: unknown): tool is AnyTool & { execute: Execute } {
   return typeof tool === 'object' && tool !== null && 'execute' in tool && !!tool.execute;
 }
 
-/** Records the effect of a tool by what it returns: a value, a promise, or the values that it yields. */
+/** Records the effect of a tool from its return: a value, a promise, or yielded values. */
 function recorded(effect: Effect, execute: () => unknown): unknown {
   try {
     const returned = execute();

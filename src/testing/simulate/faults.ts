@@ -1,5 +1,5 @@
-// The faults of one run. Each occurrence of a fault point is decided by the seed, the point and the count of
-// the occurrence only: omitting a step while a script is made smaller changes no other decision.
+// The faults of one run. Only the seed, the point and the count of the occurrence decide each occurrence of a fault
+// point: shrinking a script by a step changes no other decision.
 //
 // Owns:     the counts of occurrences, and the strikes.
 // Does not: know the effect of a fault (fault-points describes it, the caller applies it).
@@ -16,7 +16,7 @@ export class Faults {
   readonly #onStrike: (strike: Strike) => void;
   #armed = true;
 
-  /** `what`: a plan, or the strikes of a run that is replayed. */
+  /** `what`: a plan, or the strikes of a replayed run. */
   constructor(
     seed: number,
     what: FaultPlan | readonly Strike[],
@@ -27,7 +27,7 @@ export class Faults {
     this.#onStrike = onStrike;
   }
 
-  /** Disarms all faults: from now on everything behaves. */
+  /** Disarms all faults from now on. */
   disarm(): void {
     this.#armed = false;
   }
@@ -37,7 +37,7 @@ export class Faults {
   }
 
   /**
-   * Decides whether this point strikes now. Returns chance for the details of the fault; null: it does not
+   * Decides whether this point strikes now. Returns chance for the details of the fault; null: the point does not
    * strike.
    */
   strikes(point: FaultPoint): Chance | null {

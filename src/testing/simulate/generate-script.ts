@@ -1,17 +1,17 @@
-// Generates a script from a seed: a user who asks for work, changes their mind, chats, leaves and comes back,
-// and an app that has news. Each step is decided by chance of its own.
+// Generates a script from a seed: a user who asks for work, changes their mind, chats, leaves and comes back, and an
+// app that sends notices. Each step has a separate stream of chance.
 
 import { chanceOf, type Chance } from '../doubles/chance.ts';
 import type { SimulatedApp } from './log/app.ts';
 import type { Step } from './log/script.ts';
 
-/** How many steps a generated script has, and over which time. */
+/** The number of steps of a generated script, and their time. */
 export interface GenerateOptions {
-  /** Steps at most. @defaultValue 10 */
+  /** The most steps. @defaultValue 10 */
   readonly steps?: number;
   /** The time within which the steps happen, in milliseconds. @defaultValue 40_000 */
   readonly spanMs?: number;
-  /** Whether a script contains crashes and drops, beside the faults. */
+  /** Whether a script contains crashes and drops, besides the faults. */
   readonly disasters: boolean;
 }
 
@@ -37,7 +37,7 @@ export function generateSteps(
   const made = Array.from({ length: count }, (_, index): Step => {
     const chance = chanceOf(seed, 'step', index);
     const at = index === 0 ? 0 : chance.below(spanMs);
-    // Without work nothing could go wrong.
+    // A run without work cannot fail.
     const kind = index === 0 ? 'ask' : chance.pick(kindsOf(session, agents.length, disasters));
     const means = index === 0 && working.length > 0 ? working : tools;
     return { at, ...actionOf(kind, index, chance, means, agents) };
@@ -94,7 +94,7 @@ function actionOf(
   }
 }
 
-/** Each request has words of its own, so that the reply to it can be recognized. */
+/** Each request has unique words, so that its reply can be recognized. */
 function request(index: number, chance: Chance, tools: readonly string[]) {
   const calls = tools.length === 0 ? [] : [chance.pick(tools)];
   if (tools.length > 1 && chance.happens(0.35)) calls.push(chance.pick(tools));

@@ -1,15 +1,15 @@
-// Models that behave by chance as a model may. A subagent's model calls the tools that it is offered, with
-// arguments that fit their schemas, asks, and returns a result; now and then it calls a tool that it was not
-// offered, or writes nonsense. A lead agent's model calls the tools that the user's words name, and repeats
-// its messages word for word. A model with subagents of its own starts them, waits for them, answers their
-// questions, messages them, looks at them, and ends them; now and then it ignores them.
+// Models with random, model-like behaviour. A subagent's model calls its offered tools, with arguments that fit their
+// schemas, asks questions, and returns a result; sometimes it calls a tool that it was not offered, or writes nonsense.
+// A lead agent's model calls the tools that the user's words name, and repeats its messages word for word. A model with
+// subagents starts them, waits for them, answers their questions, messages them, looks at them, and ends them;
+// sometimes it ignores them.
 //
 // Owns:     the words and calls of models.
-// Does not: know whether they are heard.
+// Does not: know whether the user hears them.
 //
 // Invariants
-//   GENERATED-MODEL-1. A model's answer follows from the seed, its name, its task and the number of its
-//       earlier answers: the same request, repeated after a crash or a failure, gets the same answer.
+//   GENERATED-MODEL-1. The seed, the name, the task and the number of earlier answers decide a model's answer: a
+//       request that is repeated after a crash or a failure gets the same answer.
 
 import { propertiesOf } from '../../values/json.ts';
 import { ProviderError } from '../../values/errors.ts';
@@ -42,7 +42,7 @@ export interface ModelWorld {
   readonly called?: (prompt: ScriptedPrompt) => void;
 }
 
-/** Creates a model in one process: a script with faults, and a thinking time of its own. */
+/** Creates a model in one process: a script with faults and a thinking time. */
 export function modelIn(
   { faults, called }: ModelWorld,
   process: SimulatedProcess,
@@ -52,7 +52,7 @@ export function modelIn(
     environment: process.environment,
     rules: true,
     async otherwise(prompt) {
-      // In a dead process no caller waits for a model.
+      // No caller in a dead process waits for a model.
       if (!process.isAlive) return new Promise<never>(() => {});
       called?.(prompt);
       if (faults.strikes('model.silent'))
@@ -81,7 +81,7 @@ export function subagentScript(seed: number, name: string): Script {
   };
 }
 
-/** Returns the name of the subagent whose prompt this is, by its task; null: a lead agent's. */
+/** Returns the name of the subagent whose prompt this is, from its task; null: the prompt of a lead agent. */
 export function subagentIn({ system }: ScriptedPrompt): string | null {
   return (
     /^# Task\nYou do the work of the tool (?:subagent__)?(.*?) in the background/m.exec(
@@ -90,7 +90,7 @@ export function subagentIn({ system }: ScriptedPrompt): string | null {
   );
 }
 
-/** Returns the schema of its result, by its instructions; null: none. */
+/** Returns the schema of the subagent's result, from its instructions; null: none. */
 function resultSchemaIn({ system, outputSchema }: ScriptedPrompt): unknown {
   const told = /JSON that fits this JSON Schema:\n(.*)/.exec(system)?.[1];
   return told === undefined ? outputSchema : JSON.parse(told);
@@ -101,7 +101,7 @@ function taskIn({ prompt, user }: ScriptedPrompt): string {
   if (read === null) return user.slice(0, 400);
   const { task, arguments: args } = read;
   if (Object.keys(args).length === 0) return task.slice(0, 400);
-  // In this form since seeds are kept: the chances of a subagent come from this text.
+  // The form must not change for the kept seeds: this text decides the chances of a subagent.
   return JSON.stringify(args, null, 1).replaceAll(/\n\s*/g, ' ');
 }
 
@@ -120,7 +120,7 @@ function stepOf(
     const calls = [move ?? callOf(chance.pick(callable), prompt, chance)];
     if (chance.happens(0.2)) calls.push(callOf(chance.pick(callable), prompt, chance));
     if (chance.happens(0.03)) calls.push({ name: FORBIDDEN, input: { amount: chance.below(100) } });
-    // GENERATED-MODEL-1: also with the same ids.
+    // GENERATED-MODEL-1: the ids are also the same.
     return { calls: calls.map((call, at) => ({ ...call, id: `call_${turn + 1}_${at + 1}` })) };
   }
   if (readTask(prompt.prompt)?.task.includes(NOTHING_TO_TELL) && chance.happens(0.3))
@@ -138,7 +138,7 @@ function callOf(
   prompt: ScriptedPrompt,
   chance: Chance,
 ): ScriptedCall {
-  // Now and then a model writes invalid JSON.
+  // Sometimes a model writes invalid JSON.
   if (chance.happens(0.02)) return { name, input: '{"oops' };
   if (name === 'ask_user') return { name, input: questionOf(chance) };
   return { name, input: familyInput(name, prompt, chance) ?? valueFor(inputSchema, chance) };
@@ -198,7 +198,7 @@ export function leadScript(seed: number, meaning: Meaning): Script {
       .filter(({ name, input }) => !made.has(`${name} ${JSON.stringify(input)}`));
     if (calls.length > 0) return { calls };
     const news = notes.filter((note) => !/(?:answered|did not settle) a subagent/.test(note));
-    // While it tells news without a request, it calls no tool and replies to no words.
+    // While the model tells news without a request, it calls no tool and replies to no words.
     const words = tools.length > 0 || news.length === 0 ? owed : [];
     const answers = words.filter((text) => meaning(text).length === 0);
     const text = [
@@ -225,7 +225,7 @@ function wordsIn(message: Message): readonly string[] {
   return message.content.flatMap((part) => (part.type === 'text' ? [part.text] : []));
 }
 
-/** Returns the runtime's notes in the user's place. */
+/** Returns the runtime's notes in a message of the user or the system. */
 function notesIn(message: Message): readonly string[] {
   if (message.role !== 'user' && message.role !== 'system') return [];
   return wordsIn(message).filter((text) => text.startsWith('['));
@@ -251,7 +251,7 @@ const ENDED: ReadonlySet<unknown> = new Set(['completed', 'failed', 'cancelled']
 
 const CITIES = ['Berlin', 'Paris', 'Oslo', 'Rome', 'Lima', 'Cairo', 'Delhi', 'Quito'] as const;
 
-/** The latest state of one of its subagents, as the model was told. */
+/** The latest state of one of the model's subagents, as the model knows it. */
 interface Known {
   readonly subagentId: string;
   readonly status?: unknown;
@@ -263,7 +263,7 @@ export function ofNobody(tools: ScriptedPrompt['tools']): ScriptedPrompt['tools'
   return tools.filter(({ name }) => !ABOUT_SOMEBODY.has(name));
 }
 
-/** Returns the next call about the subagents that it has started; null: none. */
+/** Returns the next call about the subagents that the model has started; null: none. */
 export function familyMove(
   { prompt, toolNames }: ScriptedPrompt,
   chance: Chance,
@@ -296,7 +296,7 @@ export function familyMove(
   return { name: 'await_subagent', input: { subagentIds, mode: chance.pick(['any', 'all']) } };
 }
 
-/** Returns the arguments of a call that its schema alone does not determine; null: it does. */
+/** Returns the arguments of a call that its schema alone does not determine; null: the schema does. */
 export function familyInput(
   name: string,
   { toolNames }: ScriptedPrompt,
@@ -305,7 +305,7 @@ export function familyInput(
   if (name === 'request_input')
     return { question: `Which city for number ${chance.within(100, 999)}?` };
   if (name !== 'spawn_subagent') return null;
-  // Mostly few tools: a subagent that may start others does so, too.
+  // Few tools in most cases: a subagent that may start others does so.
   const some = toolNames.filter((one) => one !== name && chance.happens(0.3));
   return {
     task: `Look around in ${chance.pick(CITIES)}, number ${chance.below(1000)}`,
@@ -314,14 +314,14 @@ export function familyInput(
   };
 }
 
-/** Tools that the runtime adds, or restricts to a role, cannot be handed on. */
+/** Returns the tools that can be passed to a child: not those that the runtime adds, or restricts to a role. */
 function ofOthers(names: readonly string[]): readonly string[] {
   return names.filter(
     (name) => !['ask_user', 'not_for_me', 'request_input', 'complete_task'].includes(name),
   );
 }
 
-/** Returns its subagents by id, in the order of starting, from the results of its own calls. */
+/** Returns the model's subagents by id, in the order of starting, from the results of its calls. */
 function knownIn(prompt: ScriptedPrompt['prompt']): ReadonlyMap<string, Known> {
   const known = new Map<string, Known>();
   const begins = prompt.findLastIndex((message) => readTask([message]) !== null);
@@ -370,8 +370,8 @@ const WORDS = ['amber', 'birch', 'cedar', 'delta', 'ember', 'fjord', 'grove', 'h
 const MAX_DEPTH = 6;
 
 /**
- * Generates a value that a JSON Schema allows, with the keywords of tool schemas: the arguments that a model might write. It may
- * violate other keywords.
+ * Generates a value that a JSON Schema allows, with the keywords of tool schemas: arguments that a model might write.
+ * The value may violate other keywords.
  */
 export function valueFor(schema: unknown, chance: Chance, depth = 0): unknown {
   if (typeof schema !== 'object' || schema === null || depth > MAX_DEPTH) return null;

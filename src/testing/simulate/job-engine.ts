@@ -1,5 +1,5 @@
-// The engine of a simulated world, for subagents with `runs: 'jobs'`. It outlives the processes of sessions, and its
-// workers are processes of their own, which die.
+// The engine of a simulated world, for subagents with `runs: 'jobs'`. It outlives the processes of sessions; its
+// workers are other processes, which die.
 //
 // Owns:     the worker, and its deaths.
 // Does not: keep jobs (simulatedJobs).
@@ -11,9 +11,9 @@ import { simulatedJobs } from '../doubles/simulated-jobs.ts';
 import { SimulatedProcess } from './simulated-process.ts';
 import { appIn, sessionModelIn, type AppStage } from './staged-app.ts';
 
-/** A job takes no longer, unless its model or its tool does. */
+/** The time in which a worker dies, in milliseconds: a job takes no longer, unless its model or its tool does. */
 const DIES_WITHIN_MS = 4000;
-/** Numbers of workers, apart from those of the processes of sessions. */
+/** The first number of a worker; processes of sessions have lower ones. */
 const FIRST_WORKER = 1001;
 
 interface Worker {

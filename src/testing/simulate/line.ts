@@ -1,12 +1,12 @@
-// The connection between a session and its voice model, with its faults: it is refused, lost, slow, resumed
-// or not, and transcripts come late. It also records the model's words in each item, and passes the user's
-// audio to the model.
+// The connection between a session and its voice model, with its faults: it is refused, lost, slow, resumed or not,
+// and its transcripts arrive late. It also records the model's words in each item, and passes the user's audio to the
+// model.
 //
 // Owns:     the connections of one process.
 // Does not: know the meaning of the words.
 //
 // Invariants
-//   SIMULATE-LINE-1. A slow connection keeps its order: nothing overtakes earlier events on it.
+//   SIMULATE-LINE-1. A slow connection keeps its order: no event overtakes an earlier one.
 //   SIMULATE-LINE-2. A dead process receives nothing and sends nothing.
 
 import { readable } from '../conformance/words.ts';
@@ -25,7 +25,7 @@ import type { SimulatedProcess } from './simulated-process.ts';
 
 const SLOW_MS = 1000;
 const DROP_WITHIN_MS = 3000;
-/** The reconnects of a session are spent in 15 to 31 s. */
+/** A session uses up its reconnects in 15 to 31 s. */
 const OUTAGE_MS = [20_000, 120_000] as const;
 const LATE_MS = 4000;
 
@@ -49,7 +49,7 @@ export interface LinePorts {
   /** The outage of the provider, in which every connection is refused; `begin` takes its length. */
   readonly outage: { isOn(): boolean; begin(ms: number): void };
   happened(what: 'opened' | 'resumed' | 'lost' | 'refused'): void;
-  /** Called when the session asks the model to tell something. */
+  /** Called when the session asks the model to tell a message. */
   asked(instructions: string): void;
 }
 
@@ -80,7 +80,7 @@ export function lineOf(process: SimulatedProcess, ports: LinePorts, words: ItemW
   };
 }
 
-/** Returns the newest connection that is open. */
+/** Returns the newest open connection. */
 export function openModel(stage: ConformanceStage): ConformanceModel | undefined {
   return stage.models.findLast(({ isOpen }) => isOpen);
 }
@@ -93,7 +93,7 @@ class Line implements TransportConnection {
   readonly #words: ItemWords;
   readonly #connection: TransportConnection;
   readonly #model: () => ConformanceModel | undefined;
-  /** The late events, and all that wait behind them. */
+  /** The late events, and all events that wait behind them. */
   readonly #behind: (() => void)[] = [];
   #heard: Utterance | null = null;
   #isSlow = false;
@@ -169,7 +169,7 @@ class Line implements TransportConnection {
     if (this.#isSlow) return;
     this.#isSlow = true;
     this.#later(ms, () => {
-      // The model's answer to the first of them comes after the last (SIMULATE-LINE-1).
+      // The model answers the first of these events after the last one (SIMULATE-LINE-1).
       for (let give = this.#behind.shift(); give; give = this.#behind.shift()) give();
       this.#isSlow = false;
     });
@@ -179,7 +179,7 @@ class Line implements TransportConnection {
     this.#ports.environment.scheduler.schedule(task, ms);
   }
 
-  /** Loud audio is the user's utterance: this model hears it once, from the beginning or again. */
+  /** Passes the user's utterance to this model when loud audio arrives: once, from the beginning or again. */
   #hears({ samples }: AudioFrame): void {
     const utterance = this.#ports.utterance();
     const isLoud = samples.length > 0 && (samples[samples.length - 1] ?? 0) >= LOUDNESS;

@@ -1,5 +1,5 @@
-// Simulation: whole conversations of an app under one seed each, in simulated time, with all possible faults,
-// and the promises of a session checked on their logs.
+// Simulation: whole conversations of an app under one seed each, in simulated time, with all possible faults. The
+// promises of a session are checked on their logs.
 //
 // Owns:     the choice of runs, and the treatment of one that fails.
 // Does not: play one (player), or judge it (promises).
@@ -45,19 +45,15 @@ export interface SimulationOptions {
    * scripts
    */
   readonly atLeast?: Partial<Work>;
-  /**
-   * The bound on the time after the last fault until all work has ended, in milliseconds. @defaultValue
-   * 1_800_000
-   */
+  /** The most time from the last fault to the end of all work, in milliseconds. @defaultValue 1_800_000 */
   readonly quietWithinMs?: number;
   /**
-   * Whether the process is released, and another one continues from the journal, between any two messages.
-   * @defaultValue false
+   * Releases the process between any two messages, and continues in another one from the journal. @defaultValue false
    */
   readonly alwaysRehydrates?: boolean;
   /** When the session writes a snapshot. @defaultValue after 1 to 60 entries, by the seed */
   readonly snapshots?: SnapshotPolicy;
-  /** The most plays of a failing script to make it smaller. @defaultValue 300 */
+  /** How often a failing script is played to shrink it, at most. @defaultValue 300 */
   readonly maxShrinks?: number;
 }
 
@@ -67,7 +63,7 @@ export interface SimulateOptions extends SimulationOptions {
   readonly seed?: number;
   /** The number of runs, with the seeds from 1; or a range of seeds. */
   readonly seeds?: number | { readonly from: number; readonly count: number };
-  /** The kinds of work that most runs must contain. @defaultValue none */
+  /** The kinds of work that more than half of the runs must contain. @defaultValue none */
   readonly inMostRuns?: readonly (keyof Work)[];
   /** Called after each run. */
   readonly onRun?: (run: { readonly seed: number; readonly work: Work }) => void;
@@ -80,10 +76,10 @@ export interface SimulationReport {
 }
 
 /**
- * Simulates an app: for each seed a conversation by chance, with faults by chance, in simulated time; its
- * models are replaced, its tools are its own.
- * @throws {SimulationError} for the first seed that breaks a promise, with the smallest script that was found
- * to do so; {ConfigurationError} for options that cannot work.
+ * Simulates an app: one random conversation for each seed, with random faults, in simulated time. The simulation
+ * replaces the app's models and keeps its tools.
+ * @throws {SimulationError} for the first seed that breaks a promise, with the smallest script found that breaks it;
+ * {ConfigurationError} for options that cannot work.
  */
 export async function simulate(options: SimulateOptions): Promise<SimulationReport> {
   const done = new WorkDone();
@@ -103,7 +99,7 @@ export async function simulate(options: SimulateOptions): Promise<SimulationRepo
 
 const RESUMING = 0.35;
 
-/** Plays one run of one seed, for inspection. */
+/** Plays the run of one seed, for inspection. */
 export async function simulateOnce(
   seed: number,
   options: SimulationOptions = {},
@@ -113,7 +109,7 @@ export async function simulateOnce(
   return judged(options, seed, session, steps ?? stepsOf(seed, session, options), faults);
 }
 
-/** Replays a script, such as a failure has printed. */
+/** Replays a script, such as one that a failure has printed. */
 export function replayScript(
   { seed, session, steps, strikes }: Script,
   options: SimulationOptions = {},
@@ -166,13 +162,13 @@ function tooLittle(record: RunRecord, { atLeast, steps }: SimulationOptions): re
 export interface CrashEverywhereOptions extends SimulationOptions {
   /** @defaultValue 1 */
   readonly seed?: number;
-  /** The faults beside the crash. @defaultValue nothing */
+  /** The faults besides the crash. @defaultValue nothing */
   readonly faults?: FaultPlan;
 }
 
 /**
- * Crashes one conversation at every possible place, for short scenarios. Plays the scenario once, counts its appends, and plays it again
- * twice for each of them: with a crash just before the entry is kept, and with one just after.
+ * Crashes one conversation at every possible place, for short scenarios. Plays the scenario once, counts its appends,
+ * and plays it twice more for each append: with a crash just before the entry is kept, and with one just after.
  * @throws {SimulationError} for the first place at which a promise is broken.
  */
 export async function crashEverywhere({
@@ -206,8 +202,7 @@ async function smallest(
 ) {
   const { seed, session } = script;
   let best = { script, broken, log };
-  // A smaller script does less, which is accepted; but a lack of work cannot be reproduced with a smaller
-  // script.
+  // A smaller script does less work, which is accepted; but a smaller script cannot reproduce a lack of work.
   const lenient = promise === 'WORK' ? options : { ...options, atLeast: {} };
   const stillFails = async (parts: readonly Part[]): Promise<boolean> => {
     const steps = parts.flatMap((part) => (part.kind === 'step' ? [part.step] : []));
@@ -236,9 +231,9 @@ async function smallest(
 }
 
 /**
- * Makes a failing case smaller: removes more and more of it, as long as it fails in the same way (delta debugging: Zeller and
- * Hildebrandt, 2002). Returns the smallest failing part of `items` that was found within `maxTries` tries. Each of its
- * items is needed, if there were enough tries.
+ * Shrinks a failing case: removes more and more of it while it fails in the same way (delta debugging: Zeller and
+ * Hildebrandt, 2002). Returns the smallest failing part of `items` that was found within `maxTries` tries. With enough
+ * tries, each of its items is needed.
  */
 export async function shrink<T>(
   items: readonly T[],
@@ -262,7 +257,7 @@ export async function shrink<T>(
       } else at += size;
     }
     if (tries >= maxTries) break;
-    // An item that was needed before may no longer be.
+    // An item that was needed before may no longer be needed.
     if (size > 1) size = Math.ceil(size / 2);
     else if (!hasShrunk) break;
   }
@@ -293,7 +288,7 @@ function stepsOf(
   return generateSteps(seed, session, plainApp(app, seed), { disasters: crashes, ...generate });
 }
 
-/** Some connections can be resumed after a loss, and some can end an utterance. */
+/** Returns a voice model: some connections can be resumed after a loss, and some can end an utterance. */
 function lineOf(seed: number): ConformanceSetup {
   return simulatedVoice({
     resumes: chanceOf(seed, 'line', 'resumes').happens(RESUMING),
@@ -301,14 +296,14 @@ function lineOf(seed: number): ConformanceSetup {
   });
 }
 
-/** Returns the app outside of any process: only the names of its tools and agents are read. */
+/** Returns the app outside any process, to read the names of its tools and agents. */
 function plainApp(app: SimulatedAppLike, seed: number): SimulatedApp {
   return typeof app === 'function'
     ? app({ environment: idle, seed, simulated: (config) => config })
     : app;
 }
 
-/** An environment in which nothing waits. */
+/** An environment in which no timer runs. */
 const idle = {
   clock: { now: () => 0 },
   scheduler: { schedule: () => () => {}, yieldThen: () => {} },

@@ -1,5 +1,5 @@
-// One life of a process on simulated time: it shares the clock with the world outside, and when it is killed
-// none of its timers ever fires again. Its later output is discarded.
+// One life of a process on simulated time. It shares the clock with the world outside; once it is killed, none of its
+// timers fires, and its later output is discarded.
 //
 // Owns:     the timers of the process, and whether it is alive.
 // Does not: know the code that runs in it.
@@ -12,7 +12,7 @@ export class SimulatedProcess {
   readonly number: number;
   /** The environment of the runtime. */
   readonly environment: Environment;
-  /** The environment of the app and its tools: timers that they leave behind are their own responsibility. */
+  /** The environment of the app and its tools, which must clean up their own timers. */
   readonly ofApp: Environment;
   readonly #timers = new Set<() => void>();
   readonly #timersOfApp = new Set<() => void>();
@@ -28,7 +28,7 @@ export class SimulatedProcess {
     return this.#isAlive;
   }
 
-  /** Waiting timers of the runtime, those in the background included. */
+  /** The number of waiting timers of the runtime, including those in the background. */
   get timers(): number {
     return this.#timers.size;
   }

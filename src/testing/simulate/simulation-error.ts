@@ -1,5 +1,5 @@
-// The error of `simulate`: the seed, the broken promises, and the smallest script that was found to break one
-// of them, as text for a person and as JSON.
+// The error of `simulate`: the seed, the broken promises, and the smallest script found that breaks one of them, as
+// text for a person and as JSON.
 
 import { OffstageError } from '../../values/errors.ts';
 import { logInWords, type LogEntry } from './log/log.ts';
@@ -13,22 +13,23 @@ export interface SimulationFailure {
   readonly broken: readonly Broken[];
   /** The original script. */
   readonly script: Script;
-  /**
-   * The smallest script that was found to break the first of these promises, and the promises that it breaks.
-   */
+  /** The smallest script found that breaks the first of these promises, and the promises that it breaks. */
   readonly shrunk: Script;
   readonly shrunkBroken: readonly Broken[];
   /** The log of the shrunk script. */
   readonly log: readonly LogEntry[];
 }
 
-/** A simulation broke a promise: the error has its seed, the promises, and the smallest script that breaks one. */
+/**
+ * A simulation broke a promise. The error contains the seed, the promises, and the smallest script found that breaks
+ * one.
+ */
 export class SimulationError extends OffstageError {
   declare readonly failure: SimulationFailure;
 
   constructor(failure: SimulationFailure) {
     super('PROMISE_BROKEN', inWords(failure));
-    // A printed error contains all of it in the message.
+    // A printed error shows all of this in its message.
     Object.defineProperty(this, 'failure', { value: failure });
   }
 }

@@ -1,7 +1,7 @@
-// An app as one process of a simulated world runs it: its models are replaced, its tools watched.
+// An app in one process of a simulated world, with replaced models and watched tools.
 //
 // Owns:     the changes to an app, and the words of its models.
-// Does not: run it (world).
+// Does not: run the app (world).
 
 import { asSchema } from 'ai';
 import type { EventSourceConfig } from '../../actors/ports/event-source.ts';
@@ -40,7 +40,7 @@ export interface AppStage {
   note(happening: Happening): void;
 }
 
-/** Returns the app as this process makes it. */
+/** Returns the app as it runs in this process. */
 export function appIn(stage: AppStage, process: SimulatedProcess): SimulatedApp {
   const { app: given, seed, effects } = stage;
   const simulated = <Config extends Partial<SubagentConfig>>(config: Config): Config =>
@@ -112,8 +112,8 @@ function scriptOf({ seed, models }: AppStage, name: string): ModelScript {
 }
 
 /**
- * Returns the session's model: of the lead agent in a text session, of delegations of a voice model, and of
- * every agent without a model of its own.
+ * Returns the session's model: for the lead agent in a text session, for delegations of a voice model, and for every
+ * agent without another model.
  */
 export function sessionModelIn(stage: AppStage, process: SimulatedProcess): ScriptedLanguageModel {
   const { seed, faults, meanings } = stage;

@@ -1,5 +1,5 @@
-// The user: speaks, types, answers questions, breaks in, digresses, stays silent, clicks too late and twice.
-// Their reaction to a question follows from the seed and its words.
+// The user: speaks, types, answers questions, interrupts, digresses, stays silent, clicks too late and twice. The seed
+// and the words of a question decide the user's reaction to it.
 //
 // Owns:     the planned actions of the user.
 // Does not: begin conversations (the script does), or judge.
@@ -22,7 +22,7 @@ import type { AnySession } from './log/app.ts';
 const CHAR_MS = 60;
 const SHORTEST_MS = 300;
 const AWAY_MS = 20_000;
-/** Longer than an utterance may last. */
+/** Longer than the longest utterance, in milliseconds. */
 const LONG_MS = 61_000;
 const MOST_MS = 85_000;
 const COUGH_WITHIN_MS = 2500;
@@ -44,7 +44,7 @@ export interface UserPorts {
 export class User {
   readonly #ports: UserPorts;
   readonly #questions = new Map<string, QuestionView>();
-  /** Questions that they are about to answer. */
+  /** Questions that the user is about to answer. */
   readonly #answering = new Set<string>();
   /** Deliveries that rest on the screen. */
   readonly #cards = new Set<string>();
@@ -57,7 +57,7 @@ export class User {
     this.#ports = ports;
   }
 
-  /** The current or latest utterance. */
+  /** The current or the last utterance. */
   get utterance(): Utterance | null {
     return this.#utterance;
   }
@@ -67,7 +67,7 @@ export class User {
     return this.#utterance !== null && this.#now < startedAt + durationMs;
   }
 
-  /** Tells whether a television is on behind the current utterance; once it is, it stays on. */
+  /** Tells whether a television is on behind the current utterance. Once on, it stays on. */
   hasTelevision(): boolean {
     if (!this.#hasTelevision && this.#ports.faults.strikes('user.television')) {
       this.#hasTelevision = true;
@@ -76,7 +76,7 @@ export class User {
     return this.#hasTelevision;
   }
 
-  /** Speaks (no words: a cough) in a voice session, and types in a text session; after the words that are already under way. */
+  /** Speaks in a voice session (without words: a cough), after the words under way; types in a text session. */
   says(words: string): void {
     const { kind, client, faults, note } = this.#ports;
     if (!client.isThere) return;
@@ -111,7 +111,7 @@ export class User {
     });
   }
 
-  /** Receives an event that shows on the screen, or is heard. */
+  /** Receives an event that the user sees or hears. */
   sees(event: SessionEvent): void {
     if (event.type === 'question.changed') this.#asked(event.question);
     else if (event.type === 'delivery.changed') this.#told(event.delivery);
@@ -190,7 +190,7 @@ export class User {
     });
   }
 
-  /** The user leaves, or breaks in, while something is told; a card is looked at in the end. */
+  /** Lets the user leave or interrupt while a message is told; the user looks at a card in the end. */
   #told({ deliveryId, state, card, kind }: DeliveryView): void {
     const { faults, client } = this.#ports;
     if (card && state === 'pending') this.#cards.add(deliveryId);
@@ -212,7 +212,7 @@ export class User {
       });
   }
 
-  /** In the middle of a turn of either party the client is gone: at once, or within `withinMs`. */
+  /** Lets the client disappear in the middle of a turn of either party: at once, or within `withinMs`. */
   #mayVanish(withinMs = 2000): void {
     const { faults, client } = this.#ports;
     const vanishes = faults.strikes('client.vanishes');

@@ -1,6 +1,6 @@
-// A voice model in memory, on simulated time: it hears the words that the user speaks, speaks as fast as real
-// models, remembers, can be cancelled and truncated, and loses its connections. It implements the port
-// itself, and so has no wire; for the wires there is the voice server.
+// A voice model in memory, on simulated time: it hears the words that the user speaks, speaks as fast as real models,
+// remembers, can be cancelled and truncated, and loses its connections. It implements the port itself and has no
+// wire; the voice server serves tests with wires.
 //
 // Owns:     one connection, and the memory on it.
 // Does not: decide its words (`respond` does).
@@ -28,12 +28,12 @@ const READY_MS = 30;
 const THINKING_MS = 150;
 const TRANSCRIBING_MS = 120;
 const CHAR_MS = 60;
-/** A detector recognizes the end of an utterance in the audio after it: it needs some. */
+/** A detector needs some audio after an utterance to recognize its end. */
 const DEAF_AFTER_MS = 1000;
 const LISTENS_EVERY_MS = 500;
 /** The noise of a television follows at once. */
 const NOISE_AFTER_MS = 200;
-/** The length of a chunk of audio, and the time after the one before. */
+/** The length of a chunk of audio, and the time between two chunks. */
 const CHUNK_MS = 600;
 const CHUNK_EVERY_MS = 150;
 
@@ -50,7 +50,7 @@ type Item = { -readonly [Key in keyof ConformanceMemory]: ConformanceMemory[Key]
 };
 type Reply = { -readonly [Key in keyof ConformanceReply]: ConformanceReply[Key] };
 
-/** Returns the id under which the model remembers a command; null: it carries no text. */
+/** Returns the id under which the model remembers a command; null: the command carries no text. */
 function idOf(command: TransportCommand): string | null {
   if (command.type === 'message.add') return command.itemId;
   if (command.type === 'tool.recall') return command.callId;
@@ -96,10 +96,10 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
   #said: Reply | null = null;
   #isSilent = false;
   #utterance: Utterance | null = null;
-  /** The microphone always picks up something. */
+  /** The microphone always picks up some sound. */
   #isNoisy = false;
   #soundAt = 0;
-  /** The audio of the user so far. */
+  /** The duration of the user's audio so far. */
   #soundMs = 0;
 
   constructor(ports: VoiceModelPorts, remembered: readonly Item[], ready: TransportEvent) {
@@ -169,7 +169,7 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
   async close(): Promise<void> {
     if (!this.isOpen) return;
     this.#stop();
-    // As on a wire: not before the caller has finished closing.
+    // As on a wire, the connection ends only after the caller has finished closing.
     await Promise.resolve();
     this.#end({ type: 'transport.closed', code: 1000, reason: 'hung up', retryable: false });
   }
@@ -194,7 +194,7 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
   }
 
   #hear(text: string, durationMs: number, transcript: ConformanceTranscript): Promise<void> {
-    // A new utterance ends the one that was heard before.
+    // A new utterance ends the previous one.
     if (this.#utterance) this.#heard(this.#utterance);
     const utteranceId = this.#ports.nextId('user');
     return new Promise((resolve) => {
@@ -206,7 +206,7 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
     });
   }
 
-  /** The utterance is over when silence follows it. */
+  /** Ends the utterance once silence follows it. */
   #listenOn(utterance: Utterance): void {
     if (this.#utterance !== utterance) return;
     const isDeaf = this.#ports.environment.clock.now() - this.#soundAt >= DEAF_AFTER_MS;
@@ -232,14 +232,14 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
       });
   }
 
-  /** On request, the model speaks of the latest message. */
+  /** Returns a requested turn, in which the model speaks about the latest message. */
   #turnAsked(instructions: string | null): ConformanceTurn {
     const last = this.memory.at(-1);
     const cause = CAUSES[last?.kind ?? 'assistant'];
     return this.#turnOf(cause, cause === 'nothing' ? '' : (last?.text ?? ''), instructions);
   }
 
-  /** It knows what this connection remembers: a session that rotates has two. */
+  /** Returns a turn with the memory of this connection: a session that rotates has two. */
   #turnOf(
     cause: ConformanceTurn['cause'],
     text: string,
@@ -255,7 +255,7 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
   ): void {
     this.#after(THINKING_MS, () => {
       if (this.#isSilent) return;
-      // One response at a time: a request during a response follows it. A model that speaks by itself does
+      // One response at a time: a request during a response follows it. A model that speaks without a request does
       // not interrupt the user.
       const isPolite = this.#answersByItself && this.#utterance !== null;
       if (this.#response || isPolite) this.#turnSoon(turn, responseKey, remembers);
@@ -274,7 +274,7 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
     };
     this.#response = response;
     this.#tell({ type: 'response.started', responseId, responseKey });
-    // That may have cancelled it.
+    // The listener of that event may have cancelled the response.
     if (this.#response === response) this.#next();
   }
 

@@ -4,28 +4,28 @@ import { eventsOf, type RunRecord } from './log/log.ts';
 
 /** The counted kinds of work. */
 export interface Work {
-  /** Subagents that were born, and those that completed. */
+  /** Subagents that started, and those that completed. */
   readonly subagents: number;
   readonly completed: number;
   /** Subagents of subagents. */
   readonly children: number;
   readonly modelCalls: number;
-  /** Times that a tool ran. */
+  /** Runs of tools. */
   readonly effects: number;
   readonly questions: number;
   readonly answers: number;
   /** Events from outside that services accepted. */
   readonly events: number;
-  /** Results and notices that were heard, or shown. */
+  /** Results and notices that were heard or shown. */
   readonly heard: number;
   readonly crashes: number;
-  /** Times that the idle session left memory for a while. */
+  /** How often the idle session left memory. */
   readonly sleeps: number;
-  /** Connections that were lost, or refused. */
+  /** Connections that were lost or refused. */
   readonly drops: number;
-  /** Connections on which the voice model continued where another one had ended. */
+  /** Connections on which the voice model continued from an earlier connection. */
   readonly resumed: number;
-  /** Times that the user broke in on the lead agent. */
+  /** How often the user interrupted the lead agent. */
   readonly bargeIns: number;
   /** Faults that struck. */
   readonly strikes: number;
@@ -70,7 +70,7 @@ function distinct(ids: readonly string[]): number {
   return new Set(ids).size;
 }
 
-/** The work of many runs, and the number of runs with any of each kind. */
+/** The work of many runs, and for each kind the number of runs that contain it. */
 export class WorkDone {
   readonly #total = new Map<string, number>();
   readonly #inRuns = new Map<string, number>();

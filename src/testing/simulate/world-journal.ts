@@ -1,12 +1,12 @@
-// The journal of a simulated world: it outlives the processes that write to it. It can be slow and can fail,
-// and it is where a process dies: before an entry is kept, or just after.
+// The journal of a simulated world, which outlives the processes that write to it. The journal can be slow and can
+// fail, and a process dies at it: before an entry is kept, or just after.
 //
 // Owns:     the kept entries, in the order of the appends.
-// Does not: bring a process down itself (`crash` does), or start another one.
+// Does not: kill a process itself (`crash` does), or start another one.
 //
 // Invariants
-//   WORLD-JOURNAL-1. The kept entries of a scope are a beginning of its appended entries, also after a crash:
-//       of the appends under way then the first ones may be kept, and never a later one alone.
+//   WORLD-JOURNAL-1. The kept entries of a scope are a prefix of its appended entries, even after a crash: of the
+//       appends under way the first ones may be kept, and never a later one alone.
 //   WORLD-JOURNAL-2. An append of a dead process never settles and keeps nothing more.
 //   WORLD-JOURNAL-3. Entries are kept as text: an entry that is read shares nothing with the appended one.
 
@@ -81,10 +81,7 @@ export class WorldJournal {
       .map(({ json }) => JSON.parse(json) as JournalEntry);
   }
 
-  /**
-   * Settles the death of the process: the first `share` of the appends under way is kept all the same
-   * (WORLD-JOURNAL-1).
-   */
+  /** Settles the death of the process: the first `share` of the appends under way is kept (WORLD-JOURNAL-1). */
   settleCrash(share: number): void {
     const { length } = this.#pending;
     for (const { entry } of this.#pending.slice(0, Math.round(share * length))) this.#keep(entry);
@@ -116,7 +113,7 @@ export class WorldJournal {
       );
     const slow = faults.strikes('journal.slow');
     const { clock, scheduler } = this.#ports.environment;
-    // An append behind a slow one waits, too (WORLD-JOURNAL-1).
+    // An append behind a slow one also waits (WORLD-JOURNAL-1).
     const earliest = this.#pending.at(-1)?.dueAt ?? clock.now();
     const dueAt = Math.max(earliest, clock.now() + (slow ? slow.within(1, SLOW_MS) : 0));
     if (this.#pending.length === 0 && dueAt <= clock.now()) {

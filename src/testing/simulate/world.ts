@@ -1,12 +1,12 @@
-// A simulated world: one conversation, the processes that hold it one after another, and the parts that
-// outlive them: the journal, the effects of tools, the client, the user and the voice model.
+// A simulated world: one conversation, the processes that hold it one after another, and the parts that outlive them:
+// the journal, the effects of tools, the client, the user and the voice model.
 //
 // Owns:     the lives of processes, and the log.
 // Does not: decide what happens (script, faults), or judge it (promises).
 //
 // Invariants
-//   WORLD-1. A dead process is released: the world calls nothing on it, none of its timers fires, and its
-//       later output is discarded. The next one has the same options and the same journal.
+//   WORLD-1. A dead process is released: the world calls nothing on it, none of its timers fires, and its later
+//       output is discarded. The next process has the same options and the same journal.
 
 import { createRuntime, type Runtime } from '../../actors/admission/runtime.ts';
 import type { SessionState } from '../../actors/contracts/session-views.ts';
@@ -48,7 +48,7 @@ export interface WorldOptions extends Pick<AppStage, 'seed' | 'app' | 'models' |
   readonly voice: ConformanceSetup;
   readonly faults: FaultPlan | readonly Strike[];
   readonly alwaysRehydrates: boolean;
-  /** The policy for snapshots; null: by chance. */
+  /** The policy for snapshots; null: the seed decides. */
   readonly snapshots: SnapshotPolicy | null;
 }
 
@@ -79,7 +79,7 @@ export class World {
   #outageUntil = 0;
   #silenceMs = 0;
   #longestSilenceMs = 0;
-  /** Entries since the session began. */
+  /** The number of entries since the session began. */
   #taken = 0;
   #isUp = false;
 
@@ -119,7 +119,7 @@ export class World {
     this.#engine = new JobEngine(this.#ofApp, this.environment);
   }
 
-  /** Sets the stage, and starts the first process. */
+  /** Creates the stage, and starts the first process. */
   async open(): Promise<void> {
     const lead = this.#lead;
     if (lead)
@@ -148,7 +148,7 @@ export class World {
     return this.environment.clock.now() - this.startedAt;
   }
 
-  /** The current or latest state that the session shows. */
+  /** The state that the session shows, or showed last. */
   get state(): SessionState | null {
     if (this.#session) this.#lastState = this.#session.store.getSnapshot().context;
     return this.#lastState;
@@ -158,9 +158,7 @@ export class World {
     return this.#longestSilenceMs;
   }
 
-  /**
-   * Accounts for the time that has passed: the silence grows while a delivery is due and a client listens.
-   */
+  /** Adds the time that has passed to the silence, if a delivery is due and a client listens. */
   listens(ms: number): void {
     const { state, client, user } = this;
     const isHeard = client.isThere && !client.isPlaying && !user.isSpeaking;
@@ -178,7 +176,7 @@ export class World {
     this.answers.take(entry);
   }
 
-  /** Kills the process at once, and starts another one soon. */
+  /** Kills the process at once, and soon starts another one. */
   crash(downMs?: number): void {
     const process = this.#process;
     if (!process.isAlive) return;
@@ -211,7 +209,7 @@ export class World {
     }, downMs);
   }
 
-  /** The client has left: sometimes hibernates the session, once it is idle. */
+  /** Handles that the client has left: by chance, hibernates the session once it is idle. */
   maySleep(): void {
     const process = this.#process;
     const chance = chanceOf(this.#options.seed, 'sleep', this.now);
@@ -325,7 +323,9 @@ export class World {
     },
   };
 
-  /** Frequent enough that short conversations have snapshots; the entries before one are trimmed, or not. */
+  /**
+   * Snapshots are frequent enough for short conversations to have some; the entries before one are trimmed by chance.
+   */
   get #snapshots(): SnapshotPolicy {
     const { seed, snapshots } = this.#options;
     const chance = chanceOf(seed, 'snapshots');
@@ -333,7 +333,7 @@ export class World {
     return snapshots ?? { afterEntries, trim: chance.happens(0.5) };
   }
 
-  /** Creates the script of the lead model: it outlives processes, as a provider does. */
+  /** Creates the script of the lead model, which outlives processes, as a provider does. */
   #newLead(): LeadScript {
     return new LeadScript(voiceCalls(this.#ofApp, this.app), {
       thinksMs: 0,
@@ -352,7 +352,7 @@ export class World {
   }
 
   /**
-   * Releases the resting process after it has accepted a few entries: over all runs, between any two
+   * Releases the idle process after it has accepted a few entries; over all runs, this happens between any two
    * messages.
    */
   #rehydrateSoon(): void {
@@ -360,7 +360,7 @@ export class World {
     if (!this.#isUp || !this.faults.isArmed) return;
     this.#taken += 1;
     const { seed } = this.#options;
-    // Sometimes after one entry, sometimes after several, so that work that takes several entries gets done.
+    // After one entry, or after several, so that work that takes several entries is done.
     const enough = chanceOf(seed, 'rehydrate', process.number).within(1, MOST_TAKEN);
     if (this.#taken !== enough) return;
     this.environment.scheduler.schedule(() => {

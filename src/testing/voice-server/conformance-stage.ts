@@ -20,7 +20,7 @@ import type {
 } from './engine/control.ts';
 import { createVoiceServer } from './voice-server.ts';
 
-/** The faults that the fake of each wire can show: those of its real server. */
+/** The faults that the fake of every wire can show, like its real server. */
 const common = [
   'late_transcripts',
   'duplicated_transcripts',
@@ -38,10 +38,10 @@ const faults: Readonly<Record<VoiceWire, readonly ConformanceFault[]>> = {
   'gemini-live': [...common, 'cancelled_calls'],
 };
 
-/** In `response.done` of Realtime, and the close frame of Gemini. */
+/** The text in `response.done` of Realtime, and in the close frame of Gemini. */
 const QUOTA_IS_SPENT =
   'You exceeded your current quota, please check your plan and billing details.';
-/** The time between Gemini's announcement of the end and the end. */
+/** The time from Gemini's announcement to the end of the connection. */
 const NOTICE_MS = 10_000;
 
 /** The options of `voiceServerStage`. */
@@ -49,7 +49,7 @@ export interface VoiceServerStageOptions {
   /** @defaultValue the name of the wire */
   readonly name?: string;
   readonly wire: VoiceWire;
-  /** Makes the transport: it must open its sockets with this factory, and send no pings. */
+  /** Creates the transport, which must open its sockets with this factory and send no pings. */
   readonly transport: (webSocket: WebSocketFactory) => Transport;
 }
 

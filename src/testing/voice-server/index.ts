@@ -1,9 +1,8 @@
 // A faithful fake of three voice servers: OpenAI Realtime, OpenAI Live and Gemini Live.
 //
-// For tests of transports, sessions and apps: without keys, optionally without a network, in virtual time,
-// and with the faults of a real server on a bad day. It refuses the messages that the real servers are known
-// to refuse, and all of its events are typed against the official packages, so that a change of a wire is an
-// error of the compiler.
+// For tests of transports, sessions and apps: without keys, optionally without a network, in virtual time, and with
+// the faults of a real server on a bad day. The fake refuses the messages that the real servers are known to refuse.
+// All of its events are typed against the official packages, so that a change of a wire does not compile.
 //
 //   const server = createVoiceServer({ environment: simulatedEnvironment() });
 //   const transport = geminiLive({ apiKey: 'any', webSocket: server.webSocket });
@@ -13,11 +12,10 @@
 //   void model.user.says('Book me a ride.');
 //   model.faults.drop({ afterMs: 3_000 });
 //
-// Its own tests show that the official clients hold conversations with it, and that its events pass their
-// schemas. They do not show that the real servers behave like it. Audio is a tone and is never recognized;
-// the test decides who speaks, and which words. A fake cannot know when a real model speaks, of what, and how
-// long it takes. Not served: WebRTC, SIP, sideband connections, and Live with delegation to OpenAI's own
-// backends.
+// The fake's tests show that the official clients hold conversations with it, and that its events pass their schemas.
+// They do not show that the real servers behave like it. Audio is a tone and is never recognized; the test decides
+// who speaks, and which words. A fake cannot know when a real model speaks, about what, and how long. Not served:
+// WebRTC, SIP, sideband connections, and Live with delegation to OpenAI's backends.
 
 export { voiceServerStage } from './conformance-stage.ts';
 export { createVoiceServer } from './voice-server.ts';

@@ -28,7 +28,7 @@ import { answerRequest } from './engine/rest.ts';
 import { createResumeStore } from './engine/resume-store.ts';
 import { TokenIssuer } from './engine/token-issuer.ts';
 
-/** A connection that was not returned yet; all of one type. */
+/** A connection that was not yet returned; all have one type. */
 interface Arrival {
   readonly type: 'connection';
   readonly model: FakeVoiceModel;
@@ -50,7 +50,8 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<VoiceServerOptions>);
 
 /**
- * Creates a fake of the voice servers of OpenAI Realtime, OpenAI Live and Gemini Live, in this process and without keys.
+ * Creates a fake of the voice servers of OpenAI Realtime, OpenAI Live and Gemini Live, in this process and without
+ * keys.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function createVoiceServer(options: VoiceServerOptions): VoiceServer {

@@ -1,4 +1,4 @@
-// The simulated app: its own agents, tools and policies. Only its models are replaced.
+// The simulated app, with its agents, tools and policies. The simulation replaces only its models.
 
 import type { SessionOptions } from '../../../actors/session/lifecycle/session-options.ts';
 import type { Environment } from '../../../actors/ports/environment.ts';
@@ -15,7 +15,7 @@ export interface SimulatedApp extends Omit<SessionOptions, 'sessionId' | 'model'
   readonly voice?: Partial<VoiceOptions>;
   readonly thinkingSound?: ThinkingSoundOptions;
   readonly promptStyle?: PromptStyle;
-  /** The program of each process beside the session, from the start of the process. */
+  /** Returns the app's program, which runs beside the session from the start of each process. */
   readonly program?: (host: ProgramHost) => SimulatedProgram;
 }
 
@@ -27,8 +27,8 @@ export interface ProgramHost {
 }
 
 /**
- * A program beside a session. It dies with its process. It takes the results of its services' subagents
- * (`await`, `check`): the promises require that it takes each result once.
+ * A program beside a session, which dies with its process. It takes the results of its services' subagents (`await`,
+ * `check`): the promises require that it takes each result once.
  */
 export interface SimulatedProgram {
   /** The open work, each item as a sentence: a run continues until there is none. */
@@ -39,17 +39,17 @@ export interface SimulatedProgram {
 
 /** The resources of an app in one process of one run. */
 export interface AppContext {
-  /** Time and chance of the process. Tools that take time wait for it, and never for real time. */
+  /** Time and chance of the process. Tools that take time wait for this time, never for real time. */
   readonly environment: Environment;
   readonly seed: number;
   /**
-   * Returns the same configuration with a generated model, and with its tools watched: for a subagent that
-   * only a tool of the app knows (`createSubAgentTool`, `createParentSubagentToolset({ agent })`).
+   * Returns the same configuration with a generated model, and with watched tools: for a subagent that only a tool of
+   * the app knows (`createSubAgentTool`, `createParentSubagentToolset({ agent })`).
    */
   simulated<Config extends Partial<SubagentConfig>>(config: Config): Config;
 }
 
-/** An app, or a function that makes one: called for each process, as a program that starts would. */
+/** An app, or a function that creates one, called for each process like a program that starts. */
 export type SimulatedAppLike = SimulatedApp | ((context: AppContext) => SimulatedApp);
 
 export type AnySession = TextSession | VoiceSession;

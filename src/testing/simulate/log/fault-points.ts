@@ -52,13 +52,13 @@ export const faultPoints = Object.keys(FAULT_POINTS) as readonly FaultPoint[];
 export interface FaultRule {
   /** The probability at each occurrence, from 0 to 1. @defaultValue 0 */
   readonly probability?: number;
-  /** The occurrences at which it certainly strikes, counted from 1. @defaultValue none */
+  /** The occurrences at which the point surely strikes, counted from 1. @defaultValue none */
   readonly at?: readonly number[];
   /** The most strikes in one run. @defaultValue any number of times */
   readonly most?: number;
 }
 
-/** The armed fault points; a number is a probability. A point that is not named never strikes. */
+/** The armed fault points; a number is a probability. A point that is left out never strikes. */
 export type FaultPlan = { readonly [Point in FaultPoint]?: number | FaultRule };
 
 /** One fault that struck: the point, and its occurrence, counted from 1. */

@@ -1,5 +1,5 @@
-// The log of a run, in order: the actions on the session, the events and parts that it showed, and the
-// entries that were kept. The promises are checked on it.
+// The log of a run, in order: the actions on the session, the events and parts that it showed, and the journal's
+// entries. The promises are checked on this log.
 
 import type { JournalEntry } from '../../../actors/ports/journal.ts';
 import type { TextPart } from '../../../actors/session/lead/text-output.ts';
@@ -18,16 +18,16 @@ import { seconds, stepInWords, type Script, type Step } from './script.ts';
 export type Happening =
   | { readonly kind: 'step'; readonly step: Step }
   | { readonly kind: 'fault'; readonly strike: Strike }
-  /** A process began, on the journal. */
+  /** A process started on the journal. */
   | { readonly kind: 'started' }
-  /** The session could not begin: `start` was rejected. */
+  /** The session could not start: `start` rejected. */
   | { readonly kind: 'notStarted'; readonly why: string }
   | { readonly kind: 'crashed' }
   /** The session is idle without a client: it leaves memory, and another process continues it. */
   | { readonly kind: 'slept' }
   | { readonly kind: 'event'; readonly event: SessionEvent }
   | { readonly kind: 'said'; readonly words: string; readonly how: 'speech' | 'typing' }
-  /** The session did not take the words. */
+  /** The session refused the words. */
   | { readonly kind: 'wordsRefused'; readonly why: string }
   | { readonly kind: 'clicked'; readonly requestId: string; readonly answer: GivenAnswer }
   | {
@@ -40,13 +40,13 @@ export type Happening =
   | { readonly kind: 'part'; readonly part: TextPart }
   | { readonly kind: 'kept'; readonly entry: JournalEntry }
   | { readonly kind: 'model'; readonly name: string; readonly toolNames: readonly string[] }
-  /** The session asked the voice model to tell something. */
+  /** The session asked the voice model to tell a message. */
   | { readonly kind: 'asked'; readonly instructions: string }
   /** `resumed`: the voice model continues where another connection ended. */
   | { readonly kind: 'line'; readonly what: 'opened' | 'resumed' | 'lost' | 'refused' }
-  /** From here on no fault strikes, and the user behaves. */
+  /** From here on no fault strikes, and the user answers everything. */
   | { readonly kind: 'behaves' }
-  /** The session was asked to end. */
+  /** The player asked the session to close. */
   | { readonly kind: 'closing' };
 
 /** An entry of the log, with its time and its process. */
@@ -78,7 +78,7 @@ export interface RunRecord {
    * active, both parties were silent, and the session told nothing.
    */
   readonly longestSilenceMs: number;
-  /** Timers of the session that were left when it was closed. */
+  /** The session's timers that were left after its close. */
   readonly timersLeft: number;
   /** The number of appends to the journal. */
   readonly appends: number;

@@ -1,8 +1,7 @@
-// The steps of a run as plain data: times and actions. A script can be printed, kept as JSON, made smaller
-// and replayed.
+// The steps of a run as plain data: times and actions. A script can be printed, kept as JSON, shrunk and replayed.
 //
 // Owns:     the shape of a script, and its description in words.
-// Does not: make one (generate-script), or play it (player).
+// Does not: generate one (generate-script), or play it (player).
 
 import { z } from 'zod';
 import { check } from '../../../values/checks.ts';
@@ -20,7 +19,7 @@ const stepSchema = z.discriminatedUnion('do', [
   z.strictObject({ at, do: z.literal('say'), words, calls }),
   /** The user types, also in a voice session. */
   z.strictObject({ at, do: z.literal('type'), words, calls }),
-  /** The app has news. */
+  /** The app sends a notice. */
   z.strictObject({
     at,
     do: z.literal('notify'),
@@ -42,7 +41,7 @@ const stepSchema = z.discriminatedUnion('do', [
   z.strictObject({ at, do: z.literal('transfer'), to: words }),
   z.strictObject({ at, do: z.literal('leave') }),
   z.strictObject({ at, do: z.literal('attach') }),
-  /** The process is killed, and another one begins on its journal. */
+  /** The process is killed, and another one continues from its journal. */
   z.strictObject({ at, do: z.literal('crash') }),
   /** The connection to the voice model is lost. */
   z.strictObject({ at, do: z.literal('drop') }),
@@ -67,8 +66,8 @@ const scriptSchema = z.object({
 });
 
 /**
- * Parses a script from JSON, as a failure printed it.
- * @throws {ConfigurationError} `INVALID_SCRIPT`, with the expectation.
+ * Parses a script from JSON, in the form that a failure prints.
+ * @throws {ConfigurationError} `INVALID_SCRIPT`, with what was expected.
  */
 export function parseScript(json: string): Script {
   let value: unknown;

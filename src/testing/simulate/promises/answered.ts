@@ -1,20 +1,20 @@
-// P10: each utterance of the user goes to one place, and the lead agent answers what is addressed to it within a
-// bounded time: with words, a sound, a call, or a report that there is no answer.
+// P10: each utterance of the user goes to one place, and the lead agent answers its utterances within a bounded time:
+// with words, a sound, a call, or a report that there is no answer.
 //
-// Owns:     what counts as an answer, and who is owed none.
-// Does not: judge whether it is the right one (P3).
+// Owns:     what counts as an answer, and which words need none.
+// Does not: judge whether the answer is the right one (P3).
 
 import { propertiesOf } from '../../../values/json.ts';
 import type { LogEntry, RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
 
 /**
- * Longer than a model that is silent until its timeout, asked twice, or a tool of the lead agent that hangs, in
- * milliseconds.
+ * The limit of an answer, in milliseconds: longer than two silent attempts of a model until its timeout, or a tool of
+ * the lead agent that hangs.
  */
 const ANSWERED_WITHIN_MS = 120_000;
 
-/** A run goes on for so long, so that its log shows that the answer is late. */
+/** A run continues this much longer, so that its log shows a late answer. */
 const SLACK_MS = 3000;
 
 export function* answered({ log }: RunRecord): Iterable<Broken> {
@@ -24,12 +24,12 @@ export function* answered({ log }: RunRecord): Iterable<Broken> {
   yield* inTime(seen);
 }
 
-/** Checks that each utterance has one place, also if several processes take it in. */
+/** Checks that each utterance has one place, even if several processes take it in. */
 function* placed(log: readonly LogEntry[]): Iterable<Broken> {
   const places = new Map<string, string>();
   const said = new Map<string, LogEntry>();
   for (const entry of log) {
-    // Effects of a dead process are discarded: the next one goes on from the entry.
+    // Effects of a dead process are discarded: the next process continues from the entry.
     if (entry.kind === 'crashed' || entry.kind === 'slept') said.clear();
     const id = saidIn(entry);
     if (id !== null) said.set(id, entry);
@@ -45,7 +45,7 @@ function* placed(log: readonly LogEntry[]): Iterable<Broken> {
     if (last - at > ANSWERED_WITHIN_MS) yield broken(`${id} was taken in, and went nowhere`);
 }
 
-/** Returns the id of the words that this entry of the journal takes in; null: none. */
+/** Returns the id of the words in this entry of the journal; null: none. */
 function saidIn(entry: LogEntry): string | null {
   if (entry.kind !== 'kept' || entry.entry.event.type !== 'user.said') return null;
   const { utteranceId } = propertiesOf(entry.entry.event);
@@ -62,14 +62,14 @@ function* inTime(log: readonly LogEntry[]): Iterable<Broken> {
   }
 }
 
-/** Follows the log: the utterance for which the user waits for an answer. */
+/** Follows the log, and knows the utterance for which the user waits for an answer. */
 export class AnswerWatch {
   #waiting: { readonly utteranceId: string; readonly since: number } | null = null;
   #isThere = true;
   /** The user has heard or seen something since they last spoke. */
   #hasSign = false;
 
-  /** Returns the utterance that waits for an answer, until it is late; null: none. */
+  /** Returns the utterance that waits for an answer, until the answer is late; null: none. */
   waiting(now: number): string | null {
     const { utteranceId, since = 0 } = this.#waiting ?? {};
     return now - since <= ANSWERED_WITHIN_MS + SLACK_MS ? (utteranceId ?? null) : null;
@@ -92,13 +92,13 @@ export class AnswerWatch {
       this.#waiting = null;
     if (entry.kind !== 'event' || entry.event.type !== 'utterance.routed') return;
     const { utteranceId, to } = entry.event;
-    // A model that answers by itself may have answered before its words are known.
+    // A model that answers without a request may have answered before its words are known.
     if (to === 'lead' && this.#isThere && !this.#hasSign)
       this.#waiting = { utteranceId, since: entry.at };
   }
 }
 
-/** Tells whether the user sees or hears that the lead agent has taken notice. */
+/** Tells whether the user sees or hears a reaction of the lead agent. */
 function isSign(entry: LogEntry): boolean {
   if (entry.kind !== 'event') return entry.kind === 'part';
   const { event } = entry;
@@ -111,7 +111,7 @@ function speaksOn(entry: LogEntry): boolean {
   return entry.kind === 'said' && entry.words !== '';
 }
 
-/** Tells whether the conversation goes on with another agent, on another connection, or in another process. */
+/** Tells whether the conversation continues with another agent, connection or process. */
 function beginsAnew(entry: LogEntry): boolean {
   if (entry.kind === 'crashed' || entry.kind === 'slept') return true;
   return (

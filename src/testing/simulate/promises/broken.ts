@@ -4,7 +4,7 @@ import type { RunRecord } from '../log/log.ts';
 
 /** A promise that was not kept. */
 export interface Broken {
-  /** `P1` to `P10`; `LIVE`: some work never ended; or a name of an app's own. */
+  /** `P1` to `P10`; `LIVE`: some work never ended; or the name of a promise of the app. */
   readonly promise: string;
   /** A sentence. */
   readonly what: string;

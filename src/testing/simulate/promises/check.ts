@@ -1,5 +1,5 @@
-// Checks the promises on the record of a finished run. Those about the whole of it stand here: nothing is lost
-// in a crash, and work ends in bounded time.
+// Checks the promises on the record of a finished run. This file has those about the whole run: a crash loses
+// nothing, and work ends in bounded time.
 
 import { defaultSessionLimits } from '../../../actors/admission/limits.ts';
 import { eventsOf, type LogEntry, type RunRecord } from '../log/log.ts';
@@ -26,7 +26,7 @@ const checks: readonly PromiseCheck[] = [
   liveness,
 ];
 
-/** Returns the promises that were broken in this run; empty: none. */
+/** Returns the broken promises of this run; empty: none was broken. */
 export function brokenPromises(
   record: RunRecord,
   more: readonly PromiseCheck[] = [],
@@ -39,7 +39,7 @@ const OVER: ReadonlySet<string> = new Set(['answered', 'expired', 'withdrawn', '
 const SETTLED: ReadonlySet<string> = new Set(['delivered', 'dismissed', 'dropped']);
 
 /**
- * P9: nothing lost in a crash. State that was shown before is there after it, unchanged or further on; the
+ * P9: a crash loses nothing. State that was shown before a crash is there afterwards, unchanged or advanced; the
  * journal has no gaps, and each process continues from it.
  */
 function* keeping(record: RunRecord): Iterable<Broken> {
@@ -79,7 +79,7 @@ function* nothingForgotten({ log, state, app }: RunRecord): Iterable<Broken> {
   );
   for (const { event } of forgotten) knownSubagents.add(event.subagent.id);
   for (const { event } of eventsOf(seen, 'subagent.changed'))
-    // A subagent that was never born cannot be lost.
+    // A subagent that never left `spawning` cannot be lost.
     if (event.subagent.state !== 'spawning' && !knownSubagents.has(event.subagent.id))
       lost.add(`the subagent ${event.subagent.id}`);
   for (const requestId of stillOpen(seen))
@@ -93,12 +93,12 @@ function* nothingForgotten({ log, state, app }: RunRecord): Iterable<Broken> {
     yield { promise: 'P9', what: `${what} was there before a crash, and is not known after it` };
 }
 
-/** Whether the user said this; words that were for nobody are shown as empty. */
+/** Tells whether the user said this. Words without an addressee are shown as empty. */
 function isSaid({ role, text, final }: TranscriptItem): boolean {
   return role === 'user' && final && text !== '';
 }
 
-/** Returns the questions that were shown, and not shown as over. */
+/** Returns the questions that were shown, and not shown as ended. */
 function stillOpen(log: readonly LogEntry[]): ReadonlySet<string> {
   const open = new Set<string>();
   for (const { event } of eventsOf(log, 'question.changed')) {
@@ -109,7 +109,7 @@ function stillOpen(log: readonly LogEntry[]): ReadonlySet<string> {
   return open;
 }
 
-/** Returns the deliveries that were shown as due, and not settled, as far as that was shown or kept. */
+/** Returns the deliveries that were shown as due and not settled, according to the events and entries. */
 function stillDue(log: readonly LogEntry[]): ReadonlyMap<string, string> {
   const due = new Map<string, string>();
   const underWay = new Set<string>();
@@ -133,16 +133,16 @@ function stillDue(log: readonly LogEntry[]): ReadonlyMap<string, string> {
   return due;
 }
 
-/** The model is told something for a second time: no session may do that. */
+/** The error for a second telling to the model, which no session may attempt. */
 export const KNOWN = 'KNOWN_ALREADY';
 
 /**
- * The time within which a due delivery is told, in milliseconds: longer than the session listens to a
- * television, a tool of the lead agent works, or a response is awaited.
+ * The time in which a due delivery is told, in milliseconds: longer than the session listens to a television, a tool
+ * of the lead agent works, or a response is awaited.
  */
 const TOLD_WITHIN_MS = 120_000;
 
-/** Errors that no fault explains. A prompt that a provider refuses is one: scripted models apply `providerRules`. */
+/** Errors that no fault explains. One is a prompt that a provider refuses: scripted models apply `providerRules`. */
 const UNEXPECTED: ReadonlySet<string> = new Set([
   'INTERNAL',
   'HOOK_FAILED',
@@ -151,9 +151,9 @@ const UNEXPECTED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * A due delivery is told while a client listens and both parties are silent. Within bounded time after the
- * last fault every subagent has ended, every question is over, and every result was heard, shown or
- * dismissed; and every fault was reported as itself.
+ * A due delivery is told while a client listens and both parties are silent. Within bounded time after the last fault
+ * every subagent and every question has ended, every result was heard, shown or dismissed, and every fault was
+ * reported under its name.
  */
 function* liveness({ log, unfinished, longestSilenceMs }: RunRecord): Iterable<Broken> {
   for (const what of unfinished) yield { promise: 'LIVE', what: `at the end ${what}` };
@@ -176,19 +176,19 @@ function* liveness({ log, unfinished, longestSilenceMs }: RunRecord): Iterable<B
     };
 }
 
-/** Events that report an occurrence, and not a state. */
+/** Events that report an occurrence instead of a state. */
 const HAPPENED: ReadonlySet<SessionEvent['type']> = new Set([
   'tool.called',
   'tool.answered',
   'subagent.delegated',
 ]);
 
-/** Entries by which a process continues a session. */
+/** The entries by which a process continues a session. */
 const GOES_ON: ReadonlySet<string> = new Set(['session.recovered', 'session.woken']);
 
 /**
- * Filters the log of a recovered session: states that it shows again before it reports its recovery are no
- * news. Of each object only the last state counts, and a repeated event does not count as told twice.
+ * Filters the log of a recovered session: states that it shows again before it reports its recovery are not new. Of
+ * each object only the last state counts, and a repeated event does not count as told twice.
  */
 function asShown(log: readonly LogEntry[]): readonly LogEntry[] {
   const shown: LogEntry[] = [];
@@ -206,10 +206,7 @@ function asShown(log: readonly LogEntry[]): readonly LogEntry[] {
   return shown;
 }
 
-/**
- * Returns the index at which the process that begins here reports its recovery, or dies before; -1: it does
- * not recover.
- */
+/** Returns the index at which the process that starts here reports its recovery, or dies; -1: it does not recover. */
 function recoveredAt(log: readonly LogEntry[], from: number): number {
   let isRecovering = false;
   for (let at = from + 1; at < log.length; at += 1) {
@@ -229,7 +226,7 @@ function lastStates(log: readonly LogEntry[]): readonly LogEntry[] {
       entry.kind !== 'event' ||
       (!HAPPENED.has(entry.event.type) && last.get(subjectOf(entry.event)) === entry),
   );
-  // Ended objects first: they are over when another one is put.
+  // Ended objects come first: they end before another one is put.
   return [...shown.filter(isOver), ...shown.filter((entry) => !isOver(entry))];
 }
 

@@ -13,14 +13,14 @@ const SAYS_YES = /^(yes|Yes)\b/;
 
 interface Asked {
   view: QuestionView;
-  /** The user's words, typed texts and clicks while it was put. */
+  /** The user's words, typed texts and clicks while the question was put. */
   readonly tried: string[];
   accepted: number;
 }
 
 /**
- * P2: at most one question owns the user's words, in the order of asking. P3: an answer was given by the user
- * to that question while it was put, and reaches its asker unchanged.
+ * P2: at most one question owns the user's words, in the order of asking. P3: the user gave the answer to that
+ * question while it was put, and the answer reaches its asker unchanged.
  */
 export function* questions({ log }: RunRecord): Iterable<Broken> {
   const book = new Map<string, Asked>();
@@ -104,7 +104,7 @@ function inWords(
   return label ?? answer.text ?? '';
 }
 
-/** Checks that the asker's ledger holds the given answer. */
+/** Checks that the asker's ledger contains the given answer. */
 function* reachTheirAskers(
   book: ReadonlyMap<string, Asked>,
   log: readonly LogEntry[],
@@ -144,15 +144,15 @@ function isOver(state: string): boolean {
   return !PUT.has(state) && state !== 'queued';
 }
 
-/** A client counts in frames, and a session accepts 90 % as the whole. */
+/** A client counts in frames, and a session counts an item as heard from 90 %. */
 const HEARD_FRACTION = 0.89;
-/** Reasons for which the app or the user has a delivery dropped. */
+/** The reasons for which the app or the user causes a drop. */
 const MAY_DROP: ReadonlySet<string> = new Set(['expired', 'withdrawn', 'superseded', 'cancelled']);
 
 /**
- * P4: heard. A delivery that counts as heard was played, or shown, to its end; it is not told again after
- * that, nor dropped without a reason. A delivery that was told in full is told once, also if no client
- * acknowledges it, and delays no other.
+ * P4: heard. A delivery that counts as heard was played, or shown, to its end; it is not told again, nor dropped
+ * without a reason. A delivery that was told in full is told once, even without an acknowledgement, and delays no
+ * other.
  */
 export function* deliveries(record: RunRecord): Iterable<Broken> {
   const broken = (what: string): Broken => ({ promise: 'P4', what });
@@ -181,7 +181,10 @@ export function* deliveries(record: RunRecord): Iterable<Broken> {
   }
 }
 
-/** In text: a client that leaves, or a process that dies, may have received nothing of it. */
+/**
+ * In text: checks that a delivery is told once per client and process. One that leaves or dies may have delivered
+ * nothing.
+ */
 export function* toldOnce({ log }: RunRecord): Iterable<Broken> {
   const told = new Map<string, string>();
   for (const entry of log) {
@@ -198,10 +201,10 @@ export function* toldOnce({ log }: RunRecord): Iterable<Broken> {
   }
 }
 
-/** A slow journal, or a repeated call of a failing model, explains as much. */
+/** The time that a slow journal, or a repeated call of a failing model, can explain. */
 const HELD_UP_MS = 120_000;
 
-/** In text: a waiting delivery is told soon, while a client is attached and both parties are silent. */
+/** In text: checks that a waiting delivery is told soon, while a client is attached and both parties are silent. */
 export function* heldUp({ log, script }: RunRecord): Iterable<Broken> {
   if (script.session !== 'text') return;
   const waiting = new Map<string, { readonly since: number; readonly delivery: DeliveryView }>();
@@ -240,7 +243,7 @@ export function* heldUp({ log, script }: RunRecord): Iterable<Broken> {
 
 /** Checks a delivery by voice. */
 function* playedTo(record: RunRecord, delivery: DeliveryView, at: number): Iterable<Broken> {
-  // If the words for the screen differ from the words for the ear, the check is impossible.
+  // The check is impossible if the text on the screen differs from the spoken words.
   const wasAsked = record.log.some(
     (entry) => entry.kind === 'asked' && entry.instructions.includes(delivery.text),
   );
@@ -255,7 +258,7 @@ function* playedTo(record: RunRecord, delivery: DeliveryView, at: number): Itera
   const since = (ms: number): number => ms - record.startedAt;
   if (!telling.some(({ firstAt }) => since(firstAt) <= at))
     yield { promise: 'P4', what: `${name} counts as heard, but was not played to its end` };
-  // Unrequested speech of the model is not checked.
+  // Speech that the session did not request is not checked.
   const isAskedAgain = record.log.some(
     (entry) =>
       entry.kind === 'asked' && entry.at > at && entry.instructions.includes(delivery.text),
@@ -263,7 +266,7 @@ function* playedTo(record: RunRecord, delivery: DeliveryView, at: number): Itera
   if (isAskedAgain) yield { promise: 'P4', what: `${name} was told again after it had been heard` };
 }
 
-/** The continuation after a false interruption, an item of its own, belongs to the interrupted item. */
+/** Joins the item that continues after a false interruption to the interrupted item. */
 function tellings({
   plays,
 }: RunRecord): readonly Pick<Play, 'itemId' | 'sentMs' | 'playedMs' | 'firstAt'>[] {
@@ -309,10 +312,10 @@ function nameOf({ kind, deliveryId, text, label }: DeliveryView): string {
   return `the ${kind} ${deliveryId} (${JSON.stringify(text || label)})`;
 }
 
-/** Audio that was played in this tick and the next was on its way to the ear. */
+/** Audio that played in this tick and the next was already on its way when the user spoke. */
 const AT_ONCE_MS = 2 * TICK_MS;
 
-/** P5: a barge-in stops speech, at once, and nothing else: no subagent is cancelled without a reason. */
+/** P5: a barge-in stops speech at once, and nothing else: no subagent is cancelled without a reason. */
 export function* interruptions(record: RunRecord): Iterable<Broken> {
   yield* speechStops(record);
   yield* workGoesOn(record);
@@ -320,8 +323,8 @@ export function* interruptions(record: RunRecord): Iterable<Broken> {
 
 function* speechStops({ log, plays, startedAt, wordsOf }: RunRecord): Iterable<Broken> {
   const changes = eventsOf(log, 'floor.changed');
-  // Speech that continues without having been resumed is lowered: it gives way until the words are known. The floor
-  // changes later than that while the entry that says so is on its way to the journal.
+  // Speech that continues without being resumed is lowered: it gives way until the words are known. The floor changes
+  // later than that while its entry is on its way to the journal.
   const stops = log.filter(
     (entry) =>
       entry.kind === 'event' &&
@@ -336,7 +339,7 @@ function* speechStops({ log, plays, startedAt, wordsOf }: RunRecord): Iterable<B
   const full = plays.filter((play) => !isLowered(play));
   for (const [index, { at, event }] of changes.entries()) {
     if (event.floor !== 'user') continue;
-    // In order, not by time: with slow words a "mm-hm" takes and gives back the floor at once.
+    // By order instead of time: with slow words a "mm-hm" takes and returns the floor at once.
     const until = changes.slice(index + 1).find((next) => next.event.floor !== 'user');
     const endsAt = until?.at ?? Infinity;
     for (const { itemId, firstAt, lastAt } of full) {
@@ -364,7 +367,7 @@ function* workGoesOn({ log, app }: RunRecord): Iterable<Broken> {
     const { id, name, state, parentId, outcome } = event.subagent;
     if (state !== 'cancelled' || seen.has(id)) continue;
     seen.add(id);
-    // A child is cancelled with its parent, or by it.
+    // A child is cancelled with its parent, or by its parent.
     if (parentId !== null || hasCancelled || mayEnd.has(name)) continue;
     yield { promise: 'P5', what: `${id} was cancelled by nobody: ${outcome?.error?.message}` };
   }

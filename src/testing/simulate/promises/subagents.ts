@@ -16,7 +16,7 @@ import { tellingOf, type CheckedEvent } from '../../../actors/services/service-e
 
 const ENDED: ReadonlySet<unknown> = new Set(['completed', 'failed', 'cancelled']);
 
-/** P1: one ending. An accepted subagent ends once, and its work is in its outcome. */
+/** P1: one ending. An accepted subagent ends once, and its outcome contains its work. */
 export function* endings({ log, effects }: RunRecord): Iterable<Broken> {
   const broken = (what: string): Broken => ({ promise: 'P1', what });
   const ended = new Map<string, { readonly state: string; readonly outcome: string }>();
@@ -24,10 +24,10 @@ export function* endings({ log, effects }: RunRecord): Iterable<Broken> {
   const ledgers = new Map<string, ReadonlyMap<string, string>>();
   for (const { event } of eventsOf(log, 'subagent.changed')) {
     const { id, state, outcome } = event.subagent;
-    // The activity of a cancelled subagent is found when it ends, and reported but not kept.
+    // The activity of a cancelled subagent is collected and reported when it ends, but not kept.
     const told = JSON.stringify({ ...outcome, diagnostics: null });
     const before = ended.get(id);
-    // It is not accepted yet: its birth is about to be kept.
+    // The subagent is not accepted yet: its first entry is about to be written.
     if (state !== 'spawning') seen.add(id);
     if (before && before.state !== state)
       yield broken(`${id} was ${before.state}, and then ${state}`);
@@ -53,7 +53,7 @@ export function* endings({ log, effects }: RunRecord): Iterable<Broken> {
   }
 }
 
-/** A child that is left behind is killed after 5 s; a journal may be slow. */
+/** A child that is left behind is killed after 5 s; the journal may be slow. */
 const OUTLIVES_MS = 6000;
 const SUB_AGENT = 'subagent__';
 
@@ -70,8 +70,8 @@ interface Born {
 }
 
 /**
- * Parents and children. P1: no child outlives its parent, and the outcome of a child reaches its parent
- * unchanged. P3: the answer that a child gets was given by an agent above it. P6: one call starts one child.
+ * Parents and children. P1: no child outlives its parent, and the outcome of a child reaches its parent unchanged.
+ * P3: an agent above the child gave the answer that the child gets. P6: one call starts one child.
  */
 export function* families({ log }: RunRecord): Iterable<Broken> {
   const people = peopleIn(log);
@@ -90,7 +90,7 @@ export function* families({ log }: RunRecord): Iterable<Broken> {
   }
 }
 
-/** Returns each subagent as it was when it ended. */
+/** Returns each subagent in its last shown state. */
 function peopleIn(log: readonly LogEntry[]): ReadonlyMap<string, Person> {
   const people = new Map<string, Person>();
   for (const { at, event } of eventsOf(log, 'subagent.changed')) {
@@ -101,12 +101,12 @@ function peopleIn(log: readonly LogEntry[]): ReadonlyMap<string, Person> {
   return people;
 }
 
-/** Returns the children of a session, by their births in the journal. */
+/** Returns the children of a session, from their first entries in the journal. */
 function childrenIn(log: readonly LogEntry[]): readonly Born[] {
   return log.flatMap((entry) => {
     if (entry.kind !== 'kept' || entry.entry.event.type !== SPAWNED) return [];
     const { parentId, callId, task, worksFor } = entry.entry.event as SpawnedEvent;
-    // Only the program is told the results of its subagents.
+    // Only the program receives the results of its subagents.
     if (parentId === null || worksFor === 'program') return [];
     return [{ id: entry.entry.unit, parentId, callId, toolName: task.toolName }];
   });
@@ -131,7 +131,7 @@ function* nobodyIsLeft(
   }
 }
 
-/** Returns the time between the two in which there was a process. */
+/** Returns the time between the two moments in which a process ran. */
 function upMs(log: readonly LogEntry[], from: number, to: number): number {
   let ms = 0;
   let isUp = true;
@@ -145,7 +145,7 @@ function upMs(log: readonly LogEntry[], from: number, to: number): number {
   return ms;
 }
 
-/** Tools of an app may start any number of children. */
+/** Checks that one call starts one child. Tools of an app may start any number. */
 function* oneForEachCall(born: readonly Born[]): Iterable<Broken> {
   const seen = new Map<string, string>();
   for (const { id, parentId, callId, toolName } of born) {
@@ -184,7 +184,7 @@ function* waitedFor(
     yield broken(`${view.id} came to ${JSON.stringify(view.outcome?.output)}`);
 }
 
-/** Checks that the parent is shown the real outcome of a child that has ended. */
+/** Checks that the parent sees the real outcome of a child that has ended. */
 function* lookedAt(
   parent: SubagentView,
   { toolName, output }: LedgerEntry,
@@ -222,8 +222,8 @@ function viewsIn(output: unknown): readonly Shown[] {
 }
 
 /**
- * A child whose parent's call waits for it is told that its question cannot be answered; any other gets the
- * words of an agent above it.
+ * Checks the answers to children. A child whose parent's call waits for it learns that its question cannot be
+ * answered; any other child gets the words of an agent above it.
  */
 function* answeredFromAbove(
   child: SubagentView,
@@ -251,7 +251,7 @@ function isSame(one: unknown, other: unknown): boolean {
 }
 
 /**
- * P6: nothing twice. One call has one idempotency key and one answer; a tool runs once for a key, unless it
+ * P6: nothing twice. One call has one idempotency key and one answer; a tool runs once for each key, unless it
  * declares that it may run again.
  */
 export function* nothingTwice({ log, effects }: RunRecord): Iterable<Broken> {
@@ -285,7 +285,7 @@ interface OfCall {
   readonly event: { readonly callId: string };
 }
 
-/** Within one process: the next one cannot know the last events of the one before, and repeats them. */
+/** Checks one process: the next one cannot know the last events of the previous one, and repeats them. */
 function* twice(events: readonly OfCall[], what: string): Iterable<Broken> {
   const seen = new Set<string>();
   for (const { process, event } of events) {
@@ -296,8 +296,8 @@ function* twice(events: readonly OfCall[], what: string): Iterable<Broken> {
 }
 
 /**
- * P7: bounded. The numbers of working, living and total subagents never exceed the limits, nor do the steps
- * of a subagent; and a closed session leaves nothing behind.
+ * P7: bounded. The numbers of working, living and total subagents and the steps of a subagent never exceed the
+ * limits; a closed session leaves no timers behind.
  */
 export function* bounded(record: RunRecord): Iterable<Broken> {
   yield* counted(record);
@@ -307,7 +307,7 @@ export function* bounded(record: RunRecord): Iterable<Broken> {
     yield { promise: 'P7', what: `${timersLeft} timers are left of a session that is closed` };
 }
 
-/** Counts at rest: a subagent that appears and disappears within one moment is between two states. */
+/** Counts between moments: a subagent that appears and disappears within one moment is between two states. */
 function* counted({ log, app }: RunRecord): Iterable<Broken> {
   const limits = sessionLimits(app.limits);
   const states = new Map<string, string>();
@@ -317,7 +317,7 @@ function* counted({ log, app }: RunRecord): Iterable<Broken> {
       const { id, state } = entry.event.subagent;
       states.set(id, state);
     }
-    // The crash came before the entry of its birth.
+    // The crash came before the subagent's first entry.
     if (entry.kind === 'crashed')
       for (const [id, state] of states) if (state === 'spawning') states.delete(id);
     if (entry.at === log[index + 1]?.at) continue;
@@ -341,7 +341,7 @@ function* steps({ log, app }: RunRecord): Iterable<Broken> {
   for (const entry of log) {
     if (entry.kind !== 'event' || entry.event.type !== 'subagent.changed') continue;
     const { id, step, maxSteps, depth } = entry.event.subagent;
-    // One more call hands in the work done when a budget is exhausted.
+    // One more call hands in the work done after a budget is exhausted.
     const isBounded = step <= maxSteps + 1 && depth <= maxDepth;
     if (isBounded || told.has(id)) continue;
     told.add(id);
@@ -349,7 +349,7 @@ function* steps({ log, app }: RunRecord): Iterable<Broken> {
   }
 }
 
-/** Tools that the runtime adds by itself: they give no authority. */
+/** Tools that the runtime adds: they give no authority. */
 const RUNTIMES_OWN: ReadonlySet<string> = new Set([
   'ask_user',
   'not_for_me',
@@ -358,8 +358,8 @@ const RUNTIMES_OWN: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * P8: least authority. A subagent is offered, and runs, the tools of its configuration and no others; a call
- * that needs consent runs only after the user consented to exactly that call.
+ * P8: least authority. A subagent is offered, and runs, only the tools of its configuration; a call that needs
+ * consent runs only after the user consented to exactly that call.
  */
 export function* authority(record: RunRecord): Iterable<Broken> {
   yield* ownTools(record);
@@ -373,7 +373,7 @@ function* ownTools({ app, log, effects }: RunRecord): Iterable<Broken> {
   );
   const mayUse = (name: string, tool: string): boolean => {
     const config = configs.get(name);
-    // Only the spawner knows the configuration of its child.
+    // Only the parent knows the configuration of its child.
     if (!config || config.createInstance) return true;
     return tool in (config.tools ?? {}) || RUNTIMES_OWN.has(tool);
   };
@@ -394,7 +394,7 @@ function* ownTools({ app, log, effects }: RunRecord): Iterable<Broken> {
   }
 }
 
-/** Returns the configurations by name: also those that a tool of another one runs, and those of services. */
+/** Returns the configurations by name, including those that a tool of another one runs, and those of services. */
 function configsIn({
   subagentConfigs = {},
   services: served = [],
@@ -442,8 +442,8 @@ function* consent({ app, log, effects }: RunRecord): Iterable<Broken> {
 }
 
 /**
- * Services. P6: one agent examines an event. P4: its findings are told, and no news is not; an event that was
- * accepted is never lost silently. And programs beside the session: each result of theirs is taken once.
+ * Services. P6: one agent examines an event. P4: its findings are told, and an empty finding is not; an accepted
+ * event is never lost silently. Programs beside the session: each takes each result once.
  */
 export function* services({ log }: RunRecord): Iterable<Broken> {
   const end = log.findIndex(({ kind }) => kind === 'closing');
@@ -507,7 +507,7 @@ function* tells(
     yield broken(`it found ${JSON.stringify(text)}, and told ${JSON.stringify(delivery.text)}`);
 }
 
-/** Checks programs: scopes of their own, which record the results that they were given. */
+/** Checks programs: their scopes record the results that they received. */
 function* resultsHad(kept: readonly JournalEntry[]): Iterable<Broken> {
   const had = new Map<string, number>();
   for (const { scope, event } of kept)
@@ -520,8 +520,7 @@ function* resultsHad(kept: readonly JournalEntry[]): Iterable<Broken> {
     const { scope, unit } = entry;
     const birth = birthIn(entry);
     if (!birth || birth.worksFor !== 'program' || birth.parentId !== null) continue;
-    // A run with an id keeps its result for good (RUN-SUBAGENT-KR-1), and every repeated run returns it
-    // again.
+    // A run with an id keeps its result for good (RUN-SUBAGENT-KR-1), and every repeated run returns it again.
     const isKeptRun = birth.idempotencyKey === scope;
     if (!programs.has(scope) || isKeptRun) continue;
     const times = had.get(`${scope}/${unit}`) ?? 0;

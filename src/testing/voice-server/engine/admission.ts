@@ -1,5 +1,5 @@
-// Decides who may connect, and to which wire: by the path, by keys in every place where the clients of each
-// wire put them, and by ephemeral tokens.
+// Decides who may connect, and to which wire: by the path, by keys in every place where the clients of a wire put
+// them, and by ephemeral tokens.
 
 import { presentedKey } from '../../../adapters/local-voice/access.ts';
 import type { VoiceWire } from './control.ts';

@@ -1,15 +1,15 @@
-// A step in which the model calls a tool, as a model writes it.
+// The step in which a model calls a tool.
 
 import type { VoiceStep } from './control.ts';
 
 export type CallStep = Extract<VoiceStep, { call: string }>;
 
-/** Returns the arguments as JSON text. A text stays unchanged, also if it is no JSON. */
+/** Returns the arguments as JSON text. A text stays unchanged, even if it is not JSON. */
 export function argumentsText({ arguments: given = {} }: CallStep): string {
   return typeof given === 'string' ? given : JSON.stringify(given);
 }
 
-/** Returns the arguments as an object; null if they are a text that is no JSON object. */
+/** Returns the arguments as an object; null for a text that is not a JSON object. */
 export function argumentsObject(step: CallStep): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(argumentsText(step));

@@ -1,10 +1,9 @@
-// The control of the fake voice server by a test: the same names for the three wires, so that one test (or
+// The control of the fake voice server by a test. The names are the same for the three wires, so that one test (or
 // one conformance suite) can run on each of them.
 //
-// A server has connections; a connection is one `FakeVoiceModel`: the user on its one side, the model in its
-// middle, the client (an adapter, an official SDK) on its other side. The model follows a script of steps,
-// given by the test (`model.answers`) or computed by `respond` for each turn. All time is the time of the
-// server's `environment`.
+// A server has connections; a connection is one `FakeVoiceModel`, between the user and the client (an adapter, an
+// official SDK). The model follows a script of steps, given by the test (`model.answers`) or computed by `respond`
+// for each turn. All time is the time of the server's `environment`.
 
 import type { Environment } from '../../../actors/ports/environment.ts';
 import type { WebSocketFactory } from '../../../adapters/socket/web-socket.ts';
@@ -18,16 +17,16 @@ export type VoiceStep =
   /** Speaks: transcript in pieces, and PCM16 sound of `durationMs`. @defaultValue 60 ms for each character */
   | { readonly say: string; readonly durationMs?: number }
   /**
-   * Calls a tool by name; `arguments` is an object, or text as the model writes it. Gemini's wire
-   * cannot carry a text that is no JSON object: there the turn ends with `MALFORMED_FUNCTION_CALL`. OpenAI
-   * Live has no named calls: there it delegates, like `delegate`.
+   * Calls a tool by name; `arguments` is an object, or text as the model writes it. Gemini's wire cannot carry a text
+   * that is not a JSON object: the turn then ends with `MALFORMED_FUNCTION_CALL`. OpenAI Live has no named calls: a
+   * call is a delegation there, like `delegate`.
    */
   | { readonly call: string; readonly arguments?: unknown; readonly callId?: string }
-  /** States that an action is needed (OpenAI Live only; no effect on the other wires). */
+  /** Reports that an action is needed (OpenAI Live only; no effect on the other wires). */
   | { readonly delegate: true; readonly delegationId?: string }
   /** Pauses for this time, in milliseconds. */
   | { readonly waitMs: number }
-  /** Pauses until this settles. */
+  /** Pauses until this promise settles. */
   | { readonly until: Promise<unknown> }
   /** The response fails; Gemini ends the turn silently, Live reports an error. */
   | { readonly fail: string };
@@ -36,7 +35,7 @@ export type VoiceStep =
 export type VoiceCause =
   /** The user spoke. Empty if the words are not known. */
   | { readonly type: 'utterance'; readonly text: string }
-  /** A tool result, or text appended to a delegation, came. `callId` is then the delegation's. */
+  /** A tool result arrived, or text for a delegation, whose id is then `callId`. */
   | {
       readonly type: 'result';
       readonly callId: string;
@@ -44,7 +43,7 @@ export type VoiceCause =
       /** Text on the OpenAI wires, an object on Gemini's. */
       readonly output: unknown;
     }
-  /** The client added a message and wants it spoken of. */
+  /** The client added a message that the model is to speak about. */
   | {
       readonly type: 'message';
       readonly role: 'system' | 'user' | 'assistant';
@@ -56,24 +55,24 @@ export type VoiceCause =
 /** A turn of the model. */
 export interface VoiceTurn {
   readonly cause: VoiceCause;
-  /** Instructions for this response only, if the wire has such; else null. */
+  /** Instructions for this response only, if the wire has them; else null. */
   readonly instructions: string | null;
   readonly model: FakeVoiceModel;
 }
 
 /**
- * Computes the steps of the model in a turn; an empty script is a silent turn, `null` no answer at all, for
- * ever (a silent model). Called when the turn begins.
+ * Computes the steps of the model in a turn. An empty script is a silent turn; `null` is a turn that never answers
+ * and never ends (a silent model). Called when the turn begins.
  */
 export type VoiceResponder = (turn: VoiceTurn) => readonly VoiceStep[] | null;
 
-/** The arrival of the user's transcript. */
+/** When the user's transcript arrives. */
 export type TranscriptTiming =
-  /** Piece by piece, the last when the user has ended; Realtime sends all of them right after the end. */
+  /** Piece by piece, the last piece when the user has ended; Realtime sends all pieces right after the end. */
   | 'prompt'
   /** All pieces before the user has ended; on Realtime like `prompt`. */
   | 'early'
-  /** As `prompt`, and the last one comes a second time. */
+  /** Like `prompt`, with the last piece a second time. */
   | 'duplicated'
   /** Never: the words stay unknown. */
   | 'none'
@@ -82,7 +81,7 @@ export type TranscriptTiming =
   /** The delay after the user has ended, in milliseconds, regardless of other events. */
   | { readonly lateMs: number };
 
-/** How long the user speaks, and when the transcript comes. */
+/** The duration of the user's speech, and the arrival of the transcript. */
 export interface UserSpeech {
   /** The duration of the speech (`says` only). @defaultValue 60 ms for each character */
   readonly durationMs?: number;
@@ -95,9 +94,9 @@ export interface FakeUser {
   readonly isSpeaking: boolean;
   /** The server hears the user begin to speak. No effect while the user speaks. */
   begins(): void;
-  /** The user has ended; `text` is the words. Begins first if `begins` was omitted. */
+  /** The user has ended; `text` has the words. Also begins the speech if `begins` was not called. */
   ends(text: string, speech?: Pick<UserSpeech, 'transcript'>): void;
-  /** Begins now, ends after `durationMs`; resolves then. */
+  /** Begins now and ends after `durationMs`; resolves at the end. */
   says(text: string, speech?: UserSpeech): Promise<void>;
 }
 
@@ -151,7 +150,7 @@ export type FakeItem =
     }
   | { readonly kind: 'image'; readonly id: string; readonly mediaType: string };
 
-/** One turn of the model, while it is generated and after. */
+/** One turn of the model, during and after its generation. */
 export interface FakeReply {
   /** The id of the wire, or a generated one. */
   readonly id: string;
@@ -165,7 +164,7 @@ export interface FakeReply {
   readonly ended: Promise<void>;
 }
 
-/** One connection, from the inside. */
+/** One connection, seen from the model. */
 export interface FakeVoiceModel {
   readonly wire: VoiceWire;
   /** 1 for the first connection of the server. */
@@ -184,13 +183,13 @@ export interface FakeVoiceModel {
   readonly faults: FakeFaults;
 
   /**
-   * The model takes a turn of its own now, with this script; after the turn that is being generated.
+   * Makes the model take a turn with this script now, or after the turn that is being generated.
    * @throws {ConfigurationError} `NOT_CONFIGURED` before the client configured the session
    */
   answers(...steps: VoiceStep[]): FakeReply;
   /**
-   * The next turn that the wire begins uses this script and not `respond`. Repeated calls queue: first in,
-   * first out.
+   * The next turn that the wire begins uses this script instead of `respond`. Repeated calls queue: first in, first
+   * out.
    */
   willAnswer(...steps: VoiceStep[]): void;
   /** Every turn, in order. */
@@ -224,15 +223,14 @@ export interface VoiceServerOptions {
   /** The key that clients must present. @defaultValue any key that is not empty */
   readonly apiKey?: string;
   /**
-   * The speed at which the model's audio is generated, as a multiple of its playing speed. `Infinity`: as
-   * fast as the event loop turns. @defaultValue 4; 1 on the Live wire, whose model hears and speaks in real
-   * time
+   * The speed at which the model's audio is generated, as a multiple of the playing speed. `Infinity`: as fast as the
+   * event loop turns. @defaultValue 4; 1 on the Live wire, whose model hears and speaks in real time
    */
   readonly speed?: number;
   /** The longest duration of a connection, in milliseconds. @defaultValue without a limit */
   readonly maxConnectionMs?: number;
   /**
-   * Gemini only: also reports where speech begins and ends (`voiceActivity`), which not every project gets.
+   * Gemini only: also reports where speech begins and ends (`voiceActivity`), which some projects do not get.
    * @defaultValue false
    */
   readonly voiceActivity?: boolean;
@@ -245,7 +243,7 @@ export interface VoiceServerOptions {
 /** The address of a listening server. */
 export interface VoiceServerAddress {
   readonly port: number;
-  /** Such as `http://127.0.0.1:4000`; clients add `/v1` and so on. */
+  /** For example `http://127.0.0.1:4000`; clients add `/v1` and so on. */
   readonly baseUrl: string;
   /** The addresses of the sockets. */
   readonly urls: Readonly<Record<VoiceWire, string>>;
@@ -257,7 +255,7 @@ export interface VoiceServerAddress {
 export interface ListenOptions {
   /** @defaultValue 0: any free port */
   readonly port?: number;
-  /** `true`: with a self-signed certificate for 127.0.0.1 made now. @defaultValue without TLS */
+  /** `true`: with a new self-signed certificate for 127.0.0.1. @defaultValue without TLS */
   readonly tls?: boolean | { readonly key: string; readonly cert: string };
 }
 
@@ -270,9 +268,9 @@ export interface VoiceServer {
    * @throws {ConfigurationError} `MISSING_DEPENDENCY` (`ws` is not installed) or `LISTEN_FAILED`
    */
   listen(options?: ListenOptions): Promise<VoiceServerAddress>;
-  /** All connections in the order of arrival, closed ones included. */
+  /** All connections in the order of arrival, including closed ones. */
   readonly connections: readonly FakeVoiceModel[];
-  /** Returns the next connection that was not returned yet. */
+  /** Returns the next connection that was not yet returned. */
   nextConnection(): Promise<FakeVoiceModel>;
   /** Refuses the next upgrades with this HTTP status. @defaultValue once */
   refuseConnections(refusal: { readonly status: number; readonly times?: number }): void;

@@ -7,9 +7,9 @@ import type { FakeItem, FakeTool, ReceivedFrame, TranscriptTiming, VoiceStep } f
 import type { FakeReplies, ReplyRecord } from './fake-replies.ts';
 import type { TurnSource } from './turn-source.ts';
 
-/** Faults that an engine applies itself. */
+/** Faults that the engine itself applies. */
 export interface EngineFaults {
-  /** The number of next `response.create` to refuse, and the code of the error. */
+  /** How many of the next `response.create` are refused, and the code of the error. */
   refuseResponses: { times: number; code: string };
   /** The error code for the next `session.update`; null: accept it. */
   refuseConfiguration: string | null;
@@ -29,7 +29,7 @@ export interface EnginePorts {
   readonly voiceActivity: boolean;
   /** The configuration that an ephemeral token fixed for this connection. */
   readonly preset: unknown;
-  /** Sends an event; `text` is the same as JSON, if it is known. */
+  /** Sends an event; `text` is the event as JSON, if it is known. */
   send(event: object, text?: string): void;
   close(code: number, reason: string): void;
   /** Records a well-formed frame of the client. */
@@ -47,9 +47,9 @@ export interface VoiceEngine {
   end(): void;
 
   userBegins(): void;
-  /** Handles a piece of the user's words, as it is heard. */
+  /** Handles a piece of the user's words when the server hears it. */
   userSays(words: string): void;
-  /** Handles the end of an utterance. `text`: all of it; `rest`: the part that `userSays` has not brought. */
+  /** Handles the end of an utterance. `text`: all words; `rest`: the words that `userSays` has not received. */
   userEnds(text: string, rest: string, transcript: TranscriptTiming): void;
 
   /** Takes a turn of the model with these steps. */
@@ -61,11 +61,11 @@ export interface VoiceEngine {
   readonly items: readonly FakeItem[];
   readonly openCalls: readonly { readonly callId: string; readonly name: string }[];
 
-  /** Reports that the session is over, as this wire does, and closes. */
+  /** Reports the end of the session as this wire does, and closes. */
   expire(): void;
   /** Returns an event of a type that the wire does not know. */
   unknownEvent(type: string): object;
-  /** A fault of this wire only; absent on other wires. */
+  /** Faults of this wire only; absent on other wires. */
   readonly goAway?: (timeLeftMs: number) => void;
   readonly cancelCalls?: (callIds?: readonly string[]) => void;
 }

@@ -1,5 +1,5 @@
-// One connection on any wire: the `FakeVoiceModel` of a test, between the engine of the protocol and the
-// socket of a host; its user (when they speak, and when the server hears their words) and its faults.
+// One connection on any wire: the `FakeVoiceModel` of a test, between the engine of the protocol and the socket of a
+// host, with its user (when they speak, and when the server hears their words) and its faults.
 
 import { ConfigurationError } from '../../../values/errors.ts';
 import type {
@@ -201,7 +201,7 @@ export class FakeConnection implements FakeVoiceModel {
   }
 }
 
-/** The words of one utterance, as they come. */
+/** The words of one utterance, as the server hears them. */
 interface Utterance {
   /** The words that the server has heard so far. */
   heard: string;
@@ -245,7 +245,7 @@ export class ScriptedUser implements FakeUser {
     }
     return new Promise((resolve) => {
       const end = (): void => {
-        // The test may have ended it itself.
+        // The test may have ended the utterance.
         if (this.#utterance === utterance) this.ends(text, { transcript });
         resolve();
       };
@@ -253,7 +253,7 @@ export class ScriptedUser implements FakeUser {
     });
   }
 
-  /** Ends the utterance under way without any event for the server. */
+  /** Ends the current utterance without any event for the server. */
   stop(): void {
     const cancels = this.#utterance?.cancels ?? [];
     this.#utterance = null;
@@ -267,9 +267,7 @@ export class ScriptedUser implements FakeUser {
   }
 }
 
-/**
- * Returns the times at which words are heard while the user still speaks; the last ones are left for the end.
- */
+/** Returns the times at which words are heard while the user speaks; the last words are left for the end. */
 function arrivals(
   text: string,
   durationMs: number,

@@ -1,4 +1,4 @@
-// The turns of one model as a test sees them, while they are generated and after.
+// The turns of one model as a test sees them, during and after their generation.
 
 import type { FakeReply, VoiceCause } from './control.ts';
 

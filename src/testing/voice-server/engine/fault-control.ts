@@ -2,14 +2,14 @@
 // connection only. A fault that the wire cannot show is refused with a ConfigurationError `NOT_ON_THIS_WIRE`,
 // so that no test passes without the fault.
 
-/** The time of a fault. Absent: now. */
+/** The time of a fault. Absent: at once. */
 export type FaultMoment =
   /** The delay from now, in milliseconds. */
   | { readonly afterMs: number }
   /** Right after this number of further frames of the server. */
   | { readonly afterFrames: number };
 
-/** The faults that a fake voice server can be told to have. */
+/** The faults that a test can cause in a fake voice server. */
 export interface FakeFaults {
   /** The network is gone: no close frame, the client sees 1006. Both sides lose the frames under way. */
   drop(moment?: FaultMoment): void;
@@ -22,14 +22,14 @@ export interface FakeFaults {
   expire(moment?: FaultMoment): void;
   /** Gemini only: announces the end, and closes after `timeLeftMs`. */
   goAway(timeLeftMs: number): void;
-  /** Gemini only: handles given out from now on are not resumable, and known ones are refused with 1007. */
+  /** Gemini only: later handles cannot be resumed, and known handles are refused with 1007. */
   forgetHandles(): void;
-  /** Live only: a stored session cannot be forked any more. */
+  /** Live only: a stored session can no longer be forked. */
   forgetSessions(): void;
 
-  /** The model never answers: no turn begins while it is on, and waiting turns stay without an answer. */
+  /** The model never answers: no turn begins while this fault is on, and waiting turns stay unanswered. */
   silence(on?: boolean): void;
-  /** Realtime only: the next `response.create` are refused. @defaultValue once, code `server_error` */
+  /** Realtime only: refuses the next `times` events `response.create`. @defaultValue once, code `server_error` */
   refuseResponses(times?: number, code?: string): void;
   /** Refuses the next `session.update` (Live, Realtime) with this code. @defaultValue `invalid_value` */
   refuseConfiguration(code?: string): void;
@@ -38,12 +38,12 @@ export interface FakeFaults {
   deltasAfterCancel(on?: boolean): void;
   /** Each tool call (or delegation) is announced twice. */
   duplicateCalls(on?: boolean): void;
-  /** Gemini only: the model cancels these calls. @defaultValue all that are open */
+  /** Gemini only: the model cancels these calls. @defaultValue all open calls */
   cancelCalls(callIds?: readonly string[]): void;
 
   /** Delays the frames of the server by this time; their order is kept. */
   delayFrames(ms: number): void;
-  /** Holds the frames of the server, and sends them at once when it is turned off. */
+  /** Holds the frames of the server, and sends them all when the fault is turned off. */
   stall(on?: boolean): void;
   /** Sends a text that is not a frame of the wire. @defaultValue text that is not JSON */
   malformed(text?: string): void;

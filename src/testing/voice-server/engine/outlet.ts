@@ -1,7 +1,7 @@
 // Sends the server's frames to the client, with the faults of a bad network.
 //
-// OUTLET-1. Order is kept, also of delayed frames; a close waits for the frames before it.
-// OUTLET-2. After the end nothing leaves.
+// OUTLET-1. Frames keep their order, including delayed ones; a close waits for the frames before it.
+// OUTLET-2. After the end no frame leaves.
 
 import type { Environment } from '../../../actors/ports/environment.ts';
 import type { FaultMoment } from './fault-control.ts';
@@ -29,7 +29,7 @@ export class Outlet {
   #isStalled = false;
   #isOver = false;
   #delayMs = 0;
-  /** The arrival time of the latest frame under way: none overtakes it. */
+  /** The arrival time of the latest frame under way: no frame overtakes it. */
   #lastDueAt = 0;
   #onItsWay = 0;
 

@@ -1,5 +1,5 @@
-// The two endpoints that mint ephemeral tokens: OpenAI's client secrets, and Gemini's auth tokens. The
-// official types know none for the Live wire.
+// The two endpoints that mint ephemeral tokens: OpenAI's client secrets, and Gemini's auth tokens. The official types
+// have none for the Live wire.
 
 import { z } from 'zod';
 import {
@@ -55,7 +55,7 @@ const tokenRequest = z.strictObject({
   fieldMask: z.string().nullish(),
 });
 
-/** Answers a request that is no upgrade. Never throws. */
+/** Answers a request that is not an upgrade. Never throws. */
 export function answerRequest(request: RestRequest, parts: RestParts): RestAnswer {
   const { method, url } = request;
   const isSecrets = url.pathname === '/v1/realtime/client_secrets';
@@ -111,7 +111,7 @@ function mintToken(body: unknown, { environment, tokens }: RestParts): RestAnswe
     wire: 'gemini-live',
     preset: bidiGenerateContentSetup ?? undefined,
     opensUntil,
-    // 0 is no limit; unset is one.
+    // 0 means no limit; unset means one use.
     uses: uses === 0 ? null : (uses ?? 1),
   });
   return { status: 200, body: { name } };

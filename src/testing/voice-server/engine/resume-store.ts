@@ -1,8 +1,8 @@
-// The states that a later connection can resume, by the name that a client received.
+// The states that a later connection can resume, by the name that the client received.
 
 export interface ResumeStore<State> {
   save(name: string, state: State): void;
-  /** Returns the state of that name; null if there is none, or it was forgotten. */
+  /** Returns the state under this name; null if there is none, or it was forgotten. */
   find(name: string): State | null;
   /** Forgets all states: none can be resumed. */
   forget(): void;

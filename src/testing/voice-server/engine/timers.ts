@@ -1,4 +1,4 @@
-// Tasks for later that can all be cancelled at once.
+// Scheduled tasks that can all be cancelled at once.
 
 import type { Scheduler } from '../../../actors/ports/environment.ts';
 

@@ -1,4 +1,4 @@
-// Ephemeral tokens: minted by the holder of a key for a browser, each with the session that it is valid for.
+// Ephemeral tokens, which the holder of a key mints for a browser, each with the session that it is valid for.
 
 import type { Environment } from '../../../actors/ports/environment.ts';
 import type { VoiceWire } from './control.ts';
@@ -28,7 +28,7 @@ export class TokenIssuer {
     this.#environment = environment;
   }
 
-  /** @returns the token; `uses` null: without a limit */
+  /** @returns the token; `uses` null: no limit */
   mint(token: {
     readonly wire: VoiceWire;
     readonly preset: unknown;

@@ -1,12 +1,12 @@
-// The turns of a model that answers by itself (Live, Gemini): one at a time, in order, none while a holder
-// delays them (the user who speaks, a call that blocks).
+// The turns of a model that answers without a request (Live, Gemini): one at a time, in order, and none while a
+// holder delays them (a user who speaks, a call that blocks).
 //
-// TURN-QUEUE-1. At most one turn is being generated; the next begins when it is over.
+// TURN-QUEUE-1. At most one turn is being generated; the next one begins when it is over.
 // TURN-QUEUE-2. A delayed turn begins when each holder has released it.
-// TURN-QUEUE-3. A turn without an answer (a silent model) does not delay the next.
+// TURN-QUEUE-3. A turn without an answer (a silent model) does not delay the next one.
 // TURN-RUN-1. After `cancel` no step follows, and `ended` was called once.
-// TURN-RUN-2. Steps follow each other in the time of the environment; nothing happens before `begin` returns.
-// The engine of a wire defines the meaning of a step.
+// TURN-RUN-2. Steps follow each other in the time of the environment; no step runs before `begin` returns. The engine
+// of a wire defines the meaning of a step.
 
 import type { CallStep } from './call-step.ts';
 import type { VoiceCause, VoiceStep } from './control.ts';
@@ -70,7 +70,7 @@ export class TurnQueue {
     this.#next();
   }
 
-  /** Adds a turn before all that wait. */
+  /** Adds a turn before all waiting turns. */
   addFirst(cause: VoiceCause): void {
     this.#waiting.unshift({ reply: this.#begin(cause), steps: null });
     this.#next();
@@ -92,7 +92,7 @@ export class TurnQueue {
     this.#next();
   }
 
-  /** Ends the turn that is being generated; the next begins. @returns whether there was one */
+  /** Ends the turn that is being generated, so that the next one begins. @returns whether there was one */
   cancel(): boolean {
     const running = this.#running;
     if (running === null) return false;
@@ -102,8 +102,8 @@ export class TurnQueue {
   }
 
   /**
-   * As `cancel`. @returns the cause of the turn if it has not said anything yet: the model has read the message,
-   * and may still speak of it
+   * Like `cancel`. @returns the cause of the turn if the turn has said nothing yet: the model has read the message,
+   * and may still speak about it
    */
   postpone(): VoiceCause | null {
     const running = this.#running;

@@ -1,5 +1,5 @@
-// The steps of the model's next turn: a script that the test prepared, or what `respond` returns; none at
-// all while the model is silent.
+// The steps of the model's next turn: a script that the test prepared, or the result of `respond`; none while the
+// model is silent.
 
 import { z } from 'zod';
 import { check } from '../../../values/checks.ts';
@@ -38,9 +38,9 @@ const turnSchema = z.looseObject({
 });
 
 /**
- * The default responder of a server: repeats the user's words, reads results and messages out, and never calls a
+ * The default responder of a server: repeats the user's words, reads results and messages aloud, and never calls a
  * tool.
- * @throws {ConfigurationError} `INVALID_ARGUMENT` for what is no turn.
+ * @throws {ConfigurationError} `INVALID_ARGUMENT` for a value that is not a turn.
  */
 export const echoResponder: VoiceResponder = (turn) => {
   const { cause } = check('echoResponder(turn)', turnSchema, turn, 'INVALID_ARGUMENT');

@@ -1,5 +1,5 @@
-// The messages of a client on the Gemini Live wire. A field that the server does not know, or one of another
-// shape, ends the connection: there are no error messages.
+// The messages of a client on the Gemini Live wire. An unknown field, or one with another shape, ends the connection:
+// the wire has no error messages.
 
 import { z } from 'zod';
 import { propertiesOf } from '../../../values/json.ts';
@@ -7,7 +7,7 @@ import type { ClientField } from './official.ts';
 
 const INVALID = 'Request contains an invalid argument.';
 
-/** The connection is to be closed with 1007 and this reason. */
+/** The connection must be closed with 1007 and this reason. */
 export class InvalidMessage extends Error {}
 
 const blob = z.strictObject({ mimeType: z.string(), data: z.string() });

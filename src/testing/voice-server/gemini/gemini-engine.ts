@@ -1,13 +1,13 @@
-// The fake of the Gemini Live wire. The model answers speech and results by itself; turns have no names; an
+// The fake of the Gemini Live wire. The model answers speech and results without a request; turns have no names; an
 // invalid message ends the connection with 1007.
 //
-// Owns: the client's messages and their consequences, calls and their scheduling, resumption.
-// Does not: define the schemas (`client-messages.ts`), the memory (`gemini-memory.ts`), or the sound and the
-//           end of a turn (`model-turns.ts`: GEMINI-MODEL-TURNS-1, GEMINI-MODEL-TURNS-2).
+// Owns:     the client's messages and their consequences, calls and their scheduling, resumption.
+// Does not: define the schemas (`client-messages.ts`), the memory (`gemini-memory.ts`), or the sound and the end of a
+//           turn (`model-turns.ts`: GEMINI-MODEL-TURNS-1, GEMINI-MODEL-TURNS-2).
 //
 // GEMINI-ENGINE-3. While a blocking call is open the model is silent; an interruption cancels the call.
-// GEMINI-ENGINE-4. The result of a call that does not block is spoken of as its scheduling says; content that
-//     comes while the model generates is read but not answered.
+// GEMINI-ENGINE-4. The scheduling of a call that does not block decides when the model speaks about its result;
+//     content that arrives during generation is read but not answered.
 
 import { isRecord } from '../../../values/json.ts';
 import { messageOf } from '../../../values/errors.ts';
@@ -190,7 +190,7 @@ export class GeminiEngine implements VoiceEngine {
 
   #start(given: Setup): void {
     if (this.#session !== null) throw new InvalidMessage(INVALID);
-    // An ephemeral token fixes the choices of its minter.
+    // An ephemeral token fixes the choices of the program that minted it.
     const setup = this.#ports.preset === undefined ? given : overlay(given, this.#ports.preset);
     const handle = setup.sessionResumption?.handle;
     const memory = handle === undefined ? null : this.#handles.find(handle);
@@ -255,7 +255,7 @@ export class GeminiEngine implements VoiceEngine {
 
   #answer(session: GeminiSession, given: FunctionResponse): void {
     const call = session.openCalls.get(given.id ?? '');
-    // The result of a call that was cancelled, or answered before.
+    // The call was cancelled, or has a result already.
     if (call === undefined) return;
     const { callId, name, behavior } = call;
     session.answer(callId, given);

@@ -1,5 +1,5 @@
-// The memory of a Gemini Live session: its setup and its conversation. Neither has ids on the wire, so this
-// module names the items.
+// The memory of a Gemini Live session: its setup and its conversation. The wire has no ids for them, so this module
+// names the items.
 
 import type { FakeItem, FakeTool, VoiceCause } from '../engine/control.ts';
 import {
@@ -54,7 +54,7 @@ export class GeminiSession {
     return { items: [...this.items], openCalls: [...this.openCalls.values()] };
   }
 
-  /** Calls that the model waits for before it continues. */
+  /** The calls whose results the model waits for before it continues. */
   get blockingCalls(): readonly GeminiCall[] {
     return [...this.openCalls.values()].filter(({ behavior }) => behavior === 'BLOCKING');
   }
@@ -108,7 +108,7 @@ export class GeminiSession {
     this.items.push({ kind: 'image', id: this.#newId(), mediaType });
   }
 
-  /** Adds the turns that the client sends. @returns the cause that the newest of them gives */
+  /** Adds the turns that the client sends. @returns the cause that the newest turn gives */
   add(turns: readonly Content[]): VoiceCause {
     let cause: VoiceCause = { type: 'nothing' };
     for (const { role = 'user', parts = [] } of turns) {
@@ -123,7 +123,7 @@ export class GeminiSession {
           const { id: callId = this.#newId(), name, args = {} } = functionCall;
           const recalled = { callId, name, behavior: this.behaviorOf(name) };
           this.call(recalled, args);
-          // A call of the past is not awaited.
+          // The model does not wait for a call of the past.
           this.openCalls.delete(callId);
         }
         if (functionResponse !== undefined) {
@@ -151,13 +151,11 @@ export function textOf(content: Content | undefined): string {
 
 export type Behavior = 'BLOCKING' | 'NON_BLOCKING';
 
-// The differences between the Live models of Gemini, by their names.
-
 export interface ModelTraits {
   /** The behavior of a function that declares none. */
   readonly defaultBehavior: Behavior;
   readonly behaviors: readonly Behavior[];
-  /** Reports with `interactionStatus` whether it is really idle. */
+  /** Reports in `interactionStatus` whether the model is really idle. */
   readonly reportsStatus: boolean;
   /** Accepts `clientContent` after the conversation has begun. */
   readonly takesLateContent: boolean;
@@ -165,10 +163,8 @@ export interface ModelTraits {
   readonly mustThink: boolean;
 }
 
-// The differences between the Live models of Gemini, by their names.
 const both = ['BLOCKING', 'NON_BLOCKING'] as const;
 
-// The differences between the Live models of Gemini, by their names.
 const flash25: ModelTraits = {
   defaultBehavior: 'BLOCKING',
   behaviors: both,
@@ -177,10 +173,8 @@ const flash25: ModelTraits = {
   mustThink: false,
 };
 
-// The differences between the Live models of Gemini, by their names.
 const flash31: ModelTraits = { ...flash25, behaviors: ['BLOCKING'], takesLateContent: false };
 
-// The differences between the Live models of Gemini, by their names.
 const live38: ModelTraits = {
   defaultBehavior: 'NON_BLOCKING',
   behaviors: both,
@@ -189,10 +183,7 @@ const live38: ModelTraits = {
   mustThink: false,
 };
 
-// The differences between the Live models of Gemini, by their names.
 const thinking38: ModelTraits = { ...live38, behaviors: ['NON_BLOCKING'], mustThink: true };
-
-// The differences between the Live models of Gemini, by their names.
 
 /** @param model with or without `models/` */
 export function traitsOf(model: string): ModelTraits {

@@ -1,7 +1,7 @@
 // The speech of the Gemini model, turn by turn, and the end of a turn on the wire.
 //
-// GEMINI-MODEL-TURNS-1. A normal turn ends with generationComplete, then, when its audio would have been
-//     played, turnComplete. An interrupted one ends with interrupted, then turnComplete.
+// GEMINI-MODEL-TURNS-1. A normal turn ends with generationComplete, then, when its audio would have been played,
+//     turnComplete. An interrupted turn ends with interrupted, then turnComplete.
 // GEMINI-MODEL-TURNS-2. A turn with a blocking call ends silently: the result continues it.
 
 import { encodePcm16Base64 } from '../../../voice/audio/pcm16.ts';
@@ -54,7 +54,7 @@ export class ModelTurns {
     });
   }
 
-  /** The model wrote a call that cannot be parsed: the turn ends with the reason for that. */
+  /** Handles a call that cannot be parsed: the turn ends with that reason. */
   callIsMalformed(): void {
     this.#failure = 'MALFORMED_FUNCTION_CALL';
   }

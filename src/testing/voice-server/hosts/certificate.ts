@@ -1,6 +1,6 @@
-// A self-signed certificate for 127.0.0.1 and localhost, made at run time: clients that require TLS trust it
-// explicitly. Node makes keys and signatures; this module writes the few bytes of structure around them
-// (X.509 in DER).
+// A self-signed certificate for 127.0.0.1 and localhost, created at run time: clients that require TLS trust it
+// explicitly. Node.js creates keys and signatures; this module writes the few bytes of structure around them (X.509
+// in DER).
 
 import { generateKeyPairSync, sign } from 'node:crypto';
 
@@ -68,7 +68,7 @@ const oid = (name: keyof typeof oids): Buffer => tagged(0x06, Buffer.from(oids[n
 function integer(value: number): Buffer {
   const hex = value.toString(16);
   const bytes = Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex');
-  // A leading bit of one would make the number negative.
+  // A leading one bit would make the number negative.
   const isPositive = ((bytes[0] ?? 0) & 0x80) === 0;
   return tagged(0x02, isPositive ? bytes : Buffer.concat([Buffer.from([0]), bytes]));
 }

@@ -14,7 +14,7 @@ import type { RestAnswer, RestRequest } from '../engine/rest.ts';
 import type { Certificate } from './certificate.ts';
 import type { FrameTaker } from './socket-pair.ts';
 
-/** The real server's limit for one append. */
+/** The limit of one frame: the real server's limit for one append. */
 const MAX_FRAME_BYTES = 15 * 1024 * 1024;
 /** The limit of a token request. */
 const MAX_BODY_BYTES = 1024 * 1024;

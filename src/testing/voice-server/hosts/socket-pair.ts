@@ -1,8 +1,8 @@
-// Two ends of a socket without a network: each end receives the frames of the other in the next microtask, in
-// order. No time passes unless a fault makes it pass.
+// Two ends of a socket without a network: each end receives the frames of the other in the next microtask, in order.
+// Only a fault makes time pass.
 //
 // SOCKET-PAIR-1. The client receives nothing before its `open` or its refusal.
-// SOCKET-PAIR-2. `close` is the last event of the client and comes once; then the server loses it, too.
+// SOCKET-PAIR-2. `close` is the last event of the client and comes once; then the server is told of the loss.
 
 import { Readable } from 'node:stream';
 import type { WebSocketLike } from '../../../adapters/socket/web-socket.ts';

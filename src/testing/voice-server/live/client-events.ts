@@ -11,7 +11,7 @@ const MAX_INPUT_ITEMS = 128;
 const MAX_APPEND_TOKENS = 500;
 const MAX_INSTRUCTION_TOKENS = 16_384;
 const MAX_INPUT_TOKENS = 8_192;
-/** The average of English text, in place of the tokenizer of the real server. */
+/** The average of English text, instead of the real server's tokenizer. */
 const CHARACTERS_PER_TOKEN = 4;
 
 /** Estimates the number of tokens. */
@@ -97,7 +97,7 @@ const clientEventSchemas = {
   'session.start': z.strictObject({
     ...eventFields,
     type: z.literal('session.start'),
-    // Checked as a new or a forked one.
+    // Checked later, as a new or a forked session.
     session: z.record(z.string(), z.unknown()),
   }),
   'session.update': z.strictObject({
@@ -126,7 +126,7 @@ const clientEventSchemas = {
   'session.close': plain('session.close'),
 } satisfies Partial<Record<OfficialClientEvent['type'], z.ZodType>>;
 
-/** Events for delegation to OpenAI's own backends, which is not served here. */
+/** Events for delegation to OpenAI's backends, which the fake does not serve. */
 const otherDelegation: ReadonlySet<string> = new Set([
   'decision.create',
   'decision.item.create',

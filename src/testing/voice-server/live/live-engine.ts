@@ -1,9 +1,9 @@
-// The fake of the OpenAI Live wire, with client delegation. The model hears and speaks at the same time and
-// decides by itself when: the wire has no turns and no responses, a delegation carries no task, and no event
-// reports that audio was heard.
+// The fake of the OpenAI Live wire, with client delegation. The model hears and speaks at the same time and decides
+// when: the wire has no turns and no responses, a delegation carries no task, and no event reports that audio was
+// heard.
 //
-// Owns: the session (configuration, timeline and memory, nearly all fixed when it starts), its audio formats,
-//       delegations and their acknowledgements, the choice of the next turn.
+// Owns:     the session (configuration, timeline and memory, nearly all fixed at its start), its audio formats,
+//           delegations and their acknowledgements, the choice of the next turn.
 // Does not: define the schemas (`client-events.ts`), or run the script of a turn (`turn-queue.ts`).
 
 import { Refusal } from '../../../adapters/local-voice/wire-events.ts';
@@ -35,7 +35,7 @@ type WithoutId<Event> = Event extends { event_id: string } ? Omit<Event, 'event_
 
 const FORK_PATH = /\/sessions\/([^/]+)\/fork\/?$/;
 const ACKNOWLEDGEMENT = 'One moment.';
-/** Between the answer to the user and what the model had to tell before. */
+/** The time from the answer to the user to the message that the model had postponed. */
 const POSTPONED_MS = 2000;
 const MAX_FIXTURE_MS = 30_000;
 const FIXTURE_RATE_HZ = 24_000;
@@ -54,7 +54,10 @@ export class LiveEngine implements VoiceEngine {
   #isPlayingFixture = false;
   /** The time on the timeline up to which the track contains speech. */
   #soundsUntilMs = 0;
-  /** What the model had read and not spoken of when the user began: it does so after its answer to them. */
+  /**
+   * The messages that the model had read, but not spoken about, when the user began: it speaks about them after its
+   * answer.
+   */
   readonly #postponed: VoiceCause[] = [];
   /** The start of the utterance under way on the timeline. */
   #spokenFromMs = 0;
@@ -101,7 +104,7 @@ export class LiveEngine implements VoiceEngine {
   userBegins(): void {
     if (this.#isMuted || this.#session === null) return;
     this.#spokenFromMs = this.#nowMs;
-    // The model notices and falls silent; the wire does not report it.
+    // The model notices the user and falls silent; the wire does not report this.
     this.#turns.hold('user');
     const postponed = this.#turns.postpone();
     if (postponed) this.#postponed.push(postponed);
@@ -123,7 +126,7 @@ export class LiveEngine implements VoiceEngine {
     if (this.#isMuted || this.#session === null) return;
     this.#remember('user', text, 'speech');
     bringLastWords(rest, transcript, this.#timers, (words) => this.userSays(words));
-    // The model answers the user before it speaks of what it has read meanwhile.
+    // The model answers the user before it speaks about messages that it has read meanwhile.
     this.#turns.addFirst({ type: 'utterance', text });
     this.#turns.release('user');
     const causes = this.#postponed.splice(0);
@@ -300,7 +303,7 @@ export class LiveEngine implements VoiceEngine {
     const delegation = this.#session?.resource.delegation;
     if (delegation?.type !== 'client') return;
     this.#delegations.acknowledge(() => {
-      // A model that is already speaking has acknowledged it.
+      // A model that is already speaking needs no other acknowledgement.
       if (this.#turns.isIdle) this.#turns.addOwn([{ say: ACKNOWLEDGEMENT }]);
     }, delegation.acknowledgement_delay_ms ?? 0);
   }
@@ -409,7 +412,7 @@ export class Delegations {
 
 const TELEPHONE_RATE_HZ = 8_000;
 
-/** Silence, in both laws of G.711. */
+/** Silence in both laws of G.711. */
 const TELEPHONE_SILENCE = 0xff;
 
 /** Returns the duration of audio of the client, in milliseconds. @throws {Refusal} */

@@ -1,5 +1,5 @@
-// The input audio buffer of the fake: audio is only counted and stored; the test decides where speech begins
-// and ends, and its words.
+// The input audio buffer of the fake: it only counts and stores audio; the test decides where speech begins and ends,
+// and its words.
 
 import {
   checkCommitted,
@@ -113,7 +113,7 @@ export function transcriptOf(
       const failed = Promise.reject(
         new ProviderError('audio_unintelligible', 'The audio could not be transcribed.'),
       );
-      // The session reads it if the client wants transcripts; otherwise the rejection is no failure.
+      // The session reads the rejection if the client wants transcripts; otherwise it is no failure.
       failed.catch(() => {});
       return failed;
     }

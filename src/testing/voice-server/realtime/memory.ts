@@ -64,7 +64,7 @@ function causeOfRemembered(newest: Remembered, items: readonly ConversationItem[
   }
 }
 
-/** Derives the cause of a response with an input of its own from the last item of that input. */
+/** Derives the cause of a response with separate input from the last item of that input. */
 export function causeOfInput(input: readonly InputItem[], items: readonly FakeItem[]): VoiceCause {
   const given = input.at(-1);
   if (given === undefined) return { type: 'nothing' };

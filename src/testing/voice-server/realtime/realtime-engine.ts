@@ -51,7 +51,7 @@ export class RealtimeEngine implements VoiceEngine {
   readonly #timers: Timers;
   readonly #ownTurns: OwnTurn[] = [];
   #transcriber: FakeTranscriber | null = null;
-  /** The requester of the response that begins next; `nobody` if the end of an utterance begins it. */
+  /** The requester of the next response; `nobody` if the end of an utterance begins it. */
   #asking: Asking = nobody;
   #lastCommitted: string | null = null;
   #isConfigured = false;
@@ -240,7 +240,7 @@ export class RealtimeEngine implements VoiceEngine {
       this.#isConfigured = true;
       this.#ports.configured();
     } else if (event.type === 'response.done') {
-      // The session releases the response before it reports so.
+      // The session releases the response before it reports its end.
       this.#takeOwnTurn();
     } else if (
       event.type === 'conversation.item.input_audio_transcription.completed' &&

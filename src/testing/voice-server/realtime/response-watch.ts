@@ -34,7 +34,7 @@ export class ResponseWatch {
     this.#say = say;
   }
 
-  /** Whether a response writes to the conversation. */
+  /** Tells whether a response writes to the conversation. */
   get isBusy(): boolean {
     return [...this.#responses.values()].some(({ isOutOfBand }) => !isOutOfBand);
   }

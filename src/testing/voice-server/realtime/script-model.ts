@@ -61,7 +61,7 @@ export class ScriptModel implements TextModel {
     yield { type: 'end', reason: 'completed', usage: toUsage({ inputTokens: 50, outputTokens }) };
   }
 
-  /** The mouth: a tone as long as the spoken text. It transcribes nothing; `FakeTranscriber` does. */
+  /** The voice: a tone as long as the spoken text. It does not transcribe; `FakeTranscriber` does. */
   readonly voice: SpeechEngine = {
     voices: ['marin'],
     start: async () => {},
@@ -82,7 +82,7 @@ export class ScriptModel implements TextModel {
     }
   }
 
-  /** Writes word by word, as a model that writes does. */
+  /** Writes word by word, like a model that writes. */
   async *#write(text: string, signal: AbortSignal): AsyncGenerator<TextModelPart> {
     for (const word of text.match(/(?:^\s+)?\S+\s*/g) ?? [text]) {
       if (signal.aborted) return;
