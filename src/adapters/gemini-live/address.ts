@@ -1,8 +1,8 @@
-// The address and the key of the Gemini API: read from options, else from the environment, at each connect,
-// so that a rotated key takes effect.
+// The address and the key of the Gemini API. They are read from options or the environment at each connect, so that a
+// rotated key takes effect.
 //
-// ADDRESS-1. A key travels in a header. Only an ephemeral token, which the server accepts nowhere else, is in
-//     the address, and makes that address a secret.
+// ADDRESS-1. A key travels in a header. Only an ephemeral token, which the server accepts nowhere but in the address,
+//     is part of it; such an address is a secret.
 
 import { ConfigurationError } from '../../values/errors.ts';
 import { urlIn, WEB_SOCKET_PROTOCOLS, type Protocols } from '../socket/dial-options.ts';
@@ -10,9 +10,9 @@ import type { Address } from '../socket/socket-connection.ts';
 import { withoutEndSlashes } from '../../values/end-slashes.ts';
 
 /**
- * The variables that may hold a key; the first one that is set wins. The AI SDK's own name comes first, since
- * it is set for an app like this. `GOOGLE_API_KEY` comes before `GEMINI_API_KEY`, as in Google's own client,
- * so that both use the same project.
+ * The variables that may hold a key; the first one that is set applies. The AI SDK's own name comes first, since such
+ * an app has set it. `GOOGLE_API_KEY` comes before `GEMINI_API_KEY`, as in Google's own client, so that both use the
+ * same project.
  */
 export const API_KEY_VARIABLES = [
   'GOOGLE_GENERATIVE_AI_API_KEY',
@@ -81,7 +81,7 @@ function baseOf(option: string | undefined, protocols: Protocols): string {
   const address = option ?? (variable || DEFAULT_BASE_URL);
   const source = option === undefined ? `\`${BASE_URL_VARIABLE}\`` : '`baseUrl`';
   const { href } = checked(address, source, protocols);
-  // The AI SDK's base address ends with a version; the paths here contain their own.
+  // The AI SDK's base address ends with a version, which the paths below already contain.
   return withoutEndSlashes(href).replace(/\/v1(?:alpha|beta)?$/, '');
 }
 

@@ -26,20 +26,19 @@ import { Translator } from './translator.ts';
 import { INPUT_SAMPLE_RATE_HZ } from './wire.ts';
 import * as wire from './wire.ts';
 
-/** The transport of `geminiLive`: its connections also report the messages that they could not use. */
+/** The transport of `geminiLive`, whose connections also report the messages that they could not use. */
 export type GeminiLiveTransport = SocketTransport;
 
 /**
- * Creates a transport to the Gemini Live API. Uses the `ws` package, an optional peer dependency. The model
- * answers the words that it hears by itself; its further abilities depend on the family of `model`, and
- * `capabilities` states them.
+ * Creates a transport to the Gemini Live API. Uses the `ws` package, an optional peer dependency. The model answers by
+ * itself the words that it hears; other abilities depend on the family of `model`, and `capabilities` states them.
  *
- * A connection ends with `transport.closed`, which says whether a retry makes sense. The next connection
- * resumes where it ended if the server gave a handle, or gets the conversation.
+ * A connection ends with `transport.closed`, which states whether a retry makes sense. The next connection resumes the
+ * previous one if the server gave a handle; otherwise it receives the conversation.
  *
- * @throws {ConfigurationError} `MISSING_API_KEY` if there is no key, `INVALID_OPTION` (also for thinking that
- *   the model does not accept), `INVALID_URL`, or `MISSING_DEPENDENCY` if `ws` is not installed and no
- *   `webSocket` is given.
+ * @throws {ConfigurationError} `MISSING_API_KEY` if there is no key, `INVALID_OPTION` (also for a thinking setting that
+ * the model does not accept), `INVALID_URL`, or `MISSING_DEPENDENCY` if `ws` is not installed and no `webSocket` is
+ * given.
  */
 export function geminiLive(options: GeminiLiveOptions = {}): GeminiLiveTransport {
   const settings = resolveOptions(options);
@@ -58,9 +57,9 @@ export function geminiLive(options: GeminiLiveOptions = {}): GeminiLiveTransport
   };
 }
 
-/** Time without sound after which the microphone counts as off. */
+/** The time without sound after which the microphone counts as off. */
 const STREAM_END_MS = 1_000;
-/** The server also uses these codes for handles that it cannot resume. */
+/** The close codes that the server also uses for handles that it cannot resume. */
 const REFUSED_HANDLE_CODES: ReadonlySet<number | null> = new Set([1007, 1008, 1011]);
 
 /** The Gemini Live wire on one connection. */
@@ -71,10 +70,10 @@ class GeminiWire implements Wire {
   readonly #token: ResumeToken | null;
   readonly #translator: Translator;
   readonly #resumption: Resumption;
-  /** The history that the model gets before all else; null: the session sends it. */
+  /** The history that the model receives first; null if the session sends the conversation instead. */
   readonly #history: readonly wire.Turn[] | null;
   #isReady = false;
-  /** Whether the server has shown that it continues with its previous state. */
+  /** Whether the server has shown that it continues its earlier state. */
   #hasGoneOn = false;
   #isExpiring = false;
   #soundAt = 0;
@@ -111,7 +110,7 @@ class GeminiWire implements Wire {
     return [JSON.stringify(message)];
   }
 
-  /** Sends no message at once: commands of one turn of the loop are combined, when they may be sent. */
+  /** Sends no message at once: the translator combines the commands of one turn of the loop. */
   write(command: TransportCommand): readonly string[] {
     this.#translator.toWire(command);
     return [];
@@ -142,7 +141,7 @@ class GeminiWire implements Wire {
       this.#token.isRefused = true;
       return { ...ending, retryable: true };
     }
-    // An end before readiness means that the server rejects the key, the model or the setup.
+    // The server rejects a key, a model or a setup before readiness; a later end with these codes may be temporary.
     const mayPass = this.#isReady && (ending.code === 1007 || ending.code === 1008);
     return { ...ending, retryable: ending.retryable || mayPass || this.#isExpiring };
   }
@@ -152,7 +151,7 @@ class GeminiWire implements Wire {
     this.#translator.stop();
   }
 
-  /** Whether the server gets a history before all else, and waits for it. */
+  /** Whether the server receives a history first and waits for it. */
   get #isSeeded(): boolean {
     return this.#settings.traits.seedsHistory && (this.#history?.length ?? 0) > 0;
   }
@@ -166,7 +165,7 @@ class GeminiWire implements Wire {
       this.#connection.emit({ type: 'transport.expiring', inMs });
     }
     this.#translator.fromWire(message, raw);
-    // Before its first message the server may not have taken the history in.
+    // Before its first message, the server may not have processed the history.
     const isKnown = this.#hasGoneOn || (this.#history ?? []).length === 0;
     if (message.sessionResumptionUpdate && isKnown) {
       this.#resumption.updated(message.sessionResumptionUpdate);
@@ -185,7 +184,7 @@ class GeminiWire implements Wire {
     this.#connection.ready(this.#token !== null, this.#history !== null);
   }
 
-  /** One timer serves many frames. */
+  /** Watches for the end of the user's sound; one timer serves many frames. */
   #watchSound(delayMs: number): void {
     const { clock, scheduler } = this.#connection.environment;
     this.#cancelStreamEnd = scheduler.schedule(() => {

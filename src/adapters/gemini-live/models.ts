@@ -1,7 +1,7 @@
-// The abilities of the models of Gemini Live: they speak one wire, and differ in the parts that they honour.
-// There is one row per family; an unknown model gets the row that assumes least.
+// The abilities of the Gemini Live models: all models speak one wire, but each honours a different part of it. The
+// table has one row per family; an unknown model gets the row that assumes least.
 //
-// MODELS-1. A row states the vendor's documentation of the family; in doubt it assumes less.
+// MODELS-1. A row states what the vendor documents for the family; in doubt it assumes less.
 
 import type { TransportCapabilities } from '../../voice/connection/transport.ts';
 import { INPUT_SAMPLE_RATE_HZ, OUTPUT_SAMPLE_RATE_HZ } from './wire.ts';
@@ -9,22 +9,21 @@ import { INPUT_SAMPLE_RATE_HZ, OUTPUT_SAMPLE_RATE_HZ } from './wire.ts';
 export interface ModelTraits {
   readonly family: string;
   /**
-   * `waits`: the model pauses until a call is answered. `goes_on`: a call may stay open while it talks, if it
-   * is declared so. `unknown`: either is possible.
+   * `waits`: the model pauses until a call is answered. `goes_on`: a call may stay open while the model talks, if the
+   * tool declares it. `unknown`: the model may do either.
    */
   readonly duringCall: 'waits' | 'goes_on' | 'unknown';
-  /** `SILENT`, `WHEN_IDLE` and `INTERRUPT` of a function response take effect. */
+  /** Whether `SILENT`, `WHEN_IDLE` and `INTERRUPT` of a function response take effect. */
   readonly honoursScheduling: boolean;
   /**
-   * When messages can be added to the conversation. `initially`: only before the first sound; after that the
-   * model answers text.
+   * When messages can be added to the conversation. `initially`: only before the first sound; later text is answered.
    */
   readonly clientContent: 'anytime' | 'initially';
-  /** `historyConfig.initialHistoryInClientContent`: the model takes a history in without answering it. */
+  /** `historyConfig.initialHistoryInClientContent`: whether the model accepts a history without answering it. */
   readonly seedsHistory: boolean;
-  /** `contextUpdate` can change instructions and tools. */
+  /** Whether `contextUpdate` can change instructions and tools. */
   readonly contextUpdate: boolean;
-  /** The thinking settings of the setup. `one_of`: a level or a budget, one of which is required. */
+  /** The thinking settings that the setup accepts. `one_of`: requires either a level or a budget. */
   readonly thinking: 'none' | 'level' | 'budget' | 'one_of' | 'any';
 }
 

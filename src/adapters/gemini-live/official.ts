@@ -7,7 +7,7 @@ import type { LiveClientMessage, LiveServerMessage } from '@google/genai';
 export type { LiveServerContent, LiveServerMessage } from '@google/genai';
 // oxlint-enable offstage/import-direction
 
-/** A type in its JSON form: an enum is any of its texts. */
+/** A type in its JSON form: an enum becomes the union of its texts. */
 type AsJson<T> = T extends string
   ? `${T}`
   : T extends readonly (infer Entry)[]

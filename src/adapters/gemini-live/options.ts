@@ -14,12 +14,12 @@ import type { SessionSettings } from './wire.ts';
 /** The options of `geminiLive`. */
 export interface GeminiLiveOptions extends DialOptions {
   /**
-   * @defaultValue the first that is set of the environment variables `GOOGLE_GENERATIVE_AI_API_KEY` (the AI
-   * SDK's name), `GOOGLE_API_KEY` and `GEMINI_API_KEY` (Google's names, in the order of its own client); read
-   * at each connect
+   * The key of the Gemini API. @defaultValue the first of the environment variables `GOOGLE_GENERATIVE_AI_API_KEY` (the
+   * AI SDK's name), `GOOGLE_API_KEY` and `GEMINI_API_KEY` (Google's names, in the order of its own client) that is set;
+   * read at each connect
    */
   readonly apiKey?: string;
-  /** The result of `createEphemeralToken` (`auth_tokens/…`); then no key is needed. */
+  /** The result of `createEphemeralToken` (`auth_tokens/…`); replaces the key. */
   readonly ephemeralToken?: string;
   /**
    * The whole address of the endpoint (`wss:`, `ws:`, `https:` or `http:`), for a proxy. @defaultValue
@@ -31,25 +31,24 @@ export interface GeminiLiveOptions extends DialOptions {
   /** The version of the API; always `v1alpha` with an ephemeral token. @defaultValue 'v1beta' */
   readonly apiVersion?: string;
   /**
-   * The model. Its family determines its abilities: late tool results, silent messages, changeable
-   * instructions. An unknown model is used with the fewest assumptions.
-   * @defaultValue 'gemini-3.8-live'
+   * The model. Its family determines its abilities: late tool results, silent messages, changeable instructions. For an
+   * unknown model the transport assumes the least. @defaultValue 'gemini-3.8-live'
    */
   readonly model?: string;
-  /** A built-in voice, such as `Kore`. @defaultValue that of the model */
+  /** A built-in voice, such as `Kore`. @defaultValue the voice of the model */
   readonly voice?: string;
-  /** BCP-47, such as `en-US`. Models with native audio detect it themselves. @defaultValue none */
+  /** The language as BCP-47, such as `en-US`. Models with native audio detect the language. @defaultValue none */
   readonly language?: string;
-  /** 0 to 2. @defaultValue that of the model */
+  /** The temperature, 0 to 2. @defaultValue the temperature of the model */
   readonly temperature?: number;
-  /** The limit of one response. @defaultValue only that of the model */
+  /** The limit of one response, in tokens. @defaultValue the limit of the model */
   readonly maxOutputTokens?: number;
   /**
    * The thinking setting: a level or a budget in tokens, whichever the model's family accepts.
-   * @defaultValue `{ level: 'low' }` for a model that requires one, else that of the model
+   * @defaultValue `{ level: 'low' }` for a model that requires one, else the setting of the model
    */
   readonly thinking?: SessionSettings['thinking'];
-  /** The server's detection of the user's speech, and its reaction to it. @defaultValue that of the server */
+  /** The server's detection of the user's speech, and its reaction. @defaultValue the settings of the server */
   readonly voiceActivity?: SessionSettings['voiceActivity'];
   /** The transcription of the user's speech. @defaultValue any language */
   readonly transcription?: {
@@ -64,8 +63,8 @@ export interface GeminiLiveOptions extends DialOptions {
    */
   readonly compression?: SessionSettings['compression'];
   /**
-   * Whether the server reports the last message that it has taken in, so that a resumed session loses none.
-   * Only Google's enterprise platform accepts it; the developer API refuses it. @defaultValue false
+   * Whether the server reports the last message that it has processed, so that a resumed session loses none. Only
+   * Google's enterprise platform accepts this option; the developer API refuses it. @defaultValue false
    */
   readonly transparentResumption?: boolean;
 }
@@ -96,7 +95,7 @@ const optionsSchema = z.strictObject({
   thinking: z
     .strictObject({
       level: z.enum(['minimal', 'low', 'medium', 'high']).optional(),
-      // 0 is none, -1 lets the model decide.
+      // 0 switches thinking off; -1 lets the model decide.
       budget: z.int().min(-1).optional(),
     })
     .optional(),
@@ -195,8 +194,8 @@ const THINKING: Readonly<Record<ModelTraits['thinking'], readonly ('level' | 'bu
 };
 
 /**
- * Returns the thinking settings of the setup. Settings that the family does not accept would end the session,
- * so they are refused here.
+ * Returns the thinking settings of the setup. A setting that the family does not accept would end the session, so it is
+ * refused here.
  */
 function thinkingOf({ thinking: takes }: ModelTraits, model: string, given: Thinking): Thinking {
   const kinds = (['level', 'budget'] as const).filter((kind) => given?.[kind] !== undefined);

@@ -1,16 +1,16 @@
-// The queue of messages to the model. Client content that arrives while the model talks is swallowed or cuts
-// it off, so it waits until the model is done; messages of one turn of the loop are combined, so that a
-// result and the request to tell it are one message.
+// The queue of messages to the model. Client content that arrives while the model talks is lost or interrupts the
+// model, so it waits until the model is done. Messages of one turn of the loop are combined, so that a result and the
+// request to tell it become one message.
 //
-// Owns: the queue, and the assignment of commands to messages.
-// Does not: know whether the model is busy (the translator), or which request a response answers (requests).
+// Owns:     the queue, and the assignment of commands to messages.
+// Does not: know whether the model is busy (translator), or which request a response answers (requests).
 //
 // OUTGOING-1. Messages are sent in the order of their commands, and before the request that follows them.
-// OUTGOING-2. No interrupting message is sent while the model is busy, for at most HOLD_LIMIT_MS: a turn
-//     whose end never comes does not block the queue forever.
-// OUTGOING-3. The answer to a call is sent at once, since the model may wait for it. Only an answer that
-//     belongs to a request waits with it.
-// OUTGOING-4. If the conversation can only be extended initially, messages wait for the next request.
+// OUTGOING-2. An interrupting message waits while the model is busy, for at most HOLD_LIMIT_MS: a turn whose end never
+//     comes does not block the queue forever.
+// OUTGOING-3. The answer to a call is sent at once, since the model may wait for it. Only an answer that belongs to a
+//     request waits with that request.
+// OUTGOING-4. If the conversation can be extended only initially, messages wait for the next request.
 
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -22,14 +22,14 @@ import { answerTurn, systemText, textOf, YOUR_TURN } from './told-as-text.ts';
 import type { Answer, ToolCalls } from './tool-calls.ts';
 import * as wire from './wire.ts';
 
-/** The time since the last sign of the model. */
+/** The longest wait since the last sign of the model, in milliseconds. */
 const HOLD_LIMIT_MS = 15_000;
 
-/** Whether the model can take a message now. */
+/** The state of the model that decides whether a message can be sent now. */
 interface ModelActivity {
   /** Returns whether the model talks, works, or may be about to answer. */
   isBusy(): boolean;
-  /** Returns for how long it is busy at least, in milliseconds; null if unknown. */
+  /** Returns the least time for which the model stays busy, in milliseconds; null if unknown. */
   busyForMs(): number | null;
   /** Gives up on a model that was busy for too long without a sign. */
   giveUp(): void;
@@ -40,7 +40,7 @@ interface Request {
   readonly instructions: string | undefined;
   readonly about: string | undefined;
   readonly insists: boolean;
-  /** The call whose result the request tells. */
+  /** The call whose result the model is to tell; null if there is none. */
   answer: Answer | null;
 }
 
@@ -59,9 +59,9 @@ export class Outgoing {
   #isOpen = false;
   #isStopped = false;
   #waiting: Waiting[] = [];
-  /** The answers of this turn of the loop. */
+  /** The answers added in this turn of the loop. */
   #answers: Answer[] = [];
-  /** The request of this turn of the loop. */
+  /** The request added in this turn of the loop. */
   #newRequest: Request | null = null;
   #isScheduled = false;
   #lastSignAt: number;
@@ -86,7 +86,7 @@ export class Outgoing {
     this.#lastSignAt = environment.clock.now();
   }
 
-  /** Starts sending: the model is ready. */
+  /** Starts sending, because the model is ready. */
   open(): void {
     this.#isOpen = true;
     this.sign();
@@ -112,8 +112,8 @@ export class Outgoing {
   }
 
   /**
-   * Withdraws a request that was not sent yet, or all of them; the content that it was to tell is sent
-   * silently.
+   * Withdraws a request that was not sent yet, or all such requests (null). The answer that a request was to tell is
+   * sent silently.
    */
   withdraw(responseKey: string | null): void {
     this.#pairAnswers();
@@ -134,7 +134,7 @@ export class Outgoing {
     this.#lastSignAt = this.#environment.clock.now();
   }
 
-  /** Sends the waiting messages if the model is done. */
+  /** Sends the waiting messages unless the model is busy. */
   flush(): void {
     if (!this.#isOpen || this.#isStopped) return;
     for (;;) {
@@ -159,7 +159,7 @@ export class Outgoing {
     return this.#traits.clientContent === 'anytime';
   }
 
-  /** Combines the messages of one turn of the loop. */
+  /** Plans the end of this turn of the loop, which sends its messages together. */
   #schedule(): void {
     if (this.#isScheduled || !this.#isOpen) return;
     this.#isScheduled = true;
@@ -175,7 +175,7 @@ export class Outgoing {
     this.flush();
   }
 
-  /** A request that comes with an answer is to tell that answer (the last one). */
+  /** Attaches the last answer of this turn of the loop to its request; answers without the wire's form become text. */
   #pairAnswers(): void {
     this.#answers = this.#answers.filter((answer) => {
       const way = this.#calls.wayOf(answer.callId);
@@ -202,7 +202,7 @@ export class Outgoing {
     const scheduling = honoursScheduling ? 'SILENT' : null;
     const responses = answers.map((answer) => this.#calls.answer(answer, scheduling));
     this.#send(wire.toolResponse(responses));
-    // Otherwise the model speaks to the answer in any case.
+    // Without scheduling, the model speaks to the answer in any case.
     if (!honoursScheduling) this.#requests.owes();
   }
 
@@ -217,7 +217,7 @@ export class Outgoing {
     const texts = this.#addsAnytime ? [] : [...textOf(turns)];
     if (instructions !== undefined)
       texts.push(systemText(writer, instructions, `${responseKey} instructions`));
-    // Text that the model has just read need not be repeated.
+    // A text that the request already contains is not repeated.
     if (about !== undefined && !textOf(turns).some((text) => text.includes(about)))
       texts.push(about);
     if (isOpen) this.#answerCall(notes, texts.join('\n'), answer, insists);
@@ -233,7 +233,7 @@ export class Outgoing {
     return answerTurn(this.#notes, this.#calls.nameOf(answer.callId), answer);
   }
 
-  /** Has the model speak to the result of a call. */
+  /** Makes the model speak to the result of a call. */
   #answerCall(notes: readonly wire.Turn[], text: string, answer: Answer, insists: boolean): void {
     if (notes.length > 0) this.#send(wire.clientContent(notes, false));
     const { honoursScheduling } = this.#traits;
@@ -246,7 +246,10 @@ export class Outgoing {
     );
   }
 
-  /** Text in the sound stream is certain to be answered, but the model takes it for words of the user. */
+  /**
+   * Makes the model speak to a text. Text in the sound stream is certain to be answered, but counts as the user's
+   * words.
+   */
   #prompt(notes: readonly wire.Turn[], text: string, insists: boolean, hasNews: boolean): void {
     const lasting = notes.length > 0 ? wire.clientContent(notes, false) : null;
     if (this.#addsAnytime && !insists) {
@@ -256,7 +259,7 @@ export class Outgoing {
     }
     if (lasting !== null) this.#send(lasting);
     const message = wire.realtimeText(text);
-    // If messages travel with a request, they are repeated with it.
+    // Messages that travel with a request must survive a resumption, so the whole message is repeated.
     this.#send(message, hasNews && !this.#addsAnytime ? message : null);
   }
 

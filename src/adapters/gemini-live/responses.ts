@@ -1,27 +1,25 @@
-// Presents the model's output as responses with items. The wire has neither: it has unnamed turns, whose
-// transcripts may arrive after their end and are never marked as complete.
+// Presents the model's output as responses with items. The wire has neither: it has unnamed turns, whose transcripts
+// may arrive after their end and are never marked as complete.
 //
 //   (none) ──content──▶ making ──generationComplete──▶ made ──turnComplete──▶ over
 //                         │  └────turnComplete, interrupted, nothing for long───▲
 //                         └──cancelled by us──▶ unwanted ──the wire says its end──┘
 //
-// Owns: ids and ends of responses, their sound and transcripts, the dropped parts, and the request that each
-// answers. Does not: tool calls, or the queue to the model (`outgoing.ts`).
+// Owns:     the ids and ends of responses, their sound and transcripts, the dropped parts, and the request that each
+//           response answers. It does not know tool calls, or the queue to the model (`outgoing.ts`).
 //
-// GEMINI-LIVE-MODEL-TURNS-1. A response has one beginning, one end and one item. The next one begins with
-//     content that arrives after the end; a transcript that arrives shortly after it trails.
-// GEMINI-LIVE-MODEL-TURNS-2. Sound between an interruption or a cancellation and the wire's end of the turn
-//     (after an interruption by the user: or shortly after that) is dropped.
+// GEMINI-LIVE-MODEL-TURNS-1. A response has one beginning, one end and one item. Content that arrives after the end
+//     begins the next response; a transcript that arrives shortly after the end still belongs to the ended one.
+// GEMINI-LIVE-MODEL-TURNS-2. Sound between an interruption or a cancellation and the wire's end of the turn is dropped;
+//     after an interruption by the user, also sound shortly after that end.
 // GEMINI-LIVE-MODEL-TURNS-3. `response.ended` lists the sound that was passed on.
-// GEMINI-LIVE-MODEL-TURNS-4. If the key of a response turns out to be uncertain, the key is withdrawn while
-//     the response is still being generated: its request ends as cancelled, and the response continues
-//     without a key.
+// GEMINI-LIVE-MODEL-TURNS-4. If the key of a response becomes uncertain while the response is generated, the key is
+//     withdrawn: its request ends as cancelled, and the response continues without a key.
 //
-// GEMINI-LIVE-REQUESTS-1. A response gets the key of a request only if the request was the only message to
-//     answer.
-// GEMINI-LIVE-REQUESTS-2. Each request ends: with its response, or in vain.
-// GEMINI-LIVE-REQUESTS-3. An answer to a request that was cancelled after it was sent is not heard. Of two answers,
-//     to a request and to the user who spoke over it, a cancellation means both.
+// GEMINI-LIVE-REQUESTS-1. A response gets the key of a request only if the request was the only message to answer.
+// GEMINI-LIVE-REQUESTS-2. Each request ends with a response, or without one.
+// GEMINI-LIVE-REQUESTS-3. The answer to a request that was cancelled after it was sent is not heard. If the model gives
+//     two answers, one to a request and one to the user who spoke over it, a cancellation applies to both.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';
@@ -29,21 +27,21 @@ import type { TransportEvent } from '../../voice/connection/transport.ts';
 import type { WireConnection } from '../socket/wire.ts';
 import { OUTPUT_SAMPLE_RATE_HZ } from './wire.ts';
 
-/** The model begins to answer within this time, or not at all. */
+/** The longest time in which the model begins to answer. */
 const ANSWER_MS = 4_000;
-/** A transcript may trail the end of its turn by this time; after that it is complete. */
+/** The longest time by which a transcript may follow the end of its turn. */
 const TRAILING_MS = 1_000;
-/** An interrupted turn ends with turnComplete; if that is missing, after this time. */
+/** The longest time until `turnComplete` ends an interrupted turn. */
 const STRAY_MS = 1_000;
-/** Content this soon after that is late: no model answers a user who has just begun to speak. */
+/** Content this soon after the end of an interrupted turn still belongs to it: no model answers so fast. */
 const LATE_MS = 200;
 
 type Ended = Extract<TransportEvent, { type: 'response.ended' }>;
 
 interface Cause {
-  /** The key of the request that it answers, if that is certain. */
+  /** The key of the request that the response answers, if that is certain; otherwise null. */
   readonly key: string | null;
-  /** Whether it answers a request that is no longer wanted. */
+  /** Whether the response answers a request that is no longer wanted. */
   readonly isUnwanted: boolean;
 }
 
@@ -58,13 +56,13 @@ interface Response {
 
 export class ModelTurns {
   readonly #connection: WireConnection;
-  /** Handles the start of a response. @returns its cause */
+  /** Called when a response starts. @returns the cause of the response */
   readonly #begins: () => Cause;
   /** The most recent response. */
   #response: Response | null = null;
-  /** Until this time content belongs to an interrupted turn. */
+  /** The time until which content belongs to an interrupted turn. */
   #strayUntil = Number.NEGATIVE_INFINITY;
-  /** Whether the user interrupted it: content may arrive after its end, while they still speak. */
+  /** Whether the user interrupted that turn: content may then arrive after its end, while the user still speaks. */
   #isByUser = false;
   #lateUntil = Number.NEGATIVE_INFINITY;
   #isTrailing = false;
@@ -75,7 +73,7 @@ export class ModelTurns {
     this.#begins = begins;
   }
 
-  /** Whether there is content to speak or play that was not interrupted. */
+  /** Whether the model has content to speak or play that was not interrupted. */
   get isAnswering(): boolean {
     return this.#response !== null && this.#response.phase !== 'over';
   }
@@ -85,7 +83,7 @@ export class ModelTurns {
     return this.isAnswering || this.#isStray;
   }
 
-  /** Whether the end of an interrupted turn is still to come. */
+  /** Whether the wire still has to end an interrupted turn. */
   get #isStray(): boolean {
     return this.#connection.environment.clock.now() < this.#strayUntil;
   }
@@ -119,19 +117,19 @@ export class ModelTurns {
     if (response.phase === 'over') this.#awaitTrailing(response);
   }
 
-  /** Returns the id of the response that a call belongs to. */
+  /** Returns the id of the response to which a call belongs. */
   calls(): string {
-    // A call is never dropped: it would stay unanswered.
+    // A call is never dropped, because it would stay unanswered.
     return (this.#current() ?? this.#response ?? this.#begin()).id;
   }
 
-  /** Marks the content as complete; it may still be playing. */
+  /** Marks the content of the response as complete; the content may still be playing. */
   made(): void {
     const response = this.#response;
     if (response?.phase === 'making') this.#end(response, 'completed', null, 'made');
   }
 
-  /** Ends the turn. @returns whether there was one */
+  /** Ends the turn. @returns whether a turn was open */
   complete(failure: string | null): boolean {
     if (this.#isStray && this.#isByUser)
       this.#lateUntil = this.#connection.environment.clock.now() + LATE_MS;
@@ -161,7 +159,7 @@ export class ModelTurns {
     this.#awaitTrailing(response);
   }
 
-  /** Marks the response as unwanted. @returns whether there was anything to cancel */
+  /** Marks the response as unwanted. @returns whether a response was being generated */
   cancel(): boolean {
     const response = this.#response;
     if (response?.phase !== 'making') return false;
@@ -170,7 +168,7 @@ export class ModelTurns {
     return true;
   }
 
-  /** Gives up a response without recent content. */
+  /** Ends a response that has had no content for too long. */
   giveUp(): void {
     const response = this.#response;
     if (response?.phase === 'making') this.#end(response, 'incomplete', 'silence', 'over');
@@ -191,7 +189,7 @@ export class ModelTurns {
     this.#cancelTrailing();
   }
 
-  /** Returns the response for new content; null: the content is dropped (GEMINI-LIVE-MODEL-TURNS-2). */
+  /** Returns the response for new content; null if the content is dropped (GEMINI-LIVE-MODEL-TURNS-2). */
   #current(): Response | null {
     const response = this.#response;
     if (response !== null && response.phase !== 'over') {
@@ -260,23 +258,23 @@ export class ModelTurns {
 }
 
 /**
- * Determines the cause of the next response. The wire never says which message a response answers, and the
- * model also answers by itself: the user's words, and the results of its calls. So a request is sent only
- * when there is nothing else to answer, and the next response is its own unless another cause appears before.
+ * Determines the cause of the next response. The wire never reports which message a response answers, and the model
+ * also answers by itself: the user's words, and the results of its calls. So a request is sent only when the model has
+ * nothing else to answer, and the next response answers it unless another cause appears before.
  *
- *   request ──sent──▶ pending ──a response begins──▶ (its key)
- *                        └──the user speaks, cancelled, the turn ends empty──▶ ended in vain
+ *   request ──sent──▶ pending ──a response begins──▶ (the key of the response)
+ *                        └──the user speaks, cancelled, the turn ends empty──▶ ended without a response
  */
 export class Requests {
   readonly #connection: WireConnection;
   #pending: string | null = null;
-  /** Until this time the model may answer a message without being asked. */
+  /** The time until which the model may answer a message without a request. */
   #owesUntil = Number.NEGATIVE_INFINITY;
   /** Whether the user spoke while a request was pending: the model may answer both, one after the other. */
   #answersBoth = false;
   /** The second of these answers, while the first is given. */
   #second: 'none' | 'wanted' | 'unwanted' = 'none';
-  /** A response that begins before this time answers a cancelled request. */
+  /** The time before which a new response answers a cancelled request. */
   #unwantedUntil = Number.NEGATIVE_INFINITY;
 
   constructor(connection: WireConnection) {
@@ -288,7 +286,7 @@ export class Requests {
     return this.#pending !== null;
   }
 
-  /** How long the model may still begin another answer, in milliseconds; 0: it will not. */
+  /** The time for which the model may still begin another answer, in milliseconds; 0: it will begin none. */
   get owedMs(): number {
     return Math.max(0, this.#owesUntil - this.#connection.environment.clock.now());
   }
@@ -299,12 +297,12 @@ export class Requests {
     this.#unwantedUntil = Number.NEGATIVE_INFINITY;
   }
 
-  /** Records a message that the model answers by itself. */
+  /** Records a message that the model answers without a request. */
   owes(): void {
     this.#owesUntil = this.#connection.environment.clock.now() + ANSWER_MS;
   }
 
-  /** Records that the model waits for the client: it will not answer. */
+  /** Records that the model waits for the client and will not answer. */
   owesNothing(): void {
     this.#owesUntil = Number.NEGATIVE_INFINITY;
   }
@@ -321,7 +319,7 @@ export class Requests {
     return { key, isUnwanted };
   }
 
-  /** Records that the turn has ended: the second answer follows now, or not at all. */
+  /** Records the end of the turn: a second answer follows now, or not at all. */
   turnEnded(): void {
     if (this.#second === 'none') return;
     this.owes();
@@ -329,7 +327,7 @@ export class Requests {
     this.#second = 'none';
   }
 
-  /** Records that the user speaks: the next response may answer them. */
+  /** Records that the user speaks, so that the next response may answer the user. */
   userSpoke(): void {
     this.#answersBoth = this.isPending;
     this.#second = 'none';
@@ -337,7 +335,7 @@ export class Requests {
     this.#unwantedUntil = Number.NEGATIVE_INFINITY;
   }
 
-  /** Cancels the request that was sent. @returns whether there was one */
+  /** Cancels the request that was sent. @returns whether one was pending */
   cancel(): boolean {
     if (this.#second === 'wanted') this.#second = 'unwanted';
     if (this.#pending === null) return false;
@@ -346,7 +344,7 @@ export class Requests {
     return true;
   }
 
-  /** Ends the request that was sent: it will not be answered, or the answer is uncertain. */
+  /** Ends the request that was sent, because it will not be answered or the answer is uncertain. */
   failed(reason: string, status: Ended['status'] = 'cancelled'): void {
     const responseKey = this.#pending;
     this.#pending = null;
@@ -362,7 +360,7 @@ export class Requests {
   }
 }
 
-/** Returns the end of a request that no response is known to answer. */
+/** Returns the end of a request without a response that is known to answer it. */
 function endedInVain(
   { ids }: Environment,
   responseKey: string,

@@ -1,21 +1,21 @@
-// Resumes a session over another connection: with a handle of the server, and the messages that the handle
-// does not cover.
+// Resumes a session on another connection, with a handle of the server and the messages that the handle does not cover.
 //
-// Owns: the token, and the messages sent since. Does not: when a new connection is opened (the session).
+// Owns:     the token, and the messages sent since. It does not decide when a new connection is opened (the session
+//           does).
 //
-// RESUMPTION-1. A token is offered only while no one has spoken since the server gave its handle: a resumed
-//     session would not know those words, while a replayed one does.
-// RESUMPTION-2. Messages sent since the handle are sent again, in order, and in doubt twice rather than not
-//     at all. Requests to speak are not: their sender repeats them.
+// RESUMPTION-1. A token is offered only if the model has not spoken since the server gave the handle: a resumed session
+//     would not know that speech, while a replayed one does.
+// RESUMPTION-2. Messages sent since the handle are sent again, in order; in doubt a message is sent twice rather than
+//     lost. Requests to speak are not sent again: the session repeats them.
 // RESUMPTION-3. A handle that the server refused is neither offered nor used again.
 
 import type { WireConnection } from '../socket/wire.ts';
 import type { ToolCalls } from './tool-calls.ts';
 
-/** The number of silent messages after which a handle is useless. */
+/** The number of messages since the handle above which the handle is withdrawn. */
 const MAX_MESSAGES = 256;
 
-/** The value of `transport.resumable`. Lives in one process, because later messages count, too. */
+/** The value of `transport.resumable`. Valid in one process only, because it refers to messages sent later. */
 export class ResumeToken {
   readonly handle: string;
   readonly calls: ToolCalls;
@@ -57,8 +57,8 @@ class MessageLog {
   }
 
   /**
-   * The server does not say whether it counts its first message as 0 or 1, so one more is kept
-   * (RESUMPTION-2).
+   * Drops the messages before this index. The server does not state whether it counts its first message as 0 or 1, so
+   * one more is kept (RESUMPTION-2).
    */
   consumed(index: number): void {
     this.#messages = this.#messages.filter((message) => message.index >= index);
@@ -80,19 +80,13 @@ export class Resumption {
     this.#calls = calls;
   }
 
-  /**
-   * Sends a message. `lasting`: the part that a resumed session must get again if the server had not taken it
-   * in.
-   */
+  /** Sends a message. `lasting`: the part that a resumed session needs again if the server had not processed it. */
   send(message: object, lasting: object | null): void {
     this.sent(lasting);
     this.#connection.send(JSON.stringify(message));
   }
 
-  /**
-   * Records a message that was sent. `lasting`: the part that is still valid on another connection; sound is
-   * not.
-   */
+  /** Records a message that was sent. `lasting`: the part that stays valid on another connection (sound does not). */
   sent(lasting: object | null): void {
     this.#log.sent(lasting);
     if (this.#log.isFull) this.withdraw();

@@ -1,5 +1,5 @@
-// Texts for messages that the wire lacks: system messages, for which there is no role, and tool calls of
-// another connection, whose ids this one does not know. Pure.
+// Texts for messages that the wire lacks: system messages, for which it has no role, and tool calls of another
+// connection, whose ids this connection does not know. Pure.
 
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import { note, sentence } from '../../actors/notes/note.ts';
@@ -8,14 +8,14 @@ import type { Turn } from './wire.ts';
 
 type Command<T extends TransportCommand['type']> = Extract<TransportCommand, { type: T }>;
 
-/** The message that asks the model to speak when there is no other message for it. */
+/** Asks the model to speak when no other message does. */
 export const YOUR_TURN = note(
   sentence`It is your turn: reply to the user's last words, or tell them the last result or note above; if all is said, say nothing.`,
 );
 
 /**
- * Returns a system message as a note, since this wire lacks the role. The session has already marked its own
- * notes.
+ * Returns a system message as a note, since this wire lacks the role. Notes of the session are already marked and stay
+ * unchanged.
  */
 export function systemText(notes: NoteWriter, text: string, id: string): string {
   return text.startsWith('[') ? text : notes.text({ says: text }, id);

@@ -4,12 +4,13 @@
 //                 └──cancelled by the model──▶ cancelled
 //
 // TOOL-CALLS-1. A call id is reported once, however often the wire repeats it.
-// TOOL-CALLS-2. Every answer names its call and is an object; an empty output is replaced by a statement of
-//     completion, since an empty one makes the model call again.
+// TOOL-CALLS-2. Each answer names its call and is an object. A statement of completion replaces an empty output, after
+//     which the model would call again.
 // TOOL-CALLS-3. A call that the model has cancelled is not answered.
-// TOOL-CALLS-4. Answers that the wire does not accept are sent as text: those to a call of another
-//     connection, whose id is unknown here, and to one that has been answered.
-// TOOL-CALLS-5. Calls that are never answered are bounded: the oldest is forgotten, and not waited for.
+// TOOL-CALLS-4. Answers that the wire does not accept are sent as text: answers to a call of another connection, whose
+//     id is unknown here, or to a call that was already answered.
+// TOOL-CALLS-5. Calls that are never answered are bounded: the oldest is forgotten, and the model does not count as
+//     waiting for it.
 
 import { isRecord } from '../../values/json.ts';
 import { BoundedMap } from '../socket/bounded-map.ts';
@@ -43,7 +44,7 @@ export class ToolCalls {
     if (this.#calls.has(callId)) return false;
     this.#calls.set(callId, { name, state: 'open' });
     this.#open.add(callId);
-    // A call that is no longer remembered cannot be answered, so it is not waited for.
+    // A forgotten call cannot be answered, so the model does not count as waiting for it.
     for (const open of this.#open) if (!this.#calls.has(open)) this.#open.delete(open);
     return true;
   }
@@ -66,9 +67,7 @@ export class ToolCalls {
     return this.#calls.get(callId)?.name;
   }
 
-  /**
-   * Returns how to send an answer: in the wire's form, as text (TOOL-CALLS-4), or not at all (TOOL-CALLS-3).
-   */
+  /** Returns how to send an answer: as a function response, as text (TOOL-CALLS-4), or not at all (TOOL-CALLS-3). */
   wayOf(callId: string): 'response' | 'text' | 'none' {
     const state = this.#calls.get(callId)?.state;
     if (state === 'open') return 'response';

@@ -1,13 +1,13 @@
 // Translates between the port and the wire, both ways: commands become client messages,
 // server messages become transport events and frames of sound. Pure of sockets.
 //
-// Owns: the meaning of each field of a message, and whether the model is busy.
-// Does not: the life of a connection (`gemini-live.ts`); responses and their requests (`responses.ts`),
-// utterances (`user-speech.ts`), calls (`tool-calls.ts`), the queue to the model (`outgoing.ts`).
+// Owns:     the meaning of each field of a message, and whether the model is busy.
+// Does not: keep a connection alive (`gemini-live.ts`), or handle responses and their requests (`responses.ts`),
+//           utterances (`user-speech.ts`), calls (`tool-calls.ts`) and the queue to the model (`outgoing.ts`).
 //
-// GEMINI-LIVE-TRANSLATOR-1. The parts of one message are handled in the order in which they happened: an
-//     interruption, the words of the interrupting user, the model's speech, its end.
-// GEMINI-LIVE-TRANSLATOR-2. An interruption that the client caused is no sign of the user.
+// GEMINI-LIVE-TRANSLATOR-1. The parts of one message are handled in the order in which they happened: an interruption,
+//     the words of the interrupting user, the model's speech, the end of that speech.
+// GEMINI-LIVE-TRANSLATOR-2. An interruption that the client caused does not count as speech of the user.
 
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import type { TransportCommand } from '../../voice/connection/transport.ts';
@@ -23,7 +23,7 @@ import * as wire from './wire.ts';
 import type { ServerContent, ServerMessage } from './wire.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
 
-/** The server reacts to an interrupting client message within this time. */
+/** The time within which the server reacts to an interrupting client message. */
 const OUR_INTERRUPTION_MS = 2_000;
 
 type Ending = Exclude<ServerContent['turnCompleteReason'], null | undefined>;
@@ -90,7 +90,7 @@ export class Translator {
     );
   }
 
-  /** Returns the conversation so far, for a model that knows nothing. */
+  /** Returns the conversation so far, for a new model. */
   history(commands: readonly TransportCommand[]): readonly wire.Turn[] {
     const notes = this.#notes;
     return commands.flatMap((command) => {
@@ -104,12 +104,12 @@ export class Translator {
     });
   }
 
-  /** Records sound of the user that the server got. */
+  /** Records sound of the user that the server received. */
   soundSent(durationMs: number): void {
     this.#speech.sentMs += durationMs;
   }
 
-  /** Starts: the model is configured, and has its history. */
+  /** Starts sending: the model is configured and has its history. */
   open(): void {
     this.#outgoing.open();
   }
@@ -134,7 +134,7 @@ export class Translator {
       case 'response.cancel':
         return this.#cancel();
       case 'utterance.end':
-        // The server's detector is told that the sound has ended, or it would keep listening.
+        // The end of the sound stream stops the server's detector, which would keep listening otherwise.
         this.#resumption.send(wire.audioStreamEnd(), null);
         return this.#speech.settle();
       case 'response.withdraw':
@@ -171,7 +171,7 @@ export class Translator {
     return this.#busyForMs !== 0;
   }
 
-  /** The time for which the model stays busy, in milliseconds; null: without a known end. */
+  /** The time for which the model stays busy, in milliseconds; null without a known end. */
   get #busyForMs(): number | null {
     const isTalked = this.#turns.isOpen || this.#speech.isOpen || this.#isWorking;
     return isTalked || this.#requests.isPending ? null : this.#requests.owedMs;
@@ -189,7 +189,7 @@ export class Translator {
     this.#outgoing.withdraw(null);
     const wasPending = this.#requests.cancel();
     const wasMaking = this.#turns.cancel();
-    // Client content interrupts; so does the user who speaks.
+    // Client content interrupts the model; a speaking user has interrupted it already.
     const canStop = this.#traits.clientContent === 'anytime' && !this.#speech.isOpen;
     if (!canStop || !(wasPending || wasMaking)) return;
     this.#weInterruptUntil = this.#connection.environment.clock.now() + OUR_INTERRUPTION_MS;
@@ -203,7 +203,7 @@ export class Translator {
       this.#resumption.send(message, message);
       return;
     }
-    // In the sound stream a picture would only count while the user speaks.
+    // In the sound stream a picture would count only while the user speaks.
     const parts = [{ inlineData: { mimeType: mediaType, data: base64 } }];
     this.#outgoing.add({ role: 'user', parts });
   }
@@ -217,7 +217,7 @@ export class Translator {
     const behavior = this.#traits.duringCall === 'goes_on' ? 'NON_BLOCKING' : null;
     const message = wire.contextUpdate(configuration, behavior);
     this.#resumption.send(message, message);
-    // The wire sends no answer: it handles updates in order with all other messages, or ends the session.
+    // The wire sends no answer: it processes updates in order with all other messages, or ends the session.
     this.#connection.emit({ type: 'session.configured' });
   }
 
@@ -251,7 +251,7 @@ export class Translator {
     if (content.waitingForInput) this.#requests.owesNothing();
     if (content.turnComplete) this.#onTurnComplete(content.turnCompleteReason ?? null);
     if (content.interactionStatus) {
-      // With an open call the model waits for the client, and may receive messages meanwhile.
+      // With an open call the model waits for the client and accepts messages meanwhile.
       const isWorking = content.interactionStatus === 'IN_PROGRESS' && !this.#calls.areOpen;
       this.#setWorking(isWorking);
     }
@@ -317,7 +317,7 @@ export class Translator {
 
 type Modalities = NonNullable<ServerMessage['usageMetadata']>['promptTokensDetails'];
 
-/** The tokens that are sound; undefined: the wire says nothing of parts. */
+/** Returns the number of sound tokens; undefined if the wire reports no parts. */
 function audioOf(parts: Modalities): number | undefined {
   return parts?.reduce(
     (total, { modality, tokenCount }) => total + (modality === 'AUDIO' ? tokenCount : 0),

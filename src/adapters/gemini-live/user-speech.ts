@@ -1,45 +1,46 @@
-// Derives the user's utterances. The wire has none: it sends fragments of text that may come late and never
-// marks the last one, and signals of its detector that only some models send.
+// Derives the user's utterances. The wire has none: it sends fragments of text that may come late, without marking the
+// last one, and only some models send signals of their speech detector.
 //
 //   (silent) ──signal, words, interruption──▶ speaking ──signal, pause, the model answers──▶ ended
 //       ▲                                                                    │
 //       └────────────────────── no more words for a moment ──────────────────┘
 //
-// Owns: ids, beginning, end and words of utterances. Does not: know the model's reaction to them.
+// Owns:     the ids, beginnings, ends and words of utterances. It does not know the model's reaction to them.
 //
-// USER-SPEECH-1. Each utterance begins, ends, and has its words or the statement that there are none: once,
-//     in this order.
-// USER-SPEECH-2. Words that trail the end belong to the utterance that ended. Once its words were reported
-//     they do not begin another one, which would cut the answer off: they are reported as late. If the model
-//     is answering an unknown message without having been interrupted, the first words that arrive are the
-//     ones it answers: that utterance began before the answer did.
+// USER-SPEECH-1. Each utterance begins, ends, and has its words or the report that it has none: once, in this order.
+// USER-SPEECH-2. Words that arrive after the end belong to the utterance that ended. If its words were already
+//     reported, they are reported as late: a new utterance would cut the answer off. If the model answers words that
+//     are unknown so far, and was not interrupted, the first words that arrive are those words: their utterance began
+//     before the answer did.
 // USER-SPEECH-3. The reported start is never too early: words are older than the moment at which they arrive.
 
 import type { WireConnection } from '../socket/wire.ts';
 
-/** The pause after the last words of a speaking user; the words of a sentence arrive at once. */
+/**
+ * The pause after the last words of a speaking user that ends the utterance; the words of a sentence arrive at once.
+ */
 const PAUSE_MS = 1_500;
-/** The pause after speech that has no words yet. */
+/** The pause that ends an utterance that has no words yet. */
 const WORDLESS_PAUSE_MS = 3_000;
-/** How long the detector's announcement is believed that it will report the end of speech: after the last words, and without any. */
+/** The longest wait for the detector's report of the end, after the last words and without any words. */
 const SIGNALLED_PAUSE_MS = 15_000;
 const WORDLESS_SIGNALLED_PAUSE_MS = 60_000;
-/** More words may arrive this long after the end. */
+/** The time after the end in which more words may arrive. */
 const TRAILING_MS = 600;
-/** The time for the first words after speech was detected; later than that there are none. */
+/** The same time for an utterance that has no words yet. */
 const WORDLESS_TRAILING_MS = 2_000;
-/** Words this soon after the last reported ones are late, if the model is answering. */
+/** The time after the last reported words in which further words count as late, if the model is answering. */
 const LATE_MS = 3_000;
-/** Words are at least this much older than the moment at which they arrive. */
+/** The least age of words when they arrive. */
 const WORDS_LAG_MS = 800;
 
-/** The reactions to an utterance, and the state of the model that they depend on. */
+/** The reactions to an utterance, and the state of the model on which it depends. */
 interface UserSpeechListener {
-  /** Returns whether the model is answering without interruption, or its answer counts as still playing. */
+  /** Returns whether the model answers without interruption, or its answer counts as still playing. */
   isAnswered(): boolean;
   /** Reports the start of speech. */
   began(): void;
-  /** Reports the words. `isAnswered`: the model has begun to answer them, or has finished. */
+  /** Reports the words. `isAnswered`: the model has begun or finished an answer to them. */
   settled(words: string, isAnswered: boolean): void;
 }
 
@@ -47,17 +48,17 @@ interface Utterance {
   readonly id: string;
   /** The final words. */
   words: string;
-  /** The provisional words after them. */
+  /** The provisional words that follow `words`. */
   interim: string;
   hasEnded: boolean;
   isSignalled: boolean;
-  /** USER-SPEECH-2: whether the model was answering it when its first words arrived. */
+  /** USER-SPEECH-2: whether the model was already answering when the first words arrived. */
   isTrailing: boolean;
   isAnswered: boolean;
 }
 
 export class UserSpeech {
-  /** The length of sound that the server has got, in milliseconds. */
+  /** The length of sound that the server has received, in milliseconds. */
   sentMs = 0;
   readonly #connection: WireConnection;
   readonly #listener: UserSpeechListener;
@@ -65,9 +66,7 @@ export class UserSpeech {
   #settledAt = Number.NEGATIVE_INFINITY;
   /** Whether words were reported that the model has not begun to answer. */
   #isUnanswered = false;
-  /**
-   * The position in the sound at which the model began an answer without known words; null if there is none.
-   */
+  /** The position in the sound at which the model began to answer unknown words; null if it has not. */
   #answersUnknownSinceMs: number | null = null;
   #cancelPause: () => void = () => {};
 
@@ -76,12 +75,12 @@ export class UserSpeech {
     this.#listener = listener;
   }
 
-  /** Whether the user is speaking or their words are not known yet. */
+  /** Whether the user is speaking, or the words of the last utterance are not known yet. */
   get isOpen(): boolean {
     return this.#utterance !== null;
   }
 
-  /** Handles the detector's start of speech; `startMs` is its position in the server's sound. */
+  /** Handles the detector's start of speech; `startMs` is the position in the sound that the server received. */
   heardStart(startMs: number | null): void {
     this.#begin(startMs ?? this.sentMs).isSignalled = true;
     this.#waitOn();
@@ -117,7 +116,7 @@ export class UserSpeech {
     this.#continue(utterance);
   }
 
-  /** Handles the model's answer: the user has finished. */
+  /** Handles the model's answer, which means that the user has finished. */
   answered(): void {
     const isKnown = this.#utterance !== null || this.#isUnanswered;
     this.#answersUnknownSinceMs = isKnown ? null : this.sentMs;
@@ -145,7 +144,7 @@ export class UserSpeech {
     this.#cancelPause();
   }
 
-  /** Returns the utterance of these words; null if they belong to none. */
+  /** Returns the utterance to which these words belong; null if they belong to none. */
   #utteranceOf(words: string, startMs: number | null): Utterance | null {
     if (this.#utterance !== null) return this.#utterance;
     if (words === '') return null;
@@ -200,7 +199,7 @@ export class UserSpeech {
     this.#connection.emit({ type: 'utterance.transcribed', utteranceId, text, final: false });
   }
 
-  /** Continues the utterance, because more may come. */
+  /** Waits for more words of the utterance. */
   #continue(utterance: Utterance): void {
     if (utterance.isTrailing) this.#markEnded(utterance);
     this.#waitOn();

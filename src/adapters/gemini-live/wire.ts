@@ -1,17 +1,17 @@
-// The Gemini Live wire alone, without a socket: a builder for each client message, typed against the official
-// union, and the server messages with the fields that are read. Pure.
+// The Gemini Live wire alone, without a socket: a builder for each client message, typed against the official union,
+// and the server messages with the fields that are read. Pure.
 //
-// A message of the server carries any number of fields at once. Two tables name every field of the official
-// types: either with a schema of the parts that are read, or with the reason why it is not read. The compiler
-// refuses a table when the official type grows, and a type test fails when a part that is read changes; at run
-// time additional fields are accepted, and missing ones are absent.
+// A message of the server carries any number of fields at once. Two tables name each field of the official types, with
+// a schema of the parts that are read, or with the reason why the field is not read. The compiler refuses a table when
+// the official type grows, and a type test fails when a part that is read changes. At run time additional fields are
+// accepted, and each field may be missing.
 
 import { jsonOf, malformed, type MalformedFrame } from '../socket/event-table.ts';
 import { z } from 'zod';
 import type { TransportConfiguration } from '../../voice/connection/transport.ts';
 import type { ClientMessage, LiveServerContent, LiveServerMessage } from './official.ts';
 
-/** The server accepts other rates too, if they are stated; this one is its native rate. */
+/** The native rate of the server, which also accepts other rates if they are stated. */
 export const INPUT_SAMPLE_RATE_HZ = 16_000;
 export const OUTPUT_SAMPLE_RATE_HZ = 24_000;
 
@@ -29,11 +29,11 @@ export interface SessionSettings {
   readonly voiceActivity?: {
     /** How readily sound counts as the beginning of speech. */
     readonly startSensitivity?: 'high' | 'low';
-    /** How readily a pause counts as its end. */
+    /** How readily a pause counts as the end of speech. */
     readonly endSensitivity?: 'high' | 'low';
     /** The length of speech before it counts as begun, in milliseconds. */
     readonly prefixPaddingMs?: number;
-    /** The length of silence before it counts as ended, in milliseconds. */
+    /** The length of silence before speech counts as ended, in milliseconds. */
     readonly silenceDurationMs?: number;
     /** Whether the user's voice stops the model's. */
     readonly interrupts?: boolean;
@@ -50,15 +50,15 @@ export interface SessionSettings {
 
 /** The parts of the setup that depend on the model and on the connection. */
 interface SetupExtras {
-  /** The declared behaviour of each tool; null: not declared, the model decides. */
+  /** The declared behaviour of each tool; null if none is declared and the model decides. */
   readonly toolBehavior: 'NON_BLOCKING' | null;
-  /** The first client content is the conversation so far. */
+  /** Whether the first client content is the conversation so far. */
   readonly beginsWithHistory: boolean;
   /** The handle of the session to resume. */
   readonly handle: string | null;
 }
 
-/** One message of a conversation. There is no system role: its messages are notes in user turns. */
+/** One message of a conversation. The wire has no system role: system messages are notes in user turns. */
 export interface Turn {
   readonly role: 'user' | 'model';
   readonly parts: readonly (
@@ -122,7 +122,7 @@ export function contextUpdate(
   } satisfies ClientMessage;
 }
 
-/** Adds to the conversation. `turnComplete`: the model is to answer it now. */
+/** Adds turns to the conversation. `turnComplete`: the model is to answer now. */
 export function clientContent(turns: readonly Turn[], turnComplete: boolean) {
   return {
     clientContent: { ...(turns.length > 0 && { turns }), turnComplete },
@@ -137,12 +137,12 @@ export function realtimePicture(mimeType: string, data: string) {
   return { realtimeInput: { video: { mimeType, data } } } satisfies ClientMessage;
 }
 
-/** The microphone is off: the server's buffered sound is complete. */
+/** Reports that the microphone is off, so that the server's buffered sound is complete. */
 export function audioStreamEnd() {
   return { realtimeInput: { audioStreamEnd: true } } satisfies ClientMessage;
 }
 
-/** The answer to one call in the form of the wire: always named, always an object. */
+/** The answer to one call in the form of the wire: an object that names its function. */
 export interface FunctionResponse {
   readonly id: string;
   readonly name: string;
@@ -156,7 +156,7 @@ export function toolResponse(functionResponses: readonly FunctionResponse[]) {
 
 const AUDIO_TYPE = `audio/pcm;rate=${INPUT_SAMPLE_RATE_HZ}`;
 
-/** A frame of sound as text: base64 needs no escaping, so this avoids JSON.stringify (7 times slower). */
+/** Returns a frame of sound as JSON text: base64 needs no escaping, and JSON.stringify is 7 times slower. */
 export function audioText(base64: string): string {
   return `{"realtimeInput":{"audio":{"data":"${base64}","mimeType":"${AUDIO_TYPE}"}}}`;
 }
@@ -170,7 +170,7 @@ function toolsOf(
   behavior: SetupExtras['toolBehavior'],
 ): readonly [{ readonly functionDeclarations: readonly FunctionDeclaration[] }] {
   const functionDeclarations = tools.map(({ name, description, parameters }) => {
-    // A tool without parameters omits them; the dialect is known.
+    // A tool without parameters omits them; the server knows the dialect.
     const { $schema: _, ...parametersJsonSchema } = parameters;
     return { name, description, parametersJsonSchema, ...(behavior && { behavior }) };
   });
@@ -219,7 +219,7 @@ function realtimeInput(activity: NonNullable<SessionSettings['voiceActivity']>) 
   };
 }
 
-/** The JSON of protobuf writes 64-bit numbers as text. */
+/** Returns the compression setting; the JSON of protobuf writes 64-bit numbers as text. */
 function compressionOf({
   triggerTokens,
   targetTokens,
@@ -266,7 +266,7 @@ const functionCall = z.object({
 
 const count = z.number().nullish();
 
-/** The parts of a count. A form of another version costs the parts, not the whole. */
+/** The parts of a token count. Parts in an unknown form are dropped; the count stays. */
 const modalities = z
   .array(z.object({ modality: z.string(), tokenCount: z.number() }))
   .nullish()
@@ -299,7 +299,7 @@ const messageTable = {
   }),
 } satisfies Record<Exclude<keyof LiveServerMessage, 'text' | 'data'>, z.ZodType | string>;
 
-/** A message of the server: the fields that are read, each of which may be missing. */
+/** A server message with the fields that are read, each of which may be missing. */
 export type ServerMessage = z.output<ReturnType<typeof readableOf<typeof messageTable>>>;
 export type ServerContent = NonNullable<ServerMessage['serverContent']>;
 

@@ -1,27 +1,25 @@
-// Puts texts into the model's context within the limits of the wire: during a session in appends of at most 500
-// tokens, and the conversation so far in the first event of a session, as at most 128 messages and 8,192 tokens.
+// Puts texts into the model's context within the limits of the wire: during a session in appends of at most 500 tokens,
+// and the conversation so far in the first event of a session, as at most 128 messages and 8,192 tokens.
 //
-// The wire counts tokens and refuses texts that are too long. Without a tokenizer, tokens are estimated from
-// above, so that a piece may be smaller than possible, but is not refused. Prose and code are estimated at
-// nearly twice the count of OpenAI's tokenizers; only random letters may be estimated below it.
+// The wire counts tokens and refuses texts that are too long. This file has no tokenizer and estimates tokens from
+// above, so that a piece may be smaller than necessary but is not refused. The estimate for prose and code is nearly
+// twice the count of OpenAI's tokenizers; only random letters may be underestimated.
 //
-// Owns: event ids, which appends are not answered yet, and what belongs to what. Does not:
-// say what follows from that: that the server took a text in proves nothing of its being said.
+// Owns:     event ids, the appends without an answer, and which appends form one text. It does not conclude that a text
+//           was said: the server's acceptance does not prove that.
 //
-// APPENDS-1. A text of several appends counts as taken in when the last of them is, and as refused when one
-//     of them is. Its ticket is the event id of the last.
-// APPENDS-2. Some servers do not say which append they answer: then the answer is for the oldest of its
+// APPENDS-1. A text of several appends counts as accepted when its last append is, and as refused when any of them is.
+//     Its ticket is the event id of the last append.
+// APPENDS-2. Some servers do not name the append that they answer: the answer then applies to the oldest append of its
 //     channel.
-// APPENDS-4. Each append of a quotation begins like the first one, so that no piece of it appears as unquoted
-//     text.
-// APPENDS-3. Texts to remember that are not taken in yet are recorded, so that a session that resumes from
-//     this one gets them again.
+// APPENDS-4. Each append of a quotation begins like the first one, so that no piece of it looks like unquoted text.
+// APPENDS-3. Texts that the model must remember are recorded until the server accepts them, so that a session that
+//     resumes this one receives them again.
 //
-// HISTORY-1. The newest messages are kept, complete and in order; only the newest of all may be cut.
+// HISTORY-1. The newest messages are kept, complete and in order; only the newest message of all may be cut.
 // HISTORY-2. If messages were left out, the first one states how many.
 //
-// TOKENS-1. No piece is estimated above its limit; together they are the text, except for white space at the
-//     cuts.
+// TOKENS-1. No piece is estimated above its limit; the joined pieces are the text, except for white space at the cuts.
 // TOKENS-2. A cut is at the end of a sentence if one fits, else between words, else between characters.
 
 import { shortNameOf, type NoteWriter, unmarkedNotes } from '../../actors/notes/note-marks.ts';
@@ -32,21 +30,21 @@ import { append, type AppendChannel, type HistoryMessage } from './wire.ts';
 
 export type AppendEvent = ReturnType<typeof append>;
 
-/** A longer text would push the conversation itself out of the model's context. */
+/** The most pieces of one text: a longer text would push the conversation out of the model's context. */
 const MAX_PIECES = 16;
 const MAX_PENDING = 512;
 
 interface Pending {
   readonly channel: AppendChannel;
   readonly ticket: string;
-  /** APPENDS-3; null: it need not be repeated. */
+  /** The text to repeat in a resumed session (APPENDS-3); null if it need not be repeated. */
   readonly memory: string | null;
 }
 
 export class Appends {
   readonly #newEventId: () => string;
   readonly #notes: NoteWriter;
-  /** By event id, oldest first. */
+  /** The appends without an answer, by event id, oldest first. */
   readonly #pending = new Map<string, Pending>();
 
   constructor(newEventId: () => string, notes: NoteWriter) {
@@ -54,12 +52,12 @@ export class Appends {
     this.#notes = notes;
   }
 
-  /** The texts that are not taken in yet (APPENDS-3), in order. */
+  /** The texts that the server has not accepted yet (APPENDS-3), in order. */
   get untaken(): readonly string[] {
     return [...this.#pending.values()].flatMap(({ memory }) => memory ?? []);
   }
 
-  /** Returns the events for this text; none for white space. `isKept`: to be remembered (APPENDS-3). */
+  /** Returns the events for this text; none for white space. `isKept`: the model must remember the text (APPENDS-3). */
   say(
     channel: AppendChannel,
     text: string,
@@ -79,7 +77,7 @@ export class Appends {
     return events;
   }
 
-  /** Records that the server took an append in. @returns the ticket of the text that is now complete */
+  /** Records that the server accepted an append. @returns the ticket of its text if the text is now complete */
   accepted(channel: AppendChannel, clientEventId: string | null | undefined): string | null {
     const eventId = clientEventId ?? this.#oldestOf(channel);
     const pending = eventId === null ? undefined : this.#pending.get(eventId);
@@ -88,7 +86,7 @@ export class Appends {
     return pending.ticket === eventId ? eventId : null;
   }
 
-  /** Records that the server refused an append. @returns the ticket of its text */
+  /** Records that the server refused an append. @returns the ticket of the text */
   refused(clientEventId: string): string | null {
     const pending = this.#pending.get(clientEventId);
     this.#pending.delete(clientEventId);
@@ -104,7 +102,7 @@ export class Appends {
 const OPENER = /^\[(?:note|data) [^\]\s]+\] /gm;
 const MAX_OPENER_TOKENS = 32;
 
-/** A quotation that is too long continues in the next append as the same quotation. */
+/** Returns the pieces of a text; a quotation that is too long continues in the next piece as the same quotation. */
 function piecesOf(text: string): readonly string[] {
   if (estimateTokens(text) <= MAX_APPEND_TOKENS) return splitText(text);
   let opener = '';
@@ -132,10 +130,10 @@ const MAX_MESSAGES = 128;
 const MAX_TOKENS = 8_192;
 /** The tokens that the server adds around each message. */
 const TOKENS_AROUND = 8;
-/** For the note of HISTORY-2. */
+/** The tokens for the note of HISTORY-2. */
 const RESERVED_TOKENS = 64;
 
-/** Returns the messages with the content of these commands. */
+/** Returns the messages that hold the content of these commands. */
 export function historyOf(
   commands: readonly TransportCommand[],
   notes: NoteWriter = unmarkedNotes,
@@ -167,15 +165,15 @@ function messageOf(command: TransportCommand): HistoryMessage | null {
   return { role: command.role === 'system' ? 'developer' : command.role, text: command.text };
 }
 
-/** The limit of one append: the server refuses more. */
+/** The most tokens of one append; the server refuses more. */
 export const MAX_APPEND_TOKENS = 500;
 
-// English prose has more than 4 letters in a token; keys and codes have about 1.5.
+// English prose has more than 4 letters per token; keys and codes have about 1.5.
 const LOWER_CASE = 0.35;
 const UPPER_CASE = 0.8;
 const SPACE = 0.4;
 
-/** Returns about the maximum number of tokens of this text. */
+/** Returns an estimate of the most tokens that this text can have. */
 export function estimateTokens(text: string): number {
   let tokens = 0;
   for (const character of text) tokens += tokensOf(character);
@@ -187,7 +185,7 @@ function tokensOf(character: string): number {
   if (code >= 0x61 && code <= 0x7a) return LOWER_CASE;
   if (code >= 0x41 && code <= 0x5a) return UPPER_CASE;
   if (code === 0x20) return SPACE;
-  // The rarest alphabets take two tokens for a letter, the others much less.
+  // The rarest alphabets need two tokens per letter, the others far fewer.
   if (code < 0x8_00) return 1;
   return code < 0x1_00_00 ? 2 : 4;
 }
@@ -222,7 +220,7 @@ export function headOf(text: string, maxTokens: number): string {
   return head;
 }
 
-/** Yields the largest parts within `maxTokens`: sentences, words, pieces of words. */
+/** Yields the largest parts within `maxTokens`: sentences, else words, else pieces of words. */
 function* partsOf(text: string, maxTokens: number): Generator<string> {
   for (const { segment } of sentences.segment(text)) {
     if (estimateTokens(segment) <= maxTokens) yield segment;

@@ -1,17 +1,17 @@
-// Derives the user's utterances. The wire does not report when they begin and end: it sends fragments of a
-// transcript, each with its place in the time of the session.
+// Derives the user's utterances. The wire does not report when they begin and end: it sends fragments of a transcript,
+// each with its position in the session's time.
 //
 //   silent ──words──▶ speaking ──pause, delegation──▶ silent
 //
-// Owns: where an utterance begins and ends, and its id. Does not: hear sound.
+// Owns:     the beginning and the end of an utterance, and its id. It does not process sound.
 //
-// HEARD-UTTERANCES-1. An utterance begins with its first words, and ends after `pauseMs` without words;
-//     sooner when the model has begun to speak, since it took the user for finished; at once when the model
-//     delegates. Then its words are final.
+// HEARD-UTTERANCES-1. An utterance begins with its first words and ends after `pauseMs` without words; sooner if the
+//     model has begun to speak, because the model considers the user finished; at once if the model delegates. Its
+//     words are then final.
 // HEARD-UTTERANCES-2. A fragment after a pause in the sound begins another utterance, even if it arrives
 //     early.
-// HEARD-UTTERANCES-3. A repeated fragment counts once; a late one begins another utterance, so that no words
-//     are lost.
+// HEARD-UTTERANCES-3. A repeated fragment counts once; a late fragment begins another utterance, so that no words are
+//     lost.
 
 import { BoundedMap } from '../socket/bounded-map.ts';
 import type { WireConnection } from '../socket/wire.ts';
@@ -20,7 +20,7 @@ import type { TurnTimes } from './options.ts';
 
 const REMEMBERED_FRAGMENTS = 256;
 
-/** Words with their place in the time of the session. */
+/** Words with their position in the session's time. */
 export interface Fragment {
   readonly event_id: string;
   readonly delta: string;
@@ -74,19 +74,19 @@ export class HeardUtterances {
     return true;
   }
 
-  /** Handles the start of the model's speech: it may have taken the user for finished. */
+  /** Handles the start of the model's speech, which ends the utterance if the user has paused. */
   modelBegins(): void {
     const { clock } = this.#connection.environment;
     if (clock.now() - this.#lastWordsAt >= this.#turnMs) this.end();
   }
 
-  /** Handles the start or the end of the model's audible speech: a pause is shorter meanwhile. */
+  /** Handles the start or end of the model's audible speech; meanwhile a shorter pause ends the utterance. */
   modelHeard(isHeard: boolean): void {
     this.#isModelHeard = isHeard;
     this.#awaitPause();
   }
 
-  /** Ends the utterance: the words so far are complete. */
+  /** Ends the utterance: its words so far are complete. */
   end(): void {
     const utterance = this.#utterance;
     if (!utterance) return;
@@ -114,7 +114,7 @@ export class HeardUtterances {
     this.#connection.emit({ type: 'utterance.started', utteranceId, audioStartMs });
     return utterance;
   }
-  /** Ends the utterance after a pause, which is shorter while the model is heard. */
+  /** Ends the utterance after a pause, which is shorter while the model speaks audibly. */
   #awaitPause(): void {
     this.#cancel();
     if (!this.#utterance) return;

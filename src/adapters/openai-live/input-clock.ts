@@ -1,21 +1,21 @@
-// Keeps the session's time running. Its time is the sound that it gets: without sound the model neither hears
-// nor speaks nor reads appends, and after half a minute the server gives up. So silence is sent in real time
-// whenever the user sends nothing (a muted microphone, a page in the background).
+// Advances the time of the session. The server measures it by the sound that it receives: without sound the model does
+// not listen, speak or read appends, and after half a minute the server ends the session. So this clock sends silence
+// in real time whenever the user sends no sound (a muted microphone, a page in the background).
 //
-// Owns: the length of sound that the server got, of the user and of silence. Does not: buffer sound.
+// Owns:     the length of the user's sound and of the silence that the server received. It does not buffer sound.
 //
-// INPUT-CLOCK-1. Silence begins after `GAP_MS` without sound, and ends with the next sound of the user: it
-//     never replaces sound that was only late.
-// INPUT-CLOCK-2. Times of the server are converted to times of the user's sound: silence does not count.
+// INPUT-CLOCK-1. Silence begins after `GAP_MS` without sound and ends with the next sound of the user. It never
+//     replaces sound that is only late.
+// INPUT-CLOCK-2. Times of the server are converted to times of the user's sound, without the silence.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 
-/** Longer than the pauses of a client that sends continuously. */
+/** The time without sound before silence begins; longer than the pauses of a client that sends continuously. */
 const GAP_MS = 300;
 export const SILENCE_FRAME_MS = 100;
 const MAX_STRETCHES = 64;
 
-/** Silence that the server got at its time `atMs`. */
+/** Silence that the server received from its time `atMs` on. */
 interface Stretch {
   readonly atMs: number;
   durationMs: number;
@@ -80,7 +80,7 @@ export class InputClock {
     this.#sendSilence();
   }
 
-  /** Merges the two oldest stretches: they no longer need to be distinguished. */
+  /** Merges the two oldest stretches, which need not be distinguished any more. */
   #forgetOldest(): void {
     const [first, second] = this.#stretches;
     if (this.#stretches.length <= MAX_STRETCHES || !first || !second) return;

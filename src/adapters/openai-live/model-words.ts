@@ -1,5 +1,5 @@
-// Texts for the voice model in place of fields that the wire lacks: the abilities of the application, typed
-// words and requests, and when to speak. Pure.
+// Texts for the voice model that replace fields that the wire lacks: the abilities of the application, typed words and
+// requests, and when to speak. Pure.
 
 import { note, sentence } from '../../actors/notes/note.ts';
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
@@ -9,7 +9,7 @@ import type {
   TransportTool,
 } from '../../voice/connection/transport.ts';
 
-/** Returns the instructions of a session: those of the agent, and the tasks that can be delegated. */
+/** Returns the instructions of a session: the agent's instructions, and the tasks that can be delegated. */
 export function startInstructions({ instructions, tools }: TransportConfiguration): string {
   return `${instructions}\n\n${delegationPolicy(tools)}`.trim();
 }
@@ -43,7 +43,7 @@ type Told = Extract<
   { type: 'message.add' } | { type: 'tool.recall' } | { type: 'tool.answer' }
 >;
 
-/** Returns a text that the model is to know without saying it. */
+/** Returns a text from which the model learns the command's content without saying it. */
 export function toldAs(command: Told): string {
   switch (command.type) {
     case 'message.add':
@@ -77,7 +77,7 @@ export function speakNow(notes: NoteWriter, instructions?: string, about?: strin
   return `${instructions} ${NOW}${about === undefined ? '' : `\n${about}`}`;
 }
 
-/** The same text for a model that has just read the subject. */
+/** Makes a model speak that has just read the subject. */
 export const FOLLOW_NOW = note(sentence`Do now, aloud, what the last note above says. ${NOW}`);
 
 /** The answer to a delegation without a call. */

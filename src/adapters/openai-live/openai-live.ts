@@ -1,9 +1,9 @@
-// The transport for the OpenAI Live API (`gpt-live-1`) over WebSocket, with client delegation: the model
-// talks, and delegates tasks to the session. Here: the beginning, the frames and the end of a session, and
-// what the wire can do; `translator.ts` interprets the events.
+// The transport for the OpenAI Live API (`gpt-live-1`) over WebSocket, with client delegation: the model talks, and
+// delegates tasks to the session. This file has the beginning, the frames and the end of a session, and the abilities
+// of the wire; `translator.ts` interprets the events.
 //
-// FORKED-CONNECTION-1. The second attempt is made once, and gets all messages that were sent before it.
-// FORKED-CONNECTION-2. Events of the first attempt are dropped after it was given up.
+// FORKED-CONNECTION-1. The second attempt is made once, and receives all messages that were sent before it.
+// FORKED-CONNECTION-2. Events of the first attempt are dropped once it has failed.
 
 import { createHash } from 'node:crypto';
 import { Subject, type Observable } from 'rxjs';
@@ -40,22 +40,22 @@ import { Translator } from './translator.ts';
 import type { ServerEvent } from './wire.ts';
 import * as wire from './wire.ts';
 
-/** The transport of `openaiLive`: its connections also report the messages that they could not use. */
+/** The transport of `openaiLive`, whose connections also report the messages that they could not use. */
 export type OpenaiLiveTransport = SocketTransport;
 
 /**
- * Creates a transport to the OpenAI Live API. Uses the `ws` package, an optional peer dependency. The model
- * listens and speaks at the same time and decides itself when; it calls no tools, but delegates, and the
- * session derives the calls.
+ * Creates a transport to the OpenAI Live API. Uses the `ws` package, an optional peer dependency. The model listens and
+ * speaks at the same time and decides when to speak. It calls no tools; it delegates, and the session derives the
+ * calls.
  *
- * The time of a session is the sound that it gets: when the user sends none, silence is sent, and is billed
- * like an open microphone. Its instructions cannot change: an agent that takes over gets a connection of its
- * own.
+ * The server measures the time of a session by the sound that it receives: while the user sends none, the transport
+ * sends silence, which is billed like an open microphone. The instructions of a session cannot change: an agent that
+ * takes over gets a new connection.
  *
- * There are no keys for browsers on this API: a page connects by WebRTC through your server.
+ * This API has no keys for browsers: a page connects by WebRTC through your server.
  *
  * @throws {ConfigurationError} `MISSING_API_KEY` if there is no key, `INVALID_OPTION`, `INVALID_URL`, or
- *   `MISSING_DEPENDENCY` if `ws` is not installed and no `webSocket` is given.
+ * `MISSING_DEPENDENCY` if `ws` is not installed and no `webSocket` is given.
  */
 export function openaiLive(options: OpenaiLiveOptions = {}): OpenaiLiveTransport {
   const settings = resolveOptions(options);
@@ -129,9 +129,9 @@ function openaiLiveCapabilities({
     utterances: 'inferred',
     endsUtterances: true,
     responds: 'by_itself',
-    // Only if it is certain; a response that may have another cause has no key.
+    // Only a response that has no other possible cause carries its key.
     correlatesResponses: true,
-    // The model keeps speaking, but its sound is dropped.
+    // The model keeps speaking, but the transport drops its sound.
     cancelsResponses: true,
     truncatesAudio: false,
     deletesItems: false,
@@ -153,26 +153,24 @@ function openaiLiveCapabilities({
 /** The value of `transport.resumable`: a stored session that can be resumed. */
 interface StoredSession {
   readonly sessionId: string;
-  /**
-   * The fingerprint of its configuration: a fork inherits it, so the session is usable only for an equal one.
-   */
+  /** The fingerprint of its configuration: a fork inherits the configuration, so it is usable only for an equal one. */
   readonly configuration: string;
-  /** The texts that it was sent and had not taken in yet. */
+  /** The texts that were sent to the session and that the server had not accepted yet. */
   readonly untaken: readonly string[];
 }
 
 interface LiveWireOptions {
   readonly settings: OpenaiLiveSettings;
   readonly configuration: TransportConfiguration;
-  /** The session that the connection resumes. */
+  /** The session that the connection resumes; null for a new one. */
   readonly forkOf: StoredSession | null;
-  /** Writes notes for texts that the session does not write. @defaultValue without marks */
+  /** Writes the notes that the session does not write. @defaultValue without marks */
   readonly notes?: NoteWriter | undefined;
-  /** The conversation so far, as the commands that tell it; requested when the wire begins. */
+  /** The conversation so far, as the commands that tell it; called when the wire begins. */
   readonly history?: (() => readonly TransportCommand[]) | undefined;
 }
 
-/** Returns a fingerprint; equal configurations have equal ones. */
+/** Returns a fingerprint that is equal for equal configurations. */
 function fingerprintOf(
   { model, voice }: Pick<OpenaiLiveSettings, 'model' | 'voice'>,
   configuration: TransportConfiguration,
@@ -237,7 +235,7 @@ class LiveWire implements Wire {
     takeEvent(wire.parseServerEvent(text), this.#connection, (event) => this.#onEvent(event));
   }
 
-  /** The server completes its record of the session before it closes. */
+  /** Asks the server to close, so that it completes its record of the session before. */
   farewell(): readonly string[] {
     return [JSON.stringify(wire.sessionClose(this.#translator.newEventId()))];
   }
@@ -273,7 +271,7 @@ class LiveWire implements Wire {
     if (session.expires_at) this.#watchExpiry(session.expires_at * 1000);
   }
 
-  /** Offers a resume value whenever it has changed. */
+  /** Offers the resume value if it has changed. */
   #offer(): void {
     if (!this.#options.settings.store || !this.#isReady) return;
     const resume: StoredSession = {
@@ -291,7 +289,7 @@ class LiveWire implements Wire {
     const { clock, scheduler } = this.#connection.environment;
     const { expiryNoticeMs } = this.#options.settings;
     const delayMs = expiresAt - expiryNoticeMs - wallTime(clock);
-    // An earlier time means that the clocks of client and server differ.
+    // An earlier time shows that the clocks of client and server differ.
     if (delayMs <= 0) return;
     this.#cancelExpiry = scheduler.schedule(
       () => this.#connection.emit({ type: 'transport.expiring', inMs: expiryNoticeMs }),
@@ -316,7 +314,7 @@ class LiveWire implements Wire {
   }
 }
 
-/** A new session would end in the same way: the end was requested, or caused by the content. */
+/** The reasons for which a new session would end in the same way: a requested end, or the content. */
 const FINAL_REASONS: ReadonlySet<string> = new Set(['close_requested', 'content']);
 
 type Attempt = TransportConnection & { readonly diagnostics: ConnectionDiagnostics };
@@ -328,13 +326,13 @@ interface ForkedConnectionOptions {
 }
 
 /**
- * A connection that resumes a stored session if the server permits it, and otherwise begins anew: an
- * incomplete or missing recording is no reason to lose the user.
+ * A connection that resumes a stored session if the server permits it, and begins anew otherwise, so that a missing
+ * recording does not end the conversation.
  *
  *   forking ──ready──▶ settled
- *      └── refused, too late ──▶ fresh (settled, whatever becomes of it)
+ *      └── refused, too late ──▶ fresh (settled, whether or not it succeeds)
  *
- * Owns: what is sent before it is settled. Does not: what either connection does.
+ * Owns: the commands and sound sent before it is settled.
  */
 class ForkedConnection implements TransportConnection {
   readonly events: Observable<TransportEvent>;
@@ -393,7 +391,7 @@ class ForkedConnection implements TransportConnection {
   }
 
   #onEvent(event: TransportEvent): void {
-    // FORKED-CONNECTION-2: the reason of its end contains any earlier reports.
+    // FORKED-CONNECTION-2: the reason for the end includes earlier reports.
     if (this.#isSettled) {
       this.#events.next(event);
     } else if (event.type === 'transport.ready') {
@@ -413,7 +411,7 @@ class ForkedConnection implements TransportConnection {
     }
   }
 
-  /** Sends everything to this attempt, which waits for its own readiness. */
+  /** Sends the held commands and sound to this attempt, which queues them until it is ready. */
   #settle(): void {
     this.#isSettled = true;
     for (const command of this.#commands.splice(0)) this.#attempt.send(command);

@@ -1,5 +1,5 @@
-// The options of `openaiLive`, checked once at construction. Key and base URL from the environment are
-// checked at construction and read again at each connect, so that a rotated key takes effect.
+// The options of `openaiLive`, checked once at construction. The key and the base URL of the environment are checked at
+// construction and read again at each connect, so that a rotated key takes effect.
 
 import { z } from 'zod';
 import { withoutUndefined } from '../../values/without-undefined.ts';
@@ -17,13 +17,13 @@ import { withoutEndSlashes } from '../../values/end-slashes.ts';
 
 /** The options of `openaiLive`. */
 export interface OpenaiLiveOptions extends DialOptions {
-  /** @defaultValue the environment variable `OPENAI_API_KEY`, read at each connect */
+  /** The key. @defaultValue the environment variable `OPENAI_API_KEY`, read at each connect */
   readonly apiKey?: string;
   /**
-   * Address of the endpoint (`wss:`, `ws:`, `https:` or `http:`); a stored session is resumed at `/{session
-   * id}/fork` below it.
-   * @defaultValue `OPENAI_BASE_URL` + `/live/sessions` if that is set, else
-   *   `wss://api.openai.com/v1/live/sessions`
+   * The address of the endpoint (`wss:`, `ws:`, `https:` or `http:`); a stored session is resumed at
+   * `/{session id}/fork` below it.
+   * @defaultValue `OPENAI_BASE_URL` + `/live/sessions` if that variable is set, else
+   * `wss://api.openai.com/v1/live/sessions`
    */
   readonly url?: string;
   /** @defaultValue 'gpt-live-1' */
@@ -33,40 +33,39 @@ export interface OpenaiLiveOptions extends DialOptions {
   /** The rate of the sound in both directions. @defaultValue 24000 */
   readonly sampleRateHz?: 16_000 | 24_000;
   /**
-   * The delay after a delegation before the model is asked to say that it is at work, unless it was told a
-   * text by then. @defaultValue that of the server: at once
+   * The delay after a delegation before the model is asked to say that it is at work, unless it received a text by
+   * then, in milliseconds. @defaultValue the delay of the server: none
    */
   readonly acknowledgementDelayMs?: number;
   /**
-   * Whether the provider keeps a recording of each session (30 days), so that a lost connection can be
-   * resumed; otherwise a new one gets the conversation as text. Must be allowed for your project.
-   * @defaultValue false
+   * Whether the provider keeps a recording of each session (30 days), so that a lost connection can be resumed; without
+   * it a new session receives the conversation as text. Your project must permit recordings. @defaultValue false
    */
   readonly store?: boolean;
   /**
-   * How long resuming a stored session is tried before a new one is begun, in milliseconds. @defaultValue
-   * 3000
+   * The time for which the transport tries to resume a stored session before it begins a new one, in milliseconds.
+   * @defaultValue 3000
    */
   readonly forkTimeoutMs?: number;
-  /** The times by which turns are inferred, in milliseconds, since the wire does not report them. */
+  /** The times by which turns are inferred, because the wire does not report turns; in milliseconds. */
   readonly turns?: {
-    /** Silence of the model's track after which it has finished. @defaultValue 800 */
+    /** Silence of the model's track after which its response has ended. @defaultValue 800 */
     readonly responseSilenceMs?: number;
-    /** The same if the track itself stops: time without sound or words. @defaultValue 2000 */
+    /** Time without sound or words after which the response has ended, if the track stops. @defaultValue 2000 */
     readonly responseStallMs?: number;
-    /** Time without words after which the user has finished. @defaultValue 1000 */
+    /** Time without words after which the user's utterance has ended. @defaultValue 1000 */
     readonly utterancePauseMs?: number;
-    /** The same while the other party speaks. @defaultValue 500 */
+    /** The same time while the model speaks. @defaultValue 500 */
     readonly turnPauseMs?: number;
-    /** Time after which a requested model that has not begun to speak will not. @defaultValue 8000 */
+    /** Time after which a request fails if the model has not begun to speak. @defaultValue 8000 */
     readonly requestTimeoutMs?: number;
     /**
-     * Time after words of the user or a delegation in which the model may speak by itself: such speech does
-     * not count as the requested response. @defaultValue 3000
+     * Time after words of the user or a delegation in which the model may speak by itself; such speech does not count
+     * as the requested response. @defaultValue 3000
      */
     readonly causeMs?: number;
   };
-  /** How long before its expiry the session is notified, in milliseconds. @defaultValue 60000 */
+  /** The time before the expiry of a session at which the session is notified, in milliseconds. @defaultValue 60000 */
   readonly expiryNoticeMs?: number;
 }
 
@@ -86,14 +85,14 @@ export interface TurnTimes {
 }
 
 const defaultTurnTimes: TurnTimes = {
-  // A pause between two sentences is shorter, one between two replies longer.
+  // A pause between two sentences is shorter, a pause between two replies longer.
   responseSilenceMs: 800,
-  // As OpenAI's own `TranscriptGrouper`: `assistantSilenceMs`, and `minTurnSeparationMs` below.
+  // From OpenAI's own `TranscriptGrouper`: `assistantSilenceMs` here, `minTurnSeparationMs` for `turnPauseMs`.
   responseStallMs: 2_000,
-  // Fragments of fluent speech come up to 800 ms apart.
+  // Fragments of fluent speech arrive up to 800 ms apart.
   utterancePauseMs: 1_000,
   turnPauseMs: 500,
-  // From an append to its speech it takes about 2 seconds.
+  // The speech to an append begins after about 2 seconds.
   requestTimeoutMs: 8_000,
   causeMs: 3_000,
 };

@@ -1,38 +1,37 @@
-// Presents the model's speech as responses. The wire has none: its sound is one continuous track, silent
-// between replies, and its transcript comes in fragments without an end.
+// Presents the model's speech as responses. The wire has none: its sound is one continuous track, silent between
+// replies, and its transcript arrives in fragments without an end.
 //
 //   silent ──sound or words──▶ speaking ──quiet for long enough──▶ silent
 //                                 └──called off──▶ unheard ──quiet──────▲
 //
-// Owns: where a response begins and ends, its ids, what was handed on of it, and the request that it answers.
-// Does not: infer the user's utterances (`heard-utterances.ts`).
+// Owns:     the beginning and the end of a response, its ids, the part of it that was passed on, and the request that
+//           it answers. It does not infer the user's utterances (`heard-utterances.ts`).
 //
-// SPOKEN-RESPONSES-1. A response begins with audible sound or with words, whichever is first, and ends after
-//     `responseSilenceMs` of the track without both, or after `responseStallMs` if the track itself stops.
+// SPOKEN-RESPONSES-1. A response begins with the first audible sound or word, and ends after `responseSilenceMs` of the
+//     track without either, or after `responseStallMs` if the track itself stops.
 // SPOKEN-RESPONSES-2. Sound is passed on during a response, including its pauses, and never between
 //     responses.
-// SPOKEN-RESPONSES-3. No sound of a cancelled response is passed on. It ends with a pause, a shorter one if
-//     the user spoke, or after `CANCEL_MS`, so that the session does not wait longer for a model that keeps
-//     talking. Speech after the pause is another response.
-// SPOKEN-RESPONSES-4. `response.ended` lists the sound up to the last audible frame: a user who heard that
-//     has heard all of it.
+// SPOKEN-RESPONSES-3. No sound of a cancelled response is passed on. The response ends with a pause (a shorter one if
+//     the user spoke), or after `CANCEL_MS`, so that the session does not wait longer for a model that keeps talking.
+//     Speech after the pause is another response.
+// SPOKEN-RESPONSES-4. `response.ended` lists the sound up to the last audible frame, so that a user who heard that
+//     frame has heard the whole response.
 // SPOKEN-RESPONSES-5. Late words belong to the response during which they were said.
-// SPOKEN-RESPONSES-6. The model hears the user while it speaks, and may break off without a sign. Speech that
-//     ends in mid-sentence, after the user spoke into it, is cancelled: nobody has heard all of it.
+// SPOKEN-RESPONSES-6. The model hears the user while it speaks, and may stop without a report. A response that ends in
+//     mid-sentence after the user spoke during it is cancelled, because the user has not heard all of it.
 //
-// OPENAI-LIVE-REQUESTS-1. A response answers the request only if it began after the server took the text in,
-//     and has no other possible cause: since the text was sent the user said nothing, there was no
-//     delegation, and no other text to be said.
-// OPENAI-LIVE-REQUESTS-2. Another cause is forgotten after the response that follows it, or after `causeMs`.
+// OPENAI-LIVE-REQUESTS-1. A response answers a request only if it began after the server accepted the request's text,
+//     and if no other cause is possible: since then the user said nothing, the model did not delegate, and no other
+//     text to say was sent.
+// OPENAI-LIVE-REQUESTS-2. Another cause is forgotten after the next response, or after `causeMs`.
 // OPENAI-LIVE-REQUESTS-3. Each request ends once: answered, lapsed, or refused.
-// OPENAI-LIVE-REQUESTS-4. A request is sent when the model is silent and has no other cause to speak: while
-//     it talks, heard or not, or may be about to, the request is held. A request that was never sent is never
-//     spoken: it can be withdrawn and repeated without being said twice.
-// OPENAI-LIVE-REQUESTS-5. A text is not told twice because its request lapsed, or because the model spoke to
-//     something else first: for `causeMs` of silence afterwards, speech without another cause is that text. It
-//     answers the request that repeats it, which is then not sent, also if that comes within `ASKED_MS`; without
-//     one it is dropped. Of a text that was sent twice the second copy is dropped. The clock of a request runs
-//     while both parties are silent.
+// OPENAI-LIVE-REQUESTS-4. A request is sent when the model is silent and has no other cause to speak. Until then the
+//     request is held. A held request can be withdrawn and repeated without being spoken twice.
+// OPENAI-LIVE-REQUESTS-5. A text is not spoken twice because its request lapsed, or because the model spoke to another
+//     cause first. For `causeMs` of silence after that, speech without another cause counts as that text. It answers
+//     the request that repeats the text, which is then not sent, even if that request comes up to `ASKED_MS` later;
+//     without such a request the speech is dropped. If a text was sent twice, the second copy is dropped. The time of a
+//     request runs while both parties are silent.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { TransportEvent } from '../../voice/connection/transport.ts';
@@ -41,13 +40,13 @@ import type { WireConnection } from '../socket/wire.ts';
 import type { HeardUtterances } from './heard-utterances.ts';
 import type { OpenaiLiveSettings, TurnTimes } from './options.ts';
 
-/** Root mean square of a frame above which it is audible; the track between replies is below 30. */
+/** The root mean square above which a frame is audible; the track between replies is below 30. */
 const AUDIBLE_LEVEL = 65;
-/** Shorter than the session's own timeout for a cancelled response. */
+/** The longest wait for the end of a cancelled response; shorter than the session's own timeout. */
 const CANCEL_MS = 2_000;
-/** The session repeats a request within this time, if it does. */
+/** The time within which the session may repeat a request. */
 const ASKED_MS = 2_000;
-/** The length of the track before the first audible frame that is passed on: words begin softly. */
+/** The length of the track before the first audible frame that is passed on, since words begin quietly. */
 const ONSET_MS = 40;
 
 type Status = Extract<TransportEvent, { type: 'response.ended' }>['status'];
@@ -56,12 +55,12 @@ interface Response {
   readonly responseId: string;
   readonly itemId: string;
   responseKey: string | null;
-  /** What is to be reported once it is known which request this answers; null: it is reported at once. */
+  /** The reports to make once the answered request is known; null if reports are made at once. */
   held: (() => void)[] | null;
   text: string;
   sentMs: number;
   audibleMs: number;
-  /** Whether the server reported an error meanwhile. */
+  /** Whether the server reported an error during the response. */
   isTroubled: boolean;
   isCancelled: boolean;
 }
@@ -76,10 +75,10 @@ export class SpokenResponses {
   #hasUserSpoken = false;
   #last: Response | null = null;
   #trackMs = 0;
-  /** The last audible position on the track. */
+  /** The position after the last audible sound on the track. */
   #audibleUntilMs = 0;
   #quietMs = 0;
-  /** The end of the track while it is silent. */
+  /** The newest part of the track while it is silent. */
   #onset: Int16Array | null = null;
   #lastAt = 0;
   #cancelStall: () => void = () => {};
@@ -98,7 +97,7 @@ export class SpokenResponses {
     this.#utterances = utterances;
   }
 
-  /** Whether the model speaks, heard or unheard. */
+  /** Whether the model speaks, audibly for the user or not. */
   get isSpeaking(): boolean {
     return this.#requests.isModelSpeaking;
   }
@@ -107,7 +106,7 @@ export class SpokenResponses {
     return this.#response !== null && !this.#response.isCancelled && this.#response.held === null;
   }
 
-  /** Handles the next stretch of the track. */
+  /** Handles the next part of the track. */
   sound(samples: Int16Array): void {
     if (samples.length === 0) return;
     const durationMs = this.#durationOf(samples);
@@ -141,7 +140,7 @@ export class SpokenResponses {
     this.#transcribed(response, words, false);
   }
 
-  /** SPOKEN-RESPONSES-3. @returns whether there was anything to call off */
+  /** SPOKEN-RESPONSES-3. @returns whether a response was under way */
   cancel(): boolean {
     const response = this.#response;
     if (!response || response.held) return false;
@@ -158,7 +157,7 @@ export class SpokenResponses {
     this.#hasUserSpoken = true;
   }
 
-  /** Records an error: the current speech may be incomplete. */
+  /** Records an error, after which the current speech may be incomplete. */
   trouble(): void {
     if (this.#response) this.#response.isTroubled = true;
   }
@@ -214,7 +213,7 @@ export class SpokenResponses {
     this.#utterances.modelHeard(this.isHeard);
   }
 
-  /** OPENAI-LIVE-REQUESTS-5: the speech under way answers this request. */
+  /** OPENAI-LIVE-REQUESTS-5: attributes the speech under way to this request. */
   #isFor(key: string): void {
     const response = this.#response;
     const held = response?.held;
@@ -225,7 +224,7 @@ export class SpokenResponses {
     for (const report of held) report();
   }
 
-  /** Nobody has asked for the speech under way: it is not heard. */
+  /** Drops the speech under way, for which no request has come. */
   #forget(): void {
     this.#cancelPatience();
     this.#response = null;
@@ -312,7 +311,7 @@ export class SpokenResponses {
   }
 }
 
-/** Returns the root mean square, of full scale 32,767. */
+/** Returns the root mean square of the samples; full scale is 32,767. */
 function levelOf(samples: Int16Array): number {
   let sum = 0;
   for (const sample of samples) sum += sample * sample;
@@ -321,59 +320,59 @@ function levelOf(samples: Int16Array): number {
 
 /** The cause of the model's speech. */
 interface Claim {
-  /** The request that it answers, if that is certain. */
+  /** The request that the speech answers, if that is certain; otherwise null. */
   readonly responseKey: string | null;
-  /** The request that failed, because this may or may not be its answer. */
+  /** The request that failed because the speech may or may not answer it. */
   readonly lapsedKey: string | null;
   /**
-   * It can only answer a cancelled request, and is not to be heard. `unless_asked`: it answers the request that
-   * is about to repeat a lapsed one.
+   * Whether the speech can only answer a cancelled request and must not be heard. `unless_asked`: the speech may answer
+   * a request that is about to repeat a lapsed one.
    */
   readonly isUnwanted: boolean | 'unless_asked';
 }
 
 interface Request {
   readonly responseKey: string;
-  /** What the text is about, if a later request may be for the same. */
+  /** The content of the text, by which a later request for the same content is recognised. */
   readonly subject: string | null;
   readonly ticket: string;
-  /** The model may say the same once more: it had been sent the text before. */
+  /** Whether the text was sent before, so that the model may say it once more. */
   readonly isRepeated: boolean;
   isAccepted: boolean;
-  /** When it was cancelled, or said while a copy of its text is left; null if it is under way. */
+  /** When the request was cancelled, or answered while a copy of its text remains; null while it is under way. */
   cancelledAt: number | null;
 }
 
-/** OPENAI-LIVE-REQUESTS-4. `send` sends the text to the model, and returns its ticket. */
+/** OPENAI-LIVE-REQUESTS-4. `send` sends the text to the model and returns its ticket. */
 interface Held {
   readonly responseKey: string;
   readonly subject: string | null;
   readonly send: () => string;
 }
 
-/** OPENAI-LIVE-REQUESTS-5. A text that the model has not said, although its request is over. */
+/** OPENAI-LIVE-REQUESTS-5. A text that the model has not said, although its request has ended. */
 interface Unsaid {
   readonly subject: string;
-  /** Since when the model could have said it, and has not. */
+  /** The time since which the model could have said the text. */
   readonly since: number;
 }
 
 const OTHER: Claim = { responseKey: null, lapsedKey: null, isUnwanted: false };
 
 /**
- * Determines which response answers a request. The wire never reports it: the model reads an appended text
- * and speaks at a time of its own choice, as it also does to the user and for its own tasks.
+ * Determines which response answers a request. The wire never reports that: the model reads an appended text and speaks
+ * at a time of its choice, and it also speaks to the user and for other tasks.
  *
- *   asked ─▶ held ──nothing else may make the model speak──▶ sent ──taken in──▶ may be said
- *              └── called off: never sent                     │                     │
- *     speech, and no other cause: ours ◀──────────────────────┼─────────────────────┤
- *     speech before, or with another cause; none for `requestTimeoutMs`: lapsed ◀──────────┤
- *     called off: lapsed; if it is said all the same, it is dropped ◀───────────────┘
+ *   asked ─▶ held ──no other cause to speak──▶ sent ──accepted──▶ may be said
+ *              └── cancelled: never sent        │                   │
+ *     speech without other cause: answered ◀────┼───────────────────┤
+ *     other speech, or none in time: lapsed ◀───┼───────────────────┤
+ *     cancelled: lapsed, speech dropped ◀───────┴───────────────────┘
  *
- *   lapsed, and asked for again: what is said of it within `causeMs` of silence is ours; then it is sent again
+ *   lapsed and requested again: its speech within `causeMs` of silence answers; otherwise it is sent again
  *
- * Owns: the one request that is under way, and what else may make the model speak. Does not:
- * say or hear anything.
+ * Owns: the one request that is under way, and the other causes for which the model may speak. It does not send texts
+ * or handle sound.
  */
 export class Requests {
   readonly #connection: WireConnection;
@@ -383,7 +382,7 @@ export class Requests {
   #cancelHold: () => void = () => {};
   #request: Request | null = null;
   #unsaid: Unsaid | null = null;
-  /** The subject of the speech under way, for which no request is there yet. */
+  /** The subject of the speech under way, if no request for it has come yet. */
   #said: { readonly subject: string; readonly isFor: (responseKey: string) => void } | null = null;
   #lastCauseAt: number | null = null;
   #cancelTimeout: () => void = () => {};
@@ -393,14 +392,14 @@ export class Requests {
     this.#times = times;
   }
 
-  /** Whether the model speaks, heard or unheard. */
+  /** Whether the model speaks, audibly for the user or not. */
   get isModelSpeaking(): boolean {
     return this.#isModelSpeaking;
   }
 
   /**
-   * Requests a response by the text that `send` sends to the model, now or later (OPENAI-LIVE-REQUESTS-4).
-   * Requests for the same thing have the same `subject`.
+   * Requests a response by the text that `send` sends to the model, now or later (OPENAI-LIVE-REQUESTS-4). Requests for
+   * the same content have the same `subject`.
    */
   ask(responseKey: string, send: () => string, subject: string | null = null): void {
     const said = this.#said;
@@ -427,7 +426,7 @@ export class Requests {
     else this.#send(this.#held);
   }
 
-  /** Withdraws a request that was not sent yet; any, without a key. */
+  /** Withdraws a request that was not sent yet; null: whichever is held. */
   withdraw(responseKey: string | null): void {
     const held = this.#held;
     if (!held || (responseKey !== null && held.responseKey !== responseKey)) return;
@@ -436,7 +435,7 @@ export class Requests {
     this.#lapse(held.responseKey, 'cancelled');
   }
 
-  /** Records that the server took in the text of this ticket. */
+  /** Records that the server accepted the text of this ticket. */
   accepted(ticket: string): void {
     if (this.#request?.ticket === ticket) this.#request.isAccepted = true;
   }
@@ -449,7 +448,7 @@ export class Requests {
     return request.cancelledAt === null ? request.responseKey : null;
   }
 
-  /** Cancels the request; a text that was sent to the model cannot be withdrawn. */
+  /** Cancels the request; the text that was sent cannot be withdrawn. */
   cancel(): void {
     const request = this.#request;
     if (!request || request.cancelledAt !== null) return;
@@ -457,7 +456,7 @@ export class Requests {
     this.#lapse(request.responseKey, 'cancelled');
   }
 
-  /** Records another cause for the model to speak: what it was asked for comes after that. */
+  /** Records another cause for the model to speak: the requested speech comes after that. */
   otherCause(): void {
     this.#lastCauseAt = this.#now;
     if (this.#request) this.#watch(this.#request);
@@ -465,7 +464,7 @@ export class Requests {
 
   /**
    * Returns the cause of the speech that begins.
-   * @param isFor is called if a later request turns out to be the cause (`unless_asked`)
+   * @param isFor Called if a later request proves to be the cause (`unless_asked`).
    */
   claim(isFor: (responseKey: string) => void): Claim {
     this.#isModelSpeaking = true;
@@ -482,12 +481,12 @@ export class Requests {
       return isWanted ? this.#claimHeld() : { ...OTHER, isUnwanted: true };
     }
     if (!isSaid) return { ...OTHER, lapsedKey: responseKey };
-    // The copy that is left may still be said: that is dropped.
+    // The model may still say the remaining copy, which is then dropped.
     if (request.isRepeated) this.#request = { ...request, cancelledAt: this.#now };
     return { ...OTHER, responseKey };
   }
 
-  /** Handles the end of the model's speech: the clocks run while it is silent. */
+  /** Handles the end of the model's speech, after which the times run again. */
   modelFellSilent(): void {
     this.#isModelSpeaking = false;
     if (this.#unsaid) this.#unsaid = { ...this.#unsaid, since: this.#now };
@@ -518,12 +517,12 @@ export class Requests {
     return { ...OTHER, isUnwanted: 'unless_asked' };
   }
 
-  /** The speech that nobody had asked for was not heard. */
+  /** Records that speech without a request was dropped. */
   notSaid(): void {
     this.#said = null;
   }
 
-  /** The held request need not be sent: the model says what it is about. */
+  /** Attributes speech about the held request's subject to that request, which then need not be sent. */
   #claimHeld(): Claim {
     const responseKey = this.#held?.responseKey ?? null;
     this.#held = null;
@@ -536,7 +535,7 @@ export class Requests {
     this.#held = null;
     this.#unsaid = null;
     this.#end();
-    // The model knows a repeated text already: what it says now is that text, whichever copy made it.
+    // The model already knows a repeated text: its next speech is that text, whichever copy causes it.
     this.#request = {
       responseKey,
       subject,
@@ -548,7 +547,7 @@ export class Requests {
     this.#watch(this.#request);
   }
 
-  /** Waits for the speech to this request, from now on. */
+  /** Starts the timeout for the speech to this request. */
   #watch({ responseKey, subject }: Request): void {
     this.#cancelTimeout();
     this.#cancelTimeout = this.#connection.environment.scheduler.schedule(() => {
@@ -559,17 +558,17 @@ export class Requests {
     }, this.#times.requestTimeoutMs);
   }
 
-  /** OPENAI-LIVE-REQUESTS-2: how long the model may still speak because of another cause. */
+  /** OPENAI-LIVE-REQUESTS-2: the time for which the model may still speak because of another cause. */
   get #causeForMs(): number {
     return this.#leftOf(this.#lastCauseAt);
   }
 
-  /** How long an earlier, cancelled request may still be answered. */
+  /** The time for which the model may still answer a cancelled request. */
   get #calledOffForMs(): number {
     return this.#leftOf(this.#request?.cancelledAt ?? null);
   }
 
-  /** How long a text whose request has lapsed may still be said. */
+  /** The time for which the model may still say the text of a lapsed request. */
   get #unsaidForMs(): number {
     return this.#leftOf(this.#unsaid?.since ?? null);
   }
@@ -612,6 +611,6 @@ function nothingSaid(
   };
 }
 
-/** Two turns of the model may follow each other without a pause, and without a space between their words. */
+/** Separates two turns of the model, which may follow each other without a space between their words. */
 const spaced = (delta: string, before: string): string =>
   /\p{L}{2}[.!?]$/u.test(before) && /^\p{Lu}/u.test(delta) ? ` ${delta}` : delta;

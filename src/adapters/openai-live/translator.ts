@@ -1,19 +1,18 @@
 // Translates between the port and the wire, both ways: commands become client events,
 // server events become transport events and frames of sound. Pure of sockets.
 //
-// Owns: what belongs to which delegation, and what a command is on a wire where the model
-// answers by itself and can only be told. Does not: infer and attribute responses (`responses.ts`), infer
-// utterances (`heard-utterances.ts`), split texts (`appends.ts`).
+// Owns:     which call belongs to which delegation, and the form of each command on a wire where the model answers by
+//           itself and only accepts texts. It does not infer and attribute responses (`responses.ts`), infer utterances
+//           (`heard-utterances.ts`), or split texts (`appends.ts`).
 //
-// OPENAI-LIVE-TRANSLATOR-1. Texts that the model is to know are sent as thinking, texts that it is to say as
-//     commentary. Only the request to speak now, after a request that failed, is also sent as an instruction:
-//     instructions may interrupt its speech. Tool results are never instructions.
-// OPENAI-LIVE-TRANSLATOR-2. A tool result belongs to its delegation, and is spoken unless it is only to be
-//     known. A result from before this connection belongs to none, since the server knows only its own
-//     delegations, and is only known.
-// OPENAI-LIVE-TRANSLATOR-3. A delegation ends the user's utterance: its words are final before it is
+// OPENAI-LIVE-TRANSLATOR-1. Texts for the model to know are sent as thinking, texts for it to say as commentary. Only
+//     the request to speak now, after a request that failed, is also sent as an instruction, because instructions may
+//     interrupt the model's speech. Tool results are never instructions.
+// OPENAI-LIVE-TRANSLATOR-2. A tool result belongs to its delegation and is spoken, unless it is silent. A result from
+//     before this connection belongs to none, since the server knows only its own delegations; it is sent as thinking.
+// OPENAI-LIVE-TRANSLATOR-3. A delegation ends the user's utterance: the words are final before the delegation is
 //     reported.
-// OPENAI-LIVE-TRANSLATOR-4. A command that this wire lacks (pictures, deletion, cutting) has no effect.
+// OPENAI-LIVE-TRANSLATOR-4. A command that this wire lacks (pictures, deletion, truncation) has no effect.
 
 import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
@@ -44,7 +43,7 @@ export class Translator {
   readonly #delegationOfCall = new BoundedMap<string, string>(REMEMBERED_CALLS);
   readonly #delegations = new BoundedMap<string, true>(REMEMBERED_EVENTS);
   readonly #spokenFragments = new BoundedMap<string, true>(REMEMBERED_EVENTS);
-  /** The delegation of the latest answer, for a request that follows it at once. */
+  /** The delegation of the latest answer, for a request that follows that answer directly. */
   #subject: string | null = null;
   #lastEventNumber = 0;
 
@@ -67,7 +66,7 @@ export class Translator {
     return `event_${this.#lastEventNumber}`;
   }
 
-  /** The texts that the server has not taken in yet. */
+  /** The texts that the server has not accepted yet. */
   get untaken(): readonly string[] {
     return this.#appends.untaken;
   }
@@ -106,7 +105,7 @@ export class Translator {
           message: 'The instructions of a Live session cannot change: it takes a new connection',
         });
         return [];
-      // An utterance consists of its words here.
+      // On this wire an utterance consists of its words.
       case 'utterance.end':
         this.#utterances.end();
         return [];
@@ -121,7 +120,7 @@ export class Translator {
     }
   }
 
-  /** Passes on the meaning of a server event. The beginning and the end of the session are ignored here. */
+  /** Passes on the meaning of a server event. `LiveWire` handles the beginning and the end of the session. */
   fromWire(event: ServerEvent): void {
     switch (event.type) {
       case 'session.started':
@@ -162,7 +161,7 @@ export class Translator {
 
   #accept(delegationId: string, callIds: readonly string[]): readonly AppendEvent[] {
     for (const callId of callIds) this.#delegationOfCall.set(callId, delegationId);
-    // The calls will have no results: the model is neither to wait for them nor to announce them.
+    // Without calls the model must neither wait for results nor announce them.
     if (callIds.length > 0) return [];
     const told = this.#notes.text(TAKEN_CARE_OF, `${delegationId} taken care of`);
     return this.#appends.say('thinking', told, delegationId, false);
@@ -170,7 +169,7 @@ export class Translator {
 
   #answer(command: Extract<TransportCommand, { type: 'tool.answer' }>): readonly AppendEvent[] {
     const delegationId = this.#delegationOfCall.get(command.callId) ?? null;
-    // Content repeated on a new connection has been spoken before.
+    // A result that is repeated on a new connection was spoken on an earlier one.
     const isSpoken = command.silent !== true && delegationId !== null;
     if (isSpoken) this.#requests.otherCause();
     else this.#subject = delegationId;
@@ -220,7 +219,7 @@ export class Translator {
   #onDelegation({ id, target }: { readonly id: string; readonly target: string }): void {
     if (target !== 'client' || this.#delegations.has(id)) return;
     this.#delegations.set(id, true);
-    // The current speech of the model already answers the other cause.
+    // If the model is speaking, that speech already answers the other cause.
     if (!this.#responses.isSpeaking) this.#requests.otherCause();
     this.#utterances.end();
     this.#connection.emit({ type: 'delegation.created', delegationId: id });
@@ -238,7 +237,7 @@ export class Translator {
     const { code, type, message } = event.error;
     const eventId = event.error.client_event_id ?? event.client_event_id;
     const ticket = eventId ? this.#appends.refused(eventId) : null;
-    // Moderation cuts off the current speech, and reports it in an error without an event id.
+    // Moderation cuts off the current speech and reports that in an error without an event id.
     if (!eventId) this.#responses.trouble();
     this.#connection.emit({
       type: 'transport.error',

@@ -1,12 +1,12 @@
-// The Live wire alone, without a socket: a builder for each client event, checked against the official union
-// because the server refuses unknown fields, and the server events with the fields that are read.
+// The Live wire alone, without a socket: a builder for each client event, checked against the official union because
+// the server refuses unknown fields, and the server events with the fields that are read.
 //
-// One table names every server event of the official union: either with a schema of the fields that are read,
-// or with the reason why the event is not read. The compiler refuses the table when the official union grows,
-// and a type test fails when a field that is read changes.
+// One table names each server event of the official union, with a schema of the fields that are read, or with the
+// reason why the event is not read. The compiler refuses the table when the official union grows, and a type test fails
+// when a field that is read changes.
 
-// The official types are for checks at compile time only: `openai` is a development dependency, and no declaration that the
-// public index reaches may name them. They stand in `satisfies`, and in checks that are not exported.
+// The official types serve checks at compile time only: `openai` is a development dependency, and no declaration that
+// the public index reaches may name them. They are used in `satisfies` and in checks that are not exported.
 // oxlint-disable-next-line offstage/import-direction -- types only; in no published declaration
 import type { ForkClientEvent } from 'openai/resources/live/forks/forks';
 // oxlint-disable-next-line offstage/import-direction -- types only; in no published declaration
@@ -17,7 +17,7 @@ import type {
 import { z } from 'zod';
 import { parseEvent, type EventOf, type ParsedEvent } from '../socket/event-table.ts';
 
-/** How the model takes a text: as a rule, as knowledge, as words to say. */
+/** The role of a text: an instruction, knowledge (`thinking`), or words to say (`commentary`). */
 export type AppendChannel = 'instructions' | 'thinking' | 'commentary';
 
 /** A message of the conversation before the session began. */
@@ -62,7 +62,7 @@ export function sessionStart(
   } satisfies LiveClientEvent;
 }
 
-/** The first event of a session that resumes a stored one: the rest is inherited. */
+/** The first event of a session that resumes a stored one and inherits the rest of its configuration. */
 export function forkStart(
   eventId: string,
   settings: Pick<SessionSettings, 'sampleRateHz' | 'store'>,
@@ -74,9 +74,7 @@ export function forkStart(
   } satisfies ForkClientEvent;
 }
 
-/**
- * Adds a text of at most 500 tokens. `delegationId`: the task that it belongs to; null: the whole session.
- */
+/** Adds a text of at most 500 tokens. `delegationId`: the task of the text; null for the whole session. */
 export function append(
   eventId: string,
   channel: AppendChannel,
@@ -95,7 +93,7 @@ export function sessionClose(eventId: string) {
   return { type: 'session.close', event_id: eventId } satisfies LiveClientEvent;
 }
 
-/** The frame of `session.input_audio.append`, as text: base64 needs no escaping. */
+/** Returns a frame of `session.input_audio.append` as JSON text: base64 needs no escaping. */
 export function audioAppendText(base64: string): string {
   return `{"type":"session.input_audio.append","audio":"${base64}"}`;
 }

@@ -1,4 +1,4 @@
-// Short-lived keys for browsers that talk to the Realtime API themselves: created on a server, passed to
+// Short-lived keys for browsers that connect to the Realtime API directly. A server creates a key; a page passes it to
 // `openaiRealtime({ apiKey })` or to OpenAI's own clients.
 
 import { z } from 'zod';
@@ -12,11 +12,13 @@ import { withoutEndSlashes } from '../../values/end-slashes.ts';
 
 /** The options of `createClientSecret`. */
 export interface ClientSecretOptions {
-  /** Key, address, model, voice and the like, as for `openaiRealtime`. */
+  /** Key, address, model, voice and other options, as for `openaiRealtime`. */
   readonly options?: OpenaiRealtimeOptions;
   /** The initial configuration of the session; the holder of the secret can change it. @defaultValue none */
   readonly configuration?: TransportConfiguration;
-  /** How long a connection can be begun with it, in seconds: 10 to 7200. @defaultValue 600, by the server */
+  /**
+   * The time during which the secret can begin connections, in seconds: 10 to 7200. @defaultValue 600, by the server
+   */
   readonly expiresInSeconds?: number;
   readonly signal?: AbortSignal;
   /** @defaultValue the global `fetch` */
@@ -46,8 +48,8 @@ const answerSchema = z.object({ value: z.string().min(1), expires_at: z.number()
  * Creates a client secret for the Realtime API.
  *
  * @throws {ConfigurationError} `INVALID_OPTION`, `MISSING_API_KEY`, `INVALID_URL` or `MISSING_DEPENDENCY`.
- * @throws {ProviderError} `TOKEN_REFUSED` if the server does not issue one: retryable if it was too busy or
- *   could not be reached.
+ * @throws {ProviderError} `TOKEN_REFUSED` if the server issues no secret; retryable if the server was too busy or could
+ * not be reached.
  */
 export async function createClientSecret(options: ClientSecretOptions = {}): Promise<ClientSecret> {
   check('createClientSecret', optionsSchema, options);
@@ -70,7 +72,7 @@ export async function createClientSecret(options: ClientSecretOptions = {}): Pro
   return { value: answer.data.value, expiresAt: new Date(answer.data.expires_at * 1000) };
 }
 
-/** Returns the HTTP address beside that of the WebSocket. */
+/** Returns the HTTP address next to the WebSocket address. */
 function secretsUrl(webSocketUrl: string): string {
   const url = new URL(webSocketUrl.replace(/^ws/, 'http'));
   url.pathname = `${withoutEndSlashes(url.pathname)}/client_secrets`;

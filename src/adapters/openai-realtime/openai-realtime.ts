@@ -1,8 +1,8 @@
-// The transport for the OpenAI Realtime API (GA) over WebSocket, and for every server that speaks its wire: its
-// abilities, its configuration, its frames, and its end. `translator.ts` interprets the events.
+// The transport for the OpenAI Realtime API (GA) over WebSocket, and for any server that speaks its wire: the
+// abilities, the configuration, the frames and the end of a connection. `translator.ts` interprets the events.
 //
-// EXPIRY-1. The end is announced once per connection, `NOTICE_MS` before it or as soon as it is known.
-// EXPIRY-2. An implausible time (because clocks differ) is ignored: the session then counts by itself.
+// EXPIRY-1. The end is announced once per connection, `NOTICE_MS` before it, or at once if less time is left.
+// EXPIRY-2. An implausible end time (because clocks differ) is ignored: the session then uses `maxConnectionMs`.
 
 import { wallTime, type Environment } from '../../actors/ports/environment.ts';
 import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
@@ -35,18 +35,18 @@ import {
   type ServerEvent,
 } from './wire.ts';
 
-/** The transport of `openaiRealtime`: its connections also report the messages that they could not use. */
+/** The transport of `openaiRealtime`, whose connections also report the messages that they could not use. */
 export type OpenaiRealtimeTransport = SocketTransport;
 
 /**
- * Creates a transport to the OpenAI Realtime API. Uses the `ws` package, an optional peer dependency. The
- * server detects and transcribes speech, but answers only when the session asks.
+ * Creates a transport to the OpenAI Realtime API. Uses the `ws` package, an optional peer dependency. The server
+ * detects and transcribes speech, but answers only when the session asks.
  *
- * A connection ends with `transport.closed`, which says whether a retry makes sense; the session retries, and
- * replays the conversation, since the server keeps none.
+ * A connection ends with `transport.closed`, which states whether a retry makes sense. The session retries and replays
+ * the conversation, because the server keeps none.
  *
  * @throws {ConfigurationError} `MISSING_API_KEY` if there is no key, `INVALID_OPTION`, `INVALID_URL`, or
- *   `MISSING_DEPENDENCY` if `ws` is not installed and no `webSocket` is given.
+ * `MISSING_DEPENDENCY` if `ws` is not installed and no `webSocket` is given.
  */
 export function openaiRealtime(options: OpenaiRealtimeOptions = {}): OpenaiRealtimeTransport {
   const settings = resolveOptions(options);
@@ -69,7 +69,7 @@ export function openaiRealtime(options: OpenaiRealtimeOptions = {}): OpenaiRealt
   };
 }
 
-/** `output`: what the model was chosen to answer in. */
+/** Returns the abilities of the wire. `output`: the form in which the model answers. */
 function openaiRealtimeCapabilities(
   output: TransportCapabilities['output'],
 ): TransportCapabilities {
@@ -78,7 +78,7 @@ function openaiRealtimeCapabilities(
     outputSampleRateHz: WIRE_SAMPLE_RATE_HZ,
     output,
     utterances: 'reported',
-    // The buffer is committed.
+    // A commit of the input buffer ends the utterance.
     endsUtterances: true,
     responds: 'when_asked',
     correlatesResponses: true,
@@ -89,7 +89,7 @@ function openaiRealtimeCapabilities(
     speaksOutOfBand: true,
     silentContext: true,
     takesSystemMessages: true,
-    // Only by servers that announce it.
+    // Only servers that announce the extension receive the question.
     takesOpenQuestion: true,
     toolCalls: 'named',
     defersToolResults: true,
@@ -97,7 +97,7 @@ function openaiRealtimeCapabilities(
     updatesSession: true,
     resumes: false,
     acceptsImages: true,
-    // A session lasts an hour at most; the server says with `expires_at` when it ends.
+    // A session lasts at most an hour; the server states the end in `expires_at`.
     maxConnectionMs: 60 * 60_000,
   });
 }
@@ -169,12 +169,12 @@ class RealtimeWire implements Wire {
   }
 }
 
-/** Enough time to change to another connection between two turns. */
+/** The notice before the end: enough time to change the connection between two turns. */
 const NOTICE_MS = 5 * 60_000;
-/** No session lasts longer than an hour; clocks may differ slightly. */
+/** The longest plausible time to the end: a session lasts at most an hour, and clocks may differ slightly. */
 const LONGEST_MS = 65 * 60_000;
 
-/** Announces the end that the server states to the session, some minutes before. */
+/** Announces to the session the end that the server states, some minutes before. */
 export class Expiry {
   readonly #environment: Environment;
   readonly #expiring: (inMs: number) => void;
@@ -185,7 +185,7 @@ export class Expiry {
     this.#expiring = expiring;
   }
 
-  /** Handles the server's time of the end, in seconds since 1970. */
+  /** Handles the end time that the server states, in seconds since 1970. */
   known(expiresAt: number | null | undefined): void {
     if (this.#cancel || typeof expiresAt !== 'number') return;
     const { clock, scheduler } = this.#environment;

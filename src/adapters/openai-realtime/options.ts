@@ -1,4 +1,4 @@
-// The options of `openaiRealtime`, checked once at construction. Key and base URL from the environment are
+// The options of `openaiRealtime`, checked once at construction. The key and the base URL of the environment are
 // checked at construction and read again at each connect, so that a rotated key takes effect.
 
 import { z } from 'zod';
@@ -16,20 +16,17 @@ import type { SessionSettings } from './wire.ts';
 
 /** The options of `openaiRealtime`. */
 export interface OpenaiRealtimeOptions extends DialOptions {
-  /** @defaultValue the environment variable `OPENAI_API_KEY`, read at each connect */
+  /** The key. @defaultValue the environment variable `OPENAI_API_KEY`, read at each connect */
   readonly apiKey?: string;
   /**
-   * Address of the endpoint (`wss:`, `ws:`, `https:` or `http:`); `model` is added to its query if that names
-   * none.
-   * @defaultValue `OPENAI_BASE_URL` + `/realtime` if that is set, else `wss://api.openai.com/v1/realtime`
+   * The address of the endpoint (`wss:`, `ws:`, `https:` or `http:`); `model` is added to its query if the query names
+   * no model.
+   * @defaultValue `OPENAI_BASE_URL` + `/realtime` if that variable is set, else `wss://api.openai.com/v1/realtime`
    */
   readonly url?: string;
   /** @defaultValue 'gpt-realtime-2.1' */
   readonly model?: string;
-  /**
-   * The output of the model. `text` is for `withVoice`, which speaks it in another voice.
-   * @defaultValue 'audio'
-   */
+  /** The output of the model. `withVoice` requires `text` and speaks it in another voice. @defaultValue 'audio' */
   readonly output?: 'audio' | 'text';
   /** A built-in voice by name, or a custom one by id. @defaultValue 'marin' */
   readonly voice?: string | { readonly id: string };
@@ -43,18 +40,18 @@ export interface OpenaiRealtimeOptions extends DialOptions {
     readonly prompt?: string;
   };
   /**
-   * The server's detection of the beginning and the end of an utterance. It only reports: it never answers or
-   * interrupts by itself.
-   * `semantic_vad` also listens to what is said, and waits longer after words that break off. A server of this wire
-   * that lacks it needs `{ type: 'server_vad' }`: threshold 0.5, 300 ms of prefix, 500 ms of silence.
+   * The server's detection of the beginning and the end of an utterance. The server only reports them: it never answers
+   * or interrupts by itself. `semantic_vad` also considers the words, and waits longer after an unfinished sentence. A
+   * server of this wire without `semantic_vad` needs `{ type: 'server_vad' }`: threshold 0.5, 300 ms of prefix, 500 ms
+   * of silence.
    * @defaultValue `{ type: 'semantic_vad' }`, with the eagerness `auto`
    */
   readonly turnDetection?: SessionSettings['turnDetection'];
-  /** For headsets `near_field`, for loudspeakers `far_field`. @defaultValue none */
+  /** The noise reduction: `near_field` for headsets, `far_field` for loudspeakers. @defaultValue none */
   readonly noiseReduction?: 'near_field' | 'far_field';
-  /** Only for models that reason. @defaultValue that of the model */
+  /** The reasoning effort; only for models that reason. @defaultValue the effort of the model */
   readonly reasoningEffort?: SessionSettings['reasoningEffort'];
-  /** The limit of one response. @defaultValue only that of the model */
+  /** The limit of one response, in tokens. @defaultValue the limit of the model */
   readonly maxOutputTokens?: number;
   /**
    * Additional fields of the session in the wire's form, such as `truncation` or `tracing`. The values of
@@ -71,7 +68,7 @@ const defaultOpenaiRealtimeOptions = {
   model: 'gpt-realtime-2.1',
   output: 'audio',
   voice: 'marin',
-  // Announced to end on 2027-02-26; on 2026-11 it is what OpenAI's own client uses in a voice session.
+  // OpenAI ends this model on 2027-02-26; in 2026-11 OpenAI's own client uses it in a voice session.
   transcription: { model: 'gpt-4o-mini-transcribe' },
   turnDetection: { type: 'semantic_vad' },
   ...defaultDialOptions,

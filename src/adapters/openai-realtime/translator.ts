@@ -1,27 +1,29 @@
-// Translates between the port and the wire, both ways: commands become client events, server events become
-// transport events and frames of sound. Pure of sockets and time; its state concerns the conversation, not
-// the connection.
+// Translates between the port and the wire, both ways: commands become client events, server events become transport
+// events and frames of sound. Pure of sockets and time; the state concerns the conversation, not the connection.
 //
-// Owns: event ids, the responses requested and under way, the configuration in force, the generation gate, the
-// received parts of each item, partial transcripts. Does not: queues, readiness, closing (`openai-realtime.ts`, the connection).
+// Owns:     event ids, the responses requested and under way, the configuration in force, the generation gate, the
+//           received parts of each item, and partial transcripts. It does not queue, track readiness or close
+//           (`openai-realtime.ts`, the connection).
 //
-// OPENAI-REALTIME-TRANSLATOR-1. `response.started`, `response.ended` and refusals carry the `responseKey` of their request.
-// OPENAI-REALTIME-TRANSLATOR-2. No sound of a response comes after `response.cancel` was sent (generation gate: RESPONSE-LEDGER-2, RESPONSE-LEDGER-3).
+// OPENAI-REALTIME-TRANSLATOR-1. `response.started`, `response.ended` and refusals carry the `responseKey` of their
+//     request.
+// OPENAI-REALTIME-TRANSLATOR-2. After `response.cancel` no sound of the cancelled responses is passed on (the
+//     generation gate: RESPONSE-LEDGER-2, RESPONSE-LEDGER-3).
 // OPENAI-REALTIME-TRANSLATOR-3. `response.ended` lists the sound that was passed on, for comparison with the
 //     played sound. A truncation never exceeds it, in whole milliseconds.
 // OPENAI-REALTIME-TRANSLATOR-4. A cancellation without a response has no effect and is no error.
 // OPENAI-REALTIME-TRANSLATOR-5. Each `session.configure` is answered once, in order: `session.configured` or `.refused`.
-// OPENAI-REALTIME-TRANSLATOR-6. An utterance that the client ends, ends with the commit of the buffer, under
-//     the id that it began with, whatever item the server makes of it; its end is reported once.
+// OPENAI-REALTIME-TRANSLATOR-6. An utterance that the client ends is ended by the commit of the buffer. It keeps the id
+//     with which it began, whichever item the server creates for it, and its end is reported once.
 //
 // RESPONSE-LEDGER-1. A response carries the `responseKey` of the request that made it, or none.
-// RESPONSE-LEDGER-2. After a cancellation, sound of every response that was requested before it is unwanted,
-//     even of one that the server has not announced yet.
+// RESPONSE-LEDGER-2. A cancellation makes the sound of all responses unwanted that were requested before, including
+//     those that the server has not announced yet.
 // RESPONSE-LEDGER-3. Sound of a response that has ended is unwanted.
-// RESPONSE-LEDGER-5. Responses that the server begins and never ends are bounded: the oldest response counts
-//     as ended, and the oldest call of a response is forgotten.
-// RESPONSE-LEDGER-4. A tool call counts once, and only if the model completed it: the wire reports the
-//     arguments of a call that was cut off like those of a complete one.
+// RESPONSE-LEDGER-5. Responses that the server begins and never ends are bounded: the oldest response counts as ended.
+//     The oldest held call of a response is forgotten as well.
+// RESPONSE-LEDGER-4. A tool call counts once, and only if the model completed it: the wire reports the arguments of a
+//     call that was cut off in the same way as those of a complete one.
 
 import { createHash } from 'node:crypto';
 import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';
@@ -73,17 +75,17 @@ export class Translator {
   readonly #connection: Connection;
   readonly #responses = new ResponseLedger();
   readonly #soundOfItems = new BoundedMap<string, SoundOfItem>(REMEMBERED_ITEMS);
-  /** The keys of responses that leave no item in the model's conversation, so that none can be cut. */
+  /** The keys of responses that leave no item in the model's conversation that could be truncated. */
   readonly #outOfBand = new BoundedMap<string, true>(REMEMBERED_ITEMS);
   readonly #partialTranscripts = new BoundedMap<string, string>(REMEMBERED_ITEMS);
   /** OPENAI-REALTIME-TRANSLATOR-6: the utterance that the client has asked the server to end. */
   #ending: string | null = null;
-  /** The utterances that the client has ended, by the id of the server's item; and back. */
+  /** The utterances that the client has ended, by the id of the server's item, and the reverse. */
   readonly #utteranceOfItem = new BoundedMap<string, string>(REMEMBERED_ITEMS);
   readonly #itemOfUtterance = new BoundedMap<string, string>(REMEMBERED_ITEMS);
   /** The configuration that the server has accepted. */
   #configuration: TransportConfiguration;
-  /** The changes that it has not answered yet, oldest first, by event id. */
+  /** The changes that the server has not answered yet, oldest first, by event id. */
   readonly #changes = new Map<string, TransportConfiguration>();
   #takesOpenQuestion = false;
   #lastEventNumber = 0;
@@ -93,17 +95,17 @@ export class Translator {
     this.#connection = connection;
   }
 
-  /** Sets the events that the server takes beside those of the wire. */
+  /** Sets the extension events that the server accepts. */
   extend(extensions: readonly string[]): void {
     this.#takesOpenQuestion = extensions.includes(wire.OPEN_QUESTION);
   }
 
-  /** The first client event of the connection. */
+  /** Returns the first client event of the connection. */
   start(settings: wire.SessionSettings): ClientEvent {
     return wire.sessionStart(this.#newEventId(), settings, this.#configuration);
   }
 
-  /** Returns the event for a command; `null` if there is none. */
+  /** Returns the event for a command; null if the command needs none. */
   toWire(command: TransportCommand): ClientEvent | null {
     const eventId = this.#newEventId();
     switch (command.type) {
@@ -129,7 +131,7 @@ export class Translator {
         return wire.responseCreate(
           eventId,
           command.responseKey,
-          // On the wire they replace the session's instructions; the port adds them to those.
+          // On the wire, instructions replace those of the session; in the port, they are added.
           command.instructions === undefined
             ? undefined
             : `${this.#wanted.instructions}\n\n${command.instructions}`,
@@ -146,7 +148,7 @@ export class Translator {
         return this.#truncate(eventId, command.itemId, command.playedMs);
       case 'image.add':
         return wire.imageAdd(eventId, { ...command, itemId: toWireId(command.itemId) });
-      // Requests are sent at once, and the wire never delegates.
+      // The transport holds no requests, and the wire never delegates.
       case 'response.withdraw':
       case 'delegation.accept':
       case 'delegation.answer':
@@ -164,7 +166,7 @@ export class Translator {
     this.#connection.emit({ type: 'session.configured' });
   }
 
-  /** Passes on the meaning of a server event. `session.updated` is ignored here. */
+  /** Passes on the meaning of a server event. `RealtimeWire` handles `session.updated`. */
   fromWire(event: ServerEvent): void {
     const { emit, toSessionMs } = this.#connection;
     switch (event.type) {
@@ -180,7 +182,7 @@ export class Translator {
         });
       case 'input_audio_buffer.speech_stopped':
         if (this.#itemOfUtterance.has(event.item_id)) return;
-        // The utterance has ended by itself meanwhile: the commit finds no sound.
+        // The utterance has ended before the client's command: the commit finds no sound.
         if (this.#ending === event.item_id) this.#ending = null;
         return emit({ type: 'utterance.ended', utteranceId: event.item_id });
       case 'input_audio_buffer.committed':
@@ -224,7 +226,7 @@ export class Translator {
       case 'response.output_text.done':
         return this.#onAssistantText(event, event.text, true);
       case 'response.function_call_arguments.done': {
-        // Held until it is certain that the call was not cut off (RESPONSE-LEDGER-4).
+        // The call is held until it is certain that it was not cut off (RESPONSE-LEDGER-4).
         const record = this.#recordOf(event.response_id);
         const { call_id: callId, name, arguments: text } = event;
         record?.heldCalls.set(callId, { callId, name: name ?? '', arguments: text });
@@ -240,7 +242,7 @@ export class Translator {
     }
   }
 
-  /** The configuration once the server has answered all changes. */
+  /** The configuration after the server has accepted all changes. */
   get #wanted(): TransportConfiguration {
     return [...this.#changes.values()].at(-1) ?? this.#configuration;
   }
@@ -271,7 +273,7 @@ export class Translator {
 
   #truncate(eventId: string, itemId: string, playedMs: number): ClientEvent | null {
     const sound = this.#soundOfItems.get(itemId);
-    // An item of another connection, or long forgotten: the server does not know it, or all of it was played.
+    // The item belongs to another connection or was forgotten: the server does not know it, or all of it was played.
     if (sound === undefined) return null;
     const audioEndMs = Math.floor(Math.max(0, Math.min(playedMs, sound.samples / SAMPLES_PER_MS)));
     return wire.itemTruncate(eventId, { itemId, contentIndex: sound.contentIndex, audioEndMs });
@@ -285,7 +287,7 @@ export class Translator {
     return record;
   }
 
-  /** Returns the record of a response; one that was never announced begins with its first content. */
+  /** Returns the record of a response; a response that was never announced begins with its first content. */
   #recordOf(responseId: string): ResponseRecord | undefined {
     return this.#responses.active(responseId) ?? this.#begin(responseId, null);
   }
@@ -407,7 +409,7 @@ export class Translator {
   }
 
   #onUsage(usage: Partial<Usage> | HeardUsage): void {
-    // A transcription may be counted in seconds.
+    // A transcription may be measured in seconds instead of tokens.
     if (typeof usage?.input_tokens !== 'number' && typeof usage?.output_tokens !== 'number') return;
     const { input_token_details: input, output_token_details: output }: Partial<Usage> = usage;
     this.#connection.emit({
@@ -432,7 +434,7 @@ export class Translator {
   }
 }
 
-/** Returns the limit in a list; an empty list if the server sent no numbers. */
+/** Returns a list of the limit; an empty list if the server sent no numbers. */
 function limitOf({ name, limit, remaining, reset_seconds: seconds }: RateLimit): TransportLimit[] {
   if (!name || typeof limit !== 'number' || typeof remaining !== 'number') return [];
   return [{ name, limit, remaining, resetInMs: Math.round((seconds ?? 0) * 1000) }];
@@ -464,7 +466,7 @@ interface ResponseRecord {
   isCancelled: boolean;
   /** The samples generated for each item, in the order of their first sound. */
   readonly samplesByItem: Map<string, number>;
-  /** Calls whose arguments have arrived, but not yet the confirmation that they are complete. */
+  /** The calls whose arguments have arrived and whose completion is not confirmed yet. */
   readonly heldCalls: BoundedMap<string, ToolCall>;
   readonly completedCallIds: BoundedMap<string, true>;
 }
@@ -475,11 +477,11 @@ interface Request {
 }
 
 /**
- * The responses of one connection: the requested ones, those under way, and the output of each.
+ * The responses of one connection: requested, under way or ended, and the output of each.
  *
- *   asked for ──response.created──▶ in the making ──response.done──▶ ended
+ *   requested ──response.created──▶ under way ──response.done──▶ ended
  *       └── refused (error)               │
- *       └─────────────── cancelled ───────┘   (a mark: the end still comes)
+ *       └─────────────── cancelled ───────┘   (only marked: the end still comes)
  */
 export class ResponseLedger {
   /** Requests by event id, until the server created or refused the response. */
@@ -493,7 +495,7 @@ export class ResponseLedger {
     if (this.#requests.size > MAX_ACTIVE && oldest !== undefined) this.#requests.delete(oldest);
   }
 
-  /** Cancels all requested and running responses. @returns whether there was a new one among them */
+  /** Cancels all requested and running responses. @returns whether any of them was not cancelled before */
   cancelAll(): boolean {
     let found = false;
     for (const entry of [...this.#requests.values(), ...this.#active.values()]) {
@@ -503,7 +505,7 @@ export class ResponseLedger {
     return found;
   }
 
-  /** Records a response that the server announced. @returns `undefined` if it was already announced */
+  /** Records a response that the server announced. @returns its record; `undefined` if it was known */
   begin(responseId: string, responseKey: string | null): ResponseRecord | undefined {
     if (this.#active.has(responseId) || this.#ended.has(responseId)) return undefined;
     let isCancelled = false;
@@ -536,7 +538,7 @@ export class ResponseLedger {
     return !this.#ended.has(responseId) && this.#active.get(responseId)?.isCancelled !== true;
   }
 
-  /** @returns whether it ended now, not before */
+  /** Records the end of a response. @returns whether it had not ended before */
   end(responseId: string): boolean {
     if (this.#ended.has(responseId)) return false;
     this.#active.delete(responseId);
@@ -558,10 +560,10 @@ export class ResponseLedger {
   }
 }
 
-/** The server refuses ids of items that are longer. */
+/** The longest id of an item that the server accepts. */
 const MAX_ID_LENGTH = 32;
 
-/** Returns the id of an item itself if the wire accepts it, otherwise a short replacement, always the same. */
+/** Returns the id of an item if the wire accepts it; otherwise a short replacement that is always the same. */
 function toWireId(id: string): string {
   if (id.length <= MAX_ID_LENGTH) return id;
   return `item_${createHash('sha256')

@@ -1,10 +1,9 @@
-// The GA Realtime wire alone, without a socket: a builder for each client event, typed against the official
-// union, and the server events with the fields that are read. Pure: ids come from the caller.
+// The GA Realtime wire alone, without a socket: a builder for each client event, typed against the official union, and
+// the server events with the fields that are read. Pure: the caller provides ids.
 //
-// One table names every server event of the official union: either with a schema of the fields that are read,
-// or with the reason why the event is not read. The compiler refuses the table when the official union grows,
-// and a type test fails when a field that is read changes; at run time extra fields are accepted, missing
-// ones are not.
+// One table names each server event of the official union, with a schema of the fields that are read, or with the
+// reason why the event is not read. The compiler refuses the table when the official union grows, and a type test fails
+// when a field that is read changes. At run time extra fields are accepted; a missing required field is not.
 
 import { z } from 'zod';
 import type { ExpectedAnswer, TransportConfiguration } from '../../voice/connection/transport.ts';
@@ -75,7 +74,7 @@ export function sessionStart(
   } satisfies RealtimeClientEvent;
 }
 
-/** Later changes: instructions and tools. The voice can no longer change. */
+/** Returns a later change of instructions and tools; the voice cannot change any more. */
 export function sessionChange(eventId: string, configuration: TransportConfiguration) {
   return {
     type: 'session.update',
@@ -96,7 +95,7 @@ function behaviour({ instructions, tools }: TransportConfiguration) {
   };
 }
 
-/** The detector reports and never acts: the session decides about answers and interruptions. */
+/** Returns the detector's settings. It only reports: the session decides about answers and interruptions. */
 function turnDetection(detection: SessionSettings['turnDetection']) {
   const reportsOnly = { create_response: false, interrupt_response: false };
   if (detection.type === 'semantic_vad') return { ...detection, ...reportsOnly };
@@ -120,7 +119,7 @@ export function messageAdd(
   },
 ) {
   const { itemId: id, role, text, afterItemId } = message;
-  // Speech of the assistant cannot be sent back as sound: it is replayed as text.
+  // The wire accepts no sound of the assistant, so its speech is replayed as text.
   const item =
     role === 'assistant'
       ? { id, type: 'message' as const, role, content: [{ type: 'output_text' as const, text }] }
@@ -187,7 +186,7 @@ export function toolRecall(
   } satisfies RealtimeClientEvent;
 }
 
-/** `instructions` replace those of the session for this response: pass both, joined. */
+/** Requests a response. `instructions` replace those of the session for this response, so they must include them. */
 export function responseCreate(
   eventId: string,
   responseKey: string,
@@ -200,7 +199,7 @@ export function responseCreate(
     response: {
       metadata: { [RESPONSE_KEY]: responseKey },
       ...(instructions !== undefined && { instructions }),
-      // The response reads the conversation, and adds nothing to it.
+      // The response reads the conversation and adds no item to it.
       ...(outOfBand && { conversation: 'none' as const }),
     },
   } satisfies RealtimeClientEvent;
@@ -223,28 +222,28 @@ export function itemTruncate(
   } satisfies RealtimeClientEvent;
 }
 
-/** The extension by which `localVoice` learns which question the user may be answering. */
+/** The extension event that tells `localVoice` which question the user may be answering. */
 export const OPEN_QUESTION = 'session.open_question';
 
-/** Only for a server that announces `OPEN_QUESTION`: the official union has no such event. */
+/** Returns an event for a server that announces `OPEN_QUESTION`; the official union has no such event. */
 export function openQuestion(eventId: string, question: ExpectedAnswer | null) {
   return { type: OPEN_QUESTION, event_id: eventId, question } as const;
 }
 
-/** Makes the content of the input buffer a separate item. */
+/** Turns the content of the input buffer into an item. */
 export function audioCommit(eventId: string) {
   return { type: 'input_audio_buffer.commit', event_id: eventId } satisfies RealtimeClientEvent;
 }
 
 /**
- * The frame of `input_audio_buffer.append` as text: base64 needs no escaping, so this avoids JSON.stringify
- * (7 times slower).
+ * Returns a frame of `input_audio_buffer.append` as JSON text: base64 needs no escaping, and JSON.stringify is 7 times
+ * slower.
  */
 export function audioAppendText(base64: string): string {
   return `{"type":"input_audio_buffer.append","audio":"${base64}"}`;
 }
 
-/** A form of another version costs the parts, not the whole. */
+/** The parts of a token count. Parts in an unknown form are dropped; the count stays. */
 const audioTokens = z.object({ audio_tokens: z.number().nullish() }).nullish().catch(null);
 const inputTokens = z
   .object({ audio_tokens: z.number().nullish(), cached_tokens: z.number().nullish() })
@@ -254,7 +253,7 @@ const tokens = {
   input_tokens: z.number().nullish(),
   output_tokens: z.number().nullish(),
 };
-/** Of a transcription. */
+/** The usage of a transcription. */
 const heardUsage = z.object({ ...tokens, input_token_details: audioTokens }).nullish();
 const usage = z
   .object({ ...tokens, input_token_details: inputTokens, output_token_details: audioTokens })
@@ -287,11 +286,11 @@ const serverEventTable = {
   'session.created': 'a default session; ours begins when our session.update is answered',
   'session.updated': z.object({
     type: z.literal('session.updated'),
-    // When the server ends the session; seconds since 1970.
+    // The time at which the server ends the session, in seconds since 1970.
     session: z
       .object({
         expires_at: z.number().nullish(),
-        // Events that `localVoice` takes beside those of the wire.
+        // The extension events that `localVoice` accepts.
         extensions: z.array(z.string()).nullish(),
       })
       .nullish(),
@@ -315,7 +314,7 @@ const serverEventTable = {
     type: z.literal('input_audio_buffer.speech_stopped'),
     item_id: z.string(),
   }),
-  // The end of an utterance that the client ended; for others the end was already reported.
+  // Reports the end of an utterance that the client ended; the end of any other was already reported.
   'input_audio_buffer.committed': z.object({
     type: z.literal('input_audio_buffer.committed'),
     item_id: z.string(),
@@ -369,7 +368,7 @@ const serverEventTable = {
     type: z.literal('response.function_call_arguments.done'),
     response_id: z.string(),
     call_id: z.string(),
-    // Other servers of this wire leave it out: then it comes with the item.
+    // Some servers of this wire omit the name here and send it with the item.
     name: z.string().nullish(),
     arguments: z.string(),
   }),
