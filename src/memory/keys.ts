@@ -1,9 +1,9 @@
-// The keys of working memory: `subagent/<id>/report/part-1`. A key that begins with a namespace is absolute
-// in every operation; any other is in the namespace of the caller.
+// The keys of working memory: `subagent/<id>/report/part-1`. A key that begins with a namespace is absolute in every
+// operation; any other key is relative to the namespace of the caller.
 //
 // Invariants
-//   KEYS-1. A key means the same in every operation.
-//   KEYS-2. A prefix ends where a segment ends.
+//   KEYS-1. A key has the same meaning in every operation.
+//   KEYS-2. A prefix matches whole segments only.
 
 import { clip } from '../values/clip.ts';
 import type { MemoryOwner } from '../actors/ports/working-memory.ts';
@@ -26,10 +26,7 @@ interface Refused {
 
 export type ReadKey<T> = { readonly ok: true; readonly key: T } | Refused;
 
-/**
- * Returns the namespace in which the owner writes: `session/<id>` or `subagent/<id>`. An id is escaped as in
- * a URL.
- */
+/** Returns the namespace in which the owner writes: `session/<id>` or `subagent/<id>`. An id is escaped as in a URL. */
 export function namespaceOf({ sessionId, path }: MemoryOwner): string {
   const id = path.at(-1);
   return id === undefined
@@ -37,7 +34,7 @@ export function namespaceOf({ sessionId, path }: MemoryOwner): string {
     : `subagent/${encodeURIComponent(id)}`;
 }
 
-/** Parses the key of an entry as a caller wrote it. */
+/** Parses an entry's key from a caller. */
 export function readKey(owner: MemoryOwner, key: string): ReadKey<MemoryKey> {
   const checked = segmentsOf(key);
   if (!checked.ok) return checked;
@@ -53,7 +50,9 @@ export function readKey(owner: MemoryOwner, key: string): ReadKey<MemoryKey> {
   return { ok: true, key: { namespace, path: `${namespace}/${own}` } };
 }
 
-/** Parses a prefix of keys as a caller wrote it: absolute, also a namespace or all of a kind. */
+/**
+ * Parses a prefix of keys from a caller: relative or absolute; a whole namespace, or all namespaces of a kind, is allowed.
+ */
 export function readPrefix(owner: MemoryOwner, prefix: string): ReadKey<string> {
   const checked = segmentsOf(prefix.replace(/\/$/, ''));
   if (!checked.ok) return checked;
@@ -75,7 +74,7 @@ function segmentsOf(key: string): Segments {
       segment !== '' && segment !== '.' && segment !== '..' && segment.trim() === segment,
   );
   if (!isPath) return refuse(key, 'a path such as report/part-1, without empty segments');
-  // A key with invisible characters would never be found again.
+  // Callers could not repeat a key with invisible characters.
   if (/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(key))
     return refuse(key, 'a key without control characters');
   return { ok: true, segments };

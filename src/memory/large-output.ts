@@ -1,13 +1,12 @@
-// Stores an output that is too large to be read at once in working memory, and replaces it by an excerpt that
-// states its size and how to read it. Plain JSON; nothing is ever cut silently.
+// Stores an output that is too large for one reading in working memory, and replaces it by an excerpt that states the size
+// and how to read the whole. Plain JSON; nothing is cut silently.
 //
-// Owns:     the form of the replacement, and the mark of the tool that reads the whole.
-// Does not: decide which outputs are large for which reader (its callers do).
+// Owns:     the form of the replacement, and the mark of the tool that reads the stored output.
+// Does not: decide which outputs are too large for which reader (its callers do).
 //
 // Invariants
-//   LARGE-OUTPUT-1. The replacement of a large output is JSON of at most `maxInlineBytes`, and says
-//       `truncated`.
-//   LARGE-OUTPUT-2. It names a reference only if the memory has confirmed that it keeps the output.
+//   LARGE-OUTPUT-1. The replacement of a large output is JSON of at most `maxInlineBytes`, with the mark `truncated`.
+//   LARGE-OUTPUT-2. The replacement names a reference only if the memory has confirmed that it stores the output.
 //   LARGE-OUTPUT-3. If the memory refuses or fails, only the reference is lost, never the output's beginning.
 
 import type { JSONValue } from 'ai';
@@ -19,31 +18,31 @@ import type { LargeOutput } from '../actors/contracts/outcome.ts';
 import { raceAbort } from '../values/race-abort.ts';
 
 export interface LargeOutputOptions {
-  /** The memory that keeps the output; without it nothing is kept. */
+  /** The memory that stores the output; without a memory the output is only truncated. */
   readonly memory?: WorkingMemory | undefined;
   readonly owner: MemoryOwner;
   /** The key of the output in the namespace of the owner. */
   readonly key: string;
   /** The size above which an output is large, in UTF-8 of the text or the JSON. At least 1024. */
   readonly maxInlineBytes: number;
-  /** The reader's tool for entries of working memory; null if it has none. */
+  /** The reader's tool for entries of working memory; null if the reader has none. */
   readonly readWith?: string | null | undefined;
-  /** Aborts when no caller waits for the memory any more. */
+  /** Aborts when the caller stops waiting for the memory. */
   readonly signal?: AbortSignal | undefined;
   /** Receives the errors of a memory that failed. */
   readonly report?: ((error: unknown, where: string) => void) | undefined;
 }
 
-/** Marks the tool that reads entries, whatever its name: the runtime can name it in a hint. */
+/** Marks the tool that reads entries, so that the runtime can name the tool in a hint. */
 export const READS_MEMORY: unique symbol = Symbol.for('offstage.readsMemory');
 
-/** The size of the excerpt of an output that is kept: enough to recognize it. */
+/** The size of the excerpt: enough to recognize the output. */
 const EXCERPT_BYTES = 4096;
 const MAX_REASON_CHARS = 200;
 
 /**
- * Returns the value itself, or its replacement if it is too large. Never rejects; resolves as soon as the
- * memory answers or the signal aborts. `value` is JSON.
+ * Returns the value itself, or its replacement if it is too large. Never rejects; resolves as soon as the memory answers or
+ * the signal aborts. `value` is JSON.
  */
 export async function keepLargeOutput(
   value: JSONValue,
@@ -54,7 +53,7 @@ export async function keepLargeOutput(
   return { ...(await largeOutput(value, text, options)) };
 }
 
-/** Tells whether a value is replaced. */
+/** Tells whether a value is too large. */
 export function isLargeValue(value: JSONValue, maxInlineBytes: number): boolean {
   return isLongerThan(textOf(value), maxInlineBytes);
 }
@@ -63,9 +62,7 @@ function textOf(value: JSONValue): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/**
- * Returns the replacement of this text: an excerpt, and the reference of the whole `value`. Never rejects.
- */
+/** Returns the replacement of this text: an excerpt, and the reference to the whole `value`. Never rejects. */
 export async function largeOutput(
   value: JSONValue,
   text: string,
@@ -129,13 +126,13 @@ function notKept(reason: string): string {
 /** Cuts the text so that its JSON fits. */
 function excerptOf(text: string, maxBytes: number): string {
   let excerpt = head(text, maxBytes);
-  // The quotes are already counted; escaping within the text makes it longer.
+  // The size of the quotes is already reserved; escapes within the text add to it.
   while (excerpt !== '' && byteLength(JSON.stringify(excerpt)) - 2 > maxBytes)
     excerpt = head(excerpt, Math.floor(excerpt.length * 0.75));
   return excerpt;
 }
 
-/** Returns the name under which a toolset has the tool that reads entries; null if it has none. */
+/** Returns a toolset's name for the tool that reads entries; null if the toolset has none. */
 export function memoryReaderIn(tools: Readonly<Record<string, unknown>>): string | null {
   const found = Object.entries(tools).find(
     ([name, held]) =>

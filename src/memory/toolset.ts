@@ -1,12 +1,11 @@
 // Working memory as tools: for a lead agent, for subagents, and for any AI SDK agent.
 //
-// Owns:     the shapes of these tools, and the results that a model reads, cut to the size of one answer.
+// Owns:     the shapes of these tools, and their results for a model, cut to the size of one answer.
 // Does not: decide permissions (the memory does), or the owner (the caller does).
 //
 // Invariants
-//   TOOLSET-3. A result reports `saved` only for an entry that was saved: a refusal is `{ saved: false, error
-//       }`.
-//   TOOLSET-4. The result of a read is at most `pageBytes` of JSON, and states how much is left.
+//   TOOLSET-3. A result reports `saved: true` only for a saved entry; a refusal is `{ saved: false, error }`.
+//   TOOLSET-4. The result of a read is at most `pageBytes` of JSON, and states how much remains.
 
 import { tool, zodSchema } from 'ai';
 import { z } from 'zod';
@@ -26,7 +25,7 @@ import { head } from '../values/clip.ts';
 import { READS_MEMORY } from './large-output.ts';
 import { byteLength } from '../values/json.ts';
 
-/** The names of its tools. */
+/** The names of the tools. */
 export type WorkingMemoryTool =
   | 'save_to_working_memory'
   | 'get_from_working_memory'
@@ -37,11 +36,9 @@ export type WorkingMemoryTool =
 /** The options of `createWorkingMemoryToolset`. */
 export interface WorkingMemoryToolsetOptions {
   readonly memory: WorkingMemory;
-  /**
-   * The owner of the memory outside a session and a subagent. Ignored within, where Offstage names the owner.
-   */
+  /** The owner of the memory for calls outside a session and a subagent. Within one, Offstage determines the owner. */
   readonly owner?: MemoryOwner;
-  /** The largest result of one read of an entry, as JSON in UTF-8. @defaultValue 16384 */
+  /** The largest result of one read, as JSON in UTF-8. @defaultValue 16384 */
   readonly pageBytes?: number;
 }
 
@@ -91,9 +88,9 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<WorkingMemoryToolsetOptions>);
 
 /**
- * Creates plain AI SDK tools: `save_to_working_memory`, `get_from_working_memory`,
- * `delete_from_working_memory`, `list_working_memory`, `search_working_memory`. An agent saves to its own
- * namespace; it reads entries of others by their full path.
+ * Creates plain AI SDK tools: `save_to_working_memory`, `get_from_working_memory`, `delete_from_working_memory`,
+ * `list_working_memory`, `search_working_memory`. An agent saves to its namespace; it reads entries of other agents by their
+ * full path.
  * @throws {ConfigurationError} when `pageBytes` is not a whole number ≥ 1024.
  */
 export function createWorkingMemoryToolset(
@@ -121,7 +118,7 @@ export function createWorkingMemoryToolset(
           'Keep a text for later, and for the other agents of this conversation: notes, large results. ' +
           'Returns { saved: true, key } with the full path, or { saved: false, error }.',
         inputSchema: zodSchema(saveInput),
-        // RockBot's name for the argument; models that were told of it write it.
+        // `ttl_minutes` is RockBot's name for the argument; models with RockBot's prompts use it.
         execute: async ({ ttl_minutes: written, ttlMinutes = written, ...entry }, call) => {
           const ttlMs = ttlMinutes === undefined ? undefined : ttlMinutes * MINUTE_MS;
           const answer = await memory.save(ownerOf(call), { ...entry, ttlMs });
@@ -222,15 +219,14 @@ function isoTime(at: number): string {
   return new Date(at).toISOString();
 }
 
-/** Returns the agent that made this call, by the options of its `execute`; null outside Offstage. */
+/** Returns the agent that made this call, from the options of `execute`; null outside Offstage. */
 export function memoryOwnerOf(options: unknown): MemoryOwner | null {
   const caller = callerOf(options as object | undefined);
   return caller ? { sessionId: caller.sessionId, path: pathOf(caller) } : null;
 }
 
 /**
- * Returns the path from the lead agent's own subagent down to the caller. The ancestors of a running subagent
- * run.
+ * Returns the path from the lead agent's direct subagent down to the caller. All ancestors of a running subagent are running.
  */
 function pathOf({ subagentId, parentId, service }: Caller): readonly string[] {
   const path = subagentId === null ? [] : [subagentId];
@@ -242,7 +238,7 @@ function pathOf({ subagentId, parentId, service }: Caller): readonly string[] {
   return path;
 }
 
-/** Room for the numbers and names that come with a page or a list. */
+/** Reserved for the numbers and names that accompany a page or a list. */
 const FRAME_BYTES = 120;
 
 const LEAST_BYTES = 64;
@@ -255,11 +251,11 @@ export interface Page {
   readonly totalChars: number;
 }
 
-/** Returns as much of the text from `offset` on as fits beside `frame`. */
+/** Returns the longest text from `offset` on that fits beside `frame`. */
 export function pageOf(text: string, offset: number, pageBytes: number, frame: object): Page {
   const room = Math.max(LEAST_BYTES, pageBytes - FRAME_BYTES - jsonBytes(frame));
   let page = head(text.slice(offset, offset + room), room);
-  // Quoting a text makes it longer; by how much depends on the text.
+  // JSON escapes make the text longer, by an amount that depends on the text.
   while (jsonBytes(page) > room) page = head(page, Math.floor(page.length / 2));
   const end = offset + page.length;
   return {
@@ -270,7 +266,7 @@ export function pageOf(text: string, offset: number, pageBytes: number, frame: o
   };
 }
 
-/** Returns the first items, as many as fit. */
+/** Returns the first items that fit. */
 export function fitting<T>(items: readonly T[], pageBytes: number): T[] {
   const fit: T[] = [];
   let bytes = FRAME_BYTES;

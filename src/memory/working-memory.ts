@@ -1,9 +1,9 @@
 // Working memory that lasts as long as the process.
 //
-// Owns:     the entries by session and namespace, their limits, weight and expiry; who may see and change an
-//           entry; the full-text search: one entry for each turn of the event loop, so that a search over
-//           megabytes makes no audio late.
-// Does not: know the subagents: the caller states its position in its family.
+// Owns:     the entries by session and namespace, their limits, weight and expiry; the permissions on entries; the full-text
+//           search, which reads one entry for each turn of the event loop, so that a search over megabytes does not delay
+//           audio.
+// Does not: know the subagents: the caller states its place in the tree.
 //
 // Invariants
 //   WORKING-MEMORY-1. No session reads, changes or counts entries of another (P8).
@@ -41,17 +41,17 @@ export interface WorkingMemoryLimits {
    * hours
    */
   readonly subagentTtlMs: number;
-  /** The same for entries of the lead agent. @defaultValue 14400000 */
+  /** How long an entry of the lead agent is kept by default, in milliseconds. @defaultValue 14400000 */
   readonly sessionTtlMs: number;
-  /** The longest time an entry may ask for, in milliseconds. @defaultValue 604800000, a week */
+  /** The limit of an entry's lifetime, in milliseconds. @defaultValue 604800000, a week */
   readonly maxTtlMs: number;
-  /** The limit of one namespace; an existing key can always be overwritten. @defaultValue 50 */
+  /** The limit of entries in one namespace; an existing key can always be overwritten. @defaultValue 50 */
   readonly maxEntries: number;
-  /** The limit of one entry, in UTF-8. @defaultValue 1048576 */
+  /** The limit of one entry, in bytes of UTF-8. @defaultValue 1048576 */
   readonly maxEntryBytes: number;
-  /** The limit of one session, with keys and labels. @defaultValue 16777216 */
+  /** The limit of one session, with keys and labels, in bytes. @defaultValue 16777216 */
   readonly maxSessionBytes: number;
-  /** The limit of all sessions. @defaultValue 67108864 */
+  /** The limit of all sessions together, in bytes. @defaultValue 67108864 */
   readonly maxTotalBytes: number;
 }
 
@@ -89,7 +89,7 @@ function checkedWorkingMemoryLimits(partial: Partial<WorkingMemoryLimits>): Work
   return limits;
 }
 
-/** The options of `workingMemory`: its limits, and its source of time. */
+/** The options of `workingMemory`: limits, and a source of time. */
 export interface WorkingMemoryOptions extends Partial<WorkingMemoryLimits> {
   /** The source of time: the environment of the runtime that the memory is used with. */
   readonly environment: Pick<Environment, 'clock' | 'scheduler'>;
@@ -155,7 +155,7 @@ class InMemoryWorkingMemory implements WorkingMemory {
 
   async delete(owner: MemoryOwner, key: string) {
     const found = this.#find(owner, key);
-    // An entry that the caller may not see does not exist for it; naming the owner would disclose too much.
+    // The caller cannot see the entry: an error that named the owner would disclose too much.
     if (!found.ok) return found;
     const { namespace } = found.at;
     const foreign = notOwner(owner, namespace, 'deletes');
@@ -177,7 +177,7 @@ class InMemoryWorkingMemory implements WorkingMemory {
     if (!selected.ok) return selected;
     const { scheduler } = this.#environment;
     const ranked = await searchEntries(selected.entries, query.query, scheduler);
-    // The search took a while: some entries may be gone.
+    // Some entries may have expired during the search.
     const found = ranked.filter(({ entry }) => this.#find(owner, entry.key).ok);
     const matches = found
       .slice(0, query.limit ?? DEFAULT_MATCHES)
@@ -210,7 +210,7 @@ class InMemoryWorkingMemory implements WorkingMemory {
     return { ok: true, at: read.key, entry };
   }
 
-  /** Returns the entries that the owner may read and the filter accepts; its own first, then by key. */
+  /** Returns the entries that the owner may read and the filter accepts; the owner's entries first, then by key. */
   #select(
     owner: MemoryOwner,
     { prefix, category, tags = [], limit }: MemoryFilter,
@@ -236,7 +236,7 @@ class InMemoryWorkingMemory implements WorkingMemory {
     return { ok: true, entries };
   }
 
-  /** Returns the time, after dropping the entries that have expired. */
+  /** Returns the time, after dropping expired entries. */
   #now(): number {
     const now = this.#environment.clock.now();
     this.#table.expire(now);
@@ -251,7 +251,7 @@ function notOwner(owner: MemoryOwner, namespace: string, what: string): MemoryRe
     : refused('NOT_OWNER', `Expected ${what} in ${own}/, got ${namespace}/: others are read only`);
 }
 
-/** Tells whether the owner may see an entry. Ancestors and descendants: one path begins with the other. */
+/** Tells whether the owner may see an entry: of two relatives, one path begins with the other. */
 function isFamily(owner: MemoryOwner, { path }: Namespace): boolean {
   const shorter = Math.min(path.length, owner.path.length);
   return path.slice(0, shorter).every((step, index) => step === owner.path[index]);
@@ -281,7 +281,7 @@ function isSame(a: string, b: string): boolean {
   return a.trim().toLowerCase() === b.toLowerCase();
 }
 
-/** The searched characters of one entry; later ones are not searched. */
+/** The limit of searched characters in one entry. */
 const MAX_SEARCHED_CHARS = 32_768;
 
 const EXCERPT_CHARS = 240;
@@ -294,7 +294,7 @@ interface FoundEntry {
   readonly excerpt: string;
 }
 
-/** Returns the entries that have a word of the query, the best first, among equals the newest. */
+/** Returns the entries that contain a word of the query: the best first, among equals the newest. */
 async function searchEntries(
   entries: readonly KeptEntry[],
   query: string,
@@ -315,7 +315,7 @@ async function searchEntries(
     .map(({ entry, score }) => ({ entry, score, excerpt: excerptOf(entry.text, words) }));
 }
 
-/** Returns the text around the first of the words. */
+/** Returns the text around the first matching word. */
 function excerptOf(text: string, words: readonly string[]): string {
   const searched = head(text, MAX_SEARCHED_CHARS).toLowerCase();
   const places = words.map((word) => searched.indexOf(word)).filter((place) => place >= 0);
@@ -374,16 +374,16 @@ function checkEntry({ value, ttlMs, category, tags }: NewMemoryEntry): CheckedEn
 interface KeptEntry extends MemoryEntryInfo {
   readonly text: string;
   readonly isText: boolean;
-  /** The bytes that it counts against the limits. */
+  /** The bytes that count against the limits. */
   readonly weight: number;
-  /** Subagents outside the family that may read it. */
+  /** Subagents outside the family that may read the entry. */
   readonly sharedWith: Set<string>;
 }
 
-/** Created with its first entry, removed with its last. */
+/** A namespace exists while it has entries. */
 interface Namespace {
   readonly name: string;
-  /** The position of its owner in the family. */
+  /** The owner's place in the tree. */
   readonly path: readonly string[];
   readonly entries: Map<string, KeptEntry>;
 }
@@ -420,10 +420,7 @@ class EntryTable {
     return [...(this.#sessions.get(sessionId)?.namespaces.values() ?? [])];
   }
 
-  /**
-   * Returns the reason why there is no room for this entry; null if there is. An entry with the same key
-   * makes room.
-   */
+  /** Returns the reason why this entry does not fit; null if it fits. An entry with the same key is replaced. */
   noRoom({ sessionId, namespace }: Place, kept: KeptEntry): MemoryRefusal | null {
     const { maxEntries, maxEntryBytes, maxSessionBytes, maxTotalBytes } = this.#limits;
     if (kept.bytes > maxEntryBytes)
@@ -479,7 +476,7 @@ class EntryTable {
     this.#sessions.delete(sessionId);
   }
 
-  /** Drops the entries that have expired at this time. */
+  /** Drops the entries that have expired. */
   expire(now: number): void {
     if (now < this.#nextExpiry) return;
     this.#nextExpiry = Infinity;

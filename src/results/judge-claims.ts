@@ -1,8 +1,8 @@
-// A second check of a report's claims: by a model, or a program of the app. It reads every language; it can
-// only add to the objections of the ledger, never remove one.
+// A second check of a report's claims, by a model or a program of the app. It works in every language; it can only add
+// objections to those of the ledger, never remove one.
 //
 // Invariants
-//   JUDGE-CLAIMS-1. A judge that fails, or takes too long, changes nothing, and is reported.
+//   JUDGE-CLAIMS-1. A judge that fails, or exceeds its time, changes nothing, and its error is reported.
 
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
@@ -29,8 +29,8 @@ export interface ClaimVerdict {
 }
 
 /**
- * Reads a report and the calls that were made; may reject. `signal` aborts when the runtime stops waiting; `calls` counts the
- * model calls that it takes, in a session.
+ * Reads a report and the calls that were made; may reject. `signal` aborts when the runtime stops waiting. In a session,
+ * `calls` records the usage of the judge's model calls.
  */
 export type ClaimJudge = (
   report: Pick<Outcome, 'text' | 'toolLedger'>,
@@ -41,7 +41,7 @@ export type ClaimJudge = (
 export interface JudgingOptions {
   readonly judge: ClaimJudge;
   readonly calls?: ModelCalls | undefined;
-  /** The longest time that the judge may take, in milliseconds. @defaultValue 10000 */
+  /** The time limit of the judge, in milliseconds. @defaultValue 10000 */
   readonly timeoutMs?: number;
   readonly environment: Pick<Environment, 'scheduler'>;
   /** Receives the error of a judge that failed. */
@@ -117,7 +117,7 @@ const judgeSchema = z.strictObject({
 });
 
 /**
- * Creates a judge that asks a model once. It rejects with the error of the model call, or if no verdict came.
+ * Creates a judge that asks a model once. It rejects with the error of the model call, or if the model gives no verdict.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function modelClaimJudge(options: {
@@ -144,7 +144,7 @@ export function modelClaimJudge(options: {
   };
 }
 
-/** Quotes the report and the log, so that nothing in them can pass for the instructions. */
+/** Quotes the report and the log, so that a model cannot mistake their text for instructions. */
 function caseOf(text: string, toolLedger: readonly LedgerEntry[]): Note {
   const calls = toolLedger.map(({ toolName, input, status, output }) => ({
     toolName,

@@ -1,16 +1,13 @@
-// Processes the results of a scope's subagents for their readers: large outputs go to working memory, claims are
-// checked, an end that was no success is recorded for the person who investigates it, and later subagents are told
-// of earlier work.
+// Processes the results of a scope's subagents for their readers: stores large outputs in working memory, checks claims,
+// records the details of a failed run for a developer, and briefs later subagents on earlier work.
 //
-// Owns:     the options of a scope for this, the order of the steps that complete an outcome, and the time that
-//           they may take.
-// Does not: know the subagents (its callers pass the facts about each), or decide whether a run succeeded (its
-//           machine did).
+// Owns:     the options of a scope for this, the order of the steps that complete an outcome, and their time limit.
+// Does not: know the subagents (its callers pass the facts about each), or decide whether a run succeeded (its machine does).
 //
 // Invariants
-//   SETTLE-OUTCOME-1. The result is always an outcome with the same status; a step that fails is reported,
-//       and its part is missing.
-//   SETTLE-OUTCOME-2. Without a judge, and with nothing to store, it returns synchronously.
+//   SETTLE-OUTCOME-1. The result is always an outcome with the same status; a step that fails is reported, and its part is
+//       missing.
+//   SETTLE-OUTCOME-2. Without a judge, and with nothing to store, `settle` returns synchronously.
 //   SETTLE-OUTCOME-3. Each part of an outcome that a model will read is at most `maxInlineBytes`.
 
 import type { JSONValue } from 'ai';
@@ -65,13 +62,11 @@ import { DEFAULT_MAX_OUTPUT_BYTES } from '../actors/model/tool-run.ts';
 
 /** The options of a scope for outputs and outcomes. */
 export interface OutcomeOptions {
-  /**
-   * The memory for large outputs, results and failure details. Without it they are cut, and marked as cut.
-   */
+  /** The memory for large outputs, results and failure details. Without a memory they are truncated, and marked so. */
   readonly workingMemory?: WorkingMemory;
   /**
-   * The size in UTF-8 above which a value goes to working memory; a model reads an excerpt and where the rest
-   * is. At least 1024. @defaultValue 32768 with a working memory, 262144 without
+   * The size in UTF-8 above which a value is stored in working memory; the model then reads an excerpt, and how to read the
+   * rest. At least 1024. @defaultValue 32768 with a working memory, 262144 without
    */
   readonly maxInlineBytes?: number;
   /** Checks the claims of a result, in addition to the rules of the runtime: `modelClaimJudge(…)`. */
@@ -80,7 +75,7 @@ export interface OutcomeOptions {
 
 export const outcomeChecks = {
   workingMemory: anObject('a working memory such as workingMemory()', 'save', 'get').optional(),
-  // Checked where it is used.
+  // Checked by `OutcomeProcessor`.
   maxInlineBytes: z.unknown().optional(),
   claimJudge: aFunction.optional(),
 } satisfies ChecksOf<OutcomeOptions>;
@@ -95,10 +90,10 @@ export function splitOutcomeOptions<T extends OutcomeOptions>(
 
 const DEFAULT_MAX_INLINE_BYTES = 32_768;
 
-/** Tools by name, as their author wrote them. */
+/** Tools by name, as the app's author wrote them. */
 type Tools = Readonly<Record<string, unknown>>;
 
-/** The facts about a subagent that has ended, beside its own record. */
+/** The facts about an ended subagent that its record lacks. */
 export interface EndedWork {
   /** Its place in working memory. */
   readonly owner: MemoryOwner;
@@ -110,19 +105,19 @@ export interface EndedWork {
   readonly progress: readonly ProgressLine[];
 }
 
-/** The facts about a subagent that begins. */
+/** The facts about a new subagent. */
 export interface NewWork {
   readonly subagentId: string;
   readonly task: SubagentTask;
-  /** The agent that gives it the task. */
+  /** The agent that gives the task. */
   readonly giver: MemoryOwner;
-  /** Its tools, as their author wrote them. */
+  /** The subagent's tools, as the app's author wrote them. */
   readonly tools: Tools;
-  /** The words of the user that led to it; null: no user asked for it. */
+  /** The user's words that led to the subagent; null: the user did not ask for it. */
   readonly request: string | null;
-  /** Its predecessors that the giver can see, oldest first. */
+  /** The earlier subagents that the giver can see, oldest first. */
   readonly ended: readonly EndedSubagent[];
-  /** Writes what it is told. */
+  /** Writes the notes for the subagent. */
   readonly notes: NoteWriter;
 }
 
@@ -134,7 +129,7 @@ export class OutcomeProcessor {
   readonly #calls: ModelCalls | undefined;
 
   /** @throws {ConfigurationError} when `maxInlineBytes` is not a whole number ≥ 1024. */
-  /** @param calls The account of the conversation; none: what a judge uses is part of the outcome's own usage. */
+  /** @param calls The usage account of the conversation. Without one, the judge's usage is added to the outcome's usage. */
   constructor(
     host: Host,
     { workingMemory, maxInlineBytes, claimJudge }: OutcomeOptions,
@@ -163,13 +158,13 @@ export class OutcomeProcessor {
     return isLargeValue(value, this.#maxInlineBytes);
   }
 
-  /** Returns a tool's return value in the form that is kept and read. Never rejects. */
+  /** Returns a tool's return value in the form that is stored and read. Never rejects. */
   async keepLarge(
     owner: MemoryOwner,
     tools: Tools,
     { callId, toolName, part, value }: Omit<ReturnedValue, 'signal'>,
   ): Promise<JSONValue> {
-    // A page of working memory would be stored and read again without end.
+    // The tool reads working memory: its output would be stored and read again without end.
     if (memoryReaderIn({ [toolName]: tools[toolName] }) !== null) return value;
     const { environment, report } = this.#host;
     return inTime(
@@ -187,7 +182,7 @@ export class OutcomeProcessor {
     );
   }
 
-  /** Returns the outcome as others read it: at once, or as a promise. The promise never rejects. */
+  /** Returns the outcome in the form that others read, synchronously or as a promise. The promise never rejects. */
   settle(
     { definition, task }: SubagentHandle,
     { owner, startedAt, tools, readerTools, progress }: EndedWork,
@@ -218,10 +213,7 @@ export class OutcomeProcessor {
     return settled.then((settledLater) => withUsage(settledLater, account.used()));
   }
 
-  /**
-   * Describes which `inputs` of these arguments `giver` cannot read; null if it can read all, or memory
-   * failed.
-   */
+  /** Describes which `inputs` of these arguments `giver` cannot read; null if `giver` can read all, or the memory failed. */
   async missingInputs(
     args: Readonly<Record<string, unknown>>,
     giver: MemoryOwner,
@@ -239,7 +231,7 @@ export class OutcomeProcessor {
   }
 
   /**
-   * Returns the briefing with the earlier work. If the memory fails, only the inputs and keys are missing.
+   * Adds the block with earlier work to the briefing. If the memory fails, only the inputs and keys are missing.
    * @throws {ConfigurationError} `INPUT_NOT_FOUND`.
    */
   async withLineage(briefing: Briefing, work: NewWork): Promise<Briefing> {
@@ -248,7 +240,7 @@ export class OutcomeProcessor {
     const reader = memoryReaderIn(tools) === null ? undefined : memory;
     const orElse = <T>(instead: T) => {
       return (error: unknown): T => {
-        // An input that does not exist is for the giver to correct.
+        // The giver must correct an input that does not exist.
         if (error instanceof ConfigurationError) throw error;
         this.#host.report(error, 'working memory');
         return instead;
@@ -274,19 +266,19 @@ export class OutcomeProcessor {
 
 const MAX_ID_CHARS = 100;
 
-/** The key is the same for every attempt at the call. */
+/** Every attempt at the call gets the same key. */
 function outputKey(toolName: string, callId: string, part: ReturnedValue['part']): string {
   const id = callId.replace(/[^\w-]/g, '_').slice(0, MAX_ID_CHARS);
   return `outputs/${toolName}-${id}${part === 'read' ? '-read' : ''}`;
 }
 
-/** The facts about one run that has ended. */
+/** The facts about an ended run. */
 export interface EndedRun extends RunFacts {
   /** Its place in working memory. */
   readonly owner: MemoryOwner;
-  /** Its tools as their author wrote them: they may declare `effects`. */
+  /** The run's tools as the app's author wrote them: they may declare `effects`. */
   readonly tools: Readonly<Record<string, unknown>>;
-  /** The name of the tool with which the reader of its result reads working memory, if it has one. */
+  /** The reader's tool for working memory; null if the reader has none. */
   readonly readWith: string | null;
 }
 
@@ -339,7 +331,7 @@ async function settle(
   }, memoryTime(environment));
 }
 
-/** Adds what its judge has used. */
+/** Adds the usage of the judge. */
 function withUsage(outcome: Outcome, more: Usage): Outcome {
   const isNothing = more.totalTokens === 0 && more.cost === undefined;
   return isNothing ? outcome : { ...outcome, usage: addUsage(outcome.usage, more) };
@@ -388,7 +380,7 @@ async function withBoundedResult(outcome: Outcome, keeping: Keeping): Promise<Ou
   const given = outcome.summary;
   const own = given !== undefined && isTooLong(given) ? speakable(given) : given;
   if (!isOutputLarge && !isTextLarge) return own === given ? outcome : { ...outcome, summary: own };
-  // The text of structured output is the same, or its summary; the larger of the two is stored.
+  // The text of structured output is the same as the output, or its summary; the larger of the two is stored.
   const large = isOutputLarge
     ? await largeOutput(output, whole, { ...keeping, key: RESULT_KEY })
     : await largeOutput(text, text, { ...keeping, key: RESULT_KEY });
@@ -430,7 +422,7 @@ async function withKeptDetails(outcome: Outcome, keeping: Keeping): Promise<Outc
   return outcome;
 }
 
-/** Adds the keys that the subagent left, for agents that continue its work. */
+/** Adds the keys that the subagent saved, for agents that continue its work. */
 async function withNotes(outcome: Outcome, keeping: Keeping): Promise<Outcome> {
   const { memory, owner, report, signal } = keeping;
   if (!memory) return outcome;
@@ -445,7 +437,7 @@ async function withNotes(outcome: Outcome, keeping: Keeping): Promise<Outcome> {
   }
 }
 
-/** The facts of a run beside its outcome. */
+/** The facts about a run that its outcome lacks. */
 export interface RunFacts {
   readonly description: string;
   readonly startedAt: number;
@@ -464,7 +456,7 @@ const reasonOfCode: ReadonlyMap<string, FailureReason> = new Map([
 
 const RECENT = 10;
 
-/** Builds the record of a run that did not succeed. */
+/** Returns the record of an unsuccessful run. */
 export function failureDetails(outcome: UnfinishedOutcome, facts: RunFacts): FailureDetails {
   const { error, steps, toolLedger, partial, usage } = outcome;
   const last = toolLedger.at(-1);

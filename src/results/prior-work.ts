@@ -1,15 +1,15 @@
-// Tells a new subagent of the earlier work in its conversation: collects its inputs out of working memory, the
-// records of its predecessors and the user's request, and writes the block of its prompt.
+// Briefs a new subagent on the earlier work in its conversation: collects its inputs from working memory, the records of
+// earlier subagents and the user's request, and writes a block of the prompt.
 //
 // Invariants
 //   PRIOR-WORK-4. The block is never longer than the budget, whatever it contains.
-//   PRIOR-WORK-5. Inputs come before results, results by their relevance to the task. Failed results are
-//       listed, never inlined; results that do not fit are listed with how to read them.
-//   PRIOR-WORK-6. Text of other agents is data: only the runtime's own lines stand at the margin.
-//   LIN-1. The new subagent can read every key that it is told, with the tool that it has: keys that the
-//          giver of the task can read are shared with it; other keys, or all of them if it has no such tool,
-//          are not named.
-//   LIN-2. Inputs that the giver of the task cannot read are refused, each with similar keys: before the
+//   PRIOR-WORK-5. Inputs come before results; results are sorted by their relevance to the task. Failed results are listed,
+//       never inlined; results that do not fit are listed with a hint how to read them.
+//   PRIOR-WORK-6. Text of other agents is data: only the runtime's lines start at the margin.
+//   LIN-1. The new subagent can read every key that the block names, with a tool that it has: keys that the task's giver can
+//       read are shared with it; other keys, or all of them without such a tool, are not named.
+//   LIN-2. Inputs that the task's giver cannot read are refused, each with similar keys: before the subagent is spawned if a
+//       tool spawns it, else before its first step.
 //          subagent is spawned if a tool spawns it, else before its first step.
 
 import type { ModelMessage } from 'ai';
@@ -24,14 +24,14 @@ import { countWords, relevance } from '../values/bm25.ts';
 import { head, indented } from '../values/clip.ts';
 import { ConfigurationError } from '../values/errors.ts';
 
-/** An input that the new subagent was given to work on. */
+/** An input that the new subagent was given. */
 export interface PriorInput {
   /** Its name: a key of working memory, or another name. */
   readonly key: string;
   readonly text: string;
 }
 
-/** How an earlier subagent of the conversation ended. */
+/** The result of an earlier subagent of the conversation. */
 export interface PriorResult {
   readonly subagentId: string;
   readonly name: string;
@@ -39,19 +39,19 @@ export interface PriorResult {
   readonly status: Outcome['status'];
   /** The result; empty unless completed. */
   readonly text: string;
-  /** Why it did not complete. */
+  /** The reason why the subagent did not complete. */
   readonly error?: string;
   /** The key under which the whole result can be read, if any. */
   readonly reference?: string | null;
-  /** Keys that it left in working memory, as far as they are readable. */
+  /** The readable keys that the subagent saved in working memory. */
   readonly saved?: readonly string[];
   /** Milliseconds since 1970. */
   readonly endedAt: number;
 }
 
-/** The earlier work in a conversation that a new subagent is told of. */
+/** The earlier work of a conversation, for a new subagent. */
 export interface PriorWork {
-  /** The words of the user that led to it; null: no user asked for it. */
+  /** The user's words that led to the subagent; null: the user did not ask for it. */
   readonly request: string | null;
   readonly inputs: readonly PriorInput[];
   readonly results: readonly PriorResult[];
@@ -69,11 +69,11 @@ const MAX_REQUEST_CHARS = 2000;
 const MAX_LINE_CHARS = 240;
 const MAX_KEYS = 10;
 const MAX_RANKED_CHARS = 8000;
-/** The least useful length of an input. */
+/** A shorter excerpt of an input would be useless. */
 const LEAST_CHARS = 400;
 
 /**
- * Returns the block for the prompt of a subagent with this task; empty if there is nothing to tell.
+ * Returns the block for the prompt of a subagent with this task; empty without earlier work.
  * @param budgetChars the longest length of the whole block. @defaultValue 24000
  */
 export function priorWorkSection(
@@ -87,7 +87,7 @@ export function priorWorkSection(
   if (inputs.length + results.length > 0) block.add(NOTE);
   if (request !== null)
     block.add(`The user had asked: ${indented(head(request, MAX_REQUEST_CHARS))}`);
-  // A part of the budget always remains for the list of results.
+  // Reserves a part of the budget for the list of results.
   const kept = results.length > 0 ? Math.floor(budgetChars / 6) : 0;
   block.begin('## Inputs');
   for (const { key, text } of inputs) addInput(block, canRead, key, text, kept);
@@ -108,7 +108,7 @@ export function priorWorkSection(
   return block.text;
 }
 
-/** A block that accepts lines as long as there is room. */
+/** A block that accepts lines while they fit. */
 class Block {
   readonly #budgetChars: number;
   #text = '';
@@ -134,7 +134,7 @@ class Block {
     this.#heading = heading;
   }
 
-  /** Adds a line; false if there is no room for it beside `kept` characters. */
+  /** Adds a line; returns false if it does not fit beside `kept` reserved characters. */
   add(line: string, kept = 0): boolean {
     if (line.length + kept > this.room) return false;
     const before = this.#text === '' ? '' : this.#heading === null ? '\n' : '\n\n';
@@ -166,7 +166,7 @@ function addInput(block: Block, canRead: boolean, key: string, text: string, kep
   else block.add(`${title}\n  ${head(indented(head(text, room)), room)}${rest}`, kept);
 }
 
-/** Sorts the results: the best first, among equals the newest. */
+/** Sorts the results: the most relevant first, among equals the newest. */
 function ranked(results: readonly PriorResult[], task: string): readonly PriorResult[] {
   const counted = results.map(({ name, task: done, text }) =>
     countWords(`${name} ${done} ${head(text, MAX_RANKED_CHARS)}`),
@@ -217,7 +217,7 @@ export interface EndedSubagent {
 const MAX_RESULTS = 50;
 const MAX_INPUTS = 20;
 
-/** Returns the results of the ended subagents among the latest fifty. */
+/** Returns the results of the ended subagents among the latest fifty subagents. */
 export function priorResults(ended: readonly EndedSubagent[]): PriorResult[] {
   return ended.slice(-MAX_RESULTS).flatMap(({ id, name, task, outcome, endedAt }) => {
     if (!outcome || endedAt === null) return [];
@@ -238,9 +238,9 @@ export function inputKeys({ inputs }: Readonly<Record<string, unknown>>): string
 }
 
 /**
- * Reads the inputs in the name of their giver, and shares them with the new subagent.
- * @throws {ConfigurationError} `INPUT_NOT_FOUND` if an input does not exist, or the giver may not see it;
- * nothing is shared then (LIN-2).
+ * Reads the inputs with the rights of the task's giver, and shares them with the new subagent.
+ * @throws {ConfigurationError} `INPUT_NOT_FOUND` if an input does not exist, or the giver may not see it; nothing is shared
+ *   then (LIN-2).
  */
 export async function handOver(
   keys: readonly string[],
@@ -255,9 +255,7 @@ export async function handOver(
   return inputs;
 }
 
-/**
- * Describes which of these keys `giver` cannot read, each with similar keys (LIN-2); null if it can read all.
- */
+/** Describes which of these keys `giver` cannot read, each with similar keys (LIN-2); null if `giver` can read all. */
 export async function missingInputs(
   keys: readonly string[],
   giver: MemoryOwner,
@@ -321,8 +319,8 @@ function keysLike(key: string, known: readonly string[]): readonly string[] {
 }
 
 /**
- * Returns the results with only those keys that the new subagent can read: keys that the giver can read are
- * shared with it (LIN-1). Without `memory` (or without a tool to read it) no key is named.
+ * Returns the results with only those keys that the new subagent can read: keys that the giver can read are shared with the
+ * subagent (LIN-1). Without `memory` no key is named.
  */
 export async function readable(
   results: readonly PriorResult[],
@@ -348,10 +346,7 @@ export async function readable(
   );
 }
 
-/**
- * Returns the briefing with the block, quoted, before the task: text of other agents is never a system
- * message (P8).
- */
+/** Returns the briefing with the quoted block before the task: text of other agents is never a system message (P8). */
 export function withPriorWork(briefing: Briefing, section: string, notes: NoteWriter): Briefing {
   if (section === '') return briefing;
   const at = briefing.messages.length - 1;
@@ -369,7 +364,7 @@ function parsedList(json: string): unknown {
   try {
     return JSON.parse(json) as unknown;
   } catch {
-    // A single key.
+    // The text is one key, not a list.
     return json.trim() === '' ? [] : [json];
   }
 }

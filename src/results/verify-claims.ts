@@ -1,16 +1,17 @@
-// Compares the actions that the report of a subagent claims with the calls that the runtime saw.
+// Compares the actions that a subagent's report claims with the calls that the runtime saw.
 //
-// Finds the side effects that a report claims, in English and only in statements of the reporter's own name: reports
-// are full of other people's actions, quotations and drafts. A report that ends before announced work ("Now let me
-// save the results.") means that the subagent was cut off, or gave up its turn too early.
+// The check finds claimed side effects, in English and only in the reporter's statements about itself: reports are full of
+// other people's actions, quotations and drafts. A report that ends before announced work ("Now let me save the results.")
+// means that the subagent was cut off, or ended its turn too early.
 //
-// Owns:     which claims of the report have a call in the ledger that fits; the words for side effects.
+// Owns:     the match between the report's claims and the calls in the ledger; the words for side effects.
 // Does not: understand the report: a judge model may, in every language, and can add objections (judge-claims.ts).
 //
 // Invariants
-//   FIND-CLAIMS-1. A doubtful statement is no claim: a description of data accuses no subagent.
-//   VERIFY-CLAIMS-2. A claim is unverified only if no successful call can have done it: a tool whose effects
-//       are neither declared nor clear from its name counts as one that can.
+//   FIND-CLAIMS-1. A doubtful statement is not a claim: a description of data accuses no subagent.
+//   VERIFY-CLAIMS-2. A claim is unverified only if no successful call can have caused it: a tool whose effects are neither
+//       declared nor clear from its name may have any effect.
+//   VERIFY-CLAIMS-3. A call that failed, was denied or was not run has no effect.
 //   VERIFY-CLAIMS-3. A call that failed, was denied or was not run has done nothing.
 
 import type {
@@ -25,7 +26,7 @@ import { ownValue } from '../values/own-value.ts';
 /** The side effects of tools, by name: `{ send_mail: ['email.sent'], look_up: [] }`. Absent: not declared. */
 export type DeclaredEffects = Readonly<Record<string, readonly string[] | undefined>>;
 
-/** The runtime's own tools have no outside effects. */
+/** The runtime's tools have no outside effects. */
 const OWN: DeclaredEffects = {
   ask_user: [],
   complete_task: [],
@@ -34,8 +35,8 @@ const OWN: DeclaredEffects = {
 };
 
 /**
- * Checks the claims of side effects in a report against the tool ledger. Deterministic, English,
- * and conservative: a report that describes data claims nothing.
+ * Checks the claims of side effects in a report against the tool ledger. Deterministic, for English, and conservative: a
+ * description of data is not a claim.
  */
 export function verifyClaims(
   { text, toolLedger }: Pick<Outcome, 'text' | 'toolLedger'>,
@@ -43,7 +44,7 @@ export function verifyClaims(
 ): ClaimVerification {
   const effects = { ...OWN, ...declared };
   const hasLooked = toolLedger.some(succeeded);
-  // "Your flight has been booked" may be the finding of a tool.
+  // "Your flight has been booked" may quote a tool's result.
   const claims = findClaims(text).filter((claim) => !claim.passive || !hasLooked);
   const unverified = claims.flatMap((claim): UnverifiedClaim[] => {
     const fitting = toolLedger.filter((entry) => canHaveDone(entry, claim, effects));
@@ -65,7 +66,7 @@ export function verifyClaims(
   };
 }
 
-/** Returns the declared effects of AI SDK tools: `effects` beside their definition. */
+/** Returns the declared effects of AI SDK tools: the property `effects` of their definition. */
 export function effectsOf(tools: Readonly<Record<string, unknown>>): DeclaredEffects {
   const declared = Object.entries(tools).flatMap(([name, held]) => {
     const effects = typeof held === 'object' && held !== null && 'effects' in held && held.effects;
@@ -81,7 +82,7 @@ function canHaveDone({ toolName }: LedgerEntry, claim: Claim, effects: DeclaredE
     return declared.some((effect) => {
       const { word, noun } = declaredEffect(effect);
       const kinds = effectVerb(word)?.kinds;
-      // A verb that only the author uses: its noun decides.
+      // Only the tool's author uses this verb, so that the noun decides.
       return kinds ? kinds.some((kind) => verb.kinds.includes(kind)) : words.includes(noun);
     });
   const nature = toolNature(toolName);
@@ -89,7 +90,7 @@ function canHaveDone({ toolName }: LedgerEntry, claim: Claim, effects: DeclaredE
   return (
     nature.unclear ||
     verb.kinds.some((kind) => nature.kinds.has(kind)) ||
-    // A call of `create_invoice` may well have sent it.
+    // A call of `create_invoice` may also have sent the invoice.
     nature.words.some((word) => word.length > 3 && words.includes(word))
   );
 }
@@ -114,10 +115,10 @@ type EffectKind = 'send' | 'write' | 'book' | 'delete';
 
 interface EffectVerb {
   readonly kinds: readonly EffectKind[];
-  /** Beginnings of words in the names of its tools. */
+  /** Prefixes of words in the names of tools with this effect. */
   readonly stems: readonly string[];
   /**
-   * The verb claims an effect only beside a thing outside the report: a report also "adds" a number,
+   * Whether the verb claims an effect only together with a thing outside the report: a report also "adds" a number, or
    * "updates" a plan.
    */
   readonly needsThing: boolean;
@@ -204,7 +205,7 @@ const READING = new Set(
   ).split(' '),
 );
 
-/** Verbs that may do anything, so that the name of the tool tells nothing. */
+/** Verbs that may do anything: a tool's name with such a verb is unclear. */
 const ANYTHING = new Set(
   (
     'run execute exec call invoke perform do make use http post put patch api request curl browser computer shell bash ' +
@@ -217,7 +218,7 @@ interface ToolNature {
   readonly words: readonly string[];
   /** The tool only reads. */
   readonly reads: boolean;
-  /** The name tells nothing. */
+  /** The name does not indicate the effects. */
   readonly unclear: boolean;
   readonly kinds: ReadonlySet<EffectKind>;
 }
@@ -233,7 +234,7 @@ function toolNature(toolName: string): ToolNature {
     for (const verb of verbs.values())
       if (verb.stems.some((stem) => word.startsWith(stem)))
         for (const kind of verb.kinds) kinds.add(kind);
-  // The verb comes first, or last: `search_orders`, `order_status`.
+  // The verb is the first or the last word: `search_orders`, `order_status`.
   const reads = READING.has(words[0] ?? '') || READING.has(words.at(-1) ?? '');
   const unclear = words.some((word) => ANYTHING.has(word)) || kinds.size === 0;
   return { words, reads: reads && !words.some((word) => ANYTHING.has(word)), unclear, kinds };
@@ -251,7 +252,7 @@ interface Claim {
   readonly verb: EffectVerb;
   /** The words after the verb, in lower case: the object of the action. */
   readonly words: readonly string[];
-  /** In the passive: "has been sent". */
+  /** The claim is in the passive: "has been sent". */
   readonly passive: boolean;
 }
 
@@ -275,9 +276,7 @@ const elliptical = new RegExp(
   `^(?:(?:all )?(?:done|finished|ok(?:ay)?|success|great)[.!:,;—–-]* +)?${ADVERBS}${VERB}${OBJECT}`,
   'i',
 );
-/**
- * "Your flight has been booked", "The mail was successfully sent": not "was sent", which data also contain.
- */
+/** "Your flight has been booked", "The mail was successfully sent"; "was sent" alone also occurs in data. */
 const passive = new RegExp(
   `\\byour (?:[\\w-]+ ){1,5}?(?:has|have) been ${ADVERBS}${VERB}\\b` +
     `|\\b(?:has|have|was|were|been) (?:been )?successfully (?<verb2>${CLAIMING})\\b`,
@@ -289,7 +288,7 @@ const hypothetical =
 const nothing =
   /^ (?:(?:nothing|no|none|neither|money|time|you|attention|up to|by|about)\b|\$|€|£|[\d.]+ ?%)/i;
 
-/** Returns the claims of a report, in its order; at most ten. */
+/** Returns the claims of a report, in their order; at most ten. */
 function findClaims(text: string): Claim[] {
   const all = sentencesIn(ownWords(head(text, MAX_READ_CHARS)));
   const claims: Claim[] = [];
@@ -323,14 +322,11 @@ function claimIn(sentence: string, isOutermost: boolean): Claim | null {
   return null;
 }
 
-/** "Anna: I sent it.", but not "Status: I sent it." */
+/** Matches "Anna: I sent it.", but not "Status: I sent it." */
 const spokenBySomebody =
   /^(?!(?:done|result|results|summary|status|note|update|answer|ok|okay|report|final answer|actions?(?: taken)?)\b)[\p{L}\p{N} .'’_-]{1,40}: (?:I|we)\b/iu;
 
-/**
- * Returns the text without code, quotations and letters: their contents are not the reporter's own
- * statements.
- */
+/** Returns the text without code, quotations and letters, whose contents are not the reporter's statements. */
 function ownWords(text: string): string {
   const plain = text
     .replace(/```[\s\S]*?(?:```|$)|`[^`\n]*`/g, ' … ')
@@ -342,7 +338,7 @@ function ownWords(text: string): string {
 const SALUTATION = /^[ \t*]*(?:dear|hi|hello|hey)\b.{0,61}$/i;
 const SIGN_OFF = /^[ \t]*(?:best|kind|warm|regards|sincerely|cheers|thanks|yours)\b/i;
 
-/** A letter goes from its salutation to the line after its sign-off, or to the end. */
+/** Removes letters: a letter reaches from its salutation to the line after its sign-off, or to the end. */
 function withoutLetters(lines: readonly string[]): readonly string[] {
   const kept: string[] = [];
   for (let index = 0; index < lines.length; index += 1) {
@@ -384,7 +380,7 @@ const announcement = new RegExp(
   'i',
 );
 
-/** An offer, or a promise that depends on another party, is an end. */
+/** An offer, or a promise that depends on another party, ends a report properly. */
 const depends =
   /\b(?:if|once|when|whenever|unless|until|as soon as|after you|upon|would you|let you know|let me know)\b|\?$/i;
 

@@ -1,9 +1,9 @@
-// The session of one task with its agent, under the rules of a manager: counts what it uses, stops it at its caps,
-// asks again for an answer that is empty, and puts a question in words to the user.
+// The session of one task with its agent, under the rules of a manager: it counts the task's usage, stops the task at its
+// caps, repeats the prompt after an empty answer, and puts the agent's questions to the user.
 //
 // Invariants
-//   MANAGED-1. A cap ends the turn once, as `limit`, whatever the agent says to being stopped.
-//   MANAGED-2. A prompt that is repeated says why.
+//   MANAGED-1. A cap ends the turn once, as `limit`, whatever the agent answers to the stop.
+//   MANAGED-2. A repeated prompt states the reason for the repetition.
 
 import type { Clock } from '../actors/ports/environment.ts';
 import type {
@@ -23,7 +23,7 @@ export interface Used {
   timeMs: number;
   tokens: number;
   cost: number;
-  /** The relay, and the id under which it keeps the folder. */
+  /** The relay, and the id under which the relay keeps the folder. */
   relay: Relay;
   owner: string;
 }
@@ -33,7 +33,7 @@ export interface Target {
   /** The id under which the relay keeps its folder. */
   readonly owner: string;
   readonly resume: string | undefined;
-  /** The owner of a new session if that one cannot be taken up; null: it is an error. */
+  /** The owner of a new session if `resume` fails; null: a failure is an error. */
   readonly fresh: string | null;
 }
 
@@ -66,12 +66,12 @@ export class ManagedSession implements RelaySession {
   readonly #options: ManagedSessionOptions;
   #inner: RelaySession | null = null;
   #turn: RelayPrompt | null = null;
-  /** The words since the last tool or question, and whether the turn had any. */
+  /** The words since the last tool or question; `#hasWords`: whether the turn had any. */
   #words = '';
   #hasWords = false;
   #retries = 0;
   #questions = 0;
-  /** The question in words that is open. */
+  /** The open question that the agent asked in words. */
   #asked: string | null = null;
   readonly #open = new Set<string>();
   #since: number | null = null;
@@ -103,7 +103,7 @@ export class ManagedSession implements RelaySession {
     try {
       this.#inner = await begin(owner, resume);
     } catch (error) {
-      // The thread is gone: the task begins anew.
+      // The thread is lost: the task starts a new session.
       if (fresh === null || start.signal.aborted) throw error;
       used.owner = fresh;
       this.#inner = await begin(fresh, undefined);
@@ -156,7 +156,7 @@ export class ManagedSession implements RelaySession {
     if (!inner) return 'idle';
     const wasRunning = this.#turn !== null && this.#asked === null && !this.#isClosed;
     this.#rest();
-    // The thread goes on after this task, and must not be in the middle of a turn.
+    // The thread continues after this task, and must not be left within a turn.
     const isStopped =
       wasRunning && why === 'ended' && this.#options.used.owner !== this.#options.start.subagentId;
     if (isStopped) {
@@ -307,7 +307,7 @@ export class ManagedSession implements RelaySession {
 
   #count({ inputTokens, outputTokens, cost = 0 }: Extract<RelayEvent, { type: 'usage' }>): void {
     const { used, price } = this.#options;
-    // A value that is no number would hold no cap.
+    // A value that is not a number would disable the cap.
     used.tokens += amountOf(inputTokens) + amountOf(outputTokens);
     try {
       used.cost += amountOf(price ? price({ inputTokens, outputTokens }) : cost);
@@ -335,7 +335,7 @@ export class ManagedSession implements RelaySession {
     if (this.#turn && !this.#isOver) this.interrupt();
   }
 
-  /** Its time runs. */
+  /** Starts the time of the task. */
   #work(): void {
     const { caps, clock, used, start } = this.#options;
     if (this.#since !== null) return;
@@ -352,7 +352,7 @@ export class ManagedSession implements RelaySession {
     );
   }
 
-  /** Its time stands still: the user is asked, or nothing is under way. */
+  /** Pauses the time of the task: the user is being asked, or no turn is running. */
   #rest(): void {
     this.#cancelTimer?.();
     this.#cancelTimer = null;
@@ -366,12 +366,12 @@ function amountOf(given: unknown): number {
   return typeof given === 'number' && given > 0 ? given : 0;
 }
 
-/** Returns the id of a session as the journal keeps it: with the owner of its folder, if that is another subagent. */
+/** Returns the id of a session for the journal: with the owner of its folder, if that is another subagent. */
 function writeSessionId(owner: string, subagentId: string, sessionId: string): string {
   return `${owner === subagentId ? '' : encodeURIComponent(owner)}/${sessionId}`;
 }
 
-/** Reads an id that `writeSessionId` wrote. `owner`: of the folder; null: the subagent itself. */
+/** Reads an id that `writeSessionId` wrote. `owner`: the owner of the folder; null: the subagent itself. */
 export function readSessionId(written: string): {
   readonly owner: string | null;
   sessionId: string;

@@ -1,14 +1,13 @@
-// Rules for the tasks of an external agent, on top of any relay: how many run at once, which wait for each other,
-// which go on in an earlier conversation, what they may cost, and what is done about an answer that is none.
-// A manager is a relay itself: `defineSubagent({ relay: tasks.relay })`.
+// Rules for the tasks of an external agent, on top of any relay: concurrency, order, continued conversations, costs, and
+// empty answers. A manager is itself a relay: `defineSubagent({ relay: tasks.relay })`.
 //
-// Owns:     the threads (conversations that later tasks go on in), and what each task has used.
-// Does not: journal. After a restart the subagents take their sessions up again; threads between tasks begin anew.
+// Owns:     the threads (conversations that later tasks continue), and the usage of each task.
+// Does not: write to the journal. After a restart subagents resume their sessions; threads between tasks are lost.
 //
 // Invariants
-//   TASK-MANAGER-1. A thread is of one session: no task of another session sees its conversation or its folder.
-//   TASK-MANAGER-2. Only a task that completed makes a thread, or renews it; one that failed or was cancelled changes none.
-//   TASK-MANAGER-3. The place and the locks of a task are given back once its agent has been let go.
+//   TASK-MANAGER-1. A thread belongs to one session: no task of another session sees its conversation or its folder.
+//   TASK-MANAGER-2. Only a completed task makes or renews a thread; a failed or cancelled task leaves threads unchanged.
+//   TASK-MANAGER-3. A task's slot and locks are freed once its agent has been released.
 
 import type { Clock } from '../actors/ports/environment.ts';
 import type {
@@ -30,33 +29,33 @@ import {
 } from './task-options.ts';
 import { TaskQueue } from './task-queue.ts';
 
-/** A conversation that the next task of its topic goes on in. */
+/** A conversation that the next task of the topic continues. */
 export interface TaskThread {
   readonly topic: string;
-  /** The agent's session that completed last. */
+  /** The most recently completed session of the agent. */
   readonly sessionId: string;
   readonly tasks: number;
 }
 
-/** The tasks of a manager at this moment. */
+/** The present tasks of a manager. */
 export interface TaskStats {
   readonly running: number;
   readonly waiting: number;
   readonly threads: readonly TaskThread[];
 }
 
-/** A relay that does the tasks of another relay by rules: topics, locks, limits and queues. */
+/** A relay that runs the tasks of another relay under rules: topics, locks, limits and queues. */
 export interface TaskManager {
   /** For `defineSubagent({ relay })`. */
   readonly relay: Relay;
   stats(): TaskStats;
 }
 
-/** A thread, and where it is. */
+/** A thread with its location. */
 interface Thread extends TaskThread {
   readonly scope: object;
   readonly relay: Relay;
-  /** The id under which the relay keeps its folder. */
+  /** The id under which the relay keeps the folder. */
   readonly owner: string;
 }
 
@@ -76,11 +75,11 @@ class Manager implements TaskManager {
   readonly options: TaskManagerOptions;
   readonly clock: Clock;
   readonly #queue: TaskQueue;
-  /** The least recently used first. */
+  /** Ordered by their last use, the oldest first. */
   #threads: Thread[] = [];
   readonly #expiries = new Map<Thread, () => void>();
   readonly #used = new Map<string, Used>();
-  /** The sessions, numbered. */
+  /** The number of each session. */
   readonly #scopes = new WeakMap<object, number>();
   #scopeCount = 0;
   readonly #latestTopics = new WeakMap<object, string>();
@@ -197,7 +196,7 @@ class Manager implements TaskManager {
     return used;
   }
 
-  /** Where a task begins: in its own session of before, in that of its thread, or in a new one. */
+  /** Returns where a task starts: in its previous session, in the session of its thread, or in a new one. */
   #targetOf({ resume, subagentId }: RelayStart, thread: Thread | null, used: Used): Target {
     if (resume !== undefined) {
       const known = readSessionId(resume);
@@ -214,7 +213,7 @@ class Manager implements TaskManager {
   async #release(given: Released): Promise<RelayRelease> {
     const { inner, why, completed, start, used, topic, thread, relay } = given;
     const { task, subagentId, scheduler } = start;
-    // One whose connection is lost goes on, and counts on.
+    // A suspended task resumes, and keeps its usage.
     if (why === 'ended') this.#used.delete(subagentId);
     const goesOn = completed || used.owner !== subagentId;
     if (why === 'suspended' || task === undefined || topic === null || !goesOn)

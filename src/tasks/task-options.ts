@@ -1,4 +1,4 @@
-// The options of a manager of tasks, and how they are checked.
+// The options of a task manager, and their checks.
 
 import { z } from 'zod';
 import type { Clock } from '../actors/ports/environment.ts';
@@ -7,19 +7,25 @@ import { aFunction, anObject, type ChecksOf } from '../values/checks.ts';
 
 /** The limits of a task. A task that reaches one is stopped, and fails with `RELAY_LIMIT`. */
 export interface TaskCaps {
-  /** Time at work, in milliseconds: neither in the queue, nor while the user is asked. */
+  /** Working time in milliseconds, without the time in the queue and the time in which the user is asked. */
   readonly timeMs?: number;
   /** Tokens that the agent reports. */
   readonly tokens?: number;
-  /** In the unit of `price`, or of the costs that the agent reports. */
+  /** Costs in the unit of `price`, or of the costs that the agent reports. */
   readonly cost?: number;
 }
 
-/** How one task is to be treated. */
+/** The rules for one task. */
 export interface TaskPlan {
-  /** Tasks of one topic follow each other, in one conversation with the agent. Absent: one of its own. */
+  /**
+   * Tasks of one topic run one after the other, in one conversation with the agent. Absent: the task has a separate
+   * conversation.
+   */
   readonly topic?: string;
-  /** The resources that it writes, such as `calendar`: tasks that write the same follow each other. @defaultValue [] */
+  /**
+   * The resources that the task writes, such as `calendar`: tasks that write the same one run one after the other.
+   * @defaultValue []
+   */
   readonly writes?: readonly string[];
   /** Another agent, folder or environment for this task; its capabilities must be the same. */
   readonly relay?: Relay;
@@ -32,22 +38,22 @@ export interface TaskManagerOptions {
   /** The agent that does the tasks. */
   readonly relay: Relay;
   /**
-   * Returns how a task is to be treated; called again when it is taken up. `latestTopic` is the topic of the session's
-   * task before it, until its thread is given up. @defaultValue none has a topic or locks
+   * Returns the rules for a task; called again when the task is resumed. `latestTopic` is the topic of the session's previous
+   * task, until its thread expires. @defaultValue no topics or locks
    */
   readonly plan?: (task: RelayTask, latestTopic?: string) => TaskPlan;
   /** @defaultValue 10 */
   readonly maxRunning?: number;
-  /** The time that a task waits for its turn before it fails, in milliseconds. @defaultValue no limit */
+  /** The longest time in the queue, in milliseconds; then the task fails. @defaultValue no limit */
   readonly queueTimeoutMs?: number;
-  /** The time that a thread is kept after its last task, in milliseconds. @defaultValue 600000 */
+  /** How long a thread is kept after its last task, in milliseconds. @defaultValue 600000 */
   readonly threadTtlMs?: number;
-  /** The oldest ones are given up. @defaultValue 100 */
+  /** The limit of threads; the least recently used ones are dropped. @defaultValue 100 */
   readonly maxThreads?: number;
-  /** How often an empty answer is asked for again. @defaultValue 1 */
+  /** How often the prompt is repeated after an empty answer. @defaultValue 1 */
   readonly emptyRetries?: number;
   /**
-   * Reads a question for the user in the words with which a turn ended: the user is asked, and the answer is the
+   * Returns the question for the user in the words with which a turn ended, or null. The user is asked, and the answer is the
    * next prompt. @defaultValue words are a result
    */
   readonly questionIn?: (words: string) => string | null;

@@ -1,13 +1,13 @@
-// The order in which the tasks of a manager run: so many at once, one at a time on a topic, and one at a time that
-// writes a resource.
+// The order in which the tasks of a manager run: at most `maxRunning` at a time, and one at a time on a topic or a written
+// resource.
 //
-// Owns:     which tasks run, which wait, and what the running ones hold.
-// Does not: know what a task does.
+// Owns:     the running and waiting tasks, and the locks of the running ones.
+// Does not: know the work of a task.
 //
 // Invariants
-//   TASK-QUEUE-1. A task begins when it has a place and all that it needs, at once: it never holds a part and waits
-//       for the rest, so tasks cannot wait for each other in a circle.
-//   TASK-QUEUE-2. What a waiting task needs is not given to one that came later: nobody waits for ever.
+//   TASK-QUEUE-1. A task starts when its slot and all its locks are free together: it never holds one lock while it waits for
+//       another, so that tasks cannot deadlock.
+//   TASK-QUEUE-2. A later task does not get a lock that a waiting one needs: no task waits for ever.
 
 import type { Scheduler } from '../actors/ports/environment.ts';
 import { CapacityError } from '../values/errors.ts';
@@ -15,24 +15,24 @@ import { CapacityError } from '../values/errors.ts';
 /** The resources that a task must have to run. */
 export interface TaskNeeds {
   readonly topic: string | null;
-  /** The resources that it writes. */
+  /** The resources that the task writes. */
   readonly writes: readonly string[];
 }
 
-/** How a task waits. */
+/** The conditions of a wait. */
 export interface TaskWait {
   readonly signal: AbortSignal;
   readonly scheduler: Scheduler;
-  /** Absent: as long as it takes. */
+  /** Absent: no limit. */
   readonly timeoutMs?: number | undefined;
-  /** Called if it has to wait, with the number of tasks before it. */
+  /** Called if the task has to wait, with the number of tasks before it. */
   waits?(before: number): void;
 }
 
-/** The reason for which a task waited too long. */
+/** What a task was waiting for when its time was over: a slot, or a lock. */
 export type TaskWaitStage = 'semaphore' | 'lock';
 
-/** A task waited longer than it may for its turn. */
+/** A task has waited too long in the queue. */
 export class TaskQueueTimeoutError extends CapacityError {
   readonly stage: TaskWaitStage;
   readonly waitedMs: number;
@@ -74,7 +74,7 @@ export class TaskQueue {
   }
 
   /**
-   * Waits for its turn. Returns the function that gives everything back, which may be called more than once.
+   * Waits until the task may run. Returns the function that frees its slot and locks; repeated calls do nothing.
    * @throws {TaskQueueTimeoutError} `TASK_QUEUE_TIMEOUT`; the reason of the signal if it aborts.
    */
   async acquire({ topic, writes }: TaskNeeds, wait: TaskWait): Promise<() => void> {

@@ -1,7 +1,7 @@
-// A relay to any hosted agent that speaks the Agent2Agent protocol (A2A), version 1. Each turn is a task of the agent, in
-// one context; nothing of it runs here.
+// A relay to any hosted agent that speaks the Agent2Agent protocol (A2A), version 1. Each turn is a task of the agent, in one
+// context; the agent runs elsewhere.
 //
-// Does not: receive webhooks, send files, or get credentials for the agent.
+// Does not: receive webhooks, send files, or obtain credentials for the agent.
 
 import { withoutUndefined } from '../../values/without-undefined.ts';
 import { z } from 'zod';
@@ -15,29 +15,29 @@ import { withoutEndSlashes } from '../../values/end-slashes.ts';
 
 /** The options of `a2aRelay`. */
 export interface A2aRelayOptions {
-  /** The address of the agent, below which its card is: `<url>/.well-known/agent-card.json`. */
+  /** The address of the agent; its card is at `<url>/.well-known/agent-card.json`. */
   readonly url: string;
   /** The name of the agent in messages. @defaultValue the host of the address */
   readonly name?: string;
   /**
-   * Headers of each request to the origin of `url`, such as `authorization`. An address of `origins` does not get them.
+   * Headers of each request to the origin of `url`, such as `authorization`. Requests to other `origins` lack them.
    * @defaultValue {}
    */
   readonly headers?:
     | Readonly<Record<string, string>>
     | (() => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>);
   /**
-   * Further origins, such as `https://agents.example.com`, of which the agent's card may name addresses. The words of the
-   * user go to no other. @defaultValue []
+   * Further origins, such as `https://agents.example.com`, to which the agent's card may refer. Requests to other origins are
+   * refused. @defaultValue []
    */
   readonly origins?: readonly string[];
   /** @defaultValue globalThis.fetch */
   readonly fetch?: typeof globalThis.fetch;
-  /** The time to read the card and to find an earlier task, in milliseconds. @defaultValue 30000 */
+  /** The time limit for reading the card and finding an earlier task, in milliseconds. @defaultValue 30000 */
   readonly startTimeoutMs?: number;
-  /** The time that the agent gets to cancel a task before it is let go, in milliseconds. @defaultValue 5000 */
+  /** The time in which the agent must cancel a task before it is abandoned, in milliseconds. @defaultValue 5000 */
   readonly graceMs?: number;
-  /** The time between two looks at a task whose events do not come by themselves, in milliseconds. @defaultValue 2000 */
+  /** The interval between two readings of a task that sends no events, in milliseconds. @defaultValue 2000 */
   readonly pollMs?: number;
 }
 
@@ -55,8 +55,8 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<A2aRelayOptions>);
 
 /**
- * Creates a relay to a hosted agent, for `defineSubagent({ relay })`. Needs the package `@a2a-js/sdk`. Nothing is
- * requested before a subagent runs.
+ * Creates a relay to a hosted agent, for `defineSubagent({ relay })`. Needs the package `@a2a-js/sdk`. The first request
+ * follows when a subagent runs.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function a2aRelay(options: A2aRelayOptions): Relay {
@@ -65,7 +65,7 @@ export function a2aRelay(options: A2aRelayOptions): Relay {
   return {
     name,
     loop: relayLoop,
-    // A task lives at the agent. Its tools are its own business, and words in the middle of a task are not for all.
+    // A task lives at the agent. The agent does not report its tools, and not every agent accepts words during a task.
     capabilities: {
       openQuestionSurvives: true,
       resumes: true,

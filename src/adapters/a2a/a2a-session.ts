@@ -1,12 +1,12 @@
-// One session with a hosted agent: its context, the task under way, and the request that is open.
+// One session with a hosted agent: its context, the current task, and the open request.
 //
-// Owns:     the reading of events, looking again when they stop, and answering once.
-// Does not: run anything: a task goes on at the agent whether it is read or not.
+// Owns:     the reading of events, polling when they stop, and answering once.
+// Does not: run anything: a task continues at the agent whether it is read or not.
 //
 // Invariants
-//   A2A-SESSION-1. An answer is sent in the task that asked, once: its id tells whether the agent has it.
-//   A2A-SESSION-2. A stream that ends early is no end of the task: only its state is.
-//   A2A-SESSION-3. Events of other tasks, and of a turn that is over, are dropped.
+//   A2A-SESSION-1. An answer is sent once, in the task that asked: its id tells whether the agent has received it.
+//   A2A-SESSION-2. Only the state of a task ends it; a stream that ends early does not.
+//   A2A-SESSION-3. Events of other tasks, and of an ended turn, are dropped.
 
 import type { Artifact, Part, StreamResponse, TaskStatus } from '@a2a-js/sdk';
 import type { Client } from '@a2a-js/sdk/client';
@@ -40,7 +40,7 @@ interface A2aSessionOptions {
   readonly sdk: Sdk;
   readonly name: string;
   readonly client: Client;
-  /** The agent sends events. */
+  /** Whether the agent sends events. */
   readonly streams: boolean;
   readonly start: RelayStart;
   readonly graceMs: number;
@@ -66,7 +66,7 @@ interface Turn {
   request: string | null;
   readonly answered: Set<string>;
   readonly artifacts: Map<string, Gathered>;
-  /** The artifact whose words came last. */
+  /** The artifact with the latest words. */
   speaking: string | null;
   progress: string;
   isCancelling: boolean;
@@ -75,7 +75,7 @@ interface Turn {
 
 type Events = (signal: AbortSignal) => AsyncIterable<StreamResponse>;
 
-/** Messages of a task that are read to see whether it has an answer. */
+/** The number of messages of a task that are searched for an answer. */
 const HISTORY = 50;
 const MAX_TASKS = 20;
 const MAX_KEPT = 4 * 1024 * 1024;
@@ -169,7 +169,7 @@ export class A2aSession implements RelaySession {
     if (taskId === null) return;
     const task = await client.getTask(this.#byId(taskId));
     const phase = task.status ? phaseOf(sdk, task.status) : null;
-    // It was cancelled from here: the next prompt begins anew.
+    // This side cancelled the task: the next prompt starts a new one.
     if (phase?.type === 'ended' && phase.reason === 'cancelled') return;
     this.isRunning = true;
     const turn = this.#begin(taskId);
@@ -179,7 +179,7 @@ export class A2aSession implements RelaySession {
       if (hasAnswer(task, requestId)) turn.answered.add(requestId);
     }
     const renamed = taskId !== known.taskId;
-    // Its events come after the session.
+    // The relay's caller must have the session before its events.
     start.scheduler.yieldThen(() => {
       if (this.#turn !== turn) return;
       if (renamed) this.#send({ type: 'session_id', id: this.id });
@@ -187,7 +187,7 @@ export class A2aSession implements RelaySession {
     });
   }
 
-  /** Returns the task of the context that has not ended: its id may be in no journal. */
+  /** Returns the unfinished task of the context; the journal may lack its id. */
   async #taskUnderWay(contextId: string): Promise<string | null> {
     const { sdk, client } = this.#options;
     try {
@@ -209,7 +209,7 @@ export class A2aSession implements RelaySession {
       );
       return found?.id ?? null;
     } catch {
-      // Not every agent lists its tasks.
+      // Some agents cannot list their tasks.
       return null;
     }
   }
@@ -243,7 +243,7 @@ export class A2aSession implements RelaySession {
         acceptedOutputModes: [],
         taskPushNotificationConfig: undefined,
         historyLength: HISTORY,
-        // Read by an agent that does not stream.
+        // For agents without streaming.
         returnImmediately: true,
       };
       return client.sendMessageStream(
@@ -253,7 +253,7 @@ export class A2aSession implements RelaySession {
     };
   }
 
-  /** Reads events until the task has ended, or asks. */
+  /** Reads events until the task ends or asks. */
   async #follow(turn: Turn, first: Events | null, how: 'sends' | 'reads'): Promise<void> {
     turn.reading.abort();
     turn.reading = new AbortController();
@@ -293,7 +293,7 @@ export class A2aSession implements RelaySession {
     }
   }
 
-  /** Reads the state of the task. Returns whether that was possible. */
+  /** Reads the state of the task. Returns false if that failed. */
   async #look(turn: Turn, taskId: string, signal: AbortSignal): Promise<boolean> {
     try {
       const task = await this.#options.client.getTask(this.#byId(taskId), { signal });
@@ -305,13 +305,13 @@ export class A2aSession implements RelaySession {
     }
   }
 
-  /** A message was refused, or it is not known whether it has arrived. */
+  /** A message was refused, or may not have arrived. */
   async #notSent(turn: Turn, error: unknown): Promise<void> {
     if (!(error instanceof this.#options.sdk.A2AError)) {
       this.#close(messageOf(error));
       return;
     }
-    // It may have ended meanwhile.
+    // The task may have ended meanwhile.
     if (turn.taskId !== null && !(await this.#look(turn, turn.taskId, turn.reading.signal))) return;
     if (this.#turn === turn) this.#end(turn, 'failed', messageOf(error));
   }
@@ -349,7 +349,7 @@ export class A2aSession implements RelaySession {
     } else if (payload.value.status) this.#changed(turn, taskId, payload.value.status);
   }
 
-  /** The task has an id: it is taken up by it from now on. */
+  /** The task has an id, under which it can be resumed. */
   #named(turn: Turn, taskId: string, contextId: string): void {
     turn.taskId = taskId;
     if (contextId !== '') this.#contextId = contextId;
@@ -386,7 +386,7 @@ export class A2aSession implements RelaySession {
     if (request !== null) this.#send({ type: 'withdrawn', requestId: request });
   }
 
-  /** The message of the last state: words that no artifact has said. */
+  /** Reports the message of the last state, unless an artifact contained the same words. */
   #conclude(turn: Turn, { parts }: { readonly parts: readonly Part[] }): void {
     const text = textOf(parts.filter(isWords)).trim();
     const isSaid = [...turn.artifacts.values()].some(({ words }) => words.trim() === text);
@@ -394,7 +394,7 @@ export class A2aSession implements RelaySession {
     this.#gather(turn, { artifactId: '', name: '', parts: rest }, false);
   }
 
-  /** Keeps an artifact, or a piece of one, and passes on the words of it that are new. */
+  /** Keeps an artifact, or a part of one, and forwards its new words. */
   #gather(
     turn: Turn,
     {
@@ -409,7 +409,7 @@ export class A2aSession implements RelaySession {
     if (name !== '') known.name = clip(name, MAX_NAME);
     const files = parts.filter((part) => !isWords(part));
     const text = textOf(parts.filter(isWords));
-    // One without content takes memory, too.
+    // An artifact without content takes memory, too.
     if (!turn.artifacts.has(artifactId)) this.#kept += artifactId.length + MIN_ARTIFACT;
     this.#kept += text.length + files.reduce((sum, part) => sum + sizeOf(part), 0);
     if (this.#kept > MAX_KEPT) {
@@ -418,7 +418,7 @@ export class A2aSession implements RelaySession {
     }
     turn.artifacts.set(artifactId, known);
     known.files = append ? [...known.files, ...files] : files;
-    // All of it comes again when a task is read as a whole.
+    // A reading of the whole task repeats the artifact.
     const isRepeated = !append && text.startsWith(known.words);
     const fresh = isRepeated ? text.slice(known.words.length) : text;
     known.words = append ? known.words + text : text;
@@ -446,7 +446,7 @@ export class A2aSession implements RelaySession {
     turn.ended.resolve('cancelled');
   }
 
-  /** Lets the agent go: it can no longer be read, or does not stop. */
+  /** Abandons the agent: it can no longer be read, or does not stop. */
   #close(message: string): void {
     const turn = this.#turn;
     this.#turn = null;

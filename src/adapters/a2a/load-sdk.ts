@@ -1,4 +1,4 @@
-// The package of the protocol, which is loaded when it is needed.
+// Loads the package of the protocol on demand.
 
 import type * as Core from '@a2a-js/sdk';
 import type * as Client from '@a2a-js/sdk/client';

@@ -14,7 +14,7 @@ export type Phase =
   | { readonly type: 'asks'; readonly kind: 'question' | 'permission' }
   | { readonly type: 'ended'; readonly reason: EndReason };
 
-/** Returns where a task is. A state that is not known counts as work. */
+/** Returns the phase of a task. An unknown state counts as work. */
 export function phaseOf({ TaskState }: Sdk, { state }: Pick<TaskStatus, 'state'>): Phase {
   switch (state) {
     case TaskState.TASK_STATE_INPUT_REQUIRED:
@@ -44,11 +44,11 @@ const optionSchema = z.object({
   label: z.string(),
   description: z.string().optional(),
 });
-/** More than this is no choice of a user. */
+/** A user could not choose among more options. */
 const MAX_OPTIONS = 1_000;
 const optionsSchema = z.object({ options: z.array(optionSchema).max(MAX_OPTIONS) });
 
-/** Returns the request in the status of a task. It has the same id however often it is read. */
+/** Returns the request in the status of a task. Every reading gives it the same id. */
 export function askingOf(
   kind: 'question' | 'permission',
   taskId: string,
@@ -86,7 +86,7 @@ export function askingOf(
   };
 }
 
-/** The words that answer a request, and what an agent can read without understanding them. */
+/** Returns an answer as words, and as metadata for programs. */
 export function answerWords(answer: RelayAnswer): {
   readonly text: string;
   readonly metadata: Readonly<Record<string, unknown>>;
@@ -110,10 +110,10 @@ export function answerWords(answer: RelayAnswer): {
   }
 }
 
-/** The key in the metadata of a message under which an answer is. */
+/** The key of an answer in the metadata of a message. */
 export const ANSWER = 'offstage.answer';
 
-/** The same answer has the same id, so that it is known whether the agent has it. */
+/** A repeated answer has the same id, which shows whether the agent has received it. */
 export function answerIdOf(requestId: string): string {
   return `answer-${requestId}`;
 }
@@ -135,7 +135,7 @@ export function userMessage(
   };
 }
 
-/** A part that is words of the answer, and no file. */
+/** Whether a part contains words of the answer, and not a file. */
 export function isWords({ content, filename, mediaType }: Part): boolean {
   return content?.$case === 'text' && filename === '' && /^(text\/plain)?(;|$)/.test(mediaType);
 }
@@ -146,7 +146,7 @@ export function textOf(parts: readonly Part[]): string {
     .join('');
 }
 
-/** Returns a part that is not words as text. */
+/** Returns the content of a file part as text. */
 export function contentOf({ content, mediaType }: Part): {
   readonly mediaType: string;
   readonly content: string;
@@ -171,7 +171,7 @@ export function contentOf({ content, mediaType }: Part): {
   }
 }
 
-/** Whether the agent has the answer to this request already. */
+/** Whether the agent has received the answer to this request. */
 export function hasAnswer({ history }: Task, requestId: string): boolean {
   return history.some(({ messageId }) => messageId === answerIdOf(requestId));
 }

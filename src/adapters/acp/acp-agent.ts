@@ -1,11 +1,11 @@
-// A session of ours as an agent of the Agent Client Protocol (ACP), version 1: an editor starts the program, and talks
-// to the session on its standard input and output. The other direction is acp-relay.ts.
+// An Offstage session as an agent of the Agent Client Protocol (ACP), version 1: an editor starts the program, and talks to
+// the session on its standard input and output. The other direction is acp-relay.ts.
 //
 // Owns:     the sessions that the editor has opened, and their turns (served-session.ts).
-// Does not: make a session (the program does), or use files and terminals of the editor.
+// Does not: create a session (the program does), or use files and terminals of the editor.
 //
 // Invariants
-//   ACP-AGENT-1. A session that the editor leaves is suspended, not ended: it goes on when it is taken up by its id.
+//   ACP-AGENT-1. A session whose editor disconnects is suspended, not ended: it resumes when it is opened again by its id.
 
 import type * as Sdk from '@agentclientprotocol/sdk';
 import type { ContentBlock } from '@agentclientprotocol/sdk';
@@ -22,34 +22,34 @@ import { OFFSTAGE_VERSION } from '../../values/version.ts';
 
 /** A session that the editor opens. */
 export interface AcpSessionRequest {
-  /** The id of a session to take up, from the journal; absent: a new one. */
+  /** The id of a session to resume from the journal; absent: a new session. */
   readonly sessionId?: string;
   /** The folder of the editor's project, an absolute path. */
   readonly cwd: string;
-  /** The W3C trace context of the editor's request, for the option of that name of the session. @defaultValue none */
+  /** The W3C trace context of the editor's request, for the session's option of that name. @defaultValue none */
   readonly traceparent?: string;
 }
 
 /** The options of `acpAgent`. */
 export interface AcpAgentOptions {
   /**
-   * Makes a session, not started yet: with this `sessionId` if there is one, and with a journal if its sessions are
-   * to be taken up again.
+   * Creates a session and does not start it: with `sessionId` if it is given, and with a journal if sessions should be
+   * resumable.
    */
   readonly open: (request: AcpSessionRequest) => SessionForEditor | Promise<SessionForEditor>;
   /** @defaultValue 'offstage' */
   readonly name?: string;
-  /** @defaultValue standard input, which nothing else may read */
+  /** @defaultValue standard input, which only this agent may read */
   readonly input?: Readable;
-  /** @defaultValue standard output, to which nothing else may write: log to standard error */
+  /** @defaultValue standard output, to which only this agent may write: log to standard error */
   readonly output?: Writable;
-  /** Called with errors that did no harm. @defaultValue they are dropped */
+  /** Called with harmless errors. @defaultValue they are dropped */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
-/** A running agent behind ACP, as `acpAgent` returns it. */
+/** The running agent that `acpAgent` returns. */
 export interface AcpAgent {
-  /** Resolves when the editor has left, and its sessions are suspended. */
+  /** Resolves when the editor has disconnected, and its sessions are suspended. */
   readonly closed: Promise<void>;
   close(): Promise<void>;
 }
@@ -77,7 +77,7 @@ class Agent implements AcpAgent {
   readonly #options: AcpAgentOptions;
   readonly #report: (error: unknown, where: string) => void;
   readonly #connection: Sdk.AgentConnection;
-  /** By their ids: those that are being opened, too. */
+  /** The sessions by id, including those that are being opened. */
   readonly #sessions = new Map<string, Promise<ServedSession>>();
   #abilities: EditorAbilities = { forms: false };
 
@@ -178,12 +178,12 @@ class Agent implements AcpAgent {
     });
     if (sessionId === undefined) this.#sessions.set(session.id, Promise.resolve(served));
     await session.start({ ifKnown: sessionId !== undefined });
-    // It left meanwhile.
+    // The editor has disconnected meanwhile.
     if (this.#connection.signal.aborted) await served.leave();
     return served;
   }
 
-  /** The same session once, whoever asks for it. */
+  /** Opens a session once, for all requests. */
   async #takeUp(sessionId: string, cwd: string): Promise<ServedSession> {
     const opening = this.#sessions.get(sessionId) ?? this.#open({ sessionId, cwd });
     this.#sessions.set(sessionId, opening);
@@ -214,13 +214,13 @@ class Agent implements AcpAgent {
   }
 }
 
-/** The trace context that the editor has sent, if it has. */
+/** Returns the trace context of the editor's request, if it has one. */
 function tracedBy(meta: Readonly<Record<string, unknown>> | null | undefined) {
   const traceparent = readTraceparent(meta?.['traceparent']);
   return traceparent === undefined ? {} : { traceparent };
 }
 
-/** The words of a prompt: what it embeds is quoted by its address. */
+/** Returns the words of a prompt; embedded resources are quoted by their address. */
 function wordsOf(prompt: readonly ContentBlock[]): string {
   return prompt
     .flatMap((block) => {

@@ -1,7 +1,7 @@
-// A relay to any agent that speaks the Agent Client Protocol (ACP), version 1, on its standard input and output:
-// Claude Agent, Codex, Gemini CLI, Copilot CLI, OpenClaw and others. One process for each session.
+// A relay to any agent that speaks the Agent Client Protocol (ACP), version 1, on its standard input and output: Claude Agent,
+// Codex, Gemini CLI, Copilot CLI, OpenClaw and others. Each session has one process.
 //
-// Does not: offer the agent files or terminals of ours; it works in its folder with its own tools.
+// Does not: offer the agent files or terminals; the agent works in its folder with its own tools.
 
 import { createHash } from 'node:crypto';
 import { mkdirSync, rmSync } from 'node:fs';
@@ -24,33 +24,33 @@ export interface AcpRelayOptions {
   /** The name of the agent in messages. @defaultValue the command */
   readonly name?: string;
   /**
-   * The folder that the agent works in, an absolute path. @defaultValue an empty folder for each subagent, which is
-   * removed when the subagent has ended
+   * The folder that the agent works in, an absolute path. @defaultValue an empty folder for each subagent, which is removed when
+   * the subagent has ended
    */
   readonly cwd?: string;
   /**
-   * The names of the variables of this process's environment that the agent gets; no others. An agent that is
-   * logged in through files needs `HOME`. @defaultValue PATH, LANG, LC_ALL, TZ, TMPDIR
+   * The names of the environment variables that the agent inherits from this process; no others. An agent that is logged in
+   * through files needs `HOME`. @defaultValue PATH, LANG, LC_ALL, TZ, TMPDIR
    */
   readonly inheritEnv?: readonly string[];
-  /** Variables for the agent, beside the inherited ones. @defaultValue {} */
+  /** Variables for the agent besides the inherited ones. @defaultValue {} */
   readonly env?: Readonly<Record<string, string>>;
   /** The MCP servers that the agent connects to, as in `session/new`. @defaultValue [] */
   readonly mcpServers?: readonly Readonly<Record<string, unknown>>[];
   /**
-   * The options of its sessions, by the agent's own ids and values, such as `{ mode: 'default', model: 'sonnet' }`; they are set
-   * before the first prompt of each process. A session whose agent does not set one fails (`RELAY_FAILED`, with the values that the
-   * agent offers). Some agents start in a mode in which they ask for no permission. @defaultValue the agent's own
+   * The options of the agent's sessions, by the agent's ids and values, such as `{ mode: 'default', model: 'sonnet' }`; they are
+   * set before the first prompt of each process. If the agent rejects one, the session fails (`RELAY_FAILED`, with the values
+   * that the agent offers). Some agents start in a mode in which they ask for no permission. @defaultValue the agent's defaults
    */
   readonly configOptions?: Readonly<Record<string, string | boolean>>;
-  /** Whether its sessions can be taken up again. @defaultValue true */
+  /** Whether the agent's sessions can be resumed. @defaultValue true */
   readonly resumes?: boolean;
-  /** The time to start and to open a session, in milliseconds. @defaultValue 60000 */
+  /** The time limit for starting the process and opening a session, in milliseconds. @defaultValue 60000 */
   readonly startTimeoutMs?: number;
-  /** The time that it gets to stop before it is killed, in milliseconds. @defaultValue 5000 */
+  /** The time in which the agent must stop before it is killed, in milliseconds. @defaultValue 5000 */
   readonly graceMs?: number;
   /**
-   * The folder in which the running processes are noted, so that those of a process that was killed are found.
+   * The folder for the marks of running processes, by which the agents of a killed program are found.
    * @defaultValue a folder of this user in the system's folder for temporary files
    */
   readonly stateFolder?: string;
@@ -81,8 +81,8 @@ const optionsSchema = z.strictObject({
 const swept = new Set<string>();
 
 /**
- * Creates a relay to an ACP agent, for `defineSubagent({ relay })`. Needs the package `@agentclientprotocol/sdk`.
- * Nothing is started before a subagent runs.
+ * Creates a relay to an ACP agent, for `defineSubagent({ relay })`. Needs the package `@agentclientprotocol/sdk`. The first
+ * process starts when a subagent runs.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function acpRelay(options: AcpRelayOptions): Relay {
@@ -91,7 +91,7 @@ export function acpRelay(options: AcpRelayOptions): Relay {
   return {
     name,
     loop: relayLoop,
-    // An open question of an agent on stdio is gone with its process, and words are no part of a turn (v1).
+    // An open question of an agent on stdio ends with its process, and v1 has no way to add words to a turn.
     capabilities: { openQuestionSurvives: false, resumes, steers: false, reportsTools: true },
     start: (start) => begin(name, options, start),
     discard: (subagentId) => {
@@ -137,7 +137,7 @@ async function begin(
       removeFolder,
     });
   } catch (error) {
-    // A session that was to go on has left its files there, for the next attempt.
+    // A resumed session has files in the folder, which the next attempt needs.
     if (start.resume === undefined) removeFolder();
     throw error;
   }
@@ -151,7 +151,7 @@ function envOf({ inheritEnv = INHERITED, env = {} }: AcpRelayOptions): Record<st
   return { ...Object.fromEntries(inherited), ...env };
 }
 
-/** The same folder for the same subagent in every process, whatever its id is made of. */
+/** Returns a folder name that is the same in every process, and valid for any id. */
 function nameOf(subagentId: string): string {
   return createHash('sha256').update(subagentId).digest('hex').slice(0, 32);
 }

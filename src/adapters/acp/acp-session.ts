@@ -1,13 +1,13 @@
-// One session with an ACP agent: its connection, the turn under way, and the requests that are open.
+// One session with an ACP agent: its connection, the current turn, and the open requests.
 //
 // Invariants
-//   ACP-SESSION-1. Each request of the agent is answered once: by its answer, or as cancelled when the turn is
-//       cancelled, the agent withdraws it, or the session is let go.
-//   ACP-SESSION-2. Updates between turns, and those of a replay, are no events.
-//   ACP-SESSION-3. An agent that cannot be read any more is ended, and what it had written before its end is read.
-//   ACP-SESSION-4. An answer of the agent that is not as the protocol says ends the turn or the start, and is named.
-//   ACP-SESSION-5. No prompt is sent before the session has the options that the app named: an agent whose mode cannot be set
-//       might ask for no permission.
+//   ACP-SESSION-1. Each request of the agent is answered once: by its answer, or as cancelled when the turn is cancelled, the
+//       agent withdraws the request, or the session is released.
+//   ACP-SESSION-2. Updates between turns, and those of a replay, cause no events.
+//   ACP-SESSION-3. An agent with unreadable output is ended; its output up to the end is still read.
+//   ACP-SESSION-4. An invalid response of the agent ends the turn or the start; the error names the response.
+//   ACP-SESSION-5. The first prompt follows after the session has the options that the app named: an agent whose mode cannot
+//       be set might ask for no permission.
 
 import { Readable, Writable } from 'node:stream';
 import type * as Sdk from '@agentclientprotocol/sdk';
@@ -62,7 +62,7 @@ interface AcpSessionOptions {
 
 const RESOURCE_NOT_FOUND = -32_002;
 const MAX_LINE = 16 * 1024 * 1024;
-/** The time in which the words of an agent that has ended are read. A child of its may hold its output open. */
+/** The time in which the output of an ended agent is read. A child process may keep the output open. */
 const DRAIN_MS = 1_000;
 
 export class AcpSession implements RelaySession {
@@ -70,7 +70,7 @@ export class AcpSession implements RelaySession {
   id = '';
   readonly #options: AcpSessionOptions;
   readonly #connection: ClientConnection;
-  /** Numbers the turns; null: none is under way. */
+  /** The number of the current turn; null without one. */
   #turn: number | null = null;
   #turns = 0;
   #tools = new ToolTable();
@@ -94,7 +94,7 @@ export class AcpSession implements RelaySession {
     const { agent, start, startTimeoutMs, graceMs, name } = options;
     const session = new AcpSession(options);
     const { promise: opened, resolve: succeed, reject: stop } = Promise.withResolvers<void>();
-    // It may fail when it is not waited for any more.
+    // Opening may fail after the caller has stopped waiting.
     opened.catch(() => {});
     const abort = (): void => stop(start.signal.reason as Error);
     start.signal.addEventListener('abort', abort, { once: true });
@@ -108,7 +108,7 @@ export class AcpSession implements RelaySession {
     try {
       start.signal.throwIfAborted();
       session.#begin().then(succeed, (error: unknown) => {
-        // The end of the process tells more; it comes, or the time is over.
+        // The end of the process explains more; it follows, or the time limit ends the wait.
         if (!session.#connection.signal.aborted) stop(error);
       });
       await opened;
@@ -164,7 +164,7 @@ export class AcpSession implements RelaySession {
         this.#endTurn(turn, { type: 'turn_ended', ...ended });
       },
       (error: unknown) => {
-        // The end of the process tells more.
+        // The end of the process explains more.
         if (this.#connection.signal.aborted) return;
         this.#endTurn(turn, { type: 'turn_ended', reason: 'failed', message: messageOf(error) });
       },
@@ -261,7 +261,7 @@ export class AcpSession implements RelaySession {
     await this.#configure(opened);
   }
 
-  /** ACP-SESSION-5. Some options change others (a model that has not the mode), so all are looked at in the end. */
+  /** ACP-SESSION-5. Some options change others (a model without the mode), so all are checked at the end. */
   async #configure(opened: unknown): Promise<void> {
     const { sdk, name, configOptions } = this.#options;
     const { setConfigOption, setMode } = sdk.methods.agent.session;
@@ -300,7 +300,7 @@ export class AcpSession implements RelaySession {
     }
   }
 
-  /** The trace of the work goes on in the agent. */
+  /** Passes the trace context to the agent. */
   get #meta(): { readonly _meta?: { readonly traceparent: string } } {
     const traceparent = this.#options.start.traceparent?.();
     return traceparent === undefined ? {} : { _meta: { traceparent } };
@@ -312,7 +312,7 @@ export class AcpSession implements RelaySession {
     for (const requestId of this.#open.keys()) this.answer(requestId, { type: 'cancelled' });
     this.#connection.agent
       .notify(methods.agent.session.cancel, { sessionId: this.id })
-      // A dead agent.
+      // A dead agent's connection rejects.
       .catch(() => {});
   }
 
@@ -320,7 +320,7 @@ export class AcpSession implements RelaySession {
     if (!this.#isOver) this.#options.start.receive(event);
   }
 
-  /** Reports what was used since the last report: the agent tells sums. */
+  /** Reports the usage since the last report: the agent reports sums. */
   #used(tokens: Tokens, cost: unknown = this.#sums.cost): void {
     const kept = (name: keyof Tokens): number =>
       tokens[name] === undefined ? this.#sums[name] : sumOf(tokens[name]);
@@ -370,7 +370,7 @@ export class AcpSession implements RelaySession {
     this.#send(ended);
   }
 
-  /** Its output can no longer be read. ACP-SESSION-3 */
+  /** Ends an agent whose output can no longer be read. ACP-SESSION-3 */
   async #cut(): Promise<void> {
     const { agent, start, graceMs } = this.#options;
     if (agent.hasExited || this.#isOver) return;
@@ -421,7 +421,7 @@ export class AcpSession implements RelaySession {
     return permissionOutcome(options, answer);
   }
 
-  /** The fields of a form are asked one after the other. */
+  /** Asks the fields of a form one after the other. */
   async #asks(
     params: CreateElicitationRequest,
     signal: AbortSignal,
@@ -434,7 +434,7 @@ export class AcpSession implements RelaySession {
     return content ? { action: 'accept', content } : NO_FORM;
   }
 
-  /** Passes a request on, and waits for its answer. */
+  /** Forwards a request, and waits for its answer. */
   #ask(signal: AbortSignal, event: (requestId: string) => RelayEvent): Promise<RelayAnswer> {
     if (this.#isOver || this.#turn === null || signal.aborted)
       return Promise.resolve({ type: 'cancelled' });
@@ -456,11 +456,11 @@ export class AcpSession implements RelaySession {
   }
 }
 
-/** Returns the lines that are messages; anything else on the agent's output is reported. */
+/** Returns the lines that are messages; other output of the agent is reported. */
 function lines(stdout: Readable, report: (error: unknown) => void): ReadableStream<Uint8Array> {
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
-  /** The pieces of a line whose end has not come. */
+  /** The parts of an incomplete line. */
   let pieces: string[] = [];
   let size = 0;
   const bytes = Readable.toWeb(stdout) as ReadableStream<Uint8Array>;

@@ -1,4 +1,4 @@
-// offstage/acp: the Agent Client Protocol, both ways: agents of others as subagents, and a session of ours as an agent.
+// The entry `offstage/acp`: the Agent Client Protocol: third-party agents as subagents, and an Offstage session as an agent.
 
 export { acpAgent, type AcpAgent, type AcpSessionRequest } from './acp-agent.ts';
 export type { SessionForEditor } from './served-session.ts';

@@ -1,4 +1,4 @@
-// The package of the protocol, which is loaded when it is needed.
+// Loads the package of the protocol on demand.
 
 import type * as Sdk from '@agentclientprotocol/sdk';
 import { ConfigurationError } from '../../values/errors.ts';

@@ -1,4 +1,4 @@
-// How ACP v1 maps to a relay, in one place. Pure: no process, no connection.
+// The mapping between ACP v1 and the port of relays. Pure: no process, no connection.
 
 import type {
   CreateElicitationResponse,
@@ -17,7 +17,7 @@ import { ProtocolError } from '../../values/errors.ts';
 type EndReason = Extract<RelayEvent, { readonly type: 'turn_ended' }>['reason'];
 type Update = SessionNotification['update'];
 
-/** How a turn ends, by the agent's reason. */
+/** The end of a turn, by the agent's stop reason. */
 const ENDS: Readonly<Record<StopReason, EndReason>> = {
   end_turn: 'completed',
   max_tokens: 'limit',
@@ -26,7 +26,7 @@ const ENDS: Readonly<Record<StopReason, EndReason>> = {
   cancelled: 'cancelled',
 };
 
-/** Tokens of all turns of a session. They are no part of the stable protocol yet: agents report them all the same. */
+/** The tokens of all turns of a session. The stable protocol lacks them, but agents report them. */
 export interface Tokens {
   readonly inputTokens?: unknown;
   readonly outputTokens?: unknown;
@@ -35,7 +35,7 @@ export interface Tokens {
   readonly thoughtTokens?: unknown;
 }
 
-// The SDK checks what an agent asks, and not what it answers.
+// The SDK checks the agent's requests, but not its responses.
 const promptResponse = z.looseObject({
   stopReason: z.string(),
   usage: z.looseObject({}).nullish().catch(null),
@@ -52,7 +52,7 @@ const initializeResponse = z.looseObject({
 });
 const newSessionResponse = z.looseObject({ sessionId: z.string().min(1).max(1_000) });
 
-/** Reads the answer to `session/prompt`, whatever it is. */
+/** Reads the response to `session/prompt`, even an invalid one. */
 export function endOf(response: unknown): {
   readonly reason: EndReason;
   readonly message: string;
@@ -73,7 +73,7 @@ function isStopReason(given: string): given is StopReason {
 }
 
 /**
- * Reads the answer to `initialize`.
+ * Reads the response to `initialize`.
  * @throws {ProtocolError} `RELAY_FAILED`
  */
 export function readAbilities(name: string, response: unknown) {
@@ -86,7 +86,7 @@ export function readAbilities(name: string, response: unknown) {
 }
 
 /**
- * Reads the answer to `session/new`.
+ * Reads the response to `session/new`.
  * @throws {ProtocolError} `RELAY_FAILED`
  */
 export function readSessionId(name: string, response: unknown): string {
@@ -97,9 +97,9 @@ export function readSessionId(name: string, response: unknown): string {
 export interface SessionOption {
   readonly id: string;
   readonly current: string | boolean | null;
-  /** The values of a choice; null: it is on or off. */
+  /** The values of a choice; null for a boolean option. */
   readonly values: readonly string[] | null;
-  /** The agent has modes only, as before there were options: `session/set_mode` sets this one. */
+  /** The agent has modes instead of options, as in earlier versions: `session/set_mode` sets this one. */
   readonly isBareMode: boolean;
 }
 
@@ -126,7 +126,7 @@ const withModes = z.looseObject({
   }),
 });
 
-/** Reads the options of a session from the answer that opened it, or that set one of them. */
+/** Reads the options of a session from the response that opened it, or that set an option. */
 export function readSessionOptions(response: unknown): readonly SessionOption[] {
   const listed = withOptions.safeParse(response).data?.configOptions ?? [];
   const known = listed.map(({ id, currentValue, options }): SessionOption => ({
@@ -155,8 +155,8 @@ function readAnswer<Schema extends z.ZodType>(
 }
 
 /**
- * The kinds of options that an answer may choose, the best first. A lasting permission is chosen only for an answer
- * that is one; a lasting denial only where there is no other. None fits: the request is cancelled.
+ * The kinds of options for each answer, the preferred first. A lasting permission is chosen only for a lasting answer; a
+ * lasting denial only if there is no other. If none fits, the request is cancelled.
  */
 const CHOICES = {
   permitted: ['allow_once'],
@@ -164,16 +164,16 @@ const CHOICES = {
   denied: ['reject_once', 'reject_always'],
 } as const satisfies Record<string, readonly PermissionOption['kind'][]>;
 
-/** What is known of a tool of the agent. */
+/** The known facts about a tool call of the agent. */
 interface KnownTool extends RelayTool {
   state: 'pending' | 'refused' | 'running' | 'ended';
 }
 
-/** The tools of one turn: updates tell only what changed. */
+/** The tool calls of one turn: updates contain only changes. */
 export class ToolTable {
   readonly #tools = new Map<string, KnownTool>();
 
-  /** Returns what an update means. */
+  /** Returns the events of an update. */
   events(update: Update): readonly RelayEvent[] {
     const { sessionUpdate } = update;
     if (sessionUpdate === 'agent_message_chunk')
@@ -193,7 +193,7 @@ export class ToolTable {
     return this.#known(toolCall);
   }
 
-  /** A tool that waited for a permission has not got it: if it fails then, it was never begun. */
+  /** The permission for a tool call was denied: if the call then fails, it never started. */
   refused(toolId: string): void {
     const known = this.#tools.get(toolId);
     if (known?.state === 'pending') known.state = 'refused';
@@ -207,7 +207,7 @@ export class ToolTable {
     const { title, kind, input, state } = known;
     const events: RelayEvent[] = [];
     if (update.title) events.push({ type: 'progress', text: update.title });
-    // `pending`: it waits for a permission, or its arguments are still being written.
+    // `pending`: the call waits for a permission, or its arguments are still being written.
     if (status === undefined || status === null || status === 'pending' || state === 'ended')
       return events;
     if (state === 'refused' && status === 'failed') {
@@ -253,13 +253,13 @@ function textOf(content: unknown): string {
   return typeof text === 'string' ? text : '';
 }
 
-/** The changes that a tool without arguments proposes: the user consents to exactly these. */
+/** Returns the changes that a call without arguments proposes: the user consents to exactly these. */
 function diffsOf(content: Content): unknown {
   const diffs = (content ?? []).filter(({ type }) => type === 'diff');
   return diffs.length === 0 ? null : diffs;
 }
 
-/** Returns the words of the lasting permission that an agent offers; undefined: it offers none. */
+/** Returns the agent's label for its lasting permission; undefined if it offers none. */
 export function lastingIn(options: readonly PermissionOption[]): string | undefined {
   return options.find(({ kind }) => kind === 'allow_always')?.name;
 }
@@ -270,7 +270,7 @@ function kindsOf(answer: RelayAnswer): readonly PermissionOption['kind'][] {
   return answer.lasting === true ? CHOICES.lasting : CHOICES.permitted;
 }
 
-/** Returns the answer to a request for permission. */
+/** Returns the response to a request for permission. */
 export function permissionOutcome(
   options: readonly PermissionOption[],
   answer: RelayAnswer,
@@ -282,5 +282,5 @@ export function permissionOutcome(
   return { outcome: { outcome: 'cancelled' } };
 }
 
-/** The answer to a form that nobody fills in. */
+/** The response to a form that is not filled in. */
 export const NO_FORM: CreateElicitationResponse = { action: 'cancel' };

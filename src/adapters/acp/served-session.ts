@@ -1,12 +1,12 @@
-// One session of ours, as an editor sees it: turns, and what is shown and asked during them.
+// One Offstage session in an editor: its turns, and the content and questions that the editor gets during them.
 //
-// A turn lasts until nothing goes on that could say something by itself, or only a question in words is left, which
-// the next prompt answers. A prompt during a turn ends that turn: the user has gone on talking.
+// A turn lasts until the session is idle, or only a question in words is open, which the next prompt answers. A prompt during
+// a turn ends that turn: the user has continued.
 //
 // Invariants
-//   ACP-SERVED-1. Only what the user chose is an answer: a request that is cancelled, or that the editor does not
-//       answer, leaves the question open. A permission covers one call.
-//   ACP-SERVED-2. Nothing is shown between turns. A result counts as heard once it was sent to the editor.
+//   ACP-SERVED-1. Only the user's choice is an answer: a request that is cancelled, or that the editor does not answer,
+//       leaves the question open. A permission covers one call.
+//   ACP-SERVED-2. The session sends nothing between turns. A result counts as heard once it was sent to the editor.
 
 import type {
   CreateElicitationResponse,
@@ -45,13 +45,13 @@ export type SessionForEditor = Pick<
 >;
 
 export interface EditorAbilities {
-  /** It shows forms (`elicitation/create`); otherwise questions are words. */
+  /** Whether the editor shows forms (`elicitation/create`); otherwise questions are put in words. */
   readonly forms: boolean;
 }
 
 type Update = SessionNotification['update'];
 
-/** The way to the editor, for one session. */
+/** The connection to the editor, for one session. */
 interface Editor {
   readonly abilities: EditorAbilities;
   update(update: Update): Promise<void>;
@@ -72,7 +72,7 @@ interface Editor {
 
 interface Turn {
   readonly ended: AbortController;
-  /** A failure of the model, and whether anything was said. */
+  /** A failure of the model; `hasWords`: whether the turn had words. */
   failure: string | null;
   hasWords: boolean;
 }
@@ -98,14 +98,14 @@ export class ServedSession {
   readonly #editor: Editor;
   readonly #subscriptions: Subscription[];
   #turn: Turn | null = null;
-  /** The requests to the editor that are open, by the question. */
+  /** The open requests to the editor, by question. */
   readonly #asking = new Map<
     string,
     { readonly stop: AbortController; readonly done: Promise<void> }
   >();
   /** Questions that were put in this turn. */
   readonly #put = new Set<string>();
-  /** Tool calls that the editor knows. */
+  /** Tool calls that the editor has received. */
   readonly #shown = new Set<string>();
 
   constructor(session: SessionForEditor, editor: Editor) {
@@ -121,13 +121,13 @@ export class ServedSession {
     return this.#session.id;
   }
 
-  /** Plays a turn. Returns how it ended. */
+  /** Runs a turn. Returns its end. */
   async prompt(
     text: string,
     traced: { readonly traceparent?: string } = {},
   ): Promise<'end_turn' | 'cancelled'> {
     this.#turn?.ended.abort('end_turn');
-    // The next turn puts again what is still open.
+    // The next turn asks the open questions again.
     this.#stopAsking();
     const turn: Turn = { ended: new AbortController(), failure: null, hasWords: false };
     const { signal } = turn.ended;
@@ -136,7 +136,7 @@ export class ServedSession {
     const stopListening = this.#session.listen();
     try {
       const waiting = this.#waiting();
-      // A question in words is answered by the prompt, or put again by the session.
+      // The prompt answers a question in words, or the session asks the question again.
       for (const { requestId } of waiting) this.#put.add(requestId);
       await this.#session.sendText(text, traced);
       this.#putAgain(waiting);
@@ -182,7 +182,7 @@ export class ServedSession {
     await this.#session.suspend();
   }
 
-  /** Waits until nothing goes on, and the editor is asked nothing. */
+  /** Waits until the session is idle, and no request to the editor is open. */
   async #quiet(signal: AbortSignal): Promise<void> {
     do {
       await raceAbort(Promise.all([...this.#asking.values()].map(({ done }) => done)), signal);
@@ -200,7 +200,7 @@ export class ServedSession {
     return questions.filter(({ state }) => OPEN.has(state));
   }
 
-  /** Puts the questions of an earlier turn or process that the prompt did not answer. */
+  /** Asks the questions of an earlier turn or process that the prompt did not answer. */
   #putAgain(before: readonly QuestionView[]): void {
     const known = new Set(before.map(({ requestId }) => requestId));
     for (const question of this.#waiting()) {
@@ -210,7 +210,7 @@ export class ServedSession {
     }
   }
 
-  /** Whether the editor is asked, and not told in words. */
+  /** Whether the question is a request to the editor, and not put in words. */
   #isAsked({ kind }: QuestionView): boolean {
     return kind === 'approval' || this.#editor.abilities.forms;
   }
@@ -306,7 +306,7 @@ export class ServedSession {
     }
     const stop = new AbortController();
     const asked = question.kind === 'approval' ? this.#permission : this.#form;
-    // An editor may never answer a request that is taken back.
+    // Some editors never answer a cancelled request.
     const done = raceAbort(asked.call(this, question, stop.signal), stop.signal)
       .catch((error: unknown) => {
         if (!stop.signal.aborted) this.#editor.report(error, `question ${requestId}`);
@@ -400,6 +400,6 @@ const PLAN = {
   pending: 'pending',
   in_progress: 'in_progress',
   completed: 'completed',
-  // It is no longer planned.
+  // The call is no longer planned.
   failed: 'completed',
 } as const;

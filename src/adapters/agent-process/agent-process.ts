@@ -1,11 +1,11 @@
-// The process of an agent: started with the environment that it was given and no more, in a process group and a
-// folder of its own, and ended with all its children.
+// The process of an agent: it gets only the given environment, runs in a separate process group and folder, and is ended
+// together with its children.
 //
 // Invariants
-//   ACP-PROCESS-1. A process that this one started does not outlive it for long: its group is killed when this
-//       process exits, and by its mark in a file at the next start if this process was killed.
-//   ACP-PROCESS-2. A process is killed by a mark only if it is the very one: its id and the time of its start agree,
-//       and its owner is gone.
+//   ACP-PROCESS-1. An agent process does not outlive this process for long: its group is killed when this process exits, or,
+//       if this process was killed, by its mark in a file at the next start.
+//   ACP-PROCESS-2. A process is killed by a mark only if id and start time are those of the marked process, and its owner is
+//       gone.
 
 import { execFileSync, spawn, type ChildProcessByStdio } from 'node:child_process';
 import {
@@ -42,11 +42,11 @@ export interface Exit {
   readonly message: string;
 }
 
-/** The processes that run, for the end of this one. */
+/** The running agent processes, which are killed when this process exits. */
 const running = new Set<AgentProcess>();
 let isWatching = false;
 
-/** The variable by which the trace of the work goes on in a process (OpenTelemetry, environment variables as carriers). */
+/** Passes the trace context to the agent process (OpenTelemetry, environment variables as carriers). */
 export function tracedEnv({ traceparent }: RelayStart): Readonly<Record<string, string>> {
   const value = traceparent?.();
   return value === undefined ? {} : { TRACEPARENT: value };
@@ -55,15 +55,15 @@ export function tracedEnv({ traceparent }: RelayStart): Readonly<Record<string, 
 export class AgentProcess {
   readonly stdin: Writable;
   readonly stdout: Readable;
-  /** Resolves when it has ended. */
+  /** Resolves when the process has ended. */
   readonly exited: Promise<Exit>;
-  /** For a library that talks to the process itself. */
+  /** The child process, for a library that talks to it directly. */
   readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
   readonly #mark: string;
   #log = '';
   #hasExited = false;
 
-  /** @throws {OffstageError} `RELAY_FAILED` if it cannot be started. */
+  /** @throws {OffstageError} `RELAY_FAILED` if the process cannot be started. */
   static start(command: AgentCommand): Promise<AgentProcess> {
     return new Promise((resolve, reject) => {
       const fail = (cause: unknown): void =>
@@ -87,7 +87,7 @@ export class AgentProcess {
     });
   }
 
-  /** Starts it without waiting. A program that cannot be started has exited. */
+  /** Starts the process without waiting. A program that cannot be started counts as exited. */
   static begin(command: AgentCommand): AgentProcess {
     return new AgentProcess(spawned(command), command.marks);
   }
@@ -107,7 +107,7 @@ export class AgentProcess {
     if (pid > 0) writeFileSync(this.#mark, JSON.stringify(mark), { mode: 0o600 });
     running.add(this);
     killAtExit();
-    // A dead agent's pipe.
+    // A dead agent's pipe reports an error.
     child.stdin.on('error', () => {});
     child.stderr.setEncoding('utf8');
     child.stderr.on('data', (text: string) => {
@@ -122,7 +122,7 @@ export class AgentProcess {
       });
       child.once('exit', (code, signal) => {
         this.#hasExited = true;
-        // Its children end with it.
+        // The children of the process end with it.
         this.signal('SIGKILL');
         running.delete(this);
         rmSync(this.#mark, { force: true });
@@ -137,12 +137,12 @@ export class AgentProcess {
     return this.#hasExited;
   }
 
-  /** Sends a signal to it and its children. */
+  /** Sends a signal to the process and its children. */
   signal(name: 'SIGTERM' | 'SIGKILL'): void {
     killGroup(this.child.pid ?? 0, name);
   }
 
-  /** Ends it: asks it to, and kills it when the grace is over. Tells whether it had to be killed. */
+  /** Ends the process: asks it to exit, and kills it after `graceMs`. Returns whether it had to be killed. */
   async end(scheduler: Scheduler, graceMs: number): Promise<boolean> {
     if (this.#hasExited) return false;
     let isKilled = false;
@@ -163,7 +163,7 @@ function spawned({ command, args, cwd, env }: AgentCommand) {
     cwd,
     env,
     stdio: ['pipe', 'pipe', 'pipe'],
-    // A group of its own, which can be ended as a whole.
+    // A separate process group can be ended as a whole.
     detached: process.platform !== 'win32',
     windowsHide: true,
   });
@@ -182,17 +182,17 @@ function killGroup(pid: number, signal: 'SIGTERM' | 'SIGKILL'): void {
   try {
     process.kill(process.platform === 'win32' ? pid : -pid, signal);
   } catch {
-    // It has ended.
+    // The process has ended.
   }
 }
 
-/** Returns when a process started, as the system writes it; null: it is gone, or the system does not tell. */
+/** Returns the start time of a process in the system's notation; null if the process is gone, or the system does not tell. */
 function startOf(pid: number): string | null {
   if (process.platform === 'win32') return null;
   return existsSync('/proc/self/stat') ? startInProc(pid) : startByPs(pid);
 }
 
-/** For systems without `/proc`, such as macOS: to the second. */
+/** For systems without `/proc`, such as macOS. The time is exact to the second. */
 export function startByPs(pid: number): string | null {
   try {
     const started = execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], {
@@ -209,7 +209,7 @@ export function startByPs(pid: number): string | null {
 function startInProc(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The name, in parentheses, may hold anything.
+    // The name of the program, in parentheses, may contain any character.
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null;
   } catch {
     return null;
@@ -262,11 +262,11 @@ function isAlive(pid: number, startedAt: string | null): boolean {
 }
 
 /**
- * Returns a folder that only this user can read, and makes it.
+ * Creates and returns a folder that only this user can read.
  * @throws {ConfigurationError} `CANNOT_OPEN` if it belongs to another user.
  */
 export function ownFolder(...parts: readonly string[]): string {
-  // By number: a container may run under one that has no name.
+  // The user's number: a container may run under a number without a name.
   const base = join(tmpdir(), `offstage-acp-${process.getuid?.() ?? userInfo().username}`);
   mkdirSync(base, { recursive: true, mode: 0o700 });
   const { uid } = lstatSync(base);

@@ -1,9 +1,9 @@
 // A relay to Claude Code through the Claude Agent SDK. A process runs while Claude works, and none while a question or a
-// permission is open: the call is put off (`defer`), and another process goes on with it, also after a crash.
+// permission is open: the call is deferred (`defer`), and another process continues with it, also after a crash.
 //
-// The package of the SDK is passed in: this file imports none.
+// The app passes in the SDK: this file does not import it.
 //
-// Does not: load settings, plugins or instructions of the user, unless the author's options of the SDK say so.
+// Does not: load settings, plugins or instructions of the user, unless the app's options of the SDK say so.
 
 import { createHash } from 'node:crypto';
 import { mkdirSync, rmSync } from 'node:fs';
@@ -26,32 +26,32 @@ export interface ClaudeRelayOptions {
   /** The name of the agent in messages. @defaultValue 'Claude' */
   readonly name?: string;
   /**
-   * The folder that Claude works in, an absolute path. @defaultValue an empty folder for each subagent, which is removed
-   * when the subagent has ended
+   * The folder that Claude works in, an absolute path. @defaultValue an empty folder for each subagent, which is removed when
+   * the subagent has ended
    */
   readonly cwd?: string;
   /**
-   * The names of the variables of this process's environment that Claude gets; no others. A Claude that is logged in
+   * The names of the environment variables that Claude inherits from this process; no others. A Claude that is logged in
    * through files needs `HOME` and `CLAUDE_CONFIG_DIR`. @defaultValue PATH, LANG, LC_ALL, TZ, TMPDIR
    */
   readonly inheritEnv?: readonly string[];
-  /** Variables for Claude, beside the inherited ones, such as `ANTHROPIC_API_KEY`. @defaultValue {} */
+  /** Variables for Claude besides the inherited ones, such as `ANTHROPIC_API_KEY`. @defaultValue {} */
   readonly env?: Readonly<Record<string, string>>;
   /**
-   * Tools whose calls nobody is asked about. All others need a permission for each call. @defaultValue Read, Glob, Grep
-   * and TodoWrite, unless Claude's own rules ask, as for a file outside its folder
+   * Tools that run without a permission. All others need a permission for each call. @defaultValue Read, Glob, Grep and
+   * TodoWrite, unless Claude's rules ask, as for a file outside its folder
    */
   readonly unasked?: readonly string[];
   /**
-   * More options of `query`, such as `model`, `maxTurns`, `mcpServers` or `systemPrompt`. Those that this relay sets
+   * More options of `query`, such as `model`, `maxTurns`, `mcpServers` or `systemPrompt`. Options that this relay sets
    * (`cwd`, `env`, `hooks`, `canUseTool`, `resume`, `sessionId`, `permissionMode`, `spawnClaudeCodeProcess`) are refused.
    * @defaultValue {}
    */
   readonly options?: Readonly<Record<string, unknown>>;
-  /** The time that Claude gets to stop before it is killed, in milliseconds. @defaultValue 5000 */
+  /** The time in which Claude must stop before it is killed, in milliseconds. @defaultValue 5000 */
   readonly graceMs?: number;
   /**
-   * The folder in which its conversations, the open questions and the running processes are kept.
+   * The folder for conversations, open questions and the marks of running processes.
    * @defaultValue a folder of this user in the system's folder for temporary files
    */
   readonly stateFolder?: string;
@@ -59,7 +59,7 @@ export interface ClaudeRelayOptions {
 
 const INHERITED = ['PATH', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'SystemRoot'];
 const UNASKED = ['Read', 'Glob', 'Grep', 'TodoWrite'];
-/** Nothing but requests for the model leaves the machine. */
+/** Claude sends only model requests to the network. */
 const QUIET = {
   CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
   DISABLE_AUTOUPDATER: '1',
@@ -112,8 +112,8 @@ const optionsSchema = z.strictObject({
 const swept = new Set<string>();
 
 /**
- * Creates a relay to Claude Code, for `defineSubagent({ relay })`. Needs the package
- * `@anthropic-ai/claude-agent-sdk`, whose `query` it is given. Nothing is started before a subagent runs.
+ * Creates a relay to Claude Code, for `defineSubagent({ relay })`. Needs `query` of the package
+ * `@anthropic-ai/claude-agent-sdk`. The first process starts when a subagent runs.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function claudeRelay(options: ClaudeRelayOptions): Relay {
@@ -197,12 +197,12 @@ function stateFolderOf({ stateFolder }: ClaudeRelayOptions): string {
   return stateFolder ?? ownFolder('claude');
 }
 
-/** The same folder for the same subagent in every process, whatever its id is made of. */
+/** Returns a folder name that is the same in every process, and valid for any id. */
 function nameOf(subagentId: string): string {
   return createHash('sha256').update(subagentId).digest('hex').slice(0, 32);
 }
 
-/** Writes something unique as Claude wants the id of a session. */
+/** Derives a UUID, which Claude requires as the id of a session. */
 function uuidOf(text: string): string {
   const hex = createHash('sha256').update(text).digest('hex');
   return [

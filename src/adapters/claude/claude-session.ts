@@ -1,14 +1,14 @@
-// One session with Claude Code: the turn under way, the process that works on it, and the request that is open.
+// One session with Claude Code: the current turn, the process that works on it, and the open request.
 //
-// Owns:     starting a process for each stretch of work, and ending it when a call is put off or the turn is over.
-// Does not: keep the conversation (Claude's own files do).
+// Owns:     starting a process for each stretch of work, and ending it when a call is deferred or the turn ends.
+// Does not: keep the conversation (Claude's files do).
 //
 // Invariants
-//   CLAUDE-SESSION-1. A call that needs a permission is put off before it runs, and its process ends. Only the answer to
-//       this very call lets it run, once.
-//   CLAUDE-SESSION-2. A call that was put off in a turn that is over is denied before the next prompt is read.
-//   CLAUDE-SESSION-3. A permission changes no settings of Claude. A lasting one is remembered in the session's file, for
-//       calls with the same key, and only for an answer that says so; it is forgotten with the session.
+//   CLAUDE-SESSION-1. A call that needs a permission is deferred before it runs, and its process ends. Only the answer to
+//       this call lets it run, once.
+//   CLAUDE-SESSION-2. A deferred call of an ended turn is denied before the next prompt is read.
+//   CLAUDE-SESSION-3. A permission changes no settings of Claude. A lasting permission requires an answer that says so; the
+//       session's file keeps it, for calls with the same key, until the session ends.
 
 import { AgentProcess, tracedEnv } from '../agent-process/agent-process.ts';
 import type {
@@ -43,10 +43,10 @@ interface ClaudeSessionOptions {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly marks: string;
-  /** Claude's own files. */
+  /** The folder of Claude's files. */
   readonly configFolder: string;
   readonly unasked: ReadonlySet<string>;
-  /** Claude's own rules may ask about those. */
+  /** Whether Claude's rules may ask about the `unasked` tools. */
   readonly followsRules: boolean;
   readonly more: Readonly<Record<string, unknown>>;
   readonly graceMs: number;
@@ -54,11 +54,11 @@ interface ClaudeSessionOptions {
 }
 
 interface Turn {
-  /** The stretch of work under way; null: a call was put off. */
+  /** The current stretch of work; null: a call is deferred. */
   work: { interrupt(): void; readonly process: () => AgentProcess | null } | null;
-  /** The call that was put off, and the answers to its questions so far. */
+  /** The deferred call, and the answers to its questions so far. */
   asked: { readonly call: Deferred; readonly answers: RelayAnswer[] } | null;
-  /** Calls of a running process that wait: Claude does not put off calls that it makes at once. */
+  /** Waiting calls of a running process: Claude cannot defer parallel calls. */
   readonly waiting: Map<string, (answer: RelayAnswer) => void>;
   readonly started: Set<string>;
   isCancelling: boolean;
@@ -77,7 +77,7 @@ const TAKEN_BACK = 'The request was taken back. Do not do it.';
 const NOBODY = 'Nobody answered. Go on without it.';
 const CANCELLED: RelayAnswer = { type: 'cancelled' };
 const PERMITTED: RelayAnswer = { type: 'permitted' };
-/** Lasting permissions of one session that are remembered. */
+/** The limit of lasting permissions that a session remembers. */
 const MAX_PERMITTED = 100;
 
 export class ClaudeSession implements RelaySession {
@@ -88,7 +88,7 @@ export class ClaudeSession implements RelaySession {
   #turn: Turn | null = null;
   #isOver = false;
   #cancelGrace: (() => void) | null = null;
-  /** The answers to calls that were put off. */
+  /** The answers to deferred calls. */
   readonly #answers = new Map<string, readonly RelayAnswer[]>();
 
   constructor(options: ClaudeSessionOptions) {
@@ -107,7 +107,7 @@ export class ClaudeSession implements RelaySession {
     this.isRunning = start.resume !== undefined && deferred !== null;
     if (!this.isRunning || !deferred) return;
     const turn = this.#begin();
-    // Its events come after the session.
+    // The relay's caller must have the session before its events.
     start.scheduler.yieldThen(() => {
       if (this.#turn === turn) this.#ask(turn, deferred);
     });
@@ -178,7 +178,7 @@ export class ClaudeSession implements RelaySession {
     return turn;
   }
 
-  /** As `work`, after something was noted. A file that cannot be written ends the session: its folder may be gone. */
+  /** Writes a change to the session's file, then works. A failed write ends the session: its folder may be gone. */
   #workOn(turn: Turn, text: string | null, change: Partial<Kept> = {}): void {
     const work = async (): Promise<void> => {
       if (Object.keys(change).length > 0) this.#keep(change);
@@ -191,7 +191,7 @@ export class ClaudeSession implements RelaySession {
     });
   }
 
-  /** Runs a process: with words, or to go on with the call that was answered. */
+  /** Runs a process: with words, or to continue with the answered call. */
   async #work(turn: Turn, text: string | null): Promise<void> {
     // CLAUDE-SESSION-2
     if (text !== null) this.#recall();
@@ -236,7 +236,7 @@ export class ClaudeSession implements RelaySession {
     turn.work = null;
     if (this.#turn !== turn) return;
     if (failure.includes(NO_SESSION) && text !== null && this.#kept.isBegun && !turn.isCancelling) {
-      // It was killed before it had written anything.
+      // The process was killed before it had written the session.
       this.#keep({ isBegun: false, deferred: null });
       await this.#work(turn, text);
       return;
@@ -246,7 +246,7 @@ export class ClaudeSession implements RelaySession {
     if (isKilled) turn.ended.resolve('killed');
   }
 
-  /** A process has ended. */
+  /** Handles the end of a process. */
   async #worked(turn: Turn, result: Result | null, failure: string): Promise<void> {
     for (const requestId of turn.waiting.keys()) this.#send({ type: 'withdrawn', requestId });
     turn.waiting.clear();
@@ -276,7 +276,7 @@ export class ClaudeSession implements RelaySession {
     }
   }
 
-  /** The answer to a call may have been lost with the process that it was given to: the call is still put off. */
+  /** An answer may be lost with the process that got it: the call is then still deferred. */
   #recall(): void {
     const { id, deferred, answered } = this.#kept;
     if (!answered) return;
@@ -295,7 +295,7 @@ export class ClaudeSession implements RelaySession {
       cwd,
       env,
       permissionMode: 'default',
-      // Their environment holds secrets, which no command line may show.
+      // The environment of MCP servers holds secrets, which must not appear on a command line.
       mcpServersDelivery: 'initialize',
       ...(isBegun ? { resume: id } : { sessionId: id }),
       hooks: {
@@ -318,13 +318,13 @@ export class ClaudeSession implements RelaySession {
         return child.child;
       },
     };
-    // `ClaudeQuery` accepts the `query` of any version of the SDK, and so names no parameters.
+    // `ClaudeQuery` accepts the `query` of any version of the SDK, and so declares no parameters.
     return query({ prompt, options } as never);
   }
 
   /** The hook before a tool runs. CLAUDE-SESSION-1 */
   async #decide(turn: Turn, { tool_name: name, tool_input: input, tool_use_id: id }: HookInput) {
-    // Its words before the call are read first.
+    // Claude's words before the call must be read first.
     await new Promise<void>((resolve) => {
       this.#options.start.scheduler.yieldThen(resolve);
     });
@@ -339,7 +339,7 @@ export class ClaudeSession implements RelaySession {
     return answer || isPermitted || !this.#options.followsRules ? decision('allow') : {};
   }
 
-  /** Claude asks by itself: the answer to a question is taken here, and calls that cannot be put off are asked about. */
+  /** Claude asks for a permission: supplies the answers to a question, and asks about calls that cannot be deferred. */
   async #permit(turn: Turn, call: Deferred, signal: AbortSignal): Promise<object> {
     const { id, name, input } = call;
     const questions = name === ASK_USER_QUESTION ? questionsIn(input) : [];
@@ -362,7 +362,7 @@ export class ClaudeSession implements RelaySession {
     return { behavior: 'allow', updatedInput: input };
   }
 
-  /** Returns the lasting permissions, with this one if it is one. CLAUDE-SESSION-3 */
+  /** Returns the lasting permissions, including this one if it is lasting. CLAUDE-SESSION-3 */
   #remembered({ name, input }: Deferred, answer: RelayAnswer | undefined): string[] {
     const { permitted } = this.#kept;
     if (answer?.type !== 'permitted' || answer.lasting !== true) return permitted;
@@ -410,7 +410,7 @@ export class ClaudeSession implements RelaySession {
     this.#askNext(turn);
   }
 
-  /** Asks the next question of the call that was put off. Returns false if there is none. */
+  /** Asks the next question of the deferred call. Returns false if there is none. */
   #askNext(turn: Turn): boolean {
     const { asked } = turn;
     if (!asked) return false;
@@ -458,7 +458,7 @@ async function* messages(
   if (!(await settled)) return;
   if (text !== null)
     yield { type: 'user', message: { role: 'user', content: text }, parent_tool_use_id: null };
-  // Its input stays open while it works: it can be interrupted.
+  // Keeps the input open while Claude works, so that Claude can be interrupted.
   await over;
 }
 
@@ -474,7 +474,7 @@ function refusalOf(answer: RelayAnswer): string {
   return answer.words === '' ? 'The user did not permit it.' : `Not permitted: ${answer.words}`;
 }
 
-/** The same call has the same ids in every process. */
+/** Every process gives the same call the same ids. */
 function requestIdOf({ id }: Deferred, at: number): string {
   return at === 0 ? id : `${id}:${at}`;
 }

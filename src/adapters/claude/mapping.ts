@@ -5,7 +5,7 @@ import { propertiesOf } from '../../values/json.ts';
 import type { RelayAnswer, RelayEvent, RelayTool } from '../../actors/ports/relay.ts';
 import { clip } from '../../values/clip.ts';
 
-/** `query` of `@anthropic-ai/claude-agent-sdk`, as far as it is used. */
+/** The used part of `query` of `@anthropic-ai/claude-agent-sdk`. */
 export type ClaudeQuery = (given: never) => AsyncIterable<unknown> & {
   interrupt(): Promise<unknown>;
 };
@@ -53,7 +53,7 @@ const resultSchema = z.object({
 
 export type Result = z.infer<typeof resultSchema>;
 
-/** Something in a message of Claude that matters here. */
+/** A relevant part of a Claude message. */
 export type Said =
   | { readonly type: 'words'; readonly text: string }
   | {
@@ -64,7 +64,7 @@ export type Said =
     }
   | { readonly type: 'result'; readonly result: Result };
 
-/** Reads a message of Claude. Other kinds of messages say nothing. */
+/** Reads a message of Claude. Other kinds of messages have no relevant parts. */
 export function read(message: unknown): readonly Said[] {
   const result = resultSchema.safeParse(message);
   if (result.success) return [{ type: 'result', result: result.data }];
@@ -74,7 +74,7 @@ export function read(message: unknown): readonly Said[] {
   const { content } = turn.data.message;
   if (typeof content === 'string') return [];
   return content.flatMap((block): Said[] => {
-    // Its own subagents speak to it, not to us.
+    // Claude's subagents speak to Claude, not to the user.
     if (
       type === 'assistant' &&
       block.type === 'text' &&
@@ -155,8 +155,8 @@ function subjectOf(input: unknown): string | undefined {
 }
 
 /**
- * Returns a key of the calls that a lasting permission of this one covers: for Claude's own tools those with the same
- * file, command or address, for any other tool those with the same arguments.
+ * Returns the key of the calls that a lasting permission covers: for Claude's built-in tools the calls with the same file,
+ * command or address, for any other tool the calls with the same arguments.
  */
 export function againKey(name: string, input: unknown): string {
   const subject = KINDS[name] === undefined ? undefined : subjectOf(input);
@@ -192,7 +192,7 @@ export type Question = Omit<
   'type' | 'requestId'
 >;
 
-/** Returns the questions in a call of AskUserQuestion; none: it cannot be read. */
+/** Returns the questions in a call of AskUserQuestion; none if the input cannot be read. */
 export function questionsIn(input: unknown): readonly Question[] {
   const given = questionsSchema.safeParse(input);
   if (!given.success) return [];
@@ -206,7 +206,7 @@ export function questionsIn(input: unknown): readonly Question[] {
   }));
 }
 
-/** Writes the answers into the input of the call, as Claude expects them. */
+/** Writes the answers into the input of the call, in the form that Claude expects. */
 export function answeredInput(input: unknown, answers: readonly RelayAnswer[]): object {
   const questions = questionsIn(input);
   const given = questions.flatMap(({ text }, at): [string, string][] => {

@@ -1,5 +1,5 @@
-// The file that keeps, beside Claude's own files, the id of a session and the call that it has put off; and what Claude's
-// own files tell of such a call.
+// The file with the id of a session and its deferred call, beside Claude's files; and the reading of such a call from
+// Claude's files.
 
 import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,13 +10,13 @@ const keptSchema = z.object({
   id: z.string(),
   /** The price of the session so far, in dollars. */
   cost: z.number(),
-  /** Claude has the session. */
+  /** Whether Claude has the session. */
   isBegun: z.boolean(),
-  /** The call that waits for an answer. */
+  /** The deferred call. */
   deferred: call.nullable(),
-  /** The last call that was put off and answered: Claude may have been killed before it had written that down. */
+  /** The last deferred call that was answered: Claude may have been killed before it recorded the answer. */
   answered: call.nullable().default(null),
-  /** The keys of calls that the user permitted until the session is over (`againKey`). */
+  /** The keys of calls that the user permitted for the whole session (`againKey`). */
   permitted: z.array(z.string()).default([]),
 });
 
@@ -30,7 +30,7 @@ export class SessionFile {
     this.#path = path;
   }
 
-  /** Returns null if there is none, or none that can be read. */
+  /** Returns null if the file is missing or unreadable. */
   read(): Kept | null {
     try {
       return keptSchema.parse(JSON.parse(readFileSync(this.#path, 'utf8')));
@@ -47,8 +47,8 @@ export class SessionFile {
 }
 
 /**
- * Tells whether Claude still waits with this call: its conversation has the call, and no result of it. It asks again for
- * such a call when it takes the conversation up.
+ * Tells whether Claude still waits with this call: its conversation has the call without a result. Claude asks again about
+ * such a call when it resumes the conversation.
  */
 export function isPutOff(configFolder: string, sessionId: string, callId: string): boolean {
   const projects = join(configFolder, 'projects');

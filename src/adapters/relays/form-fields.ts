@@ -1,6 +1,5 @@
-// The questions of a form that an agent asks (`elicitation/create` of ACP and of MCP): one for each field, asked one
-// after the other, and what an answer is as a value of its field. Forms come from outside: no part of one is trusted to
-// have the type that its protocol says.
+// The questions of a form that an agent asks (`elicitation/create` of ACP and of MCP): one question for each field, one after
+// the other, and the conversion of answers into field values. A form is outside data: the code checks the type of each part.
 
 import type { RelayAnswer } from '../../actors/ports/relay.ts';
 import { clip } from '../../values/clip.ts';
@@ -14,18 +13,18 @@ export interface FormField {
     readonly label: string;
     readonly description?: string;
   }[];
-  /** The type of its value in the schema. */
+  /** The type of the value in the schema. */
   readonly type: string;
-  /** Returns the value of an answer; undefined: it is none. */
+  /** Returns the value of an answer; undefined if the answer is not valid for the field. */
   value(answer: RelayAnswer): FieldValue | typeof NOT_LISTED | undefined;
-  /** The field for an answer in words that is none of the options. */
+  /** The field for an answer in words that is not among the options. */
   readonly custom: string | null;
 }
 
 type Property = Readonly<Record<string, unknown>>;
 
 const MAX_FIELDS = 20;
-/** Times that a field is asked for when the answer is no value of it. */
+/** How often a field is asked again after an invalid answer. */
 const MAX_TRIES = 3;
 const CUSTOM = '_custom';
 const YES_OR_NO = new Map([
@@ -35,17 +34,17 @@ const YES_OR_NO = new Map([
   ['false', false],
 ]);
 
-/** A form as protocols write it: an object with flat fields. */
+/** A form in the notation of the protocols: an object with flat fields. */
 export interface AskedForm {
   readonly mode?: unknown;
   readonly message: string;
   readonly requestedSchema?: unknown;
 }
 
-/** The value of a field, as protocols carry it. */
+/** The value of a field in a protocol message. */
 export type FieldValue = string | number | boolean | string[];
 
-/** Returns the fields of a form, by their names; empty: it has none. */
+/** Returns the fields of a form, by their names; empty if the form has none. */
 export function propertiesOf(requestedSchema: unknown): ReadonlyMap<string, Property> {
   const { properties } = recordOf(requestedSchema);
   return new Map(
@@ -53,7 +52,7 @@ export function propertiesOf(requestedSchema: unknown): ReadonlyMap<string, Prop
   );
 }
 
-/** Reads the questions of a form; null: it is no form, or too long. */
+/** Returns the questions of a form; null if the value is not a form, or too long. */
 export function fieldsOf({
   mode,
   message,
@@ -61,7 +60,7 @@ export function fieldsOf({
 }: AskedForm): readonly FormField[] | null {
   const properties = propertiesOf(requestedSchema);
   if ((mode ?? 'form') !== 'form') return null;
-  // "Other", beside a field of choices.
+  // Leaves out a field "Other", which belongs to a field of choices.
   const asked = [...properties].filter(
     ([name]) => !(name.endsWith(CUSTOM) && properties.has(name.slice(0, -CUSTOM.length))),
   );
@@ -75,14 +74,14 @@ export function fieldsOf({
   });
 }
 
-/** One question of a form. `key`: unique in its form. */
+/** One question of a form. `key` is unique in the form. */
 export interface FieldQuestion {
   readonly key: string;
   readonly text: string;
   readonly options: FormField['options'];
 }
 
-/** Asks for all that a form wants, one after the other. Returns its content; null: something has no answer. */
+/** Asks all questions of a form, one after the other. Returns the content; null if a question has no answer. */
 export async function fillIn(
   fields: readonly FormField[],
   ask: (question: FieldQuestion) => Promise<RelayAnswer>,
@@ -157,7 +156,7 @@ function choicesOf(property: Property, isOpen: boolean): Pick<FormField, 'option
   };
 }
 
-/** The answer is none of the options, and may be given in words. */
+/** The answer is not among the options, and may be given in words. */
 export const NOT_LISTED: unique symbol = Symbol('not listed');
 
 function idIn(answer: RelayAnswer): string | null {

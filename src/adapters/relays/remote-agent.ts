@@ -1,11 +1,11 @@
-// An agent that runs elsewhere, for the relays that speak to one over HTTP: requests with the author's headers, a
-// session that is opened in time, and the id by which it is taken up.
+// A remote agent, for relays over HTTP: requests with the app's headers, the opening of a session within a time limit, and
+// the id under which the session is resumed.
 //
 // Invariants
-//   REMOTE-AGENT-1. Requests go to the origin of `url` and to those that the author allows, headers of the author to the
-//       former only, and no redirect is followed.
-//   REMOTE-AGENT-2. What is kept of an answer until it can be read is bounded: a body, or one event of a stream, that is
-//       larger ends its request.
+//   REMOTE-AGENT-1. Requests go to the origin of `url` and to origins that the app allows; only the former get the app's
+//       headers. No redirect is followed.
+//   REMOTE-AGENT-2. The buffered part of a response is bounded: a larger body, or a larger event of a stream, ends its
+//       request.
 
 import type { RelayStart } from '../../actors/ports/relay.ts';
 import { raceAbort } from '../../values/race-abort.ts';
@@ -16,15 +16,15 @@ type HeaderValues = Readonly<Record<string, string>>;
 
 interface Origin {
   readonly url: string;
-  /** Further origins. */
+  /** Further allowed origins. */
   readonly origins?: readonly string[];
   readonly headers?: HeaderValues | (() => HeaderValues | Promise<HeaderValues>);
   readonly fetch?: typeof globalThis.fetch;
-  /** The header of that name, unless `headers` has one. */
+  /** The value of the header `traceparent`, unless `headers` has one. */
   readonly traceparent?: () => string | undefined;
 }
 
-/** Makes the `fetch` of one session. Its requests end when `over` aborts. REMOTE-AGENT-1 */
+/** Creates the `fetch` of one session. Its requests end when `over` aborts. REMOTE-AGENT-1 */
 export function originFetch(options: Origin, over: AbortSignal): typeof globalThis.fetch {
   const { headers = {}, fetch = globalThis.fetch, traceparent } = options;
   const { origin } = new URL(options.url);
@@ -66,7 +66,7 @@ function bounded(response: Response): Response {
   const isStream = headers.get('content-type')?.startsWith('text/event-stream') === true;
   let size = 0;
   let isLineEmpty = false;
-  /** Counts from the last blank line on, which ends an event. */
+  /** Counts the bytes since the last blank line, which ends an event. */
   const countEvents = (chunk: Uint8Array): void => {
     for (const byte of chunk) {
       size += 1;
@@ -94,7 +94,7 @@ interface Opening {
 }
 
 /**
- * Opens a session, unless it takes longer or the start is aborted: `over` aborts then.
+ * Opens a session within the time limit; a timeout or an abort of the start aborts `over`.
  * @throws {OffstageError} `RELAY_FAILED`, {@link TimeoutError}, or the reason of the abort.
  */
 export async function openInTime<T>(
@@ -122,7 +122,7 @@ export async function openInTime<T>(
   }
 }
 
-/** The id of a session: its conversation, and the task under way, if there is one. */
+/** Returns the id of a session: its conversation, and the current task, if there is one. */
 export function writeSessionId(
   scheme: string,
   conversation: string,
