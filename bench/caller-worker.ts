@@ -1,4 +1,4 @@
-// A thread that stands for the user's device: it speaks up at odd times, and says when.
+// A thread in the place of the user's device: it starts to speak at random times, and reports when.
 
 import { parentPort, workerData } from 'node:worker_threads';
 

@@ -1,4 +1,4 @@
-// A thread that stands for many pages: each has a WebSocket of its own, says hello, and reads. What has come is counted
+// A thread in the place of many pages: each page has a WebSocket, says hello, and reads. The thread counts the frames
 // in shared memory, so that counting costs the server nothing.
 
 import { workerData } from 'node:worker_threads';
@@ -7,7 +7,7 @@ import { WebSocket } from 'ws';
 const { url, clients, counts } = workerData as {
   readonly url: string;
   readonly clients: number;
-  /** Clients that have the first state, frames since, and their bytes. */
+  /** The clients that have the first state, the frames since then, and their bytes. */
   readonly counts: Int32Array;
 };
 

@@ -1,14 +1,14 @@
-// `npm run bench:engines`: whole runs on Restate and on Temporal, beside the engine's own SDK doing the same work: four model calls
-// that take no time, a look-up, a question to the user that is answered at once, a charge; and the same without the question, where
-// the bare program either knows that there will be none, or waits for one as Offstage's does (`…_runs_watched`).
-// Both are on the same server and in the same worker, and take turns.
+// `npm run bench:engines`: whole runs on Restate and on Temporal, beside the engine's SDK with the same work: four
+// model calls that take no time, a look-up, a question that the user answers at once, and a charge. Then the same work
+// without the question, where the bare program either knows that no question comes, or waits for one as Offstage's
+// program does (`…_runs_watched`). Both programs take turns on the same server and in the same worker.
 //
 //   npm run bench:engines                    both engines
 //   npm run bench:engines -- restate         one
 //   npm run bench:engines -- --markdown      rows for the table in README.md, in place of JSON
 //
-// The packages and servers are those of test/engines: `npm run test:engines` installs them. TEMPORAL_DEV_SERVER names the
-// program `temporal`; without it Temporal's test server is measured, which keeps everything in memory.
+// `npm run test:engines` installs the packages and servers. TEMPORAL_DEV_SERVER names the program `temporal`; without
+// it the bench measures Temporal's test server, which keeps everything in memory.
 
 import { existsSync } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
@@ -33,7 +33,7 @@ if (!existsSync(here('../test/engines/node_modules'))) {
 }
 const { ANSWER, rides, SILENT, TASK, WATCHED } = await import('../test/engines/bench/work.js');
 
-/** One run, from its beginning to its result. */
+/** Performs one run, from its beginning to its result. */
 type Manner = (id: string, task: string, answering: () => string) => Promise<string>;
 
 const RUNS = Number(values.runs ?? 60);
@@ -46,7 +46,7 @@ let runs = 0;
 const wallNow = (): number => performance.timeOrigin + performance.now();
 
 interface Seen {
-  /** A second, 10 at once. */
+  /** Runs per second, 10 at once. */
   readonly cycles: number[];
   readonly silent: number[];
   /** From the answer to the next model call, in milliseconds, one run at a time. */
@@ -98,7 +98,7 @@ async function bytesIn(directory: string | null): Promise<number> {
 }
 
 interface Manners extends Readonly<Record<'offstage' | 'bare', Manner>> {
-  /** The bare program waits for a question while it waits for the result. */
+  /** The bare program that waits for a question while it waits for the result. */
   readonly watching: Manner;
 }
 
@@ -109,7 +109,7 @@ async function measure(live: LiveEngine, manners: Manners) {
     bare: { cycles: [], silent: [], latency: [], bytes: [] },
   };
   const both = ['offstage', 'bare'] as const;
-  // Code is compiled, connections are opened: a worker lives for long.
+  // Warms up, because a worker lives for long: code is compiled and connections are opened.
   for (let round = 0; round < WARM_ROUNDS; round += 1)
     for (const who of both) await perSecond(manners[who], TASK);
   for (let round = 0; round < ROUNDS; round += 1)
@@ -253,5 +253,5 @@ for (const name of positionals.length > 0 ? positionals : Object.keys(engines)) 
   if (!run) throw new Error(`Expected restate or temporal, got ${name}`);
   await run();
 }
-// Connections that are kept open.
+// Open connections must not keep the process alive.
 process.exit(0);

@@ -1,13 +1,13 @@
-// `node bench/local-voice.ts`: how long a user of the local voice waits for the first sound, by stages. Sentences of other
-// voices than the server's are sent at their own pace to a real server (detector, transcriber, voice) whose language
+// `node bench/local-voice.ts`: how long a user of the local voice waits for the first sound, by stages. Sentences in
+// voices other than the server's are sent in real time to a real server (detector, transcriber, voice) whose language
 // model answers at once.
 //
 //   wait      from the end of the user's voice to the end of the turn, in the time of the sound
-//   words     from then until the words are known
-//   voice     from the end of the turn until the first piece of the answer comes
-//   silence   before the first sound in it, in the time of the sound
+//   words     from the end of the turn until the words are known
+//   voice     from the end of the turn until the first piece of the answer arrives
+//   silence   before the first sound in that piece, in the time of the sound
 //
-// Beside the server as it is stands one that waits for silence alone and transcribes afterwards.
+// The bench compares the server with a variant that only waits for silence and transcribes afterwards.
 
 import { WebSocket } from 'ws';
 import { localVoice, type HearingOptions } from '../src/adapters/local-voice/index.ts';

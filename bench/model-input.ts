@@ -1,5 +1,5 @@
-// Prints whose text the models of a recorded conversation read, kind by kind: `node bench/model-input.ts [NAME]`
-// (measurements/model-input.ts). Without a name: the share of each conversation, and the kinds of `chat`.
+// Prints the origin of the text that the models of a recorded conversation read, by kind: `node bench/model-input.ts
+// [NAME]` (measurements/model-input.ts). Without a name: the share of each conversation, and the kinds of `chat`.
 
 import { conversations } from '../test/readings/conversations/index.ts';
 import { modelInput, percent, tokensOf } from './measurements/model-input.ts';

@@ -1,4 +1,5 @@
-// A thread that stands for one open page of the inspector: told to, it asks what the page's script asks each time.
+// A thread in the place of one open page of the inspector: on each message it makes the requests of the page's
+// script.
 
 import { parentPort, workerData } from 'node:worker_threads';
 

@@ -1,8 +1,7 @@
 // `npm run bench`: measures, and prints one JSON line for each figure.
 //
-// Each repetition is a process of its own, and the contenders take turns, so that neither
-// a warm cache nor a busy minute of the machine is to the advantage of one. A figure is
-// the median over the repetitions.
+// Each repetition is a new process, and the contenders take turns, so that neither a warm cache nor a busy minute of
+// the machine favours one. A figure is the median of the repetitions.
 //
 //   npm run bench                        all of it, some fifty minutes
 //   npm run bench -- --only run_cpu      one measurement (may be given more than once)
@@ -66,7 +65,7 @@ function print({ figure, unit, number, floor, goal }: Line, n: number, results: 
   if (verdict.endsWith('missed')) console.error(`${figure} n=${n} misses its goal: ${verdict}`);
 }
 
-/** As the column `goal` of README.md has it. */
+/** Returns the verdict of the column `goal` of README.md. */
 function verdictOf(goal: NonNullable<Line['goal']>, unit: string, value: number, base: number) {
   const verdict = (wanted: string, isMet: boolean): string =>
     `${wanted}: ${isMet ? 'met' : 'missed'}`;
@@ -75,7 +74,7 @@ function verdictOf(goal: NonNullable<Line['goal']>, unit: string, value: number,
   return verdict(`floor + ${goal.aboveFloor} ${unit}`, value - base <= goal.aboveFloor);
 }
 
-/** Three digits say enough. */
+/** Rounds to three digits. */
 function rounded(value: number): number {
   return Number(value.toPrecision(3));
 }

@@ -1,6 +1,6 @@
-// `npm run soak:serve`: 10,000 sessions of a pool on SQLite, each opened over `serve` by a client on 127.0.0.1 that says
-// something and leaves. Sessions that are asleep must leave nothing in memory: heap and handles are printed after each tenth;
-// growth by more than a fifth since the second tenth is an error.
+// `npm run soak:serve`: 10,000 sessions of a pool on SQLite. A client on 127.0.0.1 opens each over `serve`, says
+// something and leaves. Hibernated sessions must leave nothing in memory: the bench prints heap and handles after each
+// tenth; growth by more than a fifth since the second tenth is an error.
 //
 //   npm run soak:serve -- --sessions 1000    a quick look
 
@@ -25,7 +25,7 @@ const { values } = parseArgs({ options: { sessions: { type: 'string' } } });
 const SESSIONS = Number(values.sessions ?? 10_000);
 const AT_A_TIME = 50;
 const MOST_GROWTH = 1.2;
-/** Handles come and go. */
+/** The tolerance for handles, whose number varies. */
 const MOST_HANDLES = 10;
 
 const folder = mkdtempSync(join(tmpdir(), 'offstage-soak-'));
@@ -46,7 +46,7 @@ const web = serve({
   pool,
   authorize: ({ sessionId, token }) =>
     sessionId === null || token === null ? null : { sessionId, user: token, role: 'user' },
-  // No client comes back.
+  // No client returns.
   limits: { resumeMs: 1 },
 });
 const http = createServer((request, response) => web.handle(request, response));
@@ -57,7 +57,7 @@ http.listen(0, '127.0.0.1');
 await once(http, 'listening');
 const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/offstage`;
 
-/** Both ways in, by turns. */
+/** Visits a session over a WebSocket or a stream, by turns. */
 async function visit(session: string, index: number): Promise<void> {
   const transport = index % 2 === 0 ? 'websocket' : 'stream';
   const client = connect({ url, session, transport, token: `user of ${session}` });

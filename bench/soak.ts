@@ -1,6 +1,6 @@
-// `npm run soak`: one session talks for two hours of simulated time, in which 100,000 subagents do
-// their work; half of them ask the user. What is left in memory must not grow: heap, handles and the
-// size of the journal are printed after each tenth; heap or handles that have grown by a fifth since the second are an error.
+// `npm run soak`: one session talks for two hours of simulated time, in which 100,000 subagents do their work; half of
+// them ask the user. The used memory must not grow: the bench prints heap, handles and the size of the journal after
+// each tenth; heap or handles that have grown by a fifth since the second tenth are an error.
 //
 //   npm run soak -- --subagents 10000    a quick look
 
@@ -20,11 +20,11 @@ const SUBAGENTS = Number(values.subagents ?? 100_000);
 const AT_A_TIME = 20;
 const ROUND_MS = (2 * 3_600_000) / (SUBAGENTS / AT_A_TIME);
 const MOST_GROWTH = 1.2;
-/** Handles come and go. */
+/** The tolerance for handles, whose number varies. */
 const MOST_HANDLES = 10;
 
 let spawned = 0;
-/** Every other one asks first. */
+/** Every second subagent asks first. */
 const subagents = model((prompt) =>
   stepsDone(prompt) === 0 && (spawned += 1) % 2 === 0
     ? [call('ask_user', { question: 'Shall it be first or second class?' })]
@@ -67,7 +67,7 @@ async function left(): Promise<Left> {
   };
 }
 
-// Somebody reads what is said, and watches the screen.
+// The app reads the replies and watches the screen.
 session.parts.subscribe();
 session.store.subscribe(() => {});
 await session.start();

@@ -1,5 +1,5 @@
-// A thread that stands for the two ends of `sessions` voice sessions: the users' devices, and
-// the voice models. What is measured lies between them; every time is taken here, by one clock.
+// A thread with both ends of `sessions` voice sessions: the users' devices, and the voice models. The measured code
+// runs between them; this thread takes every time, with one clock.
 
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -35,7 +35,7 @@ for (let number = 0; number < sessions; number += 1) {
   talks.push(new Talk(device, model, samples));
 }
 
-/** The frames of the sessions are spread evenly over the 20 ms, as those of strangers are. */
+/** The frames of the sessions are spread evenly over the 20 ms, like those of independent users. */
 function tickForEver(): void {
   const begin = performance.now();
   const stepMs = FRAME_MS / sessions;
@@ -59,7 +59,7 @@ const pause = (ms: number): Promise<void> =>
 tickForEver();
 for (const talk of talks) {
   void talk.converse();
-  // Nor do strangers speak in chorus.
+  // The conversations also start at different times.
   await pause(Math.min(100, 3000 / sessions));
 }
 await pause(warmUpMs);

@@ -1,5 +1,5 @@
-// The public names, by subpath, as docs/api.md lists them. `npm run api` writes it; `npm run check`
-// compares, so that no name is added or lost by accident. Both fail when a name has no description.
+// Lists the public names by subpath in docs/api.md: `npm run api` writes the file; `npm run check` compares it, so
+// that no name is added or lost by accident. Both fail if a name has no description.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ const KINDS: readonly (readonly [SymbolFlags, string])[] = [
   [SymbolFlags.Variable, 'constant'],
 ];
 
-/** The first sentence, fit for a cell of a table. */
+/** Returns the first sentence, escaped for a cell of a table. */
 function firstSentence(text: string): string {
   const flat = text.replaceAll(/\s+/g, ' ').trim();
   const sentence = /^.*?[.!?](?=\s|$)/.exec(flat)?.[0] ?? flat;

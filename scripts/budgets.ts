@@ -1,5 +1,5 @@
-// What the package may weigh: the packed file, what an install unpacks, and what `import 'offstage'` loads with all its
-// dependencies. Needs the build. A budget is raised with a reason, not by the way.
+// The size limits of the package: the packed file, its unpacked size, and the code that `import 'offstage'` loads with
+// all its dependencies. Needs the build. A budget is raised only for a stated reason.
 
 import { execFileSync } from 'node:child_process';
 import { statSync } from 'node:fs';

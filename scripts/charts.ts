@@ -17,12 +17,12 @@ const json = JSON.stringify(placed, (_key, value: unknown) =>
   typeof value === 'number' ? Math.round(value) : value,
 );
 
-/** What the page reads of a box. */
+/** Returns the fields of a box that the page reads. */
 function boxOf({ x, y, width, height, children }: ElkNode): object {
   return { x, y, width, height, children: children?.map(boxOf) };
 }
 
-/** What the page reads of an arrow, its corners as one text: a third of the size. */
+/** Returns the fields of an arrow that the page reads, with its corners as one text: a third of the size. */
 function arrowOf({ sources, targets, labels, sections = [] }: ElkExtendedEdge): object {
   const corners = sections.flatMap(({ startPoint, bendPoints = [], endPoint }) => [
     startPoint,

@@ -1,5 +1,5 @@
-// A library that exports what it has made with Offstage, without writing down its types: the compiler must be able to name
-// them. scripts/consumer-types.ts compiles it.
+// A library that exports values made with Offstage without writing their types: the compiler must be able to name these
+// types. scripts/consumer-types.ts compiles it.
 
 import { tool } from 'ai';
 import {

@@ -1,8 +1,8 @@
-// Compiles programs of users against the declarations of the build, as strictly as the compiler can be told to, in both
-// resolutions, with the newest and the oldest TypeScript: an import of each entry, every example, and a library that exports
-// what it has made (scripts/consumer-library.ts). Errors in the declarations of dependencies are not counted: docs/guide/deploying.md
-// names them. Then reads which packages the declarations of each entry import: an app that has not installed the optional
-// peers of other entries must compile. Needs the build.
+// Compiles programs of users against the declarations of the build, with the strictest options, in both resolutions,
+// with the newest and the oldest TypeScript: an import of each entry, every example, and a library that exports its
+// values (scripts/consumer-library.ts). Errors in the declarations of dependencies do not count;
+// docs/guide/deploying.md names them. Then checks which packages the declarations of each entry import: an app must
+// compile without the optional peers of other entries. Needs the build.
 
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,9 @@ import { entries, manifest, reachedFrom, root } from './declarations.ts';
 
 const folder = join(root, '.consumers');
 
-/** Besides the packages that every app has: what the declarations of an entry may import. `node`: types of Node.js. */
+/**
+ * The packages that the declarations of an entry may import besides those that every app has. `node`: types of Node.js.
+ */
 const OWN: Readonly<Record<string, readonly string[]>> = {
   './react': ['react'],
   './serve': ['node'],
@@ -46,12 +48,12 @@ const strictest = {
   declaration: true,
   noEmit: true,
 };
-// Examples may use what is newer than the declarations, and import each other by the names of the files.
+// Examples may use newer libraries than the declarations, and import each other by the names of the files.
 const ofExamples = { lib: ['es2024', 'esnext.disposable'], allowImportingTsExtensions: true };
 
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder);
-// The programs import a copy: within the package itself the compiler names a type by its file, which no user can.
+// The programs import a copy: within the package the compiler names a type by its file, which no user can import.
 writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
 for (const part of ['package.json', 'dist'])
   cpSync(join(root, part), join(folder, 'node_modules/offstage', part), { recursive: true });
@@ -62,7 +64,7 @@ for (const [entry] of entries) {
   writeFileSync(join(folder, `entry${name}.ts`), text);
 }
 
-/** The oldest is one of the packages of `test/frameworks`, as its program has the name of the newest's. */
+/** The oldest compiler is a package of `test/frameworks`, because its program has the name of the newest compiler's. */
 const compilers = {
   newest: join(root, 'node_modules/typescript/bin/tsc'),
   oldest: join(root, 'test/frameworks/node_modules/typescript-oldest/bin/tsc'),

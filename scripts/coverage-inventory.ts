@@ -1,13 +1,12 @@
-// `npm run coverage:inventory`: holds what the four predecessors do, line by line, against
-// the tests. Each line of `docs/coming-from.md` is either cited by a test, with the tag
-// `B44`, or says there why it is different on purpose; each fault of theirs is cited, or
-// `test/faults/README.md` says why it cannot occur. Anything else fails. With `--quiet` only
-// the sums and what fails are printed.
+// `npm run coverage:inventory`: compares the abilities of the four predecessors, line by line, with the tests. A test
+// must cite each line of `docs/coming-from.md` with its tag, such as `B44`, unless the line says why Offstage differs
+// on purpose. A test must cite each fault of theirs, unless `test/faults/README.md` says why it cannot occur. With
+// `--quiet` it prints only the sums and the failures.
 
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** How many lines each list has: a line that is missing from the documents is missed here. */
+/** The number of lines of each list, so that a line that is missing from the documents is noticed. */
 const lists = {
   Bodhi: { B: 92 },
   RockBot: { R: 41 },
@@ -31,7 +30,7 @@ function citations(): Map<string, Set<string>> {
   return cited;
 }
 
-/** The cells of each row of a document that begins with an identifier, without it. */
+/** Returns the cells of each row of a document that begins with an identifier, without the identifier. */
 function rows(document: string): Map<string, readonly string[]> {
   const found = new Map<string, readonly string[]>();
   for (const line of document.split('\n')) {

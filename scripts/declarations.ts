@@ -1,5 +1,5 @@
-// The declarations of the build, as the entries of the package reach them. `node scripts/declarations.ts` deletes those that
-// no entry reaches: no compiler reads them, and they are a twentieth of the package.
+// The declarations of the build that the entries of the package reach. `node scripts/declarations.ts` deletes all
+// others: no compiler reads them, and they are a twentieth of the package.
 
 import { globSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -20,7 +20,7 @@ export const entries = Object.entries(manifest.exports).flatMap(([entry, target]
   typeof target === 'string' ? [] : [[entry, join(root, target.types)] as const],
 );
 
-/** Returns the declarations that are reached from this file, each with the packages that it imports. */
+/** Returns the declarations that this file reaches, each with the packages that it imports. */
 export function reachedFrom(file: string): ReadonlyMap<string, readonly string[]> {
   const reached = new Map<string, readonly string[]>();
   const open = [file];

@@ -1,5 +1,6 @@
-// `npm run test:engines` ends with it: compares the table at the end of docs/engines.md with what the tests on engines have
-// just played. `-- --write` writes it. Without Temporal's server (no Java, no Maven) its column is left as it is.
+// The end of `npm run test:engines`: compares the table at the end of docs/engines.md with the cases that the tests on
+// engines have just played. `-- --write` writes the table. Without Temporal's server (no Java, no Maven) its column
+// stays unchanged.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
@@ -14,7 +15,7 @@ const DOCUMENT = new URL('../docs/engines.md', import.meta.url);
 const RESULTS = new URL('../test/engines/results.json', import.meta.url);
 const BEGINS =
   '<!-- Written by `npm run docs:engines` from what the tests on engines have played. -->\n';
-/** The beginning of the titles of random kills. */
+/** The common prefix of the titles of random kills. */
 const RANDOM = 'seed ';
 const ENGINES = ['Restate', 'Temporal'] as const;
 const COLUMNS = ['in process', ...ENGINES] as const;
@@ -50,14 +51,14 @@ export const suites = {
   },
 };
 
-/** The engines, as far as they say what they can. */
+/** The engines, with the abilities that they declare. */
 const engines: Readonly<Record<(typeof COLUMNS)[number], Jobs>> = {
   'in process': localJobs({ handler: { do: open } }),
   Restate: restateJobs({ ingress: 'http://127.0.0.1:1', admin: 'http://127.0.0.1:1' }),
   Temporal: temporalJobs({ client: { workflow: { start: open, getHandle: open } } }),
 };
 
-/** A case for an ability that the engine does not have checks nothing there. */
+/** Tells whether the engine has the abilities that a case needs; without them the case checks nothing. */
 export function hasAbilityFor(column: (typeof COLUMNS)[number], name: string): boolean {
   const { keepsResults, forget } = engines[column];
   const needs = jobsScenes.find((scene) => scene.name === name)?.needs ?? [];
@@ -88,7 +89,7 @@ function isTitleOf(title: string, name: string): boolean {
   return name === RANDOM ? title.startsWith(RANDOM) : title === name;
 }
 
-/** Names of cases are sentences, and may hold a bar. */
+/** The names of cases are sentences, which may contain a bar. */
 const cell = (text: string): string => text.replaceAll('|', String.raw`\|`);
 
 function tableOf(played: Played): string {
@@ -130,7 +131,7 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
       const others = cellsOf(other);
       return cellsOf(one).every((text, at) => {
         const isUnknown = text.startsWith('?');
-        // Another number of seeds is no other ability.
+        // Another number of seeds is not another ability.
         const bare = (value = ''): string => plain(value.replace(/ \(\d+\)/u, ''));
         return isUnknown || bare(text) === bare(others[at]);
       });

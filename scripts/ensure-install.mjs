@@ -1,9 +1,8 @@
-// Runs before `npm start`, `npm test`, `npm run check` and others: installs
-// the dependencies when node_modules is missing or is not what package-lock.json
-// says. Quiet when there is nothing to do.
+// Runs before `npm start`, `npm test`, `npm run check` and others: installs the dependencies if node_modules is
+// missing or differs from package-lock.json. Prints nothing if there is nothing to do.
 //
-// Plain JavaScript without dependencies: on a fresh clone it runs on whatever Node
-// the machine has. The commands themselves then run on the Node that it installs.
+// Plain JavaScript without dependencies: on a fresh clone it runs on any Node.js of the machine. The commands then
+// run on the Node.js that it installs.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -14,9 +13,8 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const modules = join(root, 'node_modules');
 
 /**
- * Why an install is needed; undefined when it is not. Contents are compared, not
- * times of files, since a checkout changes those: npm notes what it has installed
- * in node_modules/.package-lock.json.
+ * Returns why an install is needed; undefined if it is not. Contents are compared instead of file times, because a
+ * checkout changes the times: npm records what it has installed in node_modules/.package-lock.json.
  * @returns {string | undefined}
  */
 function reasonToInstall() {
@@ -28,7 +26,7 @@ function reasonToInstall() {
   for (const [path, { version, optional }] of Object.entries(wanted)) {
     if (path === '') continue;
     const found = installed[path];
-    // An optional package that this platform cannot have is not installed.
+    // An optional package that this platform does not support is not installed.
     if (found === undefined && optional) continue;
     if (found?.version !== version || !existsSync(join(root, path))) {
       return `node_modules is not what package-lock.json says (${path})`;
@@ -42,7 +40,7 @@ function packagesOf(file) {
   return JSON.parse(readFileSync(file, 'utf8')).packages;
 }
 
-/** The package `node` fetches its program in a script, which npm can be told not to run. */
+/** Tells whether the package `node` has its program, which an install script fetches and npm may be told not to run. */
 function hasNode() {
   return ['node', 'node.exe'].some((name) => existsSync(join(modules, 'node', 'bin', name)));
 }
@@ -51,7 +49,7 @@ function npm(...args) {
   const own = join(modules, '.bin');
   const env = {
     ...process.env,
-    // npm itself must not run on the Node that it is about to replace.
+    // npm must not run on the Node.js that it is about to replace.
     PATH: (process.env.PATH ?? '')
       .split(delimiter)
       .filter((folder) => folder !== own)
@@ -71,7 +69,7 @@ function npm(...args) {
 const reason = reasonToInstall();
 if (reason !== undefined) {
   console.log(`Installing the dependencies, about half a minute: ${reason}.`);
-  // --no-save: to start the program never changes a file of the repository.
+  // --no-save: starting the program never changes a file of the repository.
   npm('install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error');
 }
 if (!hasNode()) {
@@ -79,8 +77,8 @@ if (!hasNode()) {
   npm('rebuild', 'node', '--ignore-scripts=false', '--loglevel=error');
 }
 
-// The local voice of the demo and of the tests. Without it everything else works, so that its absence stops nothing
-// here: the commands that need it say so.
+// The local voice of the demo and of the tests. All else works without it, so a failure stops nothing here: the
+// commands that need the voice report it.
 const ownNode = ['node', 'node.exe']
   .map((name) => join(modules, 'node', 'bin', name))
   .find(existsSync);

@@ -1,4 +1,4 @@
-// `npm run docs:homes` ends with it: writes the table of homes in docs/engines.md from what their tests have just played.
+// The end of `npm run docs:homes`: writes the table of homes in docs/engines.md from the tests that it has just played.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { homeConformance } from '../test/suites/homes/index.ts';
@@ -8,9 +8,9 @@ const RESULTS = new URL('../test/support/homes/results.json', import.meta.url);
 const BEGINS =
   '<!-- Written by `npm run docs:homes` from what the tests of homes have played. -->\n';
 const ENDS = '<!-- The end of that. -->\n';
-/** The beginning of the titles of random kills. */
+/** The common prefix of the titles of random kills. */
 const RANDOM = 'seed ';
-/** The columns, and the blocks of their tests. */
+/** The columns, each with the name of the block of its tests. */
 const HOMES = {
   'SQLite, one process': 'sqlite: home',
   'PostgreSQL, two processes': 'postgresql: home',

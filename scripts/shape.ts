@@ -1,5 +1,5 @@
-// The shape of src, counted from the code itself: `npm run shape` prints it, `npm run check` holds the limits. A limit is
-// the value of the day on which it was set, or lower: each only goes down, to its goal.
+// Measures the shape of src from the code: `npm run shape` prints it, `npm run check` enforces the limits. A limit is
+// the value of the day on which it was set, or lower: limits only go down, towards their goals.
 
 import { readFileSync, globSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
@@ -112,7 +112,7 @@ const rootNames = [
     .filter((name) => name !== ''),
 );
 
-/** The comments of a file, each as one line of prose. */
+/** Returns the comments of a file, each as one line of prose. */
 function commentsOf(text: string): readonly string[] {
   const blocks = [...text.matchAll(/\/\*\*?(.*?)\*\//gs)].map(([, block = '']) =>
     block.replaceAll(/^\s*\*+ ?/gm, '').replaceAll(/\s+/g, ' '),
@@ -127,20 +127,20 @@ function commentsOf(text: string): readonly string[] {
   return [...blocks, ...runs];
 }
 
-/** Sentences of at least three words; a question is none. */
+/** Returns the sentences of at least three words, without questions. */
 const sentencesOf = (text: string): readonly string[] =>
   commentsOf(text)
     .flatMap((comment) => comment.replaceAll(/@\w+.*/g, '').split(/(?<=[.?!:])\s+/))
     .map((sentence) => sentence.trim())
     .filter((it) => it.split(/\s+/).length >= 3 && /^[A-Z`]/.test(it) && !it.endsWith('?'));
 
-/** Openings that make a sentence a riddle: its subject is named later, or never. */
+/** Openings that make a sentence a riddle, because they hide its subject. */
 const RIDDLE =
   /^(?:What|Whoever|Who|Whatever|Whom|Those who|Those that|One that|One who|Nobody|Somebody)\b/;
 const sentences = [...texts.values()].flatMap(sentencesOf);
 const riddles = sentences.filter((sentence) => RIDDLE.test(sentence)).length;
 
-/** Every file that may define or cite an invariant. The journals of `test/corpus` are no text of ours. */
+/** Every file that may define or cite an invariant. The journals of `test/corpus` are not prose. */
 const cited = new Map(
   globSync(
     ['{src,test,examples,bench,scripts}/**/*.ts', 'docs/*.md', '*.md', '{bench,examples}/**/*.md'],
@@ -148,9 +148,9 @@ const cited = new Map(
   ).map((file) => [normalize(file), readFileSync(join(root, file), 'utf8')] as const),
 );
 
-/** An id of an invariant: the name of its file and a number, as `OUTBOX-3`. */
+/** An id of an invariant: the name of its file and a number, such as `OUTBOX-3`. */
 const ID = String.raw`(?<![\w./-])[A-Z][A-Z0-9]*(?:-[A-Z][A-Z0-9]*)*-\d+(?![\w-])`;
-/** The same letters and numbers, but the name of a standard. */
+/** Names of standards that look like ids. */
 const STANDARD = /^(?:UTF|BCP|FNV|ISO|RFC|EPL|GPL)-/;
 /** A line of a header that defines an invariant. */
 const DEFINITION = new RegExp(String.raw`^//\s*(?:Invariants?:?\s+)?(${ID})[.:]?\s+\S`);
@@ -167,8 +167,8 @@ const ambiguous = [...definedIn].filter(([, places]) => new Set(places).size > 1
 const families = new Set([...definedIn.keys()].map((id) => id.replace(/-\d+$/, '')));
 
 /**
- * An id without a name, where only an invariant can stand: before the colon that opens a title, at the
- * beginning of a comment, alone in parentheses. In square brackets an id is one of the inventory
+ * A number without a file's name, in a place where only an invariant's id can stand: before the colon that opens a
+ * title, at the beginning of a comment, alone in parentheses. In square brackets an id belongs to the inventory
  * (docs/coming-from.md), and P1 to P10 are the promises of docs/guarantees.md.
  */
 const SHORT = String.raw`(?:[A-Z]{1,3}\d{1,2}(?:,? (?:and |to )?)?)+`;
@@ -178,7 +178,7 @@ const NAMELESS = [
   new RegExp(String.raw`\((${SHORT})\)`, 'g'),
 ];
 const isPromise = (id: string): boolean => /^P(?:[1-9]|10)$/.test(id);
-/** Names of a method of ranking and of a format of sound are no ids. */
+/** The names of a ranking method and of an audio format are not ids. */
 const isNameless = (list: string): boolean =>
   (list.match(/[A-Z]+\d+/g) ?? []).some((id) => !isPromise(id) && !/^(?:BM25|PCM16)$/.test(id));
 
@@ -209,7 +209,7 @@ const linesOf = (some: Iterable<string>): number =>
   [...some].reduce((sum, file) => sum + codeLines(texts.get(file) ?? ''), 0);
 const core = files.filter((file) => !/^src\/(?:adapters|testing|cli)\//.test(file));
 
-/** What `import 'offstage'` loads of src. */
+/** The files of src that `import 'offstage'` loads. */
 const loaded = new Set([normalize('src/index.ts')]);
 for (const file of loaded)
   for (const { from, to, isType } of imports) if (from === file && !isType) loaded.add(to);
@@ -229,9 +229,9 @@ const longest = files.toSorted(
 interface Row {
   readonly what: string;
   readonly value: number;
-  /** `npm run check` fails above it. */
+  /** `npm run check` fails above this value. */
   readonly limit: number;
-  /** Where it is to end. @defaultValue the limit */
+  /** The value to reach. @defaultValue the limit */
   readonly goal?: number;
   readonly which?: readonly string[];
 }

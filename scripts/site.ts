@@ -13,7 +13,7 @@ const site = join(root, 'docs/site');
 const content = join(site, 'src/content/docs');
 const REPOSITORY_FILE = /^(?:\.\.\/)*(?:src|test|examples|bench|scripts)\//;
 
-/** The documents of docs/README.md by its headings, in its order: which part of the site they are in, and where. */
+/** Returns the documents that docs/README.md lists, each with its part of the site and its order in it. */
 function contents(): ReadonlyMap<string, { readonly part: string; readonly order: number }> {
   const found = new Map<string, { readonly part: string; readonly order: number }>();
   for (const section of readFileSync(join(root, 'docs/README.md'), 'utf8').split(/^## /m)) {
@@ -29,13 +29,13 @@ const others = ['CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'];
 const pages = [
   'README.md',
   ...globSync('docs/**/*.md', { cwd: root, exclude: ['docs/site/**'] }).filter(
-    // The index of the documents is the sidebar, the list of names the reference.
+    // The sidebar replaces the index of the documents, and the reference the list of names.
     (page) => !['docs/README.md', 'docs/api.md'].includes(page),
   ),
   ...others,
 ];
 
-/** The place of a document in the site, without its ending. */
+/** Returns the path of a document in the site, without its ending. */
 function slugOf(page: string): string {
   if (page === 'README.md') return 'index';
   const name = basename(page, '.md').toLowerCase();
@@ -46,14 +46,14 @@ function slugOf(page: string): string {
   return `${part}/${name}`;
 }
 
-/** Rewrites the links of a document: to pages of the site, or to text where the target is source code. */
+/** Rewrites the links of a document: to pages of the site, or to text if the target is source code. */
 function linked(page: string, text: string): string {
   return text.replaceAll(/(!?)\[([^\]]*)\]\(([^)\s]+)\)/g, (whole, image, label, link: string) => {
     if (/^(?:\w+:|#)/.test(link)) return whole;
     const [path = '', anchor] = link.split('#');
     const target = join(dirname(page), path);
     const folders = slugOf(page).split('/').length - 1;
-    // An image is found beside the file, a page by its address, which ends with a slash.
+    // An image is found beside its file, a page by its address, which ends with a slash.
     if (image) return `![${label}](./${'../'.repeat(folders)}${relative('docs', target)})`;
     const depth = slugOf(page) === 'index' ? '' : '../'.repeat(folders + 1);
     const known = target === 'docs/README.md' ? 'README.md' : target;
@@ -64,7 +64,7 @@ function linked(page: string, text: string): string {
   });
 }
 
-/** Each code of the catalogue can be linked to. */
+/** Adds an anchor to each code of the catalogue. */
 function anchored(page: string, text: string): string {
   if (page !== 'docs/errors.md') return text;
   return text.replaceAll(/^\| `([A-Z_]+)`/gm, (_, code: string) => {
@@ -166,7 +166,7 @@ function withCodes(text: string): string {
     );
 }
 
-/** The declaration without the bodies of functions, and of a value its beginning. */
+/** Returns the declaration without the bodies of functions, and only the beginning of a value. */
 function shapeOf(source: string): string {
   const lines: string[] = [];
   let depth = 0; // inside the body of a function or method
@@ -179,7 +179,7 @@ function shapeOf(source: string): string {
   const [first = ''] = lines;
   const isFunction = /^(?:export )?(?:async )?function\b/.test(source);
   if (isFunction) lines[lines.length - 1] = (lines.at(-1) ?? '').replace(/ \{$/, '');
-  // Of a constant the checker gives what stands after its keyword.
+  // For a constant the checker returns the text after its keyword.
   else if (!/^(?:export|abstract|class|interface|type)\b/.test(first)) lines[0] = `const ${first}`;
   const kept = lines.slice(0, 120).join('\n');
   return lines.length > 120 ? `${kept}\n// …` : kept;
@@ -213,10 +213,10 @@ const run = (...command: readonly [string, ...string[]]): void => {
   });
   if (status !== 0) process.exit(status ?? 1);
 };
-// Without a lock file: one that is made here lacks the binaries of other platforms, and `npm ci` would refuse it.
+// Without a lock file: a new one would lack the binaries of other platforms, and `npm ci` would refuse it.
 run('npm', 'install', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error');
 run('npm', 'run', 'build');
-// A table that is too wide can be scrolled by keyboard, and an empty corner heads nothing.
+// A wide table can then be scrolled by keyboard; an empty corner is no heading.
 for (const page of globSync('**/*.html', { cwd: join(site, 'dist') })) {
   const file = join(site, 'dist', page);
   const html = readFileSync(file, 'utf8')

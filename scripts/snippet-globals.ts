@@ -1,5 +1,5 @@
-// What the snippets of README.md and docs/ assume, beside the public names: `npm run check` compiles each snippet
-// as a module with these globals.
+// The values that the snippets of README.md and docs/ use besides the public names: `npm run check` compiles each
+// snippet as a module with these globals.
 
 import type { openai as openaiProvider } from '@ai-sdk/openai';
 import type * as ai from 'ai';
@@ -107,7 +107,7 @@ declare global {
     ): void;
   };
 
-  // Agents, tools and what they work with
+  // Agents, tools and their resources
   const mcpClient: { tools(): Promise<Record<string, ai.Tool>> };
   const script: ai.LanguageModel;
   const fetchPage: ai.Tool;

@@ -1,6 +1,6 @@
-// Ends a test run with one plain line, `N passed, N failed`, that a CI system can
-// read. Beside tests, a file or suite that could not run counts as a failure, and
-// so does an error outside of any test. Before it, `npm test` says what it left out.
+// Ends a test run with one plain line, `N passed, N failed`, for a CI system. Besides failed tests it counts each
+// file or suite that could not run, and each error outside a test. Before it, `npm test` lists the suites that it
+// left out.
 
 import type { Reporter, SerializedError, TestModule } from 'vitest/node';
 import { otherSuites } from './test-suites.ts';
@@ -9,7 +9,7 @@ export default class SummaryLineReporter implements Reporter {
   private line = '';
 
   constructor() {
-    // The usual summary is written by another reporter: this line comes after it.
+    // Another reporter writes the usual summary; this line follows it.
     process.once('exit', () => process.stdout.write(this.line));
   }
 

@@ -1,10 +1,10 @@
-// The tests by the command that runs them. `npm test` is the quick part: a few minutes on two cores. A file that takes
-// much longer than its neighbours goes into `longTests`; a group that needs a program or packages of its own has its
-// own command. CI runs all but those of `onDemand`.
+// The tests by the command that runs them. `npm test` runs the quick part, a few minutes on two cores. `longTests` has
+// the files that take much longer than their neighbours; a group that needs a program or more packages has another
+// command. CI runs all but those of `onDemand`.
 
 /** Searches through every state, random play of some length, and programs that are started and killed. */
 export const longTests: readonly string[] = [
-  // The longest, which begin first.
+  // The longest files, which begin first.
   'test/testing/conformance/gemini-live.test.ts',
   'test/machines/turn-machine.test.ts',
   'test/machines/mutations.test.ts',
@@ -13,7 +13,7 @@ export const longTests: readonly string[] = [
   'test/suites/runs/runs-conformance.test.ts',
   'test/actors/runtime/chart-steps.test.ts',
   'test/dialogues/gemini-live.test.ts',
-  // Every state of a machine, and each planted fault again.
+  // Every state of a machine, and each planted fault.
   'test/machines/{outbox,question,session,subagent}-machine.test.ts',
   'test/machines/{turn-system,why-waiting}.test.ts',
   'test/suites/homes/home-conformance.test.ts',
@@ -27,16 +27,16 @@ export const longTests: readonly string[] = [
   'test/scenarios/{tree,voice-chaos}.property.test.ts',
   'test/scenarios/providers.test.ts',
   'test/testing/simulate/{planted-faults,seeds,simulate,voice-stage}.test.ts',
-  // Programs that are started, and killed.
+  // Programs that are started and killed.
   'test/adapters/acp/acp-agent.test.ts',
   'test/adapters/mcp/mcp-server.test.ts',
   'test/adapters/{a2a,acp,mcp,sqlite-journal}/kill-recovery.test.ts',
   'test/examples/numbered.test.ts',
-  // How time grows with size.
+  // The growth of time with size.
   'test/{ground,language}/linear-time.test.ts',
 ];
 
-/** What runs again with the oldest XState that `package.json` allows. */
+/** The tests that run again with the oldest XState that `package.json` allows. */
 export const testsWithOldestXState: readonly string[] = [
   'test/actors/runtime/**/*.test.ts',
   'test/actors/session/{session-actor,session-logic,snapshot-forms}.test.ts',
@@ -44,7 +44,7 @@ export const testsWithOldestXState: readonly string[] = [
   'test/testing/check/**/*.test.ts',
 ];
 
-/** What `npm test` leaves out: the command of each, and what it runs. */
+/** The suites that `npm test` leaves out: the command and the content of each. */
 export const otherSuites: Readonly<Record<string, string>> = {
   'test:long':
     'every state of the machines, random play, killed programs, and the oldest XState that is allowed',
@@ -59,5 +59,5 @@ export const otherSuites: Readonly<Record<string, string>> = {
   'test:codex': 'the real Codex; installs it (460 MB)',
 };
 
-/** What neither `npm run test:all` nor CI runs: its programs are large. */
+/** The suites that neither `npm run test:all` nor CI runs, because their programs are large. */
 export const onDemand: readonly string[] = ['test:claude', 'test:codex'];

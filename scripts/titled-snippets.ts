@@ -1,10 +1,10 @@
-// The files that a page of the guide is made of: each fenced block with a title, such as ```ts title="server.ts".
-// `npm run check:snippets` compiles them, and test/browser/guide.test.ts runs them.
+// The files of a page of the guide: each fenced block with a title, such as ```ts title="server.ts". `npm run
+// check:snippets` compiles them, and test/browser/guide.test.ts runs them.
 
 export interface TitledSnippet {
   readonly title: string;
   readonly code: string;
-  /** The line of the page on which its fence stands. */
+  /** The line of the page with the block's opening fence. */
   readonly line: number;
 }
 

@@ -1,5 +1,5 @@
-// `npm run docs:transports`: writes docs/transports.md from what the transports declare that
-// their wires can do. A test checks that the file is up to date.
+// `npm run docs:transports`: writes docs/transports.md from the declared capabilities of the transports. A test
+// checks that the file is up to date.
 
 import { writeFileSync } from 'node:fs';
 import { geminiLive } from '../src/adapters/gemini-live/index.ts';
@@ -10,7 +10,7 @@ import type { Transport, TransportCapabilities, Voice } from '../src/voice/index
 
 const PATH = new URL('../docs/transports.md', import.meta.url);
 
-/** Declares what it can without ever opening a socket. */
+/** Options that let a transport declare its capabilities without opening a socket. */
 const options = {
   apiKey: 'none',
   webSocket: (): never => {
@@ -18,7 +18,7 @@ const options = {
   },
 } as const;
 
-/** Nobody is ever asked to speak. */
+/** The document's sessions never request speech from this voice. */
 const voice: Voice = { synthesize: () => Promise.reject(new Error('A table needs no sound')) };
 
 const realtime = openaiRealtime(options);
@@ -29,7 +29,7 @@ const transports: Readonly<Record<string, Transport>> = {
   'the same in text, `withVoice`': withVoice(openaiRealtime({ ...options, output: 'text' }), {
     voice,
   }),
-  // Its server speaks that wire.
+  // The local voice's server uses that wire.
   'local voice': realtime,
   'OpenAI Live': openaiLive(options),
   'OpenAI Live, stored': openaiLive({ ...options, store: true }),
@@ -52,7 +52,7 @@ function shown(name: string, value: Value): string {
   return value.replaceAll('_', ' ');
 }
 
-/** How a wire does something: a short name, which the legend explains. */
+/** How a wire fulfils a need: a short name, which the legend explains. */
 interface Intent {
   readonly name: string;
   readonly how: (can: TransportCapabilities, hasVoice: boolean) => string;
@@ -250,13 +250,13 @@ function table(head: string, rows: readonly (readonly string[])[]): string {
   ].join('\n');
 }
 
-/** The whole of docs/transports.md. */
+/** Returns the whole of docs/transports.md. */
 export function transportsDocument(): string {
   const all = Object.values(transports);
   const capabilities = Object.keys(realtime.capabilities).map((name) => [
     `\`${name}\``,
     ...all.map((transport) => {
-      // What a transport need not declare it can, unless it says otherwise; null is a declaration.
+      // A capability that a transport does not declare counts as present; null is a declaration.
       const { [name as keyof TransportCapabilities]: value = true } = transport.capabilities;
       return shown(name, value);
     }),

@@ -1,6 +1,6 @@
-// Traces what happens in `src` on three ways through a voice session: the files that each way enters, by the coverage of V8.
-// Prints a table, with the limit of each; `--files` lists the files of each way, and `--check` fails above a limit.
-// docs/architecture.md has the table. In simulated time the same code has the same numbers.
+// Traces three ways through a voice session: the files of `src` that each way enters, by the coverage of V8. Prints a
+// table with the limit of each way; `--files` lists the files, and `--check` fails above a limit. docs/architecture.md
+// has the table. Simulated time makes the numbers repeatable.
 
 import { Session } from 'node:inspector/promises';
 import { sep } from 'node:path';
@@ -14,7 +14,7 @@ inspector.connect();
 await inspector.post('Profiler.enable');
 await inspector.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
 
-/** What was called since the last time: the files of `src`, with the number of their functions. */
+/** Returns the files of `src` that were entered since the last call, with the number of their called functions. */
 async function entered(): Promise<Map<string, number>> {
   const { result } = await inspector.post('Profiler.takePreciseCoverage');
   const files = new Map<string, number>();
@@ -22,7 +22,7 @@ async function entered(): Promise<Map<string, number>> {
     if (!url.startsWith('file:')) continue;
     const path = fileURLToPath(url);
     if (!path.startsWith(src) || path.startsWith(`${src}testing${sep}`)) continue;
-    // The function without a name at the beginning is the module itself.
+    // A function without a name at the beginning of a file is the module.
     const called = functions.filter(
       ({ functionName, ranges: [range] }) =>
         (functionName !== '' || range?.startOffset !== 0) && (range?.count ?? 0) > 0,
@@ -46,7 +46,7 @@ await talk.speak(talk.asked() ?? '');
 
 interface Way {
   readonly name: string;
-  /** The files that it may enter; this only goes down. */
+  /** The most files that the way may enter; this only goes down. */
   readonly limit: number;
   readonly goal: number;
   before?(): Promise<void>;

@@ -1,8 +1,8 @@
-// The clock of an audio pipeline: a frame is due every 20 ms, and how late each one is.
+// The clock of an audio pipeline: a frame is due every 20 ms; measures how late each frame is.
 
 const PERIOD_MS = 20;
 
-/** Goes on for so long, and resolves with how late each frame was, in milliseconds. */
+/** Runs for this time, and resolves with the lateness of each frame, in milliseconds. */
 export function tickLateness(durationMs: number): Promise<number[]> {
   const begin = performance.now();
   const late: number[] = [];
@@ -10,10 +10,10 @@ export function tickLateness(durationMs: number): Promise<number[]> {
   return new Promise((resolve) => {
     const tick = (): void => {
       const now = performance.now();
-      // After a pause, all that is due by now goes out at once.
+      // After a pause, all frames that are due are sent at once.
       while (dueAt() <= now) late.push(now - dueAt());
       if (now - begin >= durationMs) resolve(late);
-      // Node cuts a fraction of a millisecond off, and would be early.
+      // Node.js drops fractions of a millisecond, and would fire early.
       else setTimeout(tick, Math.ceil(dueAt() - now));
     };
     tick();

@@ -1,4 +1,4 @@
-// Two hundred runs that never rest: each begins anew when it has ended.
+// Two hundred concurrent runs: each starts again when it has ended.
 
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { createRuntime } from '../../src/index.ts';
@@ -13,7 +13,7 @@ import {
   type Model,
 } from './workload.ts';
 
-/** Answers as the others do, after 150 to 350 ms. */
+/** Gives the same answers as the other models, after 150 to 350 ms. */
 export const pacedModel: Model = model(async (prompt) => {
   await sleep(150 + 200 * Math.random());
   return threeSteps(prompt);
@@ -30,7 +30,7 @@ function crowd(size: number, run: () => Promise<unknown>): Crowd {
     for (;;) {
       await run();
       ended += 1;
-      // Bare runs on a model that takes no time would never let the event loop turn.
+      // Without this, bare runs on a model that takes no time would block the event loop.
       await turn();
     }
   };

@@ -1,5 +1,5 @@
-// A text session whose lead agent hands out errands, as many as it is asked for, and whose
-// subagents ask the user one question each. And the same without Offstage.
+// A text session whose lead agent starts as many errands as the user requests, and whose subagents ask the user one
+// question each; and the same work without Offstage.
 
 import { generateText, isStepCount, tool, type ToolSet } from 'ai';
 import { z } from 'zod';
@@ -20,10 +20,10 @@ const OPTIONS = [
   { id: 'second', label: 'Second class' },
 ];
 
-/** Called when a model is about to make a step; `done` steps are behind it. */
+/** Called before a model makes a step; `done` is the number of earlier steps. */
 export type Witness = (done: number) => void;
 
-/** Asks once, then ends. */
+/** A model that asks once, then ends. */
 export function askingModel(witness: Witness): Model {
   return model((prompt) => {
     const done = stepsDone(prompt);
@@ -44,7 +44,10 @@ const usage = {
   outputTokens: { total: 20, text: 20, reasoning: 0 },
 };
 
-/** The lead agent: `errands 7` starts seven; to anything else it says a word. It also writes the summaries. */
+/**
+ * The lead agent's model: `errands 7` starts seven errands; any other message gets a short reply. It also writes the
+ * summaries.
+ */
 const leadModel: Model = model(
   () => [text('They ran errands.')],
   ({ prompt }) => {
@@ -82,11 +85,11 @@ const errandTool = defineTool({
 
 export interface Desk {
   readonly session: TextSession;
-  /** The question that can be answered now. */
+  /** Returns the question that can be answered now. */
   readonly open: () => QuestionView | undefined;
-  /** Results that the lead agent has told. */
+  /** Returns the number of results that the lead agent has told. */
   readonly told: () => number;
-  /** Starts so many subagents, and resolves when each has asked its question. */
+  /** Starts this many subagents, and resolves when each has asked its question. */
   start(errands: number): Promise<void>;
 }
 
@@ -95,11 +98,11 @@ const config: SubagentConfig = {
   instructions: INSTRUCTIONS,
   tools: rawTools,
   interactive: true,
-  // Time does not matter here.
+  // The time of the wait does not matter here.
   inputTimeout: 3_600_000,
 };
 
-/** The app of a desk, for whoever runs it otherwise. */
+/** The app of a desk, for a program that runs it in another way. */
 export function deskApp(
   subagents: Model,
 ): Pick<TextSessionOptions, 'model' | 'agents' | 'subagentConfigs'> {
@@ -111,8 +114,8 @@ export function deskApp(
 }
 
 /**
- * A session that may hold `most` subagents. Limits that 100 subagents do not reach are left as they
- * are. With the id of one that the journal has it goes on with that one.
+ * Opens a session that may hold `most` subagents. Limits that 100 subagents do not reach keep their defaults. With
+ * the id of a session in the journal it resumes that session.
  */
 export async function openDesk(
   runtime: Runtime,
@@ -147,7 +150,7 @@ export async function openDesk(
   session.notifications.subscribe(({ kind, state }) => {
     if (kind === 'result' && state === 'delivered') told += 1;
   });
-  // Somebody reads what is said, and watches the screen.
+  // The app reads the replies and watches the screen.
   session.parts.subscribe();
   session.store.subscribe(() => {});
   await session.start();
@@ -163,7 +166,7 @@ export async function openDesk(
   };
 }
 
-/** The floor: `generateText` that waits in `execute` of its `ask_user`. */
+/** The floor: `generateText` that waits in `execute` of `ask_user`. */
 export interface ParkedRun {
   answer(): void;
   readonly ended: Promise<string>;
@@ -188,7 +191,7 @@ const askingTools: ToolSet = {
   }),
 };
 
-/** Starts so many, and resolves when each waits for its answer. */
+/** Starts this many runs, and resolves when each waits for its answer. */
 export async function parkBare(subagents: Model, count: number): Promise<ParkedRun[]> {
   const before = waiting.length;
   const ends = Array.from({ length: count }, () =>

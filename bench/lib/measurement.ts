@@ -1,5 +1,4 @@
-// A measurement: a task of several contenders, each time in a
-// process of its own, and gives some numbers.
+// A measurement: a task that several contenders do, each time in a new process, and that yields some numbers.
 
 /** The contender: Offstage, the work without it (in one of two manners), or a peer. */
 export type Contender = 'offstage' | 'floor' | 'floor_wrapped' | 'openai_agents';
@@ -21,14 +20,11 @@ export interface Measurement {
 export interface Line {
   readonly figure: string;
   readonly unit: string;
-  /** The name of the number, of Offstage. */
+  /** The name of Offstage's number. */
   readonly number: string;
   /** The contender whose number of the same name is the floor. */
   readonly floor: Exclude<Contender, 'offstage'> | null;
-  /**
-   * How far `ratio` may go, or `value`, or how far above the floor it may lie; null where nothing
-   * was promised.
-   */
+  /** The highest `ratio` to the floor, the highest `value`, or the greatest distance above the floor; null: no goal. */
   readonly goal:
     | { readonly ratio: number }
     | { readonly value: number }

@@ -12,7 +12,7 @@ import {
 } from '@openai/agents-core';
 import { INSTRUCTIONS, TASK, THE_PLAN, toolCalls, work } from './workload.ts';
 
-// Its traces would go to a server.
+// The runner would send its traces to a server.
 setTracingDisabled(true);
 
 type Item = ModelResponse['output'][number];
@@ -30,7 +30,7 @@ function call(name: string, input: object): Item {
   };
 }
 
-/** How many steps the prompt has behind it. */
+/** Returns the number of steps that the prompt contains. */
 function stepsDone(input: ModelRequest['input']): number {
   if (typeof input === 'string') return 0;
   let steps = 0;
@@ -49,7 +49,7 @@ function respond(input: ModelRequest['input']): Item {
   };
 }
 
-/** As the other models of the bench: it takes no time, and remembers nothing. */
+/** Like the other models of the bench, it takes no time and has no memory. */
 const model: Model = {
   getResponse: ({ input }) =>
     Promise.resolve({

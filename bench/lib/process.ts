@@ -32,7 +32,7 @@ export async function until(isTrue: () => boolean, what: string): Promise<void> 
   }
 }
 
-/** Lets everything happen that waits to happen now. */
+/** Waits until all work that is due now is done. */
 export async function settled(): Promise<void> {
   for (let quiet = 0; quiet < 20; quiet += 1) await turn();
 }

@@ -1,6 +1,6 @@
-// The few sums that the figures need.
+// The statistics of the figures.
 
-/** The value below which the fraction `p` (0 to 1) of the values lie; the nearest rank. */
+/** Returns the nearest-rank percentile: the value below which the fraction `p` (0 to 1) of the values lie. */
 export function percentile(values: readonly number[], p: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(sorted.length * p) - 1))] ?? NaN;

@@ -1,5 +1,5 @@
-// The parties between a device and a voice model: a session of Offstage; and the floor, a bare relay
-// of the same frames that answers each word at once and remembers nothing.
+// The bridges between a device and a voice model: a session of Offstage; and the floor, a bare relay of the same
+// frames that answers each event at once and has no memory.
 
 import { generateText } from 'ai';
 import { WebSocket } from 'ws';
@@ -19,7 +19,7 @@ const errandTool = defineTool({
   execution: 'background',
 });
 
-/** A model whose answer is there when the device says so. */
+/** Creates a model that answers when the device tells it to. */
 function waitingModel(): { readonly chosen: Model; finish(): void } {
   let isDue = false;
   let answer: (() => void) | null = null;
@@ -44,7 +44,7 @@ function waitingModel(): { readonly chosen: Model; finish(): void } {
   };
 }
 
-/** Tells the device, and when an item begins, which one. */
+/** Sends messages to the device, and the id of each item that begins. */
 function deviceLine(device: WebSocket) {
   let current: string | undefined;
   const tell = (message: ToDevice): void => device.send(JSON.stringify(message));
@@ -60,7 +60,7 @@ function deviceLine(device: WebSocket) {
 
 /** A `VoiceSession` for each device; all share a runtime, as in a server. */
 export function offstageBridge(): Bridge {
-  // As the floor has it: whoever works waits for the device, and not for somebody else's end.
+  // As with the floor, a subagent waits for the device only, not for the end of another one.
   const runtime = createRuntime({ maxTotalActive: Infinity });
   return (device, modelUrl) => {
     const errands = waitingModel();
@@ -74,7 +74,7 @@ export function offstageBridge(): Bridge {
       },
       hooks: { onError: failed },
     });
-    // Somebody watches the screen.
+    // The app watches the screen.
     session.store.subscribe(() => {});
     session.audioOut.subscribe(({ itemId = '', samples }) =>
       line.sound(itemId, encodePcm16(samples)),
@@ -99,14 +99,14 @@ export function offstageBridge(): Bridge {
   };
 }
 
-/** As much of a server event as a relay reads. */
+/** The fields of a server event that a relay reads. */
 interface ServerEvent {
   readonly type: string;
   readonly delta: string;
   readonly item_id: string;
 }
 
-/** The floor: no session, and the AI SDK for what works in the background. */
+/** The floor: no session, and the AI SDK for the background work. */
 export function relayBridge(): Bridge {
   return (device, modelUrl) => {
     const errands = waitingModel();
@@ -155,7 +155,7 @@ export function relayBridge(): Bridge {
   };
 }
 
-/** A figure of something that went wrong would say nothing. */
+/** Ends the process, because figures after a failure mean nothing. */
 function failed(error: unknown): void {
   console.error(error);
   process.exit(1);

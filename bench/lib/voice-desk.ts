@@ -1,5 +1,5 @@
-// A voice session on a transport in this process: it speaks when it is told to, and hears
-// what it is told of.
+// A voice session on a transport in this process. The bench tells the model when to speak and reports the user's
+// speech.
 
 import { Subject } from 'rxjs';
 import type { AudioFrame, Transport } from '../../src/index.ts';
@@ -12,11 +12,11 @@ const SAMPLE_RATE_HZ = 24_000;
 
 export interface VoiceDesk {
   readonly session: VoiceSession;
-  /** The model speaks a second of sound, which the client begins to play. */
+  /** Makes the model speak a second of sound, which the client begins to play. */
   speak(): void;
-  /** The wire reports that the user began to speak. */
+  /** Reports from the wire that the user began to speak. */
   userSpeaks(): void;
-  /** It was only a cough; the client says what it had played. */
+  /** Reports that the user only coughed, and how much the client had played. */
   userCoughed(): void;
 }
 

@@ -1,5 +1,5 @@
-// The user's device in a measured session: sends a frame of the microphone each 20 ms, plays
-// what comes in the time that it takes, and says what it has played.
+// The user's device in a measured session: sends a microphone frame every 20 ms, plays received sound in real time,
+// and reports what it has played.
 
 import type { RawData, WebSocket } from 'ws';
 import {
@@ -15,9 +15,9 @@ const BYTES_PER_MS = 2 * SAMPLES_PER_MS;
 const TICKS_PER_REPORT = 5;
 
 export interface DevicePorts {
-  /** Sound of an item begins to come. */
+  /** Sound of an item begins to arrive. */
   begun(): void;
-  /** It is to fall silent, and has. */
+  /** The device was told to stop playing, and is silent. */
   cleared(): void;
   /** A result was told. */
   told(): void;
@@ -49,21 +49,21 @@ export class Device {
     });
   }
 
-  /** Of what plays now, or played last. */
+  /** The played time of the current or the last item, in milliseconds. */
   get playedMs(): number {
     return this.#items[0]?.playedMs ?? 0;
   }
 
-  /** Nothing is left to play. */
+  /** No sound is left to play. */
   get isSilent(): boolean {
     return this.#items.every(({ playedMs, receivedMs }) => playedMs === receivedMs);
   }
 
-  /** 20 ms have passed. */
+  /** Advances by 20 ms. */
   tick(): void {
     this.#socket.send(this.#up.next(FRAME_MS));
     this.#ticks += 1;
-    // The next item begins when it is there.
+    // The next item begins as soon as it arrives.
     if (this.#items.length > 1 && this.#isPlayed) this.#items.shift();
     const [item] = this.#items;
     if (!item || this.#isPlayed) return;

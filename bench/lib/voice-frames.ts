@@ -1,35 +1,34 @@
-// The frames between the two ends of a measured voice session: stretches of sound that
-// carry a number, so that each is known again at the other end and its way can be timed.
-// Between the user's device and whoever is measured there are binary frames of PCM16 and the
+// The frames between the two ends of a measured voice session: stretches of sound that carry a number, so that the
+// other end recognizes each and measures its delay. A device and a contender exchange binary frames of PCM16 and the
 // few JSON messages below.
 
 import type { RawData } from 'ws';
 
 export const SAMPLES_PER_MS = 24;
 const BYTES_PER_SAMPLE = 2;
-/** Sound of the user comes in frames so long. */
+/** The duration of a frame of the user's sound, in milliseconds. */
 export const FRAME_MS = 20;
-/** More than are ever on their way at once. */
+/** More stretches than are ever under way at once. */
 const REMEMBERED = 1024;
 
-/** The messages to a device beside the sound. */
+/** The messages to a device besides sound. */
 export type ToDevice =
-  /** The sound that follows is of this item. */
+  /** The following sound belongs to this item. */
   | { readonly type: 'item'; readonly itemId: string }
-  /** Unplayed sound is dropped. */
+  /** Drops unplayed sound. */
   | { readonly type: 'clear' }
-  /** A result was told, and is known to be heard. */
+  /** A result was told, and the user has heard it. */
   | { readonly type: 'told' };
 
-/** The messages of a device beside the sound. */
+/** The messages of a device besides sound. */
 export type FromDevice =
   | { readonly type: 'played'; readonly itemId: string; readonly playedMs: number }
-  /** The work that goes on in the background has its result. */
+  /** Makes the background work return its result. */
   | { readonly type: 'finish' };
 
 export const textOf = (data: RawData): string => (data as Buffer).toString();
 
-/** Sound on its way in one direction, and how long each stretch of it took. */
+/** Sound under way in one direction, with the delay of each stretch. */
 export class TimedSound {
   readonly #sentAt = new Float64Array(REMEMBERED);
   readonly #lateness: number[];
@@ -40,7 +39,7 @@ export class TimedSound {
     this.#lateness = lateness;
   }
 
-  /** A stretch of sound that leaves now. */
+  /** Returns a stretch of sound that is sent now. */
   next(durationMs: number): Buffer {
     this.#sent += 1;
     const bytes = Buffer.alloc(durationMs * SAMPLES_PER_MS * BYTES_PER_SAMPLE);
@@ -49,7 +48,7 @@ export class TimedSound {
     return bytes;
   }
 
-  /** It has arrived; its first bytes are enough. */
+  /** Records the arrival of a stretch; its first bytes are enough. */
   arrived(bytes: Buffer): void {
     const number = bytes.readUInt32LE();
     if (number === 0 || number > this.#sent) throw new Error(`Nobody sent the sound ${number}`);

@@ -1,6 +1,6 @@
-// The voice model of a measured session: the part of OpenAI's Realtime wire that a
-// conversation needs, and no more work than that. The fake server of `offstage/testing`
-// checks each frame as the real one does, which would cost more than what is measured.
+// The voice model of a measured session: the part of OpenAI's Realtime wire that a conversation needs, with as little
+// work as possible. The fake server of `offstage/testing` checks each frame like the real server, which would cost
+// more than the measured code.
 
 import type { RealtimeServerEvent } from 'openai/resources/realtime/realtime';
 import type { RawData, WebSocket } from 'ws';
@@ -9,26 +9,26 @@ import { FRAME_MS, textOf, type TimedSound } from './voice-frames.ts';
 const APPEND = '{"type":"input_audio_buffer.append","audio":"';
 /** Base64 of the number of a frame. */
 const NUMBER_CHARS = 8;
-/** One delta is so long, and comes twice as fast as it plays, as models do. */
+/** The duration of a delta; deltas arrive at twice the playing speed, as from real models. */
 const DELTA_MS = 200;
 const TICKS_PER_DELTA = 5;
 
-/** The reply of the model on request. */
+/** The model's reply to a request. */
 export interface Answer {
   /** In whole deltas of 200 ms. */
   readonly soundMs: number;
-  /** The tool that it calls then. */
+  /** The tool that the model then calls. */
   readonly calls?: string;
 }
 
 export interface ModelPeerPorts {
   /** The session is configured. */
   configured(): void;
-  /** Asks what to say now; `metadata` is what the request carries. */
+  /** Returns the next reply; `metadata` comes from the request. */
   asked(metadata: Record<string, string>): Answer;
 }
 
-/** A frame of the client, as far as it is read. */
+/** The fields of a client's frame that the model reads. */
 interface ClientFrame {
   readonly type: string;
   readonly response?: { readonly metadata?: Record<string, string> };
@@ -43,7 +43,7 @@ interface Response {
   ticks: number;
 }
 
-/** Without `event_id`, which the wire demands and nobody reads. */
+/** Without `event_id`, which the wire requires but no party here reads. */
 type EventBody = RealtimeServerEvent extends infer Event
   ? Event extends { event_id: string }
     ? Omit<Event, 'event_id'>
@@ -81,7 +81,7 @@ export class ModelPeer {
     });
   }
 
-  /** The user has ended, and it is known at once what was said. */
+  /** Reports that the user has ended, with their words. */
   userEnds(transcript: string): void {
     const item_id = this.#utteranceId;
     this.#say({
@@ -99,7 +99,7 @@ export class ModelPeer {
     });
   }
 
-  /** 20 ms have passed. */
+  /** Advances by 20 ms. */
   tick(): void {
     const response = this.#response;
     if (!response) return;

@@ -1,6 +1,5 @@
-// One process in which `n` voice sessions are under way over real WebSockets on 127.0.0.1. The
-// devices and the voice models are on a thread of their own, so that what they cost is not
-// counted; what is between them is the contender, a bridge for each device.
+// One process with `n` voice sessions over real WebSockets on 127.0.0.1. The devices and the voice models run on
+// another thread, whose cost is not counted; the contender between them is a bridge for each device.
 
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -14,23 +13,23 @@ import type { Samples } from './voice-talk.ts';
 const WARM_UP_MS = 8000;
 const MEASURED_MS = 30_000;
 
-/** Connects a device that has come to the voice model at this address. */
+/** Connects a device to the voice model at this address. */
 export type Bridge = (device: WebSocket, modelUrl: string) => void;
 
 export interface PeersData {
   readonly sessions: number;
-  /** Where the devices connect. */
+  /** The port to which the devices connect. */
   readonly devicePort: number;
   readonly warmUpMs: number;
   readonly measuredMs: number;
 }
 
-/** The messages of the thread of the two ends; its CPU time so far is its own alone. */
+/** The messages of the thread with both ends; the CPU time is that of the thread alone. */
 export type PeersMessage =
   | { readonly type: 'begun'; readonly cpuMicroseconds: number }
   | { readonly type: 'ended'; readonly cpuMicroseconds: number; readonly samples: Samples };
 
-/** Lets `n` conversations go on for a while, each over a bridge of its own. */
+/** Runs `n` conversations for a while, each over one bridge. */
 export async function converse(n: number, bridge: Bridge): Promise<Numbers> {
   const devices = new WebSocketServer({ host: '127.0.0.1', port: 0, perMessageDeflate: false });
   devices.on('connection', (device, { url = '' }) => {
@@ -48,7 +47,7 @@ export async function converse(n: number, bridge: Bridge): Promise<Numbers> {
   return new Promise((resolve, reject) => {
     peers.on('error', reject);
     peers.on('message', (message: PeersMessage) => {
-      // All threads but that of the two ends; what the garbage collector does aside counts too.
+      // The CPU of all threads except the one with both ends, including the garbage collector's threads.
       const now = { at: performance.now(), cpu: cpuMicroseconds() - message.cpuMicroseconds };
       if (message.type === 'begun') begin = now;
       else resolve(numbersOf(message.samples, (now.cpu - begin.cpu) / 10 / (now.at - begin.at)));

@@ -1,6 +1,5 @@
-// A conversation that goes on and on, with everything in it that is to be timed: the user asks,
-// the model answers at length, the user breaks in, the model calls a tool that works in the
-// background, and tells its result when nobody speaks.
+// A repeated conversation with every measured event: the user asks, the model answers at length, the user interrupts,
+// the model calls a tool that works in the background, and tells the result when neither party speaks.
 
 import type { WebSocket } from 'ws';
 import { Device } from './voice-device.ts';
@@ -9,15 +8,15 @@ import { ModelPeer, type Answer } from './voice-model-peer.ts';
 
 /** The measured times, in milliseconds. */
 export interface Samples {
-  /** Sound of the user: from the device to the model. */
+  /** The delay of the user's sound from the device to the model. */
   readonly up: number[];
-  /** Sound of the model: from the model to the device. */
+  /** The delay of the model's sound from the model to the device. */
   readonly down: number[];
-  /** From the word that the user has ended to the first sound of the answer at the device. */
+  /** From the report that the user has ended to the first sound of the answer at the device. */
   readonly turn: number[];
-  /** From the word that the user begins to silence at the device. */
+  /** From the report that the user begins to silence at the device. */
   readonly bargeIn: number[];
-  /** From the result of the background work to the request that the model tell it. */
+  /** From the result of the background work to the request to tell it. */
   readonly offer: number[];
 }
 
@@ -28,9 +27,9 @@ const SHORT: Answer = { soundMs: 1000 };
 const WITH_CALL: Answer = { soundMs: 1000, calls: 'run_errand' };
 const UTTERANCE_MS = 1000;
 const HEARD_BEFORE_BREAKING_IN_MS = 2000;
-/** After so long a pause a session says at once what comes: more than its `quietMs`. */
+/** The pause after which a session tells a result at once: longer than its `quietMs`. */
 const QUIET_MS = 500;
-/** Nothing takes so long, on a machine that is not overloaded beyond use. */
+/** The limit of each wait; only an overloaded machine exceeds it. */
 const PATIENCE_MS = 20_000;
 
 type Timed = 'turn' | 'bargeIn' | 'offer';
@@ -66,7 +65,7 @@ export class Talk {
     });
   }
 
-  /** 20 ms have passed. */
+  /** Advances by 20 ms. */
   tick(): void {
     if (!this.#isConfigured) return;
     this.#device.tick();
@@ -81,7 +80,7 @@ export class Talk {
     waiting.go();
   }
 
-  /** Goes on for ever. */
+  /** Repeats the conversation for ever. */
   async converse(): Promise<void> {
     await this.#until(() => this.#isConfigured);
     for (;;) {
@@ -94,13 +93,13 @@ export class Talk {
       this.#time('offer', SHORT);
       this.#device.finishWork();
       await this.#until(() => this.#timed === null);
-      // If they went on before it is known to be heard, it would rightly be told again.
+      // If the user continued before the result counts as heard, the session would rightly tell it again.
       await this.#until(() => this.#isQuiet && this.#wasTold);
       await this.#pause(QUIET_MS);
     }
   }
 
-  /** The user says something, and begins to hear the answer. */
+  /** Makes the user ask, and waits until they begin to hear the answer. */
   async #ask(answer: Answer, breaksIn = false): Promise<void> {
     if (breaksIn) this.#time('bargeIn');
     this.#model.userBegins();

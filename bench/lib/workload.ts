@@ -1,5 +1,4 @@
-// The work that everybody does: three steps, two tool calls, on a model that takes no
-// time (or as much as it is told to).
+// The work of every contender: three steps and two tool calls, on a model that takes no time (or a chosen time).
 
 import { generateText, isStepCount, tool, zodSchema, type LanguageModel, type ToolSet } from 'ai';
 import { z } from 'zod';
@@ -17,7 +16,7 @@ const usage: Answer['usage'] = {
   outputTokens: { total: 20, text: 20, reasoning: 0 },
 };
 
-/** A model that answers by a rule, and remembers nothing. */
+/** A model that answers by a rule and has no memory. */
 export function model(
   respond: (prompt: Prompt) => Content | Promise<Content>,
   doStream: Model['doStream'] = () => Promise.reject(new Error('This model does not stream')),
@@ -50,7 +49,7 @@ export function call(toolName: string, input: object): Content[number] {
 
 export const text = (words: string): Content[number] => ({ type: 'text', text: words });
 
-/** How many steps the prompt has behind it. */
+/** Returns the number of steps that the prompt contains. */
 export function stepsDone(prompt: Prompt): number {
   let steps = 0;
   for (const { role } of prompt) if (role === 'tool') steps += 1;
@@ -66,7 +65,7 @@ export const toolCalls: readonly { readonly toolName: string; readonly input: ob
 /** The answer of the last step. */
 export const THE_PLAN = 'Sunny; take the train at nine.';
 
-/** Two calls, then these words. */
+/** Answers with two calls, then with these words. */
 export const stepsTo =
   (words: string) =>
   (prompt: Prompt): Content => {
@@ -85,7 +84,7 @@ const weather = z.object({
 const trains = z.object({ from: z.string(), to: z.string() });
 const table = z.object({ restaurant: z.string(), people: z.number() });
 
-/** The tools, in the dialect of no library. */
+/** The tools, independent of any library. */
 export const work = {
   get_weather: {
     description: 'The weather of a day',
@@ -113,21 +112,21 @@ export const work = {
 
 const { get_weather, find_trains, reserve_table } = work;
 
-/** The tools as users write them: zod schemas. */
+/** The tools with zod schemas, as users write them. */
 export const rawTools = {
   get_weather: tool({ ...get_weather, inputSchema: weather }),
   find_trains: tool({ ...find_trains, inputSchema: trains }),
   reserve_table: tool({ ...reserve_table, inputSchema: table }),
 };
 
-/** The same tools, with their JSON Schema made once by hand. */
+/** The same tools with a JSON Schema that was made once. */
 export const wrappedTools = {
   get_weather: { ...rawTools.get_weather, inputSchema: zodSchema(weather) },
   find_trains: { ...rawTools.find_trains, inputSchema: zodSchema(trains) },
   reserve_table: { ...rawTools.reserve_table, inputSchema: zodSchema(table) },
 };
 
-/** The floor: the AI SDK's own loop. */
+/** The floor: the AI SDK's loop. */
 export async function bareRun(tools: ToolSet, chosen: Model = tripModel): Promise<string> {
   const { text: words } = await generateText({
     model: chosen,

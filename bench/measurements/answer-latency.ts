@@ -1,5 +1,5 @@
-// From the user's answer to the next model step of the subagent that asked: when it is
-// the only one, and when 1,000 others of its session wait for their turn to ask.
+// From the user's answer to the next model step of the subagent that asked: when it is the only one, and when 1,000
+// others of its session wait for their turn to ask.
 
 import { createRuntime } from '../../src/index.ts';
 import type { Measurement, Numbers } from '../lib/measurement.ts';
@@ -10,7 +10,7 @@ import { p50p99 } from '../lib/statistics.ts';
 const WARM_UP = 50;
 const SAMPLES = 300;
 
-/** Takes the time from `answer` to the model's second step, again and again. */
+/** Repeatedly measures the time from `answer` to the model's second step. */
 async function latency(answer: () => void, stepped: () => number | null): Promise<number> {
   await settled();
   const begin = performance.now();
@@ -26,7 +26,7 @@ async function offstage(n: number): Promise<Numbers> {
     if (done === 1) steppedAt = performance.now();
   });
   const desk = await openDesk(runtime, model, 2000);
-  // As many wait at the end as were asked for; more at the beginning.
+  // More subagents wait at the beginning, so that `n` still wait at the end.
   if (n > 1) await desk.start(n + WARM_UP + SAMPLES);
   const samples: number[] = [];
   for (let round = 0; round < WARM_UP + SAMPLES; round += 1) {

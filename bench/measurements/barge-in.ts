@@ -1,6 +1,5 @@
-// From the client's speech event to silence: until the client is told to drop what it has
-// not played. The event comes from another thread, as from a socket, while n subagents
-// keep the event loop busy.
+// From the client's speech event to silence: until the session tells the client to drop unplayed sound. The event
+// comes from another thread, as from a socket, while n subagents keep the event loop busy.
 
 import { Worker } from 'node:worker_threads';
 import { subagentCrowd } from '../lib/crowd.ts';

@@ -1,5 +1,6 @@
-// Many pages that watch one text session through `offstage/serve`, each over a WebSocket: what a change of the session
-// costs for each, and what a page holds on to. The floor is a bare server that sends the same text to the same sockets.
+// Many pages watch one text session through `offstage/serve`, each over a WebSocket: the cost of a change of the
+// session for each page, and the memory of a page. The floor is a bare server that sends the same text to the same
+// sockets.
 
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
@@ -17,7 +18,7 @@ const UPDATES = 100;
 
 interface Site {
   readonly http: Server;
-  /** Changes what all pages show. */
+  /** Changes the state that all pages show. */
   change(): void;
 }
 
@@ -40,7 +41,7 @@ async function measure(n: number, site: Site): Promise<Numbers> {
   for (let update = 0; update < WARM_UP; update += 1) await change();
   const frames = Atomics.load(counts, 1);
   const bytes = Atomics.load(counts, 2);
-  // Waiting for the clients turns the event loop: a measure of time, not of work, which is so left out.
+  // A wait for the clients turns the event loop, which takes time but is no work, so it is left out.
   let cpu = 0;
   for (let update = 0; update < UPDATES; update += 1) {
     const begun = process.threadCpuUsage();
@@ -84,7 +85,7 @@ async function offstage(n: number): Promise<Numbers> {
   });
 }
 
-/** About what Offstage sends for a notice that comes and one that goes. */
+/** About the text that Offstage sends when one notice arrives and one leaves. */
 const UPDATE = JSON.stringify({
   type: 'state',
   seq: 123_456,

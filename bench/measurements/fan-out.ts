@@ -1,5 +1,5 @@
 // Wall time for each child of a fan-out: a program spawns n subagents at once and gathers their outcomes; or one
-// parent calls n subagents as tools, a thousand in a step, and goes on when all have answered.
+// parent calls n subagents as tools, a thousand in a step, and continues when all have answered.
 
 import { generateText, isStepCount, Output, tool, type ToolSet } from 'ai';
 import { z } from 'zod';
@@ -26,7 +26,7 @@ import {
 const WARM_UP_RUNS = 2500;
 const LEAST_RUNS = 2000;
 
-/** `gather` runs so many children, and resolves when all have answered. */
+/** Measures `gather`, which runs this many children and resolves when all have answered. */
 async function wallPerChild(
   n: number,
   gather: (count: number) => Promise<unknown>,
@@ -75,11 +75,11 @@ const inputSchema = z.object({ day: z.number() });
 const outputSchema = z.object({ plan: z.string() });
 const childModel = model(stepsTo('{"plan":"Sunny; take the train at nine."}'));
 
-/** Children that a parent has at once: a scope has no more waits than that. */
+/** The most children that a parent has at once: a scope allows no more waits. */
 const MOST_AT_ONCE = 1000;
 const stepsFor = (count: number): number => Math.ceil(count / MOST_AT_ONCE) + 1;
 
-/** Calls the tool so many times, a thousand in a step, and then says how many results are plans. */
+/** A model that calls the tool this many times, a thousand in a step, and then says how many results are plans. */
 function parentModel(toolName: string, count: number): Model {
   return model((prompt) => {
     const left = count - stepsDone(prompt) * MOST_AT_ONCE;

@@ -1,6 +1,6 @@
-// How late a 20 ms audio tick comes while 200 runs keep the event loop busy: with a model
-// that takes no time, and with one that takes 150 to 350 ms. What is late then is mostly
-// the garbage collector, whose pause grows with the young generation: so once more with a small one.
+// How late a 20 ms audio tick comes while 200 runs keep the event loop busy: with a model that takes no time, and
+// with one that takes 150 to 350 ms. In the second case the garbage collector causes most of the lateness; its pause
+// grows with the young generation, so the measurement is repeated with a small one.
 
 import { tickLateness } from '../lib/audio-tick.ts';
 import { bareCrowd, pacedModel, subagentCrowd, type Crowd } from '../lib/crowd.ts';

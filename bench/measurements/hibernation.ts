@@ -1,6 +1,6 @@
-// Sessions that are put away while a subagent of each waits for the user, on SQLite: what is left of
-// each in memory and on the disk, and how long it takes until one goes on. The floor keeps the
-// run of `generateText` in memory, as it must; its wake is a bare open-and-read of the session's rows.
+// Sessions that hibernate while a subagent of each waits for the user, on SQLite: the memory and disk space of each,
+// and the time until one resumes. The floor keeps the run of `generateText` in memory, as it must; its wake is a bare
+// open-and-read of the session's rows.
 
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ import { heapBytes, until } from '../lib/process.ts';
 import { p50p99 } from '../lib/statistics.ts';
 
 const WARM_UP = 100;
-/** Of those that are woken, so many are not counted: V8 has not compiled then what wakes them. */
+/** The first wakes that are not counted, because V8 has not yet compiled the code of a wake. */
 const FIRST_WOKEN = 500;
 const WOKEN = 2500;
 const model = askingModel(() => {});
@@ -28,7 +28,7 @@ interface PutAway {
   readonly runtime: Runtime;
 }
 
-/** Puts so many sessions away. `wake` returns how long each wake took. */
+/** Hibernates this many sessions. `wake` returns the duration of each wake. */
 async function putAway(
   n: number,
   wake: (away: PutAway) => Promise<readonly number[]>,

@@ -1,8 +1,8 @@
-// What looking costs a process whose n text sessions do one errand after another (the user asks, a subagent asks back,
-// is answered, its result is told), as a part of the CPU that this work takes. The sessions work; then, in the same
-// process, the same entries are given once more to those who look: a page of the inspector that follows one session,
-// asking as often as it does, and a traced journal without and with a provider. In one window with the work their cost
-// drowns: it differs by a fifth from one window to the next.
+// The cost of observers for a process whose n text sessions do one errand after another (the user asks, a subagent
+// asks back, is answered, its result is told), as a share of the CPU of this work. The sessions work first. Then, in
+// the same process, the observers get the same entries: a page of the inspector that follows one session and polls as
+// often as usual, and a traced journal without and with a provider. Measured during the work, their cost would
+// disappear: the work differs by a fifth between two periods.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -22,9 +22,9 @@ import { median } from '../lib/statistics.ts';
 
 const ROUNDS = 3;
 const ERRANDS = 15;
-/** Between two errands of a session: what models and users would take, though they take longer. */
+/** The pause between two errands of a session: less than models and users would take. */
 const PAUSE_MS = 150;
-/** `POLL_MS` of the page's script. */
+/** The value of `POLL_MS` in the page's script. */
 const POLL_MS = 700;
 const TOKEN = 'a token of the bench';
 
@@ -87,10 +87,11 @@ async function worked(n: number): Promise<Worked> {
   return { cpu, entries };
 }
 
-/** The page follows the first session: all that it asks in the time that the work took. */
+/** Follows the first session like the page: all polls in the time that the work took. */
 async function following(entries: readonly JournalEntry[]): Promise<number> {
   const journal = journalOf();
-  // The polls follow one another here; the inspector, which reads at most a twentieth of the time, has its pauses.
+  // The polls follow one another here; skipping the clock ahead gives the inspector its pauses, because it reads at
+  // most a twentieth of the time.
   let paused = 0;
   const environment = { ...nodeEnvironment(), clock: { now: () => Date.now() + paused } };
   const http = createServer(inspector({ journal, token: TOKEN, environment }).handle);
@@ -107,7 +108,7 @@ async function following(entries: readonly JournalEntry[]): Promise<number> {
   const last = Math.max(...polls.keys());
   let shown = 0;
   const cpu = await cpuOf(async () => {
-    // A reading that took long, on a busy machine, puts off the next one: the page asks on until it has all.
+    // On a busy machine a slow reading delays the next one: the page polls until it has all entries.
     for (let poll = 0; poll <= last || (shown < followed.length && poll < last + 100); poll += 1) {
       for (const entry of polls.get(poll) ?? []) await journal.append(entry);
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port of a thread has no origin
@@ -129,7 +130,7 @@ const appending = (entries: readonly JournalEntry[], journal: Journal): Promise<
     for (const entry of entries) await journal.append(entry);
   });
 
-/** The app's exporter is not in it: this one drops its spans. */
+/** Without the app's exporter: this one drops its spans. */
 async function tracing(entries: readonly JournalEntry[]): Promise<number> {
   let spans = 0;
   const tracerProvider = new BasicTracerProvider({
@@ -155,7 +156,7 @@ async function tracing(entries: readonly JournalEntry[]): Promise<number> {
 
 async function offstage(n: number): Promise<Numbers> {
   const rounds: Numbers[] = [];
-  // The first one warms up.
+  // The first round warms up.
   for (let round = 0; round <= ROUNDS; round += 1) {
     const { cpu, entries } = await worked(n);
     const plain = await appending(entries, journalOf());

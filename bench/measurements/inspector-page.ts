@@ -1,6 +1,6 @@
-// The inspector's page in Chromium (`CHROMIUM_PATH`), of a session of n entries of n / 10 subagents at work: how long it takes to
-// open, to jump near the end, to search, and what scrolling its lists does to the frames. The floor is a page that only fetches the
-// same entries, and whose frames have nothing to draw.
+// The inspector's page in Chromium (`CHROMIUM_PATH`), with a session of n entries and n / 10 working subagents: the
+// time to open, to jump near the end and to search, and the effect of scrolling its lists on the frames. The floor is a
+// page that only fetches the same entries, and whose frames draw nothing.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -18,7 +18,7 @@ const TOKEN = 'a token of the bench';
 const EACH = 10;
 const FRAMES = 180;
 
-/** A session, and the beginning of the life of one of its subagents again and again under other ids. */
+/** Creates a session, and repeats the beginning of the life of one of its subagents under other ids. */
 async function entriesOf(n: number): Promise<readonly JournalEntry[]> {
   const journal = memoryJournal({ keep: Infinity });
   const runtime = createRuntime({ environment: nodeEnvironment(), journal });
@@ -46,7 +46,7 @@ async function entriesOf(n: number): Promise<readonly JournalEntry[]> {
   return [...lived, ...more.flat()].slice(0, n);
 }
 
-/** Opens the page of a session of n entries, and hands it over. */
+/** Opens the page of a session of n entries, and passes it to `measured`. */
 async function inPage(
   n: number,
   measured: (page: Page, address: string, count: number) => Promise<Numbers>,
@@ -77,7 +77,9 @@ async function inPage(
   }
 }
 
-/** The median and the 99th percentile of the time between two frames while `scrolled` is scrolled from end to end. */
+/**
+ * Returns the median and the 99th percentile of the time between two frames while `scrolled` scrolls from end to end.
+ */
 const framesOf = (page: Page, scrolled: string | null): Promise<{ p50: number; p99: number }> =>
   page.evaluate(`(async () => {
     const box = ${scrolled === null ? 'null' : `document.querySelector('${scrolled}')`};
@@ -95,7 +97,7 @@ const framesOf = (page: Page, scrolled: string | null): Promise<{ p50: number; p
     return { p50: at(0.5), p99: at(0.99) };
   })()`);
 
-/** The milliseconds from an input of the user until `shown` has changed. */
+/** Returns the milliseconds from an input of the user until `shown` has changed. */
 const timed = (page: Page, input: string, event: string, value: string, shown: string) =>
   page.evaluate<number>(`(async () => {
     const input = document.querySelector('${input}');
@@ -137,7 +139,7 @@ function offstage(n: number): Promise<Numbers> {
 
 function floor(n: number): Promise<Numbers> {
   return inPage(n, async (page, address, count) => {
-    // The document alone: without a token its script only waits.
+    // Loads only the document: without a token its script waits.
     await page.goto(address);
     const openMs = await page.evaluate<number>(`(async () => {
       const from = performance.now();

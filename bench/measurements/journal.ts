@@ -1,5 +1,5 @@
-// Appends to a journal: n units, each of which waits for its entry before it appends the next
-// one, as commit units do. A file beside memory; the folder for temporary files must be on a disk.
+// Appends to a journal: n units, each of which waits for its entry before it appends the next one, as commit units
+// do. Compares a file with memory; the folder for temporary files must be on a disk.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,9 +11,9 @@ import type { Line, Measurement, Numbers } from '../lib/measurement.ts';
 import { p50p99 } from '../lib/statistics.ts';
 
 const WARM_UP = 20;
-/** In all: one unit alone waits for the disk each time. */
+/** The number of entries in all; one unit alone waits for the disk each time. */
 const ENTRIES = { alone: 500, together: 20_000 };
-/** Roughly the entry of a step of a subagent's model. */
+/** Roughly the size of the entry of a model step. */
 const TEXT = 'x'.repeat(300);
 
 async function write(journal: Journal, unit: string, from: number, to: number): Promise<number[]> {

@@ -1,9 +1,9 @@
-// Whose text a model reads: of the calls that the conversations of test/readings record, how much comes from the app
-// and how much from the runtime, in tokens of four characters each (no tokenizer: the share is one of characters).
+// The origin of the text that a model reads: how much of the recorded calls of test/readings comes from the app and how
+// much from the runtime, in tokens of four characters each (no tokenizer: the share is one of characters).
 //
-// The app's: its instructions, its tools and their schemas, words of the user and of the models, calls of its tools,
-// results, and what a subagent is given to work with. The runtime's: all else, and the whole of the notes of a turn (the
-// open questions, the work), although they repeat what others said.
+// The app's text: its instructions, its tools and their schemas, words of the user and of the models, calls of its
+// tools, results, and the material of a subagent. The runtime's text: all else, including the whole notes of a turn
+// (the open questions, the work), although they repeat text of others.
 
 import { readRecording } from '../../test/readings/recording.ts';
 import type { Measurement, Numbers } from '../lib/measurement.ts';
@@ -16,13 +16,16 @@ interface Piece {
   readonly chars: number;
 }
 
-/** What a conversation's models have read, in characters. */
+/** The text that the models of a conversation have read, in characters. */
 export interface ModelInputShare {
   readonly calls: number;
   readonly all: Side;
-  /** Without what a call shares with an earlier one of the same model: what no cache of a provider holds. */
+  /**
+   * Without the beginning that a call shares with an earlier call of the same model: the text that no provider's cache
+   * holds.
+   */
   readonly fresh: Side;
-  /** All of each kind of text, the most first. */
+  /** All text by kind, the largest first. */
   readonly kinds: readonly (Piece & { readonly freshChars: number })[];
 }
 
@@ -34,12 +37,12 @@ interface Side {
 const CHARS_PER_TOKEN = 4;
 export const tokensOf = (chars: number): number => Math.round(chars / CHARS_PER_TOKEN);
 
-/** Returns the runtime's part in percent. */
+/** Returns the runtime's share in percent. */
 export function percent({ app, runtime }: Side): number {
   return (100 * runtime) / (app + runtime);
 }
 
-/** Tools of the runtime that the conversations offer. */
+/** The runtime's tools that the conversations offer. */
 const OWN_TOOLS = new Set([
   'settle_question',
   'transfer_to_agent',
@@ -57,10 +60,10 @@ const OWN_TOOLS = new Set([
   'cancel_subagent',
 ]);
 
-/** Notes whose quotations stand elsewhere already. */
+/** Notes whose quotations also appear elsewhere. */
 const REPEATS = /^(Open questions|The user has just|The work in the background)/;
 
-/** Returns the shares of one conversation, or of the models whose name passes. */
+/** Returns the shares of one conversation, for all models or those whose name passes. */
 export function modelInput(
   name: string,
   isCounted: (who: string) => boolean = () => true,
@@ -128,7 +131,7 @@ const own = (kind: string, text: string): Piece => ({
   chars: text.length,
 });
 
-/** The tool with its schema in the line below. */
+/** Returns the pieces of a tool, with its schema in the line below. */
 function toolPieces(lines: readonly string[]): readonly Piece[] {
   let name = '';
   return lines.map((line) => {
@@ -196,7 +199,7 @@ function resultPieces(name: string, value: string): readonly Piece[] {
   ];
 }
 
-/** The characters of all texts in a value, without those that only the runtime writes. */
+/** Counts the characters of all texts in a value, except those that only the runtime writes. */
 function leavesOf(value: unknown, key = ''): number {
   if (typeof value === 'string')
     return /^(action|questionId|optionId)$/.test(key) ? 0 : value.length;
@@ -221,7 +224,7 @@ function sharesOfChat(): Promise<Numbers> {
   });
 }
 
-/** The floor is the app's own text in tokens: how much a bare loop with the same calls would read. */
+/** The floor is the app's text in tokens: the input of a bare loop with the same calls. */
 export const modelInputOfChat: Measurement = {
   contenders: {
     offstage: sharesOfChat,

@@ -1,5 +1,5 @@
-// Heap of a subagent that waits for the user. Everything is counted that is there because
-// of it: 100 subagents share a session, its records, calls, questions, outbox and store.
+// The heap of a subagent that waits for the user. It includes everything that exists because of the subagent: 100
+// subagents share a session, its records, calls, questions, outbox and store.
 
 import { createRuntime } from '../../src/index.ts';
 import type { Measurement, Numbers } from '../lib/measurement.ts';
@@ -10,12 +10,12 @@ const PER_SESSION = 100;
 const WARM_UP = 1000;
 const kept: unknown[] = [];
 
-/** The heap that `park` leaves for each of `n`, after one-time allocations. */
+/** Returns the heap that `park` adds for each of `n`, after one-time allocations. */
 async function heapPerSubagent(
   n: number,
   park: (count: number) => Promise<unknown>,
 ): Promise<Numbers> {
-  // Compiled code, and a journal that is full: a thousand more make neither larger.
+  // The warm-up compiles the code and fills the journal: a thousand more make neither larger.
   kept.push(await park(WARM_UP));
   const before = await heapBytes();
   kept.push(await park(n));

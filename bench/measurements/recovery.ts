@@ -1,6 +1,6 @@
-// A session with so many subagents that wait for the user, on SQLite: how long it takes to go
-// on with it in a new process (here: on a journal that was closed and opened again), and what
-// each of them takes on the disk. The floor reads the same entries and does nothing with them.
+// A session with n subagents that wait for the user, on SQLite: the time to resume it in a new process (here: on a
+// journal that was closed and opened again), and the disk space of each subagent. The floor reads the same entries
+// and does nothing with them.
 
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
-// CPU time of one run of three steps and two tool calls: alone, and 100 at once. Beside it the AI SDK's own loop,
-// and the runner of OpenAI Agents, which journals nothing and parks nobody.
+// CPU time of one run of three steps and two tool calls: alone, and 100 at once. Compared with the AI SDK's loop, and
+// with the runner of OpenAI Agents, which has no journal and no parked runs.
 
 import type { ToolSet } from 'ai';
 import { createRuntime } from '../../src/index.ts';
@@ -9,7 +9,7 @@ import { agentsRun } from '../lib/openai-agents.ts';
 import { collectGarbage, cpuMicroseconds } from '../lib/process.ts';
 import { bareRun, INSTRUCTIONS, rawTools, TASK, tripModel, wrappedTools } from '../lib/workload.ts';
 
-/** Until the compilers of V8 are done with it, for everybody. */
+/** Enough runs for V8 to compile the code of every contender. */
 const WARM_UP_RUNS = 2500;
 const MEASURED_RUNS = 2000;
 

@@ -1,5 +1,5 @@
-// A program has n subagents at work at a time, each with 3 steps and 2 tools: wall time for each run, on
-// SQLite beside memory.
+// A program has n subagents at work at a time, each with 3 steps and 2 tools: wall time for each run, on SQLite and
+// in memory.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

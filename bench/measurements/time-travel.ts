@@ -1,5 +1,5 @@
-// The inspector in a session of so many entries, whose subagents worked one after another: how long a jump near the end
-// takes, from the nearest checkpoint. The floor folds the same entries from the first one.
+// The inspector in a session of n entries, whose subagents worked one after another: the time of a jump near the end,
+// from the nearest checkpoint. The floor folds the same entries from the first one.
 
 import { createRuntime, memoryJournal, type Journal } from '../../src/index.ts';
 import type { JournalEntry } from '../../src/entries/journal.ts';
@@ -12,7 +12,7 @@ import type { Measurement, Numbers } from '../lib/measurement.ts';
 
 const SESSION = 'ses_desk';
 
-/** A session with one errand, and then the same errand again and again under other ids. */
+/** Creates a session with one errand, and repeats the errand under other ids. */
 async function entriesOf(n: number): Promise<readonly JournalEntry[]> {
   const journal = memoryJournal();
   const environment = nodeEnvironment();

@@ -1,7 +1,7 @@
-// The latency that a voice session adds to sound and words, beside a bare relay of the same
-// frames: over real sockets, with 50 and 200 conversations under way. Everything is timed in
-// the same conversations: how late frames are, how soon an answer, silence and a result come.
-// And once more with a small young generation, as a server that carries voice is to be started.
+// The latency that a voice session adds to sound and words, compared with a bare relay of the same frames: over real
+// sockets, with 50 and 200 conversations. All times come from the same conversations: the lateness of frames, and the
+// delays of answers, silence and results. Then again with a small young generation, the recommended setting of a
+// server with voice.
 
 import type { Line, Measurement } from '../lib/measurement.ts';
 import { offstageBridge, relayBridge } from '../lib/voice-bridges.ts';
@@ -18,7 +18,7 @@ const percentiles = (figure: string, what: string, goal: Line['goal'] = null): L
   },
 ];
 
-/** `goal`: how late a turn and silence may be. */
+/** `goal`: the highest delay of a turn and of silence. */
 const measurement = (
   suffix: string,
   goal: Line['goal'],

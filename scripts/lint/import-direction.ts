@@ -4,7 +4,10 @@ import { dirname, resolve, sep } from 'node:path';
 import { layers, type Layer } from './import-directions.ts';
 import { stringValue, type Rule, type SyntaxNode } from './rule.ts';
 
-/** `files` may end in `/*`: the name in its place, so that each adapter has a row of its own. */
+/**
+ * Returns the file or folder of the row that contains the file. `files` may end in `/*`: each adapter then has a
+ * separate row.
+ */
 function rootOf(layer: Layer, file: string): string | undefined {
   if (!layer.files.endsWith('/*')) return within(file, [layer.files]) ? layer.files : undefined;
   const folder = layer.files.slice(0, -1);
@@ -24,7 +27,7 @@ function rowOf(file: string): Layer | undefined {
   return layers.find((row) => rootOf(row, file) !== undefined);
 }
 
-/** What is wrong with importing `specifier` in `file` (relative to src/); nothing if it is allowed. */
+/** Returns the problem with importing `specifier` in `file` (relative to src/); undefined if it is allowed. */
 export function importProblem(file: string, specifier: string): string | undefined {
   const layer = rowOf(file);
   const root = layer && rootOf(layer, file);
@@ -36,7 +39,7 @@ export function importProblem(file: string, specifier: string): string | undefin
     return `src/${root} may not import the package '${specifier}', only: ${list(layer.packages)}`;
   }
   const target = resolve('/', dirname(file), specifier).slice(1);
-  // A folder within may have a row of its own: its files are not of this one.
+  // A folder within may have another row, which decides for its files.
   const isOwn = within(target, [root]) && rowOf(target) === layer;
   if (isOwn || within(target, layer.sources)) return undefined;
   return `src/${root} may not import src/${target}, only itself and: ${list(layer.sources)}`;

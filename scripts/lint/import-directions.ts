@@ -1,13 +1,13 @@
-// Who may import whom in src/: the table that the rule `offstage/import-direction`
-// enforces. Paths are relative to src/; a folder stands for everything below it.
+// The table of allowed imports in src/, which the rule `offstage/import-direction` enforces. Paths are relative to
+// src/; a folder stands for everything below it.
 
 import { readFileSync } from 'node:fs';
 
-/** One part of src/ and all that it may import. */
+/** A part of src/ and its allowed imports. */
 export interface Layer {
-  /** The file or folder that this row speaks of. `adapters/*` is one row for each adapter. */
+  /** The file or folder of this row. `adapters/*` is one row for each adapter. */
   readonly files: string;
-  /** Files and folders of src/ that it may import, beside its own. */
+  /** Other files and folders of src/ that it may import. */
   readonly sources: readonly string[];
   /** Packages that it may import, subpaths included; `node:` stands for every built-in module. */
   readonly packages: readonly string[];
@@ -22,7 +22,7 @@ const manifest = JSON.parse(
   readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
 ) as Manifest;
 
-/** What somebody who installs the package has, or can add. */
+/** The packages that an installation of Offstage has or can add. */
 const declaredPackages = [
   ...Object.keys(manifest.dependencies),
   ...Object.keys(manifest.peerDependencies),
@@ -30,7 +30,7 @@ const declaredPackages = [
 
 const runtimePackages = ['xstate', '@xstate/store', 'ai', 'zod', 'rxjs'];
 
-/** What an adapter sees of the rest: ports, and pure helpers for sound, speech and words. */
+/** The parts that an adapter may import: ports, and pure helpers for sound, speech and words. */
 const portSources = [
   'adapters/agent-process',
   'adapters/journal-rows',
@@ -40,21 +40,21 @@ const portSources = [
   'values',
   'language',
   'actors/ports',
-  // A relay and an engine bring what does the steps of a subagent with them.
+  // A relay and an engine bring the code that does a subagent's steps.
   'actors/subagent/relay-loop.ts',
   'actors/subagent/step-jobs.ts',
-  // An adapter that tells a model something in words writes a note.
+  // An adapter that gives a model a message in words writes a note.
   'actors/notes',
   'voice/connection/transport.ts',
   'voice/audio',
   'voice/speech',
-  // A transport brings what leads a session by voice.
+  // A transport brings the code that leads a session by voice.
   'voice/spoken-lead.ts',
 ];
 
-/** The first row whose `files` holds a file decides for it; a file without a row may import nothing. */
+/** The first row whose `files` contains a file decides for it; a file without a row may import nothing. */
 export const layers: readonly Layer[] = [
-  // Plain values, errors and checks of arguments. Every room may use them.
+  // Plain values, errors and checks of arguments, for every room.
   {
     files: 'values',
     sources: [],
@@ -71,7 +71,7 @@ export const layers: readonly Layer[] = [
     sources: [],
     packages: ['xstate'],
   },
-  // What an app provides: time and chance, journal, stores.
+  // The ports of an app: time and chance, journal, stores.
   {
     files: 'actors/ports',
     sources: ['machines', 'values'],
@@ -131,7 +131,7 @@ export const layers: readonly Layer[] = [
     ],
     packages: ['ai', 'zod'],
   },
-  // One subagent; it knows of no other.
+  // One subagent, without knowledge of others.
   {
     files: 'actors/subagent',
     sources: [
@@ -473,7 +473,7 @@ export const layers: readonly Layer[] = [
     packages: ['ai', 'rxjs', 'zod'],
   },
   {
-    // Its Realtime wire is that of the local voice's server; it speaks over sockets.
+    // The fake's Realtime wire is that of the local voice's server, over sockets.
     files: 'testing/voice-server',
     sources: [
       'testing/conformance',
@@ -513,7 +513,7 @@ export const layers: readonly Layer[] = [
     packages: runtimePackages,
   },
   {
-    // It calls the model itself.
+    // The local voice calls the model itself.
     files: 'adapters/local-voice',
     sources: [
       ...portSources,
@@ -536,13 +536,13 @@ export const layers: readonly Layer[] = [
     packages: [...declaredPackages, 'node:'],
   },
   {
-    // It serves sessions, too.
+    // The ACP adapter also serves sessions.
     files: 'adapters/acp',
     sources: [...portSources, 'actors/contracts', 'actors/session/lead', 'actors/session/view'],
     packages: [...declaredPackages, 'node:'],
   },
   {
-    // It serves subagents.
+    // The MCP adapter serves subagents.
     files: 'adapters/mcp',
     sources: [
       ...portSources,
@@ -554,7 +554,7 @@ export const layers: readonly Layer[] = [
     ],
     packages: [...declaredPackages, 'node:'],
   },
-  // The home of a session: it holds one, knows its pool, and serves its clients.
+  // The home of a session: it holds the session, knows its pool, and serves its clients.
   {
     files: 'adapters/cloudflare',
     sources: [
@@ -570,7 +570,7 @@ export const layers: readonly Layer[] = [
     packages: ['zod'],
   },
   { files: 'adapters/*', sources: portSources, packages: [...declaredPackages, 'node:'] },
-  // A session over the network. The client is small enough for a page: it knows only types of the rest.
+  // A session over the network. The client is small enough for a page: it knows only types of the other rooms.
   {
     files: 'client',
     sources: ['actors/contracts', 'actors/ports', 'adapters/node', 'values'],
@@ -588,7 +588,7 @@ export const layers: readonly Layer[] = [
     ],
     packages: ['react'],
   },
-  // The messages of the AI SDK's UI, over the client; of `ai` it needs the types.
+  // The messages of the AI SDK's UI, over the client; it needs only types of `ai`.
   {
     files: 'ai-sdk-ui',
     sources: [
@@ -643,7 +643,7 @@ export const layers: readonly Layer[] = [
     ],
     packages: ['xstate', 'zod', 'node:'],
   },
-  // The command line is an app of its own.
+  // The command line is an app.
   {
     files: 'cli',
     sources: [
@@ -664,13 +664,13 @@ export const layers: readonly Layer[] = [
     ],
     packages: [...declaredPackages, 'node:'],
   },
-  // The one place that chooses for the app: real time, unless it is given another.
+  // The one place that chooses real time for an app that passes no environment.
   {
     files: 'real-time.ts',
     sources: ['memory', 'values', 'actors', 'adapters/node'],
     packages: ['zod'],
   },
-  // Of the voice it knows the types: a transport brings the rest.
+  // The session knows only types of the voice: a transport brings the rest.
   {
     files: 'voice-session.ts',
     sources: [
@@ -683,7 +683,7 @@ export const layers: readonly Layer[] = [
     ],
     packages: ['rxjs'],
   },
-  // The public names by theme. Functions that an app can call without naming an environment are in real time.
+  // The public names by theme. Functions that an app can call without an environment run in real time.
   {
     files: 'entries',
     sources: [
@@ -699,7 +699,8 @@ export const layers: readonly Layer[] = [
     ],
     packages: ['zod'],
   },
-  // The dialects of the superseded systems; the core imports none. RockBot's tools say how long a subagent runs, in real time.
+  // The dialects of the superseded systems, which the core never imports. RockBot's tools report how long a subagent
+  // runs, in real time.
   {
     files: 'compat',
     sources: [

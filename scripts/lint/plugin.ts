@@ -1,4 +1,4 @@
-// Our own rules, for what the linter's own cannot say.
+// Rules of this repository, which the linter does not have.
 
 import { importDirection } from './import-direction.ts';
 import { noAmbientDate } from './no-ambient-date.ts';

@@ -1,12 +1,12 @@
-// The part of the linter's plugin interface (that of ESLint) which our rules use.
+// The part of the linter's plugin interface (that of ESLint) that these rules use.
 
-/** A node of the syntax tree; what else it has depends on `type`. */
+/** A node of the syntax tree; its other fields depend on `type`. */
 export interface SyntaxNode {
   readonly type: string;
   readonly [field: string]: unknown;
 }
 
-/** What a rule knows of the file it looks at. */
+/** The file that a rule checks. */
 export interface RuleContext {
   /** Absolute path. */
   readonly filename: string;
@@ -14,12 +14,12 @@ export interface RuleContext {
   report(problem: { readonly node: SyntaxNode; readonly message: string }): void;
 }
 
-/** A rule: for each type of node, what to do when one is met. */
+/** A rule: the function to call for each type of node. */
 export interface Rule {
   create(context: RuleContext): Readonly<Record<string, ((node: SyntaxNode) => void) | undefined>>;
 }
 
-/** The text of a string literal; of anything else, nothing. */
+/** Returns the text of a string literal; undefined for any other node. */
 export function stringValue(node: SyntaxNode | null | undefined): string | undefined {
   return node?.type === 'Literal' && typeof node['value'] === 'string' ? node['value'] : undefined;
 }

@@ -1,10 +1,10 @@
-// The values that a file of src/ reaches through its imports: packages, built-in modules of Node.js, and the
-// globals that only Node.js has. Types do not count: `verbatimModuleSyntax` makes them explicit, and they are
-// gone when the code runs.
+// Lists the values that a file of src/ reaches through its imports: packages, built-in modules of Node.js, and the
+// globals that only Node.js has. Types do not count: `verbatimModuleSyntax` makes them explicit, and they do not
+// exist at run time.
 
 import { dirname, join } from 'node:path/posix';
 
-/** One thing that is reached, and the way to it: the entry first, the file that uses it last. */
+/** A reached value, and the way to it: from the entry to the file that uses it. */
 export interface Reached {
   /** A package or module, such as `zod` or `node:crypto`, or a global, such as `Buffer`. */
   readonly name: string;
@@ -14,13 +14,13 @@ export interface Reached {
 const STATIC = /^(?:import|export)\b(?!\s+type\b)([^;'"]*?)\bfrom\s*'([^']+)'/gms;
 const BARE = /^import\s*'([^']+)'/gm;
 const DYNAMIC = /\bimport\(\s*'([^']+)'/g;
-/** A declaration that is exported begins with one of these, and imports nothing. */
+/** An exported declaration begins with one of these words, and imports nothing. */
 const DECLARATION =
   /^\s*(?:abstract|async|class|const|declare|default|enum|function|interface|let)\b/;
-/** Not a property, a key or a part of a text. */
+/** A global of Node.js that is not a property, a key or a part of a text. */
 const NODE_GLOBAL = /(?<![\w.'"`$])(Buffer|require|__dirname|__filename|setImmediate)\b(?!['":`])/g;
 
-/** What the file imports as a value. */
+/** Returns the names that the file imports as values. */
 function valueImportsOf(code: string): readonly string[] {
   const named = [...code.matchAll(STATIC)].flatMap(([, names = '', from = '']) => {
     if (DECLARATION.test(names)) return [];
@@ -32,7 +32,7 @@ function valueImportsOf(code: string): readonly string[] {
 }
 
 /**
- * Everything outside of src/ that these entries reach, each with the shortest way to each user of it.
+ * Returns everything outside src/ that these entries reach, each with the shortest way to every user.
  * @param read returns the text of a file, by its path from the root of the repository.
  */
 export function reachedFrom(
@@ -45,7 +45,7 @@ export function reachedFrom(
     const before = cameFrom.get(file);
     return before ? [...wayTo(before), file] : [file];
   };
-  // A map keeps the order of insertion, and gives what is added while it is walked through.
+  // A map keeps the order of insertion, and its iteration includes entries that are added meanwhile.
   for (const file of cameFrom.keys()) {
     const code = read(file)
       .replaceAll(/\/\*.*?\*\//gs, '')
