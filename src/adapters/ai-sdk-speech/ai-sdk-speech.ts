@@ -1,8 +1,7 @@
-// Speech to text by a transcription model of the AI SDK, and text to speech by a speech model, of any provider
-// package.
+// Speech to text by a transcription model of the AI SDK, and text to speech by a speech model, of any provider package.
 //
-// The output of a speech model is bytes in some format. A format other than WAV or raw PCM is named in an error,
-// not guessed: there is no decoder for it here.
+// A speech model returns bytes in some format. An error names any format other than WAV and raw PCM, for which this
+// file has no decoder.
 
 import {
   NoTranscriptGeneratedError,
@@ -31,7 +30,7 @@ export interface AiSdkTranscriberOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** The rate of the WAV file that is sent. @defaultValue 16000 */
   readonly sampleRateHz?: number;
-  /** The first pause is two seconds. @defaultValue 1 */
+  /** The number of retries; the first follows after two seconds. @defaultValue 1 */
   readonly maxRetries?: number;
 }
 
@@ -49,8 +48,9 @@ const transcriberOptionsSchema = z.strictObject({
 });
 
 /**
- * Creates `Transcriber` from a transcription model: `aiSdkTranscriber(openai.transcription('gpt-4o-mini-transcribe'))`. For
- * `localVoice`, which detects the beginning and the end of speech; each stretch of it is one `transcribe`.
+ * Creates a `Transcriber` from a transcription model:
+ * `aiSdkTranscriber(openai.transcription('gpt-4o-mini-transcribe'))`. For `localVoice`, which detects the beginning and
+ * the end of speech; each stretch of speech is one call of `transcribe`.
  *
  * Its promises reject with a `ProviderError` `TRANSCRIPTION_FAILED`.
  * @throws {ConfigurationError} `INVALID_OPTION`
@@ -82,24 +82,24 @@ export function aiSdkTranscriber(
 
 /** The options of `aiSdkVoice`. */
 export interface AiSdkVoiceOptions {
-  /** The provider's name of the voice. @defaultValue that of the provider */
+  /** The provider's name of the voice. @defaultValue the voice of the provider */
   readonly voice?: string;
   /**
-   * WAV or raw PCM of 16 bits, by the provider's name: `wav`, `pcm`, `pcm_24000`, `linear16`. Other formats
-   * are not decoded. @defaultValue 'wav'
+   * WAV or raw PCM of 16 bits, by the provider's name: `wav`, `pcm`, `pcm_24000`, `linear16`. Other formats are
+   * refused. @defaultValue 'wav'
    */
   readonly outputFormat?: string;
-  /** The rate of raw PCM. @defaultValue the rate in the name (`pcm_16000`), else 24000 */
+  /** The rate of raw PCM. @defaultValue the rate in the name of the format (`pcm_16000`), else 24000 */
   readonly sampleRateHz?: number;
   /** The style of speech, for models that support it. @defaultValue none */
   readonly instructions?: string;
   /** ISO 639-1, such as `en`. @defaultValue none */
   readonly language?: string;
-  /** As for `generateSpeech`. @defaultValue none */
+  /** The provider options of `generateSpeech`. @defaultValue none */
   readonly providerOptions?: ProviderOptions;
   /** @defaultValue none */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The first pause is two seconds. @defaultValue 1 */
+  /** The number of retries; the first follows after two seconds. @defaultValue 1 */
   readonly maxRetries?: number;
 }
 
@@ -123,11 +123,11 @@ const voiceOptionsSchema = z.strictObject({
 });
 
 /**
- * Creates a `Voice` from a speech model: `aiSdkVoice(openai.speech('gpt-4o-mini-tts'), { voice: 'coral' })`.
- * For `withVoice`, `localVoice`, and fillers. Each sentence is one `generateSpeech`.
+ * Creates a `Voice` from a speech model: `aiSdkVoice(openai.speech('gpt-4o-mini-tts'), { voice: 'coral'
+ * })`. For `withVoice`, `localVoice`, and fillers. Each sentence is one call of `generateSpeech`.
  *
- * Its promises reject with a `ProviderError`: `UNSUPPORTED_AUDIO` if the provider returned neither WAV nor
- * PCM, `VOICE_FAILED` for anything else.
+ * Its promises reject with a `ProviderError`: `UNSUPPORTED_AUDIO` if the provider returned neither WAV nor PCM,
+ * `VOICE_FAILED` for any other failure.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function aiSdkVoice(model: SpeechModel, options: AiSdkVoiceOptions = {}): Voice {
@@ -143,7 +143,7 @@ export function aiSdkVoice(model: SpeechModel, options: AiSdkVoiceOptions = {}):
         ...given,
         model,
         text: words,
-        // Many providers lack this setting, and warn.
+        // Many providers do not support this setting and warn.
         ...(speed !== 1 && { speed }),
         abortSignal: signal,
       }).then(
@@ -182,14 +182,14 @@ const MAGIC: readonly (readonly [name: string, at: number, bytes: readonly numbe
   ['MP4', 4, [0x66, 0x74, 0x79, 0x70]],
 ];
 
-/** Returns the rate of raw samples in this format; null: its header states it. */
+/** Returns the rate of raw samples in this format; null if a header of the format states it. */
 function rawRateOf(outputFormat: string, sampleRateHz: number | undefined): number | null {
   const raw = RAW.exec(outputFormat);
   if (raw === null) return null;
   return sampleRateHz ?? (raw[1] === undefined ? DEFAULT_RAW_RATE_HZ : Number(raw[1]));
 }
 
-/** @throws {ConfigurationError} `INVALID_OPTION` for a format that cannot be decoded here */
+/** @throws {ConfigurationError} `INVALID_OPTION` for a format that this file cannot decode */
 function checkFormat(outputFormat: string): void {
   const rawRateHz = RAW.exec(outputFormat)?.[1] ?? DEFAULT_RAW_RATE_HZ;
   const isKnown = RAW.test(outputFormat) || WAV.test(outputFormat);
@@ -207,7 +207,7 @@ function checkFormat(outputFormat: string): void {
 function decodeAudio(bytes: Uint8Array, rawRateHz: number | null, who: string): AudioFrame {
   if (isWav(bytes)) return decodeWavOf(bytes, who);
   const other = nameOf(bytes);
-  // Raw samples may begin with any bytes, but rarely with these.
+  // Raw samples may begin with any bytes, but rarely with those of a known format.
   if (rawRateHz !== null && other === null) {
     return { samples: decodePcm16(wholeSamples(bytes)), sampleRateHz: rawRateHz };
   }
@@ -234,12 +234,12 @@ function nameOf(bytes: Uint8Array): string | null {
   return found?.[0] ?? null;
 }
 
-/** A file that was cut off may end in the middle of a sample. */
+/** Returns the bytes without an incomplete last sample, with which a file that was cut off may end. */
 function wholeSamples(bytes: Uint8Array): Uint8Array {
   return bytes.subarray(0, bytes.length - (bytes.length % 2));
 }
 
-/** A model, or the id of one for the gateway. */
+/** A model, or the id of a model for the gateway. */
 const modelSchema = z.object({
   model: z.union([
     z.string().min(1),

@@ -1,12 +1,12 @@
-// Reads the key of a client of the OpenAI wires: in a header, or in a subprotocol, since a browser cannot
-// send headers.
+// Reads the key of a client of the OpenAI wires from a header, or from a subprotocol, since a browser cannot send
+// headers.
 
 import type { IncomingHttpHeaders } from 'node:http';
 import { bearerToken, protocolToken } from '../listen/access.ts';
 
 const KEY_PROTOCOL = 'openai-insecure-api-key.';
 
-/** The subprotocol of the answer: never the one that carries the key. */
+/** The subprotocol of the answer, which never carries the key. */
 export const REALTIME_PROTOCOL = 'realtime';
 
 /** Returns the key that a client presents, as a bearer token or in a subprotocol; `null` if there is none. */

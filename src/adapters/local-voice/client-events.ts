@@ -1,7 +1,7 @@
-// The client events of the GA Realtime wire: the eleven events of the official union, each with its schema, and the
-// content that they carry: items of the conversation, tools, the parameters of a response. Unknown fields are
-// refused, as by the real server. One event is an extension of this server (`OPEN_QUESTION`), which a session
-// announces in the field `extensions`.
+// The client events of the GA Realtime wire: the eleven events of the official union, each with its schema, and their
+// content: items of the conversation, tools, the parameters of a response. As on the real server, unknown fields are
+// refused. One event is an extension of this server (`OPEN_QUESTION`), which a session announces in the field
+// `extensions`.
 
 import { z } from 'zod';
 import { propertiesOf } from '../../values/json.ts';
@@ -16,7 +16,7 @@ const MAX_METADATA_VALUE_LENGTH = 512;
 const MAX_OUTPUT_TOKENS = 4096;
 
 const id = z.string().min(1).max(MAX_ID_LENGTH);
-/** Ids of other servers, which a client sends along, may be longer. */
+/** Call ids come from other servers, too, and may be longer. */
 const callId = z.string().min(1).max(256);
 
 const itemFields = {
@@ -37,7 +37,7 @@ const inputImage = z.strictObject({
   detail: z.enum(['auto', 'low', 'high']).nullish(),
 });
 const outputText = z.strictObject({ type: z.literal('output_text'), text: z.string() });
-/** The assistant's sound cannot be sent back, only its transcript. */
+/** The client can send back only the transcript of the assistant's sound. */
 const outputAudio = z.strictObject({
   type: z.literal('output_audio'),
   transcript: z.string(),
@@ -96,7 +96,7 @@ export const toolChoice = z.union([
   z.enum(['auto', 'none', 'required']),
   z.strictObject({ type: z.literal('function'), name: z.string() }),
 ]);
-/** Sound or text, not both: sound always comes with its transcript. */
+/** Sound or text, not both: sound always includes a transcript. */
 export const outputModalities = z.array(z.enum(['text', 'audio'])).length(1);
 export const audioFormat = z.strictObject({
   type: z.literal('audio/pcm'),
@@ -144,9 +144,9 @@ const eventFields = { event_id: z.string().max(512).nullish() };
 const itemId = z.string();
 
 /**
- * The extension by which a client says which question the user may be answering, so that an answer ends the user's
- * turn at once: `{"type": "session.open_question", "question": {"kind": "choice", "options": […]}}`; `null`: none.
- * Never answered, unless it is refused.
+ * The extension event that names the question which the user may be answering, so that an answer ends the user's turn
+ * at once: `{"type": "session.open_question", "question": {"kind": "choice", "options": […]}}`; `null` for none. The
+ * server answers it only to refuse it.
  */
 export const OPEN_QUESTION = 'session.open_question';
 
@@ -234,7 +234,7 @@ export type ClientEvent = { [Type in keyof Schemas]: z.output<Schemas[Type]> }[k
 
 /** The result of parsing a client frame. */
 interface ParsedFrame {
-  /** The client's own id of the event, for the error that answers it. */
+  /** The client's id of the event, for the error that answers it. */
   readonly eventId: string | null;
   readonly event: ClientEvent | Refusal;
 }
@@ -274,7 +274,7 @@ function readEvent(raw: unknown): ClientEvent | Refusal {
   return checked.success ? checked.data : refusalOf(checked.error, raw);
 }
 
-/** Refuses an event of a type that the session does not take. `shown`: the type, as JSON. */
+/** Returns the refusal of an event whose type the session does not accept. `shown`: the type, as JSON. */
 export function unsupported(shown: string): Refusal {
   const message = `Invalid value: ${shown}. Supported values are: ${supportedTypes.join(', ')}.`;
   return new Refusal('invalid_value', message, 'type');

@@ -1,8 +1,7 @@
-// The conversation of one connection: its items in order, as the client sees them
-// and as the model remembers them.
+// The conversation of one connection: its items in order, in the form for the client and in the form for the model.
 //
-// Owns: items, their sound (the latest two minutes), what was heard and said. Does
-// not: events (`realtime-session.ts`), the model (`language-model.ts`).
+// Owns:     items, their sound (the latest two minutes), and the words that were heard and said. It does not send
+//           events (`realtime-session.ts`) or call the model (`language-model.ts`).
 
 import type { AssistantContent } from 'ai';
 import { encodePcm16Base64 } from '../../voice/audio/pcm16.ts';
@@ -18,14 +17,14 @@ const MAX_KEPT_SAMPLES = 120_000 * SAMPLES_PER_MS;
 export type RememberedPart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image'; readonly url: string }
-  /** Sound of the user: resolves with its words when they are known; never rejects. */
+  /** Sound of the user; `words` resolves once the words are known, and never rejects. */
   | { readonly type: 'sound'; readonly words: Promise<string> }
   /** The heard part of the assistant's speech. */
   | { readonly type: 'speech'; readonly words: SpokenWords };
 
 type ReasoningPart = Extract<Exclude<AssistantContent, string>[number], { type: 'reasoning' }>;
 
-/** What a thinking model must read again with its call: its reasoning before it, and what it signed. */
+/** The data that a thinking model must read again with its call: the reasoning before the call, and signatures. */
 export interface CallEcho {
   readonly reasoning: readonly ReasoningPart[];
   readonly providerOptions?: ReasoningPart['providerOptions'];
@@ -43,14 +42,17 @@ export type Remembered =
       readonly callId: string;
       readonly name: string;
       readonly arguments: string;
-      /** What the provider gets back with it; absent: nothing, or another connection made it. */
+      /**
+       * The data that the provider receives again with the call; absent if there is none, or if another connection made
+       * it.
+       */
       readonly echo?: CallEcho | undefined;
     }
   | { readonly kind: 'answer'; readonly callId: string; readonly output: string };
 
 export interface ConversationItem {
   readonly id: string;
-  /** Without sound. Replaced when it changes. */
+  /** The item in the wire's form, without sound. Replaced when it changes. */
   wire: WireItem;
   remembered: Remembered;
   /** Sound at 24 kHz, in pieces; old sound is dropped. */
@@ -81,7 +83,7 @@ export class Conversation {
   /**
    * Adds an item at the end, or after `previousItemId` (`root`: at the beginning).
    * @returns the id of the item before it
-   * @throws {Refusal} if the id is taken, the place does not exist, or there are too many items
+   * @throws {Refusal} if the id is taken, `previousItemId` does not exist, or there are too many items
    */
   add(item: ConversationItem, previousItemId?: string | null): string | null {
     if (this.find(item.id) !== undefined) {
@@ -96,7 +98,7 @@ export class Conversation {
     return this.previousId(item.id);
   }
 
-  /** @returns whether there was such an item */
+  /** Deletes an item. @returns whether it existed */
   delete(id: string): boolean {
     const index = this.#items.findIndex((item) => item.id === id);
     if (index >= 0) this.#items.splice(index, 1);
@@ -139,8 +141,8 @@ export function withSound(item: ConversationItem): WireItem {
 }
 
 /**
- * Removes the unheard part of an item: its sound, and the words from the model's memory.
- * @throws {Refusal} if it has no sound of the model, or less than `endMs`
+ * Removes the unheard part of an item: the sound, and its words from the model's memory.
+ * @throws {Refusal} if the item has no sound of the model, or less than `endMs`
  */
 export function truncateSpeech(item: ConversationItem, endMs: number): void {
   const { remembered, wire } = item;

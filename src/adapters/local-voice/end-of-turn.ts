@@ -1,10 +1,10 @@
-// Judges, in a pause, whether the user has finished: by the words so far, the question that is open, and a
-// function of the app (`endOfTurn`), such as a model that listens to the melody.
+// Judges in a pause whether the user has finished: by the words so far, the open question, and a function of the app
+// (`endOfTurn`), such as a model that listens to the intonation.
 //
-// END-OF-TURN-1. Words that answer the open question, or are a command over it, end the turn without asking the
-//     app: no model may hold up a "yes".
-// END-OF-TURN-2. A function that throws, gives no number from 0 to 1, or takes too long is reported, and the list
-//     of unfinished words decides.
+// END-OF-TURN-1. Words that answer the open question, or are a command in reply to it, end the turn without a call of
+//     the app's function, so that no model delays a "yes".
+// END-OF-TURN-2. A function that throws, returns no number from 0 to 1, or takes too long is reported; the list of
+//     unfinished words then decides.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 import { matchAnswer } from '../../language/match-answer.ts';
@@ -13,13 +13,12 @@ import { isUnfinished } from '../../language/unfinished.ts';
 import { messageOf } from '../../values/errors.ts';
 import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 
-/** A question that the user has been asked and has not answered. */
+/** A question that the user has not answered yet. */
 export type OpenQuestion = AnswerableQuestion;
 
 /**
- * Returns how sure it is that the user has finished, from 0 to 1; below 0.5 the server waits for more. Called in
- * each pause, with the sound of the utterance so far (at most its last 8 seconds), its words, and the open
- * question.
+ * Returns the probability that the user has finished, 0 to 1; below 0.5 the server waits for more. Called in each
+ * pause, with the sound of the utterance so far (at most its last 8 seconds), its words, and the open question.
  */
 export type EndOfTurn = (
   audio: AudioFrame,
@@ -27,16 +26,16 @@ export type EndOfTurn = (
   openQuestion: OpenQuestion | null,
 ) => number | PromiseLike<number>;
 
-/** `answered` and `unfinished` are what the words show; otherwise they may be all: `finished`. */
+/** `answered` and `unfinished` follow from the words; otherwise the words may be complete (`finished`). */
 export type TurnEnd = 'answered' | 'finished' | 'unfinished';
 
-/** What settles an open question, or is a command over it. */
+/** The matches that settle an open question, or are a command in reply to it. */
 const ANSWERS: ReadonlySet<Match['kind']> = new Set(['approved', 'denied', 'repeat', 'hold']);
 const LIKELY = 0.5;
 const LONGEST_SOUND_MS = 8_000;
 const TIMEOUT_MS = 500;
 
-/** The moment of an utterance that is judged. */
+/** The pause that is judged. */
 export interface Pause {
   readonly audio: AudioFrame;
   readonly text: string;
@@ -46,13 +45,13 @@ export interface Pause {
 }
 
 export interface Judge {
-  /** @defaultValue only the words decide */
+  /** The function of the app. @defaultValue only the words decide */
   readonly endOfTurn?: EndOfTurn | undefined;
   readonly scheduler: Scheduler;
   readonly failed: (message: string) => void;
 }
 
-/** Never rejects. */
+/** Judges a pause. Never rejects. */
 export async function judgeTurn(judge: Judge, pause: Pause): Promise<TurnEnd> {
   const { text, question, language } = pause;
   const byWords = endByWords(text, question, language);
@@ -62,14 +61,14 @@ export async function judgeTurn(judge: Judge, pause: Pause): Promise<TurnEnd> {
   return sure >= LIKELY ? 'finished' : 'unfinished';
 }
 
-/** Reads the words alone. */
+/** Judges by the words alone. */
 export function endByWords(text: string, question: OpenQuestion | null, language: string): TurnEnd {
   if (isUnfinished(text, language)) return 'unfinished';
   if (question === null) return 'finished';
   const match = matchAnswer(question, text, { language });
   if (ANSWERS.has(match.kind)) return 'answered';
   if (match.kind !== 'option') return 'finished';
-  // What is only nearly an option, or has other words around it, may be the beginning of something else.
+  // A near match, or an option with other words around it, may be the beginning of something else.
   const isDoubtful = match.how === 'sound' || match.how === 'spelling' || match.doubt === true;
   return isDoubtful ? 'finished' : 'answered';
 }

@@ -1,16 +1,16 @@
-// Detects the start and the end of utterances in a stream of speech probabilities. Pure: it uses the time of the
-// sound only, never a clock.
+// Detects the start and the end of utterances in a stream of speech probabilities. Pure: time is measured by the sound
+// only, never by a clock.
 //
 // ENDPOINTING-1. `started` and `stopped` alternate, beginning with `started`.
-// ENDPOINTING-2. Speech shorter than two windows (64 ms: a click, a breath) starts nothing.
-// ENDPOINTING-3. An utterance ends when no window was speech for `silenceMs`; a pause that is shorter is part of it.
-// ENDPOINTING-4. An utterance lasts no longer than `longestMs`. Speech that goes on then is the next utterance:
-//     none of it is lost.
+// ENDPOINTING-2. Speech shorter than two windows (64 ms: a click, a breath) starts no utterance.
+// ENDPOINTING-3. An utterance ends when no window was speech for `silenceMs`; a shorter pause is part of it.
+// ENDPOINTING-4. An utterance lasts at most `longestMs`. Speech after that belongs to the next utterance, so that none
+//     of it is lost.
 
 import type { TurnEnd } from './end-of-turn.ts';
 import type { TurnDetection } from './session-config.ts';
 
-/** The lengths of silence that end an utterance, by what its words show. */
+/** The lengths of silence that end an utterance, depending on its words. */
 type Waits = Readonly<Record<TurnEnd, number>>;
 
 export interface EndpointingSettings {
@@ -24,22 +24,22 @@ export interface EndpointingSettings {
 
 export type Endpoint =
   | { readonly type: 'started'; readonly startMs: number }
-  /** `endMs` includes the silence that ended it. */
+  /** `endMs` includes the silence that ended the utterance. */
   | { readonly type: 'stopped'; readonly startMs: number; readonly endMs: number };
 
 const WINDOWS_TO_START = 2;
-/** After speech has begun, a slightly lower probability suffices: syllables fade. */
+/** The tolerance after the start: syllables fade, so a slightly lower probability still counts as speech. */
 const HYSTERESIS = 0.15;
 const LEAST_THRESHOLD = 0.01;
 
-/** How long a pause is waited for at most; `low` eagerness is for people who think while they speak. */
+/** The pauses that end an utterance; `low` eagerness is for people who think while they speak. */
 const SEMANTIC_SILENCE_MS = {
   low: { answered: 500, finished: 1_200, unfinished: 2_500 },
   medium: { answered: 300, finished: 500, unfinished: 1_800 },
   auto: { answered: 300, finished: 500, unfinished: 1_800 },
   high: { answered: 300, finished: 400, unfinished: 1_500 },
 } as const satisfies Record<string, Waits>;
-/** No pause inside an utterance is longer under `semantic_vad`: its parts are transcribed together. */
+/** The longest pause inside an utterance under `semantic_vad`; its parts are transcribed together. */
 export const LONGEST_PAUSE_MS = SEMANTIC_SILENCE_MS.low.unfinished;
 const SEMANTIC_PREFIX_PADDING_MS = 300;
 const SEMANTIC_THRESHOLD = 0.5;
@@ -60,16 +60,16 @@ export function endpointingSettings(detection: TurnDetection): EndpointingSettin
   };
 }
 
-/** Returns the probability below which a window is silence, once there was speech. */
+/** Returns the probability below which a window counts as silence after speech has begun. */
 export function silenceThreshold(threshold: number): number {
   return Math.max(threshold - HYSTERESIS, LEAST_THRESHOLD);
 }
 
-/** One window of sound, and what applies to it. */
+/** One window of sound, and the settings that apply to it. */
 export interface Window {
   /** The probability of speech in it. */
   readonly probability: number;
-  /** Where it ends, in the time of the stream. */
+  /** The end of the window, in the time of the stream. */
   readonly endMs: number;
   readonly windowMs: number;
   /** The length of silence that ends an utterance now. */
@@ -84,7 +84,7 @@ export class Endpointer {
   #startMs: number | null = null;
   #lastSpeechMs = 0;
 
-  /** Where the utterance under way begins; null between two utterances. */
+  /** The start of the utterance under way; null between two utterances. */
   get startMs(): number | null {
     return this.#startMs;
   }

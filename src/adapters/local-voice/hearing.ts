@@ -1,9 +1,9 @@
-// The words in a sound: finds the speech in it, cuts it out with a little of the silence around it (the model hears
-// nothing in long silence), and has each part transcribed.
+// Finds the words in a sound: cuts out the speech with a little of the silence around it (the model hears nothing in
+// long silence), and has each part transcribed.
 //
-// HEARING-1. A short utterance over an open choice that matches nothing is heard again with other silence around
-//     it; only a result that is an option or a command, word for word, replaces the first. Never for a consent,
-//     and never when the first result is an answer.
+// HEARING-1. A short utterance over an open choice that matches no option is transcribed again with other silence
+//     around it. Only a result that is an option or a command, word for word, replaces the first. This never applies to
+//     a consent, or if the first result is an answer.
 
 import { languageFor } from '../../language/languages.ts';
 import { matchAnswer } from '../../language/match-answer.ts';
@@ -28,25 +28,28 @@ interface Span {
 }
 
 const DEFAULT_THRESHOLD = 0.5;
-/** The model cannot handle more at once. */
+/** The longest span that the model can transcribe at once. */
 const LONGEST_SPAN_MS = 24_000;
-/** A span that is too long is cut at the quietest window of its last part. */
+/** The last part of a long span, in which the span is cut at its quietest window. */
 const CUT_WITHIN_MS = 6_000;
 interface Padding {
   readonly beforeMs: number;
   readonly afterMs: number;
 }
 
-/** Silence kept before and after speech; the second setting is tried if the first gives no words. */
+/** The silence kept before and after speech; the second setting is tried if the first yields no words. */
 const PADDINGS: readonly Padding[] = [
   { beforeMs: 250, afterMs: 300 },
   { beforeMs: 100, afterMs: 100 },
 ];
-/** A longer pause separates two transcriptions. */
+/** The length of a pause that separates two transcriptions. */
 const PARTING_PAUSE_MS = LONGEST_PAUSE_MS;
-/** HEARING-1: no longer utterance is heard again. */
+/** HEARING-1: the length from which an utterance is not transcribed again. */
 const SHORT_MS = 1_200;
-/** Together these hear 41 of 48 one-word answers right, and `PADDINGS` 34; none became another word of the list. */
+/**
+ * With these, 41 of 48 one-word answers are transcribed correctly, with `PADDINGS` alone 34; none became another word
+ * of the list.
+ */
 const OTHER_PADDINGS: readonly Padding[] = [
   { beforeMs: 100, afterMs: 100 },
   { beforeMs: 400, afterMs: 200 },
@@ -54,14 +57,14 @@ const OTHER_PADDINGS: readonly Padding[] = [
   { beforeMs: 150, afterMs: 500 },
 ];
 
-/** What the words may be about. */
+/** The question and the language that the words belong to. */
 export interface Context {
   readonly question: OpenQuestion | null;
   /** The language of the words. */
   readonly language: string;
 }
 
-/** As `transcribeSound`, for an utterance over a question (HEARING-1). */
+/** Like `transcribeSound`, for an utterance over a question (HEARING-1). */
 export async function hearUtterance(
   engine: SpeechEngine,
   sound: AudioFrame,
@@ -82,7 +85,7 @@ export async function hearUtterance(
   return text;
 }
 
-/** Whether a text is an option or a command and nothing else. */
+/** Returns whether a text is an option or a command and nothing else. */
 function isExact(text: string, { options }: OpenQuestion, language: string): boolean {
   const tables = tablesOf(languageFor(language));
   const words = wordsOf(text, tables.language);
@@ -90,13 +93,13 @@ function isExact(text: string, { options }: OpenQuestion, language: string): boo
   const { yes, no, holds, commands, repeatsAlone } = tables.phrases;
   const isOneOf = (phrases: readonly (readonly string[])[]): boolean =>
     phrases.some((phrase) => sameWords(words, phrase));
-  // A yes is said, or it is not.
+  // A yes or a no must be the first result: a repeated transcription does not count.
   if (isOneOf(yes) || isOneOf(no)) return false;
   const labels = options.map(({ label }) => wordsOf(label, tables.language));
   return isOneOf(labels) || isOneOf([...holds, ...commands, ...repeatsAlone]);
 }
 
-/** Returns the words in a sound; empty if there are none. @throws the engine's error */
+/** Returns the words in a sound; empty if it has none. @throws the engine's error */
 export async function transcribeSound(
   engine: SpeechEngine,
   sound: AudioFrame,
@@ -111,7 +114,7 @@ export async function transcribeSound(
   return words.join(' ');
 }
 
-/** Returns the stretches of speech: close ones joined, long ones cut. */
+/** Returns the spans of speech: close ones joined, long ones cut. */
 export function findSpeech({ windows, windowMs, threshold }: KnownSpeech): Span[] {
   const spans: { first: number; last: number }[] = [];
   let current: { first: number; last: number } | undefined;
@@ -176,7 +179,7 @@ function cutOut(
 ): AudioFrame {
   const sampleAt = (ms: number): number => Math.round((ms * sampleRateHz) / 1000);
   const start = Math.max(0, sampleAt(startMs - beforeMs));
-  // Behind the end of the sound it is quiet.
+  // Zeros pad the cut after the end of the sound.
   const cut = new Int16Array(sampleAt(endMs + afterMs) - start);
   cut.set(samples.subarray(start, start + cut.length));
   return { samples: cut, sampleRateHz };

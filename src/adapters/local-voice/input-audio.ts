@@ -1,16 +1,15 @@
-// The input audio buffer of one connection: the user's incoming sound, the detection of utterances in it, and
-// its commitment as an utterance.
+// The input audio buffer of one connection: the user's incoming sound, the detection of utterances in it, and their
+// commitment.
 //
-// INPUT-AUDIO-1. Times count from the first sample of the connection, on every event.
+// INPUT-AUDIO-1. The times in all events count from the first sample of the connection.
 // INPUT-AUDIO-2. Sound that was committed or cleared never starts or ends another utterance.
-// INPUT-AUDIO-3. At most ten minutes are held; during silence only the sound that may become the start of an
-//     utterance.
-// INPUT-AUDIO-4. An utterance is transcribed in its first pauses already, and has one text: the one of its last
-//     pause, unless that is empty.
-// INPUT-AUDIO-5. Sound is judged in its own order: while the words of a pause are awaited, later sound waits, for
-//     `WORDS_TIMEOUT_MS` at most.
-// INPUT-AUDIO-6. Words that stop what is being said ("stop", "not now") are reported as soon as they are known: in their
-//     first pause, of which a third is waited for after so little speech.
+// INPUT-AUDIO-3. At most ten minutes are held; during silence only the sound that may become the start of an utterance.
+// INPUT-AUDIO-4. An utterance is transcribed in its pauses already. Its text is the text of its last pause, unless that
+//     text is empty.
+// INPUT-AUDIO-5. Sound is judged in order: while a pause waits for its words, later sound waits, for at most
+//     `WORDS_TIMEOUT_MS`.
+// INPUT-AUDIO-6. Words that stop the current speech ("stop", "not now") are reported as soon as they are known: in the
+//     first pause after them, after a third of `transcribeAfterMs` because so little speech precedes it.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { putsOff } from '../../language/side-talk.ts';
@@ -32,11 +31,11 @@ import { Refusal } from './wire-events.ts';
 export const INPUT_SAMPLE_RATE_HZ = 24_000;
 const MAX_BUFFERED_MS = 10 * 60_000;
 const MIN_COMMITTED_MS = 100;
-/** Words that stop what is being said are shorter (INPUT-AUDIO-6). */
+/** The length below which speech may consist of words that stop the current speech (INPUT-AUDIO-6). */
 const SHORT_MS = 1_000;
-/** Words that come later than this, after the moment of the decision, count as unknown for it. */
+/** The longest wait for words at the moment of the decision; later words count as unknown for it. */
 const WORDS_TIMEOUT_MS = 1_000;
-/** Speech is detected late: this much more than the prefix is kept during silence. */
+/** The lag of the detection: this much more than the prefix is kept during silence. */
 const NOTICE_MS = 1_000;
 
 /** @throws {Refusal} `input_audio_buffer_commit_empty` for too little sound to be an item. */
@@ -48,7 +47,7 @@ export function checkCommitted(durationMs: number): void {
   throw new Refusal('input_audio_buffer_commit_empty', message);
 }
 
-/** Sound of the user that became an item. */
+/** Sound of the user that has become an item. */
 export interface Utterance {
   readonly itemId: string;
   readonly samples: Int16Array;
@@ -58,15 +57,13 @@ export interface Utterance {
 
 /** The input audio buffer, as a session uses it. */
 export interface InputBuffer {
-  /**
-   * Sets the detection of utterances; `null` leaves the commitment to the client. `language`: that of the words.
-   */
+  /** Sets the detection of utterances; with `null` the client commits them. `language`: the language of the words. */
   configure(detection: TurnDetection | null, language: string): void;
-  /** Sets the question that the user may be answering. Absent: no use is made of it. */
+  /** Sets the question that the user may be answering. Absent: the buffer does not use it. */
   expect?(question: OpenQuestion | null): void;
   /** @throws {Refusal} `input_audio_buffer_full` */
   append(samples: Int16Array): void;
-  /** Makes all held sound an utterance. @throws {Refusal} `input_audio_buffer_commit_empty` */
+  /** Commits all held sound as an utterance. @throws {Refusal} `input_audio_buffer_commit_empty` */
   commit(): Utterance;
   clear(): void;
   close(): void;
@@ -78,7 +75,7 @@ export interface InputAudioEvents {
   /** INPUT-AUDIO-6 */
   stopWords(itemId: string, text: string): void;
   speechStopped(itemId: string, endMs: number): void;
-  /** Reports an utterance that the end of speech committed. */
+  /** Reports an utterance that was committed at the end of speech. */
   committed(utterance: Utterance): void;
   detectionFailed(message: string): void;
   endOfTurnFailed(message: string): void;
@@ -89,19 +86,19 @@ export interface InputAudioOptions {
   readonly engine: SpeechEngine;
   /** The length at which an utterance is ended, in milliseconds. */
   readonly longestUtteranceMs: number;
-  /** The silence after which words are transcribed; null: not before the utterance has ended. */
+  /** The silence after which words are transcribed, in milliseconds; null: not before the utterance has ended. */
   readonly transcribeAfterMs: number | null;
   readonly endOfTurn?: EndOfTurn | undefined;
-  /** How much quieter than the user's last utterances the user may be; null: however quiet. */
+  /** How much quieter than the last utterances the user may be, in dB; null: without limit. */
   readonly levelMarginDb: number | null;
 }
 
 /** A detector, and the position of its windows in the sound of the connection. */
 interface Listening {
   readonly detector: SpeechDetector;
-  /** Results that are not judged yet. */
+  /** The probabilities of the windows that are not judged yet. */
   readonly waiting: number[];
-  /** The end of the last window that was judged. */
+  /** The end of the last judged window. */
   heardMs: number;
   /** The probabilities of the windows since `windowsFromMs`, and their levels. */
   windows: number[];
@@ -109,12 +106,12 @@ interface Listening {
   windowsFromMs: number;
 }
 
-/** The pause that the user makes: speech that goes on makes it the past. */
+/** The pause under way; speech that continues ends it. */
 interface SpeechPause {
-  /** Where the sound of the speech before it begins. */
+  /** The start of the sound that precedes the pause. */
   readonly fromMs: number;
   readonly text: Promise<string>;
-  /** Null until it is judged. */
+  /** The judgement; null until the pause is judged. */
   end: TurnEnd | null;
 }
 
@@ -130,12 +127,12 @@ export class InputAudio implements InputBuffer {
   readonly #gate: LevelGate | null;
   /** The levels of the windows of speech in the current utterance. */
   #speechLevels: number[] = [];
-  /** The announced id of the current utterance. */
+  /** The id that was announced for the current utterance. */
   #itemId: string | null = null;
   #pause: SpeechPause | null = null;
-  /** The pause whose words are awaited (INPUT-AUDIO-5). */
+  /** The pause whose words the buffer waits for (INPUT-AUDIO-5). */
   #judged: SpeechPause | null = null;
-  /** Settles when the transcription of the last pause has: they never overlap. */
+  /** Settles with the transcription of the last pause, because transcriptions never overlap. */
   #lastText: Promise<unknown> = Promise.resolve();
 
   constructor(options: InputAudioOptions, events: InputAudioEvents) {
@@ -221,12 +218,12 @@ export class InputAudio implements InputBuffer {
     if (listening === null) return;
     listening.windows = [];
     listening.levels = [];
-    // What was awaited is the past; what waited for it is not.
+    // The pause that was judged belongs to the past; the windows that waited for it do not.
     this.#judgeWindows(listening);
   }
 
   #judgeWindows(listening: Listening): void {
-    // The client may have reacted to an event by turning the detector off.
+    // The client may turn the detector off in response to an event.
     while (this.#listening === listening && this.#judged === null) {
       const probability = listening.waiting.shift();
       if (probability === undefined) return;
@@ -237,7 +234,7 @@ export class InputAudio implements InputBuffer {
   #judgeWindow(listening: Listening, anyVoice: number): void {
     const { windowMs } = listening.detector;
     listening.heardMs += windowMs;
-    // Skips windows that consist mostly of sound committed or cleared meanwhile.
+    // Skips windows that consist mostly of sound that was committed or cleared meanwhile.
     if (listening.heardMs - windowMs / 2 < this.#buffer.startMs) return;
     if (listening.windows.length === 0) listening.windowsFromMs = listening.heardMs - windowMs;
     const settings = this.#detection && endpointingSettings(this.#detection);
@@ -283,7 +280,7 @@ export class InputAudio implements InputBuffer {
     this.#pause ??= this.#beginPause(listening, startMs, settings.threshold);
     const { silenceMs } = settings;
     if (typeof silenceMs === 'number' || this.#pause.end !== null) return;
-    // With the next window it may be over.
+    // The next window may end the utterance.
     if (silentMs + listening.detector.windowMs >= silenceMs.answered)
       this.#judge(listening, this.#pause);
   }
@@ -333,7 +330,7 @@ export class InputAudio implements InputBuffer {
     const judged = pause.text.then((text) =>
       text === '' ? ('finished' as const) : judgeTurn(judge, { audio, text, question, language }),
     );
-    // A transcription that failed is reported when the utterance has ended.
+    // A failed transcription is reported when the utterance has ended.
     judged.then(end, () => end('finished'));
   }
 
@@ -374,7 +371,9 @@ export class InputAudio implements InputBuffer {
     this.#events.committed({ itemId, samples, words });
   }
 
-  /** Returns the speech of the nearest voice since a time, from a boundary of windows, so that windows and samples cover the same sound. */
+  /**
+   * Returns the speech of the nearest voice since a time, cut at a window boundary so that windows and samples match.
+   */
   #speechSince(
     listening: Listening,
     sinceMs: number,
@@ -409,12 +408,7 @@ export class InputAudio implements InputBuffer {
   }
 }
 
-/**
- * Sound of the user that is not committed yet, addressed by its time since the
- * first sample of the connection.
- *
- * Holds a stretch of one stream of samples.
- */
+/** Sound of the user that is not committed yet, addressed by the time since the first sample of the connection. */
 export class SoundBuffer {
   readonly #samplesPerMs: number;
   #chunks: Int16Array[] = [];
@@ -425,12 +419,12 @@ export class SoundBuffer {
     this.#samplesPerMs = sampleRateHz / 1000;
   }
 
-  /** The time of the first held sample. */
+  /** The time of the first held sample, in milliseconds. */
   get startMs(): number {
     return this.#startSample / this.#samplesPerMs;
   }
 
-  /** The length of all appended sound. */
+  /** The length of all appended sound, in milliseconds. */
   get endMs(): number {
     return this.#endSample / this.#samplesPerMs;
   }

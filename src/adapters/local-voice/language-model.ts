@@ -1,11 +1,11 @@
-// The language model behind the voice: any AI SDK language model. One call makes one response: text and tool
-// calls, which the client runs.
+// The language model behind the voice: any AI SDK language model. One call generates one response: text, and tool calls
+// that the client runs.
 //
 // Invariants
-//   LOCAL-PROMPT-1. Any model takes the prompt: notes have the role of the user, unless the app says that its model
-//       takes system messages in mid-conversation; the assistant's words and calls are one message; and neither
-//       the first nor the last message is the assistant's.
-//   LOCAL-PROMPT-2. A call keeps the reasoning and the signatures that the model made it with.
+//   LOCAL-PROMPT-1. Any model accepts the prompt: notes have the user role, unless the app states that its model
+//       accepts system messages within a conversation; the assistant's words and calls are one message; and neither the
+//       first nor the last message is the assistant's.
+//   LOCAL-PROMPT-2. A call keeps the reasoning and the signatures with which the model made it.
 
 import {
   jsonSchema,
@@ -34,15 +34,15 @@ interface TextModelRequest {
   readonly toolChoice: ToolChoice;
   /** The output form of the text. */
   readonly modality: 'text' | 'audio';
-  /** `null`: only the model's own limit. */
+  /** The limit of the response; `null` for only the model's limit. */
   readonly maxOutputTokens: number | null;
   readonly signal: AbortSignal;
 }
 
 export type TextModelPart =
-  /** `isWhole`: it can be spoken at once, without waiting for further text. */
+  /** `isWhole`: the text can be spoken without waiting for more. */
   | { readonly type: 'text'; readonly text: string; readonly isWhole?: boolean }
-  /** `arguments` is the model's JSON text, not validated. `callId`: generated if absent. */
+  /** `arguments` is the model's JSON text, not validated. `callId` is generated if absent. */
   | {
       readonly type: 'call';
       readonly name: string;
@@ -58,7 +58,7 @@ export type TextModelPart =
 
 export interface TextModel {
   /**
-   * Generates a response. Ends with one `end`, or without it if `signal` aborted.
+   * Generates a response. Ends with one `end`, or without one if `signal` aborted.
    * @throws {ProviderError} `MODEL_FAILED`
    */
   respond(request: TextModelRequest): AsyncIterable<TextModelPart>;
@@ -91,7 +91,7 @@ async function* generate(
   request: TextModelRequest,
 ): AsyncGenerator<TextModelPart> {
   const { instructions, signal } = request;
-  // Some models read calls only beside tools.
+  // Some models accept calls in the prompt only if the request has tools.
   const called = request.items.flatMap((item) => (item.kind === 'call' ? [item.name] : []));
   const mayCall = request.tools.length > 0;
   const toolChoice = mayCall ? request.toolChoice : 'none';
@@ -106,11 +106,11 @@ async function* generate(
     toolChoice:
       typeof toolChoice === 'string' ? toolChoice : { type: 'tool', toolName: toolChoice.name },
     ...(request.maxOutputTokens !== null && { maxOutputTokens: request.maxOutputTokens }),
-    // The client decides whether to retry; a silence of seconds helps no user.
+    // The client decides whether to retry; a user should not wait through the pause of a retry.
     maxRetries: 0,
     abortSignal: signal,
     telemetry: { functionId: 'local_voice' },
-    // Otherwise the SDK prints it. The same error arrives as a part of the stream.
+    // Without this handler the SDK prints the error, which also arrives as a part of the stream.
     onError: () => undefined,
     _internal: {
       now: () => environment.clock.now(),
@@ -150,7 +150,7 @@ async function* generate(
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** The signature may come without words, and the last one is complete. */
+/** Sets the signature of the reasoning: it may come without words, and the last one is complete. */
 function signReasoning(
   reasoning: Writable<CallEcho['reasoning'][number]> | undefined,
   { providerMetadata }: { readonly providerMetadata?: ProviderMetadata | undefined },
@@ -165,7 +165,7 @@ function toToolSet(
   for (const { name, description, parameters } of tools) {
     set[name] = {
       ...(description && { description }),
-      // Without `execute`: the client runs the tool, and validates its arguments.
+      // There is no `execute`: the client runs the tool and validates its arguments.
       inputSchema: objectSchema(jsonSchema(parameters ?? { type: 'object' }), `tool "${name}"`),
     };
   }
@@ -181,7 +181,7 @@ function endReason(finishReason: string): Extract<TextModelPart, { type: 'end' }
   return finishReason === 'content-filter' ? 'content_filter' : 'completed';
 }
 
-/** A language model reads and writes text only, so no token is counted as audio. */
+/** Returns the usage in the wire's form. A language model reads and writes text, so no token counts as audio. */
 export function toUsage(usage: {
   readonly inputTokens?: number | undefined;
   readonly outputTokens?: number | undefined;
@@ -208,7 +208,7 @@ export function toUsage(usage: {
 /** Replaces unintelligible speech. */
 export const INAUDIBLE = '[inaudible]';
 const PENDING = 'Accepted. The result is not known yet; it will follow.';
-/** A language model needs a message to answer. */
+/** The message for a conversation without words of the user: a language model needs one to answer. */
 const NOTHING_SAID = '[The user has not said anything yet.]';
 
 const NOTHING_SINCE = '[The user has said nothing since.]';
@@ -220,11 +220,11 @@ type AssistantPart = Exclude<AssistantContent, string>[number];
 /**
  * Converts the items of a conversation to the messages of a language model.
  *
- * A tool call may stay unanswered while the conversation continues, but a language model must see an answer
- * right after each call. So an open call, or one that was answered later, is first answered with PENDING; its
- * actual answer stands where it arrived, as the answer to the same call stated once more.
+ * A tool call may stay unanswered while the conversation continues, but a language model must see an answer right after
+ * each call. So a call without an answer, or with a later one, is first answered with PENDING. The actual answer is
+ * placed where it arrived, as the answer to the same call, which is repeated there.
  *
- * Returns the messages, once all words in them are known.
+ * Resolves with the messages once all words in them are known.
  */
 export async function toModelMessages(
   items: readonly Remembered[],
@@ -247,12 +247,12 @@ export async function toModelMessages(
     if (item.kind === 'call') {
       calls.set(item.callId, item);
       const output = promptAnswer(items, index)?.output ?? PENDING;
-      // Calls of one answer are one message.
+      // Calls that follow each other are one message.
       if (items[index - 1]?.kind !== 'call') endCalls();
       made.push(callWithAnswer(item, item.callId, item.echo, output));
     } else if (item.kind === 'answer') {
       const call = calls.get(item.callId);
-      // The call was deleted, or the answer already stands beside it.
+      // The call was deleted, or the answer is already next to it.
       if (call === undefined || promptAnswer(items, items.indexOf(call)) === item) continue;
       endCalls();
       made.push(callWithAnswer(call, `${item.callId}_late`, echoAgain(call.echo), item.output));
@@ -275,7 +275,7 @@ export async function toModelMessages(
   return messages;
 }
 
-/** Some models refuse a call in a message of its own after words of the assistant. */
+/** Adds parts to the assistant's last message: some models refuse a call in a separate message after words. */
 function addAssistant(messages: ModelMessage[], parts: readonly AssistantPart[]): void {
   const last = messages.at(-1);
   const before =
@@ -287,7 +287,7 @@ function addAssistant(messages: ModelMessage[], parts: readonly AssistantPart[])
   messages.push({ role: 'assistant', content });
 }
 
-/** Returns the answer of a call, if only other calls and answers came between. */
+/** Returns the answer of a call, if only calls and answers stand between the two. */
 function promptAnswer(items: readonly Remembered[], callIndex: number): Answer | undefined {
   const call = items[callIndex] as Call;
   for (const item of items.slice(callIndex + 1)) {
@@ -314,7 +314,7 @@ function callWithAnswer(
   };
 }
 
-/** For a call that is stated once more: OpenAI refuses an item that it has already ("Duplicate item found with id"). */
+/** Returns the echo for a repeated call: OpenAI refuses a repeated item ("Duplicate item found with id"). */
 function echoAgain(echo: CallEcho | undefined): CallEcho | undefined {
   const isOfOpenAi = [echo, ...(echo?.reasoning ?? [])].some(
     (one) =>

@@ -1,35 +1,36 @@
-// Tells the user from voices that are farther away (a television, the next table) by their loudness, because a detector
-// of speech hears every voice. Pure: it uses the time of the sound only.
+// Distinguishes the user from voices that are farther away (a television, the next table) by loudness, because a speech
+// detector reports every voice. Pure: time is measured by the sound only.
 //
-// LEVEL-GATE-1. A window counts as speech only if it, or one of the two before it, is within `marginDb` of the user's own
-//     voice: the median of their last utterances that had words. Before the first one it must stand out from the noise.
-//     Of an utterance the nearest voice counts, so that a television that is heard with the user does not stand for them.
-// LEVEL-GATE-2. A much louder voice is the user's: what was taken for the user's before it is forgotten.
-// LEVEL-GATE-3. A user who moved away is let in again: after somebody too quiet spoke for 2 s and then waited, the gate is
-//     lowered by 6 dB, until the user is heard as loud as before.
-// LEVEL-GATE-4. An utterance begins and ends where its nearest voice does: what is 20 dB quieter than that, for half a second
-//     before it, or after it, is no part of it.
+// LEVEL-GATE-1. A window counts as speech only if it, or one of the two before it, is within `marginDb` of the user's
+//     usual level: the median of the last utterances that had words. Before the first one, it must be louder than the
+//     noise. The level of an utterance is that of its nearest voice, so that a television in the same utterance does
+//     not lower it.
+// LEVEL-GATE-2. A much louder voice counts as the user's, and the earlier levels are forgotten.
+// LEVEL-GATE-3. A user who has moved away is admitted again: if a voice that is too quiet speaks for 2 s and then
+//     waits, the gate is lowered by 6 dB, until the user is heard at the former level.
+// LEVEL-GATE-4. An utterance begins and ends with its nearest voice: sound that is 20 dB quieter for half a second
+//     before or after that voice does not belong to it.
 
 const REMEMBERED_UTTERANCES = 5;
 const WINDOWS_IN_VIEW = 3;
-/** The noise is the level that a tenth of the last ten seconds stayed below. */
+/** The noise is the level below which a tenth of the last ten seconds stayed. */
 const NOISE_FRACTION = 0.1;
 const NOISE_MS = 10_000;
 const ABOVE_NOISE_DB = 15;
-/** LEVEL-GATE-1: a voice that is louder needs to stand out from nothing. */
+/** LEVEL-GATE-1: a voice louder than this need not exceed the noise. */
 const CERTAIN_DB = -40;
 const LEAST_DB = -70;
 const NEARER_DB = 10;
-/** LEVEL-GATE-4: syllables of one voice differ by less. A voice is what is as loud as this for so many windows. */
+/** LEVEL-GATE-4: the greatest range of one voice's levels, and the number of loud windows that make a voice. */
 const ONE_VOICE_DB = 20;
 const VOICE_WINDOWS = 8;
-/** The levels of the nearest voice of an utterance: those of others are lower. */
+/** The range of the nearest voice's levels below its loudest windows; other voices are quieter. */
 const NEAREST_DB = 12;
-/** LEVEL-GATE-4: a voice may begin quietly, for 190 ms; sooner than after half a second nobody else was heard. */
+/** LEVEL-GATE-4: a voice may begin quietly, for 190 ms; another voice counts only if it lasted half a second. */
 const ONSET_WINDOWS = 6;
 const ELSEWHERE_WINDOWS = 16;
 const STEP_DB = 6;
-/** LEVEL-GATE-3: the length of the speech, and of the silence after it. A television talks on. */
+/** LEVEL-GATE-3: the length of the quiet speech, and of the silence after it. A television keeps talking. */
 const SHUT_OUT_MS = { least: 2_000, most: 10_000, pause: 600, wait: 1_500 };
 
 export class LevelGate {
@@ -41,14 +42,14 @@ export class LevelGate {
   readonly #levels: number[] = [];
   /** The loudest levels of the utterance under way, the loudest first. */
   #loudest: number[] = [];
-  /** The speech that was too quiet, and the silence since. */
+  /** The length of the speech that was too quiet, and of the silence since. */
   #shutOut = { speechMs: 0, silenceMs: 0 };
 
   constructor(marginDb: number) {
     this.#marginDb = marginDb;
   }
 
-  /** Returns the probability that the user speaks in a window in which `probability` is that of any speech. */
+  /** Returns the probability that the user speaks in a window, from the `probability` of any speech. */
   admit(probability: number, levelDb: number, windowMs: number, threshold: number): number {
     const level = Math.max(levelDb, LEAST_DB);
     this.#levels.push(level);
@@ -61,7 +62,7 @@ export class LevelGate {
     return isLoud ? probability : 0;
   }
 
-  /** The level of the nearest voice of the utterance under way; very low until there is one. */
+  /** The level of the nearest voice of the utterance under way; minus infinity before there is one. */
   get #voiceDb(): number {
     return this.#loudest[VOICE_WINDOWS - 1] ?? Number.NEGATIVE_INFINITY;
   }
@@ -113,14 +114,17 @@ export function levelOf(samples: Int16Array): number {
   return 10 * Math.log10(energy / Math.max(1, samples.length) / 32_768 ** 2 + 1e-9);
 }
 
-/** Returns the level of the nearest voice in an utterance, by the levels of its speech; null without any. */
+/** Returns the level of the nearest voice in an utterance, from the levels of its speech; null without speech. */
 export function nearestLevel(levels: readonly number[]): number | null {
   const sorted = levels.toSorted((a, b) => b - a);
   const loud = sorted[Math.min(VOICE_WINDOWS, sorted.length) - 1];
   return loud === undefined ? null : median(sorted.filter((level) => level >= loud - NEAREST_DB));
 }
 
-/** Returns the number of windows before the nearest voice that are somebody else's (LEVEL-GATE-4), by the levels of all. */
+/**
+ * Returns the number of windows before the nearest voice that belong to another voice (LEVEL-GATE-4). `levels`: of all
+ * windows.
+ */
 export function windowsBeforeNearest(levels: readonly number[]): number {
   const loud = levels.toSorted((a, b) => b - a)[VOICE_WINDOWS - 1];
   if (loud === undefined) return 0;

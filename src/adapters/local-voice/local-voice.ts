@@ -1,5 +1,5 @@
-// `localVoice`: a voice server on this machine. It speaks the OpenAI Realtime wire and consists of speech
-// detection, speech to text, any AI SDK language model, and text to speech. No key, no network.
+// `localVoice`: a voice server on this machine. It speaks the OpenAI Realtime wire and combines speech detection,
+// speech to text, any AI SDK language model, and text to speech. It needs no key and no network.
 
 import type { IncomingHttpHeaders } from 'node:http';
 import type { LanguageModel } from 'ai';
@@ -28,71 +28,72 @@ import type { ServerEventBody } from './wire-events.ts';
 
 /** The options of `localVoice`. */
 export interface LocalVoiceOptions {
-  /** Answers the user; its tools are those of the connecting session. */
+  /** The model that answers the user; its tools come from the connecting session. */
   readonly model: LanguageModel;
   /**
-   * The role in which the model reads system messages in mid-conversation, such as the notes of a session: the wire
-   * has them, but only some models take them. `system` is for models of OpenAI; Claude, Gemini, Mistral, Qwen and
-   * Bedrock answer with an error. @defaultValue 'user', which every model takes
+   * The role in which the model reads system messages within the conversation, such as the notes of a session. The wire
+   * has such messages, but only some models accept them. `system` is for models of OpenAI; Claude, Gemini, Mistral,
+   * Qwen and Bedrock answer it with an error. @defaultValue 'user', which every model accepts
    */
   readonly systemAs?: 'system' | 'user';
-  /** Time and chance; `nodeEnvironment()` of `offstage/node`. */
+  /** Time and chance: `nodeEnvironment()` of `offstage/node`. */
   readonly environment: Environment;
-  /** Port on 127.0.0.1; 0 takes a free one. @defaultValue 0 */
+  /** The port on 127.0.0.1; 0 selects a free one. @defaultValue 0 */
   readonly port?: number;
   /**
-   * Speech detection, speech to text and text to speech. The built-in ones are Silero, Moonshine and Flite, which
-   * `npx offstage voice install` installs. Your own engine is started, but not closed: it may serve others.
-   * @defaultValue 'built-in'
+   * Speech detection, speech to text and text to speech. The built-in engine consists of Silero, Moonshine and Flite,
+   * which `npx offstage voice install` installs. The server starts an engine that you pass but does not close it,
+   * because other servers may use it. @defaultValue 'built-in'
    */
   readonly speech?: 'built-in' | SpeechEngine;
   /**
-   * Speech to text in place of the engine's, which still detects the start and the end of speech:
-   * `aiSdkTranscriber(…)` of `offstage/ai-sdk-speech`, or your own. @defaultValue that of the engine
+   * A speech to text that replaces the engine's, which still detects the start and the end of speech:
+   * `aiSdkTranscriber(…)` of `offstage/ai-sdk-speech`, or your implementation. @defaultValue the engine's speech to
+   * text
    */
   readonly transcriber?: Transcriber;
   /**
-   * A voice of the engine by name, also used for voices that the engine lacks, such as `marin`. Or a voice
-   * that replaces it: `aiSdkVoice(…)`, or your own.
-   * @defaultValue the engine's first, 'slt'
+   * The name of a voice of the engine, which also replaces voices that the engine lacks, such as `marin`; or a voice
+   * that replaces the engine's voices: `aiSdkVoice(…)`, or your implementation. @defaultValue the engine's first, 'slt'
    */
   readonly voice?: string | Voice;
-  /** How the user is listened to. */
+  /** The detection and transcription of the user's speech. */
   readonly hearing?: HearingOptions;
   /** The key that clients must present. @defaultValue generated at `start`, which returns it */
   readonly apiKey?: string;
   /** Web origins that may connect, such as `http://127.0.0.1:8080`. @defaultValue none */
   readonly allowedOrigins?: readonly string[];
-  /** @defaultValue 16 */
+  /** The limit of concurrent connections. @defaultValue 16 */
   readonly maxConnections?: number;
-  /** PEM texts, for wss. @defaultValue none */
+  /** Key and certificate as PEM texts, for wss. @defaultValue none */
   readonly tls?: { readonly key: string; readonly cert: string };
 }
 
-/** How the user is listened to. */
+/** The options for the detection and transcription of the user's speech. */
 export interface HearingOptions {
   /**
-   * The length at which an utterance is ended and its words are reported, in milliseconds; speech that goes on is
-   * the next utterance. @defaultValue 15000
+   * The length at which the server ends an utterance and reports its words, in milliseconds; speech after that is the
+   * next utterance. @defaultValue 15000
    */
   readonly longestUtteranceMs?: number;
   /**
    * The silence after which the words so far are transcribed, in milliseconds, so that they are known when the
-   * utterance ends; a third of it in its first second. Each longer pause inside an utterance costs a transcription.
-   * `null`: only the whole utterance is transcribed, and its end is not judged by its words. @defaultValue 200
+   * utterance ends; a third of it within the first second of speech. Each longer pause inside an utterance costs a
+   * transcription. `null`: only the whole utterance is transcribed, and its end does not depend on its words.
+   * @defaultValue 200
    */
   readonly transcribeAfterMs?: number | null;
   /**
-   * Judges in a pause whether the user has finished, under `semantic_vad`, in place of the list of unfinished words:
-   * for example a model for the end of turns. Not asked about words that answer the open question. Has half a
-   * second; if it fails or is late, that is reported and the list decides. @defaultValue the list
+   * Judges in a pause under `semantic_vad` whether the user has finished, in place of the list of unfinished words; for
+   * example by an end-of-turn model. Not called for words that answer the open question. The function has half a
+   * second: if it fails or is late, that is reported and the list decides. @defaultValue the list
    */
   readonly endOfTurn?: EndOfTurn;
   /**
-   * A voice that is this much quieter than the user's last utterances, in decibels, is not the user: it starts no
-   * utterance and holds none open, for example a television. A user who moves away is let in again after a sentence.
-   * Before the first utterance a voice must stand out from the noise. `null`: every voice is the user's.
-   * @defaultValue 15
+   * How much quieter than the user's last utterances a voice may be, in decibels. A quieter voice, for example of a
+   * television, is not the user: it neither starts an utterance nor keeps one open. A user who moves away is admitted
+   * again after a sentence. Before the first utterance a voice must be louder than the noise. `null`: every voice
+   * counts as the user's. @defaultValue 15
    */
   readonly levelMarginDb?: number | null;
 }
@@ -123,12 +124,12 @@ export interface LocalVoiceAddress {
 /** The local voice server, as `localVoice` returns it. */
 export interface LocalVoice {
   /**
-   * Loads the models and listens. Once.
+   * Loads the models and starts to listen. Can be called once.
    * @throws {ConfigurationError} `MISSING_DEPENDENCY`, `LISTEN_FAILED`, `INVALID_OPTION` (the voice) or
-   *   `ALREADY_STARTED`
+   * `ALREADY_STARTED`
    */
   start(): Promise<LocalVoiceAddress>;
-  /** Closes every connection, the port and the built-in engine. Safe to call twice. */
+  /** Closes all connections, the port and the built-in engine. Safe to call twice. */
   close(): Promise<void>;
 }
 
@@ -157,7 +158,8 @@ const optionsSchema = z.strictObject({
 });
 
 /**
- * Creates a voice server of this machine: it speaks the protocol of OpenAI Realtime, with local speech and any text model of the AI SDK.
+ * Creates a voice server on this machine. It speaks the protocol of OpenAI Realtime, with local speech and any text
+ * model of the AI SDK.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function localVoice(options: LocalVoiceOptions): LocalVoice {
@@ -201,7 +203,7 @@ export function localVoice(options: LocalVoiceOptions): LocalVoice {
     });
   };
   const stop = async (): Promise<void> => {
-    // A server that failed to start only has its engine to close.
+    // If the server failed to start, only its engine has to be closed.
     const server = await started?.catch(() => undefined);
     await server?.close();
     if (builtIn) await engine.close();
@@ -221,7 +223,7 @@ export function localVoice(options: LocalVoiceOptions): LocalVoice {
         const { url, port: actualPort } = await started;
         return { url, port: actualPort, apiKey: key };
       } catch (error) {
-        // One half of the engine may be running.
+        // One thread of the engine may be running.
         if (builtIn) await engine.close();
         throw error;
       }
@@ -243,12 +245,12 @@ function chosenVoice(engine: SpeechEngine, voice: string | undefined): string {
   );
 }
 
-/** The only interface of the server. */
+/** The only network interface on which the server listens. */
 const LOOPBACK = '127.0.0.1';
 const PATH = '/v1/realtime';
-/** The real server's limit for one append. */
+/** The limit of one frame; the real server has this limit for one append. */
 const MAX_FRAME_BYTES = 15 * 1024 * 1024;
-/** Sound waits while a client has this many unread bytes. */
+/** The number of unread bytes from which the server holds sound back from a client. */
 const MAX_UNREAD_BYTES = 1024 * 1024;
 const UNREAD_POLL_MS = 20;
 const KEEP_ALIVE_MS = 20_000;
@@ -270,18 +272,17 @@ interface ServerOptions {
 interface RunningServer {
   readonly port: number;
   readonly url: string;
-  /** Closes every connection and the port. */
+  /** Closes all connections and the port. */
   close(): Promise<void>;
 }
 
 /**
- * The sockets: HTTP (or HTTPS) on the loopback interface, WebSocket upgrades on /v1/realtime, one
- * RealtimeSession per connection.
+ * Starts to listen: HTTP (or HTTPS) on the loopback interface, WebSocket upgrades on /v1/realtime, one RealtimeSession
+ * per connection.
  *
- * Owns: where it listens, whose key is right, limits of frames and connections. Does not:
- * what is said (`realtime-session.ts`), or deal with strangers (`listen/guard.ts`).
+ * Owns: the address, the check of the key, and the limits of frames and connections. It does not handle events
+ * (`realtime-session.ts`) or refuse other requests (`listen/guard.ts`).
  *
- * Starts to listen.
  * @throws {ConfigurationError} `MISSING_DEPENDENCY` or `LISTEN_FAILED` (the port is taken)
  */
 async function startServer(options: ServerOptions): Promise<RunningServer> {
@@ -323,7 +324,10 @@ async function startServer(options: ServerOptions): Promise<RunningServer> {
   };
 }
 
-/** Like the real server: a client without a valid key gets an error on the open socket, which then closes. */
+/**
+ * Returns how to reject a client without a valid key: like the real server, with an error on the open socket, which
+ * then closes; null for a valid key.
+ */
 function unauthorized(
   headers: IncomingHttpHeaders,
   { apiKey, environment }: ServerOptions,

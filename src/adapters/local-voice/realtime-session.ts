@@ -1,12 +1,12 @@
-// The server's side of one connection: reads client events, keeps the session, the
-// conversation and the responses, and answers in the order of the real server.
+// The server's side of one connection: reads client events, keeps the session, the conversation and the responses, and
+// answers in the order of the real server.
 //
-// Owns: configuration, conversation, input audio, which configuration a response
-// gets. Does not: the socket (`local-voice.ts`), threads and models (shared by all connections).
+// Owns:     the configuration, the conversation, the input audio, and the configuration of each response. It does not
+//           handle the socket (`local-voice.ts`), or the threads and models that all connections share.
 //
-// REALTIME-SESSION-1. A client event is answered by its event or by one `error` that names its `event_id`;
-//     none ends the session.
-// REALTIME-SESSION-2. At most one response writes to the conversation; out-of-band responses run beside it.
+// REALTIME-SESSION-1. A client event is answered by its server event, or by one `error` that names its `event_id`; no
+//     client event ends the session.
+// REALTIME-SESSION-2. At most one response writes to the conversation; out-of-band responses run in parallel.
 // REALTIME-SESSION-3. A transcription delays only the response that must read it.
 
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -51,16 +51,16 @@ export interface RealtimeSessionOptions {
   readonly environment: Environment;
   readonly engine: SpeechEngine;
   readonly textModel: TextModel;
-  /** The voice for clients that request one that the engine lacks. */
+  /** The voice for clients that request a voice that the engine lacks. */
   readonly defaultVoice: string;
-  /** The model that the client requested; only reported back. */
+  /** The model that the client requested, which the session only reports back. */
   readonly model: string;
   readonly send: (text: string) => void;
   /** Creates the input buffer. */
   readonly createInput: (events: InputAudioEvents) => InputBuffer;
-  /** The initial `session.update`, for example of an ephemeral token. */
+  /** The first `session.update`, for example of an ephemeral token. */
   readonly preset?: unknown;
-  /** Resolves in another turn of the event loop, when the client can take more. */
+  /** Resolves in another turn of the event loop, once the client can take more. */
   readonly whenReady: () => Promise<void>;
 }
 
@@ -72,9 +72,9 @@ export class RealtimeSession {
   readonly #input: InputBuffer;
   readonly #responses: Responses;
   #config: SessionConfig;
-  /** Whether sound was made: then the voice is fixed. */
+  /** Whether sound was made, after which the voice cannot change. */
   #spoken = false;
-  /** The newest utterance whose words were reported before it was over. */
+  /** The newest utterance whose words were reported before its end. */
   #stoppedBy: string | null = null;
   #closed = false;
 
@@ -142,12 +142,12 @@ export class RealtimeSession {
     this.#emitError('invalid_request_error', 'invalid_event', message);
   }
 
-  /** Begins a response without a client's request. @throws {Refusal} if one is under way */
+  /** Begins a response without a request of the client. @throws {Refusal} if one is under way */
   respond(): void {
     this.#createResponse({});
   }
 
-  /** Handles the end of the connection: stops everything; nothing is sent afterwards. */
+  /** Handles the end of the connection: stops everything and sends nothing afterwards. */
   close(): void {
     this.#closed = true;
     this.#input.close();
@@ -211,7 +211,7 @@ export class RealtimeSession {
     }
   }
 
-  /** Handles an utterance that the end of speech committed. */
+  /** Handles an utterance that was committed at the end of speech. */
   #onUtterance(utterance: Utterance): void {
     try {
       this.#addUtterance(utterance);
@@ -257,7 +257,7 @@ export class RealtimeSession {
     this.#emit({ type, item_id: itemId, content_index: 0, delta: words });
   }
 
-  /** Reports the transcription when it is known, if the client requested it. */
+  /** Reports the transcription once it is known, if the client requested it. */
   #reportTranscription(item: ConversationItem, heard: Promise<string>, sound: AudioFrame): void {
     if (this.#config.audio.input.transcription === null) return;
     const place = { item_id: item.id, content_index: 0 };
@@ -271,7 +271,7 @@ export class RealtimeSession {
           role: 'user',
           content: [{ type: 'input_audio', transcript }],
         };
-        // Deltas are parts of one text; the whole comes with the next event.
+        // Deltas are parts of one text; the next event contains the whole text.
         if (transcript !== '' && item.id !== this.#stoppedBy)
           this.#emit({ type: `${type}.delta`, ...place, delta: transcript });
         const seconds = sound.samples.length / sound.sampleRateHz;
@@ -353,7 +353,7 @@ export class RealtimeSession {
     this.#responses.create(responseRequest(this.#config, items, parameters));
   }
 
-  /** Returns the items for the model: the conversation, or the client's replacement. */
+  /** Returns the items for the model: the conversation, or the items that the client sends in its place. */
   #itemsOf({ input }: ResponseParameters): Remembered[] {
     const items =
       input?.map((given) => {
@@ -415,10 +415,7 @@ function noSuchItem(stem: string, verb: string, id: string): Refusal {
 
 const MAX_OUT_OF_BAND = 8;
 
-/**
- * The responses of one connection under way: at most one that writes to the conversation, and several out of
- * band.
- */
+/** The responses of one connection under way: at most one that writes to the conversation, and several out of band. */
 class Responses {
   readonly #context: ResponseContext;
   readonly #outOfBand = new Map<string, ResponseRun>();
@@ -456,7 +453,7 @@ class Responses {
   }
 
   /**
-   * Cancels the response with this id, or otherwise the one that writes to the conversation.
+   * Cancels the response with this id; without an id, the one that writes to the conversation.
    * @throws {Refusal} `response_cancel_not_active`
    */
   cancel(id: string | null): void {
@@ -488,8 +485,7 @@ interface NewItemTools {
 }
 
 /**
- * Converts an item of a client to one of the conversation: in the form for the client, and in the form for
- * the model.
+ * Converts a client's item to an item of the conversation, in the form for the client and in the form for the model.
  */
 function toConversationItem(given: GivenItem, tools: NewItemTools): ConversationItem {
   const id = given.id ?? tools.newId('item');
@@ -537,7 +533,7 @@ function toMessage(
   return { id: fields.id, wire: wireMessage(given, fields), remembered, sound };
 }
 
-/** Sound is shown only when it is retrieved. */
+/** Returns a message in the wire's form, without sound: `conversation.item.retrieve` adds it. */
 function wireMessage(
   given: GivenMessage,
   fields: { readonly id: string; readonly status: 'completed' },

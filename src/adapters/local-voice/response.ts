@@ -1,12 +1,12 @@
-// One response: generates, writes or speaks messages, calls functions, and ends once.
+// One response: it generates, writes or speaks messages, calls functions, and ends once.
 //
-// Owns: its output items, the abort of the model. Does not: which response may run
-// (`realtime-session.ts`).
+// Owns:     the output items, and the abort of the model. It does not decide which response may run
+//           (`realtime-session.ts`).
 //
-// RESPONSE-RUN-1. The first event is `response.created`, the last `response.done`, whatever happens.
-// RESPONSE-RUN-2. `cancel` takes effect before it returns: open items end as `incomplete`, `response.done`
-//     says why, and nothing follows.
-// RESPONSE-RUN-3. Output items follow one another; a call is announced after all speech before it was sent.
+// RESPONSE-RUN-1. The first event is always `response.created`, the last `response.done`.
+// RESPONSE-RUN-2. `cancel` takes effect before it returns: open items end as `incomplete`, `response.done` states the
+//     reason, and no event follows.
+// RESPONSE-RUN-3. Output items follow one another; a call is announced after all earlier speech was sent.
 //
 // RESPONSE-MESSAGE-1. The events of a message: output_item.added, conversation.item.added (unless out of band),
 //     content_part.added, deltas, the `done`s of the content, content_part.done,
@@ -89,7 +89,7 @@ export class ResponseRun {
   #usage: WireUsage = toUsage({});
   #ended = false;
 
-  /** @param onEnd called once, right before `response.done` */
+  /** @param onEnd Called once, right before `response.done`. */
   constructor(context: ResponseContext, request: ResponseRequest, onEnd: () => void) {
     this.id = context.environment.ids.next('resp');
     this.#context = context;
@@ -252,11 +252,11 @@ export class ResponseRun {
   }
 }
 
-/** −40 dBFS: what is quieter at either end of a sentence counts as silence. */
+/** −40 dBFS: the peak below which the ends of a sentence count as silence. */
 const SILENCE_PEAK = 328;
-/** Silence that is kept at either end, so that no sound begins or ends abruptly. */
+/** The silence that is kept at both ends, so that no sound begins or ends abruptly. */
 const KEPT_SILENCE_MS = 20;
-/** The pause between two sentences, whatever silence the voice puts around them. */
+/** The pause between two sentences, independent of the silence that the voice adds. */
 const SENTENCE_PAUSE_MS = 150;
 
 const WIRE_SAMPLE_RATE_HZ = 24_000;
@@ -269,7 +269,7 @@ interface MessageContext {
   readonly responseId: string;
   readonly outputIndex: number;
   readonly itemId: string;
-  /** `null` for an out-of-band response. */
+  /** Null for an out-of-band response. */
   readonly conversation: Conversation | null;
 }
 
@@ -277,27 +277,25 @@ interface MessageContext {
 interface Speaking {
   /** Returns the sound of one sentence. */
   readonly synthesize: (text: string) => Promise<AudioFrame>;
-  /** Resolves in another turn of the event loop, when the client can take more. */
+  /** Resolves in another turn of the event loop, once the client can take more. */
   readonly whenReady: () => Promise<void>;
 }
 
 interface ResponseMessage {
-  /** Adds text. `isWhole`: it is spoken without waiting for the end of a sentence. */
+  /** Adds text. `isWhole`: the text is spoken without waiting for the end of a sentence. */
   write(text: string, isWhole?: boolean): void;
   /** Resolves when all added text was sent. @throws the error of `synthesize` */
   drain(): Promise<void>;
-  /** Ends it at once. @returns the final item */
+  /** Ends the message at once. @returns the final item */
   close(status: 'completed' | 'incomplete'): WireItem;
 }
 
 /**
- * One message of a response: as text, or spoken.
+ * Begins one message of a response, written or spoken, and announces it.
  *
- * Spoken: the text is cut into sentences; each is synthesised in turn, freed of the silence at its ends, and sent
- * in pieces of 100 ms, far faster than it plays, each preceded by the words that begin to sound in it. Between two pieces the event
- * loop gets a turn, and the server waits for a slow client.
- *
- * Begins a message and announces it.
+ * A spoken message is cut into sentences. Each sentence is synthesised in turn, without the silence at its ends, and
+ * sent in pieces of 100 ms, far faster than it plays; each piece follows the words that begin to sound in it. Between
+ * two pieces the event loop gets a turn, and the server waits for a slow client.
  */
 function openMessage(context: MessageContext, speaking: Speaking | null): ResponseMessage {
   return speaking === null ? new WrittenMessage(context) : new SpokenMessage(context, speaking);
@@ -342,7 +340,7 @@ abstract class MessageBase {
     return this.#closed !== undefined;
   }
 
-  /** The position that every event of the content states. */
+  /** The position that each event of the content states. */
   protected get place() {
     const { responseId, itemId, outputIndex } = this.context;
     return {
@@ -424,7 +422,7 @@ class WrittenMessage extends MessageBase implements ResponseMessage {
 class SpokenMessage extends MessageBase implements ResponseMessage {
   readonly #speaking: Speaking;
   readonly #chunker = new SentenceChunker();
-  /** Settles when all text added so far is sent, in order. */
+  /** Settles once all text added so far was sent, in order. */
   #sent: Promise<void> = Promise.resolve();
 
   constructor(context: MessageContext, speaking: Speaking) {
@@ -453,7 +451,7 @@ class SpokenMessage extends MessageBase implements ResponseMessage {
 
   #enqueue(sentence: string): void {
     this.#sent = this.#sent.then(() => this.#say(sentence));
-    // Reported by `drain`, which may come later.
+    // `drain` reports the error, perhaps later.
     this.#sent.catch(() => undefined);
   }
 
@@ -510,7 +508,7 @@ class SpokenMessage extends MessageBase implements ResponseMessage {
   }
 }
 
-/** Returns the sound without the silence at its ends; a sound that is quiet throughout stays as it is. */
+/** Returns the sound without the silence at its ends; a sound that is quiet throughout is returned unchanged. */
 function withoutSilence({ samples, sampleRateHz }: AudioFrame): AudioFrame {
   const isLoud = (sample: number): boolean => Math.abs(sample) >= SILENCE_PEAK;
   const first = samples.findIndex(isLoud);
@@ -528,8 +526,8 @@ function afterPause({ samples, sampleRateHz }: AudioFrame, pauseMs: number): Aud
 }
 
 /**
- * Yields sound of any rate in pieces of at most 100 ms at the rate of the wire. Lazy: each costs its own
- * turn.
+ * Yields sound of any rate in pieces of at most 100 ms at the rate of the wire. Lazy, so that each piece is made in its
+ * turn of the event loop.
  */
 function* piecesOf(sound: AudioFrame): Generator<Int16Array> {
   const resampler = createResampler({ fromHz: sound.sampleRateHz, toHz: WIRE_SAMPLE_RATE_HZ });

@@ -1,5 +1,5 @@
-// The configuration of a session: the initial one, and its changes by `session.update`, each complete or
-// refused.
+// The configuration of a session: the initial one, and its changes by `session.update`, each of which is applied
+// completely or refused.
 
 import { z } from 'zod';
 import {
@@ -26,7 +26,7 @@ const serverVad = z.strictObject({
   threshold: z.number().min(0).max(1).nullish(),
   prefix_padding_ms: z.int().min(0).max(5_000).nullish(),
   silence_duration_ms: z.int().min(0).max(10_000).nullish(),
-  // Not supported: the application decides whether to ask a silent user.
+  // Not supported: the application decides whether to speak to a silent user.
   idle_timeout_ms: z.null().optional(),
 });
 const semanticVad = z.strictObject({
@@ -124,7 +124,7 @@ export interface SessionConfig {
   readonly tracing: null;
   readonly prompt: null;
   readonly include: null;
-  /** Client events that this server takes beside those of the wire; absent if there are none. */
+  /** The extension events that this server accepts; absent if there are none. */
   readonly extensions?: readonly string[];
   readonly audio: {
     readonly input: {
@@ -176,9 +176,9 @@ export function defaultSessionConfig(id: string, model: string, voice: string): 
 }
 
 /**
- * Returns the configuration after an update: fields that are present replace, objects are merged, `null`
- * turns off. Settings without effect here (tracing, truncation, noise reduction …) are accepted.
- * @param spoken whether sound was already made: then the voice is fixed
+ * Returns the configuration after an update: present fields replace, objects are merged, `null` turns off. Settings
+ * without effect here (tracing, truncation, noise reduction …) are accepted.
+ * @param spoken Whether sound was already made, after which the voice cannot change.
  * @throws {Refusal}
  */
 export function updateSessionConfig(
@@ -245,7 +245,7 @@ function unlessAbsent<T>(next: T | undefined, current: T): T {
   return next === undefined ? current : next;
 }
 
-/** Fields of an update that keeps the type keep their values, otherwise they get their defaults. */
+/** Returns the detection settings: missing fields keep their values if the type stays, and otherwise get defaults. */
 function detectionWithDefaults(
   patch: TurnDetectionPatch,
   current: TurnDetection | null,

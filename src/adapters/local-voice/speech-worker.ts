@@ -1,5 +1,4 @@
-// The code of a speech thread: loads the models of its role, then answers calls. Started by
-// `speech/built-in-engine.ts`.
+// The code of a speech thread: loads the models of its role, then answers calls. `speech/built-in-engine.ts` starts it.
 
 import { parentPort, workerData, type Transferable } from 'node:worker_threads';
 import { propertiesOf } from '../../values/json.ts';
@@ -53,7 +52,7 @@ const roles: Readonly<Record<ThreadRole, () => Promise<Handlers>>> = {
     const flite = await Flite.load();
     await flite.speak({ text: 'ready', voice: 'slt', speed: 1 });
     return {
-      // The rate of the wire, so that the thread of the sockets need not resample.
+      // The sound has the rate of the wire, so that the thread of the sockets need not resample.
       synthesize: async (request) => ({
         samples: resampleSound(await flite.speak(request), OUTPUT_SAMPLE_RATE_HZ),
         sampleRateHz: OUTPUT_SAMPLE_RATE_HZ,
@@ -89,7 +88,7 @@ async function main(): Promise<void> {
     return;
   }
   port.on('message', (message: ThreadRequest | ThreadEnding) => {
-    // Ends this thread only.
+    // Inside a worker, `exit` ends only this thread.
     if (message.call === 'end') process.exit();
     const { id, call, argument } = message;
     void answer(handlers, call, argument).then(
@@ -115,7 +114,7 @@ async function answer(
   return await handler(argument);
 }
 
-/** Sound is transferred, not copied. */
+/** Returns the buffers of the sound, which is transferred instead of copied. */
 function buffersOf(value: unknown): readonly Transferable[] {
   const samples = propertiesOf(value)['samples'];
   return samples instanceof Int16Array && samples.length > 0 ? [samples.buffer as ArrayBuffer] : [];
@@ -135,7 +134,7 @@ interface Stream {
   last: Promise<unknown>;
 }
 
-/** Detection of speech in many streams, with Silero. Runs inside a thread. */
+/** Detects speech in many streams, with Silero. Runs inside a thread. */
 class Detection {
   readonly #silero: Silero;
   readonly #streams = new Map<number, Stream>();

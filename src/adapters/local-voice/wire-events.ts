@@ -1,10 +1,10 @@
-// The server events, typed against the official package, so that an event that deviates from the wire does
-// not compile; and the refusal of client events.
+// The server events, typed against the official package, so that an event that deviates from the wire does not compile;
+// and the refusal of client events.
 
 import { ProtocolError } from '../../values/errors.ts';
 import type { RealtimeServerEvent } from '../openai-realtime/official.ts';
 
-/** The wire writes `null` for fields that the official types omit; nothing else differs. */
+/** The type of a wire object: the wire writes `null` for fields that the official types omit. */
 type NullForAbsent<T> = unknown extends T
   ? T
   : T extends object
@@ -20,7 +20,7 @@ type WithoutId<Event> = Event extends { event_id: string } ? Omit<Event, 'event_
 
 type EventOf<Type extends ServerEvent['type']> = Extract<ServerEvent, { type: Type }>;
 
-/** An item of the conversation, as a client sees it. */
+/** An item of the conversation, in the form for a client. */
 export type WireItem = EventOf<'conversation.item.added'>['item'];
 export type WireResponse = EventOf<'response.created'>['response'];
 export type WireUsage = NonNullable<WireResponse['usage']>;
@@ -28,7 +28,7 @@ export type WireUsage = NonNullable<WireResponse['usage']>;
 /** Sends an event to the client. Never throws; has no effect after the connection closed. */
 export type Emit = (event: ServerEventBody) => void;
 
-/** The refusal of a client event; answered with an `error` event. */
+/** The refusal of a client event, which an `error` event reports. */
 export class Refusal extends ProtocolError {
   /** The invalid field of the client event, such as `item.content[0].type`. */
   readonly param: string | null;

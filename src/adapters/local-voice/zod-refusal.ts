@@ -1,5 +1,5 @@
-// Describes the problem of a client event in the words of the real server. Source: captures of
-// api.openai.com/v1/realtime, 2026-09.
+// Describes the problem of a client event as the real server does. Source: captures of api.openai.com/v1/realtime,
+// 2026-09.
 
 import type { z } from 'zod';
 import { Refusal } from './wire-events.ts';

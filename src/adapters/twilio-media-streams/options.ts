@@ -1,4 +1,4 @@
-// The interfaces that a call needs, and its checked options.
+// The interfaces that a call uses, and its checked options.
 
 import type { Observable } from 'rxjs';
 import { z } from 'zod';
@@ -40,11 +40,9 @@ export interface CallSession {
 
 /** The options of a call: its time limits, and the length of sound that is kept. */
 export interface TwilioCallOptions {
-  /** Time; `nodeEnvironment()` of `offstage/node`. */
+  /** Time: `nodeEnvironment()` of `offstage/node`. */
   readonly environment: Environment;
-  /**
-   * The time limit of Twilio's first message after the socket opened, in milliseconds. @defaultValue 10000
-   */
+  /** The longest wait for Twilio's first message after the socket opened, in milliseconds. @defaultValue 10000 */
   readonly startTimeoutMs?: number;
   /**
    * Time without sound after which the call counts as lost, in milliseconds; Twilio sends sound continuously.
@@ -52,28 +50,28 @@ export interface TwilioCallOptions {
    */
   readonly silenceTimeoutMs?: number;
   /**
-   * The length of the caller's sound that is kept until a session is connected, in milliseconds; the newest
-   * is kept. @defaultValue 10000
+   * The length of the caller's newest sound that is kept until a session is connected, in milliseconds.
+   * @defaultValue 10000
    */
   readonly keptAudioMs?: number;
   /**
-   * The length of sound that Twilio may hold without proof of playback, in milliseconds. More survives a
-   * slower network; less is easier to withdraw. @defaultValue 1000
+   * The length of sound that Twilio may hold without proof of playback, in milliseconds. More sound survives a slower
+   * network; less sound is easier to withdraw. @defaultValue 1000
    */
   readonly maxAheadMs?: number;
   /**
-   * The length of the lead agent's speech that may be queued for Twilio, in milliseconds; longer speech loses
-   * its end. @defaultValue 300000
+   * The length of the lead agent's speech that may be queued for Twilio, in milliseconds; the end of longer speech is
+   * dropped. @defaultValue 300000
    */
   readonly maxQueuedMs?: number;
-  /** The limit of a message, in characters; one of Twilio has about 300. @defaultValue 65536 */
+  /** The longest message, in characters; a message of Twilio has about 300. @defaultValue 65536 */
   readonly maxMessageLength?: number;
   /**
-   * Time after the last digit at which a number from the keypad is complete, in milliseconds; `#` completes
-   * it at once. @defaultValue 2000
+   * The time after the last digit at which a number from the keypad is complete, in milliseconds; `#` completes it at
+   * once. @defaultValue 2000
    */
   readonly keyPauseMs?: number;
-  /** Called with errors that do not end the call: invalid messages of Twilio, refusals of the session. */
+  /** Called with errors that do not end the call: invalid messages of Twilio, and refusals of the session. */
   readonly onError?: (error: unknown) => void;
 }
 

@@ -4,29 +4,28 @@
 //                                                                          │
 //      stop, socket closed, silence, hangUp(), session ended ─▶ detached, ended
 //
-// The messages are JSON in text frames. Source: twilio.com/docs/voice/media-streams/websocket-messages
-// (November 2026); that Twilio refuses messages other than `media`, `mark` and `clear`, and binary frames: its
-// errors 31924, 31950.
+// The messages are JSON in text frames. Sources (November 2026): the messages,
+// twilio.com/docs/voice/media-streams/websocket-messages; that Twilio refuses binary frames, and messages other than
+// `media`, `mark` and `clear`: Twilio's errors 31924 and 31950.
 //
-// Owns:     the socket, and whether a caller is on the telephone.
-// Does not: create or close the session, interpret keys (`keypad.ts`), verify the peer of the socket
+// Owns:     the socket, and whether a caller is connected.
+// Does not: create or close the session, interpret keys (`keypad.ts`), or verify the peer of the socket
 //           (`twilio-calls.ts`).
 //
 // Invariants
 //   TWILIO-CALL-1. A call ends once, whichever side ends it: the session is detached, and no message is sent
 //       afterwards.
-//   TWILIO-CALL-2. No message of the peer makes this component throw, or is used unchecked; messages of other
-//       streams are ignored. Too many invalid ones end the call.
-//   TWILIO-CALL-3. The caller's sound reaches the session in order, from the first kept word.
-//   TWILIO-CALL-4. A method of the socket that throws, or returns a promise that rejects, at most ends this
-//       call.
-//   OUTGOING-SOUND-1. Sound is reported as played only after its mark came back, before any sound sent ahead
-//       of it was cleared. The reported length grows in steps of `CHUNK_MS` or less, never between.
-//   OUTGOING-SOUND-2. A mark that comes back after a clear proves nothing: Twilio also returns the marks
-//       whose sound it dropped. Sound played meanwhile counts as not heard.
-//   OUTGOING-SOUND-3. Twilio holds at most `maxAheadMs` of sound (and one chunk): marks pace it, not a clock.
-//   OUTGOING-SOUND-4. Sound leaves in order and complete. Sound that does not fit into the queue is cut off
-//       at its end, and is never reported as played.
+//   TWILIO-CALL-2. No message of the peer makes this component throw, and none is used unchecked. Messages of other
+//       streams are ignored. Too many invalid messages end the call.
+//   TWILIO-CALL-3. The caller's sound reaches the session in order, from the first kept word on.
+//   TWILIO-CALL-4. A method of the socket that throws, or returns a promise that rejects, ends at most this call.
+//   OUTGOING-SOUND-1. Sound is reported as played only after its mark came back, unless the sound was cleared before.
+//       The reported length grows in steps of at most `CHUNK_MS`.
+//   OUTGOING-SOUND-2. A mark that comes back after a clear proves nothing: Twilio also returns the marks of dropped
+//       sound. Sound played after the last proof counts as not heard.
+//   OUTGOING-SOUND-3. Twilio holds at most `maxAheadMs` of sound (and one chunk): returned marks pace it, not a clock.
+//   OUTGOING-SOUND-4. Sound leaves in order and complete. The end of sound that does not fit into the queue is dropped,
+//       and never reported as played.
 
 import type { Subscription } from 'rxjs';
 import { z } from 'zod';
@@ -53,9 +52,9 @@ import {
 } from './options.ts';
 
 /**
- * Why a call is over. `stopped`: Twilio reported it, because the caller hung up. `closed`: the socket is
- * gone. `lost`: no sound arrived any more. `refused`: too many messages were invalid. `hung_up`: the app hung
- * up, or the session ended.
+ * Why a call has ended. `stopped`: Twilio reported the end, because the caller hung up. `closed`: the socket closed.
+ * `lost`: sound stopped arriving. `refused`: too many messages were invalid. `hung_up`: the app hung up, or the session
+ * ended.
  */
 export type CallEnd = 'stopped' | 'closed' | 'lost' | 'refused' | 'hung_up';
 
@@ -64,13 +63,13 @@ export interface TwilioCall {
   readonly callSid: string;
   readonly streamSid: string;
   readonly accountSid: string;
-  /** The parameters of `streamTwiml`. */
+  /** The parameters that were passed to `streamTwiml`. */
   readonly customParameters: Readonly<Record<string, string>>;
-  /** Resolves when it is over. Never rejects. */
+  /** Resolves when the call has ended. Never rejects. */
   readonly ended: Promise<CallEnd>;
   /**
-   * Connects the caller to this session; a client is attached to it until the call ends. The session is not
-   * closed with the call: it may have work to finish.
+   * Connects the caller to this session: a client is attached to it until the call ends. The end of the call does not
+   * close the session, which may have work to finish.
    * @throws {ConfigurationError} `ALREADY_CONNECTED`
    */
   connect(session: CallSession): void;
@@ -82,10 +81,9 @@ const method = z.custom((value) => typeof value === 'function', 'expected a meth
 const socketSchema = z.object({ on: method, send: method, close: method });
 
 /**
- * Accepts a call on a socket that a WebSocket server has just accepted. Resolves when Twilio has identified
- * the call. Verify the request with `isTwilioRequest` first. Rejects with a `ProtocolError` for any other
- * message, and with a `ProviderError` (`CALL_LOST`, `START_TIMEOUT`) if no message comes; the socket is
- * closed then.
+ * Accepts a call on a socket that a WebSocket server has just accepted. Resolves when Twilio has identified the call.
+ * Verify the request with `isTwilioRequest` first. Rejects and closes the socket: with a `ProtocolError` for any other
+ * message, and with a `ProviderError` (`CALL_LOST`, `START_TIMEOUT`) if no message comes.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function acceptTwilioCall(
@@ -100,7 +98,7 @@ export function acceptTwilioCall(
 }
 
 const closeCodes = { normal: 1000, refused: 1008 } as const;
-/** Twilio sends no invalid messages; another peer soon exceeds this. */
+/** The most invalid messages of a call. Twilio sends none; another peer soon exceeds this. */
 const MAX_MISTAKES = 10;
 
 class Call implements TwilioCall {
@@ -207,7 +205,7 @@ class Call implements TwilioCall {
         'ALREADY_CONNECTED',
         `Call ${this.callSid}: expected one connect(session), the call has a session already`,
       );
-    // A session that refuses the client (MAILBOX_FULL) may be given again.
+    // If the session refuses the client (MAILBOX_FULL), the app may call connect again.
     if (!this.#isOver) this.#leave = session.attach();
     this.#session = session;
     if (this.#isOver) return;
@@ -296,7 +294,7 @@ class Call implements TwilioCall {
     else this.#kept.push(frame);
   }
 
-  /** The session is in the middle of stopping: it gets the played length afterwards. */
+  /** Clears Twilio's sound. The session is still stopping, so it receives the played length afterwards. */
   #clear(session: CallSession): void {
     const cut = this.#sound.clear();
     if (cut) this.#options.environment.scheduler.yieldThen(() => session.playout.next(cut));
@@ -316,7 +314,7 @@ class Call implements TwilioCall {
     if (this.#mistakes > MAX_MISTAKES) this.#end('refused', closeCodes.refused);
   }
 
-  /** Refuses a socket that is no call. */
+  /** Refuses a socket that carries no call. */
   #refuse(error: Error): void {
     this.#failed(error);
     this.#end('refused', closeCodes.refused);
@@ -340,7 +338,7 @@ class Call implements TwilioCall {
         closeCode === null ? undefined : this.#socket.close(closeCode, reason);
       handleRejection(closing, this.#options.onError);
     } catch (error) {
-      // A socket of the app may throw; the call is over all the same.
+      // The app's socket may throw; the call has ended in any case.
       this.#options.onError(error);
     }
     this.#leave();
@@ -349,7 +347,7 @@ class Call implements TwilioCall {
 }
 
 const PHONE_RATE_HZ = 8000;
-/** A client reports about every 100 ms. */
+/** The length of a chunk of sound, whose mark reports its playback. */
 const CHUNK_MS = 100;
 const CHUNK_LENGTH = (PHONE_RATE_HZ * CHUNK_MS) / 1000;
 
@@ -362,7 +360,7 @@ interface PlayedItem {
 interface OutgoingSoundPorts {
   send(message: OutgoingMessage): void;
   played(item: PlayedItem): void;
-  /** Reports that the queue is full and speech has lost its end. Once each time it fills. */
+  /** Reports that the queue is full and that the end of speech was dropped; once each time it fills. */
   overflowed(): void;
 }
 
@@ -371,18 +369,18 @@ interface OutgoingSoundOptions {
   readonly maxQueuedMs: number;
 }
 
-/** The item being resampled. Sound without an item is played, and not reported. */
+/** The item that is being resampled. Sound without an item is played, but its playback is not reported. */
 interface Item {
   readonly head: AudioFrame;
   readonly resampler: Resampler;
   length: number;
 }
 
-/** A stretch of sound under way. */
+/** A piece of sound on its way. */
 interface Stretch {
   readonly itemId: string | undefined;
   readonly codes: Uint8Array;
-  /** Its end in the item, in samples. */
+  /** The end of the piece in its item, in samples. */
   readonly end: number;
 }
 
@@ -392,9 +390,9 @@ interface Mark extends Pick<Stretch, 'itemId' | 'end'> {
 }
 
 /**
- * The lead agent's sound on its way to a telephone, and how much of it was played. Twilio keeps the sound
- * that it gets, plays it in order, and returns a mark when it has played all sound before the mark. There is
- * no other report of playback.
+ * The lead agent's sound on its way to a telephone, and how much of it was played. Twilio keeps the sound that it
+ * receives, plays it in order, and returns a mark when it has played all sound before the mark. Playback is reported in
+ * no other way.
  *
  *   24 kHz frames ─▶ 8 kHz ─▶ μ-law ─▶ queue ─▶ media, mark, media, mark … ─▶ Twilio
  *                                        ▲           at most `maxAheadMs` without its mark
@@ -429,7 +427,7 @@ export class OutgoingSound {
       resampler: createResampler({ fromHz: frame.sampleRateHz, toHz: PHONE_RATE_HZ }),
       length: 0,
     };
-    // The filter holds back the last 4 ms of an item until the next one begins, which is inaudible.
+    // The filter holds back the last 4 ms of an item until the next item begins, which is inaudible.
     this.#enqueue(this.#item, this.#item.resampler.process(frame.samples));
     this.#pump();
   }
@@ -439,7 +437,7 @@ export class OutgoingSound {
     const index = this.#marks.findIndex((mark) => mark.name === name);
     // OUTGOING-SOUND-2: the marks of cleared sound are forgotten.
     if (index < 0) return;
-    // Twilio plays in order: earlier sound was played, even if its mark got lost.
+    // Twilio plays in order, so earlier sound was played even if its mark was lost.
     for (const { itemId, end, length } of this.#marks.splice(0, index + 1)) {
       this.#ahead -= length;
       if (itemId === undefined) continue;
@@ -476,7 +474,7 @@ export class OutgoingSound {
   #enqueue(item: Item, samples: Int16Array): void {
     for (let from = 0; from < samples.length; from += CHUNK_LENGTH) {
       const codes = encodeMuLaw(samples.subarray(from, from + CHUNK_LENGTH));
-      // Sound after a hole would be heard in the wrong place (OUTGOING-SOUND-4).
+      // Sound after a gap would be heard in the wrong place (OUTGOING-SOUND-4).
       if (this.#isFull || this.#queued + codes.length > this.#maxQueued) {
         if (!this.#isFull) this.#ports.overflowed();
         this.#isFull = true;
@@ -501,7 +499,7 @@ export class OutgoingSound {
     }
   }
 
-  /** Takes the first waiting sound, up to a whole chunk of one item: a frame may be much shorter. */
+  /** Takes the first waiting sound, up to a whole chunk of one item, since a frame may be much shorter. */
   #take(): Stretch {
     const { itemId } = this.#queue[0] as Stretch;
     let count = 0;
@@ -553,7 +551,7 @@ const incomingSchema = z.discriminatedUnion('event', [
   z.object({
     event: z.literal('media'),
     ...inStream,
-    // A unidirectional stream also names its other track; a bidirectional one has only this.
+    // A unidirectional stream also names its other track; a bidirectional stream has only this one.
     media: z.object({ track: z.string().default('inbound'), payload: z.base64() }),
   }),
   z.object({
@@ -576,13 +574,13 @@ type StartMessage = z.output<typeof startSchema>;
 /** A message to Twilio. */
 export type OutgoingMessage =
   | { readonly event: 'media'; readonly media: { readonly payload: string } }
-  /** Returned when all sound before it was played or cleared. */
+  /** Twilio returns the mark when all sound before it was played or cleared. */
   | { readonly event: 'mark'; readonly mark: { readonly name: string } }
-  /** Drops the sound that was sent and is not played. */
+  /** Drops the sound that was sent and not played. */
   | { readonly event: 'clear' };
 
 /**
- * Returns the message of this text; null for an unknown and irrelevant kind.
+ * Returns the message of this text; null for an event of an unknown type.
  * @throws {ProtocolError} `INVALID_MESSAGE`
  */
 function readMessage(text: string): IncomingMessage | null {
@@ -598,7 +596,7 @@ function readMessage(text: string): IncomingMessage | null {
   );
 }
 
-/** Returns the value of JSON text; undefined, which matches no schema, for any other text. */
+/** Returns the value of JSON text; undefined for any other text, which matches no schema. */
 function fromJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

@@ -1,12 +1,12 @@
-// The WebSockets that Twilio opens for calls, on a server of the app: verification, limits, and the callback
-// for each call.
+// The WebSockets that Twilio opens for calls, on a server of the app: their verification, their limits, and the
+// callback for each call.
 //
 // Owns:     the signature check of an upgrade, and every accepted socket until it is closed.
-// Does not: listen.
+// Does not: listen on a port.
 //
-// Sources: twilio.com/docs/usage/webhooks/webhooks-security for the signature, by which Twilio signs each request
-// with the auth token of the account; twilio.com/docs/voice/twiml/stream for the answer that makes Twilio open a
-// stream: only `wss:`, and no query (November 2026).
+// Sources (November 2026): twilio.com/docs/usage/webhooks/webhooks-security for the signature, with which Twilio signs
+// each request by the auth token of the account; twilio.com/docs/voice/twiml/stream for the answer that makes Twilio
+// open a stream, whose address must be `wss:` without a query.
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -22,26 +22,26 @@ import { acceptTwilioCall, type TwilioCall } from './twilio-call.ts';
 
 /** The options of `twilioCalls`. */
 export interface TwilioCallsOptions extends TwilioCallOptions {
-  /** The auth token of the account; Twilio signs each upgrade with it. */
+  /** The auth token of the account, with which Twilio signs each upgrade. */
   readonly authToken: string;
-  /** The address of `streamTwiml`, as Twilio knows it: `wss://example.com/call`. */
+  /** The address that was passed to `streamTwiml`, as Twilio knows it: `wss://example.com/call`. */
   readonly url: string;
-  /** The limit of concurrent calls; further ones are refused. @defaultValue 64 */
+  /** The limit of concurrent calls; further calls are refused. @defaultValue 64 */
   readonly maxCalls?: number;
-  /** Called with each call. A throw or rejection goes to `onError`, and ends the call. */
+  /** Called with each call. A throw or a rejection goes to `onError` and ends the call. */
   readonly onCall: (call: TwilioCall) => void | Promise<void>;
 }
 
 /** The handler of phone calls, as `twilioCalls` returns it. */
 export interface TwilioCalls {
-  /** Returns whether this request is for the path of `url`. Other upgrades of the same server are not. */
+  /** Returns whether this request is for the path of `url`, unlike other upgrades of the same server. */
   readonly isFor: (request: IncomingMessage) => boolean;
   /**
-   * Handles the event `upgrade` of a server: opens the WebSocket of a call, refuses everything else. Never
-   * throws or rejects, for any request.
+   * Handles the event `upgrade` of a server: opens the WebSocket of a call, and refuses any other request. Never throws
+   * or rejects, for any request.
    */
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => Promise<void>;
-  /** Ends every call. Resolves when their sockets are closed. */
+  /** Ends all calls. Resolves when their sockets are closed. */
   close(): Promise<void>;
 }
 
@@ -56,8 +56,8 @@ const ownOptions = z.object({
 });
 
 /**
- * Accepts the calls that Twilio opens on a server of the app. Needs `ws`. Rejects with a
- * `ConfigurationError`: `INVALID_OPTION`, `INVALID_URL`, `MISSING_DEPENDENCY`.
+ * Accepts the calls that Twilio opens on a server of the app. Needs `ws`. Rejects with a `ConfigurationError`:
+ * `INVALID_OPTION`, `INVALID_URL`, `MISSING_DEPENDENCY`.
  */
 export async function twilioCalls(options: TwilioCallsOptions): Promise<TwilioCalls> {
   const { authToken, url, maxCalls, onCall } = check('twilioCalls', ownOptions, options);
@@ -83,12 +83,12 @@ export async function twilioCalls(options: TwilioCallsOptions): Promise<TwilioCa
     name: 'twilioCalls',
     environment,
     maxClients: maxCalls,
-    // Twilio's signature covers the host, whatever a proxy has changed.
+    // Twilio's signature covers the original host, even if a proxy has changed the header.
     isHost: () => true,
     isOrigin: () => true,
     onError,
     webSocket: {
-      // A character has up to three bytes in UTF-8.
+      // A UTF-16 code unit has up to three bytes in UTF-8.
       maxMessageBytes: 3 * maxMessageLength,
       upgrade({ request, target }): Verdict {
         if (target.path !== pathname || target.authority !== null)
@@ -116,13 +116,13 @@ export async function twilioCalls(options: TwilioCallsOptions): Promise<TwilioCa
   };
 }
 
-/** A request, as Twilio signs it. */
+/** A request in the form that Twilio signs. */
 export interface SignedRequest {
   /** The header `x-twilio-signature`; a request without it is not from Twilio. */
   readonly signature: string | readonly string[] | undefined;
   /**
-   * The address as Twilio knows it, including the query: behind a proxy the public one. For the upgrade to a
-   * WebSocket it is the `wss:` address of `<Stream>`.
+   * The address as Twilio knows it, including the query; behind a proxy, the public address. For the upgrade to a
+   * WebSocket, the `wss:` address of `<Stream>`.
    */
   readonly url: string;
   /** The fields of a posted form; the upgrade has none. @defaultValue none */
@@ -136,8 +136,8 @@ const requestSchema = z.object({
 });
 
 /**
- * Returns whether Twilio sent this. Takes the same time for every failure. `authToken`: that of the account.
- * A malformed address, signature or form of a foreign request yields false.
+ * Returns whether Twilio sent this request, in the same time for every failure. `authToken`: the auth token of the
+ * account. Returns false for a malformed address, signature or form.
  * @throws {ConfigurationError} `MISSING_AUTH_TOKEN`; `INVALID_URL` for a path without the host
  */
 export function isTwilioRequest(authToken: string, request: SignedRequest): boolean {
@@ -160,7 +160,7 @@ export function isTwilioRequest(authToken: string, request: SignedRequest): bool
   return matches > 0;
 }
 
-/** A body parser may turn the fields of a foreign request into objects; Twilio sends texts. */
+/** Returns whether all fields are texts, as Twilio sends them; a body parser may make objects of other requests. */
 function isForm(params: object): params is NonNullable<SignedRequest['params']> {
   return Object.values(params).every((value) =>
     [value].flat().every((one) => typeof one === 'string'),
@@ -183,7 +183,7 @@ function signatureOf(
     .digest('base64');
 }
 
-/** Parts of Twilio sign the address with its port and others without, even if it is the default one. */
+/** Returns the addresses with and without the port: Twilio signs either, even for the default port. */
 function addressesOf(url: URL): readonly string[] {
   const isSecure = url.protocol === 'https:' || url.protocol === 'wss:';
   const port = url.port || (isSecure ? '443' : '80');
@@ -198,8 +198,8 @@ const argumentsSchema = z.object({ url: z.string(), parameters: z.record(z.strin
 /**
  * Returns TwiML that connects the call to the WebSocket at `url`. `parameters` come back as
  * `TwilioCall.customParameters`.
- * @throws {ConfigurationError} `INVALID_URL` for another address than `wss:` without a query;
- *   `INVALID_OPTION` for anything but text.
+ * @throws {ConfigurationError} `INVALID_URL` for another address than `wss:` without a query; `INVALID_OPTION` for
+ * anything but text.
  */
 export function streamTwiml(
   url: string,

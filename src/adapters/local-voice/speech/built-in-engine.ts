@@ -1,10 +1,10 @@
-// The built-in speech engine: Silero and Moonshine in one thread, Flite in another. English; no key, no
-// network, about 350 MB of memory. Models with an external replacement are not loaded.
+// The built-in speech engine: Silero and Moonshine in one thread, Flite in another. English; no key, no network, about
+// 350 MB of memory. The engine does not load a model that is replaced by an external one.
 //
-// SPEECH-THREAD-1. Every call settles: answered, failed, or rejected when the thread ends.
-// SPEECH-THREAD-2. A call after the thread's death starts a new one; the state of the old one is lost.
-// SPEECH-THREAD-3. Neither closing nor the exit of the process stops a model while it runs: its native code
-//     would abort the whole process.
+// SPEECH-THREAD-1. Every call settles: with an answer, a failure, or a rejection when the thread ends.
+// SPEECH-THREAD-2. A call after the thread's death starts a new thread, without the state of the old one.
+// SPEECH-THREAD-3. Neither closing nor the exit of the process interrupts a running model: its native code would abort
+//     the whole process.
 
 import { Worker } from 'node:worker_threads';
 import {
@@ -29,7 +29,7 @@ import type {
   ThreadStart,
 } from './thread-protocol.ts';
 
-/** External speech to text and text to speech, in place of the engine's own. */
+/** External speech to text and text to speech that replace the engine's. */
 interface SpeechParts {
   readonly transcriber?: Transcriber | undefined;
   readonly voice?: Voice | undefined;
@@ -38,7 +38,7 @@ interface SpeechParts {
 /** The name of an external voice. */
 const OWN_VOICE = 'own';
 
-/** Creates the engine; loads nothing before `start`. `parts`: the external replacements. */
+/** Creates the engine, which loads nothing before `start`. `parts`: the external replacements. */
 export function createBuiltInEngine(parts: SpeechParts = {}): SpeechEngine {
   const transcriber = new SpeechThread(parts.transcriber ? 'detector' : 'transcriber');
   const voiceThread = parts.voice ? null : new SpeechThread('voice');
@@ -54,7 +54,7 @@ export function createBuiltInEngine(parts: SpeechParts = {}): SpeechEngine {
       close: () => {
         if (closed) return;
         closed = true;
-        // If the thread is gone, so is the stream.
+        // If the thread has ended, the stream has ended with it.
         transcriber.call('forget', { streamId }).catch(() => undefined);
       },
     };
@@ -78,7 +78,7 @@ export function createBuiltInEngine(parts: SpeechParts = {}): SpeechEngine {
 
 const SILENCE: AudioFrame = { samples: new Int16Array(0), sampleRateHz: 24_000 };
 
-/** Returns the engine with external replacements. Only the engine is started and closed. */
+/** Returns the engine with external replacements, which are neither started nor closed. */
 export function withParts(engine: SpeechEngine, { transcriber, voice }: SpeechParts): SpeechEngine {
   return {
     voices: voice ? [OWN_VOICE] : engine.voices,
@@ -109,10 +109,7 @@ interface RunningThread {
 const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
 const workerUrl = new URL(`../speech-worker.${extension}`, import.meta.url);
 
-/**
- * One thread of the built-in speech engine, as its owner sees it: calls that return promises, and a new
- * thread when the old one has died.
- */
+/** One thread of the built-in speech engine: calls return promises, and a new thread replaces one that has died. */
 export class SpeechThread {
   readonly #role: ThreadRole;
   readonly #workerUrl: URL;
@@ -120,7 +117,7 @@ export class SpeechThread {
   #lastId = 0;
   #closed = false;
 
-  /** @param url the module that runs inside; another one in tests */
+  /** @param url The module that runs inside the thread; tests pass another one. */
   constructor(role: ThreadRole, url: URL = workerUrl) {
     this.#role = role;
     this.#workerUrl = url;
@@ -144,7 +141,7 @@ export class SpeechThread {
     const answer = new Promise<unknown>((resolve, reject) => {
       thread.pending.set(id, { resolve, reject });
     });
-    // Until it is ready the thread keeps messages in order.
+    // The thread queues messages in order until it is ready.
     thread.worker.postMessage({ id, call, argument }, []);
     return (await answer) as ThreadCalls[Name]['answers'];
   }
@@ -174,7 +171,7 @@ export class SpeechThread {
     const unguard = guardExit({ ended, end: () => endAfterStep(worker) });
     const pending = new Map<number, PendingCall>();
     const ready = new Promise<void>((resolve, reject) => {
-      // Counts as the first call: it must also settle when the thread ends.
+      // The start counts as the first call, because it must also settle when the thread ends.
       pending.set(0, { resolve: () => resolve(), reject });
     });
     ready.catch(() => undefined);

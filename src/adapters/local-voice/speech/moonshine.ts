@@ -1,5 +1,5 @@
-// The second stage of speech to text: Moonshine tiny transcribes a stretch of speech (the weights inside
-// @moonshine-ai/moonshine-js, 28 MB; its tokens are those of Llama). About 0.03 seconds of CPU per second of
+// The second stage of speech to text: Moonshine tiny transcribes a span of speech (the weights inside
+// @moonshine-ai/moonshine-js, 28 MB; the tokens are those of Llama). It takes about 0.03 seconds of CPU per second of
 // speech.
 
 import { fileURLToPath } from 'node:url';
@@ -15,7 +15,7 @@ import {
   type Tensor,
 } from './voice-packages.ts';
 
-/** Transcription, one at a time, with Moonshine. Runs inside a thread. */
+/** Transcribes with Moonshine, one speech at a time. Runs inside a thread. */
 export class Transcription {
   readonly #moonshine: Moonshine;
   #last: Promise<unknown> = Promise.resolve();
@@ -44,17 +44,17 @@ const MOONSHINE_SAMPLE_RATE_HZ = 16_000;
 
 const PACKAGE = '@moonshine-ai/moonshine-js';
 const WEIGHTS = 'dist/model/tiny/quantized';
-/** 100 ms: the encoder needs at least this, and no word is shorter. */
+/** 100 ms: the least sound that the encoder needs; no word is shorter. */
 const MIN_SAMPLES = 1_600;
 const LAYERS = 6;
 const HEADS = 8;
 const HEAD_SIZE = 36;
 const START_TOKEN = 1;
 const END_TOKEN = 2;
-/** The maximum rate of speech, because the model may repeat itself without end. */
+/** The greatest rate of speech; limits the output, because the model may repeat itself without end. */
 const TOKENS_PER_SECOND = 6.5;
 const SPARE_TOKENS = 4;
-/** The decoder was trained for no more than this. */
+/** The most tokens for which the decoder was trained. */
 const MAX_TOKENS = 192;
 
 type Tensors = Record<string, Tensor>;
@@ -90,9 +90,8 @@ class Moonshine {
   }
 
   /**
-   * Returns the words, with capitals and punctuation; empty if it hears none.
-   * @param samples at 16000 Hz, ±1, with little silence around the speech (long silence makes the result
-   *   empty)
+   * Returns the words, with capitals and punctuation; empty if the model hears none.
+   * @param samples Speech at 16000 Hz, ±1, with little silence around it (long silence makes the result empty).
    */
   async transcribe(samples: Float32Array): Promise<string> {
     if (samples.length < MIN_SAMPLES) return '';
@@ -138,7 +137,7 @@ class Moonshine {
   }
 }
 
-/** The encoder's output does not change after the first step; the decoder's grows. */
+/** Returns the cache for the next step: the encoder's part is final after the first step; the decoder's part grows. */
 function nextPast(past: Tensors, result: Readonly<Tensors>, first: boolean): Tensors {
   const next: Tensors = {};
   for (const [name, tensor] of Object.entries(past)) {

@@ -1,5 +1,5 @@
-// The first stage of speech to text: Silero VAD v6 (the weights inside @ricky0123/vad-web) computes the
-// probability of speech in each 32 ms of sound. 0.2 ms of CPU for each.
+// The first stage of speech to text: Silero VAD v6 (the weights inside @ricky0123/vad-web) computes the probability of
+// speech in each 32 ms of sound, in 0.2 ms of CPU.
 
 import { fileURLToPath } from 'node:url';
 import {
@@ -12,7 +12,7 @@ import {
 
 export const SILERO_SAMPLE_RATE_HZ = 16_000;
 const WINDOW_SAMPLES = 512;
-/** The model also needs the end of the previous window. */
+/** The end of the previous window, which the model also needs. */
 const CONTEXT_SAMPLES = 64;
 const STATE_SHAPE = [2, 1, 128] as const;
 
@@ -48,7 +48,7 @@ export class SileroStream {
   readonly #session: InferenceSession;
   readonly #sampleRate: Tensor;
   #state: Tensor;
-  /** The end of the last window and the samples after it: less than one window. */
+  /** The end of the last window, and the samples after it: less than one window. */
   #pending = new Float32Array(CONTEXT_SAMPLES);
 
   constructor(onnx: Onnx, session: InferenceSession) {
@@ -59,7 +59,7 @@ export class SileroStream {
     this.#state = new onnx.Tensor('float32', silence, STATE_SHAPE);
   }
 
-  /** @param samples at 16000 Hz, ±1 */
+  /** @param samples Sound at 16000 Hz, ±1. */
   async push(samples: Float32Array): Promise<number[]> {
     const sound = new Float32Array(this.#pending.length + samples.length);
     sound.set(this.#pending);

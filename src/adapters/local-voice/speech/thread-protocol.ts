@@ -4,21 +4,21 @@ import type { AudioFrame } from '../../../voice/audio/audio-frame.ts';
 import type { SpokenRequest } from './speech-engine.ts';
 
 /**
- * Two threads, so that speaking never delays listening. `detector`: `transcriber` without transcription, which is
- * external.
+ * The roles of the two threads, so that speaking never delays listening. `detector` is `transcriber` without the
+ * transcription, which is external.
  */
 export type ThreadRole = 'transcriber' | 'detector' | 'voice';
 
 /** The initial data of a thread. */
 export interface ThreadStart {
   readonly role: ThreadRole;
-  /** Shared with its owner: see `exit-guard.ts`. */
+  /** Memory shared with the owner of the thread: see `exit-guard.ts`. */
   readonly ended: Int32Array;
 }
 
 /** The calls, with their arguments and results. */
 export interface ThreadCalls {
-  /** Windows of a stream; the first call with an unknown `streamId` begins it. */
+  /** Returns the windows of a stream; the first call with an unknown `streamId` begins the stream. */
   detect: { takes: { streamId: number; sound: AudioFrame }; answers: readonly number[] };
   forget: { takes: { streamId: number }; answers: null };
   transcribe: { takes: AudioFrame; answers: string };
@@ -35,12 +35,12 @@ export type ThreadRequest = {
   };
 }[CallName];
 
-/** The thread ends itself between two calls of a model: terminating it within one would abort the process. */
+/** Ends the thread between two calls of a model: terminating it during one would abort the process. */
 export interface ThreadEnding {
   readonly call: 'end';
 }
 
-/** An error as it crosses between threads. */
+/** An error in the form in which it crosses between threads. */
 export interface ThreadFailure {
   readonly kind: 'configuration' | 'provider';
   readonly code: string;

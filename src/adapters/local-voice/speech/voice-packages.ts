@@ -1,11 +1,12 @@
-// The packages of the built-in voice: which ones they are, the folder that holds them, and their parts.
+// The packages of the built-in voice: their list, the folder that holds them, and their parts.
 //
-// They are no dependencies of Offstage. Together with what they depend on in turn they are 600 MB, most of it for
-// browsers and for other platforms, and a package cannot tell npm to leave that out; the root of an install can.
-// So `offstage voice install` (cli/voice) makes a folder whose root is this manifest, and keeps 105 MB.
+// The packages are not dependencies of Offstage: with their own dependencies they take 600 MB, most of it for browsers
+// and other platforms. A package cannot tell npm to leave such parts out; the root of an install can. So
+// `offstage voice install` (cli/voice) creates a folder whose root is this manifest, and keeps 105 MB.
 //
 // VOICE-PACKAGES-1. Each package has one version and one checksum, which npm compares.
-// VOICE-PACKAGES-2. The folder's name depends on the packages and the platform. It has this name only when complete.
+// VOICE-PACKAGES-2. The folder's name depends on the packages and the platform. The folder gets this name only when it
+//     is complete.
 
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -19,7 +20,7 @@ interface VoicePackage {
   readonly version: string;
   readonly integrity: string;
   readonly licence: string;
-  /** The files and folders that are used; the others are removed, but for the licence. Absent: all of them. */
+  /** The files and folders that are used; all others but the licence are removed. Absent: all are kept. */
   readonly keeps?: readonly string[];
 }
 
@@ -68,7 +69,7 @@ export const VOICE_PACKAGES = {
 
 export type VoicePackageName = keyof typeof VOICE_PACKAGES;
 
-/** Dependencies of these packages that the voice never reaches; an empty package stands in their place. */
+/** Dependencies of these packages that the voice never uses; an empty package replaces them. */
 const LEFT_OUT = ['@huggingface/transformers', 'onnxruntime-web', 'adm-zip', 'global-agent'];
 
 const EMPTY = {
@@ -88,7 +89,7 @@ export function voiceManifest(): { readonly manifest: object; readonly lock: obj
     dependencies: versions,
     overrides: {
       ...Object.fromEntries(LEFT_OUT.map((name) => [name, empty])),
-      // Its own manifest names a folder of its author's machine.
+      // The package's manifest names a folder of its author's machine.
       '@moonshine-ai/moonshine-js': { '@ricky0123/vad-web': versions['@ricky0123/vad-web'] },
     },
   };
@@ -107,12 +108,12 @@ export function voiceManifest(): { readonly manifest: object; readonly lock: obj
   return { manifest, lock };
 }
 
-/** The variable that names the folder in which the folder of the packages is. */
+/** The environment variable that names the parent of the packages' folder. */
 export const VOICE_FOLDER_VARIABLE = 'OFFSTAGE_VOICE_DIR';
 
 /**
- * Returns the folder of the packages, whether it is there or not.
- * @param into the folder in which it is; by default that of `OFFSTAGE_VOICE_DIR`, else the user's cache
+ * Returns the folder of the packages, whether or not it exists.
+ * @param into The parent folder; by default `OFFSTAGE_VOICE_DIR`, else the user's cache.
  */
 export function voiceFolder(into?: string): string {
   const named = into || process.env[VOICE_FOLDER_VARIABLE] || cacheFolder();
@@ -144,8 +145,8 @@ export function voiceFile(name: VoicePackageName, file: string): URL {
 }
 
 /**
- * Loads what a package exports by default; of a CommonJS package, all of it. A bundler does not see which one it is,
- * and leaves it alone.
+ * Loads the default export of a package; for a CommonJS package, all of its exports. Bundlers do not see the name of
+ * the package and leave it out.
  */
 async function load(name: VoicePackageName): Promise<unknown> {
   const manifest = voiceFile(name, 'package.json');
@@ -166,7 +167,7 @@ function missing(problem: string, cause?: unknown): ConfigurationError {
   );
 }
 
-// The used part of onnxruntime-node. Its own types are not there when Offstage is compiled.
+// The used part of onnxruntime-node, whose types are not present when Offstage is compiled.
 export interface Tensor {
   readonly data: unknown;
 }
@@ -184,13 +185,13 @@ export interface Onnx {
   ) => Tensor;
 }
 
-/** One thread is faster than two for models this small, and leaves the other cores free. */
+/** One thread is faster than two for such small models, and leaves the other cores free. */
 export const SESSION_OPTIONS = {
   executionProviders: ['cpu'],
   executionMode: 'sequential',
   intraOpNumThreads: 1,
   interOpNumThreads: 1,
-  // Errors are thrown, so they need not be printed.
+  // Errors are thrown, so onnxruntime need not print them.
   logSeverityLevel: 4,
 } as const;
 
