@@ -36,10 +36,7 @@ const HOUR_MS = 3_600_000;
 
 /** The limits of working memory: how long entries are kept, their number and size. */
 export interface WorkingMemoryLimits {
-  /**
-   * How long an entry of a subagent is kept if it names no time, in milliseconds. @defaultValue 14400000, 4
-   * hours
-   */
+  /** How long an entry of a subagent is kept by default, in milliseconds. @defaultValue 14400000, 4 hours */
   readonly subagentTtlMs: number;
   /** How long an entry of the lead agent is kept by default, in milliseconds. @defaultValue 14400000 */
   readonly sessionTtlMs: number;

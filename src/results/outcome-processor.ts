@@ -99,7 +99,7 @@ export interface EndedWork {
   readonly owner: MemoryOwner;
   readonly startedAt: number;
   readonly tools: Tools;
-  /** The tools of the reader of its result. */
+  /** The tools of the agent that reads the result. */
   readonly readerTools: Tools;
   /** Oldest first. */
   readonly progress: readonly ProgressLine[];

@@ -26,7 +26,7 @@ import { ConfigurationError } from '../values/errors.ts';
 
 /** An input that the new subagent was given. */
 export interface PriorInput {
-  /** Its name: a key of working memory, or another name. */
+  /** The name of the input: a key of working memory, or another name. */
   readonly key: string;
   readonly text: string;
 }

@@ -61,7 +61,7 @@ interface Gathered {
 /** A turn: a task of the agent, from its first message to its last state. */
 interface Turn {
   taskId: string | null;
-  /** Ends the reading of its events. */
+  /** Aborts the reading of the task's events. */
   reading: AbortController;
   request: string | null;
   readonly answered: Set<string>;

@@ -1,14 +1,14 @@
-// The journal of a Durable Object: tables in its own SQLite, and its alarm as the clock of the sessions that sleep.
+// The journal of a Durable Object: tables in the object's SQLite, and the object's alarm as the clock of sleeping sessions.
 //
 // Invariants
-//   DURABLE-JOURNAL-1. `append` is synchronous. The object's output gate holds every response and every outgoing
-//       request back until the write is durable: accept, commit, release, by the platform.
-//   DURABLE-JOURNAL-2. A row has at most 2 MB there: longer events are kept in pieces, in the same transaction. They
-//       are not packed: workerd cannot unpack with a dictionary.
-//   DURABLE-JOURNAL-3. The alarm stands at the earliest wake time. While a session is in memory it stands
-//       `WATCHDOG_MS` ahead: should the object die, the alarm makes it anew.
+//   DURABLE-JOURNAL-1. `append` is synchronous. The object's output gate holds every response and outgoing request back until
+//       the write is durable: the platform keeps the order accept, commit, release.
+//   DURABLE-JOURNAL-2. A row has at most 2 MB on this platform: longer events are stored in pieces, in the same transaction.
+//       They are not packed: workerd cannot unpack with a dictionary.
+//   DURABLE-JOURNAL-3. The alarm is set to the earliest wake time. While a session is in memory the alarm is set
+//       `WATCHDOG_MS` ahead: if the object dies, the alarm restarts it.
 //
-// There is no claim: the platform runs an object in one place only.
+// The journal needs no claim: the platform runs an object in one place only.
 
 import { z } from 'zod';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -39,7 +39,7 @@ const TABLES = `
 export interface DurableObjectJournalOptions {
   /** `ctx.storage` of an object with SQLite. */
   readonly storage: DurableStorage;
-  /** Time and chance; `workersEnvironment()`. */
+  /** Time and chance; use `workersEnvironment()`. */
   readonly environment: Environment;
 }
 
@@ -51,7 +51,7 @@ const optionsSchema = z.strictObject({
 type Row = Record<string, ArrayBuffer | string | number | null>;
 
 /**
- * Opens the journal of a Durable Object with SQLite. It uses the object's alarm: call `start` of the pool from
+ * Opens the journal of a Durable Object with SQLite. The journal uses the object's alarm: call `start` of the pool in
  * `alarm()`, or let `hostSession` do it.
  * @throws {ConfigurationError} `INVALID_OPTION`, also for storage without SQLite.
  */
@@ -201,7 +201,7 @@ export function durableObjectJournal(options: DurableObjectJournalOptions): Jour
   };
 }
 
-/** The text of a column that is one. */
+/** Returns the text of a column; empty if the column holds no text. */
 function nameIn(value: Row[string] | undefined): string {
   return typeof value === 'string' ? value : '';
 }

@@ -1,4 +1,4 @@
-// `offstage/cloudflare`
+// The entry `offstage/cloudflare`: sessions in a Durable Object.
 
 export { durableObjectJournal } from './durable-object-journal.ts';
 export { hostSession } from './session-host.ts';

@@ -1,5 +1,5 @@
-// The parts of Cloudflare's Durable Objects that Offstage uses, by shape: their types come from `wrangler types`, or from
-// `@cloudflare/workers-types`, in any version.
+// The shapes of the parts of Cloudflare's Durable Objects that Offstage uses. The app has the full types, from
+// `wrangler types` or `@cloudflare/workers-types`, in any version.
 
 import { z } from 'zod';
 import { aFunction, checkUnshown } from '../../values/checks.ts';
@@ -19,7 +19,7 @@ export interface DurableStorage {
   deleteAlarm(): Promise<void>;
 }
 
-/** A WebSocket that outlives the memory of its object. */
+/** A WebSocket that outlives the object's memory. */
 export interface DurableSocket {
   send(message: string | Uint8Array): void;
   close(code?: number, reason?: string): void;
@@ -36,7 +36,7 @@ export interface DurableObjectContext<Socket extends DurableSocket = DurableSock
   setWebSocketAutoResponse(pair?: object): void;
 }
 
-/** Two ends of a connection; the platform makes them. */
+/** The two ends of a connection, which the platform creates. */
 interface SocketPair {
   readonly 0: object;
   readonly 1: DurableSocket & { accept(): void };
@@ -48,7 +48,7 @@ interface Platform {
 }
 
 /**
- * Returns the classes of the platform, which only workerd has.
+ * Returns the platform's classes, which only workerd has.
  * @throws {ConfigurationError} `UNSUPPORTED` elsewhere
  */
 export function platform(): Platform {

@@ -1,20 +1,21 @@
-// A session that lives in a Durable Object: the object's name is its id, its SQLite the journal, its alarm the clock, and
-// its sockets are clients of `offstage/client`, which outlive the memory of the object.
+// A session in a Durable Object: the object's name is the session's id, its SQLite the journal, its alarm the clock, and its
+// sockets are clients of `offstage/client`, which outlive the object's memory.
 //
 //   fetch ──────────────▶ path, Host, Origin, authorize ─▶ socket of the platform
 //   webSocketMessage ───▶ client ─▶ pool: awake ─▶ hub of the session ─▶ receipts, frames to all
 //   alarm ──────────────▶ pool: what is due
 //
 // Owns:     the pool of this one session, its hub while it is awake, and its clients.
-// Does not: know the protocol, or bound what a client sends (`serve`: the same code as in Node.js).
+// Does not: know the protocol, or bound what a client sends (`serve` does, with the same code as in Node.js).
 //
 // Invariants
-//   SESSION-HOST-1. A client that is connected does not keep the session in memory: its socket is the platform's, and
-//       wakes the object when it says something. After a sleep each client gets the whole state.
-//   SESSION-HOST-2. An alarm that fired is used up, so the next one is set before anything that can fail. It also keeps
-//       an object in memory while its session works.
-//   SESSION-HOST-3. A frame reaches the session only while the pool keeps it awake; it waits for one that is leaving.
-//   SESSION-HOST-4. An identity of another session, or none, opens nothing.
+//   SESSION-HOST-1. A connected client does not keep the session in memory: the platform holds the socket, and a message
+//       wakes the object. After a sleep each client gets the whole state.
+//   SESSION-HOST-2. An alarm fires once, so the next one is set before any step that can fail. The next alarm also keeps the
+//       object in memory while its session works.
+//   SESSION-HOST-3. A frame reaches the session only while the pool keeps it awake; a frame waits for a session that is
+//       unloading.
+//   SESSION-HOST-4. A client without an identity, or with that of another session, opens nothing.
 
 import { z } from 'zod';
 import { createRuntime, type Runtime } from '../../actors/admission/runtime.ts';
@@ -55,33 +56,35 @@ import {
 } from './platform.ts';
 import { workersEnvironment } from './workers-environment.ts';
 
-/** The part of a session that a host needs; `TextSession` has it. One that speaks is refused (`VOICE_NOT_HOSTED`). */
+/** The part of a session that a host needs; `TextSession` has it. A voice session is refused (`VOICE_NOT_HOSTED`). */
 export type HostedSession = PooledSession & ServedSession;
 
 /** The options of `hostSession`. */
 export interface SessionHostOptions<S extends HostedSession> extends ClientOptions {
-  /** Creates the session with this id, not started yet: with this `sessionId` and `runtime`. */
+  /** Creates the session with this `sessionId` and `runtime`, and does not start it. */
   readonly open: (sessionId: string, runtime: Runtime) => S;
-  /** The id of the session. @defaultValue the name of the object, or its id if it has none */
+  /** The id of the session. @defaultValue the name of the object, or the object's id if it has no name */
   readonly sessionId?: string;
   /** The time after which an idle session leaves memory, in milliseconds. @defaultValue 5_000 */
   readonly idleMs?: number;
-  /** The names of the Worker in `Host`; `*` is any. @defaultValue any: the platform routes by name */
+  /** The accepted names of the Worker in `Host`; `*` allows any. @defaultValue any: the platform routes by name */
   readonly hosts?: readonly string[];
-  /** The origins of web pages that may connect; `*` is any. @defaultValue the pages of the Worker itself, and localhost */
+  /**
+   * The origins of web pages that may connect; `*` allows any. @defaultValue the pages of the Worker itself, and localhost
+   */
   readonly origins?: readonly string[];
 }
 
-/** The session of a Durable Object, as `hostSession` returns it. */
+/** The session of a Durable Object that `hostSession` returns. */
 export interface SessionHost<S extends HostedSession> {
   readonly sessionId: string;
   /** Whether the session is in memory. */
   readonly isAwake: boolean;
-  /** Passes the session to `use`: wakes or begins it first. For the object's own methods. */
+  /** Calls `use` with the session, which is first woken or started. For the object's own methods. */
   use<T>(use: (session: S) => T | Promise<T>): Promise<T>;
   /**
-   * Call it in `fetch()`: accepts the WebSocket of a client of `offstage/client`, at `path`. There are no streams here:
-   * an open one would keep the object in memory; anything but a WebSocket is refused (426). Never rejects.
+   * Call it in `fetch()`: accepts the WebSocket of a client of `offstage/client` at `path`. Anything else is refused (426),
+   * because an open stream would keep the object in memory. Never rejects.
    */
   fetch(request: Request): Promise<Response>;
   /** Call it in `webSocketMessage()`. Never rejects. */
@@ -91,8 +94,8 @@ export interface SessionHost<S extends HostedSession> {
   /** Call it in `alarm()`. */
   alarm(): Promise<void>;
   /**
-   * Deletes the session for good: sends its clients away (`SESSION_ENDED`), and leaves no row of it and no alarm. Whoever
-   * uses it afterwards begins another one.
+   * Deletes the session for good: disconnects its clients (`SESSION_ENDED`), and deletes its rows and its alarm. A later use
+   * starts another session.
    */
   forget(): Promise<void>;
 }
@@ -110,7 +113,7 @@ const contextSchema = z.looseObject({
   setWebSocketAutoResponse: aFunction,
 });
 
-/** Kept with a socket by the platform; a socket of another version of it is closed. */
+/** The data that the platform keeps with a socket; a socket with data of another version is closed. */
 const attachmentSchema = z.strictObject({
   id: z.string(),
   identity: identitySchema,
@@ -118,7 +121,7 @@ const attachmentSchema = z.strictObject({
 });
 type Attachment = z.infer<typeof attachmentSchema>;
 
-/** Close codes. Source: RFC 6455, 7.4.1, and the registry that it founds. */
+/** WebSocket close codes. Source: RFC 6455, 7.4.1, and the registry that it founds. */
 const POLICY = 1008;
 const TOO_BIG = 1009;
 const RESTARTED = 1012;
@@ -146,13 +149,13 @@ class Host<S extends HostedSession> implements SessionHost<S> {
   readonly #makePool: () => SessionPool<S>;
   #pool: SessionPool<S>;
   readonly #connected: ConnectedClients;
-  /** By the ids in the attachments of their sockets: the same socket may be another object later. */
+  /** The clients by the ids in their sockets' attachments: later the platform may pass another object for the same socket. */
   readonly #clients = new Map<string, ServedClient>();
   /** The first frames of clients that wait for the session. */
   readonly #hellos = new Map<ServedClient, HelloFrame>();
-  /** That of the session that is awake. */
+  /** The hub of the awake session. */
   #hub: SessionHub | null = null;
-  /** Resolves when the clients of the session that is awake have joined it. */
+  /** Resolves when the clients of the awake session have joined its hub. */
   #joined: Promise<void> = Promise.resolve();
 
   constructor(ctx: DurableObjectContext, options: SessionHostOptions<S>) {
@@ -178,7 +181,7 @@ class Host<S extends HostedSession> implements SessionHost<S> {
       reachable: this.#options,
       greeted: (client, hello) => this.#greeted(client, hello),
     });
-    // Answered while the object sleeps.
+    // The platform answers these pings while the object sleeps.
     const pair = new (platform().WebSocketRequestResponsePair)(PING, PONG);
     ctx.setWebSocketAutoResponse(pair);
   }
@@ -334,7 +337,7 @@ class Host<S extends HostedSession> implements SessionHost<S> {
   // The session
 
   #opened(session: S): S {
-    // Its adapters open sockets with `ws`, which workerd has not; and a line in use keeps the object in memory.
+    // Voice adapters open sockets with `ws`, which workerd lacks; and an open line would keep the object in memory.
     if (session.audioOut)
       throw new ConfigurationError(
         'VOICE_NOT_HOSTED',
@@ -348,28 +351,28 @@ class Host<S extends HostedSession> implements SessionHost<S> {
     });
     this.#hub = hub;
     this.#restore();
-    // A result that is told while the session wakes has a listener, if a client is there.
+    // A connected client counts as a listener for results that are delivered while the session wakes.
     const isHeard = [...this.#clients.values()].some(({ hears }) => hears);
     const leave = isHeard ? session.listen() : (): void => undefined;
-    // The pool starts it as soon as it has it.
+    // The pool starts the session as soon as this function returns it.
     this.#joined = Promise.resolve()
       .then(() => session.start())
       .then(
         () => this.#join(hub),
-        // The caller that has woken it gets the error.
+        // The caller that woke the session gets the error.
         () => undefined,
       )
       .finally(leave);
     return session;
   }
 
-  /** Finds the clients whose sockets have outlived the memory of the object. */
+  /** Restores the clients whose sockets have outlived the object's memory. */
   #restore(): void {
     for (const socket of this.#ctx.getWebSockets()) this.#clientOf(socket);
     this.#forgetGone();
   }
 
-  /** All clients that wait for the session join it. */
+  /** Joins all waiting clients to the session. */
   #join(hub: SessionHub): void {
     if (this.#hub !== hub) return;
     this.#restore();
@@ -385,7 +388,7 @@ class Host<S extends HostedSession> implements SessionHost<S> {
 
 class SocketChannel implements Channel {
   readonly kind = 'websocket';
-  /** The platform does not say. */
+  /** The platform does not report unsent bytes. */
   readonly unsentBytes = 0;
   readonly #socket: DurableSocket;
 
@@ -413,7 +416,7 @@ class SocketChannel implements Channel {
     try {
       this.#socket.send(message);
     } catch {
-      // It has closed; `webSocketClose` follows.
+      // The socket has closed; `webSocketClose` follows.
     }
   }
 }

@@ -1,20 +1,19 @@
-// A journal whose events are encrypted with a key of the app: the store behind it, its copies and its operators
-// see the scope, the unit, the time and the length of an entry, and nothing of its content. And a codec for the texts of jobs,
-// which seals what an engine stores with the same key.
+// A journal whose events are encrypted with a key of the app: the underlying store, its copies and its operators see the scope,
+// the unit, the time and the length of an entry, but not its content; and a codec that seals the texts of jobs in an engine with
+// the same key.
 //
 // Owns:     the form of an encrypted event: AES-256-GCM over the packed JSON.
-// Does not: keep keys, or encrypt names: a `sessionId` should say nothing about its user.
+// Does not: keep keys, or encrypt names: a `sessionId` should reveal nothing about its user.
 //
 // Invariants
-//   ENCRYPTED-JOURNAL-1. The same entry is encrypted the same way, so that a retried append equals the first attempt.
-//       So the nonce is derived from the content (as in AES-SIV): one nonce never serves two contents.
-//   ENCRYPTED-JOURNAL-2. The place of an entry is authenticated: one that was changed, or moved to another place, is
-//       refused (`JOURNAL_CORRUPT`).
-//   ENCRYPTED-JOURNAL-3. An entry without encryption is refused (`JOURNAL_CORRUPT`): whoever writes to the store without the key
-//       would speak for the user. With `readsPlain`, those of the time before the key are read: they precede every encrypted
-//       entry of their scope.
-//   ENCRYPTED-JOURNAL-4. The texts of jobs have keys derived for them alone, and are bound to their places: none can be passed
-//       off as an entry, or as another text. A text of an earlier version has no place, and is still opened.
+//   ENCRYPTED-JOURNAL-1. Equal entries are encrypted equally, so that a retried append equals the first attempt. The nonce is
+//       therefore derived from the content (as in AES-SIV): no nonce serves two contents.
+//   ENCRYPTED-JOURNAL-2. The place of an entry is authenticated: an entry that was changed or moved is refused
+//       (`JOURNAL_CORRUPT`).
+//   ENCRYPTED-JOURNAL-3. An unencrypted entry is refused (`JOURNAL_CORRUPT`): a writer without the key could otherwise speak for
+//       the user. With `readsPlain`, a scope may begin with unencrypted entries, but has none after its first encrypted one.
+//   ENCRYPTED-JOURNAL-4. The texts of jobs have separately derived keys, and are bound to their places: no text can pass as an
+//       entry, or as another text. A text of an earlier version has no place, and is still opened.
 
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
@@ -30,16 +29,16 @@ import { textOfEntry } from '../journal-rows/stored-rows.ts';
 export interface EncryptionOptions {
   /** 32 random bytes, or their base64: `openssl rand -base64 32`. New entries are encrypted with it. */
   readonly key: Uint8Array | string;
-  /** Keys of earlier entries, which are still read. @defaultValue none */
+  /** The keys of earlier entries. @defaultValue none */
   readonly earlierKeys?: readonly (Uint8Array | string)[];
 }
 
 /** The options of `encryptedJournal`. */
 export interface JournalEncryptionOptions extends EncryptionOptions {
   /**
-   * Reads entries that are not encrypted, of the time before the key: a scope may begin with them, and has none after its first
-   * encrypted entry. Whoever can write to the store can then invent a scope, or rewrite one that is not encrypted yet: leave it out
-   * once each scope has been rewritten. @defaultValue false: an entry that is not encrypted is refused (`JOURNAL_CORRUPT`)
+   * Reads unencrypted entries from before the introduction of the key: a scope may begin with them, and has none after its first
+   * encrypted entry. A writer to the store can then invent a scope, or rewrite an unencrypted one: remove this option once every
+   * scope has been rewritten. @defaultValue false: an unencrypted entry is refused (`JOURNAL_CORRUPT`)
    */
   readonly readsPlain?: boolean;
 }
@@ -64,7 +63,7 @@ const journalOptionsSchema = z.strictObject({
   readsPlain: z.boolean().optional(),
 } satisfies ChecksOf<JournalEncryptionOptions>);
 
-/** The type of an encrypted event, as the store sees it. */
+/** The type of an encrypted event in the store. */
 const SEALED = 'sealed';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
@@ -72,7 +71,7 @@ const ALGORITHM = 'aes-256-gcm';
 
 interface Sealed {
   readonly type: typeof SEALED;
-  /** The key, by its fingerprint. */
+  /** The fingerprint of the key. */
   readonly key: string;
   /** Nonce, tag and content, in base64. */
   readonly data: string;
@@ -85,7 +84,7 @@ interface Key {
 }
 
 /**
- * Encrypts what a journal keeps. Put a `redactingJournal` in front of it, not behind it.
+ * Encrypts the events of a journal. Put a `redactingJournal` in front of it, not behind it.
  * @throws {ConfigurationError} `INVALID_OPTION`; the message does not show a key.
  */
 export function encryptedJournal(journal: Journal, options: JournalEncryptionOptions): Journal {
@@ -126,10 +125,9 @@ export function encryptedJournal(journal: Journal, options: JournalEncryptionOpt
 }
 
 /**
- * Seals what an engine stores with AES-256-GCM: the `codec` of `packedEngine` and `packedHandler`. It may
- * have the key of the journal. The same text at the same place is sealed the same way, as a job that is asked for again must be.
- * `open` throws for a text that was changed or sealed for another place, or whose key is missing. A text that an earlier version
- * has sealed is opened at any place.
+ * Seals the texts in an engine with AES-256-GCM: the `codec` of `packedEngine` and `packedHandler`. It may share the journal's
+ * key. Equal texts at the same place are sealed equally, as a repeated job requires. `open` throws for a text that was changed or
+ * sealed for another place, or whose key is missing; it opens a text that an earlier version has sealed at any place.
  * @throws {ConfigurationError} `INVALID_OPTION`; the message does not show a key.
  */
 export function encryptionCodec(options: EncryptionOptions): {
@@ -161,7 +159,7 @@ export function encryptionCodec(options: EncryptionOptions): {
 
 /** Marks a text that is bound to its place. */
 const VERSION = '2.';
-/** The place of a text that an earlier version has sealed. */
+/** The place of a text that an earlier version sealed. */
 const NO_PLACE = Buffer.alloc(0);
 const SEALED_TEXT = /^(2\.)?([0-9a-f]{16})\.(.+)$/;
 
@@ -202,7 +200,7 @@ function encrypted(content: Buffer, key: Key, place: Buffer): string {
   return Buffer.concat([nonce, cipher.getAuthTag(), hidden]).toString('base64');
 }
 
-/** Throws if the data is not what was encrypted with this key for this place. */
+/** Throws unless the data was encrypted with this key for this place. */
 function decrypted(data: string, key: Key, place: Buffer): Buffer {
   const bytes = Buffer.from(data, 'base64');
   const decipher = createDecipheriv(ALGORITHM, key.content, bytes.subarray(0, NONCE_BYTES), {

@@ -1,3 +1,3 @@
-// `offstage/encrypted-journal`
+// The entry `offstage/encrypted-journal`.
 
 export { encryptedJournal, encryptionCodec } from './encrypted-journal.ts';

@@ -1,9 +1,8 @@
-// The dictionaries of packed events: the typical content of long ones, which are snapshots of a session with a waiting
-// subagent, without its words. An event that is packed with a dictionary refers to its content in a byte or two.
+// The dictionaries of packed events: the typical content of long events, which are snapshots of a session with a waiting
+// subagent, without user data. A packed event refers to content of its dictionary in a byte or two.
 //
-// DICTIONARIES-1. A dictionary is never changed, because events packed with it could no longer be read. An
-//     improvement is a further dictionary behind it, with a new layout of the tables, so that versions that lack
-//     it do not open them.
+//   DICTIONARIES-1. A dictionary never changes, because events packed with it could no longer be read. An improvement is an
+//       additional dictionary at the end, with a new layout of the tables, so that versions without it do not open them.
 
 const FIRST = [
   '{"type":"session.snapshot","versions":{"session":2,"subagent":3,"service":1},',
@@ -200,7 +199,7 @@ const SECOND = [
   '"histories":{},"awakeMs":},"isAsleep":false,"at":17}',
 ];
 
-/** The dictionaries in order; a packed event states the number of its own, from 1. The last one packs. */
+/** The dictionaries in order. A packed event states the number of its dictionary, from 1. New events use the last one. */
 export const DICTIONARIES: readonly Buffer[] = [FIRST, SECOND].map((lines) =>
   Buffer.from(lines.join('')),
 );

@@ -1,7 +1,7 @@
-// An entry of the journal as a row of a table, and back; long events are packed. A wake time as a row.
+// Converts an entry of the journal to a row of a table, and back; long events are packed. Also the row of a wake time.
 //
-// STORED-ENTRY-1. A row that differs from the written one, or is no entry, is an error that names it.
-// STORED-ENTRY-2. The same entry has the same checksum, packed or not.
+//   STORED-ENTRY-1. A row that was altered, or is not an entry, causes an error that names it.
+//   STORED-ENTRY-2. An entry has the same checksum, packed or not.
 
 import { crc32, deflateRawSync, inflateRawSync } from 'node:zlib';
 import { checkEntry, journalEntryOf } from '../../actors/ports/journal-entry.ts';
@@ -20,13 +20,13 @@ export type Row = readonly [
   at: number,
   actor: string,
   definitionVersion: number,
-  /** JSON; empty if it is packed. */
+  /** JSON; empty if the event is packed. */
   event: string,
   checksum: number,
   packed: Uint8Array | null,
 ];
 
-/** @throws {JournalError} `INVALID_ENTRY` for names, or an event, that cannot be stored. */
+/** @throws {JournalError} `INVALID_ENTRY` for names or events that cannot be stored. */
 export function rowOf(entry: JournalEntry): Row {
   const text = textOfEntry(entry);
   const { scope, unit, seq, at, actor, definitionVersion } = entry;
@@ -37,7 +37,7 @@ export function rowOf(entry: JournalEntry): Row {
 
 /**
  * Returns the event of an entry as JSON.
- * @throws {JournalError} `INVALID_ENTRY` for names, or an event, that cannot be stored.
+ * @throws {JournalError} `INVALID_ENTRY` for names or events that cannot be stored.
  */
 export function textOfEntry(entry: JournalEntry): string {
   checkEntry(entry);
@@ -52,7 +52,7 @@ export function textOfEntry(entry: JournalEntry): string {
       { retryable: false, cause: error },
     );
   }
-  // At most three bytes per character: most texts need not be counted.
+  // A character has at most three bytes, so most texts need no counting.
   if (text.length * 3 > MAX_EVENT_BYTES && Buffer.byteLength(text) > MAX_EVENT_BYTES)
     throw new JournalError(
       'INVALID_ENTRY',
@@ -62,7 +62,7 @@ export function textOfEntry(entry: JournalEntry): string {
   return text;
 }
 
-/** A row as the database returns it, not checked yet. */
+/** An unchecked row from the database. */
 interface StoredRow {
   readonly [column: string]: unknown;
 }
@@ -86,7 +86,7 @@ export function entryOf(row: StoredRow, source: string): JournalEntry {
 function textOf({ event, packed: bytes }: StoredRow, source: string, name: string): string {
   if (bytes === null || bytes === undefined) return String(event);
   try {
-    // There is no text beside packed bytes, unless the row was altered.
+    // The text beside packed bytes is empty, unless the row was altered.
     return `${String(event)}${unpacked(bytes as Uint8Array)}`;
   } catch (error) {
     throw journalCorrupt(source, `${name} cannot be unpacked`, error);
@@ -114,24 +114,17 @@ export function checkWakeTime(scope: string, at: number | null): void {
     });
 }
 
-/** In characters: about what fits into a page of SQLite. */
+/** About the characters that fit into a page of SQLite. */
 const PACKED_FROM = 4000;
-/**
- * Text of this length repeats itself: searching for the best match takes three times as long, for a tenth
- * less.
- */
+/** Longer texts are repetitive: a search for the best match would take three times as long, and save a tenth. */
 const FAST_FROM = 64_000;
 
 /** The limit of an event as JSON, in bytes: a small packed event must not fill the memory. */
 const MAX_EVENT_BYTES = 256 * 1024 * 1024;
 
 /**
- * Packs a long event: the number of a dictionary, and the output of `deflate` with it.
- *
- * Does not: pack short events. A session writes them all the time, and packing one takes longer than storing
- *           it.
- *
- * Returns the packed bytes; null: the event is stored as it is.
+ * Packs a long event: the number of a dictionary, and the output of `deflate` with it. Returns null for a short event:
+ * sessions write those all the time, and packing takes longer than storing.
  */
 export function packed(text: string): Uint8Array | null {
   if (text.length < PACKED_FROM) return null;

@@ -1,13 +1,13 @@
-// Protects every listening server: stands between the socket of an unknown peer and the code that serves
-// authenticated clients.
+// Protects every listening server: the guard handles the sockets of unknown peers, before the code that serves authenticated
+// clients.
 //
 //   connection ─▶ stranger ─▶ request line ─▶ Host ─▶ Origin ─▶ the listener's verdict ─▶ client
 //                    │                                                    │
-//                    └── deadline, shed for a newcomer, malformed ────────┴─▶ refused, destroyed
+//                    └── deadline, displaced by a new peer, malformed ────┴─▶ refused, destroyed
 //
-// A connection is unauthenticated until its listener has verified a proof (a key, a token, a signature);
-// unauthenticated connections have separate places and a deadline, and never take a client's place. After an
-// answered request its connection is unauthenticated again.
+// A connection is unauthenticated until its listener has verified a proof (a key, a token, a signature). Unauthenticated
+// connections have separate places and a deadline, and never take a client's place. After an answered request the connection
+// is unauthenticated again.
 //
 // Owns:     every socket of its server, from the first byte to the last; the WebSocket handshake; refusals;
 //           the shutdown at `close`.
@@ -22,8 +22,8 @@
 //   GUARD-3. An unauthenticated peer keeps a socket for at most `strangerTimeoutMs`, and at most
 //            `maxStrangers` of them have one; a new one displaces the oldest of the address with the most.
 //   GUARD-4. `maxClients` counts authenticated connections only.
-//   GUARD-5. No request is served under a foreign `Host` (DNS rebinding), in whatever form it is sent, or for
-//            a web page that `isOrigin` rejects. Programs send no `Origin`.
+//   GUARD-5. A request with an untrusted `Host` (DNS rebinding), in any form, or from a web page that `isOrigin` rejects, is
+//       refused. Programs send no `Origin`.
 //   GUARD-6. After `close` no socket is open, including half-open ones.
 
 import {
@@ -58,7 +58,7 @@ export interface Visit {
   readonly port: number;
 }
 
-/** A request that is to be answered. */
+/** A request that must be answered. */
 export interface RequestVisit extends Visit {
   readonly response: ServerResponse;
   /**
@@ -73,27 +73,27 @@ export type Verdict =
   /** Authenticated. Called with the open WebSocket. */
   | { readonly type: 'open'; readonly open: (client: WebSocket) => void }
   | { readonly type: 'refuse'; readonly refusal: Refusal }
-  /** Not authenticated, which an open WebSocket reports, as some protocols require; then it is closed. */
+  /** Not authenticated: the WebSocket is opened to report this, as some protocols require, and then closed. */
   | { readonly type: 'expel'; readonly tell: (client: WebSocket) => void }
   /** Never answered, and closed at the deadline. */
   | { readonly type: 'ignore' };
 
 export interface WebSocketOptions {
-  /** The limit of one message of a client. */
+  /** The limit of one client message, in bytes. */
   readonly maxMessageBytes: number;
   /** The subprotocol of the answer, if it was offered. @defaultValue none */
   readonly subprotocol?: string;
-  /** Time without an answer to a ping after which a client counts as gone. @defaultValue no pings */
+  /** The time without an answer to a ping after which a client counts as disconnected. @defaultValue no pings */
   readonly keepAliveMs?: number;
-  /** Decides on an upgrade. May be asynchronous: the guard handles a client that leaves meanwhile. */
+  /** Decides on an upgrade. May be asynchronous: the guard handles a client that disconnects meanwhile. */
   readonly upgrade: (visit: Visit) => Verdict | Promise<Verdict>;
 }
 
 export interface GuardOptions {
-  /** The name in errors. */
+  /** The server's name in error messages. */
   readonly name: string;
   readonly environment: Pick<Environment, 'scheduler'>;
-  /** Returns whether this `Host` is a name of the server. `() => true` if a proxy in front checks it. */
+  /** Returns whether this `Host` is a name of the server. Use `() => true` if a proxy checks it. */
   readonly isHost: (host: string, port: number) => boolean;
   /** Returns whether a page of this origin may connect. */
   readonly isOrigin: (origin: string, port: number) => boolean;
@@ -111,17 +111,17 @@ export interface GuardOptions {
   readonly strangerTimeoutMs?: number;
   /** PEM texts, for TLS. @defaultValue none */
   readonly tls?: { readonly key: string; readonly cert: string } | null;
-  /** Called with errors of the listener, and with refusals of the system (descriptors). @defaultValue none */
+  /** Called with errors of the listener, and of the system (no free descriptors). @defaultValue none */
   readonly onError?: (error: unknown) => void;
 }
 
-/** The time for a refused client to read the reason. */
+/** The time in which a refused client may read the reason. */
 const LINGER_MS = 1_000;
 /** The time in which `ws` lets a client answer a closing handshake. */
 const CLOSE_TIMEOUT_MS = 2_000;
-/** Refused clients need not send anything. */
+/** A refused client has no reason to send more. */
 const MAX_EXPELLED_MESSAGE_BYTES = 1_024;
-/** Longer than the headers of any client. */
+/** No legitimate client sends longer headers. */
 const MAX_HEADER_BYTES = 16_384;
 const GOING_AWAY = 1001;
 const defaults = { maxClients: 64, maxStrangers: 64, strangerTimeoutMs: 10_000 };
@@ -130,10 +130,10 @@ const defaults = { maxClients: 64, maxStrangers: 64, strangerTimeoutMs: 10_000 }
 interface Connection {
   readonly socket: Duplex;
   readonly address: string;
-  /** Ends its time as unauthenticated. */
+  /** Ends the connection's unauthenticated phase. */
   endStay: () => void;
   isClient: boolean;
-  /** Whether HTTP has released it. */
+  /** Whether HTTP has handed the socket over. */
   isUpgraded: boolean;
 }
 
@@ -161,9 +161,9 @@ export class Guard {
   readonly #connections = new Map<Duplex, Connection>();
   /** The WebSockets of clients. */
   readonly #sockets = new Set<WebSocket>();
-  /** For authenticated clients; null: no WebSockets. */
+  /** The server for authenticated clients; null without WebSockets. */
   readonly #webSockets: WebSocketServer | null;
-  /** For clients that are told of their refusal. */
+  /** The server for refused clients, which get the reason. */
   readonly #expelled: WebSocketServer | null;
   #server: Server | null = null;
   #whenEmpty: () => void = ignore;
@@ -197,8 +197,8 @@ export class Guard {
   }
 
   /**
-   * Listens with a separate server; port 0 is any free one. Rejects with the error of the system, and may
-   * then be called again.
+   * Listens with a separate server; port 0 means any free one. Rejects with the error of the system, and may then be called
+   * again.
    * @returns the address
    * @throws {ConfigurationError} `INVALID_OPTION` for a `tls` without a valid key and certificate.
    */
@@ -212,7 +212,7 @@ export class Guard {
       });
     });
     this.#server = server;
-    // For example of a system without free descriptors: no reason to end.
+    // A system without free descriptors, for example, is no reason to end the process.
     server.on('error', (error) => this.#report(error));
     server.on('connection', (socket) => this.#connected(socket));
     server.on('secureConnection', (socket) => this.#secured(socket));
@@ -231,7 +231,7 @@ export class Guard {
     response.on('error', ignore);
     response.once('close', () => {
       if (socket.destroyed || connection.isUpgraded) return;
-      // Until an unread body ends it would be taken for the next request.
+      // The unread rest of a body would be taken for the next request.
       if (request.complete) this.#makeStranger(connection);
       else this.#letGo(connection);
     });
@@ -250,7 +250,7 @@ export class Guard {
 
   /**
    * Handles an upgrade, also of another server. Never rejects, for any request.
-   * @throws {ConfigurationError} `INVALID_ARGUMENT` for a request that is no upgrade
+   * @throws {ConfigurationError} `INVALID_ARGUMENT` for a request that is not an upgrade
    */
   readonly upgrade = async (
     request: IncomingMessage,
@@ -270,7 +270,7 @@ export class Guard {
     if (!webSocket) return this.#refuse(connection, notFound);
     try {
       const verdict = await webSocket.upgrade(visit);
-      // Meanwhile the client may have left or reached its deadline, or the guard was closed.
+      // Meanwhile the client may have disconnected or reached its deadline, or the guard was closed.
       if (!this.#connections.has(socket) || socket.destroyed) return;
       switch (verdict.type) {
         case 'refuse':
@@ -349,7 +349,7 @@ export class Guard {
     return connection;
   }
 
-  /** Links the two objects of one connection: that of TLS and that of the bytes below it. */
+  /** Links the two objects of one TLS connection: the TLS socket and the raw socket below it. */
   #secured(socket: Socket): void {
     const { remotePort, remoteAddress } = socket;
     for (const [raw, connection] of this.#connections) {
@@ -394,7 +394,7 @@ export class Guard {
     };
   }
 
-  /** Returns the visit from the request line and the headers for host and origin. */
+  /** Returns the visit that the request line, Host and Origin describe. */
   #visitOf(request: IncomingMessage): Visit | Refusal {
     const target = targetOf(request.url);
     if (!target) return { status: 400, message: 'Expected a path' };
@@ -427,12 +427,12 @@ export class Guard {
     this.#letGo(connection);
   }
 
-  /** Gives the client time to read the answer; then destroys the socket, whatever the client does. */
+  /** Gives the client time to read the answer; then destroys the socket in any case. */
   #letGo(connection: Connection): void {
     const { socket } = connection;
     if (connection.isClient) this.#makeStranger(connection);
     this.#stay(connection, LINGER_MS);
-    // Reading on prevents the loss of the answer in a reset, and shows when the client has left.
+    // Reading continues, so that a reset does not destroy the answer, and the end of the client is noticed.
     socket.once('end', () => socket.destroy());
     if (socket.writable) socket.end();
     socket.resume();
@@ -460,7 +460,7 @@ export class Guard {
         onSilence: () => client.terminate(),
       });
       client.on('pong', () => keepAlive.heard());
-      // For a frame that is too long or malformed: `ws` closes, and the client has this time to answer.
+      // After a frame that is too long or malformed `ws` closes, and the client has this time to answer.
       client.on('error', () => this.#stay(connection, LINGER_MS));
       client.once('close', () => {
         this.#sockets.delete(client);
@@ -502,14 +502,14 @@ const notFound: Refusal = { status: 404, message: 'Nothing is here' };
 const internalError: Refusal = { status: 500, message: 'The server made a mistake' };
 
 function ignore(): void {
-  // For events that a more informative one follows.
+  // Another event with more information follows.
 }
 
 function bodyOf({ message }: Refusal): string {
   return `${JSON.stringify({ error: { message } })}\n`;
 }
 
-/** Returns a complete answer, for a socket that HTTP has released. */
+/** Returns a complete HTTP response, for a socket that HTTP has handed over. */
 function textOf(refusal: Refusal): string {
   const body = bodyOf(refusal);
   const { status } = refusal;
@@ -520,7 +520,7 @@ function textOf(refusal: Refusal): string {
   );
 }
 
-/** Answers a request that is not served. */
+/** Answers a refused request. */
 export function answerRefusal(response: ServerResponse, refusal: Refusal): void {
   if (response.headersSent || response.destroyed) return;
   response

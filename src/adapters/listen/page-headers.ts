@@ -1,6 +1,6 @@
-// The headers of a page and its files, as every server of this package sends them.
+// The headers with which every server of this package sends a page and its files.
 
-/** Nothing of the page is kept, named to another site, guessed, or embedded in a page of another origin. */
+/** A browser stores nothing of the page, sends no referrer, guesses no types, and embeds the page in no other origin. */
 export const pageHeaders = {
   'cache-control': 'no-store',
   'cross-origin-resource-policy': 'same-origin',

@@ -3,7 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Scheduler } from '../../actors/ports/environment.ts';
 
-/** The bytes, or the reason why there are none. `consumed`: other code has read or decoded it before. */
+/** The bytes, or the reason for their absence. `consumed`: other code has already read or decoded the body. */
 export type Body = Buffer | 'too_large' | 'too_late' | 'aborted' | 'consumed';
 
 export interface BodyLimits {
@@ -16,7 +16,7 @@ export interface BodyLimits {
   readonly signal?: AbortSignal;
 }
 
-/** Reads the body, and stops as soon as that fails. Never rejects. */
+/** Reads the body, and stops at the first failure. Never rejects. */
 export function readBody(
   request: IncomingMessage,
   { scheduler, maxBytes, timeoutMs, signal }: BodyLimits,

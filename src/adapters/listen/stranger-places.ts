@@ -1,6 +1,6 @@
-// Places for unauthenticated peers: connections before their key was seen, bodies before their signature was.
-// A new peer always gets a place; if none is free, it displaces one of the address that uses the most. So
-// slow peers cannot lock out an authentic client, whose proof arrives at once.
+// Places for unauthenticated peers: connections without a verified key, and bodies without a verified signature. A new peer
+// always gets a place; if none is free, it displaces a place of the address that holds the most. Slow peers therefore cannot
+// lock out an authentic client, whose proof arrives at once.
 //
 // Invariants
 //   PLACE-1. At most `max` places are held.

@@ -1,7 +1,7 @@
-// Web requests, as the servers of this package take them: one handler for web requests and for `node:http`, behind the
-// Host and Origin that are served; a request of `node:http` as a web request, and a web response as its answer.
+// The handling of web requests that the servers of this package share: one handler for web requests and for `node:http`,
+// which checks Host and Origin, and converts a `node:http` request to a web request and a web response back.
 //
-// Does not: know who asks (the server's `authorize`), or guard sockets (guard.ts).
+// Does not: identify the sender (the server's `authorize` does), or guard sockets (guard.ts).
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Scheduler } from '../../actors/ports/environment.ts';
@@ -12,25 +12,25 @@ import { readBody } from './request-body.ts';
 
 const BODY_TIMEOUT_MS = 10_000;
 
-/** A request of `node:http`. Express cuts `url` where the handler is mounted. */
+/** A request of `node:http`. Express removes the mount path from `url`. */
 export type MountedRequest = IncomingMessage & { readonly originalUrl?: string };
 
-/** The names under which a server is reached, and the pages that may reach it. */
+/** The accepted names of a server, and the pages that may connect. */
 export interface Reachable {
-  /** The names of the server in `Host`; `*` is any. @defaultValue localhost, and the hosts of `origins` */
+  /** The accepted names of the server in `Host`; `*` allows any. @defaultValue localhost, and the hosts of `origins` */
   readonly hosts?: readonly string[];
-  /** The origins of web pages; `*` is any. @defaultValue pages of this machine (localhost) */
+  /** The accepted origins of web pages; `*` allows any. @defaultValue pages of this machine (localhost) */
   readonly origins?: readonly string[];
 }
 
-/** Tells whether a server is reached under this name: others may be foreign DNS records (rebinding). */
+/** Tells whether the server has this name: another name may come from an attacker's DNS record (rebinding). */
 export function isServedHost(host: string, { hosts, origins = [] }: Reachable): boolean {
   if (isLoopbackName(host)) return true;
   const names = hosts ?? origins.map((origin) => URL.parse(origin)?.host);
   return names.includes(host) || names.includes('*');
 }
 
-/** `host`: that of the server, where its own pages may connect. */
+/** `host`: the server's host, if its own pages may connect. */
 export function isServedOrigin(
   origin: string,
   { origins }: Reachable,
@@ -41,13 +41,13 @@ export function isServedOrigin(
   return isLoopbackName(from) || (host !== null && from === host);
 }
 
-/** A request of a foreign Host or Origin, and why it is not served. */
+/** The reason for refusing a request with an untrusted Host or Origin. */
 export interface Foreign {
   readonly code: 'HOST_REFUSED' | 'ORIGIN_REFUSED';
   readonly message: string;
 }
 
-/** Returns why this Host or Origin is not served; null: it is. */
+/** Returns the reason why this Host or Origin is refused; null if both are trusted. */
 export function foreignOf(
   { host, origin }: { readonly host: string; readonly origin: string | null },
   reachable: Reachable,
@@ -65,10 +65,10 @@ export function foreignOf(
   return null;
 }
 
-/** The different refusals that are reported: strangers do not fill a log. */
+/** The limit of different refusals that are reported: attackers cannot fill a log. */
 const MAX_REPORTED = 100;
 
-/** Returns a function that reports each refusal of a foreign Host or Origin once. */
+/** Returns a function that reports each refusal of an untrusted Host or Origin once. */
 export function foreignReporter(
   onError: (error: unknown, where: string) => void,
 ): (foreign: Foreign, where: string) => void {
@@ -80,16 +80,16 @@ export function foreignReporter(
   };
 }
 
-/** The two ways into a server: with web requests, and with those of `node:http`. */
+/** The two handlers of a server: for web requests, and for `node:http`. */
 export interface WebHandlers {
   /** Never rejects. */
   readonly fetch: (request: Request) => Promise<Response>;
-  /** `next` is called for another path; without it, that is a 404. */
+  /** Another path calls `next`; without `next` it is answered with 404. */
   readonly handle: (request: IncomingMessage, response: ServerResponse, next?: () => void) => void;
 }
 
 export interface WebHandlersOptions {
-  /** The function that the app has called, for errors. */
+  /** The function that the app called, for error messages. */
   readonly name: string;
   readonly path: string;
   readonly reachable: Reachable;
@@ -98,12 +98,12 @@ export interface WebHandlersOptions {
   readonly cors?: { readonly headers: string; readonly expose: string };
   readonly scheduler: Scheduler;
   readonly maxBytes: number;
-  /** Answers a request whose Host, Origin, path and method are served. */
+  /** Answers a request whose Host, Origin, path and method are accepted. */
   answer(request: Request, url: URL): Promise<Response> | Response;
   onError(error: unknown, where: string): void;
 }
 
-/** Nothing that a request contains throws out of these handlers. */
+/** Creates the handlers. No content of a request makes them throw. */
 export function webHandlers(options: WebHandlersOptions): WebHandlers {
   const { name, path, reachable, scheduler, maxBytes, answer, onError } = options;
   const methods = options.methods.join(', ');
@@ -154,7 +154,7 @@ export function webHandlers(options: WebHandlersOptions): WebHandlers {
     response: ServerResponse,
     next?: () => void,
   ): Promise<void> => {
-    // Express cuts the path where the handler is mounted.
+    // Express removes the mount path from `url`.
     if (targetOf(request.originalUrl ?? request.url)?.path !== path) {
       if (next) next();
       else await answerWith(response, nothingHere());
@@ -204,7 +204,7 @@ export function webHeaders(headers: IncomingMessage['headers']): Headers {
   return result;
 }
 
-/** The address of a request whose Host and target have been read. */
+/** Returns the address of a request whose Host and target are valid. */
 export function urlOf(request: MountedRequest): URL {
   const { host = 'localhost' } = request.headers;
   const { path = '/', query } = targetOf(request.originalUrl ?? request.url) ?? {};
@@ -212,7 +212,7 @@ export function urlOf(request: MountedRequest): URL {
   return URL.parse(`http://${host}${path}${search}`) ?? new URL(`http://localhost${path}${search}`);
 }
 
-/** Returns a request of `node:http` as a web request, with its body; a response if it cannot be read. */
+/** Converts a `node:http` request to a web request with its body; returns a response if that fails. */
 async function webRequest(
   request: MountedRequest,
   response: ServerResponse,
@@ -236,7 +236,7 @@ async function webRequest(
   });
 }
 
-/** Reads the text of a web request; null if it is longer. */
+/** Reads the text of a web request; null if it exceeds `maxBytes`. */
 export async function readText(request: Request, maxBytes: number): Promise<string | null> {
   if (Number(request.headers.get('content-length') ?? 0) > maxBytes) return null;
   const chunks: Uint8Array[] = [];
@@ -249,7 +249,7 @@ export async function readText(request: Request, maxBytes: number): Promise<stri
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** Writes a web response as fast as the client reads it; resolves when it is written, or the client is gone. */
+/** Writes a web response at the speed of the client; resolves when it is written, or the client has disconnected. */
 export async function answerWith(response: ServerResponse, answer: Response): Promise<void> {
   if (response.headersSent || response.destroyed) return;
   response.writeHead(answer.status, Object.fromEntries(answer.headers));
@@ -269,7 +269,7 @@ export async function answerWith(response: ServerResponse, answer: Response): Pr
     }
     response.end();
   } catch {
-    // The stream was cut off.
+    // The stream was interrupted.
     response.destroy();
   }
 }

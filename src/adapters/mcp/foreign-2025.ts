@@ -1,5 +1,5 @@
-// A server of the protocol 2025-11-25, through the client of the official SDK: tasks by `tasks/get`, questions as
-// requests of the server while `tasks/result` waits.
+// A third-party server of the protocol 2025-11-25, through the client of the official SDK: it reads tasks by `tasks/get`, and
+// the server asks questions as requests while `tasks/result` waits.
 
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
@@ -26,7 +26,7 @@ import { OFFSTAGE_VERSION } from '../../values/version.ts';
 
 const RELATED = 'io.modelcontextprotocol/related-task';
 const VERSION = '2025-11-25';
-/** The longest time of a timer: a task has no deadline of its own here. */
+/** The longest timer: a task has no deadline at this level. */
 const NEVER = 2_147_483_647;
 
 const anything = z.looseObject({});
@@ -48,7 +48,7 @@ export class Foreign2025 implements ForeignServer {
   readonly #heard: Heard;
   readonly #ttlMs: number;
   readonly #traceparent: Foreign2025Options['traceparent'];
-  /** The requests `tasks/result` that wait, by their task: questions come while one does. */
+  /** The waiting requests `tasks/result`, by task: questions arrive only while one of them waits. */
   readonly #results = new Map<string, Promise<CallResult>>();
   readonly #over = new AbortController();
   #asked = 0;
@@ -66,7 +66,7 @@ export class Foreign2025 implements ForeignServer {
     try {
       await server.#client.connect(transport, { timeout: NEVER, signal });
       if (isKnown) {
-        // A session that is taken up is not initialized again: whether the server still has it, its answer tells.
+        // A resumed session is not initialized again: the answer tells whether the server still has the session.
         transport.setProtocolVersion?.(VERSION);
         await server.#client.ping({ timeout: NEVER, signal });
       }
@@ -89,7 +89,7 @@ export class Foreign2025 implements ForeignServer {
       { capabilities: { elicitation: { form: {} } } },
     );
     this.#client = client;
-    // Properties of the client: it has no listeners.
+    // The SDK's client has callback properties instead of listeners.
     Object.assign(client, {
       onclose: () => {
         if (!this.#over.signal.aborted) heard.closed('the connection was closed');
@@ -137,7 +137,7 @@ export class Foreign2025 implements ForeignServer {
 
   async close(why: 'ended' | 'suspended'): Promise<void> {
     this.#over.abort(new Error('released'));
-    // A server over HTTP that keeps sessions forgets this one; one that has none refuses.
+    // A server over HTTP with sessions forgets this one; a server without sessions refuses.
     const { transport } = this.#client;
     if (why === 'ended' && transport instanceof this.#sdk.StreamableHTTPClientTransport)
       await transport.terminateSession().catch(() => {});
@@ -165,7 +165,7 @@ export class Foreign2025 implements ForeignServer {
     waiting.then(
       () => this.#heard.changed(),
       (error: unknown) => {
-        // The state of the task tells how it goes on; the next look, which is not hurried by this, waits again.
+        // The state of the task decides what follows; the next reading, at its normal time, waits for the result again.
         if (this.#results.get(taskId) === waiting) this.#results.delete(taskId);
         if (!(error instanceof Refusal) && !this.#over.signal.aborted) this.#heard.report(error);
       },

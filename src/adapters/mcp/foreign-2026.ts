@@ -1,5 +1,5 @@
-// A server of the protocol 2026-07-28 with the extension for tasks: each request is one POST that stands alone, and
-// what is asked is part of the task.
+// A third-party server of the protocol 2026-07-28 with the extension for tasks: each request is an independent POST, and
+// questions are part of the task.
 
 import { z } from 'zod';
 import { raceAbort } from '../../values/race-abort.ts';
@@ -54,7 +54,7 @@ type InputRequests = z.infer<typeof inputRequests>;
 
 export interface Foreign2026Options {
   readonly url: string;
-  /** Ends with the session. */
+  /** Its requests end with the session. */
   readonly fetch: typeof globalThis.fetch;
   readonly heard: Heard;
   /** The W3C trace context of the work (SEP 414). */
@@ -104,10 +104,10 @@ export class Foreign2026 implements ForeignServer {
     await this.#request('tasks/cancel', { taskId });
   }
 
-  /** Its requests have ended with the session. */
+  /** The requests of this server have ended with the session. */
   async close(): Promise<void> {}
 
-  /** Waits for the answers to all that one round of a call asks. */
+  /** Waits for the answers to all requests of one round of a call. */
   async #answers(
     round: number,
     asked: InputRequests,
@@ -132,7 +132,7 @@ export class Foreign2026 implements ForeignServer {
       this.#options.heard.asked(taskId, { ...asking, form: form.data });
       return;
     }
-    // It was not told that this can be asked.
+    // The client has not declared support for this request.
     this.#options.heard.report(new Error(`Expected a form, got a request \`${method}\``));
     asking.answer({ action: 'decline' });
   }
@@ -150,7 +150,7 @@ export class Foreign2026 implements ForeignServer {
   }
 
   #update(taskId: string, key: string, result: FormResult): void {
-    // What a task that is cancelled has asked needs no answer: another one would let it go on.
+    // A cancelled task needs no answer, and another answer would let the task continue.
     if (result.action === 'cancel') return;
     const { heard } = this.#options;
     this.#request('tasks/update', { taskId, inputResponses: { [key]: result } }).then(
@@ -223,7 +223,7 @@ async function bodyOf(response: Response): Promise<string> {
   return text + decoder.decode();
 }
 
-/** Finds the answer to a request in a body: one message, or events of which one is the answer. */
+/** Finds the answer to a request in a body: one message, or events that include the answer. */
 function messageIn(text: string, type: string, id: number, status: number) {
   const isStream = type.startsWith('text/event-stream');
   const messages = isStream

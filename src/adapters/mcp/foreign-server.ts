@@ -1,5 +1,5 @@
-// A server of somebody else, whose tool does the work of a subagent: what a relay needs of it, in both generations of
-// the protocol. A generation only carries requests: `mcp-relay-session.ts` decides.
+// A third-party server whose tool does the work of a subagent: the interface that a relay needs, in both generations of the
+// protocol. A generation only carries requests: `mcp-relay-session.ts` decides.
 
 import { z } from 'zod';
 import { messageOf } from '../../values/errors.ts';
@@ -11,7 +11,7 @@ export interface FormResult {
   readonly content?: Readonly<Record<string, string | number | boolean | string[]>>;
 }
 
-/** Something that the server asks. */
+/** A request of the server for input. */
 export interface Asking {
   /** Unique among the requests of one task. */
   readonly key: string;
@@ -25,9 +25,9 @@ export interface ForeignTask {
   readonly taskId: string;
   readonly status: 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled';
   readonly message: string;
-  /** The time after which the server wants to be asked again, in milliseconds. */
+  /** The interval between readings that the server asks for, in milliseconds. */
   readonly pollMs: number | null;
-  /** Of a task that has ended. */
+  /** The result of an ended task. */
   readonly result: CallResult | null;
 }
 
@@ -38,39 +38,39 @@ export type Begun =
 export interface ForeignTool {
   readonly name: string;
   readonly inputSchema: z.infer<typeof inputSchemaSchema>;
-  /** Of 2025-11-25: whether it may, or must, be called as a task. */
+  /** In 2025-11-25: whether the tool may, or must, be called as a task. */
   readonly isTask: boolean;
 }
 
 /** The connection to one server, for one session. */
 export interface ForeignServer {
-  /** The id by which the server knows this connection, where it has sessions: some keep tasks for that session only. */
+  /** The server's id for this connection, if the server has sessions: some servers keep tasks for their session only. */
   readonly sessionId: string | null;
   tools(signal: AbortSignal): Promise<readonly ForeignTool[]>;
-  /** Calls the tool. Settles when the task has an id; a tool without tasks: when it has ended. */
+  /** Calls the tool. Resolves when the task has an id; for a tool without tasks, when the call has ended. */
   call(
     tool: ForeignTool,
     args: Readonly<Record<string, unknown>>,
     signal: AbortSignal,
   ): Promise<Begun>;
-  /** Reads a task. What it asks comes by `asked`. */
+  /** Reads a task. Its requests for input arrive by `asked`. */
   look(taskId: string, signal: AbortSignal): Promise<ForeignTask>;
   cancel(taskId: string): Promise<void>;
-  /** `suspended`: its session goes on later, perhaps in another process. */
+  /** `suspended`: the session resumes later, perhaps in another process. */
   close(why: 'ended' | 'suspended'): Promise<void>;
 }
 
-/** What a server tells by itself. */
+/** The callbacks for messages that the server sends unasked. */
 export interface Heard {
   asked(taskId: string | null, asking: Asking): void;
-  /** Something has changed: the task is worth a look. */
+  /** Something has changed: the task should be read. */
   changed(): void;
   progress(text: string): void;
   closed(message: string): void;
   report(error: unknown): void;
 }
 
-/** The connection works, and the server refuses the request. */
+/** The server refuses a request over a working connection. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
 }
@@ -116,7 +116,7 @@ export const taskSchema = z.looseObject({
   statusMessage: z.string().nullish(),
 });
 
-/** Reads what a server has sent. @throws {Error} that names what was expected. */
+/** Reads a message of the server. @throws {Error} that names what was expected. */
 export function read<Schema extends z.ZodType>(schema: Schema, given: unknown): z.output<Schema> {
   const { success, data, error } = schema.safeParse(given);
   if (success) return data;
@@ -144,7 +144,7 @@ export async function allTools(
   return all;
 }
 
-/** A task that ended without a result: its message is all there is to tell. */
+/** Returns the result of a task that ended with a message only. */
 export function failure(error: unknown): CallResult {
   const text = typeof error === 'string' ? error : messageOf(error);
   return { content: [{ type: 'text', text }], structuredContent: undefined, isError: true };

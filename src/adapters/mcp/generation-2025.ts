@@ -1,8 +1,9 @@
-// The protocol 2025-11-25, on the server of the official SDK: a connection, whose tools may be called as tasks.
+// The server side of the protocol 2025-11-25, on the server of the official SDK: a connection whose tools may be called as
+// tasks.
 //
 //   tools/call + task   → the task's id, once it is in the journal
 //   tasks/result        → waits for the end; questions go to the client as `elicitation/create` meanwhile
-//   tools/call          → the same in one request; the task ends with it
+//   tools/call          → both in one request; an abort of the request cancels the task
 
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js';
@@ -28,13 +29,13 @@ type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
 
 /** The user of a connection. */
 export interface ConnectedUser {
-  /** Uses the user's tasks; they stay in memory until `work` has settled. */
+  /** Calls `work` with the user's tasks, which stay in memory until `work` has settled. */
   readonly use: <Result>(work: (tasks: UserTasks) => Promise<Result>) => Promise<Result>;
-  /** As `use`, for a request that waits; refused above a number of them. */
+  /** As `use`, for a request that waits; rejects above `waitsPerUser` of them. */
   readonly wait: <Result>(work: (tasks: UserTasks) => Promise<Result>) => Promise<Result>;
 }
 
-/** A question is asked until the task no longer waits for it. */
+/** The longest timer: a question ends only when the task no longer waits for it. */
 const ASK_TIMEOUT_MS = 2_147_483_647;
 const PAGE = 100;
 
@@ -91,7 +92,7 @@ export function server2025(sdk: ServerSdk, options: CheckedMcp, user: ConnectedU
       const isTask = params.task !== undefined;
       const known = tools.has(params.name);
       const task = await taskOf(options, params.name, params.arguments).catch((error: unknown) => {
-        // The client's model reads it, and corrects its call.
+        // The client's model reads the error, and can correct its call.
         if (known && !isTask) return failedCall(messageOf(error));
         throw error;
       });
@@ -107,7 +108,7 @@ export function server2025(sdk: ServerSdk, options: CheckedMcp, user: ConnectedU
           const ended = await follow(tasks, id, caller(id, extra, false), extra.signal);
           return resultOf(ended);
         } catch (error) {
-          // Nobody knows its id.
+          // The client does not know the task's id.
           tasks.cancel(id);
           throw error;
         }
@@ -174,12 +175,12 @@ function progressOf(extra: Extra, id: string): (message: string) => void {
         method: 'notifications/progress',
         params: { progressToken, progress, message, _meta: { [RELATED_TASK]: { taskId: id } } },
       })
-      // The client has gone: its request ends by itself.
+      // The client has disconnected, which ends its request.
       .catch(() => undefined);
   };
 }
 
-/** The SDK's types want arrays that can be written. */
+/** Copies the form, because the SDK's types require mutable arrays. */
 function asParams(form: ReturnType<typeof formOf>, taskId: string) {
   const { mode, message, requestedSchema, _meta } = form;
   const { answer } = requestedSchema.properties;

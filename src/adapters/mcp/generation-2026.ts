@@ -1,11 +1,11 @@
-// The protocol 2026-07-28 over HTTP, with its extension for tasks: every request stands alone, and the server only
-// answers. No SDK has a server for its tasks.
+// The protocol 2026-07-28 over HTTP, with its extension for tasks: requests are independent, and the server sends
+// responses only. No SDK implements the server side of these tasks.
 //
 //   tools/call, tasks declared → the task; `tasks/get` shows what it asks, `tasks/update` answers, `tasks/cancel`
 //   tools/call                 → waits; a question is the result (`input_required`), and its answer a second call
 //
 // Invariants
-//   MCP-2026-1. What comes back from a client (`requestState`, task ids, keys) names a task of its user, or nothing.
+//   MCP-2026-1. A `requestState`, task id or key from a client is valid only for a task of its user.
 
 import { z } from 'zod';
 import { raceAbort } from '../../values/race-abort.ts';
@@ -64,7 +64,7 @@ const callSchema = z.looseObject({
 const taskSchema = z.looseObject({ taskId: z.string() });
 const updateSchema = z.looseObject({ taskId: z.string(), inputResponses: record });
 
-/** An error with a status of its own. */
+/** An error with an HTTP status. */
 class Refused extends Error {
   readonly status: number;
   readonly code: number;
@@ -221,7 +221,7 @@ function parsed<Schema extends z.ZodType>(schema: Schema, params: unknown): z.ou
   throw new Refused(200, INVALID_PARAMS, z.prettifyError(error));
 }
 
-/** Plays one round of a call without a task: to its end, or to what has to be asked. */
+/** Runs one round of a call without a task: to its end, or to its next questions. */
 async function called(
   call: z.infer<typeof callSchema>,
   tasks: UserTasks,
@@ -261,13 +261,13 @@ async function called(
       if (questions.length === 0) await raceAbort(changed, signal);
     }
   } catch (error) {
-    // Nobody knows its id yet.
+    // The client does not know the task's id yet.
     if (requestState === undefined) tasks.cancel(id);
     throw error;
   }
 }
 
-/** Takes the answers to what is open; keys that are not open are left out, as the protocol wants it. */
+/** Accepts the answers to open questions; other keys are ignored, as the protocol requires. */
 async function update(tasks: UserTasks, id: string, responses: Json): Promise<void> {
   const { questions } = viewOf(tasks, id);
   const read = questions.flatMap((question) =>
@@ -275,7 +275,7 @@ async function update(tasks: UserTasks, id: string, responses: Json): Promise<vo
       ? [{ question, answer: answerIn(question, responses[question.requestId]) }]
       : [],
   );
-  // All are read before one is given: what does not fit changes nothing.
+  // All answers are read first: an invalid one changes nothing.
   for (const { question, answer } of read)
     if (answer.type === 'invalid')
       throw new ProtocolError('INVALID_ANSWER', `${question.requestId}: ${answer.why}`);
@@ -297,7 +297,7 @@ function baseOf(view: TaskView, { ttlMs, pollMs }: CheckedMcp): Json {
   const { id, status, message, createdAt, updatedAt } = view;
   return {
     taskId: id,
-    // A subagent that failed is the failure of a tool: `failed` is for errors of the protocol.
+    // A failed subagent counts as a tool failure: the status `failed` is for protocol errors.
     status: status === 'failed' ? 'completed' : status,
     ...(message === null ? {} : { statusMessage: message }),
     createdAt: new Date(createdAt).toISOString(),

@@ -1,4 +1,5 @@
-// offstage/mcp: our subagents as tools and tasks of the Model Context Protocol, and tools of other servers as subagents.
+// The entry `offstage/mcp`: subagents as tools and tasks of the Model Context Protocol, and tools of other servers as
+// subagents.
 
 export { mcpRelay, type McpRelayOptions } from './mcp-relay.ts';
 export type { McpPrompt } from './mcp-relay-session.ts';

@@ -1,10 +1,10 @@
-// A journal that tells which entries it has kept, for a server that answers only when something is in the journal.
+// A journal that tells when it has written an entry, for a server that answers only after that.
 
 import { passedOn, type Journal, type JournalEntry } from '../../actors/ports/journal.ts';
 
-/** The entries that are kept from now on. */
+/** The entries that are written from now on. */
 interface Begun {
-  /** Resolves when such an entry is kept, or was since this began. */
+  /** Resolves when a matching entry is written, or has been written since the start. */
   kept(isIt: (entry: JournalEntry) => boolean): Promise<void>;
   end(): void;
 }

@@ -1,16 +1,16 @@
-// One session with a tool of an MCP server: the call or task under way, and what it asks.
+// One session with a tool of an MCP server: the current call or task, and its requests for input.
 //
-// Owns:     looking at the task until it has ended, and asking the fields of a form one after the other.
-// Does not: run anything: a task goes on at the server whether it is read or not.
+// Owns:     reading the task until it has ended, and asking the fields of a form one after the other.
+// Does not: run anything: a task continues at the server whether it is read or not.
 //
 // Invariants
-//   MCP-RELAY-1. A form is answered once, and accepted only with what the user said: a yes is accepted as a yes of
-//       exactly this form.
-//   MCP-RELAY-2. Only its state ends a task; a lost connection does not.
-//   MCP-RELAY-3. What is asked after a turn was cancelled, or by another task, reaches nobody.
-//   MCP-RELAY-4. A task that waits for the answer to a question that has not come does not wait for ever: after the
-//       grace period the connection is given up, and the task is taken up anew. (A connection that broke may have taken
-//       the question with it: servers on the official SDK put each once.)
+//   MCP-RELAY-1. A form is answered once, and accepted only with the user's words: a yes accepts exactly the form that the
+//       user saw.
+//   MCP-RELAY-2. Only the state of a task ends it; a lost connection does not.
+//   MCP-RELAY-3. A request after the turn was cancelled, or from another task, does not reach the user.
+//   MCP-RELAY-4. A task may wait for the answer to a question that has not arrived: a broken connection may have lost the
+//       question, and servers on the official SDK send each once. After the grace period the session drops the connection,
+//       and resumes the task on a new one.
 
 import { z } from 'zod';
 import type {
@@ -44,11 +44,11 @@ import {
   type Heard,
 } from './foreign-server.ts';
 
-/** What a call of the tool is made of. */
+/** The input for the arguments of a tool call. */
 export interface McpPrompt {
-  /** The instructions and the task of the subagent, or what it is told next. */
+  /** The instructions and the task of the subagent, or a later message to it. */
   readonly text: string;
-  /** The task of the subagent; absent: not known. */
+  /** The task of the subagent; absent if it is unknown. */
   readonly task?: RelayTask;
 }
 
@@ -56,7 +56,7 @@ interface McpRelaySessionOptions {
   readonly name: string;
   readonly tool: string;
   readonly argumentsOf: ((prompt: McpPrompt) => Readonly<Record<string, unknown>>) | null;
-  /** Connects, and takes the server's session with this id up if it still has it. */
+  /** Connects; resumes the server's session with this id if the server still has it. */
   connect(heard: Heard, sessionId: string | null): Promise<ForeignServer>;
   readonly start: RelayStart;
   readonly graceMs: number;
@@ -72,31 +72,31 @@ type Request = Extract<RelayEvent, { readonly type: 'permission' | 'question' }>
 interface Turn {
   readonly number: number;
   taskId: string | null;
-  /** Ends a call that is no task. */
+  /** Aborts a call that is not a task. */
   readonly calling: AbortController;
   readonly asked: Set<string>;
-  /** What a task asks before its id is told. */
+  /** Requests of the task that arrive before its id. */
   early: Asking[];
   progress: string;
-  /** The task waits for an answer. Absent: it works. */
+  /** The task waits for an answer; null or absent: it works. */
   wait: Wait | null;
-  /** The number of requests that had come when the task was last looked at. */
+  /** The number of requests that had arrived at the last reading of the task. */
   looked: number;
   isCancelling: boolean;
   readonly ended: PromiseWithResolvers<RelayRelease>;
 }
 
 interface Wait {
-  /** Of the task: another message is another wait. */
+  /** The status message of the task: a new message means a new wait. */
   readonly message: string;
-  /** The number of requests that had come before it. */
+  /** The number of requests that had arrived before the wait. */
   readonly after: number;
 }
 
-/** A server that wants to be asked more often is not. */
+/** The bounds of the interval between readings, whatever the server asks for. */
 const MIN_POLL_MS = 20;
 const MAX_POLL_MS = 60_000;
-/** Requests that wait until the id of their task is told. */
+/** The limit of requests that wait for the id of their task. */
 const MAX_EARLY = 100;
 
 const argumentsSchema = z.record(z.string(), z.unknown());
@@ -105,20 +105,20 @@ export class McpRelaySession implements RelaySession {
   isRunning = false;
   readonly #options: McpRelaySessionOptions;
   readonly #open = new Map<string, (answer: RelayAnswer) => void>();
-  /** Events that come before the session is known to whoever started it. */
+  /** Events that arrive before the caller of `open` has the session. */
   #early: RelayEvent[] | null = [];
   #conversation: string;
   #server: ForeignServer | null = null;
   #tool: ForeignTool | null = null;
   #turn: Turn | null = null;
-  /** The task under way; a session that was let go as suspended keeps it. */
+  /** The current task; a suspended session keeps it. */
   #taskId: string | null = null;
   #turns = 0;
   #isOver = false;
   #wake: (() => void) | null = null;
   #isChanged = false;
   #cancelGrace: (() => void) | null = null;
-  /** Stops waiting for a question that has not come. */
+  /** Stops waiting for a question that has not arrived. */
   #cancelMute: (() => void) | null = null;
   #lettingGo: Promise<void> | null = null;
 
@@ -169,7 +169,7 @@ export class McpRelaySession implements RelaySession {
       graceMs,
     );
     if (turn.taskId !== null) void this.#cancel(turn.taskId);
-    // A call that makes a task is over as soon as the task has an id.
+    // A call that creates a task ends as soon as the task has an id.
     else if (this.#tool?.isTask !== true) turn.calling.abort(new Error('cancelled'));
     this.#dropRequests();
   }
@@ -193,7 +193,7 @@ export class McpRelaySession implements RelaySession {
     const { name, start, over, connect, tool } = this.#options;
     const known = start.resume === undefined ? null : readSessionId('mcp', start.resume);
     if (start.resume !== undefined && !known) throw unknownSession(name, start.resume);
-    // A key of ours, and the id of the server's session, if it has sessions.
+    // The relay's key, and the id of the server's session, if the server has sessions.
     const [key = this.#conversation, ...rest] = known?.conversation.split('@') ?? [];
     const sessionId = rest.length > 0 ? rest.join('@') : null;
     const heard: Heard = {
@@ -241,13 +241,13 @@ export class McpRelaySession implements RelaySession {
     };
     let task = await look();
     if (task.status === 'input_required' && turn.asked.size === 0) {
-      // The question comes again by itself, or never.
+      // The server either repeats the question by itself, or never.
       await this.#pause(graceMs);
       task = await look();
     }
     const isMute = task.status === 'input_required' && turn.asked.size === 0;
     if (isMute) await server.cancel(taskId).catch((error: unknown) => start.report(error));
-    // The next prompt begins anew.
+    // The next prompt starts a new call.
     if (isMute || task.status === 'cancelled') {
       this.#turn = null;
       this.#taskId = null;
@@ -329,7 +329,7 @@ export class McpRelaySession implements RelaySession {
     );
   }
 
-  /** Looks at the task until it has ended. */
+  /** Reads the task repeatedly until it has ended. */
   async #follow(turn: Turn, first: ForeignTask): Promise<void> {
     const { over, pollMs } = this.#options;
     const server = this.#server;
@@ -376,7 +376,7 @@ export class McpRelaySession implements RelaySession {
       this.#stopMute();
       return;
     }
-    // A server that goes on waiting after its question was answered is not given up: it may be at work.
+    // The connection stays if the question has been answered: the server may be at work.
     if (turn.asked.size > turn.wait.after || this.#open.size > 0) {
       turn.wait = { message, after: -1 };
       this.#stopMute();
@@ -451,7 +451,7 @@ export class McpRelaySession implements RelaySession {
     if (this.#turn === turn && result) answer(turn.isCancelling ? { action: 'cancel' } : result);
   }
 
-  /** Asks for all that a form wants. MCP-RELAY-1 */
+  /** Asks all fields of a form. MCP-RELAY-1 */
   async #fill(
     id: string,
     form: AskedForm,
@@ -477,7 +477,7 @@ export class McpRelaySession implements RelaySession {
     return content ? { action: 'accept', content } : { action: 'decline' };
   }
 
-  /** Passes a request on, and waits for its answer. */
+  /** Forwards a request, and waits for its answer. */
   #ask(request: Request, signal: AbortSignal | undefined): Promise<RelayAnswer> {
     const { requestId } = request;
     if (signal?.aborted === true || this.#turn?.isCancelling !== false)
@@ -509,7 +509,7 @@ export class McpRelaySession implements RelaySession {
     turn.ended.resolve('cancelled');
   }
 
-  /** Lets the server go: it cannot be reached, or does not stop. */
+  /** Drops the server: it cannot be reached, or does not stop. */
   #close(message: string): void {
     const turn = this.#turn;
     if (this.#isOver && !turn) return;
@@ -518,7 +518,7 @@ export class McpRelaySession implements RelaySession {
     this.#stopTimers();
     this.#send({ type: 'closed', message });
     this.#isOver = true;
-    // A server that does not stop is not gone back to.
+    // A session with a server that does not stop is not resumed.
     void this.#letGo(turn?.isCancelling === true ? 'ended' : 'suspended');
     turn?.ended.resolve('killed');
   }
@@ -558,7 +558,7 @@ export class McpRelaySession implements RelaySession {
     this.#wake?.();
   }
 
-  /** Waits until something has changed, or this time has passed. */
+  /** Waits for a change, at most this long. */
   async #pause(ms: number): Promise<void> {
     if (!this.#isChanged) {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -596,7 +596,7 @@ interface Consent {
   readonly no: FormResult;
 }
 
-/** A form with nothing but a yes or no asks for consent; null: it asks for more. */
+/** A form with only a yes or no asks for consent; null if the form asks for more. */
 function consentIn(form: AskedForm): Consent | null {
   const { mode, requestedSchema, _meta } = form as AskedForm & {
     readonly _meta?: Readonly<Record<string, unknown>> | null;

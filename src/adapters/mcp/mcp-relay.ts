@@ -1,5 +1,5 @@
-// A relay to a tool of a server that speaks the Model Context Protocol: each turn is a call of the tool, as a task where
-// the server has tasks. Nothing of it runs here, unless the transport starts the server.
+// A relay to a tool of a server that speaks the Model Context Protocol: each turn is a call of the tool, as a task if the
+// server supports tasks. The tool runs at the server, which may be a local process that the transport starts.
 //
 // Does not: offer the server sampling, roots or files, open addresses that it wants the user to visit, or log in.
 
@@ -17,9 +17,9 @@ import { McpRelaySession, type McpPrompt } from './mcp-relay-session.ts';
 
 /** The options of `mcpRelay`. */
 export interface McpRelayOptions {
-  /** The tool that does the work. */
+  /** The name of the tool. */
   readonly tool: string;
-  /** The address of a server over HTTP; or else `transport`. */
+  /** The address of a server over HTTP. Give either this or `transport`. */
   readonly url?: string;
   /** Headers of each request to the origin of `url`, such as `authorization`. @defaultValue {} */
   readonly headers?:
@@ -28,23 +28,23 @@ export interface McpRelayOptions {
   /** @defaultValue globalThis.fetch */
   readonly fetch?: typeof globalThis.fetch;
   /**
-   * Makes a transport of the official SDK for one session, such as
-   * `() => new StdioClientTransport({ command, args })`. Only with `2025-11-25`.
+   * Creates a transport of the official SDK for one session, such as `() => new StdioClientTransport({ command, args })`.
+   * Only with `2025-11-25`.
    */
   readonly transport?: () => Transport | Promise<Transport>;
-  /** The version of the protocol, on which the way of tasks depends. @defaultValue '2025-11-25' */
+  /** The version of the protocol, which determines how tasks work. @defaultValue '2025-11-25' */
   readonly protocol?: '2025-11-25' | '2026-07-28';
-  /** Makes the arguments of a call. @defaultValue the text, as the only argument of the tool that is a text */
+  /** Returns the arguments of a call. @defaultValue the text, for a tool with a single text argument */
   readonly arguments?: (prompt: McpPrompt) => Readonly<Record<string, unknown>>;
   /** The name of the server in messages. @defaultValue the tool */
   readonly name?: string;
-  /** The time to connect and to find the tool, in milliseconds. @defaultValue 30000 */
+  /** The time limit for connecting and finding the tool, in milliseconds. @defaultValue 30000 */
   readonly startTimeoutMs?: number;
-  /** The time that the server gets to cancel a task before it is let go, in milliseconds. @defaultValue 5000 */
+  /** The time in which the server must cancel a task before it is abandoned, in milliseconds. @defaultValue 5000 */
   readonly graceMs?: number;
-  /** The time between two looks at a task, in milliseconds, where the server names none. @defaultValue 2000 */
+  /** The interval between two readings of a task, in milliseconds, unless the server names one. @defaultValue 2000 */
   readonly pollMs?: number;
-  /** The time for which the server is asked to keep a task, in milliseconds (2025-11-25). @defaultValue 86400000 */
+  /** How long the server should keep a task, in milliseconds (2025-11-25). @defaultValue 86400000 */
   readonly ttlMs?: number;
 }
 
@@ -74,8 +74,8 @@ const optionsSchema = z
   });
 
 /**
- * Creates a relay to a tool of an MCP server, for `defineSubagent({ relay })`. Needs the package
- * `@modelcontextprotocol/sdk`. Nothing is requested before a subagent runs.
+ * Creates a relay to a tool of an MCP server, for `defineSubagent({ relay })`. Needs the package `@modelcontextprotocol/sdk`.
+ * The first request follows when a subagent runs.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function mcpRelay(options: McpRelayOptions): Relay {
@@ -84,7 +84,7 @@ export function mcpRelay(options: McpRelayOptions): Relay {
   return {
     name,
     loop: relayLoop,
-    // A task lives at the server. A question of 2025-11-25 has no id, and most servers put it once.
+    // A task lives at the server. A question of 2025-11-25 has no id, and most servers send it once.
     capabilities: {
       openQuestionSurvives: protocol === '2026-07-28',
       resumes: true,
@@ -141,6 +141,6 @@ async function connect(
     return Foreign2025.open(sdk, transport, { heard, ttlMs, signal, traceparent });
   };
   if (sessionId === null) return open(null);
-  // A server that was begun again does not know the session, and may know its tasks.
+  // A restarted server does not know the session, but may know its tasks.
   return open(sessionId).catch(() => open(null));
 }

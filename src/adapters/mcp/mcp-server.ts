@@ -1,16 +1,16 @@
-// Our subagents for any client of the Model Context Protocol: tools that may be called as tasks, over streamable HTTP
-// and on standard input and output.
+// Offers subagents to any client of the Model Context Protocol: tools that may be called as tasks, over streamable HTTP and
+// on standard input and output.
 //
 //   fetch ──▶ Host, Origin ──▶ authorize ─┬─▶ answer2026 ────────────────────────────┬─▶ the user's tasks
 //                                         └─▶ connection of this user ─┬─▶ server2025 ─┘
 //   stdio ─────────────────────────────────────────────────────────────┘
 //
-// Owns:     who may connect, the connections, and whose tasks are in memory.
+// Owns:     the access control, the connections, and the set of users whose tasks are in memory.
 // Does not: run tasks (served-tasks.ts), or listen (the app does).
 //
 // Invariants
-//   MCP-SERVER-1. No client is served under a foreign Host or Origin, or without a user of `authorize`, and every
-//       request is authorized anew: a connection of another user does not exist.
+//   MCP-SERVER-1. A request with an untrusted Host or Origin, or without a user from `authorize`, is refused. Every request
+//       is authorized separately: to another user a connection does not exist.
 //   MCP-SERVER-2. Nothing that a client sends throws out of a handler, or ends the process.
 
 import { createHash } from 'node:crypto';
@@ -35,35 +35,37 @@ import { UserTasks } from './served-tasks.ts';
 export interface McpStdioOptions {
   /** The user whose tasks the client sees. @defaultValue 'local' */
   readonly user?: string;
-  /** @defaultValue standard input, which nothing else may read */
+  /** @defaultValue standard input, which only this server may read */
   readonly input?: Readable;
-  /** @defaultValue standard output, to which nothing else may write: log to standard error */
+  /** @defaultValue standard output, to which only this server may write: log to standard error */
   readonly output?: Writable;
 }
 
-/** The connection to the client that has started this program. */
+/** The connection to the client that started this program. */
 export interface McpStdio {
-  /** Resolves when the client has left. Its tasks go on. */
+  /** Resolves when the client has disconnected. Its tasks continue. */
   readonly closed: Promise<void>;
 }
 
-/** Subagents as tools of MCP, as `mcpServer` returns them. */
+/** The server of subagents as MCP tools that `mcpServer` returns. */
 export interface McpServer {
   /** The number of connections over HTTP, and of users whose tasks are in memory. */
   readonly size: { readonly connections: number; readonly users: number };
-  /** Answers a request: for Hono, Next.js and other hosts of web requests. Never rejects. */
+  /** Answers a request, in Hono, Next.js and other frameworks with web requests. Never rejects. */
   readonly fetch: (request: Request) => Promise<Response>;
-  /** As `fetch`, for `node:http`, Express, Fastify and Koa. `next` is called for another path; without it, that is a 404. */
+  /**
+   * As `fetch`, for `node:http`, Express, Fastify and Koa. Another path calls `next`; without `next` it is answered with 404.
+   */
   readonly handle: (request: IncomingMessage, response: ServerResponse, next?: () => void) => void;
-  /** Serves the client that has started this program. */
+  /** Serves the client that started this program. */
   stdio(options?: McpStdioOptions): Promise<McpStdio>;
-  /** Ends all connections, and leaves the tasks to the journal: the next server with its name continues them. */
+  /** Ends all connections. The journal keeps the tasks: the next server with the same name continues them. */
   close(): Promise<void>;
 }
 
 /**
  * Serves subagents to clients of the Model Context Protocol: 2025-11-25, and over HTTP also 2026-07-28. Needs the package
- * `@modelcontextprotocol/sdk`. Tasks that an earlier process began are continued at once.
+ * `@modelcontextprotocol/sdk`. The tasks of an earlier process are continued at once.
  * @throws {ConfigurationError} `INVALID_OPTION`, `INVALID_SCHEMA`, `MISSING_DEPENDENCY` (rejects)
  */
 export async function mcpServer(options: McpServerOptions): Promise<McpServer> {
@@ -77,7 +79,7 @@ interface Connection {
   readonly user: string;
   readonly transport: WebStandardStreamableHTTPServerTransport;
   lastUsedAt: number;
-  /** Requests that are being answered. */
+  /** The number of requests that are being answered. */
   busy: number;
   close(): Promise<void>;
 }
@@ -109,10 +111,10 @@ class Server implements McpServer {
   readonly #options: CheckedMcp;
   readonly #kept: KeptEntries;
   readonly #connections = new Map<string, Connection>();
-  /** Connections whose first request is being answered: they count, too. */
+  /** Connections whose first request is being answered; they count against the limit, too. */
   readonly #connecting = new Set<Connection>();
   readonly #tasks = new Map<string, OpenTasks>();
-  /** Tasks that are being let go: the same scope is opened after that. */
+  /** Tasks that are being unloaded: their scope can be opened again only afterwards. */
   readonly #leaving = new Map<string, Promise<void>>();
   readonly #stdio = new Set<{ close(): Promise<void> }>();
   #stopSweep: () => void = () => undefined;
@@ -142,7 +144,7 @@ class Server implements McpServer {
     return { connections: this.#connections.size, users: this.#tasks.size };
   }
 
-  /** Continues what an earlier process left. */
+  /** Continues the tasks of an earlier process. */
   continueTasks(): void {
     const resume = async (): Promise<void> => {
       const scopes = (await this.#options.runtime.journal.scopes?.()) ?? [];
@@ -176,7 +178,7 @@ class Server implements McpServer {
     };
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a class of the SDK has no other way
     server.onerror = (error) => this.#options.onError(error, 'a message on standard input');
-    // The SDK does not notice that its input has ended.
+    // The SDK does not notice the end of its input.
     const left = (): void => void server.close();
     input.once('end', left).once('close', left);
     await server.connect(transport);
@@ -212,7 +214,7 @@ class Server implements McpServer {
       const answer = await connection.transport.handleRequest(
         method === 'POST' ? copyOf(request, text) : request,
       );
-      // A first request that did not initialize leaves nothing.
+      // A first request that was not `initialize` leaves no connection.
       if (known === null && connection.transport.sessionId === undefined) await connection.close();
       return answer;
     } catch (error) {
@@ -239,7 +241,7 @@ class Server implements McpServer {
     const tasks = this.#connected(user);
     const server = server2025(this.#sdk, this.#options, {
       use: tasks.use,
-      // A client that waits is not idle.
+      // A connection with a waiting request is not idle.
       async wait(work) {
         connection.busy += 1;
         try {
@@ -288,7 +290,7 @@ class Server implements McpServer {
   }
 
   #connected(user: string): ConnectedUser {
-    // A name of any length, in a form that every journal can store.
+    // The hash accepts a name of any length, and every journal can store it.
     const scope = this.#prefix + createHash('sha256').update(user).digest('base64url');
     return {
       use: (work) => this.#use(scope, user, work),
@@ -364,7 +366,7 @@ class Server implements McpServer {
     );
   }
 
-  /** Lets go of connections and users that nobody has used for a while. */
+  /** Drops connections and users that were unused for `idleMs`. */
   async #sweep(): Promise<void> {
     const before = this.#now - this.#options.limits.idleMs;
     for (const connection of this.#connections.values())
@@ -393,7 +395,7 @@ class Server implements McpServer {
   }
 }
 
-/** Returns the value of a text in JSON; undefined if it is none. */
+/** Parses a text as JSON; undefined if it is not JSON. */
 function valueOf(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -402,7 +404,7 @@ function valueOf(text: string): unknown {
   }
 }
 
-/** The request again, with the body that was read from it. */
+/** Returns a copy of the request, with the body that was read from it. */
 function copyOf(request: Request, body: string): Request {
   const { url, headers, signal } = request;
   return new Request(url, { method: 'POST', headers, signal, body });

@@ -13,16 +13,16 @@ import { aFunction, anObject, check, type ChecksOf } from '../../values/checks.t
 import { ConfigurationError } from '../../values/errors.ts';
 import { reporter } from '../../values/reporter.ts';
 
-/** A subagent that clients may delegate to: a tool under the name of its configuration. */
+/** A subagent that clients may call, as a tool with the name of its configuration. */
 export interface McpSubagent {
   readonly config: SubagentConfig;
-  /** The description of the tool, by which the client's model chooses it. */
+  /** The tool's description, by which the client's model chooses the tool. */
   readonly description: string;
 }
 
 /** A request over HTTP. */
 export interface McpAuthorizeRequest {
-  /** The token of `Authorization: Bearer …`; null if there is none. */
+  /** The token of `Authorization: Bearer …`; null without one. */
   readonly token: string | null;
   readonly headers: Headers;
   readonly url: URL;
@@ -30,17 +30,17 @@ export interface McpAuthorizeRequest {
 
 /** The limits for clients. */
 export interface McpLimits {
-  /** The bytes of one message. @defaultValue 1_048_576 */
+  /** The limit of one message, in bytes. @defaultValue 1_048_576 */
   readonly maxMessageBytes: number;
-  /** Connections of the generation 2025-11-25 over HTTP, at once. @defaultValue 1000 */
+  /** The limit of open connections of the generation 2025-11-25 over HTTP. @defaultValue 1000 */
   readonly sessions: number;
-  /** Of one user. @defaultValue 50 */
+  /** The limit of these connections for one user. @defaultValue 50 */
   readonly sessionsPerUser: number;
-  /** Tasks of one user that run at once. @defaultValue 20 */
+  /** The limit of running tasks of one user. @defaultValue 20 */
   readonly tasksPerUser: number;
-  /** Requests of one user that wait for a result at once. @defaultValue 100 */
+  /** The limit of one user's requests that wait for a result. @defaultValue 100 */
   readonly waitsPerUser: number;
-  /** The time after which a connection, or a user without a running task, is let go. @defaultValue 1_800_000 */
+  /** How long an unused connection, or a user without a running task, is kept, in milliseconds. @defaultValue 1_800_000 */
   readonly idleMs: number;
 }
 
@@ -57,34 +57,34 @@ export const defaultMcpLimits: McpLimits = {
 /** The options of `mcpServer`. */
 export interface McpServerOptions {
   readonly subagents: readonly McpSubagent[];
-  /** The journal of this runtime keeps the tasks: with one on disk they survive a crash. */
+  /** The runtime, whose journal keeps the tasks: with a journal on disk they survive a crash. */
   readonly runtime: Runtime;
-  /** The model of configurations without a model of their own. */
+  /** The model for configurations that have none. */
   readonly model?: LanguageModel;
   /**
-   * Returns the user whose tasks a request over HTTP sees; null: refused.
-   * @defaultValue nobody is served over HTTP
+   * Returns the user whose tasks an HTTP request may see; null refuses the request.
+   * @defaultValue every HTTP request is refused
    */
   readonly authorize?: (request: McpAuthorizeRequest) => string | null | Promise<string | null>;
-  /** The name of the server, for clients; its tasks are kept under this name. @defaultValue 'offstage' */
+  /** The name of the server, for clients; the journal keeps the tasks under this name. @defaultValue 'offstage' */
   readonly name?: string;
   /** The description of the server as a whole, for clients. */
   readonly instructions?: string;
   /** The path of the handler. @defaultValue '/mcp' */
   readonly path?: string;
   /**
-   * The origins of web pages that may connect, such as `https://app.example.com`; `*` is any.
+   * The origins of web pages that may connect, such as `https://app.example.com`; `*` allows any.
    * @defaultValue pages of this machine (localhost)
    */
   readonly origins?: readonly string[];
-  /** The names of the server in `Host`; `*` is any. @defaultValue localhost, and the hosts of `origins` */
+  /** The accepted names of the server in `Host`; `*` allows any. @defaultValue localhost, and the hosts of `origins` */
   readonly hosts?: readonly string[];
   /** How long the result of a task is kept after its end, in milliseconds. @defaultValue 86_400_000 */
   readonly ttlMs?: number;
-  /** How often clients should ask how a task goes, in milliseconds. @defaultValue 1000 */
+  /** The interval at which clients should read a task, in milliseconds. @defaultValue 1000 */
   readonly pollMs?: number;
   readonly limits?: Partial<McpLimits>;
-  /** Called with errors that clients are not told. @defaultValue they are dropped */
+  /** Called with errors that clients do not get. @defaultValue they are dropped */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
@@ -128,13 +128,13 @@ const optionsSchema = z.strictObject({
   onError: aFunction.optional(),
 } satisfies ChecksOf<McpServerOptions>);
 
-/** A tool, with what a call of it is checked by. */
+/** A tool, with the schema for its calls. */
 export interface ServedTool {
   readonly name: string;
   readonly description: string;
   readonly schema: Schema;
   readonly inputSchema: Readonly<Record<string, unknown>>;
-  /** Without a schema of the subagent's own, a call has one argument, `task`. */
+  /** Whether calls have the one argument `task`, because the subagent has no schema. */
   readonly takesWords: boolean;
 }
 
@@ -211,7 +211,7 @@ function toolOf(config: SubagentConfig, description: string): ServedTool {
 }
 
 /**
- * Returns the user that `authorize` named.
+ * Checks and returns the user from `authorize`.
  * @throws {ConfigurationError} `INVALID_IDENTITY`
  */
 export function checkedUser(where: string, given: unknown): string | null {

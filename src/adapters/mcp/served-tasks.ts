@@ -1,12 +1,12 @@
-// The tasks of one user: subagents of a service of their own, which has the user's scope in the journal. A task is a
-// subagent, and its id is the subagent's. Of both generations of the protocol, this file knows neither.
+// The tasks of one user: subagents of a separate service, which has the user's scope in the journal. A task is a subagent,
+// and has the subagent's id. This file is independent of both generations of the protocol.
 //
-// Owns:     the user's service, and the questions that are open in it.
+// Owns:     the user's service, and its open questions.
 // Does not: know clients or messages.
 //
 // Invariants
-//   MCP-TASKS-1. A task, and an answer, is in the journal before a client is told that it was taken.
-//   MCP-TASKS-2. A task of another user is no different from one that does not exist.
+//   MCP-TASKS-1. A task or an answer is confirmed to the client only after it is in the journal.
+//   MCP-TASKS-2. To a client, another user's task does not exist.
 //   MCP-TASKS-3. An answer that does not fit its question changes nothing.
 
 import type { Subscription } from 'rxjs';
@@ -36,27 +36,27 @@ import type { KeptEntries } from './kept-entries.ts';
 
 /** A question that a client can answer. */
 export interface TaskQuestion {
-  /** Unique in the life of its task. */
+  /** Unique within the task. */
   readonly requestId: string;
-  /** `input`: asked of the program that gave the task, in words. */
+  /** `input`: the subagent asks the program that gave the task, in words. */
   readonly kind: 'question' | 'approval' | 'input';
   readonly text: string;
   readonly options: readonly QuestionOption[];
-  /** The call that an approval allows. */
+  /** The call that an approval would allow. */
   readonly action?: { readonly toolName: string; readonly input: unknown };
 }
 
-/** A task as clients see it. */
+/** A task in the form for clients. */
 export interface TaskView {
   readonly id: string;
-  /** The name of its tool. */
+  /** The name of the task's tool. */
   readonly name: string;
   readonly status: 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled';
   readonly message: string | null;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** Empty once it has ended. */
+  /** Empty once the task has ended. */
   readonly questions: readonly TaskQuestion[];
   readonly outcome: Outcome | null;
 }
@@ -68,11 +68,11 @@ interface OpenQuestion {
   answer(given: ProgramAnswer | null): void;
 }
 
-/** A journal that does not answer is reported to the client instead of waiting for ever. */
+/** The client gets an error if the journal does not answer within this time. */
 const KEPT_TIMEOUT_MS = 30_000;
 
 export class UserTasks {
-  /** The identity behind starts and answers; null while nobody has come yet: the scope was found in the journal. */
+  /** The identity for starts and answers; null if the scope was found in the journal, and the user has not connected yet. */
   user: string | null = null;
   readonly #options: CheckedMcp;
   readonly #kept: KeptEntries;
@@ -100,7 +100,7 @@ export class UserTasks {
     this.#subscription = this.#service.events.subscribe(() => this.#notify());
   }
 
-  /** Continues the tasks of an earlier process. Rejects if another one has them. */
+  /** Continues the tasks of an earlier process. Rejects if another process holds them. */
   async open(): Promise<void> {
     await this.#service.recover();
   }
@@ -111,15 +111,15 @@ export class UserTasks {
     this.#notify();
   }
 
-  /** Tells whether a task goes on. */
+  /** Tells whether a task is running. */
   get isBusy(): boolean {
     return this.#service.list(THE_LEAD).length > 0;
   }
 
   /**
-   * Starts a task; resolves with its id when it is in the journal. `meta`: `_meta` of the request, which may name the
-   * trace of the client (SEP 414).
-   * @throws {OffstageError} the reason for which it was not accepted.
+   * Starts a task; resolves with its id when the task is in the journal. `meta`: the request's `_meta`, which may contain the
+   * trace context of the client (SEP 414).
+   * @throws {OffstageError} the reason why the task was rejected.
    */
   async start(name: string, task: SubagentTask, meta: Meta = {}): Promise<string> {
     const { configs } = this.#options;
@@ -145,7 +145,7 @@ export class UserTasks {
     }
   }
 
-  /** Returns a task; null: there is none, or it was not this user's, or it ended longer ago than results are kept. */
+  /** Returns a task; null if it does not exist, belongs to another user, or ended more than `ttlMs` ago. */
   view(id: string): TaskView | null {
     return this.list().find((task) => task.id === id) ?? null;
   }
@@ -166,7 +166,8 @@ export class UserTasks {
   }
 
   /**
-   * Answers a question, or says that nobody does (null); resolves when that is in the journal. `gone`: it is not open.
+   * Answers a question, or (null) records that the user does not answer; resolves when this is in the journal. `gone`: the
+   * question is not open.
    * @throws {ProtocolError} `INVALID_ANSWER`, `NOT_ALLOWED`
    */
   async answer(
@@ -201,12 +202,12 @@ export class UserTasks {
     }
   }
 
-  /** Its result is with a client: it counts no longer against the results that wait, and is kept for `ttlMs`. */
+  /** Records that a client has the result: it no longer counts as undelivered, and is kept for `ttlMs`. */
   returned(id: string): void {
     this.#service.delivered(id);
   }
 
-  /** Cancels a task. False: it had ended before. */
+  /** Cancels a task. Returns false if the task had already ended. */
   cancel(id: string): boolean {
     return this.#service.cancel(id, THE_LEAD, 'cancelled by the client', this.#by);
   }
@@ -220,7 +221,7 @@ export class UserTasks {
     }
   }
 
-  /** Resolves with the next change of any task. */
+  /** Resolves at the next change of any task. */
   changed(): Promise<void> {
     return this.#changed.promise;
   }
@@ -268,7 +269,7 @@ export class UserTasks {
     const work = (): Promise<void> =>
       new Promise((resolve) => {
         void begun.kept(isIt).then(resolve);
-        // A task that has ended waits for no entry.
+        // An ended task may write no further entry.
         this.whenEnded(taskId, over.signal).then(resolve, () => undefined);
       });
     const late = (): Error =>

@@ -1,5 +1,5 @@
-// A call of a tool and its task, in the words that both generations of the protocol share: the arguments, the following
-// of a task until its end, its result, and errors.
+// A tool call and its task, in the form that both generations of the protocol share: the arguments, the following of a task
+// until its end, the result, and errors.
 
 import { validateWith } from '../../actors/model/schema.ts';
 import type { Scheduler } from '../../actors/ports/environment.ts';
@@ -11,7 +11,7 @@ import { answerIn } from './forms.ts';
 import type { CheckedMcp } from './options.ts';
 import type { TaskQuestion, TaskView, UserTasks } from './served-tasks.ts';
 
-/** The key in `_meta` under which a message names its task. */
+/** The key in `_meta` by which a message names its task. */
 export const RELATED_TASK = 'io.modelcontextprotocol/related-task';
 
 /**
@@ -75,13 +75,13 @@ export function failedCall(text: string): CallResult {
   return { content: [{ type: 'text', text }], isError: true };
 }
 
-/** The client at the other end of a call that waits for its task. */
+/** The client whose call waits for the task. */
 export interface Caller {
-  /** Asks the user; null: this client cannot. Rejects if the client is gone. */
+  /** Asks the user; null if this client cannot. Rejects if the client has disconnected. */
   readonly ask: ((question: TaskQuestion, signal: AbortSignal) => Promise<unknown>) | null;
-  /** Questions that nobody can be asked are left open, for another client. Otherwise they get no answer. */
+  /** Whether questions stay open, for another client, if `ask` is null. Otherwise they end without an answer. */
   readonly leavesOpen: boolean;
-  /** Called with each change, and at least every 15 s: a client may end a request that is silent for 60 s. */
+  /** Called with each change, and at least every 15 s: a client may abort a request that is silent for 60 s. */
   progressed(message: string): void;
   /** The source of time. */
   readonly scheduler: Scheduler;
@@ -89,12 +89,12 @@ export interface Caller {
 
 const PROGRESS_MS = 15_000;
 
-/** A client that sends what is no answer is asked this often. */
+/** The number of attempts that a client has to send a valid answer. */
 const MAX_ATTEMPTS = 3;
 
 /**
- * Follows a task until it has ended, and asks the client what the task asks. Two that follow one task both ask; the
- * first answer counts.
+ * Follows a task until it has ended, and asks the client the task's questions. If two calls follow one task, both ask, and
+ * the first answer counts.
  */
 export async function follow(
   tasks: UserTasks,
@@ -194,7 +194,7 @@ const CODES: Readonly<Record<string, number>> = {
   SESSION_CLOSED: REFUSED,
 };
 
-/** Returns an error as the client is told it: of errors that are not its own it learns nothing. */
+/** Returns an error for the client. An internal error is reported, and the client learns nothing about it. */
 export function rpcErrorOf(error: unknown, { onError }: CheckedMcp): RpcError {
   const code = codeOf(error);
   if (Object.hasOwn(CODES, code))

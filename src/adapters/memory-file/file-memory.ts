@@ -1,13 +1,13 @@
 // Memory in a file, for one process: small, readable, and safe against a crash.
 //
-// Owns:     the order of reads and writes. The file is read at the first use.
-// Does not: share the file; a second process, or a second store on the same path,
-//           would overwrite the changes of the first one.
+// Owns:     the order of reads and writes. The first use reads the file.
+// Does not: share the file: a second process, or a second store on the same path, would overwrite the changes of the first
+//           one.
 //
 // Invariants
 //   FILE-MEMORY-1. A change is visible, and `remember` resolves, only after it is on the disk.
-//   FILE-MEMORY-2. Changes are made in the order of the calls; those that wait are written together.
-//   FILE-MEMORY-3. A change that cannot be written is undone and rejects; the ones after it go on.
+//   FILE-MEMORY-2. Changes apply in the order of the calls; waiting changes are written together.
+//   FILE-MEMORY-3. A change that cannot be written is undone, and rejects; later changes continue.
 //   FACT-FILE-1. A write replaces the file by a rename, after the new content reached the disk: a
 //       crash at any instant leaves the old content or the new, never a part of one.
 //   FACT-FILE-2. A malformed file is refused, with its name and line, and never changed.
@@ -47,13 +47,13 @@ const optionsSchema = z.strictObject({
 
 interface Change {
   readonly apply: (table: FactTable) => FactTable;
-  /** Returns whether it changed anything. */
+  /** Receives whether the change had an effect. */
   readonly resolve: (changed: boolean) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /**
- * Errors of the file reject the call that meets them; a later call tries again.
+ * Creates a memory store in a file. An error of the file rejects the present call; a later call tries again.
  * @throws {ConfigurationError} when a limit is not a positive whole number.
  */
 export function fileMemory(options: FileMemoryOptions): MemoryStore {
@@ -134,14 +134,14 @@ export function fileMemory(options: FileMemoryOptions): MemoryStore {
 }
 
 /**
- * Reads the facts; none where there is no file.
- * @throws {ConfigurationError} `MEMORY_FILE_CORRUPT` when a line is not a fact,
- * {ProviderError} `MEMORY_FILE_UNREADABLE` when the file cannot be read.
+ * Reads the facts; none if the file does not exist.
+ * @throws {ConfigurationError} `MEMORY_FILE_CORRUPT` when a line is not a fact, {ProviderError} `MEMORY_FILE_UNREADABLE` when
+ *   the file cannot be read.
  */
 async function readFacts(path: string): Promise<FactTable> {
   let content: string;
   try {
-    // A pipe or a device would never end, and would be replaced by a file.
+    // Reading a pipe or a device would not end, and the store would replace it by a file.
     if (!(await stat(path)).isFile()) throw new Error('expected a regular file');
     content = await readFile(path, 'utf8');
   } catch (error) {
@@ -163,7 +163,7 @@ async function readFacts(path: string): Promise<FactTable> {
 
 /**
  * Replaces the content (FACT-FILE-1). Creates the folder if necessary.
- * @throws {ProviderError} `MEMORY_FILE_UNWRITABLE`; the old content is still there then.
+ * @throws {ProviderError} `MEMORY_FILE_UNWRITABLE`; the old content then remains.
  */
 async function writeFacts(path: string, table: FactTable): Promise<void> {
   let content = '';
@@ -171,7 +171,7 @@ async function writeFacts(path: string, table: FactTable): Promise<void> {
     for (const fact of facts.values()) content += `${JSON.stringify(fact)}\n`;
   }
   const folder = dirname(path);
-  // One writer at a time, so one temporary name is enough; a remainder of a crash is overwritten.
+  // One writer runs at a time, so that one temporary name suffices; the remainder of a crash is overwritten.
   const draft = `${path}.tmp`;
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -212,7 +212,7 @@ function corrupt(where: string, problem: string, cause: unknown): ConfigurationE
   );
 }
 
-/** Makes the rename itself durable, where the system lets a folder be opened. */
+/** Makes the rename itself durable, if the system can open a folder. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => null);
   if (!handle) return;

@@ -1,3 +1,3 @@
-// offstage/memory-file: memory in a file.
+// The entry `offstage/memory-file`: memory in a file.
 
 export { fileMemory } from './file-memory.ts';

@@ -1,11 +1,10 @@
-// Real time and real chance, from the host: Node.js, or a browser and its workers. The only source of
-// both.
+// Real time and chance from the host: Node.js, or a browser and its workers. No other module provides them.
 //
-// ENVIRONMENT-1. It takes only globals, and imports no module of Node.js: `import 'offstage'` works in
-//     each of these hosts.
-// ENVIRONMENT-2. The clock never goes back and never stands still: while the wall clock is behind, because it was
-//     set back, it goes on with the monotonic one. A clock that stood still for that hour would leave each pause
-//     that a machine measures unfinished for an hour: nothing would be told.
+//   ENVIRONMENT-1. This module uses only globals, and imports no module of Node.js: `import 'offstage'` works in each of
+//       these hosts.
+//   ENVIRONMENT-2. The clock never goes back and never stands still: after the wall clock was set back, it continues with the
+//       monotonic clock. If it stood still for that hour, every measured pause would last an hour, and nothing would be
+//       delivered.
 
 import { toBase64 } from '../../values/base64.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -29,8 +28,8 @@ const soonInNode: Soon = (task, isBackground) => {
 };
 
 /**
- * Browsers have no `setImmediate`, and stretch a nested timer of 0 ms to 4 ms (in a hidden tab to 1 s):
- * each task waits for a message of its own.
+ * Browsers lack `setImmediate`, and stretch a nested timer of 0 ms to 4 ms (in a hidden tab to 1 s), so that each task is
+ * triggered by a message.
  */
 function soonByMessages(): Soon {
   const { port1, port2 } = new MessageChannel();
@@ -47,18 +46,18 @@ function soonByMessages(): Soon {
   };
 }
 
-/** The environment of a process, a page or a worker that runs for real. */
+/** The environment of a real process, page or worker. */
 export function nodeEnvironment(): Environment {
   const soon = typeof setImmediate === 'function' ? soonInNode : soonByMessages();
   let latest = 0;
   let lastTicks = 0;
   let lane: (() => void)[] = [];
   let next = 0;
-  // One task per turn of the event loop, so that timers and sockets run in between.
+  // One task runs in each turn of the event loop, so that timers and sockets run in between.
   const runOne = (): void => {
     const task = lane[next++];
     if (next < lane.length) soon(runOne, false);
-    // Finished tasks are removed in bulk: a lane that is never empty must not keep them.
+    // Finished tasks are removed in bulk: a lane that is never empty must not accumulate them.
     if (next === lane.length || next === LONGEST_TAIL) {
       lane = lane.slice(next);
       next = 0;
@@ -103,7 +102,7 @@ export function nodeEnvironment(): Environment {
         if (pool === '') pool = urlText(crypto.getRandomValues(bytes));
         const id = pool.slice(0, ID_CHARACTERS);
         pool = pool.slice(ID_CHARACTERS);
-        // Joined, not concatenated: V8 keeps a concatenation as a tree, which would hold the whole pool.
+        // `join` instead of a concatenation: V8 keeps a concatenation as a tree, which would hold the whole pool.
         return [prefix, id].join('_');
       },
     },

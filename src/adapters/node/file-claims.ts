@@ -1,8 +1,9 @@
-// Large texts of jobs in a folder that both ends reach: the claims of `packedEngine` on one machine, or on a shared disk.
+// Large texts of jobs in a folder that both ends can access: the claims of `packedEngine` on one machine, or on a shared
+// disk.
 //
 // Invariants
-//   FILE-CLAIMS-1. A text is there whole, or not at all: it is written beside its name, and then renamed.
-//   FILE-CLAIMS-2. No reference names a file outside the folder.
+//   FILE-CLAIMS-1. A text exists whole, or not at all: it is written under a temporary name, and then renamed.
+//   FILE-CLAIMS-2. No reference addresses a file outside the folder.
 
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -14,15 +15,15 @@ import { check } from '../../values/checks.ts';
 
 /** The options of `fileClaims`. */
 export interface FileClaimsOptions {
-  /** The folder; created if necessary. Relative to the working directory. */
+  /** The folder, which is created if necessary. Relative to the working directory. */
   readonly directory: string;
 }
 
-/** Keeps texts by reference. */
+/** A store of texts by reference. */
 export interface FileClaims {
   keep(reference: string, text: string): Promise<void>;
   read(reference: string): Promise<string | null>;
-  /** Deletes all texts whose references begin so. @throws {JobError} `FORGET_UNSURE`: the prefix is too long. */
+  /** Deletes all texts whose references start with `prefix`. @throws {JobError} `FORGET_UNSURE`: the prefix is too long. */
   forget(prefix: string): Promise<void>;
 }
 
@@ -33,14 +34,14 @@ const optionsSchema = z.strictObject({
     .refine((path) => !path.includes('\0'), 'expected a path without \\0'),
 });
 
-/** Of a name: files may have 255 bytes. A longer one goes on in a folder. */
+/** The length of a file name, which may have 255 bytes. A longer name is split into folders. */
 const PART_CHARS = 200;
-/** Beyond, a digest stands for the rest: a path may have 4,096 bytes. */
+/** The rest of a longer reference is replaced by a digest: a path may have 4,096 bytes. */
 const MAX_PARTS = 12;
 
 /**
- * Keeps large texts of jobs in a folder, for `packedEngine` and `packedHandler`.
- * @throws {ConfigurationError} for options that are unknown or wrong.
+ * Stores large texts of jobs in a folder, for `packedEngine` and `packedHandler`.
+ * @throws {ConfigurationError} for unknown or invalid options.
  */
 export function fileClaims(options: FileClaimsOptions): FileClaims {
   const { directory } = check('fileClaims(options)', optionsSchema, options);
@@ -78,7 +79,7 @@ export function fileClaims(options: FileClaimsOptions): FileClaims {
   };
 }
 
-/** FILE-CLAIMS-2. No name of a folder is that of a file. */
+/** FILE-CLAIMS-2. Folder names differ from file names. */
 function pathOf(reference: string): string {
   const parts = partsOf(encoded(reference));
   if (parts.length > MAX_PARTS) {
@@ -97,7 +98,7 @@ function partsOf(name: string): string[] {
   return parts;
 }
 
-/** A name never begins with a dot, as those that are being written do, and has no plus, as folders do. */
+/** An encoded name never starts with a dot, as temporary files do, and has no plus, as folders do. */
 function encoded(reference: string): string {
   return encodeURIComponent(reference.toWellFormed()).replaceAll('.', '%2E').replaceAll('*', '%2A');
 }
