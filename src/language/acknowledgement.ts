@@ -1,22 +1,22 @@
-// Replies that only acknowledge an answer ("Premium. One moment, please."): they repeat it and ask for a moment,
-// and promise, claim or ask nothing.
+// Recognises replies that only acknowledge an answer ("Premium. One moment, please."): they repeat the answer, ask for
+// a moment, and neither promise, claim nor ask anything.
 //
-// Owns:     the reading; the words of a language are in its tables.
-// Does not: know who says them.
+// Owns:     the reading; the tables of a language hold its words.
+// Does not: know who says the words.
 
 import type { AnswerLanguage } from './language.ts';
 import { languageFor } from './languages.ts';
 import { phraseAt, type Phrases } from './tables.ts';
 import { readUtterance, wordsOf } from './utterance.ts';
 
-/** What was answered, and in which language. */
+/** The answer that a reply may acknowledge. */
 export interface AcknowledgedAnswer {
-  /** The label of the option that was chosen; null: none. */
+  /** The label of the chosen option; null if the answer is no choice. */
   readonly choice: string | null;
   readonly isApproval: boolean;
-  /** It was no answer: the user asked for time, or to hear the question again. */
+  /** Set if the words were no answer: the user asked for time, or to hear the question again. */
   readonly asksFor?: 'time' | 'repeat';
-  /** A tag such as `en-GB`; nothing counts in an unknown language. */
+  /** A tag such as `en-GB`; in an unknown language no reply is recognised. */
   readonly language: string;
 }
 
@@ -26,8 +26,8 @@ const made = new WeakMap<
 >();
 
 /**
- * Tells whether a text only acknowledges this answer. `beginning`: not yet, but it may become so, as the beginning
- * of an unfinished reply. A question is none.
+ * Returns whether a text only acknowledges this answer. `beginning`: the text does not so far, but may when it is
+ * complete. A question never does.
  */
 export function acknowledgementIn(
   text: string,
@@ -57,7 +57,7 @@ export function acknowledgementIn(
   while (index < words.length) {
     const length = asks ? 0 : phraseAt(words, index, phrases);
     if (length === 0) {
-      // The last word may be incomplete, too.
+      // The last word may be incomplete as well.
       const rest = words.slice(index).join(' ');
       const isBeginning = phrases.some((phrase) => phrase.join(' ').startsWith(rest));
       return !asks && isBeginning ? 'beginning' : 'none';

@@ -1,8 +1,8 @@
-// Backchannels, the sounds and words by which a listener shows attention ("mm-hm", "okay", "right"): they
-// take no turn, and the speaker continues. Whether a word is meant so also depends on its moment; this module
-// reads only the words.
+// Backchannels, the sounds and words by which a listener shows attention ("mm-hm", "okay", "right"): they take no turn,
+// and the speaker continues. Whether a word is a backchannel also depends on its moment; this module reads only the
+// words.
 //
-// Owns:     the sounds; the words of a language are in its tables.
+// Owns:     the sounds; the tables of a language hold its words.
 // Does not: know the speaker, or whether a question is open (then "okay" is an answer).
 
 import type { AnswerLanguage } from './language.ts';
@@ -10,7 +10,7 @@ import { languageFor } from './languages.ts';
 import { phraseAt, standsAt, type Phrases } from './tables.ts';
 import { readUtterance, wordsOf } from './utterance.ts';
 
-/** Sounds of every language that are no words: they answer nothing. */
+/** Sounds of any language that are not words and answer nothing. */
 const hums = 'mm, mmm, hm, hmm, mhm, mm-hm, mm-hmm, uh-huh, ah, aha, oh'.split(', ');
 /** A sound that means no. */
 const denial = 'mm-mm';
@@ -24,15 +24,15 @@ interface Tables {
 const made = new WeakMap<AnswerLanguage, Tables>();
 
 /**
- * Tells whether a text consists of backchannels only. `beginning`: not yet, but it may become so, as the
- * beginning of an unfinished utterance. `language`: a tag such as `en-GB`; for an unknown language only
- * sounds are recognized. A question ("right?") is no backchannel.
+ * Returns whether a text consists of backchannels only. `beginning`: the text may when the utterance is complete.
+ * `language`: a tag such as `en-GB`; in an unknown language only sounds are recognised. A question ("right?") is no
+ * backchannel.
  */
 export function backchannelIn(text: string, language = 'en'): 'whole' | 'beginning' | 'none' {
   return listensIn(text, language, 'backchannels');
 }
 
-/** Tells whether a text consists of sounds that are no words ("mm"), like `backchannelIn`. */
+/** Returns whether a text consists of sounds that are not words ("mm"); like `backchannelIn`. */
 export function humIn(text: string, language = 'en'): 'whole' | 'beginning' | 'none' {
   return listensIn(text, language, 'hums');
 }

@@ -1,5 +1,5 @@
-// An option as words, and the words of an utterance that stand for words of a label: inflected ("das rote"), clipped
-// ("doppel" for "Doppelzimmer") or written apart ("regional zug").
+// An option as words, and the words of an utterance that mean a word of a label: inflected ("das rote"), clipped
+// ("doppel" for "Doppelzimmer") or written as two ("regional zug").
 
 import type { AnswerOption } from './match.ts';
 import type { Tables, Words } from './tables.ts';
@@ -25,9 +25,7 @@ export function choicesOf(options: readonly AnswerOption[], tables: Tables): rea
   });
 }
 
-/**
- * Tells whether a word says nothing about the chosen option: politeness, hesitation, "I'd like the … one".
- */
+/** Returns whether a word does not help to identify the option: politeness, hesitation, "I'd like the … one". */
 export function isSlight(
   { words, proforms }: Utterance,
   { frame, noise }: Tables,
@@ -37,17 +35,17 @@ export function isSlight(
   return proforms.has(index) || frame.has(word) || noise.has(word);
 }
 
-/** Returns the indexes of the other words. */
+/** Returns the indexes of the words that are not slight. */
 export function contentOf(said: Utterance, tables: Tables): readonly number[] {
   return [...said.words.keys()].filter((index) => !isSlight(said, tables, index));
 }
 
-/** A shorter word is the beginning of too many others. */
+/** The least length of a clipped word: a shorter one is the beginning of too many words. */
 const MIN_CLIPPED_CHARS = 4;
-/** The least length of the part that a clipped word leaves out: "Basis" is no clipped "Basiss". */
+/** The least length of the part that a clipped word omits: "Basis" does not stand for "Basiss". */
 const MIN_LEFT_OUT_CHARS = 3;
 
-/** The words of the labels, and what words of an utterance stand for: one word is looked up many times. */
+/** The words of the labels, and a cache of the label word that each spoken word stands for. */
 interface LabelWords {
   readonly all: ReadonlySet<string>;
   readonly meant: Map<string, string>;
@@ -63,7 +61,7 @@ function labelWordsOf(choices: readonly Choice[]): LabelWords {
   return made;
 }
 
-/** Returns the word of a label that this word stands for, if there is only one; else the word. */
+/** Returns the word of a label for which this word stands; the word itself if there is none, or several. */
 export function labelWord(word: string, choices: readonly Choice[], tables: Tables): string {
   const { all, meant } = labelWordsOf(choices);
   const known = meant.get(word);
@@ -87,7 +85,7 @@ function findLabelWord(word: string, all: ReadonlySet<string>, { language }: Tab
   return longer.length === 1 && isClipped ? only : word;
 }
 
-/** Returns the utterance with the words of the labels in place of those that stand for them. */
+/** Returns the utterance with label words in place of the words that stand for them. */
 export function asLabelled(said: Utterance, choices: readonly Choice[], tables: Tables): Utterance {
   const { all } = labelWordsOf(choices);
   const words: string[] = [];

@@ -1,9 +1,9 @@
-// French: data only. Options match by their labels, their positions and their words, not by their
-// sound. See `language.ts` for what each table does.
+// French: data only. Options match by their labels, their positions and their words, not by their sound. See
+// `language.ts` for the use of each table.
 
 import { list, literal, words, type AnswerLanguage } from './language.ts';
 
-/** As utterances are compared: without accents. */
+/** Returns a word in the form in which utterances are compared: without accents. */
 const folded = (word: string): string => word.normalize('NFD').replace(/[\u0300-\u036F]/g, '');
 
 const ordinals: Readonly<Record<string, number>> = Object.fromEntries(

@@ -1,8 +1,8 @@
-// The data that the matching of answers has for a language: tables of words, and how they are written. Their phrases are
-// written plainly ("don't") and brought to the form of utterances (see `utterance.ts`) when a table is first
-// used. `languages.ts` lists the languages.
+// The data by which answers in a language are matched: tables of words, and rules of spelling. Their phrases are
+// written plainly ("don't") and converted to the form of utterances (see `utterance.ts`) when a table is first used.
+// `languages.ts` lists the languages.
 
-/** Returns the entries of a table: `list` divides by commas, `words` by blanks. */
+/** Returns the entries of a table: `list` splits at commas, `words` at blanks. */
 export const list = (text: string): string[] => text.trim().split(/(?<!\s)\s*,\s*/);
 export const words = (text: string): string[] => text.trim().split(/\s+/);
 
@@ -11,53 +11,51 @@ export interface ConsentTables {
   /** The only words that approve. None may contain a negation. */
   readonly yes: readonly string[];
   /**
-   * Words that decide nothing, but may stand beside a yes or a no: `okay`, `then`, `sounds good`. None may
-   * contain a negation.
+   * Words that decide nothing but may accompany a yes or a no: `okay`, `then`, `sounds good`. None may contain a
+   * negation.
    */
   readonly asides: readonly string[];
   /** Words that may stand between the verb of the action and its object: `yes, send it`. */
   readonly pronouns: readonly string[];
   /** Words that deny. */
   readonly no: readonly string[];
-  /** Words that deny wherever they stand: `yes, but don't send it`. */
+  /** Words that deny at any position: `yes, but don't send it`. */
   readonly refusals: readonly string[];
   /** Beginnings of a question whether an action may run: `may I`. The action follows. */
   readonly asks: readonly string[];
-  /** Longer phrases with a refusal or a no in them that deny nothing: `don't know`, `no problem`. */
+  /** Longer phrases that contain a refusal or a no and deny nothing: `don't know`, `no problem`. */
   readonly notRefusals: readonly string[];
-  /** Words behind the `and` that follows a yes, before a wish of its own: `and then book a table`. */
+  /** Words after the `and` that joins another wish to a yes: `and then book a table`. */
   readonly afterwards: readonly string[];
-  /** Words behind the verb of a wish that is about nothing known: `book a table`. */
+  /** Words after the verb of a wish whose object is new: `book a table`. */
   readonly indefinites: readonly string[];
-  /** Verbs behind a yes that change the action, and are no wish of its own: `add`, `make it`. */
+  /** Verbs after a yes that change the action instead of beginning another wish: `add`, `make it`. */
   readonly adjustments: readonly string[];
-  /** What may be said beside a yes of later actions: `don't ask me again`. It takes nothing of the yes back. */
+  /** Phrases that accompany a yes, concern later actions, and do not limit the yes: `don't ask me again`. */
   readonly lastings: readonly string[];
-  /** Words that begin a condition: `if`. A refusal in it denies nothing, and no yes approves beside it. */
+  /** Words that begin a condition: `if`. A refusal in a condition denies nothing, and beside it no yes approves. */
   readonly conditions: readonly string[];
-  /**
-   * Assent that is as often meant ironically, or to put the assistant off: `yeah right`. It is no consent.
-   */
+  /** Assent that is as often ironic, or meant to put the assistant off: `yeah right`. It is no consent. */
   readonly ironies: readonly string[];
   /**
-   * The forms of an action's verb as a command or an infinitive, by the first word of a tool's name: `send`
-   * as `envoyez`. A separable verb has its parts around `…`: `schick … ab`. The verb of the tool itself is
+   * The forms of an action's verb as a command or an infinitive, by the first word of a tool's name: `send` as
+   * `envoyez`. A separable verb has its parts around `…`: `schick … ab`. The verb in the tool's name itself is
    * understood in every language.
    */
   readonly verbs: Readonly<Record<string, readonly string[]>>;
   /**
-   * How a command is made from the infinitive in a question, if no table lists the verb: the endings of infinitives,
-   * and by each what stands in its place in a command: `en` as `e`, `en Sie`.
+   * The endings of infinitives, each with the endings that replace it in a command: `en` as `e`, `en Sie`. They derive
+   * the command from the infinitive in a question, if no table lists the verb.
    */
   readonly infinitives: Readonly<Record<string, readonly string[]>>;
-  /** Prefixes that leave the verb in a command: `ein` in `schalte … ein`. */
+  /** Prefixes that separate from the verb in a command: `ein` in `schalte … ein`. */
   readonly separable: readonly string[];
-  /** A label that begins with one of these is the yes (the no) among the options. */
+  /** Beginnings of the label that is the yes, or the no, among the options. */
   readonly yesLabels: readonly string[];
   readonly noLabels: readonly string[];
 }
 
-/** How times of the day are said. Every list may be empty. */
+/** The words of times of the day. Every list may be empty. */
 export interface ClockTables {
   /** Words after an hour: `o'clock`. */
   readonly marks: readonly string[];
@@ -65,11 +63,11 @@ export interface ClockTables {
   readonly leads: readonly string[];
   readonly am: readonly string[];
   readonly pm: readonly string[];
-  /** Words between minutes and the hour that they follow, or come before: `past`, `to`. */
+  /** Words between minutes and an hour, for minutes after the hour (`past`) and before it (`to`). */
   readonly past: readonly string[];
   readonly to: readonly string[];
   readonly quarters: readonly string[];
-  /** Words before an hour for thirty minutes after it, or before it: `half past`, German `halb`. */
+  /** Words before an hour for thirty minutes after it (`half past`), or before it (German `halb`). */
   readonly halfPast: readonly string[];
   readonly halfTo: readonly string[];
 }
@@ -79,7 +77,7 @@ export interface AnswerLanguage {
   /** `en`, `de`, …: the first part of a BCP 47 tag. */
   readonly code: string;
 
-  /** Symbols that are spoken as words: `%` as `percent`. */
+  /** The words as which symbols are spoken: `%` as `percent`. */
   readonly symbols: Readonly<Record<string, string>>;
   /** Symbols that are written before a number and spoken after it: `$`. */
   readonly prefixSymbols: readonly string[];
@@ -94,49 +92,49 @@ export interface AnswerLanguage {
   readonly ordinals: Readonly<Record<string, number>>;
   /** Suffixes that make a digit an ordinal: `2nd`. */
   readonly ordinalSuffixes: readonly string[];
-  /** Words for the last option, however many there are. */
+  /** Words for the last of any number of options. */
   readonly lastWords: readonly string[];
   /** Words for the first and the second of exactly two options. */
   readonly ofTwo: { readonly first: readonly string[]; readonly second: readonly string[] };
-  /** Words before a position: `option two`. Mishearings of them belong here too. */
+  /** Words before a position: `option two`. They include mishearings of such words. */
   readonly numberLeads: readonly string[];
-  /** Numbers as they are misheard after such a word: `option to`. */
+  /** Numbers in the form in which they are misheard after such a word: `option to`. */
   readonly numberHomophones: Readonly<Record<string, number>>;
-  /** Words, numbers among them, that can stand for a noun: `the premium one`. */
+  /** Words, including numbers, that can stand for a noun: `the premium one`. */
   readonly proforms: readonly string[];
 
   readonly clock: ClockTables;
   /** Endings that a word of a label may have in an answer: German `e` in `das rote`. */
   readonly inflections: readonly string[];
 
-  /** Whether the verb of the action is the last word of a question: "soll ich sie schicken?". */
+  /** Whether the verb of the action comes last in a question: "soll ich sie schicken?". */
   readonly verbsLast: boolean;
   /** Words that lose their vowel before another word: `l` in "l'eau". */
   readonly elisions: readonly string[];
 
   /** Phrases that never change the meaning. */
   readonly polite: readonly string[];
-  /** Words that only lead into an answer: `okay`. In an approval they are no consent. */
+  /** Words that only introduce an answer: `okay`. In an approval they are no consent. */
   readonly leadIns: readonly string[];
-  /** Sounds of thinking. */
+  /** Sounds made while thinking. */
   readonly hesitations: readonly string[];
-  /** Hesitations that mean nothing at all, not even doubt: `um`, unlike `hmm`. */
+  /** Hesitations without any meaning, not even doubt: `um`, unlike `hmm`. */
   readonly fillers: readonly string[];
   /**
-   * Words that a sentence seldom ends with: `to`, `the`, `because`. A speaker who pauses after one of them is
-   * given more time. A word that ends many sentences ("turn it off") does not belong here.
+   * Words with which a sentence seldom ends: `to`, `the`, `because`. A speaker who pauses after such a word gets more
+   * time. A word that ends many sentences ("turn it off") does not belong here.
    */
   readonly unfinished: readonly string[];
   /** Words around the name of an option: `I'd like the … one`. */
   readonly frame: readonly string[];
 
-  /** Negations: with one of them outside the name of an option, nothing is chosen. */
+  /** Negations: an utterance with one of them outside the name of an option chooses nothing. */
   readonly negations: readonly string[];
-  /** A mention of an option with one of these is an opinion or a condition, not a choice. */
+  /** Words that turn the mention of an option into an opinion or a condition: it is no choice. */
   readonly doubts: readonly string[];
-  /** Several, none, or any of the options: an answer in words. */
+  /** Words for several, none, or any of the options. */
   readonly quantifiers: readonly string[];
-  /** Those that decline all options: `neither`, `none of them`. */
+  /** Words that decline all options: `neither`, `none of them`. */
   readonly nones: readonly string[];
 
   /** Words that describe an option without naming it: `cheaper`, `the other`. */
@@ -144,70 +142,71 @@ export interface AnswerLanguage {
 
   /** Phrases that ask for time. */
   readonly holds: readonly string[];
-  /** Words that may follow such a phrase: `wait a second`. */
+  /** Words that may follow a phrase of `holds`: `wait a second`. */
   readonly holdTails: readonly string[];
-  /** Thinking aloud: beside a choice it belongs to the choice, alone it asks for time. */
+  /** Phrases of thinking aloud: beside a choice they belong to it; alone they ask for time. */
   readonly musings: readonly string[];
-  /** Continuations of thinking aloud, without an answer: `let me see what …`. */
+  /** Continuations of thinking aloud that contain no answer: `let me see what …`. */
   readonly musingTails: readonly string[];
-  /** Continuations of asking for time: `hold on, I need to …`. */
+  /** Continuations of a request for time: `hold on, I need to …`. */
   readonly holdReasons: readonly string[];
   /** Phrases that take back the words before them: `scratch that`. */
   readonly corrections: readonly string[];
-  /** Corrections only if punctuation follows: a bare `no` may also negate the words after it. */
+  /** Words that correct only before punctuation: a bare `no` may also negate the next words. */
   readonly bareCorrections: readonly string[];
   /** Beginnings of a request to hear the question again. */
   readonly repeats: readonly string[];
-  /** Requests to hear the question again, if nothing else is said. */
+  /** Requests to hear the question again that count only if nothing else is said. */
   readonly repeatsAlone: readonly string[];
-  /** Phrases that dismiss the question: the lead agent must hear them. */
+  /** Phrases that dismiss the question; the lead agent must receive them. */
   readonly commands: readonly string[];
-  /** Phrases that stop what is being told: `not now`, `that's enough`. They put off nothing if more is said. */
+  /** Phrases that stop the current speech: `not now`, `that's enough`. They do not if more is said. */
   readonly putOffs: readonly string[];
-  /** Words that may follow such a phrase: `thanks`, `for now`. */
+  /** Words that may follow a phrase of `putOffs`: `thanks`, `for now`. */
   readonly putOffTails: readonly string[];
   /** Phrases that withdraw the subject of the question: `don't need`, `any more`. */
   readonly withdrawals: readonly string[];
-  /** Beginnings that call off what a question for words is about: `don't send anything`. */
+  /** Beginnings that cancel the subject of a question for words: `don't send anything`. */
   readonly callOffs: readonly string[];
   /** Beginnings of a request: imperatives, `I want you to`. */
   readonly requests: readonly string[];
-  /** Words at the end of a request that comes before the answer: `first`. */
+  /** Words at the end of a request that precedes the answer: `first`. */
   readonly beforehand: readonly string[];
   /** Words that join a request to an answer: `and`. */
   readonly joints: readonly string[];
-  /** Beginnings of an utterance for the lead agent, whatever follows. */
+  /** Beginnings of an utterance that is for the lead agent, whatever follows. */
   readonly digressionStarts: readonly string[];
   /** Beginnings of a question. */
   readonly questionStarts: readonly string[];
-  /** Beginnings of a question that choose: `how about …`. */
+  /** Beginnings of a question that make a choice: `how about …`. */
   readonly requestStarts: readonly string[];
 
   readonly consent: ConsentTables;
 
-  /** Words by which a listener shows attention, and takes no turn: `I see`, `go on`. */
+  /** Words by which a listener shows attention without taking the turn: `I see`, `go on`. */
   readonly backchannels: readonly string[];
-  /** Requests for a moment, as a model acknowledges an answer: `one moment please`. */
+  /** Requests for a moment with which a model acknowledges an answer: `one moment please`. */
   readonly moments: readonly string[];
-  /** What may be said to somebody who asks for time: `take your time`. */
+  /** Replies to a user who asks for time: `take your time`. */
   readonly patience: readonly string[];
-  /** Words beside a request for a moment that agree to have heard the answer: `got it`. */
+  /** Words beside a request for a moment that confirm the answer: `got it`. */
   readonly agreements: readonly string[];
 
   /**
-   * Phonetic rules: replacements in order, from lower-case letters to upper-case codes. Empty: no matching by
-   * sound or spelling.
+   * Phonetic rules: replacements in order, from lower-case letters to upper-case codes. Without rules, options are not
+   * matched by sound or spelling.
    */
   readonly sounds: readonly (readonly [pattern: RegExp, code: string])[];
   /**
-   * Prefixes that turn a word into its opposite: `un`. A word with one never nearly matches the word without.
+   * Prefixes that reverse the meaning of a word: `un`. A word with such a prefix never nearly matches the word without
+   * it.
    */
   readonly negativePrefixes: readonly string[];
-  /** Codes that sound alike. */
+  /** Groups of codes that sound alike. */
   readonly similarSounds: readonly string[];
 }
 
-/** No language in particular: only literally equal words match. */
+/** The tables for an unknown language, in which only equal words match. */
 export const literal: AnswerLanguage = {
   code: 'und',
   symbols: {},

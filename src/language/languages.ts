@@ -1,10 +1,10 @@
-// The languages in which answers are understood: those built in, and those that an app adds.
+// The languages in which answers are understood: the built-in ones, and those that an app adds.
 //
 // Owns:     the list, by code, and the check of added tables.
-// Does not: read words.
+// Does not: read utterances.
 //
-// LANGUAGES-1. The list is that of the program, as the local voice and the sessions in it read words by the same
-//     tables. Entries keep how words were read: added tables change nothing in the past.
+// LANGUAGES-1. The list belongs to the program, so that the local voice and the sessions in it read words by the same
+//     tables. Entries of a journal keep how words were read: added tables change nothing in the past.
 
 import { ConfigurationError } from '../values/errors.ts';
 import {
@@ -33,9 +33,9 @@ export function languageFor(tag: string): AnswerLanguage {
 }
 
 /**
- * Returns the tables of a language, built in or added, by a tag such as `en-GB`; empty ones with the code `und` if
- * there are none.
- * @throws {ConfigurationError} `INVALID_ARGUMENT` for a tag that is no text.
+ * Returns the tables of a built-in or added language by a tag such as `en-GB`; for an unknown language, empty tables
+ * with the code `und`.
+ * @throws {ConfigurationError} `INVALID_ARGUMENT` for a tag that is not text.
  */
 export function answerLanguageFor(tag: string): AnswerLanguage {
   if (typeof tag !== 'string')
@@ -46,7 +46,7 @@ export function answerLanguageFor(tag: string): AnswerLanguage {
   return languageFor(tag);
 }
 
-/** The tables of a language as an app writes them: each but the code may be left out, and is empty then. */
+/** The tables of a language as an app writes them. Each table but the code may be absent and is then empty. */
 export interface AnswerLanguageTables extends Partial<Omit<AnswerLanguage, 'code' | 'consent'>> {
   /** `it`, `pt`, …: the first part of a BCP 47 tag. */
   readonly code: string;
@@ -54,14 +54,14 @@ export interface AnswerLanguageTables extends Partial<Omit<AnswerLanguage, 'code
 }
 
 /**
- * Adds a language in which answers are understood, in this program; it replaces one with the same code. Call it
- * before sessions begin, and hold a corpus against it (docs/conversation.md).
+ * Adds a language in which answers are understood in this program; replaces a language with the same code. Call it
+ * before sessions begin, and test it against a corpus (docs/conversation.md).
  *
  * ```ts
  * addAnswerLanguage({ code: 'it', holds: ['aspetta'], consent: { yes: ['sì'], no: ['no'] } });
  * ```
- * @returns the whole tables.
- * @throws {ConfigurationError} `INVALID_OPTION` for tables that are none, or for a consent with a negation in it.
+ * @returns the complete tables.
+ * @throws {ConfigurationError} `INVALID_OPTION` for invalid tables, or for a consent that contains a negation.
  */
 export function addAnswerLanguage(tables: AnswerLanguageTables): AnswerLanguage {
   const given = checkOptions<AnswerLanguageTables>('addAnswerLanguage', tableChecks, tables);
@@ -83,7 +83,7 @@ export function addAnswerLanguage(tables: AnswerLanguageTables): AnswerLanguage 
   return language;
 }
 
-/** Spoken words are compared without accents, so the words that are looked up have none either. */
+/** Returns the tables with their lookup words folded, since spoken words are compared without accents. */
 function foldedKeys(language: AnswerLanguage): AnswerLanguage {
   const keys = <Value>(record: Readonly<Record<string, Value>>): Record<string, Value> =>
     Object.fromEntries(Object.entries(record).map(([key, value]) => [fold(key), value]));
@@ -107,7 +107,7 @@ function foldedKeys(language: AnswerLanguage): AnswerLanguage {
   };
 }
 
-/** A yes with a negation in it would let a refusal approve an action (MATCH-APPROVAL-2). */
+/** Refuses a yes that contains a negation, which would let a refusal approve an action (MATCH-APPROVAL-2). */
 function checkConsent(language: AnswerLanguage): void {
   const { consent, negations } = language;
   const denials = [...negations, ...consent.no, ...consent.refusals];

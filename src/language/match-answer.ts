@@ -1,29 +1,28 @@
-// Matches the user's words, spoken or typed, to a question (promise P3). Pure: the same words always give the
-// same result. The caller decides whether the question may be answered now.
+// Matches the user's words, spoken or typed, to a question (promise P3). Pure: the same words always give the same
+// result. The caller decides whether the question may be answered now.
 //
 // Invariants
-//   MATCH-ANSWER-1. Case and politeness never change the result, and punctuation only where the words have
-//       two readings: a bare "no" between two options, a question after an address, a command with more words
-//       after it.
-//   MATCH-ANSWER-2. Nothing is guessed: if two options are about as likely, the result is ambiguous, and a
+//   MATCH-ANSWER-1. Case and politeness never change the result. Punctuation changes it only where the words have two
+//       readings: a bare "no" between two options, a question after an address, a command followed by more words.
+//   MATCH-ANSWER-2. The match never guesses: if two options are about as likely, the result is ambiguous, and a
 //       negation outside the name of an option chooses nothing.
 //   MATCH-ANSWER-3. An approval is never inferred.
-//   MATCH-ANSWER-4. The work is bounded: a text that is longer than `LONGEST_ANSWER_CHARS` is not matched. It is for the
-//       lead agent.
-//   MATCH-APPROVAL-1. An utterance approves only if it consists of the closed list `yes` and nothing else
-//       (except politeness, fillers, asides and an echo of this very action: "yes, cancel it" if the question
-//       was whether to cancel). Similar words are not enough: speech recognition turns "go ahead" into "no
-//       head".
-//   MATCH-APPROVAL-2. Any negation wins: an utterance that contains one approves nothing; it denies if it
-//       reads as a refusal, and the question is asked again if not ("no problem"). The action's own verb is
-//       no negation, and without a yes no consent either.
-//   MATCH-APPROVAL-3. "Wait" and a question are neither, and a condition is no consent. A doubtful utterance
-//       is unclear: the question is asked again. An objection or a correction is for the lead agent.
+//   MATCH-ANSWER-4. The work is bounded: a text longer than `LONGEST_ANSWER_CHARS` is not matched and is for the lead
+//       agent.
+//   MATCH-APPROVAL-1. An utterance approves only if it consists of phrases of the closed list `yes`, apart from
+//       politeness, fillers, asides and an echo of this very action ("yes, cancel it" if the question was whether to
+//       cancel). Similar words do not suffice: speech recognition turns "go ahead" into "no head".
+//   MATCH-APPROVAL-2. Any negation wins: an utterance with a negation approves nothing. It denies if it reads as a
+//       refusal; otherwise ("no problem") the question is asked again. The action's verb is no negation, and no consent
+//       without a yes.
+//   MATCH-APPROVAL-3. "Wait" and a question neither approve nor deny, and a condition is no consent. A doubtful
+//       utterance is unclear: the question is asked again. An objection or a correction is for the lead agent.
 //   MATCH-APPROVAL-4. A filler ("um") changes nothing; a sound of doubt ("hmm") is no filler.
-//   MATCH-APPROVAL-5. Assent that is as often ironical ("yeah, right") is no consent.
-//   MATCH-APPROVAL-6. What is no word and no punctuation of a sentence ("yes ❌", "!yes") makes a yes unclear.
-//   MATCH-APPROVAL-7. A yes or no counts also with a wish of its own behind it ("and then book a table"), and the wish is
-//       reported. Behind a yes it must be about nothing known: what may change the action makes the yes unclear.
+//   MATCH-APPROVAL-5. Assent that is as often ironic ("yeah, right") is no consent.
+//   MATCH-APPROVAL-6. A sign that is neither a word nor punctuation ("yes ❌", "!yes") makes a yes unclear.
+//   MATCH-APPROVAL-7. A yes or no also counts if another wish follows ("and then book a table"), and the match reports
+//       the wish. After a yes, the wish must concern something new: words that may change the action make the yes
+//       unclear.
 
 import { backchannelIn } from './backchannel.ts';
 import type { AnswerLanguage } from './language.ts';
@@ -63,17 +62,16 @@ import { from, readUtterance, type Utterance, wordsOf } from './utterance.ts';
 
 export interface MatchAnswerOptions {
   /**
-   * A language tag, or tables of your own. For a language without tables only labels and ids match, as they
-   * are written.
+   * A language tag, or tables of your own. In a language without tables only labels and ids match, literally.
    * @defaultValue 'en'
    */
   readonly language?: string | AnswerLanguage;
 }
 
-/** The longest text that is matched, in UTF-16 code units: more than two minutes of speech. */
+/** The longest text that is matched, in UTF-16 code units; more than two minutes of speech. */
 const LONGEST_ANSWER_CHARS = 2_000;
 
-/** One sign, such as ﷺ, may be many letters as it is compared. */
+/** Returns whether a text is too long; a single sign such as ﷺ becomes many letters when it is compared. */
 function isTooLong(utterance: string): boolean {
   return (
     utterance.length > LONGEST_ANSWER_CHARS ||
@@ -111,22 +109,22 @@ export function matchAnswer(
 
 /** Letters, numbers, and the punctuation of a sentence. */
 const PLAIN = /^[\p{L}\p{M}\p{N}\s.,;:!?…'’‘ʼ"“”„«»()¡¿。、，！？–—-]*$/u;
-/** A mark over a letter that strikes it out or encloses it. */
+/** Combining marks that strike out or enclose a letter. */
 const STRUCK = /[\u0334-\u0338\u20D0-\u20FF]/;
-/** Punctuation at the end of a sentence, or a minus, before a word. */
+/** Sentence-final punctuation, or a minus, directly before a word. */
 const BEFORE_A_WORD =
   /(?<![\p{L}\p{N}\s.,;:!?…-])[!?-]+(?=[\p{L}\p{N}])|(?<=\s|^)[!?-]+(?=[\p{L}\p{N}])/u;
 
-/** Tells whether the text has signs that are none of a sentence, but for those in these labels. */
+/** Returns whether the text has signs that do not belong in a sentence, except those in these labels. */
 function hasSigns(text: string, labels: readonly string[] = []): boolean {
   const left = labels.reduce((rest, label) => rest.replaceAll(label, ''), text).normalize('NFC');
   return !PLAIN.test(left) || STRUCK.test(left) || BEFORE_A_WORD.test(left);
 }
 
-/** Shorter words of a question are no verbs that an answer repeats. */
+/** The least length of a word in a question that can be a verb which the answer repeats. */
 const MIN_VERB_CHARS = 3;
 
-/** Reads every utterance as an answer, unless it clearly is none; some with doubt. */
+/** Matches an utterance as an answer in words, unless it clearly is no answer; some answers carry a doubt. */
 function matchFreeText(
   said: Utterance,
   tables: Tables,
@@ -136,7 +134,7 @@ function matchFreeText(
   if (said.raw === '') return unclear;
   if (isHold(said, tables, 'whole')) return hold;
   if (wantsRepeat(said, tables)) return repeat;
-  // A microphone picks up the loudspeaker.
+  // The microphone may have picked up the question from the loudspeaker.
   if (
     said.words.length > 2 &&
     sameWords(said.words, readUtterance(question, tables.language).words)
@@ -152,18 +150,18 @@ function matchFreeText(
     withdraws(said, tables, topic);
   if (isOther) return digression;
   const text = { kind: 'free_text', text: said.raw } as const;
-  // "Before that, the news": it wants something else first, whatever that is. "First." alone is an answer.
+  // "Before that, the news" puts another wish first. "First." alone is an answer.
   const isPutFirst = tables.phrases.beforehand.some(
     (phrase) => phrase.length < said.words.length && standsAt(said.words, 0, phrase),
   );
-  // "Call it Rex." to "What shall it be called?" asks for nothing else.
+  // "Call it Rex." repeats the verb of "What shall it be called?" and is no other request.
   const asked = readUtterance(question, tables.language).words;
   const echoes = (index: number): boolean => {
     const verb = said.words[index] as string;
     return verb.length >= MIN_VERB_CHARS && asked.some((word) => word.startsWith(verb));
   };
   const requests = requestsIn(said, tables).filter((index) => !echoes(index));
-  // A turn of the lead model costs less than a wish that is taken for an answer.
+  // A turn of the lead model costs less than a wish that is read as an answer.
   const isDoubtful =
     said.asks ||
     startsWithHold(said, tables) ||
@@ -179,7 +177,7 @@ function matchFreeText(
   return isDoubtful ? { ...text, doubt: true } : text;
 }
 
-/** Tells whether its first clause asks for time: "one moment, my wife wants to say something". */
+/** Returns whether the first clause asks for time: "one moment, my wife wants to say something". */
 function startsWithHold({ words, breaks }: Utterance, { phrases, noise }: Tables): boolean {
   let end = words.findIndex((word) => !noise.has(word));
   let isHeld = false;
@@ -187,7 +185,7 @@ function startsWithHold({ words, breaks }: Utterance, { phrases, noise }: Tables
     length = phraseAt(words, end, isHeld ? phrases.holdTails : phrases.holds);
     isHeld ||= length > 0;
   }
-  // "Wait, make it Tuesday" corrects an answer that nobody heard.
+  // "Wait, make it Tuesday" corrects an earlier answer that was not heard.
   return (
     isHeld &&
     end < words.length &&
@@ -196,7 +194,7 @@ function startsWithHold({ words, breaks }: Utterance, { phrases, noise }: Tables
   );
 }
 
-/** Tells whether it begins like "don't send anything", and goes on. */
+/** Returns whether the utterance begins like "don't send anything" and continues. */
 function callsOff({ words }: Utterance, { phrases, noise }: Tables): boolean {
   const start = words.findIndex((word) => !noise.has(word));
   const length = start < 0 ? 0 : phraseAt(words, start, phrases.callOffs);
@@ -204,7 +202,7 @@ function callsOff({ words }: Utterance, { phrases, noise }: Tables): boolean {
 }
 
 /**
- * Tells whether the words are no more than attention ("all right"), "whatever", or what keeps the user from an answer
+ * Returns whether the words only show attention ("all right"), say "whatever", or explain why the user cannot answer
  * ("I have to ask Tom").
  */
 function answersNothing(said: Utterance, tables: Tables): boolean {
@@ -245,7 +243,7 @@ function matchApproval(
   if (wantsRepeat(said, tables)) return repeat;
   const words = said.words.filter((word) => !tables.fillers.has(word));
   const utterance = { ...said, words };
-  // At most sounds of thinking, and politeness.
+  // The utterance consists of sounds of thinking and politeness.
   const isSound = (word: string): boolean => tables.fillers.has(word) || tables.thinking.has(word);
   if (words.length < said.words.length && said.words.every(isSound)) return hold;
 
@@ -273,7 +271,7 @@ function matchApproval(
   if (!isQuestion && refuses(words, tables, no)) return denied;
   const isAsked = isHold(utterance, tables, 'anywhere') && !asksAside(utterance, tables);
   if (isAsked || isHold(utterance, tables, 'whole'))
-    // "Let me think … yes": a hold would keep a user who has answered waiting.
+    // "Let me think … yes": with a hold, a user who has answered would wait.
     return endsInConsent(words, tables) ? unclear : hold;
   const isOther =
     isQuestion ||
@@ -284,12 +282,12 @@ function matchApproval(
   return isOther ? digression : unclear;
 }
 
-/** Words beside a yes or a no with which it is no slip of the tongue: "that's too much". */
+/** The number of words beside a yes or a no that rules out a misheard yes: "that's too much". */
 const REMARK_WORDS = 3;
 
 /**
- * Tells whether the words object to the action, or correct it, and cannot be a yes that was misheard: "I've already paid
- * that", "only the blurry ones", "yes, but on Friday".
+ * Returns whether the words object to the action or correct it, and cannot be a misheard yes: "I've already paid that",
+ * "only the blurry ones", "yes, but on Friday".
  */
 function remarks({ words }: Utterance, tables: Tables, names: Names): boolean {
   const { phrases } = tables;
@@ -300,7 +298,7 @@ function remarks({ words }: Utterance, tables: Tables, names: Names): boolean {
   const isNearYes = yes.some((phrase) => phrase.length > 1 && spelled.includes(phrase.join('')));
   if (isNearYes || has(conditions)) return false;
   const beside = words.filter((word) => !tables.noise.has(word));
-  // A yes with a change or a wish behind it.
+  // A yes may be followed by a change or another wish.
   const length = phraseAt(words, 0, yes);
   if (length > 0)
     return (
@@ -314,12 +312,12 @@ function remarks({ words }: Utterance, tables: Tables, names: Names): boolean {
   );
 }
 
-/** A yes or no before a wish of its own has no more words. */
+/** The most words of a yes or no before another wish. */
 const MOST_DECISION_WORDS = 12;
 
 /**
- * Returns the yes or no at the beginning, if a wish of its own follows it and nothing else: "no, and book a table for two",
- * "yes, and then book a table".
+ * Returns the yes or no at the beginning, if only another wish follows it: "no, and book a table for two", "yes, and
+ * then book a table".
  */
 function decisionIn(
   said: Utterance,
@@ -345,14 +343,14 @@ function decisionIn(
   return null;
 }
 
-/** Tells whether it begins with the word for yes: "go ahead and make me a backup" consents to nothing. */
+/** Returns whether the utterance begins with the word for yes; "go ahead and make me a backup" does not consent. */
 function saysYes({ words }: Utterance, { phrases, noise }: Tables): boolean {
   const isYes = (word: string): boolean => phrases.yesLabels.some((yes) => sameWords(yes, [word]));
   const first = words.find((word) => isYes(word) || !noise.has(word));
   return first !== undefined && isYes(first);
 }
 
-/** Tells whether words behind a no want something else: a request, a question. "No, send it to Peter" is about the action. */
+/** Returns whether words after a no are another request or a question; "No, send it to Peter" concerns the action. */
 function isWish(rest: Utterance, tables: Tables, names: Names, isJoined: boolean): boolean {
   const { phrases } = tables;
   const said = from(rest, skip(rest.words, 0, [...phrases.afterwards, ...phrases.polite]));
@@ -362,7 +360,7 @@ function isWish(rest: Utterance, tables: Tables, names: Names, isJoined: boolean
   return startsQuestion(said, tables) || startsDigression(said, tables);
 }
 
-/** Tells whether words behind a yes cannot change the action: a request that is about nothing known. */
+/** Returns whether words after a yes cannot change the action, because they request something new. */
 function isOwnWish(rest: Utterance, tables: Tables, names: Names, isJoined: boolean): boolean {
   const { phrases, noise } = tables;
   const { words } = rest;
@@ -391,19 +389,19 @@ function isOwnWish(rest: Utterance, tables: Tables, names: Names, isJoined: bool
   return isNew && !isSpoiled && !adjusts && !namesAction(words, names);
 }
 
-/** "It", "the", "my": words for what is known already. */
+/** Returns words that refer to something known: "it", "the", "my". */
 function definites({ phrases }: Tables): Phrases {
   return phrases.pronouns.filter(
     (words) => !phrases.indefinites.some((phrase) => sameWords(phrase, words)),
   );
 }
 
-/** Tells whether a word of the action is among them. */
+/** Returns whether the words contain a word of the action. */
 function namesAction(words: Words, { byFirst }: Names): boolean {
   return words.some((word) => byFirst.has(word));
 }
 
-/** The names for the last question in each language: several utterances are read against one question. */
+/** The names for the last question in each language, since several utterances are read against one question. */
 const lastNames = new WeakMap<Tables, { readonly key: string; readonly names: Names }>();
 
 /** Returns the names of the action: "send", "send it", "send the email". */
@@ -453,12 +451,12 @@ function namePhrases(
   ];
   return formsOf(verbs, tables).flatMap(({ head, tail }) => [
     ...after.map((words) => [...head, ...words, ...tail]),
-    // "Es abschicken", "le envoyer".
+    // The object may precede the verb: "es abschicken", "le envoyer".
     ...(language.code === 'en' ? [] : after.map((words) => [...words, ...head, ...tail])),
   ]);
 }
 
-/** Returns the verbs, and their forms in the language. */
+/** Returns the verbs and their forms in the language. */
 function formsOf(verbs: Words, tables: Tables): readonly VerbForm[] {
   const spoken = tables.verbs.filter(
     ([verb, forms]) =>
@@ -477,7 +475,7 @@ function formsOf(verbs: Words, tables: Tables): readonly VerbForm[] {
   ];
 }
 
-/** Makes the commands of a regular verb from its infinitive: "einschalten" becomes "schalte … ein". */
+/** Derives the commands of a regular verb from its infinitive: "einschalten" becomes "schalte … ein". */
 function commandsOf(verb: string, { infinitives, separable }: Tables): readonly VerbForm[] {
   const rule = infinitives.find(([ending]) => verb.endsWith(ending));
   if (!rule) return [];
@@ -492,15 +490,15 @@ function commandsOf(verb: string, { infinitives, separable }: Tables): readonly 
 }
 
 /**
- * Returns the action that a question asks to run: "May I cancel your subscription?"; null if the question is
- * not about one plain action.
+ * Returns the action that a question asks to run ("May I cancel your subscription?"); null if the question is not about
+ * one plain action.
  */
 function askedAction(
   words: Words,
   { language, phrases, verbs }: Tables,
 ): { readonly verb: string; readonly objects: Phrases } | null {
   const length = phraseAt(words, 0, phrases.asks);
-  // "¿Envío el correo?" asks with the verb alone.
+  // "¿Envío el correo?" asks by the verb alone.
   const isVerb = verbs.some(([, forms]) =>
     forms.some(({ head, tail }) => tail.length === 0 && sameWords(head, words.slice(0, 1))),
   );
@@ -516,10 +514,7 @@ function askedAction(
   return { verb, objects: sizes.map((size) => object.slice(0, size)) };
 }
 
-/**
- * Tells whether the words contain irony that is not the beginning of a longer phrase: "yeah, right away" has
- * none.
- */
+/** Returns whether the words contain an ironic phrase that does not begin a longer phrase, as in "yeah, right away". */
 function isIronical(words: Words, { phrases }: Tables): boolean {
   return phrases.ironies.some((irony) =>
     findPhrase(words, irony).some((start) => {
@@ -529,14 +524,14 @@ function isIronical(words: Words, { phrases }: Tables): boolean {
   );
 }
 
-/** Tells whether the utterance begins with a request: for another action, or for this one in another way. */
+/** Returns whether the utterance begins with a request for another action, or for this action in another way. */
 function startsRequest(said: Utterance, tables: Tables): boolean {
   const first = said.words.findIndex((word) => !tables.noise.has(word));
   const [start] = requestsIn(said, tables);
   return start !== undefined && start === first && start === 0;
 }
 
-/** Returns the index behind the last words that ask for time or take something back; 0 if there are none. */
+/** Returns the index after the last words that ask for time or take something back; 0 if there are none. */
 function endOfTurns(words: Words, { phrases }: Tables, no: Phrases): number {
   const corrections = phrases.corrections.filter(
     (phrase) => !no.some((refusal) => sameWords(refusal, phrase)),
@@ -549,17 +544,17 @@ function endOfTurns(words: Words, { phrases }: Tables, no: Phrases): number {
 }
 
 /**
- * Tells whether the words contain a refusal ("yes, but don't send it"), or begin with a no and continue ("no,
- * send it to Peter").
+ * Returns whether the words contain a refusal ("yes, but don't send it"), or begin with a no and continue ("no, send it
+ * to Peter").
  */
 function refuses(words: Words, { phrases }: Tables, no: Phrases): boolean {
-  // The end of the harmless phrase that reaches furthest, among those that begin at each word or before it.
+  // For each word: the furthest end of a harmless phrase that begins at or before it.
   let reached = 0;
   const harmless = words.map((_, start) => {
     const length = phraseAt(words, start, phrases.notRefusals);
     return (reached = length > 0 ? Math.max(reached, start + length) : reached);
   });
-  // "Yes, if no invoice is among them": a condition refuses nothing.
+  // "Yes, if no invoice is among them": a refusal in a condition denies nothing.
   const condition = words.findIndex((_, index) => phraseAt(words, index, phrases.conditions) > 0);
   const counts = (start: number, length: number): boolean =>
     (condition === -1 || start < condition) && (harmless[start] ?? 0) < start + length;
@@ -570,7 +565,7 @@ function refuses(words: Words, { phrases }: Tables, no: Phrases): boolean {
   const start = skip(words, 0, beside);
   const length = phraseAt(words, start, no);
   if (length === 0 || !counts(start, length)) return false;
-  // One odd word after a no may be a recognition error: "no head" was "go ahead".
+  // A single odd word after a no may be a recognition error: "no head" was "go ahead".
   return words.length - skip(words, start + length, beside) !== 1;
 }
 
@@ -578,7 +573,7 @@ function endsInConsent(words: Words, tables: Tables): boolean {
   return verdictsOf(words, tables.phrases, noNames).includes('yes');
 }
 
-/** Returns the first index from `start` on where none of `phrases` stands. */
+/** Returns the first index from `start` on at which no phrase of `phrases` begins. */
 function skip(words: Words, start: number, phrases: Phrases): number {
   let index = start;
   for (let length = 1; length > 0; index += length) length = phraseAt(words, index, phrases);

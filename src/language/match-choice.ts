@@ -1,14 +1,14 @@
 // Finds the option that the user chose.
 //
-// The ways to name it, the surest first; the first that gives a result decides:
+// The ways of naming an option are tried in order, the surest first; the first result decides:
 //   the label or the id, alone  →  yes or no among the options  →  the words after the last
 //   hold or correction  →  (no answer at all: a wait, a question, a request, a negation …)  →
 //   the label in a sentence  →  its position, or words that only it has  →  nearly its label.
 //
-// Positions are "the second one", "option two", "number 2", "the last", "the former", and a bare "two". A label
-// that is nearly the utterance (a typing error, or an error of speech recognition: "a con me" for "economy")
-// counts under three conditions: the utterance is that name and nothing else (except words such as "I'd like
-// …"), it is near enough, and no other option is about as near.
+// Positions are "the second one", "option two", "number 2", "the last", "the former", and a bare "two". A near match of
+// a label (a typing error, or a recognition error: "a con me" for "economy") counts under three conditions: the
+// utterance consists of that name only (apart from words such as "I'd like …"), it is near enough, and no other option
+// is about as near.
 
 import {
   described,
@@ -41,18 +41,18 @@ import { similarity } from './similarity.ts';
 import { isTime, timesIn } from './times.ts';
 import { verdictOf, type Names } from './verdict.ts';
 
-/** Content words beside a label in a sentence; a sentence with more is rather a remark that mentions it. */
+/** The most content words beside a label in a sentence; a sentence with more is probably a remark about the option. */
 const maxWordsBeside = 3;
 
-/** Words of a sentence that mentions an option beside other things; a longer one is a remark. */
+/** The most words of a sentence that mentions an option and other things; a longer one is a remark. */
 const LONGEST_CHOICE = 8;
 
-/** Words beside "neither" or "I don't care"; a sentence with more has another subject. */
+/** The most words beside "neither" or "I don't care"; a sentence with more has another subject. */
 const MOST_BESIDE_QUANTIFIER = 3;
-/** The number of words without relation to the options that form a sentence of their own. */
+/** The number of words unrelated to the options that form a separate sentence. */
 const SENTENCE_WORDS = 3;
 
-/** The question, as the matching reads it. */
+/** The question in the form that the match reads. */
 interface Asked {
   readonly choices: readonly Choice[];
   readonly tables: Tables;
@@ -69,7 +69,7 @@ interface Mention {
 /** The labels in an utterance, and the words around them. */
 interface Sentence {
   readonly mentions: readonly Mention[];
-  /** The word belongs to no label. */
+  /** Returns whether the word belongs to no label. */
   readonly isOutside: (index: number) => boolean;
   readonly isDoubted: boolean;
   readonly choices: readonly Choice[];
@@ -77,10 +77,7 @@ interface Sentence {
   readonly tables: Tables;
 }
 
-/**
- * Matches an utterance to the options of a question. `topic`: the words of the question that name its
- * subject.
- */
+/** Matches an utterance to the options of a question. `topic`: the words of the question that name its subject. */
 export function matchChoice(
   options: readonly AnswerOption[],
   said: Utterance,
@@ -90,10 +87,10 @@ export function matchChoice(
   return read({ choices: choicesOf(options, tables), tables, topic }, said, null);
 }
 
-/** Words that decline all options, with politeness beside them, are no more than this. */
+/** The most words of an utterance that declines all options, including politeness. */
 const MOST_NONE_WORDS = 12;
 
-/** Tells whether it says "neither", and no more than politeness beside it. */
+/** Returns whether the utterance says "neither", apart from politeness. */
 function declinesAll({ words, asks }: Utterance, { phrases, noise }: Tables): boolean {
   if (words.length > MOST_NONE_WORDS) return false;
   const plain = words.filter((word) => !noise.has(word));
@@ -103,7 +100,7 @@ function declinesAll({ words, asks }: Utterance, { phrases, noise }: Tables): bo
   );
 }
 
-/** Reads an utterance. `after`: the words before it asked for time, or took something back. */
+/** Reads an utterance. `after`: whether the words before it asked for time, or took something back. */
 function read(asked: Asked, said: Utterance, after: Turn['kind'] | null): Match {
   const { choices, tables, topic } = asked;
   const named = byName(choices, said, tables) ?? byMeaning(choices, said, tables);
@@ -173,8 +170,8 @@ function read(asked: Asked, said: Utterance, after: Turn['kind'] | null): Match 
 }
 
 /**
- * Reads the words after the last hold or correction, which decide: "economy, no wait, premium". If no words
- * follow, a hold is a hold, and a choice that was taken back is no answer.
+ * Reads the words after the last hold or correction, which decide: "economy, no wait, premium". Without such words, a
+ * hold stays a hold, and a retracted choice is no answer.
  */
 function afterTurn(
   asked: Asked,
@@ -190,7 +187,7 @@ function afterTurn(
       asked.choices.some(({ content }) =>
         content.includes(labelWord(word, asked.choices, tables)),
       ));
-  // The words of the first name end before this index: labels, mentioned or within longer ones, and words of options.
+  // The words of the first name end before this index: labels, within longer ones or not, and words of options.
   const named = asked.choices.flatMap(({ label }) =>
     label.length > 0 ? findPhrase(said.words, label).map((start) => start + label.length) : [],
   );
@@ -220,7 +217,7 @@ function afterTurn(
   return isOwn && !isReason ? match : hold;
 }
 
-/** "Order me the twelve dollar one": reads the choice without the request around it. */
+/** Reads the choice without the request before it: "Order me the twelve dollar one". */
 function withoutRequest({ choices, tables }: Asked, said: Utterance): Match | null {
   const [start] = requestsIn(said, tables);
   if (start === undefined) return null;
@@ -230,7 +227,7 @@ function withoutRequest({ choices, tables }: Asked, said: Utterance): Match | nu
   return byPositionOrWords(choices, from(said, start + length), tables);
 }
 
-/** Tells whether the word belongs to the options or to the question, or describes an option. */
+/** Returns whether the word belongs to the options or to the question, or describes an option. */
 function isAbout(word: string, { choices, topic, tables }: Asked): boolean {
   return (
     topic.includes(word) ||
@@ -239,7 +236,7 @@ function isAbout(word: string, { choices, topic, tables }: Asked): boolean {
   );
 }
 
-/** Tells whether the utterance requests another action: "order lunch", "premium, and book a table". */
+/** Returns whether the utterance requests another action: "order lunch", "premium, and book a table". */
 function hasOwnRequest(
   said: Utterance,
   asked: Asked,
@@ -255,7 +252,7 @@ function hasOwnRequest(
       (index) =>
         content.has(index) && isOutside(index) && !isAbout(said.words[index] as string, asked),
     );
-    // "Cancel the ride": it refers to the subject of the question, but is no choice.
+    // "Cancel the ride" refers to the subject of the question but is no choice.
     const dropsIt = phraseAt(said.words, start, tables.phrases.commands) > 0;
     const refers = rest.some((index) => refersToOption(said, index, asked));
     const isFirst = said.words.slice(0, start).every((word) => tables.noise.has(word));
@@ -267,7 +264,7 @@ function hasOwnRequest(
   });
 }
 
-/** Tells whether the word names an option, stands for one, or describes one. */
+/** Returns whether the word names an option, stands for one, or describes one. */
 function refersToOption({ words, proforms }: Utterance, index: number, { choices, tables }: Asked) {
   const word = words[index] as string;
   return (
@@ -277,7 +274,7 @@ function refersToOption({ words, proforms }: Utterance, index: number, { choices
   );
 }
 
-/** Tells whether something else comes before an option: "my sister is vegan", "two minicabs". */
+/** Returns whether words about another subject precede an option: "my sister is vegan", "two minicabs". */
 function isAboutOther({ mentions, said, tables }: Sentence, asked: Asked): boolean {
   const start = Math.min(...mentions.map((mention) => mention.start));
   return contentOf(said, tables).some(
@@ -285,7 +282,7 @@ function isAboutOther({ mentions, said, tables }: Sentence, asked: Asked): boole
   );
 }
 
-/** Tells whether something else is added to an option: "premium and a coffee". */
+/** Returns whether the utterance adds something to an option: "premium and a coffee". */
 function addsTo({ mentions, isOutside, said, tables }: Sentence, asked: Asked): boolean {
   const end = Math.min(...mentions.map((mention) => mention.end));
   const joint = said.words.findIndex(
@@ -307,7 +304,7 @@ interface Naming {
   readonly end: number;
 }
 
-/** Returns what names options: labels, and words of labels outside of them. */
+/** Returns the labels in the sentence, and words of labels outside of them. */
 function namingsIn({ mentions, isOutside, choices, said, tables }: Sentence): readonly Naming[] {
   const namings: Naming[] = mentions.map(({ choice, start, end }) => ({
     named: [choice],
@@ -318,7 +315,7 @@ function namingsIn({ mentions, isOutside, choices, said, tables }: Sentence): re
     const word = labelWord(said.words[start] as string, choices, tables);
     const named = choices.filter(({ label }) => label.includes(word));
     const last = namings.at(-1);
-    // "T" and "16" are one name.
+    // "T" and "16" form one name.
     const both = last?.end === start ? last.named.filter((one) => named.includes(one)) : [];
     if (both.length > 0 && last) namings.splice(-1, 1, { ...last, named: both, end: start + 1 });
     else if (named.length > 0) namings.push({ named, start, end: start + 1 });
@@ -326,7 +323,7 @@ function namingsIn({ mentions, isOutside, choices, said, tables }: Sentence): re
   return namings.filter(({ named }) => named.length < choices.length);
 }
 
-/** "Not economy, premium", "not the T14, the T16": of the named options, all but one are ruled out. */
+/** Reads a contrast that rules out all named options but one: "Not economy, premium", "not the T14, the T16". */
 function byContrast(sentence: Sentence): Match | null {
   const { mentions, choices, said, tables, isDoubted } = sentence;
   const { words } = said;
@@ -358,7 +355,7 @@ function byContrast(sentence: Sentence): Match | null {
   const [only] = left;
   if (out.size === 0 || left.size !== 1 || !only || out.has(only)) return null;
   if (negated.length !== ruledOut.length || isDoubted || choices.length < 2) return null;
-  // A sentence that has words of labels may be about something else.
+  // A sentence with words of labels may have another subject.
   const hasParts = namings.length > mentions.length;
   const beside = contentOf(said, tables).filter(
     (index) => isOutside(index) && !negated.includes(index),
@@ -366,11 +363,9 @@ function byContrast(sentence: Sentence): Match | null {
   return hasParts && beside.length > 0 ? null : theOne([only], 'label', 0.8);
 }
 
-/**
- * Tells whether the sentence consists of words of the options, or words that describe them, and little else.
- */
+/** Returns whether the sentence consists mostly of words of the options, or words that describe them. */
 function describes({ said, choices, tables, isDoubted }: Sentence, alien: number): boolean {
-  // Without tables for the language, the asker resolves the words.
+  // For a language without tables, the asker resolves the words.
   if (tables.phrases.references.length === 0) return true;
   if (isDoubted) return false;
   const asked = { choices, tables, topic: [] };
@@ -380,7 +375,7 @@ function describes({ said, choices, tables, isDoubted }: Sentence, alien: number
   return refers > 0 && alien <= refers;
 }
 
-/** Matches an utterance that is the label, or the id. Word boundaries do not count: "wi-fi" is "wifi". */
+/** Matches an utterance that is the label or the id. Word boundaries do not count: "wi-fi" is "wifi". */
 function byName(
   choices: readonly Choice[],
   said: Utterance,
@@ -389,7 +384,7 @@ function byName(
   const spoken = fold(said.raw);
   if (spoken === '') return null;
   const bare = (words: Words): string => words.filter((word) => !noise.has(word)).join('');
-  // "No, sorry, yes": words without meaning elsewhere may be an option here.
+  // In "No, sorry, yes", words that have no meaning elsewhere may name an option.
   const namesOther = (choice: Choice): boolean =>
     choices.some(
       (other) =>
@@ -416,7 +411,7 @@ function byName(
   return null;
 }
 
-/** "Yeah" if one option is a yes: only words of the closed lists. */
+/** Matches a yes or a no ("Yeah") to the option that means it, by words of the closed lists only. */
 function byMeaning(
   choices: readonly Choice[],
   { words }: Utterance,
@@ -429,7 +424,7 @@ function byMeaning(
     choices.filter(({ label }) => starts.some((start) => standsAt(label, 0, start)));
   if (means(phrases.no)) return theOne(begins(phrases.noLabels), 'meaning', 0.95);
   if (means(phrases.yes)) return theOne(begins(phrases.yesLabels), 'meaning', 0.95);
-  // "Oh yes, definitely", "no, let it run out".
+  // The yes or no may have more words: "Oh yes, definitely", "no, let it run out".
   const spoken = words.filter((word) => !fillers.has(word));
   const only = (
     starts: readonly Words[],
@@ -444,7 +439,7 @@ function byMeaning(
   return only(phrases.noLabels, 'no', 'yes') ?? only(phrases.yesLabels, 'yes', 'no');
 }
 
-/** Returns the rest of the labels that begin with a yes or a no, as words that may stand beside it. */
+/** Returns the rest of the labels that begin with a yes or a no, as words that may accompany the answer. */
 function namesOf(labels: readonly Words[]): Names {
   const rests = labels.filter(({ length }) => length > 0);
   return {
@@ -466,7 +461,7 @@ function mentionsIn(
   const lastSaid = words.findLastIndex(
     (word, index) => !tables.noise.has(word) && !proforms.has(index),
   );
-  // A label such as "OK" or "A" is also an ordinary word: it must begin or end the sentence, and be its only content.
+  // A label such as "OK" or "A" is also an ordinary word, so it must be the only content, at the start or the end.
   const isPoint = ({ start, end }: Mention): boolean =>
     content.every((index) => index >= start && index < end) && (start === 0 || lastSaid < end);
   const isOrdinary = (word: string, _: number, label: Words): boolean =>
@@ -480,7 +475,7 @@ function mentionsIn(
       if (!label.every(isOrdinary) || isPoint(mention)) all.push(mention);
     }
   }
-  // In order: what contains a label is before it.
+  // A label that contains another one comes before it.
   const ordered = all.toSorted((a, b) => a.start - b.start || b.end - a.end);
   let outer: Mention | undefined;
   const whole = new Set<Mention>();
@@ -496,12 +491,12 @@ function byMention(sentence: Sentence): Match | null {
   const { mentions, isOutside, choices, said, tables, isDoubted } = sentence;
   if (mentions.length === 0) return null;
   const mentioned = new Set(mentions.map(({ choice }) => choice));
-  // "The first one, premium": two options are named.
+  // "The first one, premium" names two options.
   for (const position of positionsIn(said, tables, choices.length, isOutside).named) {
     const choice = choices[position];
     if (choice) mentioned.add(choice);
   }
-  // "Navy and white": a word that the label of another option has.
+  // "Navy and white" has a word of another option's label.
   const others = namingsIn(sentence).filter(
     ({ named }) => !named.some((choice) => mentioned.has(choice)),
   );
@@ -512,7 +507,7 @@ function byMention(sentence: Sentence): Match | null {
   if (beside.length > maxWordsBeside) return unclear;
   const spoken = said.words.filter((word) => !tables.noise.has(word));
   if (beside.length > 1 && spoken.length > LONGEST_CHOICE) return unclear;
-  // "Of white" may be "off-white", misheard.
+  // "Of white" may be a misheard "off-white".
   const [only] = mentioned;
   const heard = said.words.filter((_, index) => isOutside(index));
   const longer = choices.filter((choice) => {
@@ -529,7 +524,9 @@ function byMention(sentence: Sentence): Match | null {
   return theOne([...mentioned], 'label', beside.length === 0 ? 0.95 : 0.8);
 }
 
-/** "The second one"; "the twelve dollar one". No other words may be said. */
+/**
+ * Matches a position or distinguishing words: "the second one", "the twelve dollar one". No other words may be said.
+ */
 function byPositionOrWords(
   choices: readonly Choice[],
   said: Utterance,
@@ -552,7 +549,7 @@ function byPositionOrWords(
   return theOne(byPosition, 'ordinal', 0.95) ?? theOne(byWords, 'words', 0.85);
 }
 
-/** "Tuesday at nine", "the four o'clock one": a time of day, and words of its option. */
+/** Matches a time of day, and words of its option: "Tuesday at nine", "the four o'clock one". */
 function byTime(choices: readonly Choice[], said: Utterance, tables: Tables): Match | null {
   const timed = choices.flatMap((choice) => {
     const [of] = timesIn(choice.label, tables);
@@ -575,7 +572,7 @@ function byTime(choices: readonly Choice[], said: Utterance, tables: Tables): Ma
   return theOne(fits(true), 'words', 0.9) ?? theOne(fits(false), 'words', 0.9);
 }
 
-/** "The first ICE", "the third plan": a position, and words of its option or of the question. */
+/** Matches a position, and words of its option or of the question: "the first ICE", "the third plan". */
 function byOrdinalOf({ choices, tables, topic }: Asked, said: Utterance): Match | null {
   const content = contentOf(said, tables).map((index) => said.words[index] as string);
   const [position, ...others] = content.flatMap((word) => ordinalOf(word) ?? []);
@@ -583,13 +580,13 @@ function byOrdinalOf({ choices, tables, topic }: Asked, said: Utterance): Match 
   if (position === undefined || others.length > 0) return null;
   const having = choices.filter((choice) => saysAll(choice, rest));
   const meant = having[position - 1];
-  // Counted among those that have the words, and among all: it must be the same.
+  // The position must select the same option among those with the words and among all.
   return meant && meant === choices[position - 1] ? theOne([meant], 'ordinal', 0.9) : null;
 }
 
 /**
- * Tells whether all these words are words of the option; a number also counts the same thing ("5 minutes",
- * "12 dollars").
+ * Returns whether all these words belong to the option; a number must also count the same noun ("5 minutes", "12
+ * dollars").
  */
 function saysAll({ content: own }: Choice, content: Words): boolean {
   return content.every((word, n) =>
@@ -618,11 +615,11 @@ function ambiguous(choices: readonly Choice[]): Match {
 }
 
 export interface Positions {
-  /** Indexes of options, from 0; none beyond the number of options. */
+  /** Indexes of options, from 0; only existing ones. */
   readonly named: ReadonlySet<number>;
-  /** The utterance contains nothing but these positions. */
+  /** Whether the utterance contains only these positions. */
   readonly isAll: boolean;
-  /** The position is only a number, without an ordinal or a word such as "option". */
+  /** Whether the position is a plain number, without an ordinal or a word such as "option". */
   readonly isBare: boolean;
 }
 

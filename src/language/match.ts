@@ -10,7 +10,7 @@ export interface AnswerableQuestion {
   readonly kind: 'choice' | 'free_text' | 'approval';
   /** The options of a `choice`; the other kinds have none. */
   readonly options: readonly AnswerOption[];
-  /** The text of the question: its words tell the subject of an answer. */
+  /** The text of the question, whose words name the subject of an answer. */
   readonly question?: string;
   /** The name of the tool that an `approval` is about: "yes, send it" names it as well. */
   readonly action?: string;
@@ -18,16 +18,16 @@ export interface AnswerableQuestion {
 
 /** The evidence for the option, the surest first. */
 export type MatchEvidence =
-  /** Its label, whole. */
+  /** The whole label. */
   | 'label'
   | 'id'
-  /** A yes or a no, where one option is the yes (the no). */
+  /** A yes or a no, where one option means it. */
   | 'meaning'
   /** "the second one", "option two", "last". */
   | 'ordinal'
   /** Words that only this option has. */
   | 'words'
-  /** Nearly its label, by spelling or by sound. */
+  /** Almost the label, by spelling or by sound. */
   | 'spelling'
   | 'sound';
 
@@ -37,21 +37,21 @@ export type Match =
       readonly optionId: string;
       readonly label: string;
       readonly how: MatchEvidence;
-      /** 0 to 1; 1 is the label itself. */
+      /** The confidence, 0 to 1; 1 for the label itself. */
       readonly confidence: number;
-      /** Words around the name may mean something else: they ask. Absent: none do. */
+      /** Set if words around the name may mean something else, such as a question. */
       readonly doubt?: true;
     }
-  /** `more`: a wish of its own follows, which is for the lead agent. Absent: none does. */
+  /** `more`: set if another wish follows, which is for the lead agent. */
   | { readonly kind: 'approved'; readonly more?: true }
   | { readonly kind: 'denied'; readonly more?: true }
-  /** None of the options. */
+  /** The user declines all options. */
   | { readonly kind: 'none'; readonly text: string }
-  /** `doubt`: the words ask or request something, and may be no answer. Absent: they do not. */
+  /** `doubt`: set if the words ask or request something and may be no answer. */
   | { readonly kind: 'free_text'; readonly text: string; readonly doubt?: true }
   /** Several options match: ask again. */
   | { readonly kind: 'ambiguous'; readonly optionIds: readonly string[] }
-  /** The words describe an option, and only the asker can resolve them: "the cheaper one". */
+  /** The words describe an option that only the asker can resolve: "the cheaper one". */
   | { readonly kind: 'described' }
   /** The words are for the lead agent; the question stays open. */
   | { readonly kind: 'digression' }

@@ -1,23 +1,23 @@
-// Finds the option whose label is nearly the utterance: a typing error, or an error of speech recognition.
+// Finds the option whose label almost equals the utterance, after a typing error or an error of speech recognition.
 
 import { contentOf, type Choice } from './choice.ts';
 import { similarity } from './similarity.ts';
 import type { Tables } from './tables.ts';
 import type { Utterance } from './utterance.ts';
 
-/** The least similarity of an utterance and a name that it can mean. Tuned on real transcripts; see the tests. */
+/** The least similarity at which an utterance can mean a name. Tuned on real transcripts; see the tests. */
 export const minSimilarity = 0.6;
 
-/** The letters or the sound alone must be at least this near. */
+/** The least similarity by letters alone or by sound alone. */
 const minOneSide = 0.75;
 
 /** The least lead of the best option over the next. */
 const minLead = 0.12;
 
-/** Shorter names are too similar to too many words. */
+/** The least length of a name: shorter names are too similar to too many words. */
 const minLength = 3;
 
-/** Longer utterances are no names. */
+/** The most words of an utterance that can be a name. */
 const maxWords = 10;
 
 export interface NearestOption {
@@ -35,7 +35,7 @@ interface Nearness {
   readonly sound: number;
 }
 
-/** Tells whether no other label has the word. */
+/** Returns whether no other label contains the word. */
 function isOnlyIn(word: string, choice: Choice, choices: readonly Choice[]): boolean {
   return choices.every((other) => other === choice || !other.label.includes(word));
 }
@@ -52,7 +52,7 @@ export function nearestOption(
     .toSorted((a, b) => b.score - a.score);
   if (!best || best.score < minSimilarity) return null;
   if (Math.max(best.letters, best.sound) < minOneSide) return null;
-  // "Black coffee" is no "black cab", and "any cab" no "minicab" beside it.
+  // "Black coffee" is not "black cab", and "any cab" is not "minicab".
   const words = contentOf(said, tables).map((index) => said.words[index] as string);
   const { label } = best.choice;
   const left = words.filter((word) => !label.includes(word));
@@ -74,7 +74,7 @@ export function nearestOption(
   };
 }
 
-/** Returns the parts of the utterance that may be a name: the words left out have no meaning. */
+/** Returns the parts of the utterance that may be a name: the omitted words have no meaning. */
 function spansOf(said: Utterance, tables: Tables): readonly string[] {
   const { words } = said;
   const isThinking = (word: string): boolean => tables.thinking.has(word);
@@ -82,7 +82,7 @@ function spansOf(said: Utterance, tables: Tables): readonly string[] {
   const to = words.findLastIndex((word) => !isThinking(word)) + 1;
   if (to - begin > maxWords || words.every((word) => tables.noise.has(word))) return [];
   const content = contentOf(said, tables);
-  // If no word has a meaning of its own, only all of them together may be a name.
+  // If no word has a meaning, only all of them together may be a name.
   const first = content[0] ?? begin;
   const last = content.at(-1) ?? to - 1;
   const spans: string[] = [];
@@ -100,7 +100,7 @@ function nearness(choice: Choice, spans: readonly string[], { language }: Tables
   let nearest: Nearness = { choice, score: 0, letters: 0, sound: 0 };
   if (name.length < minLength) return nearest;
   for (const span of spans) {
-    // A different number, or the opposite, is never a near match.
+    // Another number, or the opposite, is never a near match.
     if (digitsOf(span) !== digitsOf(name)) continue;
     const isOpposite = language.negativePrefixes.some(
       (prefix) => span === prefix + name || name === prefix + span,

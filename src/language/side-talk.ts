@@ -1,6 +1,6 @@
-// Recognizes the phrases beside an answer: asking for time, asking to hear the question again, taking words
-// back, and words for the lead agent. The rules are few and match listed phrases only, since a wrong guess
-// takes the user's answer away from the asker.
+// Recognises the phrases beside an answer: requests for time, requests to hear the question again, corrections, and
+// words for the lead agent. The rules are few and match only listed phrases, because a wrong guess keeps the user's
+// answer from the asker.
 
 import { backchannelIn } from './backchannel.ts';
 import { languageFor } from './languages.ts';
@@ -16,8 +16,8 @@ import {
 import { from, readUtterance, type Utterance } from './utterance.ts';
 
 /**
- * Tells whether the utterance asks for time. `whole`: it contains nothing else, except a reason ("hold on, I
- * need to look"). `anywhere`: the request occurs in it. Thinking aloud counts only if nothing else is said.
+ * Returns whether the utterance asks for time. `whole`: it contains nothing else, except a reason ("hold on, I need to
+ * look"). `anywhere`: the request occurs in it. Thinking aloud counts only if nothing else is said.
  */
 export function isHold(
   { words, breaks }: Utterance,
@@ -25,7 +25,7 @@ export function isHold(
   extent: 'whole' | 'anywhere',
 ): boolean {
   if (extent === 'anywhere') {
-    // "That can wait" asks for nothing: one word counts at the beginning of a clause.
+    // "That can wait" is no request: a single word counts only at the beginning of a clause.
     const isAsked = (start: number, length: number): boolean =>
       length > 1 || start === 0 || breaks.has(start - 1) || noise.has(words[start - 1] as string);
     if (
@@ -47,7 +47,7 @@ export function isHold(
       index += length;
       continue;
     }
-    // Polite phrases ("s'il vous plaît") also stand elsewhere.
+    // Polite phrases ("s'il vous plaît") also occur elsewhere.
     const reasons = muses ? phrases.musingTails : phrases.holdReasons;
     if (asked && phraseAt(words, index, reasons) > 0) return true;
     const tail = asked ? phraseAt(words, index, phrases.holdTails) : 0;
@@ -60,13 +60,13 @@ export function isHold(
 /** The last phrase that asks for time, or takes back the words before it. */
 export interface Turn {
   readonly kind: 'hold' | 'correction';
-  /** The index at which the words after it begin. */
+  /** The index of the first word after the phrase. */
   readonly end: number;
 }
 
 /**
- * Finds the last such phrase. `chooses`: an option is named before this index, so that a `no` there corrects
- * it. `isOutside`: the word belongs to no label.
+ * Finds the last such phrase. `chooses`: whether an option is named before this index, so that a `no` there corrects
+ * it. `isOutside`: whether the word belongs to no label.
  */
 export function lastTurn(
   { words, breaks }: Utterance,
@@ -78,7 +78,7 @@ export function lastTurn(
     words.slice(start, start + length).every((_, n) => isOutside(start + n));
   let last = null as Turn | null;
   for (let index = 0; index < words.length;) {
-    // "I can't wait" asks for nothing.
+    // "I can't wait" is no request.
     const isAnchored =
       index === 0 ||
       last?.end === index ||
@@ -107,7 +107,7 @@ export function lastTurn(
   return last;
 }
 
-/** Tells whether the user wants to hear the question again. */
+/** Returns whether the user wants to hear the question again. */
 export function wantsRepeat(utterance: Utterance, tables: Tables): boolean {
   const { repeats, repeatsAlone, holds } = tables.phrases;
   const { words } = utterance;
@@ -129,19 +129,19 @@ export function wantsRepeat(utterance: Utterance, tables: Tables): boolean {
   return false;
 }
 
-/** Tells whether the utterance begins like one for the lead agent. */
+/** Returns whether the utterance begins like one for the lead agent. */
 export function startsDigression(utterance: Utterance, tables: Tables): boolean {
   return starts(utterance, tables, tables.phrases.digressionStarts);
 }
 
-/** Tells whether it begins like a question, and not like a choice ("how about …"). */
+/** Returns whether the utterance begins like a question, and not like a choice ("how about …"). */
 export function startsQuestion(utterance: Utterance, tables: Tables): boolean {
   const { questionStarts, requestStarts } = tables.phrases;
   return starts(utterance, tables, questionStarts) && !starts(utterance, tables, requestStarts);
 }
 
 /**
- * Tells whether it ends as a question and one of its clauses begins like one: "Darling, is Friday all
+ * Returns whether the utterance ends as a question and one of its clauses begins like one: "Darling, is Friday all
  * right?".
  */
 export function asksInClause(utterance: Utterance, tables: Tables): boolean {
@@ -151,14 +151,14 @@ export function asksInClause(utterance: Utterance, tables: Tables): boolean {
 }
 
 /**
- * Tells whether a question stands behind something else, as to a third person: "Dad, are you coming". Recognisers
- * write no question marks.
+ * Returns whether a question follows other words, as in a question to a third person: "Dad, are you coming".
+ * Recognisers write no question marks.
  */
 export function asksAside({ words, breaks }: Utterance, { phrases, frame }: Tables): boolean {
   const { questionStarts, requestStarts, holds, polite } = phrases;
   return [...words.keys()].slice(1).some((start) => {
     const isClause = breaks.has(start - 1) || standsBefore(words, start, holds);
-    // "I will …" addresses nobody.
+    // "I will …" addresses no person.
     const isAddressed = start <= LONGEST_ADDRESS && !frame.has(words[start - 1] as string);
     if (!isClause && !isAddressed) return false;
     const length = phraseAt(words, start, questionStarts);
@@ -168,10 +168,10 @@ export function asksAside({ words, breaks }: Utterance, { phrases, frame }: Tabl
   });
 }
 
-/** The number of words by which somebody is addressed: "hey Sam". */
+/** The most words of an address: "hey Sam". */
 const LONGEST_ADDRESS = 2;
 
-/** Tells whether it dismisses the question, and says nothing else. */
+/** Returns whether the utterance dismisses the question and says nothing else. */
 export function isCommand(utterance: Utterance, tables: Tables): boolean {
   const start = beginning(utterance, tables);
   const length = phraseAt(utterance.words, start, tables.phrases.commands);
@@ -180,15 +180,15 @@ export function isCommand(utterance: Utterance, tables: Tables): boolean {
 }
 
 /**
- * Tells whether the words put off what is being told ("not now, thanks"), and say nothing else. `language`: a tag
- * such as `en-GB`; without tables for it no words do.
+ * Returns whether the words only stop the current speech ("not now, thanks"). `language`: a tag such as `en-GB`; in a
+ * language without tables no words do.
  */
 export function putsOff(text: string, language = 'en'): boolean {
   const tables = tablesOf(languageFor(language));
   return isPutOff(readUtterance(text, tables.language), tables);
 }
 
-/** Tells the same of words that are read already. */
+/** Like `putsOff`, for an utterance that was read already. */
 export function isPutOff({ words, asks }: Utterance, { phrases, noise }: Tables): boolean {
   let found = false;
   for (let index = 0; index < words.length && !asks;) {
@@ -206,7 +206,7 @@ export function isPutOff({ words, asks }: Utterance, { phrases, noise }: Tables)
   return found && !asks;
 }
 
-/** Returns the length of the dismissal that it begins with ("cancel that, I want …"), or 0. */
+/** Returns the length of the dismissal with which the utterance begins ("cancel that, I want …"), or 0. */
 export function commandAtStart(
   utterance: Utterance,
   tables: Tables,
@@ -217,7 +217,7 @@ export function commandAtStart(
   return { length, isClause: breaks.has(start + length - 1) };
 }
 
-/** Tells whether it withdraws the subject of the question: "we don't need the table any more". */
+/** Returns whether the utterance withdraws the subject of the question: "we don't need the table any more". */
 export function withdraws({ words }: Utterance, { phrases }: Tables, topic: Words): boolean {
   return (
     phrases.withdrawals.some((phrase) => findPhrase(words, phrase).length > 0) &&
@@ -225,12 +225,12 @@ export function withdraws({ words }: Utterance, { phrases }: Tables, topic: Word
   );
 }
 
-/** Tells whether it takes back a wish, whatever that was: "I changed my mind". */
+/** Returns whether the utterance takes back an unnamed wish: "I changed my mind". */
 export function changesMind({ words }: Utterance, { phrases }: Tables): boolean {
   return phrases.withdrawals.some((phrase) => findPhrase(words, phrase).length > 0);
 }
 
-/** Tells whether a later clause begins like a request. "Make it six" corrects, and requests nothing. */
+/** Returns whether a later clause begins like a request; "make it six" is a correction. */
 export function requestsInClause({ words, breaks }: Utterance, { phrases }: Tables): boolean {
   return [...breaks].some(
     (index) =>
@@ -239,7 +239,7 @@ export function requestsInClause({ words, breaks }: Utterance, { phrases }: Tabl
   );
 }
 
-/** Returns the indexes at which a request begins: at its beginning, after an option, or after an "and". */
+/** Returns the indexes at which a request begins: at the start, after an option, or after an "and". */
 export function requestsIn(
   utterance: Utterance,
   tables: Tables,
@@ -256,7 +256,7 @@ export function requestsIn(
   );
 }
 
-/** Tells whether it contains a request that comes before the answer: "make me a report first". */
+/** Returns whether the utterance contains a request that precedes the answer: "make me a report first". */
 export function requestsBeforehand(utterance: Utterance, tables: Tables): boolean {
   const { words } = utterance;
   const { requests, beforehand } = tables.phrases;
@@ -276,7 +276,7 @@ function starts(utterance: Utterance, tables: Tables, phrases: Phrases): boolean
   );
 }
 
-/** Returns the index at which the utterance begins, after politeness and hesitation. */
+/** Returns the index of the first word that is not politeness or hesitation. */
 function beginning({ words }: Utterance, { noise }: Tables): number {
   const index = words.findIndex((word) => !noise.has(word));
   return index === -1 ? words.length : index;

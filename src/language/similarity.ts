@@ -1,12 +1,12 @@
-// Measures the similarity of two names, by their letters and by their sound.
+// Measures the similarity of two names by their letters and by their sound.
 
 import type { AnswerLanguage } from './language.ts';
 
-/** 0 (nothing in common) to 1 (the same). */
+/** Similarities from 0 (nothing in common) to 1 (equal). */
 export interface Similarity {
   readonly letters: number;
   readonly sound: number;
-  /** Both together: speech recognition keeps the sound and changes the letters. */
+  /** The combined similarity: speech recognition keeps the sound and changes the letters. */
   readonly overall: number;
 }
 
@@ -17,7 +17,7 @@ export function similarity(a: string, b: string, language: AnswerLanguage): Simi
   const isShort = Math.min(keyA.length, keyB.length) < 3;
   const similar = (x: string, y: string): boolean =>
     language.similarSounds.some((codes) => codes.includes(x) && codes.includes(y));
-  // Too many words sound nearly like a short one ("bye", "blue"): a short name must sound the same.
+  // Too many words sound almost like a short one ("bye", "blue"), so a short name must sound the same.
   const sound = isShort
     ? Number(keyA !== '' && keyA === keyB && letters >= 0.6)
     : 1 -
@@ -26,7 +26,7 @@ export function similarity(a: string, b: string, language: AnswerLanguage): Simi
   return { letters, sound, overall: Math.max(letters, 0.45 * letters + 0.55 * sound) };
 }
 
-/** Encodes the sound of a word: consonants by their kind, vowels only at the beginning. */
+/** Returns a code for the sound of a word: consonants by their kind, vowels only at the beginning. */
 export function soundKey(word: string, language: AnswerLanguage): string {
   let key = word;
   for (const [pattern, code] of language.sounds) key = key.replace(pattern, code);
@@ -34,8 +34,8 @@ export function soundKey(word: string, language: AnswerLanguage): string {
 }
 
 /**
- * Returns the Damerau–Levenshtein distance (optimal string alignment): the least cost of edits from one name
- * to the other by inserting, deleting, swapping two neighbours (1 each) and replacing.
+ * Returns the Damerau–Levenshtein distance (optimal string alignment): the least cost of turning one name into the
+ * other by inserting, deleting, swapping two neighbours (1 each) and replacing.
  */
 export function editDistance(
   a: string,
@@ -68,14 +68,15 @@ function at(row: readonly number[], column: number): number {
 }
 
 /**
- * Returns how much a text is like a part of another, 0 to 1; 0 if one of them is empty. Both are words with one blank
- * between them, and a part is whole words. The work is the product of both lengths (Sellers' algorithm).
+ * Returns how similar a text is to the most similar part of another, 0 to 1; 0 if one of them is empty. Both texts are
+ * words separated by single blanks, and a part consists of whole words. The work is the product of both lengths
+ * (Sellers' algorithm).
  */
 export function closestPart(text: string, of: string): number {
   if (text === '' || of === '') return 0;
   const isBreak = (place: number): boolean =>
     place === 0 || place === of.length || of[place] === ' ' || of[place - 1] === ' ';
-  // For each place in `of`: the least cost of the text so far as a part that ends there, and where the part begins.
+  // For each position in `of`: the least cost of the text so far as a part that ends there, and where that part begins.
   let costs = Array.from({ length: of.length + 1 }, (_, place) => (isBreak(place) ? 0 : Infinity));
   let begins = costs.map((_, place) => place);
   for (let row = 1; row <= text.length; row += 1) {

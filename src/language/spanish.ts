@@ -1,9 +1,9 @@
-// Spanish: data only. Options match by their labels, their positions and their words, not by their
-// sound. See `language.ts` for what each table does.
+// Spanish: data only. Options match by their labels, their positions and their words, not by their sound. See
+// `language.ts` for the use of each table.
 
 import { list, literal, words, type AnswerLanguage } from './language.ts';
 
-/** As utterances are compared: without accents. */
+/** Returns a word in the form in which utterances are compared: without accents. */
 const folded = (word: string): string => word.normalize('NFD').replace(/[\u0300-\u036F]/g, '');
 
 /** Returns a command, and its forms with attached pronouns: `envía`, `envíalo`. */
@@ -152,7 +152,7 @@ export const spanish: AnswerLanguage = {
     elección`),
   consent: {
     yes: [
-      // "si" is "if" and, without its accent, "yes": alone it is a yes, and a condition never stands alone.
+      // "si" is "if" and, written without its accent, "yes": alone it is a yes, and a condition is never alone.
       ...words('sí claro adelante hazlo hágalo procede proceda aprobado permitido confirmado'),
       ...list(`
         por supuesto, desde luego, de acuerdo hazlo, estoy de acuerdo, lo apruebo, lo permito, lo confirmo,
@@ -194,7 +194,7 @@ export const spanish: AnswerLanguage = {
       ...list(`no lo, no la, no hagas, no haga, no quiero, ahora no, mejor no, que no`),
     ],
     notRefusals: ['no lo sé', 'no sé', 'por qué no', 'no hay problema', 'todavía no', 'aún no'],
-    // Not "si": without its accent it is a yes.
+    // "si" is not listed: without its accent it is a yes.
     afterwards: list('luego, después, después de eso, también, además, más tarde'),
     indefinites: words('un una unos unas me nos'),
     adjustments:

@@ -1,14 +1,14 @@
 // Times of the day in words: "half past nine", "16:00", "4 pm", "acht Uhr vier".
 //
-// TIMES-1. An hour without minutes is a time only beside a word that says so ("at nine", "nine o'clock"), or right
+// TIMES-1. An hour without minutes is a time only beside a word for times ("at nine", "nine o'clock"), or directly
 //     after a word that the caller names ("Tuesday nine"): other numbers count something.
-// TIMES-2. "Four" is 16:00 if no option is at 4:00, unless a half of the day was said that is another.
+// TIMES-2. "Four" is 16:00 if no option is at 4:00, unless the user named the other half of the day.
 
 import { phraseAt, type Tables, type Words } from './tables.ts';
 import { isNumber } from './utterance.ts';
 
 export interface TimeOfDay {
-  /** The words of the time: from `start` up to, and without, `end`. */
+  /** The indexes of the time's first word, and of the word after its last. */
   readonly start: number;
   readonly end: number;
   readonly hour: number;
@@ -16,7 +16,7 @@ export interface TimeOfDay {
   readonly half: 'am' | 'pm' | null;
 }
 
-/** Finds the times. `leads`: a bare hour after this word is one. */
+/** Finds the times. `leads`: whether a bare hour after this word is a time. */
 export function timesIn(
   words: Words,
   tables: Tables,
@@ -31,7 +31,7 @@ export function timesIn(
   return found;
 }
 
-/** Tells whether the time that was said is that of an option; `exactly`: with the same hour of 24. */
+/** Returns whether the spoken time is the time of an option; `exactly`: with the same hour out of 24. */
 export function isTime(said: TimeOfDay, of: TimeOfDay, exactly: boolean): boolean {
   if (said.minute !== of.minute) return false;
   if (exactly && said.half === of.half) return said.hour === of.hour;
@@ -96,7 +96,7 @@ function timeAt(
     return { start, end: last, hour: Math.floor(all / 60), minute: all % 60, half };
   }
 
-  /** "Sixteen hundred". */
+  /** Reads "Sixteen hundred". */
   function military(index: number): TimeOfDay | null {
     const number = numberAt(index) ?? 0;
     const [hours, past] = [Math.floor(number / 100), number % 100];

@@ -1,8 +1,8 @@
-// Tells from the words alone whether a speaker has not finished: the text breaks off ("book me a ride to"), or is
-// nothing but thinking aloud ("um"). A list of last words for each language: it is right far more often than the
-// punctuation of a speech recogniser, which puts a full stop behind most sentences that break off.
+// Recognises by the words alone that a speaker has not finished: the text breaks off ("book me a ride to"), or only
+// thinks aloud ("um"). It uses a list of last words per language, which is right far more often than the punctuation of
+// a speech recogniser: that puts a full stop after most sentences that break off.
 //
-// Owns:     the reading of the words. Does not: know how long to wait for more, or the question that is open.
+// Owns:     the reading of the words. It does not know how long to wait for more, or which question is open.
 
 import { backchannelIn } from './backchannel.ts';
 import { languageFor } from './languages.ts';
@@ -10,7 +10,7 @@ import { standsAt, tablesOf, type Phrases, type Words } from './tables.ts';
 import { readUtterance } from './utterance.ts';
 
 /**
- * Returns whether the speaker of this text is likely to go on. `language`: a tag such as `en-GB`; a text in an
+ * Returns whether the speaker of this text will probably continue. `language`: a tag such as `en-GB`; a text in an
  * unknown language always counts as finished, and so does a question.
  */
 export function isUnfinished(text: string, language = 'en'): boolean {
@@ -23,7 +23,7 @@ export function isUnfinished(text: string, language = 'en'): boolean {
   const breaksOff =
     tables.fillers.has(last) || unfinished.some((phrase) => endsWith(words, phrase));
   if (!breaksOff) return false;
-  // "Hold on", "go on": a whole phrase, although its last word often stands before more.
+  // "Hold on", "go on": the phrase is complete, although its last word often precedes more words.
   const whole: Phrases = [...holds, ...commands, ...repeats, ...repeatsAlone];
   const isWhole = (phrase: Words): boolean =>
     endsWith(words, phrase) && (phrase.length > 1 || words.length === 1);

@@ -1,6 +1,6 @@
-// Turns spoken or typed text into comparable words: case, accents, punctuation and apostrophes do not count,
-// numbers are digits, ordinals are `#2`, symbols are words. Labels, descriptions, tables and utterances all
-// take this form, so that they can be compared.
+// Turns spoken or typed text into comparable words: case, accents, punctuation and apostrophes do not count, numbers
+// are digits, ordinals are `#2`, symbols are words. Labels, descriptions, tables and utterances all have this form, so
+// that they can be compared.
 
 import { ownValue } from '../values/own-value.ts';
 import type { AnswerLanguage } from './language.ts';
@@ -11,13 +11,13 @@ export interface Utterance {
   readonly words: readonly string[];
   /** Indexes of words that stand for a noun ("the premium one"). */
   readonly proforms: ReadonlySet<number>;
-  /** Indexes of words before punctuation. */
+  /** Indexes of words that are followed by punctuation. */
   readonly breaks: ReadonlySet<number>;
-  /** The text was written as a question. */
+  /** Whether the text was written as a question. */
   readonly asks: boolean;
 }
 
-/** Scripts that are written without spaces: each character is a word. */
+/** Scripts without spaces, in which each character counts as a word. */
 const unspaced =
   '\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Thai}\\p{sc=Lao}\\p{sc=Khmer}\\p{sc=Myanmar}';
 
@@ -26,7 +26,7 @@ export function fold(text: string): string {
   return (
     text
       .normalize('NFKC')
-      // Both directions, because ß is SS and a sigma has two small forms.
+      // Both conversions are needed, because ß becomes SS and a sigma has two small forms.
       .toUpperCase()
       .toLowerCase()
       .normalize('NFD')
@@ -48,7 +48,7 @@ export function isNumber(word: string | undefined): word is string {
   return word !== undefined && /^\d+(?:\.\d+)?$/.test(word);
 }
 
-/** Returns the n of an ordinal word (`#2`), else null. */
+/** Returns the n of an ordinal word (`#2`); null for any other word. */
 export function ordinalOf(word: string): number | null {
   return word.startsWith('#') ? Number(word.slice(1)) : null;
 }
@@ -120,7 +120,7 @@ function spokenWords(
 
 const wordPatterns = new WeakMap<AnswerLanguage, RegExp>();
 
-/** Cached for each language: building the pattern takes longer than all other reading of an utterance. */
+/** Returns the cached pattern: building it takes longer than all other reading of an utterance. */
 function wordPatternOf(language: AnswerLanguage): RegExp {
   const known = wordPatterns.get(language);
   if (known) return known;
@@ -151,7 +151,7 @@ function readCardinal(
   if (value === undefined) return null;
   let end = start + 1;
   let total = 0;
-  // The largest number that may still be added: 9 after `twenty`, 99 after `hundred`.
+  // The upper bound of a number that may still be added: 9 after `twenty`, 99 after `hundred`.
   let room = value >= 20 ? 9 : 0;
   for (;;) {
     const multiplier = ownValue(multipliers, spoken[end]);
