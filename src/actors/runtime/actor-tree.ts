@@ -1,15 +1,15 @@
 // The actors of a unit's machines, made on demand: real actors of XState, which only their unit moves. `useSelector`,
-// `waitFor`, `toPromise`, RxJS, `system` and `inspect` are XState's own.
+// `waitFor`, `toPromise`, RxJS, `system` and `inspect` work on them as XState documents.
 //
-// Owns:     the actors, and the way of an event that an outsider sends to one of them.
+// Owns:     the actors, and the path of an outsider's event to the unit.
 // Does not: hold the state of a machine, or keep one alive: an unobserved unit has no actors.
 //
 // Invariants
-//   ACTORS-1. Observers follow the unit: while it catches up with its journal they see no state, and afterwards the
-//       one in which it is.
+//   ACTORS-1. Observers follow the unit: while the unit reads its journal they see no new state, and afterwards the current
+//       one.
 //   ACTORS-2. An actor ends once: with its machine, or with its unit.
 //   ACTORS-3. The actor of the path `a/b` is the child `b` of the actor `a`.
-//   ACTORS-4. What an outsider sends goes to the unit's door. It changes no snapshot itself.
+//   ACTORS-4. An outsider's event goes to the unit's door. The event itself changes no snapshot.
 
 import {
   Actor,
@@ -27,11 +27,11 @@ import { isRecord } from '../../values/json.ts';
 import { shown as shownText } from '../../values/plain-checks.ts';
 import { plain, type Shown } from './hosting.ts';
 
-/** Emitted for an event that has changed nothing. */
+/** Emitted when an event has changed nothing. */
 export interface ActorRefusal {
   readonly type: 'refused';
   readonly event: { readonly type: string };
-  /** The reason, with a code. */
+  /** The reason, with a stable code. */
   readonly error: OffstageError;
 }
 
@@ -50,15 +50,15 @@ export type HostedActor<
   Sent extends EventObject = AnyEventObject,
 > = Actor<HostedLogic<S, Sent>>;
 
-/** Where the events of outsiders go. */
+/** Receives the events of outsiders for the actors of a unit. */
 export interface Door {
-  /** Takes an event for the actor of this path. Returns why it has no effect; null: it has one. */
+  /** Handles an event for the actor of this path. Returns why the event has no effect; null: it has one. */
   take(path: string, event: AnyEventObject): OffstageError | null | Promise<OffstageError | null>;
-  /** The actor of the unit itself was stopped by its owner. */
+  /** Called when the owner of the unit's actor stops that actor. */
   stopped(): void;
 }
 
-/** A door that lets nothing in. */
+/** A door that refuses every event. */
 const closed: Door = {
   take: (path, event) => unopened(path, event, 'none: only its unit moves it'),
   stopped() {},
@@ -72,14 +72,17 @@ export function unopened(path: string, event: AnyEventObject, expected: string):
   );
 }
 
-/** Tells whether an event is XState's own: an actor below has ended, for one. It moves no actor of a unit. */
+/**
+ * Returns whether XState itself made the event, for example when a child actor has ended. Such an event moves no actor of a
+ * unit.
+ */
 export function isOfXState({ type }: { readonly type: unknown }): boolean {
   return String(type).startsWith('xstate.');
 }
 
 /**
- * Takes an event of an outsider to the door, and emits why it has no effect. Returns whether that is known only later; `settled` is
- * called before it is emitted then.
+ * Passes an outsider's event to the door, and emits a refusal if the event has no effect. Returns whether the door answers only
+ * later; `settled` is then called before the refusal is emitted.
  */
 export function knock(
   door: Door,
@@ -100,7 +103,7 @@ export function knock(
 
 let parentOfNext: AnyActorRef | undefined;
 
-/** Makes the actors of every unit that is created in `make` children of `parent`. */
+/** Makes the actors of every unit that `make` creates children of `parent`. */
 export function below<T>(parent: AnyActorRef | undefined, make: () => T): T {
   const before = parentOfNext;
   parentOfNext = parent;
@@ -116,18 +119,18 @@ export class ActorTree {
   readonly report: (error: unknown, where: string) => void;
   /** Receives the events of all actors. */
   readonly inspect: ((event: InspectionEvent) => void) | undefined;
-  /** Returns all machines of the unit, for an app that looks later than they began. */
+  /** Returns all machines of the unit, for an app that begins to observe after they began. */
   machines: () => Iterable<Shown> = () => [];
-  /** The path of the actor that all others are below; null: there is none. A machine that begins earlier is shown after it. */
+  /** The path of the top actor; null: there is none. A machine that begins before the top actor is shown after it. */
   root: string | null = null;
   door: Door = closed;
-  /** The actor of the app that the unit belongs to. */
+  /** The app's actor that the unit belongs to. */
   readonly #parent = parentOfNext;
-  /** The logic of each actor, which it has before anything else. */
+  /** The logics of this tree's actors, to tell them from other actors of the system. */
   readonly logics = new WeakSet<object>();
   readonly #views = new Map<string, View>();
   readonly #early: Shown[] = [];
-  /** Where the actors belong to a system of the app: what its inspector sees of them. */
+  /** The subscription to the inspector of the app's system, if the actors belong to one. */
   #inspected: Subscription | null = null;
 
   constructor(
@@ -138,17 +141,17 @@ export class ActorTree {
     this.inspect = inspect;
   }
 
-  /** False if no machine is observed: then machines need not report. */
+  /** Whether any machine is observed. If not, machines need not report. */
   get isWatched(): boolean {
     return this.isSeen || this.#views.size > 0;
   }
 
-  /** True if an inspector, or the system of an app, has each actor from its beginning. */
+  /** Whether an inspector, or the app's system, has to see each actor from the start. */
   get isSeen(): boolean {
     return this.inspect !== undefined || this.#parent !== undefined;
   }
 
-  /** Shows a machine that begins, or continues. */
+  /** Shows a machine that begins or continues. */
   began(shown: Shown): void {
     const known = this.#views.get(shown.id);
     if (known) return known.follow(shown);
@@ -162,12 +165,12 @@ export class ActorTree {
     this.#views.get(id)?.move(event);
   }
 
-  /** Ends the actor of a machine that is gone. */
+  /** Ends the actor of a machine that was removed. */
   ended(id: string): void {
     this.#views.get(id)?.end();
   }
 
-  /** While its unit catches up, the actor keeps the state that it has shown last. */
+  /** Keeps the actor's last shown state while the unit reads its journal. */
   pause(id: string): void {
     this.#views.get(id)?.pause();
   }
@@ -176,7 +179,7 @@ export class ActorTree {
     this.#views.get(id)?.resume();
   }
 
-  /** Returns the actor of the unit; with the first one, those of all its machines are made. */
+  /** Returns the actor of a machine. The first call also makes the actors of all other machines. */
   show(shown: Shown): AnyActorRef {
     const known = this.#views.get(shown.id);
     if (known) return known.actor;
@@ -193,7 +196,7 @@ export class ActorTree {
     const { inspect } = this;
     if (inspect && this.#parent)
       this.#inspected ??= this.#parent.system.inspect((event) => {
-        // The system has other actors, too.
+        // The system may contain other actors, which are not inspected here.
         if (this.logics.has((event.actorRef as Guarded).logic)) inspect(event);
       });
     const view = new View(shown, this, above, this.#parent);
@@ -203,7 +206,7 @@ export class ActorTree {
     return view;
   }
 
-  /** Forgets an actor that has ended. */
+  /** Removes an actor that has ended. */
   remove(view: View): void {
     if (this.#views.get(view.path) === view) this.#views.delete(view.path);
     if (this.#views.size > 0) return;
@@ -212,7 +215,7 @@ export class ActorTree {
   }
 }
 
-/** An actor in the hands of an app: a throwing observer affects neither the other ones nor the process. */
+/** An actor as apps get it: an observer that throws affects neither other observers nor the process. */
 class Guarded extends Actor<HostedLogic<AnyMachineSnapshot, AnyEventObject>> {
   /** Called with each error of an observer. */
   threw: (error: unknown) => void = () => {};
@@ -256,10 +259,10 @@ class View {
   readonly #tree: ActorTree;
   readonly #above: View | undefined;
   #shown: Shown;
-  /** The snapshots that the unit's events lead to. No event of an outsider is one of them. */
+  /** The snapshots by the events with which the unit moves the actor. An outsider's event is not among them. */
   readonly #moves = new WeakMap<AnyEventObject, AnyMachineSnapshot>();
   readonly #children: Record<string, AnyActorRef> = {};
-  /** The last snapshot of the machine that was shown. */
+  /** The snapshot of the machine that was shown last. */
   #latest: AnyMachineSnapshot;
   #isPaused = false;
 
@@ -311,13 +314,13 @@ class View {
         return before;
       },
     };
-    // A machine for whoever reads it: its definition, its states.
+    // Logic with the properties of the machine, for apps that read its definition and states.
     const own = Object.assign(Object.create(machine) as object, logic);
     this.#tree.logics.add(own);
     return own;
   }
 
-  /** The machine's snapshot, with the actors below it. */
+  /** Returns the machine's snapshot, with the child actors. */
   #snapshot(): AnyMachineSnapshot {
     this.#latest = this.#shown.snapshot;
     return { ...this.#latest, children: this.#children };
@@ -330,7 +333,7 @@ class View {
     this.actor.send(own);
   }
 
-  /** Shows another machine, which took the place of the former one. */
+  /** Shows another machine in place of the former one. */
   follow(shown: Shown): void {
     if (this.#shown === shown) return;
     this.#shown = shown;

@@ -1,13 +1,13 @@
-// The steps of a statechart: state and event in, state and effects out. XState takes them; this file lists the
-// actions of a step instead of carrying them out.
+// The steps of a statechart: state and event in, state and effects out. XState takes the steps; this file lists their
+// actions instead of executing them.
 //
-// Owns:     the one scope in which all machines of the process are stepped.
+// Owns:     the one scope in which all machines of the process take their steps.
 // Does not: run an effect.
 //
 // Invariants
 //   CHART-1. A chart invokes and spawns no actor, delays and emits nothing: its effects are named actions
 //       (machines/effect.ts).
-//   CHART-2. A restored snapshot takes the same steps, with the same effects, as the one that was stored.
+//   CHART-2. A restored snapshot takes the same steps, with the same effects, as the stored one.
 
 import {
   createActor,
@@ -39,7 +39,10 @@ let listed: Effect[] = [];
 
 const inert = createActor(fromTransition(() => null, null));
 
-/** Serves all steps (CHART-1); XState's own `transition` makes an actor for each step, which takes ten times as long. */
+/**
+ * The scope of all steps (CHART-1). XState's own `transition` would make an actor for each step, which takes ten times
+ * as long.
+ */
 const scope = {
   self: inert,
   system: inert.system,
@@ -60,7 +63,7 @@ const scope = {
 function listing<S>(step: () => S): Step<S> {
   listed = [];
   const snapshot = step();
-  // Some versions of XState return the error of an initial context, instead of throwing it.
+  // Some versions of XState return the error of an initial context instead of throwing it.
   const { status, error } = snapshot as AnyMachineSnapshot;
   if (status === 'error') throw error;
   return [snapshot, listed];
@@ -81,19 +84,21 @@ export function moved<M extends AnyStateMachine>(
   event: AnyEventObject,
 ): Step<SnapshotFrom<M>> {
   if ((snapshot as AnyMachineSnapshot).status !== 'active') return [snapshot, []];
-  // XState's own types lose which machine a snapshot belongs to.
+  // XState's types lose the link between a snapshot and its machine.
   return listing(() => machine.transition(snapshot as never, event, scope) as SnapshotFrom<M>);
 }
 
-/** Tells whether this event would change anything. */
+/** Returns whether the event would change anything. */
 export function accepts(snapshot: AnyMachineSnapshot, event: EventObject): boolean {
   return snapshot.status === 'active' && snapshot.can(event);
 }
 
-/** The snapshots of a machine by their state value: a machine has few, and resolving one searches its nodes. */
+/**
+ * The snapshots of each machine by state value. A machine has few state values, and resolving one searches its nodes.
+ */
 const resolved = new WeakMap<AnyStateMachine, Map<string, AnyMachineSnapshot>>();
 
-/** Returns the snapshot that `plain` described. */
+/** Returns the snapshot of which `plain` made `from`. */
 export function restored<M extends AnyStateMachine>(
   machine: M,
   from: Snapshot<unknown>,
@@ -104,7 +109,7 @@ export function restored<M extends AnyStateMachine>(
   if (!known) resolved.set(machine, (known = new Map()));
   let state = known.get(key);
   if (!state) known.set(key, (state = machine.resolveState({ value, context: {} })));
-  // A value in which the machine is done determines the status, whatever the snapshot states.
+  // A final state value means that the machine is done, even if the stored status says otherwise.
   const end = { output, error, status: state.status === 'done' ? 'done' : (status ?? 'active') };
   return { ...state, ...end, context: context ?? {} } as SnapshotFrom<M>;
 }

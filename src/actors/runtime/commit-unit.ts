@@ -2,29 +2,28 @@
 // one unit; each subagent is another. Units communicate only by messages.
 //
 // Owns:     the mailbox, the order *step, commit, install, release*, and the unit's deadlines.
-// Does not: know the machines inside (its body does) or the meaning of an effect.
+// Does not: know the machines inside (the unit's body does) or the meaning of an effect.
 //
 // Invariants
 //   COMMIT-UNIT-1. The unit handles one event at a time. An event that the body does not accept leaves no
 //       entry.
 //   COMMIT-UNIT-2. An event and its messages inside the unit are one step, which is taken before the append, on a draft
-//       (draft.ts). No consequence precedes the commit of its entry: the step counts after it, and its effects are then
-//       released in order, through the router. An event whose step throws is refused, and has no entry.
-//   COMMIT-UNIT-3. A failing journal loses no event: the event stays at the head and is retried.
-//   COMMIT-UNIT-4. Events named `xstate.*` belong to the machinery and are refused from outside.
+//       (draft.ts). No consequence precedes the commit of its entry: the draft is installed after the commit, and the
+//       effects are then released in order, through the router. An event whose step throws is refused, and has no entry.
+//   COMMIT-UNIT-3. A failing journal loses no event: the event stays first in the queue and is retried.
+//   COMMIT-UNIT-4. Events named `xstate.*` or `entry.*` belong to the runtime and are refused from outside.
 //   COMMIT-UNIT-5. After `dispose` no event is accepted, no deadline fires and the journal is not retried.
-//   COMMIT-UNIT-6. A refold restores the state: the same entries lead to the same state, and none of their
-//       effects is carried out again. Effects and deadlines that are still due follow from the state.
-//   COMMIT-UNIT-7. A unit whose journal refuses permanently (`retryable: false`) stops in this process: an
+//   COMMIT-UNIT-6. A refold restores the state: the same entries lead to the same state, and none of their effects is
+//       executed again. Effects and deadlines that are still due follow from the state.
 //       event that was not written has not happened, and another process may have taken over.
 //   COMMIT-UNIT-8. Consequences of an accepted event are never refused, however many events are queued. A
 //       full mailbox refuses new requests before any part of them has happened.
-//   COMMIT-UNIT-9. An event whose shape does not match its type is refused and leaves no entry. Its texts are
-//       made storable before any component sees it, so that the machines see the same event as the journal.
-//   COMMIT-UNIT-10. An entry that cannot be refolded, because its shape is wrong or its step throws (the code is another
-//       one by now), is quarantined by a further entry, and the unit continues as if it had not been written.
-//   COMMIT-UNIT-11. `whenHandled` resolves when each event that was queued at the call has its entry, or was refused;
-//       it rejects if the unit is disposed by then, or was before the call.
+//   COMMIT-UNIT-9. An event whose shape does not match its type is refused and has no entry. Its texts are made storable
+//       before any component sees it, so that the machines get the same event as the journal.
+//   COMMIT-UNIT-10. An entry that cannot be refolded, because its shape is wrong or its step now throws, is quarantined by
+//       a further entry, and the unit continues as if the entry had not been written.
+//   COMMIT-UNIT-11. `whenHandled` resolves when each event that was queued at the call is committed or refused; it
+//       rejects if the unit was or is disposed.
 
 import type { DeadlineInput, MessageIn, Stamped } from '../../machines/index.ts';
 import {
@@ -63,18 +62,18 @@ import { upcast } from './upcasters.ts';
 
 export type { Message, Posted, UnitBody, UnitEvent, UnitIdentity } from './unit-body.ts';
 
-/** The mailbox limit; more queued events mean that the unit cannot keep up at all. */
+/** The mailbox limit. A longer queue means that the unit cannot keep up at all. */
 const MAX_MAILBOX = 10_000;
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 10_000;
 
-/** A unit, whatever its protocol is: for parts that send it no events of their own. */
+/** A unit of any protocol, for components that send it no events. */
 export type AnyUnit = Omit<CommitUnit, 'receive' | 'resume'>;
 
-/** `Protocol`: its addresses, and the events that each takes. */
+/** `Protocol`: the actors of the unit, and the events that each takes. */
 export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   readonly id: string;
-  /** Holds what the step under way changes. */
+  /** Holds the changes of the step under way. */
   readonly draft: Draft;
   readonly #scope: string;
   readonly #host: Host;
@@ -83,17 +82,14 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   readonly #version: number;
   #seq = 0;
   #paused = false;
-  /**
-   * The queue; null if empty. Thousands of idle units need no array each, nor the capacity of one that was
-   * filled.
-   */
+  /** The queue; null if empty, since thousands of idle units need no array each, nor the capacity of a filled one. */
   #mailbox: Message[] | null = null;
-  /** The full mailbox was reported and has not been emptied since. */
+  /** Whether the full mailbox was reported and has not been emptied since. */
   #isBehind = false;
   #committing = false;
-  /** An event has left the mailbox, and is neither kept nor refused yet. */
+  /** Whether an event has left the mailbox, and is neither committed nor refused yet. */
   #isHandling = false;
-  /** Callers of `whenHandled` that still wait; null: none. */
+  /** Callers of `whenHandled` whose events are not all handled; null: none. */
   #waiting: Waiting[] | null = null;
   #scheduled = false;
   #disposed = false;
@@ -101,7 +97,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   #cancelRetry: (() => void) | null = null;
   /** The armed deadlines by the name of their activity; null if there are none. */
   #deadlines: Map<string, Deadline> | null = null;
-  /** Entries that a refold has quarantined and that are not written down yet. */
+  /** Entries that a refold has quarantined, and whose quarantine has no entry yet. */
   #toQuarantine: readonly Quarantine[] = [];
 
   constructor(
@@ -128,7 +124,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     return this.#committing || this.#mailbox !== null;
   }
 
-  /** Whether events wait until the journal has been read. */
+  /** Whether events are held back until the journal has been read. */
   get isPaused(): boolean {
     return this.#paused;
   }
@@ -169,16 +165,16 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   }
 
   /**
-   * Checks for room before a new request begins (COMMIT-UNIT-8).
+   * Throws if the mailbox has no room for a new request (COMMIT-UNIT-8).
    * @throws {CapacityError} `MAILBOX_FULL`: 10,000 events are queued.
    */
   checkRoom(): void {
     if (this.#isFull) throw mailboxFull(this.id, 'the unit refuses new input');
   }
 
-  /** Resolves when all events that are queued now are in the journal, or were refused (COMMIT-UNIT-11). */
+  /** Resolves when all events that are queued now are committed or refused (COMMIT-UNIT-11). */
   whenHandled(): Promise<void> {
-    // An event for a disposed unit was dropped.
+    // A disposed unit drops its events.
     if (this.#disposed) return Promise.reject(notHandled(this.id));
     const left = (this.#mailbox?.length ?? 0) + Number(this.#isHandling);
     if (left === 0) return Promise.resolve();
@@ -189,11 +185,11 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
 
   /** Collects an effect of the event that is being applied. */
   post(actor: string, effect: Effect): void {
-    // Outside of a transaction only the machines of a disposed unit post effects.
+    // Outside a transaction only the machines of a disposed unit post effects.
     this.#posted?.push(new Release(this, actor, effect));
   }
 
-  /** Runs `begin` as the first transaction of the unit, without an entry: the transaction is the input. */
+  /** Runs `begin` as the first transaction of the unit. It has no entry: its input is known without one. */
   start(begin: () => void): void {
     const at = this.#host.environment.clock.now();
     try {
@@ -208,12 +204,12 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     this.#paused = true;
   }
 
-  /** Returns whether such an event is queued. */
+  /** Returns whether a queued event matches. */
   hasQueued(isMeant: (event: UnitEvent) => boolean): boolean {
     return this.#mailbox?.some(({ event }) => isMeant(event)) ?? false;
   }
 
-  /** Handles the queued events, `first` before all others. */
+  /** Handles the queued events, and `first` before them. */
   resume(first?: MessageIn<Protocol> & Message): void {
     if (this.#disposed) return;
     this.#paused = false;
@@ -224,12 +220,12 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     if (this.#mailbox) this.#wake();
   }
 
-  /** Skips entries up to `seq`, which need not be folded. */
+  /** Sets the number of the last entry without folding the entries up to it. */
   setSequence(seq: number): void {
     this.#seq = seq;
   }
 
-  /** Quarantines a snapshot that cannot be restored, like the entries that a refold quarantines. */
+  /** Quarantines a snapshot that cannot be restored, as a refold does with entries. */
   quarantine(failure: UnfoldableEntry): void {
     this.#host.report(failure, `journal of ${this.id}`);
     const { seq, event, reason } = failure.entry;
@@ -237,8 +233,8 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   }
 
   /**
-   * Writes an event that is made at this very instant, before any other event. Returns false without making
-   * it if an event is already queued.
+   * Writes the event that `make` returns, before any other event. Returns false without calling `make` if the unit is
+   * disposed, paused or busy.
    */
   checkpoint(actor: string, make: () => UnitEvent): boolean {
     if (this.#disposed || this.#paused || this.isBusy) return false;
@@ -247,8 +243,8 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   }
 
   /**
-   * Folds the unit's entries of the journal, oldest first (COMMIT-UNIT-6). Quarantines entries that cannot be folded
-   * (COMMIT-UNIT-10), and returns them; `resume` writes that down.
+   * Folds the unit's entries of the journal, oldest first (COMMIT-UNIT-6). Quarantines the entries that cannot be folded
+   * (COMMIT-UNIT-10) and returns them; `resume` writes the entries that say so.
    * @throws {JournalError} `JOURNAL_GAP`, `JOURNAL_VERSION`; `UNFOLDABLE_ENTRY` if entries must not be quarantined.
    */
   refold(entries: readonly JournalEntry[]): readonly QuarantinedEntry[] {
@@ -272,7 +268,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     return found;
   }
 
-  /** Folds an entry. Returns why it cannot be; null: it is folded. */
+  /** Folds an entry. Returns the error of an entry that cannot be folded; null: the entry is folded. */
   #refolded(entry: JournalEntry): UnfoldableEntry | null {
     if (isQuarantine(entry.event)) {
       if (entry.event.ends) this.#body.endedBy?.(entry.event.reason);
@@ -289,7 +285,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     }
   }
 
-  /** Returns the entry as this version reads it. `reason`: why it cannot. */
+  /** Returns the entry in the form of this version. `reason`: why this version cannot read it; null: it can. */
   #readable(entry: JournalEntry): JournalEntry & { readonly reason: string | null } {
     try {
       const read = upcast(entry, { kind: this.#kind, version: this.#version });
@@ -316,7 +312,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     return reason === null && this.#body.take(actor, { ...event, at }) !== null;
   }
 
-  /** Carries out the effects that are still due after `refold`, as if they had been posted now. */
+  /** Enqueues the effects that are still due after `refold`, as if they had been posted now. */
   releaseDue(due: readonly Posted[]): void {
     this.#enqueue(due.map(({ actor, effect }) => new Release(this, actor, effect)));
   }
@@ -346,7 +342,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     if (!this.#committing && this.#mailbox) this.#wake();
   }
 
-  /** Carries out an effect. Called by the router. */
+  /** Executes an effect. Called by the router. */
   release(posted: Posted): void {
     const { actor, effect } = posted;
     if (effect.kind === 'do' || effect.name !== 'deadline') this.#body.release(posted);
@@ -354,7 +350,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     else this.#disarm(`${actor}/${effect.id}`);
   }
 
-  /** Cancels everything that the unit still waits for. */
+  /** Cancels everything that the unit waits for. */
   dispose(): void {
     this.#disposed = true;
     this.#mailbox = null;
@@ -366,7 +362,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     for (const { reject } of waiting) reject(notHandled(this.id));
   }
 
-  /** The event in hand was kept or refused (COMMIT-UNIT-11). */
+  /** Counts the event in hand as committed or refused (COMMIT-UNIT-11). */
   #handled(): void {
     if (!this.#isHandling) return;
     this.#isHandling = false;
@@ -402,11 +398,11 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   }
 
   /**
-   * Returns the step of the event, or that it means nothing in this state (null). An event that cannot be judged, or
-   * whose step throws, is reported and does not block the ones behind it: then it is refused with the error.
+   * Returns the step of the event, or a refusal: with null if the event means nothing in this state, with the error if
+   * it cannot be judged or its step throws. Such an error is reported, and does not block the events behind.
    */
   #judged(actor: string, event: UnitEvent & Stamped): Step | Refused {
-    // Of `resume`: nobody else may send one (COMMIT-UNIT-4).
+    // `resume` queued it: no other component may send one (COMMIT-UNIT-4).
     if (event.type === QUARANTINED) return { entry: event, posted: [] };
     try {
       const reason = misshapen(event, this.#body.shapes);
@@ -423,7 +419,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     }
   }
 
-  /** Takes the step of an event; it counts when its draft is installed. */
+  /** Takes the step of an event. The changes count when the draft is installed. */
   #step(actor: string, entry: UnitEvent & Stamped): Step {
     const fold = () => this.#gather(() => this.#body.apply(actor, entry), entry.at);
     return { entry, posted: this.draft.step(fold) };
@@ -458,7 +454,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
       return;
     }
     this.#committing = true;
-    // A promise of another library need not be an instance of Promise.
+    // A promise of another library may not be an instance of Promise.
     Promise.resolve(appended).then(
       () => {
         this.#committing = false;
@@ -502,9 +498,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     if (posted.length > 0) this.#host.router.enqueueAll(posted);
   }
 
-  /**
-   * Runs one transaction: the effects that `begin` posts are routed within the unit until no message is left.
-   */
+  /** Runs one transaction: routes the effects that `begin` posts within the unit until no message is left. */
   #gather(begin: () => void, at: number): readonly Release[] {
     const posted: Release[] = [];
     this.#posted = posted;
@@ -571,7 +565,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** The step of an event: its entry, and the effects that go out once that is written. */
+/** The step of an event: its entry, and the effects to release after the entry is written. */
 interface Step {
   readonly entry: UnitEvent & Stamped;
   readonly posted: readonly Release[];

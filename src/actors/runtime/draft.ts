@@ -1,12 +1,12 @@
-// The changes of one step of a unit, until its entry is in the journal. The step reads its own changes; everybody else
-// reads the state from before, until the changes are installed. A step that throws has changed nothing.
+// The changes of one step of a unit, until its entry is in the journal. The step reads its own changes; all other
+// readers see the state before, until the changes are installed. A step that throws changes nothing.
 //
-// Owns:     the changes of the step under way, or of the one whose entry is being written.
-// Does not: know what a step means (its unit does).
+// Owns:     the changes of the step under way, or of the step whose entry is being written.
+// Does not: know the meaning of a step (its unit does).
 //
 // Invariants
-//   DRAFT-1. A step costs as much as it changes, however much state there is.
-//   DRAFT-2. A change outside of a step counts at once, also for the step that waits for its entry.
+//   DRAFT-1. The cost of a step depends on what it changes, not on the size of the state.
+//   DRAFT-2. A change outside a step counts at once, also for a step that waits for its entry.
 
 /** A piece of state that steps change. */
 interface Part {
@@ -15,13 +15,16 @@ interface Part {
 }
 
 export class Draft {
-  /** True while a step is taken. */
+  /** True while a step runs. */
   isStepping = false;
-  /** The parts with changes; null: none has any. Thousands of idle units need no array each. */
+  /** The parts with changes; null: none, since thousands of idle units need no array each. */
   #parts: Part[] | null = null;
   #later: (() => void)[] | null = null;
 
-  /** Takes a step, whose changes wait for `install`. Throws what the step throws, and then keeps nothing of it. */
+  /**
+   * Runs a step, whose changes wait for `install`. If the step throws, its changes are dropped, and the error is
+   * rethrown.
+   */
   step<T>(run: () => T): T {
     this.isStepping = true;
     try {
@@ -34,20 +37,20 @@ export class Draft {
     }
   }
 
-  /** Runs `act` as soon as the step under way counts; at once outside of one. */
+  /** Runs `act` when the step under way is installed; at once outside a step. */
   later(act: () => void): void {
     if (this.isStepping) (this.#later ??= []).push(act);
     else act();
   }
 
-  /** Lets the last step count. */
+  /** Installs the changes of the last step. */
   install(): void {
     const [parts, later] = this.#taken();
     for (const part of parts) part.install();
     for (const act of later) act();
   }
 
-  /** Forgets the last step. */
+  /** Drops the changes of the last step. */
   drop(): void {
     for (const part of this.#taken()[0]) part.drop();
   }
@@ -98,18 +101,18 @@ export class Cell<T> implements Part {
   }
 }
 
-/** Values by their ids, in the order in which they came. */
+/** Values by id, in the order in which they were added. */
 export class Table<V> implements Part {
   readonly #draft: Draft;
   readonly #values = new Map<string, V>();
-  /** The changes of a step; undefined: deleted. Null: there is none. */
+  /** The changes of the last step; a value of undefined: deleted. Null: no changes. */
   #next: Map<string, V | undefined> | null = null;
 
   constructor(draft: Draft) {
     this.#draft = draft;
   }
 
-  /** The changes that the reader sees. */
+  /** The changes that the reader sees; null outside a step. */
   get #own(): ReadonlyMap<string, V | undefined> | null {
     return this.#draft.isStepping ? this.#next : null;
   }
@@ -128,7 +131,7 @@ export class Table<V> implements Part {
     else this.#values.set(id, value);
   }
 
-  /** Changes fields of a value; nothing if there is none. */
+  /** Changes fields of a value; does nothing for an unknown id. */
   change(id: string, fields: Partial<V>): void {
     const value = this.get(id);
     if (value !== undefined) this.set(id, { ...value, ...fields });
@@ -137,7 +140,7 @@ export class Table<V> implements Part {
     if (next !== undefined) this.#next?.set(id, { ...next, ...fields });
   }
 
-  /** Returns whether there was one. */
+  /** Deletes a value. Returns whether it existed. */
   delete(id: string): boolean {
     const isKnown = this.has(id);
     if (!this.#draft.isStepping) {

@@ -1,8 +1,7 @@
-// The shapes of a unit's events: the properties that folds and machines read, and their types. Each event
-// that enters a mailbox and each entry read from a journal is checked against them. Other properties pass.
+// The shapes of a unit's events: the properties that folds and machines read, and their types. Each event that enters a
+// mailbox and each entry read from a journal is checked against them. Other properties are ignored.
 //
-// SHAPE-1. Events of earlier versions match the shapes: a new property is optional, and a type is only
-//     widened.
+//   SHAPE-1. Events of earlier versions match the shapes: a new property is optional, and a type may only be widened.
 
 import { z } from 'zod';
 import { messageOf } from '../../values/errors.ts';
@@ -19,7 +18,7 @@ export const amount = z.custom<number | null>(
   'expected a number',
 );
 
-/** Makes a shape optional: the property may be missing, `null`, or `undefined` before it becomes JSON. */
+/** Makes a shape optional: the property may be missing, `null` or `undefined`. */
 export const maybe = <Shape extends z.ZodType>(shape: Shape) => shape.nullish();
 
 /** A record of any values, by name. */

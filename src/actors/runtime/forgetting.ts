@@ -1,10 +1,10 @@
-// Deletes what was kept of conversations: of one, or of those that a policy no longer keeps.
+// Deletes all stored data of one session or run, or of the sessions that a policy does not keep.
 //
 // Owns:     the order of the deletions.
-// Does not: know what a store leaves behind: docs/privacy.md says it for each.
+// Does not: know what a store leaves behind; docs/privacy.md says it for each store.
 //
-// FORGETTING-1. The journal is last: as long as it lists a session, a deletion that failed is done by the next call.
-// FORGETTING-2. A session that another process has in memory is left alone.
+//   FORGETTING-1. The journal is deleted last: while it lists a session, the next call repeats a deletion that failed.
+//   FORGETTING-2. A session that another process has in memory is not deleted.
 
 import { z } from 'zod';
 import { aFunction, anObject, check, scopeName, type ChecksOf } from '../../values/checks.ts';
@@ -18,31 +18,31 @@ import type { WorkingMemory } from '../ports/working-memory.ts';
 
 /** The stores from which `forgetSession` deletes a session. */
 export interface ForgetStores {
-  /** With `forget`, as all journals of Offstage have. */
+  /** A journal with `forget`, as all journals of Offstage have. */
   readonly journal: Journal;
   readonly workingMemory?: WorkingMemory;
   /** Facts that were learned in the session (`source`) are deleted from this scope of a memory. */
   readonly memory?: { readonly store: MemoryStore; readonly scope: string };
-  /** The engine that did steps of the session, and their claims; it deletes them with `forget`. @defaultValue none */
+  /** The engine that ran steps of the session, with `forget`, which also deletes their claims. @defaultValue none */
   readonly jobs?: Jobs;
-  /** Deletes what the app itself keeps of the session: files, rows, recordings. Called before the journal. */
+  /** Deletes the app's own data of the session: files, rows, recordings. Called before the journal's `forget`. */
   readonly also?: (sessionId: string) => void | Promise<void>;
 }
 
 /** The sessions that `applyRetention` keeps, by age and by number; it forgets the others. */
 export interface RetentionPolicy {
-  /** The time after the last entry after which a session is forgotten, in milliseconds. @defaultValue Infinity */
+  /** The age of the last entry at which a session is forgotten, in milliseconds. @defaultValue Infinity */
   readonly maxAgeMs?: number;
-  /** The number of sessions, of those written last, that are kept. @defaultValue Infinity */
+  /** The number of sessions that are kept: those with the latest entries. @defaultValue Infinity */
   readonly maxSessions?: number;
-  /** Returns whether a session is kept whatever its age, such as one that is in the memory of a pool. */
+  /** Returns whether a session is kept whatever its age, such as one in the memory of a pool. */
   readonly keep?: (session: ScopeSummary) => boolean;
 }
 
-/** The stores from which `applyRetention` deletes sessions, and the clock by which they are old. */
+/** The stores from which `applyRetention` deletes sessions, and the clock that determines their age. */
 export interface RetentionStores extends Omit<ForgetStores, 'memory'> {
   readonly clock: Clock;
-  /** The memory in which the session's facts are, if any. */
+  /** Returns the memory that holds the session's facts, if any. */
   readonly memoryOf?: (sessionId: string) => ForgetStores['memory'];
 }
 
@@ -81,10 +81,11 @@ const policySchema = z.strictObject({
 const sessionSchema = z.string().min(1);
 
 /**
- * Deletes a session for good: its working memory, the facts that were learned in it, its jobs on an engine, what `also`
- * deletes, its journal and its wake time. An unknown session is no error. Suspend the session first if it is in this process.
- * @throws {ConfigurationError} `INVALID_ARGUMENT`. @throws {CapacityError} `SCOPE_IN_USE`: another process has it.
- * @throws {JobError} the engine cannot be reached, or refuses: nothing after it was deleted.
+ * Deletes a session for good: its working memory, the facts that were learned in it, its jobs on an engine, the data that
+ * `also` deletes, its journal and its wake time. An unknown session is no error. Suspend a session of this process first.
+ * @throws {ConfigurationError} `INVALID_ARGUMENT`.
+ * @throws {CapacityError} `SCOPE_IN_USE`: another process has it.
+ * @throws {JobError} The engine cannot be reached, or refuses: `also` and the journal were not called.
  */
 export async function forgetSession(sessionId: string, stores: ForgetStores): Promise<void> {
   check('forgetSession(sessionId, stores)', sessionSchema, sessionId, 'INVALID_ARGUMENT');
@@ -105,9 +106,9 @@ export async function forgetSession(sessionId: string, stores: ForgetStores): Pr
 
 /** The stores from which `forgetRun` deletes a run. */
 export interface ForgetRunStores {
-  /** The engine that has the run, with `forget`: `restateRuns({ admin, … })`, `temporalRuns(…)`. */
+  /** The engine that keeps the run, with `forget`: `restateRuns({ admin, … })`, `temporalRuns(…)`. */
   readonly engine: RunEngine;
-  /** The engine of the steps of its turns, with `forget`. @defaultValue none: the steps stay */
+  /** The engine that ran the steps of its turns, with `forget`. @defaultValue none: the steps stay */
   readonly jobs?: Jobs;
 }
 
@@ -121,24 +122,24 @@ const runStoresSchema = z.strictObject({
 } satisfies ChecksOf<ForgetRunStores>);
 
 /**
- * Deletes a run on an engine for good, with the subagents that were runs of their own, their steps and their claims. An
- * unknown run is no error. Cancel a run that has not ended first.
+ * Deletes a run on an engine for good, with the subagents that were separate runs, their steps and their claims. An unknown run
+ * is no error. Cancel a run that has not ended first. A call that failed can be repeated.
  * @throws {ConfigurationError} `INVALID_ARGUMENT`.
- * @throws {JobError} `RUN_UNDER_WAY`: it, or a subagent that it has left behind, has not ended; or the engine cannot be reached,
- * or refuses. A call that failed can be made again.
+ * @throws {JobError} `RUN_UNDER_WAY`: the run, or a subagent that it abandoned, has not ended; or the engine cannot be reached,
+ *   or refuses.
  */
 export async function forgetRun(id: string, stores: ForgetRunStores): Promise<void> {
   check('forgetRun(id, stores)', scopeName, id, 'INVALID_ARGUMENT');
   check('forgetRun(id, stores)', runStoresSchema, stores, 'INVALID_ARGUMENT');
   const { engine, jobs } = stores;
-  // It refuses a run whose steps are still wanted.
+  // The engine's `forget` throws for a run that has not ended.
   const ids = (await engine.forget?.(id)) ?? [];
   for (const one of [id, ...beside(id, ids)]) await jobs?.forget?.(`${one}/`);
 }
 
 /**
- * Forgets the sessions that the policy does not keep, and returns their ids. Call it at intervals, from one process.
- * A session that another process has in memory is left for the next call.
+ * Forgets the sessions that the policy does not keep, and returns their ids. Call it at intervals, from one process. The next
+ * call deletes a session that another process has in memory.
  * @throws {ConfigurationError} `INVALID_ARGUMENT`, also for a journal that cannot list its scopes.
  */
 export async function applyRetention(
@@ -172,12 +173,12 @@ export async function applyRetention(
   return forgotten;
 }
 
-/** The runs whose keys do not begin as those of this one. */
+/** Returns the runs whose keys do not begin with the id of this one. */
 function beside(id: string, ids: readonly string[]): readonly string[] {
   return ids.filter((one) => one !== id && !one.startsWith(`${id}/`));
 }
 
-/** The facts of one session, whatever they say. */
+/** Deletes all facts whose source is the session. */
 async function forgetFacts(
   { store, scope }: NonNullable<ForgetStores['memory']>,
   sessionId: string,

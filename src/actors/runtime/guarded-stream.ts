@@ -1,16 +1,17 @@
-// A stream whose subscribers are code of the app. One that throws is reported, and goes on: as with a hook, no fault of the app
-// reaches the session. (RxJS would throw the error again in a task of its own, which ends the process with all its sessions.)
+// A stream whose subscribers are code of the app. A subscriber that throws is reported and stays subscribed: as with a hook, no
+// error of the app reaches the session. (RxJS would rethrow it in a separate task, which ends the process with all its
+// sessions.)
 //
 // Invariants
-//   GUARDED-STREAM-1. A subscriber that throws, or whose promise rejects, is reported, keeps its subscription, and is unseen by
-//       the others; also behind operators (`pipe`).
-//   GUARDED-STREAM-2. An operator that throws ends the subscription behind it, with the error: reported, if the subscriber has
-//       no `error` of its own.
+//   GUARDED-STREAM-1. A subscriber that throws, or whose promise rejects, is reported, keeps its subscription and does not
+//       affect the others; this also holds behind operators (`pipe`).
+//   GUARDED-STREAM-2. An operator that throws ends the subscription behind it with the error, which is reported if the
+//       subscriber has no `error` handler.
 
 import { Observable, Subscriber, type Observer, type Subscription } from 'rxjs';
 import { callSafely, type Host } from './host.ts';
 
-/** `name`: names the stream in reports, such as `events`. */
+/** Guards a stream. `name` appears in reports, such as `events`. */
 export function guarded<T>(
   source: Observable<T>,
   host: Pick<Host, 'report'>,
@@ -42,7 +43,7 @@ class GuardedStream<T> extends Observable<T> {
       ((error: unknown) => void)?,
       (() => void)?,
     ];
-    // Operators handle their errors themselves.
+    // Operators handle errors themselves.
     if (first instanceof Subscriber) return super.subscribe(first);
     const observer: Partial<Observer<T>> =
       typeof first === 'function' || !first

@@ -1,6 +1,6 @@
-// The facilities that the units of one process share: time and chance, the journal, hooks for errors, and the
-// run loop (`Router`), which lets one unit at a time handle one event and releases the consequences in order,
-// never inside another task.
+// The facilities that the units of one process share: time and chance, the journal, hooks for errors, and the run loop
+// (`Router`), which lets one unit at a time handle one event and releases the consequences in order, never inside
+// another task.
 //
 // Owns:     the order of all queued tasks.
 // Does not: know the meaning of an event or an effect.
@@ -23,13 +23,13 @@ import { reporter } from '../../values/reporter.ts';
 export interface HostOptions {
   readonly environment: Environment;
   readonly journal: Journal;
-  /** Where steps with `runs: 'jobs'` are done. @defaultValue none: they are done here */
+  /** The engine that runs steps with `runs: 'jobs'`. @defaultValue none: this process runs them */
   readonly jobs?: Jobs | undefined;
-  /** The cost of a model call. @defaultValue nothing is known of costs */
+  /** The cost of a model call. @defaultValue costs are unknown */
   readonly price?: Price | undefined;
-  /** Called with errors that did no harm: a throwing hook, a journal append that is retried. */
+  /** Called with errors that changed no result: a throwing hook, a journal append that is retried. */
   readonly onError?: ((error: unknown, where: string) => void) | undefined;
-  /** Called with events that no actor could accept at that time: late, duplicate, or not addressed to it. */
+  /** Called with events that no actor could accept at that time: late, duplicate, or of another state. */
   readonly onIgnored?: ((unit: string, actor: string, event: { type: string }) => void) | undefined;
   readonly inspect?: ((event: InspectionEvent) => void) | undefined;
   /** The treatment of an entry that cannot be folded. @defaultValue 'set_aside' */
@@ -39,15 +39,15 @@ export interface HostOptions {
 export interface Host {
   readonly environment: Environment;
   readonly journal: Journal;
-  /** Null: every step is done here. */
+  /** Null: this process runs every step. */
   readonly jobs: Jobs | null;
-  /** Null: only relays that report their costs have any. */
+  /** Null: only relays that report costs have any. */
   readonly price: Price | null;
   readonly router: Router;
   /** The actors that apps and inspectors observe. */
   readonly actors: ActorTree;
   readonly onUnfoldable: OnUnfoldable;
-  /** Stands for this host where code of others may compare it, but must not use it. */
+  /** Identifies this host to third-party code, which may compare it but not use it. */
   readonly scope: object;
   report(error: unknown, where: string): void;
   ignored(unit: string, actor: string, event: { type: string }): void;
@@ -72,7 +72,7 @@ export function createHost(options: HostOptions): Host {
   return host;
 }
 
-/** Inspectors are called in the middle of a transition: their errors must not end the actor. */
+/** Catches errors of inspectors, which XState calls in the middle of a transition: they must not end the actor. */
 function guarded(
   inspect: NonNullable<HostOptions['inspect']>,
   report: Host['report'],
@@ -86,7 +86,7 @@ function guarded(
   };
 }
 
-/** Calls a function of the app in the span of the work that it is part of, where the journal writes spans. */
+/** Calls a function of the app within the span of its work, if the journal writes spans. */
 export function inSpanOf<T>(
   { journal }: { readonly journal: Pick<Journal, 'inSpanOf'> },
   work: TracedWork,
@@ -95,7 +95,7 @@ export function inSpanOf<T>(
   return journal.inSpanOf ? journal.inSpanOf(work, call) : call();
 }
 
-/** Calls code of the app: a throw or rejection is reported and has no other effect. */
+/** Calls code of the app; reports a throw or rejection, which has no other effect. */
 export function callSafely(host: Pick<Host, 'report'>, where: string, call: () => unknown): void {
   try {
     handleRejection(call(), (error) => host.report(error, where));
@@ -126,7 +126,7 @@ export class Router {
     if (!this.#running) this.#drain();
   }
 
-  /** Runs these tasks one after the other; tasks that they enqueue run behind the last. */
+  /** Runs these tasks in order; tasks that they enqueue run after the last one. */
   enqueueAll(tasks: readonly Task[]): void {
     for (const task of tasks) this.#queue.push(task);
     if (!this.#running) this.#drain();

@@ -1,16 +1,16 @@
-// The machines of a unit: a machine is its snapshot, and a step (chart-steps.ts) returns the next one. Named
-// effects of a machine (and the activities that its states start and stop) are posted instead of carried out, so
-// no effect of a machine happens by itself: the router releases it after the entry that caused it is committed.
+// The machines of a unit: a machine is its snapshot, and a step (chart-steps.ts) returns the next one. The named
+// effects of a machine, and the starts and stops of activities, are posted to the unit; the router releases them after
+// the commit of the entry that caused them.
 //
 // Owns:     the snapshots of the machines, their form as plain JSON, and the activities that belong to a state.
 // Does not: show a machine to apps and inspectors (actor-tree.ts), or decide when it moves (its unit does).
 //
 // Invariants
-//   HOST-1. Only a unit moves its machines, and only by events that are in the journal: what outsiders send to an actor
-//           of theirs goes to the unit first. Machines that no journal keeps are in transient-machine.ts.
-//   HOST-2. A step posts its effects in the order in which the machine names them, and carries out none.
-//   HOST-3. Restoring a snapshot posts nothing: `underWay` returns the activities of its states.
-//   HOST-4. A member that waits is a small record: ten thousand waiting questions are ten thousand records.
+//   HOST-1. Only a unit moves its machines, and only by events that are in the journal: an outsider's event goes to the
+//       unit first. `transient-machine.ts` has the machines that no journal keeps.
+//   HOST-2. A step posts its effects in the order in which the machine names them, and executes none.
+//   HOST-3. Restoring a snapshot posts nothing: `underWay` returns the activities of the restored states.
+//   HOST-4. A waiting member is a small record: ten thousand waiting questions are ten thousand records.
 
 import type {
   AnyEventObject,
@@ -35,7 +35,7 @@ export interface Shown {
   readonly snapshot: AnyMachineSnapshot;
 }
 
-/** The unit of some machines. */
+/** The unit that some machines belong to. */
 export interface HostUnit {
   readonly id: string;
   readonly draft: Draft;
@@ -43,9 +43,9 @@ export interface HostUnit {
   post(actor: string, effect: Effect): void;
 }
 
-/** The tree of actors, as machines report to it. */
+/** The tree of actors, as machines see it. */
 export interface Observers {
-  /** False if nobody observes any machine. */
+  /** Whether any machine is observed. */
   readonly isWatched: boolean;
   began(shown: Shown): void;
   moved(id: string, event: AnyEventObject): void;
@@ -58,23 +58,23 @@ export interface MemberSnapshot {
   readonly state: Snapshot<unknown>;
 }
 
-/** The id of a machine that is the only one of its kind. */
+/** The id of a machine that is the only one of its kind, a single. */
 const ONLY = '';
 
-/** Machines of one kind within one unit, by their ids: many of them, or one. */
+/** Machines of one kind within one unit, by id: any number, or a single one. */
 export class Population<M extends AnyStateMachine = AnyStateMachine> {
   readonly machine: M;
   readonly #prefix: string;
   readonly #unit: HostUnit;
   readonly #actors: Observers;
-  /** The path of the actor of the only one. */
+  /** The path of the single machine's actor. */
   readonly #own: string;
-  /** A member is plain JSON, and the only one of its kind its snapshot. */
+  /** The machines. A member is plain JSON; the single machine is a snapshot. */
   readonly #members: Table<Snapshot<unknown>>;
 
   /**
-   * @param prefix Members are addressed as `<prefix>:<id>`, the only one as `<prefix>`.
-   * @param path The path of the only one's actor. @defaultValue its address below the unit
+   * @param prefix Members are addressed as `<prefix>:<id>`, the single machine as `<prefix>`.
+   * @param path The path of the single machine's actor. @defaultValue its address below the unit
    */
   constructor(
     machine: M,
@@ -99,7 +99,7 @@ export class Population<M extends AnyStateMachine = AnyStateMachine> {
     return this.#members.has(id);
   }
 
-  /** The snapshot of the only one. */
+  /** The snapshot of the single machine. */
   get snapshot(): SnapshotFrom<M> {
     return this.#members.get(ONLY) as SnapshotFrom<M>;
   }
@@ -116,7 +116,7 @@ export class Population<M extends AnyStateMachine = AnyStateMachine> {
     return [...this.#members].map(([id, state]) => ({ id, state }));
   }
 
-  /** Restores the members without starting any activity; `underWay` lists the running ones. */
+  /** Restores the members without starting any activity; `underWay` lists the activities to start. */
   restore(members: readonly MemberSnapshot[]): void {
     for (const { id, state } of members) {
       this.#members.set(id, id === ONLY ? restored(this.machine, state) : state);
@@ -130,7 +130,7 @@ export class Population<M extends AnyStateMachine = AnyStateMachine> {
     this.#show(id);
   }
 
-  /** Tells whether this event would change anything. */
+  /** Returns whether the event would change anything. */
   accepts(id: string, event: EventObject): boolean {
     const snapshot = this.of(id);
     return snapshot !== null && accepts(snapshot, event);
@@ -165,7 +165,7 @@ export class Population<M extends AnyStateMachine = AnyStateMachine> {
     if (this.#actors.isWatched) this.#actors.ended(this.#path(id));
   }
 
-  /** Forgets all members; the only one of its kind stays readable. */
+  /** Removes all members; the single machine stays readable. */
   stop(): void {
     for (const id of this.ids)
       if (id !== ONLY) this.forget(id);
@@ -179,7 +179,7 @@ export class Population<M extends AnyStateMachine = AnyStateMachine> {
 
   /** A member as its actor shows it. */
   shown(id = ONLY): Shown {
-    // The last snapshot stays readable after the member is forgotten.
+    // The last snapshot stays readable after the member is removed.
     let last = this.of(id) as AnyMachineSnapshot;
     const read = (): AnyMachineSnapshot => (last = this.of(id) ?? last);
     return {
@@ -213,7 +213,7 @@ export class Population<M extends AnyStateMachine = AnyStateMachine> {
 export function plain<S extends AnyMachineSnapshot>(snapshot: S): Plain<S> {
   const { value, context, status, output } = snapshot;
   const end = status === 'active' ? {} : { status, output };
-  // XState declares an `error` in each snapshot; a machine of ours throws instead.
+  // XState declares an `error` in each snapshot; our machines throw instead.
   return { value, context, ...end } as unknown as Plain<S>;
 }
 
@@ -221,8 +221,8 @@ export function plain<S extends AnyMachineSnapshot>(snapshot: S): Plain<S> {
 export type Plain<S extends AnyMachineSnapshot> = Snapshot<unknown> & Pick<S, 'value' | 'context'>;
 
 /**
- * Restores the numbers of a snapshot that was read back from JSON: JSON has no number for "no limit", so such
- * values come from the machine's `input`.
+ * Restores the unlimited numbers of a snapshot that was read from JSON: JSON has no number for "no limit", so the
+ * machine's `input` supplies them.
  */
 export function withNoLimits<M extends AnyStateMachine>(
   rest: Snapshot<unknown>,
@@ -275,7 +275,7 @@ interface Plan {
   readonly states: readonly (readonly [name: string, plan: Plan])[];
 }
 
-// Cached because it is needed at each wake: XState would search the nodes of the whole machine.
+// Cached because each wake of a unit needs it: XState would search the nodes of the whole machine.
 const plans = new WeakMap<AnyStateMachine, Plan>();
 
 function planOf(machine: AnyStateMachine): Plan {
@@ -303,7 +303,7 @@ function startsOf(params: unknown): Starts {
   return typeof params === 'function' ? (params as Starts) : () => params as Activity;
 }
 
-/** Collects the activities from the outer states to the inner ones. */
+/** Collects the activities from the outer states inwards. */
 function collect(plan: Plan, value: Value | undefined, args: Args, found: Activity[]): void {
   for (const start of plan.starts) found.push(start(args));
   for (const [name, state] of plan.states) {

@@ -1,13 +1,13 @@
-// A journal that ends with the process: it keeps the order *accept, commit, release* and the latest entries
+// A journal that ends with the process. It supports the order *accept, commit, release*, and keeps the latest entries
 // for inspection.
 //
 // Invariants
-//   MEMORY-JOURNAL-1. The journal's state is bounded by the entries that it keeps: it knows nothing of a
-//       scope without kept entries.
-//   MEMORY-JOURNAL-2. A scope is read completely or not at all: from its first entry, or from the one that it
-//       was trimmed to.
-//   MEMORY-JOURNAL-3. A scope that loses its beginning is trimmed to its first kept snapshot, or to the opening of a
-//       session after a closed one, if there is one.
+//   MEMORY-JOURNAL-1. The entries that the journal keeps bound its memory: it stores nothing of a scope without kept
+//       entries.
+//   MEMORY-JOURNAL-2. A scope is read completely or not at all: from its first entry, or from the entry to which it was
+//       trimmed.
+//   MEMORY-JOURNAL-3. A scope that loses its beginning is trimmed to its first kept snapshot, or to the reopening of a
+//       closed session, if there is one.
 
 import { z } from 'zod';
 import { check, type ChecksOf } from '../../values/checks.ts';
@@ -28,7 +28,7 @@ import { memoryWakeTimes, type WakeTimes } from '../ports/wake-times.ts';
 export interface MemoryJournalOptions {
   /**
    * The number of latest entries that are kept, over all scopes. A scope that lost entries begins at its first kept
-   * snapshot, or at the first kept session after a closed one; without one it cannot be recovered until it is trimmed.
+   * snapshot, or at the first reopening of a closed session; without one it cannot be recovered until it is trimmed.
    * `Infinity` keeps all, and grows until scopes are trimmed or forgotten.
    * @defaultValue 1000
    */
@@ -51,8 +51,8 @@ export interface MemoryJournal extends Journal {
   read(query?: JournalQuery): readonly JournalEntry[];
   readAfter(entry: JournalPosition): readonly JournalEntry[] | null;
   /**
-   * Trims up to this entry. An entry that is not kept deletes nothing. Entries lost before it no longer count
-   * as missing.
+   * Deletes the scope's entries before this one. An entry that is not kept deletes nothing. Entries that were lost
+   * before it no longer count as missing.
    */
   trim(entry: JournalPosition): void;
   scopes(): readonly ScopeSummary[];
@@ -60,12 +60,9 @@ export interface MemoryJournal extends Journal {
   readonly wakeTimes: WakeTimes;
 }
 
-/** The state of a scope of which entries are kept. */
+/** The state of a scope with kept entries. */
 interface Known {
-  /**
-   * `trimmed`: a kept entry stands for the beginning, so a unit may continue although its earlier entries are
-   * gone.
-   */
+  /** `trimmed`: the first kept entry replaces the beginning, so a unit may continue without its earlier entries. */
   beginning: 'there' | 'trimmed' | 'cut';
   /** The latest sequence number of each unit. */
   readonly units: Map<string, number>;
@@ -91,7 +88,7 @@ export function memoryJournal(options: MemoryJournalOptions = {}): MemoryJournal
     }
     const latest = of.units.get(unit) ?? 0;
     if (seq <= latest) return false;
-    // The unit continues from entries that are not kept.
+    // The unit continues from entries that the journal never had.
     if (latest === 0 && seq > 1 && of.beginning === 'there') of.beginning = 'cut';
     of.units.set(unit, seq);
     return true;
@@ -135,7 +132,7 @@ export function memoryJournal(options: MemoryJournalOptions = {}): MemoryJournal
       return entries.filter((entry) => isAskedFor(query, entry));
     },
     readAfter(entry) {
-      // A reader that follows a scope knows its latest entries.
+      // The search starts from the end: a reader that follows a scope knows one of its latest entries.
       const at = entries.findLastIndex((one) => isAt(one, entry));
       return at === -1 ? null : entries.slice(at + 1).filter(({ scope }) => scope === entry.scope);
     },
@@ -180,7 +177,7 @@ export function isMemoryJournal(journal: Journal): boolean {
   return made.has(journal);
 }
 
-/** Checks that an entry equals the kept one with the same position, unless that one was cut. */
+/** Throws if the kept entry with the same position differs. A position that was cut is not compared. */
 function checkSame(entry: JournalEntry, entries: readonly JournalEntry[]): void {
   const first = entries.find((one) => isAt(one, entry));
   if (first && JSON.stringify(first) !== JSON.stringify(entry))

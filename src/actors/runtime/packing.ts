@@ -1,15 +1,15 @@
-// The texts that an engine stores of jobs and runs: without their secrets, sealed with the app's key, and kept elsewhere if
-// they are large. Both ends need the same packing.
+// Packs the texts that an engine stores of jobs and runs: removes secrets, seals the text with the app's key, and moves a large
+// text to the claims. Both ends need the same packing.
 //
-// Owns:     the order: secrets are taken out, then the text is sealed, then a large one is claimed.
-// Does not: encrypt (the app's codec does), or keep large texts (the claims do).
+// Owns:     the order: redaction, then sealing, then claiming.
+// Does not: encrypt (the app's codec does), or store large texts (the claims do).
 //
 // Invariants
 //   PACKING-1. With a codec, no text that is packed reaches the engine or the claims unsealed.
-//   PACKING-2. A text of more than `claimAboveBytes` is kept by the claims before the engine gets its reference.
+//   PACKING-2. The claims store a text of more than `claimAboveBytes` before the engine gets its reference.
 //   PACKING-3. A text that cannot be unpacked is a failure (`JOB_UNREADABLE`), never another text.
-//   PACKING-4. A reference names one text for good: what an engine has recorded is not replaced by a later attempt.
-//   PACKING-5. The codec is told the place of a text at both ends: one that was moved to another place cannot be opened.
+//   PACKING-4. A reference names one text for good: a later attempt does not replace a text that an engine has recorded.
+//   PACKING-5. The codec gets the place of a text at both ends: a text that was moved to another place cannot be opened.
 
 import { z } from 'zod';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
@@ -20,40 +20,44 @@ import type { JournalEntry } from '../ports/journal.ts';
 import { entryRedaction, secretsTaken, type RedactionOptions } from './redacting-journal.ts';
 
 /**
- * Seals texts with a key of the app: encryption, for example. Both ends have the same. `place` names what the text is of, such as
- * `chat-1/run:answer:req_2`; it is the same at both ends. A codec that authenticates it (the additional data of an AEAD cipher)
- * keeps the engine from passing off one text as another.
+ * Seals texts with a key of the app, for example by encryption. Both ends need the same codec. `place` names the subject of the
+ * text, such as `chat-1/run:answer:req_2`, and is the same at both ends. A codec that authenticates `place` (as the additional
+ * data of an AEAD cipher) keeps the engine from passing off one text as another.
  */
 export interface JobCodec {
   seal(text: string, place: string): string | Promise<string>;
   /**
-   * Rejects a text that it did not seal for this place; with a `JobError` that is `retryable`, it is asked again.
+   * Opens a sealed text. Rejects a text that it did not seal for this place. After a `JobError` that is `retryable`, the caller
+   * tries again.
    */
   open(sealed: string, place: string): string | Promise<string>;
 }
 
-/** Keeps large texts for both ends: a bucket, a table, a shared folder (`fileClaims` of `offstage/node`). No reference is used twice. */
+/**
+ * Stores large texts for both ends: a bucket, a table, a shared folder (`fileClaims` of `offstage/node`). References are never
+ * reused.
+ */
 export interface JobClaims {
-  /** Keeps a text. Called again with the same reference, it gets the same text. */
+  /** Stores a text. A repeated call with the same reference has the same text. */
   keep(reference: string, text: string): void | Promise<void>;
   /** Returns the text; null: there is none. */
   read(reference: string): string | null | Promise<string | null>;
-  /** Forgets all texts whose references begin so. */
+  /** Deletes all texts whose references begin with this prefix. */
   forget?(prefix: string): void | Promise<void>;
 }
 
-/** The treatment of the texts of jobs before an engine stores them; the same at both ends. */
+/** How both ends pack the texts of jobs before an engine stores them; must be the same at both ends. */
 export interface JobPacking {
   /**
-   * Takes secrets out of bodies and results, as `redactingJournal` does: the worker's model and tools do not see them
-   * either. @defaultValue none
+   * Removes secrets from bodies and results, as `redactingJournal` does; the worker's model and tools do not see them either.
+   * @defaultValue none
    */
   readonly redact?: RedactionOptions;
   /** @defaultValue none */
   readonly codec?: JobCodec;
   /** @defaultValue none: a body above `maxBytes` of the engine is refused */
   readonly claims?: JobClaims;
-  /** The size above which a text is kept by the claims. @defaultValue 100000 */
+  /** The size above which the claims store a text. @defaultValue 100000 */
   readonly claimAboveBytes?: number;
 }
 
@@ -65,7 +69,7 @@ const packingSchema = z.strictObject({
 } satisfies ChecksOf<JobPacking>);
 
 const CLAIM_ABOVE_BYTES = 100_000;
-/** Of a digest, in a reference. */
+/** The length of the digest in a reference. */
 const DIGEST_CHARS = 32;
 
 const packed = z.strictObject({
@@ -74,7 +78,7 @@ const packed = z.strictObject({
   claim: z.string().optional(),
 });
 
-/** Packs texts at one end, and unpacks those of the other. */
+/** Packs texts at one end, and unpacks them at the other. */
 export class Packer {
   readonly #packing: JobPacking;
   readonly #redact: ((json: unknown) => unknown) | null;
@@ -92,7 +96,7 @@ export class Packer {
     return this.#packing.codec !== undefined;
   }
 
-  /** Something of a text is not for the engine. */
+  /** Whether a part of the texts must not reach the engine. */
   get isHiding(): boolean {
     return this.isSealing || this.#redact !== null;
   }
@@ -102,7 +106,7 @@ export class Packer {
     return this.#pack(place, JSON.stringify(this.#redact(parsedOrText(text))), place);
   }
 
-  /** `reference`: the beginning of the text's reference in the claims. */
+  /** Packs a JSON value. `reference`: the beginning of its reference in the claims. */
   packJson(place: string, json: unknown, reference = place): Promise<string> {
     return this.#pack(place, JSON.stringify(this.#redact ? this.#redact(json) : json), reference);
   }
@@ -112,7 +116,7 @@ export class Packer {
     return this.#pack(place, JSON.stringify(redact ? entries.map(redact) : entries), reference);
   }
 
-  /** References begin so: see PACKING-4. @throws {JobError} `CLAIMS_UNREACHABLE`, `JOB_UNREADABLE`. */
+  /** Packs a text without secrets. @throws {JobError} `CLAIMS_UNREACHABLE`, `JOB_UNREADABLE`. */
   async #pack(place: string, bare: string, beginning: string): Promise<string> {
     const { codec, claims, claimAboveBytes = CLAIM_ABOVE_BYTES } = this.#packing;
     const sealed = codec !== undefined;
@@ -166,7 +170,7 @@ export class Packer {
   }
 }
 
-/** Tells whether a text is the work of a packer. */
+/** Returns whether a packer wrote the text. */
 export function isPacked(text: string): boolean {
   return packed.safeParse(parsedOrText(text)).success;
 }

@@ -1,16 +1,16 @@
-// Entries that a unit cannot fold: their event does not match the shape of its type, or their step throws.
-// The unit continues without them; that fact is itself an entry, so that every later process and every later
-// version skips the same entries.
+// Entries that a unit cannot fold: their event does not match the shape of its type, or their step throws. The unit
+// continues without them, and records this in another entry, so that every later process and version skips the same
+// entries.
 //
 //   … 17 answer.given {text: 42}   18 entry.set_aside {seq: 17, event: 'answer.given', reason: …} …
 //
 // Does not: decide when an entry is quarantined (commit-unit.ts).
 //
 // Invariants
-//   QUARANTINE-1. A refolded unit has the state that it would have if the entries that are quarantined had never
-//            been written, except for their numbers.
-//   QUARANTINE-2. An entry of this kind is honoured even if this version could fold the entry that it names.
-//   QUARANTINE-3. Nothing else is quarantined: an entry of another version, a gap and a damaged journal are errors.
+//   QUARANTINE-1. A refolded unit has the state that it would have if the quarantined entries had never been written; only
+//       their numbers stay taken.
+//   QUARANTINE-2. An `entry.set_aside` counts even if this version could fold the entry that it names.
+//   QUARANTINE-3. Only such entries are quarantined: an entry of another version, a gap and a damaged journal are errors.
 
 import { JournalError } from '../ports/journal-error.ts';
 import type { JournalEntry } from '../ports/journal.ts';
@@ -22,22 +22,22 @@ export const QUARANTINED = 'entry.set_aside';
 /** The actor name of entries about the unit itself. */
 export const UNIT = 'unit';
 
-/** The event of an entry that quarantines another one. */
+/** The event that quarantines another entry. */
 export interface Quarantine extends UnitEvent {
   readonly type: typeof QUARANTINED;
-  /** The number of the entry that is quarantined. */
+  /** The number of the entry to quarantine. */
   readonly seq: number;
-  /** The type of its event. */
+  /** The type of that entry's event. */
   readonly event: string;
   readonly reason: string;
-  /** True if the unit has ended with it, as those of earlier versions did. @defaultValue false */
+  /** True if the unit ended with that entry, as units of earlier versions did. @defaultValue false */
   readonly ends?: true;
 }
 
-/** The treatment of a unit with an entry that it cannot fold; see `RuntimeOptions.onUnfoldable`. */
+/** How to treat an entry that cannot be folded; see `RuntimeOptions.onUnfoldable`. */
 export type OnUnfoldable = 'set_aside' | 'lose';
 
-/** The error about an entry that cannot be folded: reported if the entry is quarantined, thrown otherwise. */
+/** The error of an entry that cannot be folded: reported if the entry is quarantined, otherwise thrown. */
 export class UnfoldableEntry extends JournalError {
   readonly entry: QuarantinedEntry;
   constructor(entry: QuarantinedEntry, cause: unknown, what = 'It is quarantined') {
@@ -51,7 +51,7 @@ export class UnfoldableEntry extends JournalError {
   }
 }
 
-/** Returns the error of an entry that another process quarantined; undefined if there is none. */
+/** Returns the error of an entry that another process quarantined; undefined if none did. */
 export function quarantineErrorOf(
   { scope, unit, seq, event }: JournalEntry,
   entries: readonly JournalEntry[],
@@ -62,7 +62,7 @@ export function quarantineErrorOf(
   return undefined;
 }
 
-/** Returns the numbers of the entries of a unit that other entries of it quarantine. */
+/** Returns the numbers of the entries that these entries of a unit quarantine. */
 export function quarantinedIn(entries: Iterable<JournalEntry>): Set<number> {
   const seqs = new Set<number>();
   for (const { event } of entries) if (isQuarantine(event)) seqs.add(event.seq);

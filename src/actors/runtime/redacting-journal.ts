@@ -1,11 +1,12 @@
-// A journal that removes secrets from events before they are kept.
+// A journal that removes secrets from events before another journal stores them.
 //
 // Invariants
-//   REDACTING-JOURNAL-1. An entry without secrets is passed on unchanged, not as a copy.
+//   REDACTING-JOURNAL-1. An entry without secrets is passed on as the same object.
 //   REDACTING-JOURNAL-2. The same entry is always redacted the same way, so that a retried entry equals the
 //       first attempt.
-//   REDACTING-JOURNAL-3. The names and types in an event stay; only texts and numbers are replaced.
-//   REDACTING-JOURNAL-4. The digest of a request whose secrets were removed is removed, too: it would confirm a guess.
+//   REDACTING-JOURNAL-3. Property names without a secret and event types stay; only texts and numbers are replaced.
+//   REDACTING-JOURNAL-4. The digest of a request whose secrets were removed is removed, too: a reader could confirm a
+//       guess by it.
 
 import { propertiesOf } from '../../values/json.ts';
 import { check, checkUnshown } from '../../values/checks.ts';
@@ -24,18 +25,16 @@ import {
 /** The secrets that `redactingJournal` replaces, and their replacement. */
 export interface RedactionOptions {
   /**
-   * Names of properties whose texts and numbers are replaced, with everything inside them, at any depth.
-   * Upper and lower case, `_` and `-` make no difference: `apiKey` is also `API_KEY` and `api-key`. A value
-   * beside its name counts, too: `{ name: 'password', value: '…' }`.
-   * @defaultValue `SECRET_NAMES`, and names that end like one of them: `openaiApiKey`, `x-api-key`,
-   *   `DB_PASSWORD`
+   * Names of properties whose texts and numbers are replaced, with everything inside them, at any depth. Case, `_` and
+   * `-` are ignored: `apiKey` is also `API_KEY` and `api-key`. A value beside its name counts, too: `{ name:
+   * 'password', value: '…' }`.
+   * @defaultValue `SECRET_NAMES`, and names that end like one of them: `openaiApiKey`, `x-api-key`, `DB_PASSWORD`
    */
   readonly names?: readonly string[];
   /**
-   * Secrets that are replaced wherever they occur in a text: exact strings, such as the keys of the
-   * environment (`process.env.OPENAI_API_KEY`; undefined values and strings of less than 8 characters are
-   * skipped), and patterns. Texts that look like a key of a usual provider, or like a token after `Bearer`,
-   * are always replaced.
+   * Secrets that are replaced wherever they occur in a text: exact strings, such as keys of the environment
+   * (`process.env.OPENAI_API_KEY`; undefined values and strings of less than 8 characters are skipped), and patterns.
+   * Texts that look like a key of a usual provider, or like a token after `Bearer`, are always replaced.
    * @defaultValue none
    */
   readonly values?: readonly (string | RegExp | undefined)[];
@@ -60,8 +59,9 @@ const optionsSchema = z.strictObject({
 });
 
 /**
- * Keeps secrets out of a journal. Removed secrets are not available after a crash either: a tool call that is
- * repeated then gets `[redacted]` for its argument. Pass secrets to tools by other ways than through a model.
+ * Wraps a journal and removes secrets from its entries. Removed secrets are not available after a crash either: a tool
+ * call that is repeated then gets `[redacted]` as its argument. Pass secrets to tools by another way than a model's
+ * arguments.
  * @throws {ConfigurationError} for invalid options.
  */
 export function redactingJournal(journal: Journal, options: RedactionOptions = {}): Journal {
@@ -142,19 +142,19 @@ function cleanObject(object: object, redaction: Redaction, isSecret: boolean): o
   const cleaned = Object.entries(object).map(([name, value]) => {
     const isValue = name === 'value' && named !== null && redaction.isSecret(named);
     const to = clean(value, redaction, isSecret || isValue || redaction.isSecret(name));
-    // A record by key: the name itself is the secret.
+    // In a record by key, the property name itself may be the secret.
     const as = redaction.takeOut(name);
     isChanged ||= as !== name || !Object.is(to, value);
     return [as, to] as const;
   });
-  // `fromEntries` instead of assignment: a property may be named `__proto__`.
+  // `fromEntries` instead of assignment, because a property may be named `__proto__`.
   if (!isChanged) return object;
   const kept = (name: string, value: unknown) =>
     [name, name === 'requestDigest' ? redaction.replace : value] as const;
   return Object.fromEntries(cleaned.map(([name, value]) => kept(name, value)));
 }
 
-/** Returns the name that an object states beside its value, as fields of forms and lists of headers do. */
+/** Returns the name that an object gives for its `value`, as fields of forms and lists of headers do. */
 function nameBeside(object: object): string | null {
   const { name, key, field, header } = propertiesOf(object);
   return [name, key, field, header].find((value) => typeof value === 'string') ?? null;

@@ -1,24 +1,21 @@
-// The journal as one scope (a session, or a service of the program) sees it, and its snapshots: each is one entry
-// that stands for all before it. A process that continues the scope starts there, and folds only the later
-// entries.
+// The journal as one scope (a session, or a service of the program) sees it, and the snapshots of the scope: a snapshot is one
+// entry that replaces all entries before it. A process that continues the scope folds only the snapshot and the later entries.
 //
-// Owns:     how a scope is taken up and given up, the number of entries since the last snapshot, when a snapshot is made, the order around its entry,
-//           and which entries it replaces.
-// Does not: know the content of an entry or a snapshot (session/lifecycle/session-journal.ts,
-//           subagents/service-ledger.ts).
+// Owns:     the claim of a scope, the number of entries since the last snapshot, when a snapshot is made, the order around its
+//           entry, and which entries it replaces.
+// Does not: know the content of an entry or a snapshot (session/lifecycle/session-journal.ts, subagents/service-ledger.ts).
 //
 // Invariants
-//   SCOPE-JOURNAL-1. While a snapshot entry is being written, no other entry of the scope is: later entries
-//        wait behind it, however often it has to be retried.
-//   SCOPE-JOURNAL-2. Entries do not wait for a snapshot entry that is refused permanently.
-//   SCOPE-SNAPSHOTS-1. A snapshot is made when no unit of the scope has an event in its mailbox or at the
-//        journal. So information that one part has passed on and forgotten is in the part that received it.
+//   SCOPE-JOURNAL-1. While a snapshot entry is being written, no other entry of the scope is written: later entries wait,
+//       however often the snapshot entry is retried.
+//   SCOPE-JOURNAL-2. Entries do not wait for a snapshot entry that is permanently refused.
+//   SCOPE-SNAPSHOTS-1. A snapshot is made only when no unit of the scope has an event in its mailbox or at the journal, so that
+//       no information is in transit between two parts.
 //   SCOPE-SNAPSHOTS-2. No entry is written between the instant of a snapshot and its place in the journal.
-//   SCOPE-SNAPSHOTS-3. Continuing from a snapshot equals continuing from all entries before it: it holds
+//   SCOPE-SNAPSHOTS-3. A scope continued from a snapshot equals one continued from all entries before it; the snapshot holds
 //       nothing else.
-//   SCOPE-SNAPSHOTS-4. Entries before a snapshot are deleted only once the snapshot itself is kept, only if
-//        that is requested, and never if there is a snapshot that this version cannot read
-//        (upcasters.ts, SNAPSHOT-FORMS-2).
+//   SCOPE-SNAPSHOTS-4. Entries before a snapshot are deleted only once the snapshot itself is stored, only if the policy
+//       requests it, and never if there is a snapshot that this version cannot read (upcasters.ts, SNAPSHOT-FORMS-2).
 
 import { OffstageError } from '../../values/errors.ts';
 import type { TraceContext } from '../../values/traceparent.ts';
@@ -36,11 +33,9 @@ import { callSafely, inSpanOf, type Host } from './host.ts';
 import { UNIT, type UnfoldableEntry } from './quarantine.ts';
 
 interface ScopeJournalOptions {
-  /** Reports that an entry was kept and none is being written. */
+  /** Called when an entry was stored and none is being written. */
   rested(): void;
-  /**
-   * Tells whether another object in this process has taken the scope over: it continues under the same claim.
-   */
+  /** Returns whether another object in this process has taken the scope over, and continues under the same claim. */
   isTakenOver(): boolean;
 }
 
@@ -57,7 +52,7 @@ export class ScopeJournal implements Journal {
     this.#options = options;
   }
 
-  /** The number of entries kept since the last snapshot entry. */
+  /** The number of entries stored since the last snapshot entry. */
   get sinceAll(): number {
     return this.#sinceAll;
   }
@@ -67,7 +62,7 @@ export class ScopeJournal implements Journal {
     return this.#underWay === 0 && this.#barrier === null;
   }
 
-  /** Records the number of entries that existed before this process. */
+  /** Sets the number of entries that existed before this process. */
   found(entries: number): void {
     this.#sinceAll = entries;
   }
@@ -118,8 +113,8 @@ export class ScopeJournal implements Journal {
   }
 
   /**
-   * Claims the scope and reads its entries; `check` may refuse them. If any of it fails, the claim is given
-   * back, because another process may continue the scope.
+   * Claims the scope and reads its entries; `check` may throw to refuse them. On any failure the claim is released, because
+   * another process may continue the scope.
    */
   async open(
     scope: string,
@@ -137,7 +132,7 @@ export class ScopeJournal implements Journal {
     }
   }
 
-  /** Gives the claim back; a failure is reported. Never rejects. */
+  /** Releases the claim, and reports a failure. Never rejects. */
   async releaseSafely(scope: string, host: Host): Promise<void> {
     try {
       await this.release(scope);
@@ -147,8 +142,8 @@ export class ScopeJournal implements Journal {
   }
 
   /**
-   * Gives up a scope with an entry that cannot be applied: `event` becomes its last entry, and the claim is given
-   * back, so that the next scope of this id begins anew.
+   * Ends a scope with an entry that cannot be folded: appends `event` as its last entry and releases the claim, so that a new
+   * scope may use the id.
    * @returns the error for the caller.
    */
   async lose(
@@ -182,7 +177,7 @@ export class ScopeJournal implements Journal {
       this.#lift();
       if (this.isIdle) this.#options.rested();
     } catch (error) {
-      // SCOPE-JOURNAL-2. A snapshot entry that is retried still precedes all others.
+      //   SCOPE-JOURNAL-2. The other entries still wait for a snapshot entry that is retried.
       if (isForGood(error)) this.#lift();
       throw error;
     }
@@ -199,14 +194,14 @@ export class ScopeJournal implements Journal {
   }
 }
 
-/** A scope and the version of the unit that is named like it. */
+/** A scope, and the version of the unit with the same id. */
 interface ScopeIdentity {
   readonly id: string;
   readonly host: Host;
   readonly version: number;
 }
 
-/** Returns the entry of the scope's own unit that ends it. */
+/** Returns the entry of the scope's own unit that ends the scope. */
 export function lastEntry(
   { id, host, version }: ScopeIdentity,
   seq: number,
@@ -222,16 +217,16 @@ function barrier(): { readonly lifted: Promise<void>; readonly lift: () => void 
   return { lifted, lift };
 }
 
-/** The number of turns of the event loop for which a scope that is left waits for its journal. */
+/** How many turns of the event loop a scope waits for its journal before the process leaves it. */
 const MAX_TURNS = 10_000;
 
-/** The scope that snapshots are made of. */
+/** The scope of which snapshots are made. */
 interface SnapshotScope {
   readonly id: string;
   readonly host: Host;
   /** The unit that writes the entry. */
   readonly unit: AnyUnit;
-  /** The actor of the unit that the entry is for. */
+  /** The actor that the entry addresses. */
   readonly actor: string;
   /** Returns the snapshot; null if a part of the scope is busy. */
   made(isAsleep: boolean): MadeSnapshot | null;
@@ -247,7 +242,7 @@ export class ScopeSnapshots {
   readonly #scope: SnapshotScope;
   readonly #journal: ScopeJournal;
   readonly #policy: SnapshotPolicy;
-  /** The number of members in the latest snapshot: writing one costs about as much as that many entries. */
+  /** The number of members in the latest snapshot: writing a snapshot costs about as much as that many entries. */
   #lives = 0;
   #isScheduled = false;
   #trimmed: Promise<void> | null = null;
@@ -259,7 +254,7 @@ export class ScopeSnapshots {
     this.#policy = policy;
   }
 
-  /** Handles a kept entry. Whether a snapshot is due is checked a turn of the event loop later. */
+  /** Handles a stored entry. A turn of the event loop later, it writes a snapshot if one is due. */
   entryKept(): void {
     if (this.#isScheduled || this.#scope.unit.disposed || !this.#isDue) return;
     this.#isScheduled = true;
@@ -270,8 +265,8 @@ export class ScopeSnapshots {
   }
 
   /**
-   * Writes a snapshot now. Returns false if an entry is under way (SCOPE-SNAPSHOTS-1) or nothing has happened
-   * since the last one.
+   * Writes a snapshot now. Returns false if an entry is being written (SCOPE-SNAPSHOTS-1), or nothing was stored since the last
+   * snapshot.
    */
   take(isAsleep = false): boolean {
     const { unit, actor } = this.#scope;
@@ -284,10 +279,9 @@ export class ScopeSnapshots {
   }
 
   /**
-   * Waits until received events are written down, as far as the journal can, and writes the final snapshot
-   * before the scope is left, unless snapshots are disabled. Returns whether the scope was idle then, and the
-   * snapshot says so: an event that comes later is behind it. `isIdle` is evaluated at that instant, not at the
-   * call: an event may have come meanwhile.
+   * Waits until received events are written, as far as the journal can, and writes the final snapshot before the process leaves
+   * the scope, unless snapshots are disabled. Returns whether the scope was idle and the snapshot says so. `isIdle` is called
+   * after the wait, because an event may have arrived meanwhile.
    */
   async takeLast(isBusy: () => boolean, isIdle: () => boolean = () => false): Promise<boolean> {
     await this.#rested(isBusy);
@@ -304,12 +298,12 @@ export class ScopeSnapshots {
       await new Promise<void>((resolve) => scheduler.yieldThen(resolve));
   }
 
-  /** Prevents deletions for the snapshots that this process makes. */
+  /** Stops the deletion of entries before this process's snapshots. */
   keepAll(): void {
     this.#keepsAll = true;
   }
 
-  /** Records that a snapshot was kept as the entry `seq` of its unit. */
+  /** Handles a snapshot that was stored as the entry `seq` of its unit: deletes the entries before it, if requested. */
   written(seq: number): void {
     const { host, id: scope, unit } = this.#scope;
     if (!this.#policy.trim || this.#keepsAll) return;
@@ -320,7 +314,7 @@ export class ScopeSnapshots {
     });
   }
 
-  /** Resolves when the entries before the latest snapshot are deleted, if they are to be. */
+  /** Resolves when the entries before the latest snapshot are deleted, if the policy requests that. */
   async whenTrimmed(): Promise<void> {
     await this.#trimmed;
   }
@@ -330,25 +324,24 @@ export class ScopeSnapshots {
   }
 }
 
-/** When a session writes a snapshot of itself, from which it is recovered faster. */
+/** When a session writes snapshots of itself, from which it recovers faster. */
 export interface SnapshotPolicy {
   /**
-   * The number of entries of a session after which a snapshot is made, at the next instant in which none of
-   * its entries is under way; more if the session has more members (calls, questions, subagents) than that. A
-   * snapshot is also made when it is suspended. `Infinity`: never. @defaultValue 1000; `Infinity` if no
-   * `journal` is given
+   * The number of entries of a session after which a snapshot is made, at the next instant in which none of its entries is
+   * being written; more if the session has more members (calls, questions, subagents) than that. A snapshot is also made when
+   * the session is suspended. `Infinity`: never. @defaultValue 1000; `Infinity` if no `journal` is given
    */
   readonly afterEntries: number;
   /**
-   * Deletes the entries before a snapshot, if the journal can: the session takes less space, and cannot be
+   * Whether the entries before a snapshot are deleted, if the journal can: the session takes less space, and cannot be
    * replayed, recorded or forked from an earlier point. @defaultValue false
    */
   readonly trim: boolean;
 }
 
 /**
- * Returns the milliseconds from the first of these entries to the last, without the gaps before entries with
- * which a process resumed. The time after the last entry of a process is unknown and not counted.
+ * Returns the milliseconds from the first of these entries to the last, without the gap before each entry with which a process
+ * resumed (`goesOn`). The time after the last entry of a process is unknown and not counted.
  */
 export function timeAwake(
   entries: readonly JournalEntry[],
@@ -357,7 +350,7 @@ export function timeAwake(
   let awakeMs = 0;
   let before = entries[0]?.at ?? 0;
   for (const entry of entries) {
-    // The previous process may have had another clock.
+    // The previous process may have used another clock.
     if (!goesOn(entry)) awakeMs += Math.max(0, entry.at - before);
     before = entry.at;
   }

@@ -1,5 +1,5 @@
-// A machine that no journal keeps: its effects are carried out before `send` returns, those that an effect leads to
-// first, and its deadlines are timers of this process.
+// A machine that no journal keeps: its effects are executed before `send` returns, effects of effects first, and its
+// deadlines are timers of this process.
 //
 // Owns:     the machine, and its timers.
 // Does not: know the meaning of an effect (its owner does).
@@ -12,13 +12,13 @@ import { Population, type Effect, type Shown } from './hosting.ts';
 
 export interface TransientOptions<M extends AnyStateMachine, Fact, Effects> {
   readonly input: InputFrom<M>;
-  /** Whether its deadlines keep no process alive. */
+  /** Whether the deadlines let an otherwise idle process end. */
   readonly isBackground: boolean;
-  /** The facts of the moment that each event carries beside its time. @defaultValue none */
+  /** Returns the current facts that each event carries beside its time. @defaultValue none */
   now?(): object;
-  /** Receives the fact that a deadline has passed. @defaultValue the machine */
+  /** Receives the fact of a deadline that has passed. @defaultValue the machine receives it */
   due?(fact: Fact): void;
-  /** The handler of each effect; the owner leaves out those that never concern it. */
+  /** The handlers of the effects; the owner leaves out effects that never concern it. */
   readonly handlers: { readonly [Name in keyof Effects]?: (params: Effects[Name]) => void };
 }
 
@@ -60,7 +60,7 @@ export class TransientMachine<M extends AnyStateMachine, Fact extends EventObjec
     for (const effect of this.#effects.splice(0)) this.#carryOut(effect);
   }
 
-  /** Ends it for good: its observers complete, no deadline passes any more, and no fact counts. */
+  /** Ends the machine for good: its observers complete, no timer fires, and `send` does nothing. */
   stop(): void {
     this.isOver = true;
     this.#machine.stop();
@@ -74,7 +74,7 @@ export class TransientMachine<M extends AnyStateMachine, Fact extends EventObjec
       this.#timers.get(effect.id)?.();
       this.#timers.delete(effect.id);
     }
-    // The machine declares `Effects`: the params are those of this name.
+    // The machine declares `Effects`, so the params have the type of this name.
     else this.#options.handlers[effect.name as keyof Effects]?.(effect.params as never);
   }
 

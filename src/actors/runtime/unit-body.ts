@@ -9,7 +9,7 @@ import type { OffstageError } from '../../values/errors.ts';
 
 export type UnitEvent = { readonly type: string };
 
-/** The events that each actor of a unit takes. Left out: any. */
+/** The events that each actor of a unit takes; by default any. */
 export interface AnyProtocol {
   readonly [actor: string]: UnitEvent;
 }
@@ -22,37 +22,37 @@ export interface Message {
 
 /** The content of a unit. */
 export interface UnitBody {
-  /** The shapes of its events: an event that does not match is refused, and quarantined in a refold. */
+  /** The shapes of the events: a mailbox refuses an event that does not match, a refold quarantines it. */
   readonly shapes?: EventShapes;
   /**
-   * Returns the event as its entry keeps it: with the facts of this moment, of which a later version of the code may
-   * derive others. Null: it means nothing in this state.
+   * Returns the event in the form that its entry stores: with the facts of this moment, which later code could not derive
+   * in the same way. Null: the event means nothing in this state.
    */
   take(actor: string, event: UnitEvent & Stamped): (UnitEvent & Stamped) | null;
   /**
-   * Reports an event without effect. `error`: the unit could not judge or keep it, or its step threw; null: it was meant
-   * for a state that is over.
+   * Called with an event that has no effect. `error`: the unit could not judge or store the event, or its step threw;
+   * null: the event belongs to a state that is over.
    */
   readonly ignored?: ((event: UnitEvent, error: OffstageError | null) => void) | undefined;
   /**
-   * Takes the step of an event, whether or not it would be taken now: changes the draft of the unit, and posts the effects
-   * to it. May throw.
+   * Takes the step of an event, without checking whether `take` would accept it now: changes the unit's draft, and posts
+   * the effects. May throw.
    */
   apply(actor: string, event: UnitEvent & Stamped): void;
-  /** Returns the messages within the unit that an effect causes; they belong to the same step. */
+  /** Returns the messages within the unit that an effect causes; they are part of the same step. */
   route?(posted: Posted): readonly Message[];
   /** Called when the step has no more messages: returns those that follow from the new state as a whole. */
   settle?(at: number): readonly Message[];
-  /** Carries out an effect, after the commit. */
+  /** Executes an effect, after the commit. */
   release(posted: Posted): void;
-  /** Reports that the unit cannot continue in this process. */
+  /** Called when the unit cannot continue in this process. */
   crashed(error: unknown): void;
   /**
-   * Called in a refold if the unit of an earlier version had ended with an entry that was quarantined. Absent: the next
-   * process continues it.
+   * Called in a refold if an earlier version ended the unit by quarantining an entry. Absent: the next process continues
+   * the unit.
    */
   endedBy?(reason: string): void;
-  /** Reports that the journal refuses permanently (COMMIT-UNIT-7): another writer continues the unit. */
+  /** Called when the journal refuses permanently (COMMIT-UNIT-7): another writer continues the unit. */
   journalRefused(error: unknown): void;
 }
 

@@ -1,21 +1,21 @@
 // Converts entries and snapshots of an older version to those that this version reads.
 //
-// A machine's definition has a version, which each entry carries. After a change of the machine's reaction to
-// an event, count the version up and add an upcaster here that converts an event of the previous version; add
-// a journal of the previous version to test/corpus.
+// A machine's definition has a version, which each entry carries. After a change of the machine's reaction to an event,
+// increase the version and add an upcaster here that converts an event of the previous version; add a journal of the
+// previous version to test/corpus.
 //
-// A snapshot states the versions of the machines in it, and its own `form`. After a change that makes an
-// older snapshot unreadable as it is, or of the version of one of its machines, count the form up and add an
-// upcaster of the previous form to its `SnapshotForms`; add a snapshot written just before the change to
-// test/corpus. A new property that may be missing needs none of this.
+// A snapshot states the versions of the machines in it, and a `form`. After a change that makes an older snapshot
+// unreadable, or that increases the version of one of its machines, increase the form and add an upcaster of the
+// previous form to the `SnapshotForms`; add a snapshot written just before the change to test/corpus. A new optional
+// property needs none of this.
 //
 // Invariants
-//   UPCASTERS-1. An entry is converted one version at a time, and only `actor` and `event` change: its unit,
-//      its time and its place in the journal are facts.
-//   SNAPSHOT-FORMS-1. A snapshot is converted one form at a time. It is readable if all its versions are
-//      current in the end.
-//   SNAPSHOT-FORMS-2. An unreadable snapshot is not read in part, and no entry before it is deleted: it may be
-//      all that is left of a trimmed journal, for a version that can read it.
+//   UPCASTERS-1. An entry is converted one version at a time, and only `actor` and `event` change: its unit, time and
+//       place in the journal are facts.
+//   SNAPSHOT-FORMS-1. A snapshot is converted one form at a time. It is readable if all its versions are current after
+//       that.
+//   SNAPSHOT-FORMS-2. An unreadable snapshot is not read in part, and no entry before it is deleted: a later version
+//       may be able to read it, and a trimmed journal may have nothing else.
 
 import { JournalError } from '../ports/journal-error.ts';
 import type { JournalEntry } from '../ports/journal.ts';
@@ -24,23 +24,21 @@ import type { UnitEvent } from './unit-body.ts';
 /** Converts an entry of one version to the next. */
 type Upcaster = (entry: JournalEntry) => Pick<JournalEntry, 'actor' | 'event'>;
 
-/**
- * Upcasters for each kind of unit (`session`, `subagent`, `service`), by the version that they start from.
- */
+/** Upcasters for each kind of unit (`session`, `subagent`, `service`), by the version that they convert. */
 export type Upcasters = Readonly<Record<string, Readonly<Record<number, Upcaster>>>>;
 
-/** Empty: there is no older version whose journals could be recovered. */
+/** Empty: no older version wrote journals that this one has to recover. */
 export const upcasters: Upcasters = {};
 
-/** The definition that reads the entry. */
+/** The definition that the entry is converted to. */
 interface CurrentDefinition {
   readonly kind: string;
   readonly version: number;
 }
 
 /**
- * Returns the entry as the present version would have written it; the same object if that version wrote it.
- * @throws {JournalError} `JOURNAL_VERSION` for a version that is newer, or too old.
+ * Returns the entry as this version would have written it; the same object if this version wrote it.
+ * @throws {JournalError} `JOURNAL_VERSION` for a version that is newer, or has no upcaster.
  */
 export function upcast(
   entry: JournalEntry,
@@ -61,7 +59,7 @@ export function upcast(
   return upcast({ ...entry, actor, event, definitionVersion: from + 1 }, definition, table);
 }
 
-/** The versions in a snapshot; `form` is that of the whole. A snapshot without one has form 1. */
+/** The versions in a snapshot; `form` is the version of the whole. A snapshot without `form` has form 1. */
 type SnapshotVersions = Readonly<Record<string, number>>;
 
 /** A snapshot as it stands in the journal. */
@@ -69,21 +67,21 @@ export interface WrittenSnapshot extends UnitEvent {
   readonly versions: SnapshotVersions;
 }
 
-/** Converts a snapshot of one form to the next, with the versions of its machines at that time. */
+/** Converts a snapshot to the next form, and sets the versions that its machines had then. */
 type SnapshotUpcaster = (snapshot: WrittenSnapshot) => WrittenSnapshot;
 
 export interface SnapshotForms {
   /** The type of the snapshot's event. */
   readonly type: string;
-  /** The versions that this version of the package writes. */
+  /** The form and versions that this version of the package writes. */
   readonly versions: SnapshotVersions & { readonly form: number };
-  /** Upcasters by the form that they start from. */
+  /** Upcasters by the form that they convert. */
   readonly upcasters: Readonly<Record<number, SnapshotUpcaster>>;
 }
 
 /**
- * Returns the snapshot as this version would have written it (SNAPSHOT-FORMS-1); null if the entry is no
- * snapshot or cannot be read.
+ * Returns the snapshot as this version would have written it (SNAPSHOT-FORMS-1); null if the entry is no snapshot or
+ * cannot be converted.
  */
 export function readSnapshot(
   { event }: JournalEntry,
@@ -92,12 +90,12 @@ export function readSnapshot(
   return event.type === forms.type ? broughtUp(event as WrittenSnapshot, forms) : null;
 }
 
-/** Returns whether the entry is a snapshot that this version cannot read. */
+/** Returns whether the entry is a snapshot that cannot be converted. */
 export function isUnreadable(entry: JournalEntry, forms: SnapshotForms): boolean {
   return entry.event.type === forms.type && readSnapshot(entry, forms) === null;
 }
 
-/** Returns the error for an unreadable snapshot whose earlier entries are gone. */
+/** Returns the error of an unreadable snapshot whose earlier entries are gone. */
 export function unreadable(
   { scope, unit, seq, event }: JournalEntry,
   forms: SnapshotForms,
