@@ -1,24 +1,24 @@
-// The conversation of one session, as an immutable value: every operation returns a new log, so that a
-// callback never sees a partial change.
+// The conversation of one session, as an immutable value: every operation returns a new log, so that a callback never
+// sees a partial change.
 //
-// Owns:     the messages in order; the calls of the lead agent and their results; the summary of dropped
-//           items; the bounds.
+// Owns:     the messages in order; the calls of the lead agent and their results; the summary of dropped items; the
+//           limits.
 // Does not: decide when an utterance ends, write the summary, or talk to a model.
 //
 // Invariants
-//   CONVERSATION-1. Items are ordered by `at`, when they began, and not by when their words arrived; items
-//       that began in the same millisecond keep the order in which they were begun, unless one names the item
-//       that it precedes. A late transcript fills the item that was begun for it, or is inserted by its `at`.
+//   CONVERSATION-1. Items are ordered by `at`, the time at which they began, whenever their text arrives; items that
+//       began in the same millisecond keep the order in which they were added, unless an item names the one that it
+//       precedes. A late transcript fills the item that was begun for it, or is inserted by its `at`.
 //   CONVERSATION-2. An id names one item: beginning or finishing it again changes nothing.
-//   CONVERSATION-3. Partial text is appended unchanged: white space and repetitions are kept.
-//   CONVERSATION-4. A result follows its call; a call has at most one result. Neither exists without the
-//       other, except for a call in flight.
+//   CONVERSATION-3. Partial text is appended unchanged, with its white space and repetitions.
+//   CONVERSATION-4. A result follows its call; a call has at most one result. A result is never without its call, and
+//       only a call in flight is without a result.
 //   CONVERSATION-5. The log stays within its limits. Open items (a call in flight, an unfinished utterance)
 //       are dropped last.
-//   CONVERSATION-6. Items that a summary covers are not kept.
+//   CONVERSATION-6. The log drops items that a summary covers.
 //
-// Inapplicable operations are no errors: words for an unknown or finished item, or a result for an unknown
-// call, leave the log unchanged.
+// An inapplicable operation is no error: text for an unknown or finished item, or a result for an unknown call, leaves
+// the log unchanged.
 
 import { withoutUndefined } from '../../values/without-undefined.ts';
 import { z } from 'zod';
@@ -57,13 +57,13 @@ import {
 /** The position of an item. */
 interface Place {
   readonly id: string;
-  /** When it began, in milliseconds since 1970. */
+  /** When the item began, in milliseconds since 1970. */
   readonly at: number;
-  /** The item that it directly follows, if known (for wires that report it); `at` is adapted. */
+  /** The item that this one directly follows, if the wire reports it; `at` is adjusted to it. */
   readonly after?: string | null | undefined;
-  /** The item that it directly precedes, if known and begun in the same millisecond. */
+  /** The item that this one directly precedes, if it is known and began in the same millisecond. */
   readonly before?: string | null | undefined;
-  /** For a message of the user: the identity of its author. */
+  /** For a message of the user: the identity of the author. */
   readonly by?: string;
   /** For a message of the lead agent; see `MessageItem`. */
   readonly repliesTo?: string | null;
@@ -105,9 +105,9 @@ const stateSchema: z.ZodType<State> = z.object({
 export class ConversationLog {
   /** The items in order (CONVERSATION-1). */
   readonly items: readonly ConversationItem[];
-  /** The model's summary of everything before the items. */
+  /** The model's summary of everything before the items; null: none was made. */
   readonly summary: string | null;
-  /** The number of items dropped without a summary since the last one. */
+  /** The number of items dropped without a summary, since the last summary. */
   readonly evicted: number;
   readonly limits: ConversationLimits;
 
@@ -118,10 +118,7 @@ export class ConversationLog {
     this.limits = limits;
   }
 
-  /**
-   * @throws {ConfigurationError} if a limit is not a positive whole number, or one item may be larger than
-   *   all.
-   */
+  /** @throws {ConfigurationError} if a limit is not a positive whole number, or one item may exceed the whole log. */
   static empty(limits: Partial<ConversationLimits> = {}): ConversationLog {
     return new ConversationLog({ items: [], summary: null, evicted: 0 }, checkedLimits(limits));
   }
@@ -148,11 +145,11 @@ export class ConversationLog {
   }
 
   get(id: string): ConversationItem | undefined {
-    // From the newest, which changes with each word of the current speech.
+    // The search starts from the newest item, which changes with each word of the current speech.
     return this.items.findLast((item) => item.id === id);
   }
 
-  /** Reserves the place of a message whose words follow. */
+  /** Reserves the place of a message whose text follows. */
   begin(message: Place & { readonly role: MessageItem['role'] }): ConversationLog {
     return this.#insert(message, ({ id, at }) => ({
       id,
@@ -166,14 +163,14 @@ export class ConversationLog {
     }));
   }
 
-  /** Adds a whole message. Finishes the message that was begun under this id. */
+  /** Adds a whole message, or finishes the message that was begun with this id. */
   add(
     message: Place & { readonly role: MessageItem['role']; readonly text: string },
   ): ConversationLog {
     return this.begin(message).finish(message.id, message.text);
   }
 
-  /** Adds a note of the runtime. `user`: in place of a turn of the user. */
+  /** Adds a note of the runtime. With the role `user` the note replaces a turn of the user. */
   addNote(
     place: Place & { readonly role: 'system' | 'user'; readonly note: Note },
   ): ConversationLog {
@@ -182,7 +179,7 @@ export class ConversationLog {
     const { maxItemChars } = this.limits;
     const note = clippedNote(place.note, maxItemChars);
     const { says = '', ...data } = note;
-    // In the user's place a note is read as a turn, elsewhere as a statement of the runtime.
+    // A note in the user's place counts as a turn; any other counts as a statement of the runtime.
     const text = role === 'user' ? promptText(data) : says;
     return this.add({ ...place, text }).#change(id, (item) => ({
       ...item,
@@ -200,22 +197,19 @@ export class ConversationLog {
     );
   }
 
-  /** Omits this many characters at the end of a message, and all that follow. */
+  /** Leaves out this many characters at the end of a message, and all text after them. */
   omit(id: string, chars: number): ConversationLog {
     return this.#change(id, (item) =>
       chars > 0 ? { ...item, omittedChars: (item.omittedChars ?? 0) + chars } : item,
     );
   }
 
-  /** Replaces the words of a message, finished or not: a better hypothesis, or a correction. */
+  /** Replaces the text of a message, finished or not, by a better hypothesis or a correction. */
   correct(id: string, text: string): ConversationLog {
     return this.#change(id, (item) => (item.text === text ? item : this.#withText(item, text)));
   }
 
-  /**
-   * Finishes a message: no words follow. `text`, if given, is the whole of it. A second call has no effect
-   * (CONVERSATION-2).
-   */
+  /** Finishes a message; `text`, if given, replaces its text. A second call has no effect (CONVERSATION-2). */
   finish(id: string, text?: string): ConversationLog {
     return this.#change(id, (item) => {
       if (!item.partial) return item;
@@ -238,8 +232,8 @@ export class ConversationLog {
   }
 
   /**
-   * Removes an item, for example an answer that was not addressed to the lead agent. A call and its result
-   * are removed together.
+   * Removes an item, for example words that were not addressed to the lead agent. A call and its result are removed
+   * together.
    */
   remove(id: string): ConversationLog {
     const target = this.get(id);
@@ -281,9 +275,7 @@ export class ConversationLog {
     }));
   }
 
-  /**
-   * Adds the result of a call, or the reason why there is none. Only the first one counts (CONVERSATION-4).
-   */
+  /** Adds the result of a call, or the reason why there is none. Only the first result counts (CONVERSATION-4). */
   toolResult(result: ToolResultInput): ConversationLog {
     const call = this.#call(result.callId);
     if (!call || this.isAnswered(result.callId)) return this;
@@ -323,17 +315,16 @@ export class ConversationLog {
     return this.items.some((item) => item.role === 'tool_result' && item.callId === callId);
   }
 
-  /** How full the log is: at 1 the oldest items are dropped. Summarise before. */
+  /** The fill level of the log; above 1 the oldest items are dropped, so the owner should summarise before. */
   get load(): number {
     const { maxItems, maxChars } = this.limits;
     return Math.max(this.items.length / maxItems, totalChars(this.items) / maxChars);
   }
 
   /**
-   * Replaces the covered items by `text` (CONVERSATION-6): all that are finished so far or, if the
-   * conversation continued while the summary was made, those that `upTo` names: the log that was summarised
-   * (later words are kept), the id of its last item (an item that is no longer kept covers nothing that
-   * remains), or the ids of its items. Open items stay.
+   * Replaces the covered items by `text` (CONVERSATION-6). By default these are all finished items. If the conversation
+   * continued while the summary was made, `upTo` names them: the log that was summarised (text that came later is kept),
+   * the id of its last item (nothing is covered if that item was dropped), or the ids of its items. Open items stay.
    */
   setSummary(text: string, upTo?: string | ConversationLog | readonly string[]): ConversationLog {
     const ids = Array.isArray(upTo) ? new Set<string>(upTo) : null;
@@ -343,7 +334,7 @@ export class ConversationLog {
     const before = upTo instanceof ConversationLog ? resultsIn(upTo.items) : results;
     const isCovered = (item: ConversationItem): boolean => {
       if (isOpen(item, results)) return false;
-      // A call that was answered later was still open for the summary: its result decides.
+      // A call that was still open in the summarised log counts as covered if its result is.
       if (resultOf(item, results)) return true;
       if (ids) return ids.has(item.id);
       if (!(upTo instanceof ConversationLog)) return this.items.indexOf(item) <= last;
@@ -356,9 +347,9 @@ export class ConversationLog {
   }
 
   /**
-   * Returns the last `count` turns, oldest first: a turn is one party's stretch, of any number of items.
-   * Words only, without tool calls and results. Includes unfinished speech. A turn is cut at 2,000 characters, except the
-   * user's last one.
+   * Returns the last `count` turns, oldest first: a turn is all text of one party in a row, from any number of items,
+   * without tool calls and results. Includes unfinished speech. A turn is cut at 2,000 characters, except the user's last
+   * one.
    */
   recentTurns(count: number): readonly ConversationTurn[] {
     return count < 1 ? [] : turnsOf(this.items).slice(-count);
@@ -418,7 +409,7 @@ export class ConversationLog {
 
   #withText(item: MessageItem, text: string, alreadyOmitted = 0): MessageItem {
     const { omittedChars: _, ...rest } = item;
-    // A message that was cut stays cut, so that its beginning has no hole.
+    // Text after a cut is dropped, so that the kept text has no gap.
     const kept = alreadyOmitted > 0 ? item.text : head(text, this.limits.maxItemChars);
     const omittedChars = alreadyOmitted + text.length - kept.length;
     return omittedChars === 0 ? { ...rest, text: kept } : { ...rest, text: kept, omittedChars };

@@ -1,5 +1,5 @@
-// The items of a conversation: plain, serialisable records; their limits, with the order in which items are
-// dropped; and the turns that they form.
+// The items of a conversation: plain, serialisable records; their limits, and the order in which items are dropped; and
+// the turns that the items form.
 
 import type { JSONValue } from 'ai';
 import { z } from 'zod';
@@ -10,9 +10,9 @@ import { echoChars, echoSchema, type Echo } from '../../values/echo.ts';
 import { promptText, type Note } from '../notes/note.ts';
 
 interface ItemBase {
-  /** The permanent id; the id of the wire, if it has ids of its own. */
+  /** The permanent id: the wire's id, if the wire has one. */
   readonly id: string;
-  /** When it *began* (for speech: when the utterance began), in milliseconds since 1970. Orders the log. */
+  /** When the item began (for speech: when the utterance began), in milliseconds since 1970. Orders the log. */
   readonly at: number;
 }
 
@@ -25,22 +25,22 @@ export interface MessageItem extends ItemBase {
   /** For a message of the user: the identity of its author, if the app vouched for one. */
   readonly by?: string;
   /**
-   * For a message of the lead agent: the last item that the model had read when it began to reply. Null: it is no
-   * (whole) reply. Absent: unknown; it counts as a reply to all that stands before it.
+   * For a message of the lead agent: the last item that the model had read when it began to reply. Null: the message is
+   * no (complete) reply. Absent: unknown; the message counts as a reply to all items before it.
    */
   readonly repliesTo?: string | null;
-  /** Whether the user interrupted it. */
+  /** Whether the user interrupted the message. */
   readonly interrupted?: boolean;
-  /** How much of its sound was heard, in milliseconds. */
+  /** How much of the message's audio was heard, in milliseconds. */
   readonly audioHeardMs?: number;
   /**
-   * For a message of the lead agent: what its provider gets back with the parts after the last call of the response.
-   * Absent, where the calls have one: the response was broken off.
+   * For a message of the lead agent: the data that its provider gets back, with the parts after the last call of the
+   * response. Absent although the calls have an `echo`: the response was cut off.
    */
   readonly echo?: Echo;
-  /** The number of characters beyond `maxItemChars`, which were dropped. */
+  /** The number of dropped characters beyond `maxItemChars`. */
   readonly omittedChars?: number;
-  /** The note; absent for a message, or a note of an earlier version. */
+  /** The note; absent for an ordinary message, or a note of an earlier version. */
   readonly note?: Note;
   /** The number of characters in the note. */
   readonly noteChars?: number;
@@ -54,13 +54,16 @@ export interface ToolCallItem extends ItemBase {
   readonly args: JSONValue;
   /** The text for the model while the result is pending. */
   readonly pendingText?: string;
-  /** The model made another call after it, in the same response. @defaultValue false */
+  /** Whether the model made another call after this one in the same response. @defaultValue false */
   readonly isFollowed?: boolean;
-  /** The last item that the model had read when it made the call. Null: it told a delivery. Absent: unknown. */
+  /**
+   * The last item that the model had read when it made the call. Null: the model was delivering a result. Absent:
+   * unknown.
+   */
   readonly repliesTo?: string | null;
-  /** The response that made it: the id of its message, if it has words. */
+  /** The id of the response that made the call; also the id of the response's message, if it has text. */
   readonly responseId?: string;
-  /** What its provider gets back with the call and the parts before it, since the call before. */
+  /** The data that the provider gets back with the call, and with the parts between it and the call before. */
   readonly echo?: Echo;
   /** Length of the arguments as JSON text. */
   readonly chars: number;
@@ -77,9 +80,9 @@ export interface ToolResultItem extends ItemBase {
   readonly callId: string;
   readonly toolName: string;
   readonly output: ToolOutput;
-  /** The work goes on, and this only says so. @defaultValue false */
+  /** Whether the result only says that the work continues. @defaultValue false */
   readonly isPending?: boolean;
-  /** Whether the lead agent is to say something to it. @defaultValue true */
+  /** Whether the lead agent has to respond to the result. @defaultValue true */
   readonly wantsReply?: boolean;
   /** Length of the output as text. */
   readonly chars: number;
@@ -160,22 +163,22 @@ export function isMessage(item: ConversationItem): item is MessageItem {
   return item.role === 'user' || item.role === 'assistant' || item.role === 'system';
 }
 
-/** Returns how much of the log's character budget an item takes. */
+/** Returns the number of characters that an item takes of `maxChars`. */
 export function charsOf(item: ConversationItem): number {
   if (isMessage(item)) return item.text.length + (item.noteChars ?? 0) + echoChars(item.echo);
   if (item.role === 'transfer') return item.from.length + item.to.length;
   return item.chars + (item.role === 'tool_call' ? echoChars(item.echo) : 0);
 }
 
-/** Returns the text of a message, with a mark where it was cut. */
+/** Returns the text of a message, with a mark if it was cut. */
 export function messageText(item: MessageItem): string {
   if (item.note) return promptText(item.note);
   return item.omittedChars ? `${item.text} ${cutMark(item.omittedChars)}` : item.text;
 }
 
 /**
- * Returns any value as JSON data and as JSON text; a description replaces parts that JSON cannot express.
- * JSON data is returned as it is, without a copy: the log shares the values of events.
+ * Returns any value as JSON data and as JSON text; a description replaces a value that JSON cannot express. JSON data
+ * is returned without a copy, since the log shares the values of events.
  */
 export function asJson(value: unknown): { readonly value: JSONValue; readonly text: string } {
   let text: string | undefined;
@@ -197,18 +200,18 @@ export function isFailed(output: ToolOutput): boolean {
   return output.type === 'error' || output.failed === true;
 }
 
-/** Returns a tool's output as the text that a model reads; an error stays recognisable as one. */
+/** Returns a tool's output as text for a model; an error becomes a JSON object with `error`. */
 export function toolOutputText(output: ToolOutput): string {
   if (output.type === 'error') return JSON.stringify({ error: output.message });
   return typeof output.value === 'string' ? output.value : JSON.stringify(output.value);
 }
 
-/** The limits of a kept conversation; the oldest items leave first. */
+/** The limits of the log; beyond them the oldest items are dropped. */
 export interface ConversationLimits {
   readonly maxItems: number;
-  /** The number of characters of all items together. */
+  /** The limit of characters of all items together. */
   readonly maxChars: number;
-  /** The number of characters of one item; a longer one is cut with a mark. */
+  /** The limit of characters of one item; a longer one is cut, with a mark. */
   readonly maxItemChars: number;
 }
 
@@ -218,9 +221,7 @@ const defaultConversationLimits = {
   maxItemChars: 20_000,
 } as const satisfies ConversationLimits;
 
-/**
- * @throws {ConfigurationError} if a limit is not a positive whole number, or one item may be larger than all.
- */
+/** @throws {ConfigurationError} if a limit is not a positive whole number, or one item may exceed the whole log. */
 export function checkedLimits(partial: Partial<ConversationLimits>): ConversationLimits {
   const limits = { ...defaultConversationLimits, ...partial };
   for (const [name, value] of Object.entries(limits)) {
@@ -246,14 +247,14 @@ export function totalChars(items: readonly ConversationItem[]): number {
 /** Results by the ids of their calls. */
 export type Results = ReadonlyMap<string, ToolResultItem>;
 
-/** Collects the results once: searching all items for each call would be quadratic. */
+/** Returns the results by call: a search per call would make the work quadratic. */
 export function resultsIn(items: readonly ConversationItem[]): Results {
   return new Map(
     items.flatMap((item) => (item.role === 'tool_result' ? [[item.callId, item] as const] : [])),
   );
 }
 
-/** Returns the result of a call, if `item` is a call and has one. */
+/** Returns the result of a call; undefined for another item, or a call without a result. */
 export function resultOf(item: ConversationItem, results: Results): ToolResultItem | undefined {
   return item.role === 'tool_call' ? results.get(item.callId) : undefined;
 }
@@ -265,8 +266,8 @@ export function isOpen(item: ConversationItem, results: Results): boolean {
 }
 
 /**
- * Groups items that are kept and dropped together: the words and the calls of one response, with the results. A
- * provider refuses a part of it.
+ * Groups the items that are kept and dropped together: the text and the calls of one response, with the results. A
+ * provider refuses a part of such a group.
  */
 export function stepsIn(
   items: readonly ConversationItem[],
@@ -286,7 +287,7 @@ export function stepsIn(
   return stepOf;
 }
 
-/** Drops the oldest steps until the rest fits; those with open items only if no others are left. */
+/** Drops the oldest steps until the rest is within the limits; steps with open items only if no others are left. */
 export function withinLimits(
   items: readonly ConversationItem[],
   { maxItems, maxChars }: ConversationLimits,
@@ -313,17 +314,17 @@ export function withinLimits(
 }
 
 /**
- * A turn: one party's stretch of holding the floor, as one string. Ten utterances of the user in a row are one
- * turn; tool calls, results, notes and transfers belong to no stretch and do not end one.
+ * A turn: all text of one party in a row, as one string. Ten utterances of the user in a row are one turn; tool calls,
+ * results, notes and transfers do not end a turn and are not part of it.
  */
 export interface ConversationTurn {
   readonly role: 'user' | 'assistant';
   readonly content: string;
-  /** When it began, milliseconds since 1970. */
+  /** When the turn began, in milliseconds since 1970. */
   readonly at: number;
 }
 
-/** The most characters of a turn but the user's last one, which is whole: it may have caused the task. */
+/** The limit of a turn, except the user's last one, which may have caused the task and is kept whole. */
 const MAX_TURN_CHARS = 2000;
 
 /** Returns the turns of `items`, oldest first. Empty messages make no turn. */

@@ -2,14 +2,15 @@
 // voice transport replays after a reconnect.
 //
 // Invariants
-//   MODEL-MESSAGES-1. Every tool call is followed by its result before any other message: the SDK refuses a
-//       history with a missing result. A call in flight gets a placeholder that says so, or is left out.
+//   MODEL-MESSAGES-1. Every tool call is followed by its result before any other message: the SDK refuses a history
+//       with a missing result. A call in flight gets a placeholder that states this, or is left out.
 //   MODEL-MESSAGES-2. A failed call keeps its error.
 //   MODEL-MESSAGES-3. Unfinished speech is left out.
-//   MODEL-MESSAGES-4. The arguments of a call are an object, whatever the model wrote.
+//   MODEL-MESSAGES-4. The arguments of a call are an object, even if the model wrote none.
 //   MODEL-MESSAGES-5. Words of the user, and results, appear unchanged, except for the key of genuine notes.
-//   MODEL-MESSAGES-6. The words and calls of one response stand in one message: with the reasoning, the signatures and
-//       the ids, in the order of the response, for the provider that wrote it; alone for another one.
+//   MODEL-MESSAGES-6. The text and calls of one response are in one message. The provider that wrote them gets them
+//       with its reasoning, signatures and ids, in the order of the response; another provider gets text and calls
+//       alone.
 
 import type { AssistantContent, ModelMessage } from 'ai';
 import type { EchoPart } from '../../values/echo.ts';
@@ -29,8 +30,8 @@ import {
 
 export interface ModelMessageOptions {
   /**
-   * Writes notes, with their marks. Its `systemAs` determines their role: many providers refuse a system
-   * message in mid-conversation, and the SDK requires `allowSystemInMessages` for it.
+   * Writes notes, with their marks. Its `systemAs` determines the role of notes: many providers refuse a system message
+   * in mid-conversation, and the SDK requires `allowSystemInMessages` for it.
    * @defaultValue notes without marks, as user messages
    */
   readonly notes?: NoteWriter;
@@ -39,7 +40,7 @@ export interface ModelMessageOptions {
    * @defaultValue 'pending': a placeholder answers them
    */
   readonly openCalls?: 'pending' | 'omit';
-  /** The provider that gets back what it wrote. @defaultValue none: words and calls alone */
+  /** The provider that gets its own data back. @defaultValue none: text and calls alone */
   readonly reader?: Reader | undefined;
 }
 
@@ -94,13 +95,13 @@ export function toModelMessages(
       calls.push(item);
       said.push(item);
     } else if (item.role === 'tool_result') {
-      // The result itself was added after its call; the model's step ended here.
+      // The results were added with their calls, so the result of one of these calls ends the model's step.
       if (calls.some(({ callId }) => callId === item.callId)) endStep();
     } else if (item.role === 'transfer') {
       endStep();
       note(item.id, transferNote(item));
     } else if (isMessage(item) && !item.partial && (item.text.trim() !== '' || item.echo)) {
-      // Text that follows the call of another response belongs to the next step.
+      // Text that follows a call of another response belongs to the next step.
       const isOfStep = calls.every(({ responseId }) => responseId === item.id);
       if (item.role !== 'assistant' || !isOfStep) endStep();
       if (item.note) note(item.id, item.note);
@@ -118,12 +119,12 @@ type AssistantPart = Exclude<AssistantContent, string>[number];
 
 /** The provider that reads the messages, and when. */
 export interface Reader {
-  /** By `providerOf`. */
+  /** The provider's name, as `providerOf` returns it. */
   readonly provider: string;
   readonly now: number;
 }
 
-/** Returns the parts of the responses, each as its provider wrote it (MODEL-MESSAGES-6). */
+/** Returns the parts of the responses; each is written as its provider wrote it (MODEL-MESSAGES-6). */
 function contentOf(
   said: readonly (MessageItem | ToolCallItem)[],
   reader: Reader | undefined,
@@ -148,17 +149,17 @@ function responseOf(
   const parts: AssistantPart[] = [];
   const say = (from: number, to: number | undefined, own?: OfProvider): void => {
     const words = text.slice(from, to);
-    // Some providers reject the white space that they themselves write before a call.
+    // Some providers reject the white space that they write before a call.
     if (words.trim() !== '' || own) parts.push({ type: 'text', text: words, ...own });
   };
   const echo = (part: EchoPart, call: ToolCallItem | null): void => {
-    // The mark of a text that was cut belongs to its last part.
+    // The mark of a text that was cut belongs to the text's last part.
     if (part.type === 'text') say(part.from, part === last ? undefined : part.to, ownOf(part));
     else if (part.type !== 'tool-call') parts.push(part);
     else if (call) parts.push({ ...callPart(call), ...ownOf(part) });
   };
   for (const item of items) {
-    // The words without a part of their own.
+    // The text before the first part with a range.
     if (isMessage(item)) say(0, spoken[0]?.from);
     else if (partsOf(item).length === 0) parts.push(callPart(item));
     else for (const part of partsOf(item)) echo(part, item);
@@ -177,12 +178,13 @@ function callPart({ callId: toolCallId, toolName, args }: ToolCallItem) {
   return { type: 'tool-call' as const, toolCallId, toolName, input: propertiesOf(args) };
 }
 
-/** A provider that keeps its responses forgets them after some weeks. */
+/** How long an item id is used as a reference: providers delete stored responses after some weeks. */
 const REFERENCE_MS = 86_400_000;
 
 /**
- * Returns whether the provider gets back what it wrote in this response. An id of an item that the provider keeps (as
- * OpenAI does, `store`) is valid for a while, and only if the response was not broken off: then the parts go without.
+ * Returns whether the provider gets its own data back for this response. The id of an item that the provider stores (as
+ * OpenAI does, `store`) is used for a day, and only if the response was not cut off; otherwise the parts are sent
+ * without such data.
  */
 function isEchoed(
   items: readonly (MessageItem | ToolCallItem)[],
@@ -208,7 +210,7 @@ function asNote(text: string): string {
 
 const TAKE_OVER = sentence` You are the quoted "to": answer what the user still waits for, and say nothing of the handover.`;
 
-/** Returns the note about a change of the lead agent; `act`: what that agent does now. */
+/** Returns the note about a change of the lead agent. `act`: the instruction for the agent that leads now. */
 export function transferNote({ from, to }: { from: string; to: string }, act = TAKE_OVER): Note {
   return noteOf(sentence`The conversation was handed from one agent to another.${act}`, {
     from,
@@ -277,7 +279,7 @@ export type ReplayItem =
       readonly toolName: string;
       /** JSON text of an object. */
       readonly arguments: string;
-      /** Whether it has no result yet. */
+      /** Whether the call has no result yet. */
       readonly open: boolean;
     }
   | {
@@ -288,9 +290,8 @@ export type ReplayItem =
     };
 
 /**
- * Returns the conversation for a voice transport after a reconnect, so that the model continues where it was:
- * messages, tool calls and their outputs (errors too). A call in flight stays open: its answer is still to
- * come, under the same id.
+ * Returns the conversation for a voice transport after a reconnect, so that the model can continue: messages, tool
+ * calls and their outputs, errors included. A call in flight stays open: its output follows later, under the same id.
  */
 export function toReplay(
   items: readonly ConversationItem[],
@@ -308,7 +309,7 @@ export function toReplay(
   }));
   for (const item of items) {
     if (isMessage(item)) {
-      // The new connection can know an unfinished utterance only by the words understood so far.
+      // The new connection gets the words of an unfinished utterance that were understood so far.
       if (item.text.trim() === '') continue;
       const { id: itemId, role, note } = item;
       const text = messageText(item);

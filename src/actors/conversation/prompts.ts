@@ -14,7 +14,7 @@ import {
 import type { LedgerEntry } from '../contracts/outcome.ts';
 import type { QuestionOption } from '../contracts/session-views.ts';
 
-/** Returns the note about the greeting that the model is to say; undefined if there is none. */
+/** Returns the note that makes the model say the greeting; undefined if there is none. */
 export function greetingNote({ greeting }: { readonly greeting?: string }): Note | undefined {
   return greeting === undefined ? undefined : note(wordsOfApp(greeting));
 }
@@ -26,29 +26,29 @@ export function isGreeting(
 ): boolean {
   if (greeting === undefined || item.role !== 'system') return false;
   const { note: told } = item;
-  // An earlier version kept it as text.
+  // An earlier version stored the note as text.
   return told ? told.says === greeting && !told.quotes : item.text === `[SYSTEM: ${greeting}]`;
 }
 
 /** Returns the output of a call whose work continues in the background. */
 export const pendingAnswer = (message: string) => ({ status: 'still_in_progress', message });
 
-/** What a lead model is told once of its calls whose work continues in the background. */
+/** The instruction for a lead model about its calls whose work continues in the background. */
 export const BACKGROUND_CALLS =
   '`still_in_progress` is NOT complete: tell the user so once, in your words. Until the result comes as a note, do not guess it or call again.';
 
-/** The pending message of a background call without one, if the call cannot stay open. */
+/** The default pending message of a background call, on a wire on which the call cannot stay open. */
 export const DEFAULT_PENDING_MESSAGE = 'I am working on it and will tell you when it is done.';
 
 const ON_SCREEN = sentence`It is on the user's screen. Do not speak about it unless they ask.`;
 
 /** Returns the prompt with one more sentence. */
 function promptWith(prompt: Prompt, says: Sentence): Prompt {
-  // An earlier version kept it as text.
+  // An earlier version stored the prompt as text.
   return typeof prompt === 'string' ? `${prompt} [SYSTEM: ${says}]` : noteWith(prompt, says);
 }
 
-/** Returns the prompt for a result that the model is to know and not to tell. */
+/** Returns the prompt of a result that the model has to know but not to mention. */
 export const silentNote = (prompt: Prompt): Prompt => promptWith(prompt, ON_SCREEN);
 
 export function cancelledNote(
@@ -82,7 +82,7 @@ export function questionPrompt(
   });
 }
 
-/** Returns the prompt for a question that nobody has answered: in a few words, its options if it has any. */
+/** Returns the prompt that asks an unanswered question again: in a few words, with its options if it has any. */
 export function nudgePrompt(
   subagent: string,
   question: string,
@@ -101,7 +101,7 @@ const choiceOf = ({ label, description }: QuestionOption): string =>
   description ? `${label}: ${description}` : label;
 
 /**
- * Returns the prompt for an approval, which is read out exactly, with nothing added: the user consents to the
+ * Returns the prompt of an approval. The question is read out word by word, with nothing added: the user consents to the
  * spoken words.
  */
 export function approvalPrompt(
@@ -129,19 +129,22 @@ export function noticePrompt(label: string, text: string): Note {
 const STILL_OPEN = sentence`They see it: do not ask it.`;
 
 /**
- * Returns a note for a lead agent that does not say a question itself: the user sees it, and may talk about
- * another topic meanwhile.
+ * Returns the note about an open question for a lead agent that does not ask it: the user sees the question, and may
+ * talk about another topic meanwhile.
  */
 export const openQuestionNote = (prompt: Prompt): Prompt => promptWith(prompt, STILL_OPEN);
 
-/** The meaning of each action of `settle_question`; what `explain` gives, a model that reads the quoted question has. */
+/**
+ * The meaning of each action of `settle_question`. The action `explain` is missing: the model can read the quoted
+ * question.
+ */
 export const ACTIONS = sentence`answer (text, or the id of a quoted option), correct (an earlier answer), decline (text: what instead), cancel (they want none of it), later or repeat (the runtime says it, not you). quote: the user's exact words.`;
 
 const APPROVALS = sentence` A plain yes to an approval: answer; the runtime then reads it back, and a yes to that counts. A yes with a change: decline.`;
 
 /**
- * Returns what a lead model reads before it answers while a question is open, or was answered just now: for this
- * response only, not in the conversation.
+ * Returns the note that a lead model reads before it answers while a question is open, or was just answered. The note is
+ * part of this request only, not of the conversation.
  */
 export function questionsNote(
   state: WorkQuotes & Readonly<Record<'open' | 'answered', readonly Quotes[]>>,
@@ -155,12 +158,12 @@ export function questionsNote(
   );
 }
 
-/** A list that is left out is empty. */
+/** Leaves out empty lists. */
 function withoutEmpty(lists: Readonly<Record<string, readonly Quotes[string][]>>): Quotes {
   return Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0));
 }
 
-/** Returns what a lead model reads of the work before it answers the user, as `questionsNote`. */
+/** Returns the note about the background work, which a lead model reads before it answers, as with `questionsNote`. */
 export function workNote(work: WorkQuotes): Note {
   return note(WORK, withoutEmpty(work));
 }
@@ -172,8 +175,8 @@ type WorkQuotes = Readonly<
 >;
 
 /**
- * Returns a note about words of the user to a subagent. `isAnswer`: they answered the question; otherwise it
- * is still open.
+ * Returns a note about words of the user that went to a subagent. `isAnswer`: they answered the subagent's question;
+ * otherwise the question is still open.
  */
 export function overheardNote(words: string, subagent: string, isAnswer = true): Note {
   return note(
@@ -184,7 +187,7 @@ export function overheardNote(words: string, subagent: string, isAnswer = true):
   );
 }
 
-/** Returns a note about words of the user that a subagent got as an answer, and gives back. */
+/** Returns a note about words of the user that a subagent received as an answer and returned. */
 export function returnedNote(words: string, reason: string, subagent: string): Note {
   return note(
     sentence`A subagent gives these words of the user back: they do not answer its question. They are for you: respond to them now. The runtime asks the question again; you do not.`,
@@ -192,12 +195,12 @@ export function returnedNote(words: string, reason: string, subagent: string): N
   );
 }
 
-/** An answer that was cut off for an urgent delivery is still owed. */
+/** For a lead model whose answer was cut off by an urgent delivery. */
 export const OWED_REPLY_NOTE = note(
   sentence`Your answer to what the user said was cut off for this. Give it now.`,
 );
 
-/** The last words of the user were read by a response that told something else. */
+/** For a lead model that delivered something else in the response before which it read the user's last words. */
 export const READ_WORDS_NOTE = note(
   sentence`You had read the user's last words when you wrote this. If it does not answer them, answer them now. Else say nothing.`,
 );
@@ -211,22 +214,22 @@ export function directivesNote(
   });
 }
 
-/** Shared, so that two results of one kind have the same words. */
+/** The sentences are shared, so that two results of one kind have the same text. */
 export const completedSentence = sentence`Tell the user.`;
 
 export const failedSentence = sentence`A background task failed and is over. Tell the user in plain words what did not work, without codes or internals, and offer a way on.`;
 
-/** Another delivery was told while a tool worked. */
+/** For a lead model that made another delivery while a tool was running. */
 export const LATE_ANSWER_NOTE = note(
   sentence`A call has its result now: it stands above, with the call. Go on with the answer to the user.`,
 );
 
-/** The process ended between two calls of one response: the journal has only the first ones. */
+/** For a lead model after the process ended between two calls of one response: the journal has only the first calls. */
 export const CUT_OFF_NOTE = note(
   sentence`You were cut off while you answered. Only the calls that stand above were made. If you meant to make another one, make it now; repeat none of those.`,
 );
 
-/** Returns a note that a call is not made again because it was made before for the same delivery. */
+/** Returns the note about a call that was not repeated, because the same call was made before for the same delivery. */
 export function alreadyCalledNote(tool: string): Note {
   return note(
     sentence`You have called this tool with these arguments already: it was not called again. What it came to stands above.`,
