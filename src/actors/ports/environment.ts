@@ -1,19 +1,18 @@
-// The only source of time and chance. Every actor, operator, backoff and AI SDK
-// call takes both from here, so that one seed reproduces a whole conversation;
-// the linter forbids Date.now, setTimeout, Math.random and randomUUID elsewhere.
+// The only source of time and chance. Every actor, operator, backoff and AI SDK call takes both from here, so that one
+// seed reproduces a whole conversation; the linter forbids Date.now, setTimeout, Math.random and randomUUID elsewhere.
 
 /** Reads the time. */
 export interface Clock {
-  /** Milliseconds since 1970-01-01T00:00Z. Never goes back within one process. */
+  /** Returns milliseconds since 1970-01-01T00:00Z. Never decreases within one process. */
   now(): number;
   /**
-   * The same by the wall clock, which may go back when it is corrected. For times that others have set: of a signature, of
-   * the end of a connection, of entries of other processes. @defaultValue now()
+   * Returns the same by the wall clock, which decreases if it is corrected. For comparison with times that other systems
+   * set: of a signature, of the end of a connection, of entries of other processes. @defaultValue now()
    */
   wall?(): number;
 }
 
-/** Reads the time that is compared with times of others: a clock that was once wrong is right again. */
+/** Returns the time for comparison with times of other systems: the wall clock recovers after a correction. */
 export function wallTime(clock: Clock): number {
   return clock.wall?.() ?? clock.now();
 }
@@ -21,10 +20,9 @@ export function wallTime(clock: Clock): number {
 /** Runs tasks later. */
 export interface Scheduler {
   /**
-   * Runs `task` once, `delayMs` from now (0 or less: as soon as possible, never before this call returns).
-   * Any delay is honoured, even above 2^31-1 ms. With `isBackground` the task does not keep an otherwise idle
-   * process running.
-   * @returns a function that cancels the task; calling it late or twice does nothing.
+   * Runs `task` once, `delayMs` from now (0 or less: as soon as possible, never before this call returns). Any delay is
+   * supported, even above 2^31-1 ms. With `isBackground` the task does not keep an otherwise idle process running.
+   * @returns a function that cancels the task; a late or second call does nothing.
    */
   schedule(
     task: () => void,
@@ -32,19 +30,19 @@ export interface Scheduler {
     options?: { readonly isBackground?: boolean },
   ): () => void;
   /**
-   * Runs `task` after the event loop has served timers and sockets. Tasks run in order, one per turn of the
-   * loop: this is the lane for the work of subagents, which must never delay audio.
+   * Runs `task` after the event loop has served timers and sockets. Tasks run in order, one per turn of the loop: the work
+   * of subagents runs here, so that it never delays audio.
    */
   yieldThen(task: () => void): void;
 }
 
 /** Generates unique ids. */
 export interface Ids {
-  /** Returns a new id such as `sub_k3f9…`: unique in every process that shares a journal. */
+  /** Returns a new id such as `sub_k3f9…`, unique among all processes that share a journal. */
   next(prefix: string): string;
   /**
-   * Returns the id of what has this key: the same id whenever the work that needs it is repeated. Absent: only its first
-   * id is ever used, since the work continues from the journal.
+   * Returns the id for this key: the same id whenever the same work is repeated. Absent: work is never repeated, because
+   * it continues from the journal.
    */
   of?(prefix: string, key: string): string;
 }

@@ -2,26 +2,25 @@
 // a source; the service calls it, never the other way round.
 //
 // Guarantees to the implementer
-//   - `start` is called again only after the previous attempt was released: its signal was aborted, `stop`
-//     was called, and both `stop` and the promise of `start` have settled, or took longer than the service's
-//     `stopTimeoutMs`.
-//   - `stop` is called once for each `start`, even if that threw.
+//   - `start` is called again only after the previous attempt was released: its signal was aborted, `stop` was called,
+//     and both `stop` and the promise of `start` have settled, or took longer than the service's `stopTimeoutMs`.
+//   - `stop` is called once for each `start`, even if `start` threw.
 //   - An error at any time ends only this attempt. The source is started again, with growing delays.
 //
 // Duties of the implementer
 //   - Free everything when the signal aborts or `stop` is called.
-//   - An event that is emitted afterwards is refused; its receipt says so.
+//   - An event that is emitted afterwards is refused, as its receipt says.
 
 import type { EventPriority } from '../../machines/index.ts';
 import type { Environment } from './environment.ts';
 
-/** An external event as a source emits it. */
+/** An external event, as a source emits it. */
 export interface ExternalEvent {
   /** The system that the event comes from, such as `webhook`: no blanks, brackets or quotes. */
   readonly source: string;
   /** The type of the event, such as `order.status_changed`: no blanks, brackets or quotes. */
   readonly type: string;
-  /** JSON, or a value that `JSON.stringify` converts; at most the service's `maxEventBytes`. */
+  /** The event's data: JSON, or a value that `JSON.stringify` converts; at most the service's `maxEventBytes`. */
   readonly data: unknown;
   /** `urgent` may interrupt speech to the user. @defaultValue 'normal' */
   readonly priority?: EventPriority;
@@ -29,17 +28,17 @@ export interface ExternalEvent {
 
 /** The reason why an event was not accepted. */
 export type EventRefusal =
-  /** The event is no `ExternalEvent`, or its data is not JSON. */
+  /** The event does not match `ExternalEvent`, or its data is not JSON. */
   | 'invalid'
   | 'too_large'
   /** `shouldInvoke` returned false. */
   | 'ignored'
-  /** Too many events are queued: try again later. */
+  /** Too many events are queued: retry later. */
   | 'full'
   /** The attempt, or the service, has ended. */
   | 'stopped';
 
-/** The fate of an event: it is in the journal and queued for the agent, or it was refused. */
+/** The result of emitting an event: it is in the journal and queued for the agent, or it was refused. */
 export type EventReceipt =
   | { readonly accepted: true; readonly eventId: string }
   | { readonly accepted: false; readonly reason: EventRefusal; readonly message: string };
@@ -49,26 +48,23 @@ export type EmitEvent = (event: ExternalEvent) => Promise<EventReceipt>;
 
 /** The context of a source beside `emit`. */
 export interface EventSourceContext {
-  /** Time and chance. */
+  /** The source of time and chance. */
   readonly environment: Environment;
-  /**
-   * Reports that this attempt has failed although `start` has returned: it is released and started again
-   * later.
-   */
+  /** Reports that this attempt has failed after `start` returned: the attempt is released and started again later. */
   fail(error: unknown): void;
-  /** Reports an error that this attempt survives to the session's `onError`. */
+  /** Reports an error to the session's `onError`. The attempt continues. */
   report(error: unknown): void;
 }
 
 /** A source of events for a service, such as a webhook or a poll. */
 export interface EventSourceConfig {
-  /** The name in views and errors; unique within its service. */
+  /** The name of the source in views and errors; unique within its service. */
   readonly name: string;
   /**
-   * Starts to emit. May return once it is up, or run until the signal aborts. A throw or rejection is a
+   * Starts to emit. May return once the source is up, or run until the signal aborts. A throw or rejection is a
    * failure.
    */
   start(emit: EmitEvent, signal: AbortSignal, context: EventSourceContext): void | Promise<void>;
-  /** Frees the resources of `start`, if the signal does not do that alone. */
+  /** Frees the resources of `start`, unless the abort of the signal is enough. */
   stop?(): void | Promise<void>;
 }

@@ -1,23 +1,23 @@
-// Jobs: steps of subagents (a model call, a tool call) that are done wherever their code and keys are, in another
-// process or on an engine such as Restate or Temporal. `test/suites/jobs` tests an implementation.
+// Jobs: steps of subagents (a model call, a tool call) that run where their code and keys are, in another process or on an
+// engine such as Restate or Temporal. `test/suites/jobs` tests an implementation.
 //
-// A job has a key, a name for the engine's pages, and a body: a text that only the two ends read. The asking end is the
-// session; the other one is `JobHandler`, such as those of `jobWorker`. Consent, budgets, retries and checks of outputs are
-// decided in the session, never in a job.
+// A job has a key, a name for the engine's pages, and a body: a text that only the two ends read. One end is the session, which
+// requests the job; the other is a `JobHandler`, such as those of `jobWorker`. The session decides on consent, budgets, retries
+// and checks of outputs; a job never does.
 //
 // Invariants
-//   JOBS-1. One key is one job, for all processes: begun if there is none, waited for while it is under way, its end once
-//       it has one (where `keepsResults`, also after a crash of either end).
-//   JOBS-2. A job is done at least once. One with `once` is begun at most once: where nobody knows whether it was done,
-//       its end is `{ lost: true }`, and it is never begun again.
-//   JOBS-3. Aborting the signal makes `run` reject at once, and stops nothing: `cancel` asks the job to stop.
-//   JOBS-4. `run` rejects with a `JobError` or the reason of the signal, and with nothing else.
-//   JOBS-5. A body of more than `maxBytes` is refused before it is begun (`JOB_TOO_LARGE`).
-//   JOBS-6. After `forget`, the engine gives nothing of the jobs with these keys to anybody, and has none of them under way.
+//   JOBS-1. A key identifies one job, for all processes. `run` begins the job if it does not exist, waits while it runs, and
+//       returns its end once it has one (with `keepsResults` also after a crash of either end).
+//   JOBS-2. A job runs at least once. A job with `once` begins at most once: if it is unknown whether it has finished, its end
+//       is `{ lost: true }`, and it never begins again.
+//   JOBS-3. Aborting the signal makes `run` reject at once but does not stop the job: `cancel` asks the job to stop.
+//   JOBS-4. `run` rejects only with a `JobError` or the reason of the signal.
+//   JOBS-5. A body of more than `maxBytes` is refused before the job begins (`JOB_TOO_LARGE`).
+//   JOBS-6. After `forget`, the engine returns no data of the jobs with these keys, and runs none of them.
 //   JOBS-7. A job that takes longer than the engine permits is asked to stop, and ends at once: with `JOB_TIMEOUT`, or as
-//       `lost` if it has `once`. Its result counts nothing afterwards, and it is not begun again.
-//   JOBS-8. A job that a worker refuses was not begun, and loses nothing: it is offered to the workers again, with `once`,
-//       too. Where none takes it in time, its end is the failure that the last one gave.
+//       `lost` if it has `once`. A later result is ignored, and the job does not begin again.
+//   JOBS-8. A job that a worker refuses has not begun, and is offered to the workers again, also with `once`. If no worker
+//       accepts it in time, its end is the last worker's refusal, as a failure.
 
 import { z } from 'zod';
 import { messageOf, OffstageError } from '../../values/errors.ts';
@@ -25,20 +25,20 @@ import type { TraceContext } from '../../values/traceparent.ts';
 import { propertiesOf, byteLength, isLongerThan } from '../../values/json.ts';
 import { raceAbort } from '../../values/race-abort.ts';
 
-/** A step that is done elsewhere. */
+/** A step that runs elsewhere. */
 export interface Job {
-  /** `<scope>/<subagent>:…`; the same for every attempt to get the end of this very job. */
+  /** `<scope>/<subagent>:…`; the same for every attempt to get the end of this job. */
   readonly key: string;
-  /** Names the step to people: `model of reporter`, `tool charge of rides`. */
+  /** The name of the step for people: `model of reporter`, `tool charge of rides`. */
   readonly name: string;
-  /** It must not be begun twice. */
+  /** Whether the job must not begin twice. */
   readonly once: boolean;
-  /** Its content: JSON, or whatever `packedEngine` made of it. */
+  /** The content: JSON, or the text that `packedEngine` made of it. */
   readonly body: string;
   /**
-   * The span that asks for it, for `tracedHandler` of `offstage/otel` at the worker. It decides nothing: another attempt to
-   * get the end of this job may name another span, and a worker that does not know the field does the job.
-   * @defaultValue none: nobody traces it
+   * The span that requests the job, for `tracedHandler` of `offstage/otel` at the worker. It is for tracing only: another
+   * attempt to get the end of this job may name another span, and a worker that does not know the field runs the job.
+   * @defaultValue none: the job is not traced
    */
   readonly trace?: TraceContext;
 }
@@ -47,7 +47,7 @@ export interface Job {
 export interface JobFailure {
   readonly code: string;
   readonly message: string;
-  /** Another job for the same step may succeed. */
+  /** Whether another job for the same step may succeed. */
   readonly retryable: boolean;
   readonly retryAfterMs?: number;
 }
@@ -56,15 +56,18 @@ export interface JobFailure {
 export type JobEnd =
   | { readonly done: string }
   | { readonly failed: JobFailure }
-  /** It was begun, and its worker died or did not end it in time: nobody knows whether it was done. */
+  /** The job began, and its worker died or did not finish in time: it is unknown whether the work was done. */
   | { readonly lost: true };
 
-/** A worker lacks what a job needs, and a worker of another version may have it. The job was not begun (JOBS-8). */
+/**
+ * The answer of a worker that lacks something the job needs; a worker of another version may have it. The job has not begun
+ * (JOBS-8).
+ */
 export interface JobRefusal {
   readonly refused: Pick<JobFailure, 'code' | 'message'>;
 }
 
-/** Reads an end as an engine gives it back. A worker of a later version may add fields, which say nothing here. */
+/** Reads an end that an engine returns. Fields that a later version of the worker adds are ignored. */
 export const jobEndSchema: z.ZodType<JobEnd> = z.union([
   z.object({ done: z.string() }),
   z.object({
@@ -78,60 +81,60 @@ export const jobEndSchema: z.ZodType<JobEnd> = z.union([
   z.object({ lost: z.literal(true) }),
 ]);
 
-/** What a job gets beside its data: the signal that ends it, and the way to send texts. */
+/** The options of a run: the signal that ends the wait, and a receiver of texts. */
 export interface JobRunOptions {
   readonly signal: AbortSignal;
   /**
-   * Gets texts that the job sends while it is under way, where the engine carries them. They may be missing, and none
-   * comes after the end.
+   * Gets texts that the job sends while it runs, if the engine transports them. Texts may be missing, and none arrives after
+   * the end.
    */
   readonly said?: ((text: string) => void) | undefined;
 }
 
-/** Asks an engine for the steps of a subagent. The one that there is: `stepJobs` of `offstage/jobs`. */
+/** Requests the steps of a subagent from an engine. The only implementation is `stepJobs` of `offstage/jobs`. */
 export interface JobsExecutor {
   readonly stepsBy: 'jobs';
 }
 
-/** The engine that does jobs, as a session sees it. */
+/** The engine that runs jobs, as a session sees it. */
 export interface Jobs {
-  /** Names the engine in journals and errors. */
+  /** The name of the engine in journals and errors. */
   readonly name: string;
   /** `stepJobs` of `offstage/jobs`. */
   readonly steps: JobsExecutor;
-  /** Ends are kept, for a process that asks again after a crash. */
+  /** Whether the engine keeps ends for a process that asks again after a crash. */
   readonly keepsResults: boolean;
-  /** The limit of a body, and of the text of an end, in UTF-8. */
+  /** The limit of a body, and of the text of an end, in bytes of UTF-8. */
   readonly maxBytes: number;
   run(job: Job, options: JobRunOptions): Promise<JobEnd>;
-  /** Asks a job to stop, if it is under way. Never throws. */
+  /** Asks a running job to stop. Never throws. */
   cancel(key: string): void;
   /**
-   * Tells that nobody asks any more for the jobs whose keys begin so: their subagent has ended. What is kept beside the
-   * engine can go. @defaultValue nothing is done
+   * Reports that the subagent of the jobs whose keys begin with `prefix` has ended, so no process asks for them again: data
+   * that is stored beside the engine can be deleted. @defaultValue nothing is done
    */
   ended?(prefix: string): void | Promise<void>;
   /**
-   * Deletes what is kept of the jobs whose keys begin so; those under way are stopped first (JOBS-6). For
-   * `forgetSession` and `forgetRun`. @defaultValue the engine deletes them after a time of its own
+   * Deletes all data of the jobs whose keys begin with `prefix`; running jobs are stopped first (JOBS-6). For `forgetSession`
+   * and `forgetRun`. @defaultValue the engine deletes the data after its retention time
    * @throws {JobError}
    */
   forget?(prefix: string): void | Promise<void>;
 }
 
-/** The end where jobs are done. */
+/** The end that runs jobs. */
 export interface JobHandler {
   /**
-   * Does the job, or refuses it before it has begun it. Rejects with the reason of the signal, soon after that has aborted,
-   * and with nothing else. `said` never throws.
+   * Runs the job, or refuses it before it begins. Rejects only with the reason of the signal, soon after the abort. `said`
+   * never throws.
    */
   do(job: Job, signal: AbortSignal, said?: (text: string) => void): Promise<JobEnd | JobRefusal>;
 }
 
 /**
- * An engine could not be asked. With `retryable` the caller asks again, under the same key. Codes of the engines that
- * come with Offstage: `JOBS_UNREACHABLE` and `CLAIMS_UNREACHABLE`, which may be temporary; `JOB_TOO_LARGE`,
- * `JOBS_REFUSED`, `JOB_UNREADABLE`, `RUN_UNDER_WAY` and `FORGET_UNSURE`, which are permanent.
+ * The error of a request to an engine. With `retryable` the caller asks again, under the same key. Codes of the engines that
+ * come with Offstage: `JOBS_UNREACHABLE` and `CLAIMS_UNREACHABLE`, which may be temporary; `JOB_TOO_LARGE`, `JOBS_REFUSED`,
+ * `JOB_UNREADABLE`, `RUN_UNDER_WAY` and `FORGET_UNSURE`, which are permanent.
  */
 export class JobError extends OffstageError {
   readonly retryable: boolean;
@@ -150,7 +153,7 @@ export function checkJobSize({ name, body }: Job, maxBytes: number): void {
   if (isLongerThan(body, maxBytes)) throw jobTooLarge(name, body, maxBytes);
 }
 
-/** Returns the end, or a failure in place of an end whose text is larger than the engine keeps. */
+/** Returns the end, or a failure if the text of the end is larger than the engine's limit. */
 export function endWithin<End extends JobEnd | JobRefusal>(
   job: Job,
   end: End,
@@ -161,7 +164,7 @@ export function endWithin<End extends JobEnd | JobRefusal>(
   return { failed: { code, message, retryable } };
 }
 
-/** Returns the key as an id of an engine: at most so many letters, digits and signs that every protocol carries. */
+/** Returns the key as an id of an engine: at most `maxChars` characters, all of which every protocol permits. */
 export async function engineKeyOf(key: string, maxChars: number): Promise<string> {
   const encoded = encodeURIComponent(key.toWellFormed());
   if (encoded.length <= maxChars) return encoded;
@@ -175,8 +178,8 @@ export async function digestOf(text: string): Promise<string> {
 }
 
 /**
- * Returns the beginning of the ids that `engineKeyOf` makes of the keys with this prefix.
- * @throws {JobError} `FORGET_UNSURE`: it is too long to tell the keys with it from others.
+ * Returns the common beginning of the ids that `engineKeyOf` makes of keys with this prefix.
+ * @throws {JobError} `FORGET_UNSURE`: the prefix is too long to tell its keys from others.
  */
 export function enginePrefixOf(prefix: string, maxChars: number): string {
   const encoded = encodeURIComponent(prefix.toWellFormed());
@@ -189,7 +192,7 @@ export function enginePrefixOf(prefix: string, maxChars: number): string {
 }
 
 /**
- * Reads what an engine gave back.
+ * Reads an answer of an engine.
  * @throws {JobError} `JOB_UNREADABLE` for a value of another shape.
  */
 export function readFrom<Schema extends z.ZodType>(
@@ -204,7 +207,7 @@ export function readFrom<Schema extends z.ZodType>(
   );
 }
 
-/** The error for a text of a job or run, or an answer about one, that is not what the other end writes. */
+/** Creates the error of a text about a job or run that the other end did not write. */
 export function jobUnreadable(message: string, cause?: unknown): JobError {
   return new JobError('JOB_UNREADABLE', message, {
     retryable: false,
@@ -212,38 +215,38 @@ export function jobUnreadable(message: string, cause?: unknown): JobError {
   });
 }
 
-/** The error for an engine that did not answer, with the innermost cause that is known. */
+/** Creates the error of an engine that did not answer, with the innermost known cause. */
 export function unreachable(engine: string, error: unknown): JobError {
   const { cause } = propertiesOf(error);
   const message = `${engine} does not answer: ${messageOf(cause ?? error)}`;
   return new JobError('JOBS_UNREACHABLE', message, { retryable: true, cause: error });
 }
 
-/** The end of a job that took longer than it may (JOBS-7). */
+/** Returns the end of a job that exceeded its time limit (JOBS-7). */
 export function overdueEnd({ name, once }: Pick<Job, 'name' | 'once'>, longestMs: number): JobEnd {
   if (once) return { lost: true };
   const message = `${name}: expected its end within ${longestMs} ms; it was told to stop`;
   return { failed: { code: 'JOB_TIMEOUT', message, retryable: true } };
 }
 
-/** How long a job that workers refuse is offered, unless the app says otherwise: a deploy takes less. */
+/** How long a refused job is offered by default: longer than a deploy takes. */
 export const OFFER_MS = 600_000;
 const MIN_OFFER_PAUSE_MS = 500;
 const MAX_OFFER_PAUSE_MS = 30_000;
 
-/** The pause after the nth offer that was refused, from 1. */
+/** Returns the pause after the nth refused offer, counted from 1. */
 export function offerPauseMs(nth: number): number {
   return Math.min(MIN_OFFER_PAUSE_MS * 2 ** (nth - 1), MAX_OFFER_PAUSE_MS);
 }
 
-/** The end of a job that no worker took (JOBS-8). */
+/** Returns the end of a job that no worker accepted (JOBS-8). */
 export function refusedEnd({ refused: { code, message } }: JobRefusal): JobEnd {
   return { failed: { code, message, retryable: false } };
 }
 
 /**
- * Does a step of a whole run. One that the worker refuses was not begun (JOBS-8): it is thrown, for another worker to do; one that
- * must not be repeated, which the engine takes for begun, fails as the worker says.
+ * Runs a step of a whole run. A refused step has not begun (JOBS-8): the refusal is thrown, so that another worker runs the
+ * step. A refused step with `once`, which the engine counts as begun, fails with the worker's code and message.
  */
 export async function doStep(handler: JobHandler, step: Job, signal: AbortSignal): Promise<JobEnd> {
   const end = await handler.do(step, signal);
@@ -256,11 +259,11 @@ export async function doStep(handler: JobHandler, step: Job, signal: AbortSignal
 export interface JobTimeLimit {
   readonly signal: AbortSignal;
   readonly longestMs: number;
-  /** Runs a task after so many milliseconds. Returns a function that cancels it. */
+  /** Runs a task after a delay in milliseconds. Returns a function that cancels the task. */
   readonly later: (task: () => void, delayMs: number) => () => void;
 }
 
-/** Does a job with a signal that also aborts when its time is over; then its end is there at once (JOBS-7). */
+/** Runs a job with a signal that also aborts at the time limit; the overdue job then ends at once (JOBS-7). */
 export async function doInTime<End>(
   job: Job,
   work: (signal: AbortSignal) => Promise<End>,
@@ -282,12 +285,12 @@ export async function doInTime<End>(
   }
 }
 
-/** The end of a job that was cancelled. */
+/** Returns the end of a cancelled job. */
 export function cancelledEnd(): JobEnd {
   return { failed: { code: 'CANCELLED', message: 'The job was cancelled', retryable: false } };
 }
 
-/** The error for a text that the engine does not keep. */
+/** Creates the error of a text that exceeds the engine's limit. */
 export function jobTooLarge(what: string, text: string, maxBytes: number): JobError {
   return new JobError(
     'JOB_TOO_LARGE',

@@ -1,8 +1,7 @@
-// Validates journals that are handed in, and entries that are read back from outside; the only definition of their form.
+// Validates journals that an app passes, and entries that are read from outside; the only definition of their form.
 //
-// JOURNAL-ENTRY-1. An invalid entry is an error that names its origin, and its scope, unit and seq as far as
-//      it has them. A valid entry is returned with the very event that was read: no key is dropped, renamed
-//      or merged, whatever its name.
+//   JOURNAL-ENTRY-1. The error of an invalid entry names its origin, and its scope, unit and seq if it has them. A valid
+//       entry is returned with the event object that was read: no key is dropped, renamed or merged, whatever its name.
 
 import { aFunction, check } from '../../values/checks.ts';
 import { z } from 'zod';
@@ -12,7 +11,7 @@ import { isStorable } from '../../values/storable.ts';
 import { JournalError, journalCorrupt } from './journal-error.ts';
 import type { JournalEntry } from './journal.ts';
 
-/** Only machines interpret the content; a copy would cost more than the check. */
+/** Only machines interpret the content of an event; a copy would cost more than the check. */
 const eventSchema = z.custom<JournalEntry['event']>(
   (event) =>
     typeof event === 'object' &&
@@ -32,7 +31,7 @@ const entrySchema: z.ZodType<JournalEntry> = z.object({
   event: eventSchema,
 });
 
-/** A journal that is handed in, for journals that stand in front of it. */
+/** Checks a journal that an app passes to a wrapping journal. */
 export const journalSchema = z.looseObject({
   append: aFunction,
   read: aFunction,
@@ -45,7 +44,7 @@ export const journalSchema = z.looseObject({
 });
 
 /**
- * Checks a value that was read. `source` names its origin: a path, a database.
+ * Checks an entry that was read. `source` names its origin, such as a path or a database.
  * @throws {JournalError} `JOURNAL_CORRUPT` (JOURNAL-ENTRY-1)
  */
 export function journalEntryOf(value: unknown, source: string): JournalEntry {
@@ -56,19 +55,19 @@ export function journalEntryOf(value: unknown, source: string): JournalEntry {
     if (success) return data;
     why = z.prettifyError(error);
   } catch (cause) {
-    // The value is a Proxy that is revoked, or throws.
+    // The value is a Proxy that is revoked or throws.
     why = messageOf(cause);
   }
   throw journalCorrupt(source, `${nameOf(value)} is none: ${why}`);
 }
 
-/** The limit of scope and unit together: the size of an index entry of PostgreSQL. */
+/** The limit of scope and unit together, in bytes: the size of an index entry of PostgreSQL. */
 const MAX_NAME_BYTES = 2600;
 /** The limit of integer columns of PostgreSQL. */
 const MAX_INTEGER = 2_147_483_647;
 
 /**
- * Checks an entry that is to be written, so that every journal refuses the same entries.
+ * Checks an entry before it is written, so that every journal refuses the same entries.
  * @throws {JournalError} `INVALID_ENTRY`, which names the problem.
  */
 export function checkEntry(entry: JournalEntry): void {
@@ -103,7 +102,7 @@ function invalid(entry: JournalEntry, what: string): JournalError {
   });
 }
 
-/** Returns a text such as `entry 3 of sub_1 in ses_1`, as far as these are known. */
+/** Returns a text such as `entry 3 of sub_1 in ses_1`, with the parts that are known. */
 function nameOf(value: unknown): string {
   try {
     const { scope, unit, seq } = (value ?? {}) as Partial<Record<keyof JournalEntry, unknown>>;

@@ -1,14 +1,13 @@
-// The errors of a journal. A commit unit only asks whether a retry can help.
+// The errors of a journal. A commit unit reads from them only whether a retry can help.
 
 import { CapacityError, isError, OffstageError } from '../../values/errors.ts';
 import type { JournalEntry, JournalPosition } from './journal.ts';
 
 /**
- * A journal could not do what was requested. With `retryable: false` a retry cannot help: the unit that
- * appended ends. Codes of the journals that come with Offstage: `FENCED` (this process does not write the
- * scope, or no longer), `JOURNAL_CONFLICT` (another entry has this number), `JOURNAL_CORRUPT`, `JOURNAL_CUT`,
- * `JOURNAL_CLOSED` and `INVALID_ENTRY`, all permanent; `JOURNAL_IO` and `JOURNAL_UNREACHABLE`, which may be
- * temporary.
+ * The error of a journal. With `retryable: false` a retry cannot help, and the unit that appended stops. Codes of the
+ * journals that come with Offstage: `FENCED` (this process does not, or no longer, write the scope), `JOURNAL_CONFLICT`
+ * (another entry has this number), `JOURNAL_CORRUPT`, `JOURNAL_CUT`, `JOURNAL_CLOSED` and `INVALID_ENTRY`, all
+ * permanent; `JOURNAL_IO` and `JOURNAL_UNREACHABLE`, which may be temporary.
  */
 export class JournalError extends OffstageError {
   readonly retryable: boolean;
@@ -24,19 +23,22 @@ export class JournalError extends OffstageError {
 
 /** The process that writes a scope, as far as the journal knows. */
 export interface ScopeHolder {
-  /** For people. */
+  /** A name for people. */
   readonly name: string;
-  /** The address that the process has given its journal; null: none. */
+  /** The address that the process gave its journal; null: none. */
   readonly address: string | null;
 }
 
-/** The error of `claim`, `SCOPE_IN_USE`: a live process has the scope. A request for it can be sent there. */
+/**
+ * The error `SCOPE_IN_USE` of `claim`: a live process has the scope. A request for the scope can be sent to that
+ * process.
+ */
 export interface ScopeInUse extends CapacityError {
   readonly code: 'SCOPE_IN_USE';
   readonly holder: ScopeHolder;
 }
 
-/** Returns the error for a claim of a scope that another process writes. `until`: when it can be claimed. */
+/** Creates the error of a claim of a scope that another process writes. `until`: when the scope can be claimed. */
 export function scopeInUse(scope: string, holder: ScopeHolder, until: string): ScopeInUse {
   const at = holder.address === null ? '' : ` at ${holder.address}`;
   const error = new CapacityError(
@@ -46,7 +48,7 @@ export function scopeInUse(scope: string, holder: ScopeHolder, until: string): S
   return Object.assign(error, { code: 'SCOPE_IN_USE' as const, holder });
 }
 
-/** Returns whether the error of a journal says that a retry cannot help. */
+/** Returns whether a journal's error is permanent. */
 export function isForGood(error: unknown): boolean {
   return isError(error) && 'retryable' in error && error.retryable === false;
 }
@@ -57,8 +59,8 @@ interface UnreadableSnapshot extends JournalError {
 }
 
 /**
- * Returns the error for a scope or unit whose beginning is not in the journal, so that its state cannot be
- * derived. `snapshot`: the error of the snapshot that would have replaced the beginning; becomes the cause.
+ * Creates the error of a scope or unit whose first entries are not in the journal, so that its state cannot be derived.
+ * `snapshot`: the error of the snapshot that would have replaced them; becomes the cause.
  */
 export function journalCut(
   { scope, unit, seq, event }: JournalEntry,
@@ -74,7 +76,7 @@ export function journalCut(
   );
 }
 
-/** Returns the error for damaged entries; the operator must decide how to proceed. */
+/** Creates the error of damaged entries; the operator must decide how to proceed. */
 export function journalCorrupt(source: string, what: string, cause?: unknown): JournalError {
   return new JournalError(
     'JOURNAL_CORRUPT',
@@ -83,7 +85,7 @@ export function journalCorrupt(source: string, what: string, cause?: unknown): J
   );
 }
 
-/** Returns the error for two writers of the same unit: one of them lacks the other's entries. */
+/** Creates the error of two writers of the same unit: one of them lacks the other's entries. */
 export function journalConflict(
   source: string,
   { scope, unit, seq }: JournalPosition,

@@ -1,6 +1,5 @@
-// The port to storage that outlives a process. A commit unit appends each accepted event before it releases
-// the consequences; a process that starts on a journal folds the entries of a scope again, in their order,
-// and continues from there.
+// The port to storage that outlives a process. A commit unit appends each accepted event before it releases the
+// consequences; a process that starts on a journal folds the entries of a scope in their order, and continues from there.
 
 import type { TraceContext } from '../../values/traceparent.ts';
 import type { WakeTimes } from './wake-times.ts';
@@ -9,20 +8,20 @@ import type { WakeTimes } from './wake-times.ts';
 export interface JournalEntry {
   /** The scope that is recovered as a whole: the id of the session, or of the program's service. */
   readonly scope: string;
-  /** The session or subagent that accepted it. */
+  /** The session or subagent that accepted the event. */
   readonly unit: string;
-  /** Counts from 1 within the unit, without gaps. The first entry says what the unit is. */
+  /** The number of the entry: counts from 1 within the unit, without gaps. The first entry defines the unit. */
   readonly seq: number;
-  /** When it was accepted, in milliseconds since 1970. */
+  /** When the event was accepted, in milliseconds since 1970. */
   readonly at: number;
   /** The actor of the unit that the event is for. */
   readonly actor: string;
-  /** The version of the machine that accepted it; upcasters convert entries of older versions. */
+  /** The version of the machine that accepted the event; upcasters convert entries of older versions. */
   readonly definitionVersion: number;
   readonly event: { readonly type: string };
 }
 
-/** The position of an entry; unique. */
+/** The position of an entry; unique in the journal. */
 export type JournalPosition = Pick<JournalEntry, 'scope' | 'unit' | 'seq'>;
 
 /** A selection of entries; absent properties do not restrict it. */
@@ -31,7 +30,7 @@ export interface JournalQuery {
   readonly unit?: string;
 }
 
-/** Returns whether the query selects this entry. */
+/** Returns whether the query selects the entry. */
 export function isAskedFor(
   { scope, unit }: JournalQuery,
   entry: Pick<JournalEntry, 'scope' | 'unit'>,
@@ -44,14 +43,13 @@ export function isAskedFor(
 /** The types of the events that hold the state of a whole scope. */
 const SNAPSHOT_TYPES: ReadonlySet<string> = new Set(['session.snapshot', 'service.snapshot']);
 
-/** Returns whether the entry is a snapshot, which stands for all entries of its scope before it. */
+/** Returns whether the entry is a snapshot, which replaces all entries of its scope before it. */
 export function standsForAll({ scope, unit, event }: JournalEntry): boolean {
   return unit === scope && SNAPSHOT_TYPES.has(event.type);
 }
 
 /**
- * Returns whether nothing before the entry is needed: it is a snapshot, or a closed session with this id begins anew with
- * it.
+ * Returns whether no entry before this one is needed: the entry is a snapshot, or it reopens the id of a closed session.
  */
 export function canStandFirst(entry: JournalEntry): boolean {
   const { scope, unit, seq, actor, event } = entry;
@@ -60,11 +58,11 @@ export function canStandFirst(entry: JournalEntry): boolean {
   return beginsAnew || standsForAll(entry);
 }
 
-/** A summary of the entries that are kept of one scope. */
+/** A summary of the stored entries of one scope. */
 export interface ScopeSummary {
   readonly scope: string;
   readonly entries: number;
-  /** When its first and its latest entry were accepted, in milliseconds since 1970. */
+  /** When the first and the latest entry were accepted, in milliseconds since 1970. */
   readonly firstAt: number;
   readonly lastAt: number;
 }
@@ -73,77 +71,74 @@ export interface ScopeSummary {
  * Stores the entries of scopes.
  *
  * Duties of an implementation
- * - `append` returns (or resolves) only when the entry is kept, and throws (or rejects) when it is not. An
- *   error with `retryable: false` is permanent: the unit ends instead of retrying.
- * - Entries of one scope keep the order in which `append` was called, across its units: the kept entries are
- *   always a prefix of that order, even after a crash.
- * - An entry that is appended again (same scope, unit, seq) because the fate of the first append is unknown
- *   is kept once; another entry under this number is refused permanently (`JOURNAL_CONFLICT`).
- * - If `claim` is offered, an append without it is refused permanently (`FENCED`).
- * - `read` returns a scope completely or throws (`JOURNAL_CUT`, `JOURNAL_CORRUPT`), never a part of it. A
- *   trimmed scope is complete from the entry that it was trimmed to.
- * - `trim` deletes the oldest entries first: after an interruption the rest has no gap, and is deleted by the
- *   next call. It is refused (`FENCED`) whenever an append would be. Units continue their numbers after it,
- *   even if none of their entries is left.
+ * - `append` returns (or resolves) only when the entry is stored, and throws (or rejects) when it is not. An error with
+ *   `retryable: false` is permanent: the unit stops instead of retrying.
+ * - Entries of one scope keep the order in which `append` was called, across its units: the stored entries are always a
+ *   prefix of that order, even after a crash.
+ * - An entry that is appended again (same scope, unit, seq), because the result of the first append is unknown, is stored
+ *   once; another entry under this number is permanently refused (`JOURNAL_CONFLICT`).
+ * - If `claim` is offered, an append without it is permanently refused (`FENCED`).
+ * - `read` returns a scope completely or throws (`JOURNAL_CUT`, `JOURNAL_CORRUPT`). A trimmed scope is complete from the
+ *   entry to which it was trimmed.
+ * - `trim` deletes the oldest entries first: after an interruption the rest has no gap, and the next call deletes it. A
+ *   process that must not append must not trim either (`FENCED`). Units continue their numbers after a trim, even if none
+ *   of their entries is left.
  *
  * Guarantee to the implementation: a unit never has two appends under way, and retries a failed one.
  */
 export interface Journal {
   append(entry: JournalEntry): void | Promise<void>;
-  /** Returns the kept entries, in the order in which they were appended within each scope. */
+  /** Returns the stored entries, in the order in which they were appended within each scope. */
   read(query?: JournalQuery): readonly JournalEntry[] | Promise<readonly JournalEntry[]>;
   /**
-   * Returns the entries of the scope that were appended after this one; null: it is not kept. Absent: whoever follows
-   * a scope reads all of it again.
+   * Returns the entries of the scope that were appended after this one; null: this one is not stored. Absent: a reader
+   * that follows the scope reads all of it again.
    */
   readAfter?(
     entry: JournalPosition,
   ): readonly JournalEntry[] | null | Promise<readonly JournalEntry[] | null>;
   /**
-   * Makes this process the writer of the scope, before it reads and appends. A journal that several processes
-   * share keeps a lease: the next append of the previous writer is refused (`FENCED`, not retryable). Absent
-   * if there can be only one process.
+   * Makes this process the writer of the scope, before it reads and appends. A journal that several processes share keeps
+   * a lease: the next append of the previous writer is refused (`FENCED`, not retryable). Absent if only one process can
+   * use the journal.
    * @throws {CapacityError} `SCOPE_IN_USE`: another live process holds it.
    */
   claim?(scope: string): void | Promise<void>;
   /**
-   * Deletes the entries of a scope, of all units, that were appended before this one, whose content replaces
-   * them. Absent if entries are kept for good. An unknown position deletes nothing.
+   * Deletes the entries of the scope, of all its units, that were appended before this one, which replaces them. Absent if
+   * entries are never deleted. An unknown position deletes nothing.
    */
   trim?(entry: JournalPosition): void | Promise<void>;
   /** Ends this process's claim; another process may claim the scope at once. */
   release?(scope: string): void | Promise<void>;
-  /** Returns all scopes with kept entries, in the order of their first write. */
+  /** Returns all scopes with stored entries, in the order of their first write. */
   scopes?(): readonly ScopeSummary[] | Promise<readonly ScopeSummary[]>;
   /**
    * Deletes the entries of a scope and its wake time. An unknown scope is no error.
    * @throws {CapacityError} `SCOPE_IN_USE`: another process writes it.
    */
   forget?(scope: string): void | Promise<void>;
-  /**
-   * The times at which scopes that are not in memory must be loaded. Absent: a pool of sessions keeps them in
-   * memory.
-   */
+  /** The times at which scopes that are not in memory must be loaded. Absent: a pool keeps its sessions in memory. */
   readonly wakeTimes?: WakeTimes;
   /**
-   * Returns how far the clock that the processes of this journal share is ahead of the clock of this one, in milliseconds:
-   * times of entries, deadlines and wake times go by it, since one process sets and another reads them. Absent: there is
-   * one process, or one clock.
+   * Returns how far the common clock of this journal's processes is ahead of this process's clock, in milliseconds. Times
+   * of entries, deadlines and wake times use the common clock, because one process sets them and another reads them.
+   * Absent: there is one process, or one clock.
    */
   clockOffsetMs?(): number;
   /**
-   * Returns whether it writes OpenTelemetry spans of the model calls of its scopes now. Integrations of the AI SDK that
-   * do the same are then left out of these calls. Absent: it does not.
+   * Returns whether the journal now writes OpenTelemetry spans of the model calls of its scopes. Integrations of the AI
+   * SDK that also write spans then do not get these calls. Absent: false.
    */
   tracesModelCalls?(): boolean;
   /**
-   * Returns the W3C trace context of the span of the work under way, for agents and workers elsewhere that do part of it.
-   * Null or absent: there is none.
+   * Returns the W3C trace context of the span of this work, for agents and workers elsewhere that do a part of it. Null or
+   * absent: there is no span.
    */
   traceContextOf?(work: TracedWork): TraceContext | null;
   /**
-   * Calls a function of the app, such as the `execute` of a tool, with the span of the work active, so that spans that it
-   * begins are below that. Returns or throws as the function does. Absent: it is called as it is.
+   * Calls a function of the app, such as the `execute` of a tool, with the span of the work active, so that spans that the
+   * function begins are its children. Returns or throws as the function does. Absent: the function is called directly.
    */
   inSpanOf?<T>(work: TracedWork, call: () => T): T;
 }
@@ -171,11 +166,11 @@ export function passedOn(journal: Journal): Journal {
 export interface TracedWork {
   readonly scope: string;
   readonly unit: string;
-  /** The model call under way, or a tool call by its id. @defaultValue the work as a whole */
+  /** The current model call, or a tool call by its id. @defaultValue the work as a whole */
   readonly part?: 'model' | { readonly callId: string };
 }
 
-/** Returns the entries by unit, in their order; the units in the order of their first entries. */
+/** Returns the entries by unit, in their order; units are ordered by their first entries. */
 export function byUnit(
   entries: Iterable<JournalEntry>,
 ): ReadonlyMap<string, readonly JournalEntry[]> {

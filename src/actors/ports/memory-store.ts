@@ -1,6 +1,5 @@
-// Memory: facts about the user that outlive a conversation ("prefers window seats"). Defines the port, the
-// form of a fact, the ranking for stores without an index of their own, and the store that ends with the
-// process.
+// Memory: facts about the user that outlive a conversation ("prefers window seats"). Defines the port, the form of a
+// fact, the ranking for stores without an index, and a store that ends with the process.
 
 import { check, type ChecksOf } from '../../values/checks.ts';
 import { shown } from '../../values/plain-checks.ts';
@@ -11,14 +10,14 @@ import { withoutUndefined } from '../../values/without-undefined.ts';
 
 /** A fact that a memory store keeps. */
 export interface MemoryFact {
-  /** Unique in its scope. */
+  /** The id of the fact; unique in its scope. */
   readonly id: string;
   /** The owner of the memory: a user, a tenant. Facts of one scope never appear in another. */
   readonly scope: string;
   /** One sentence. */
   readonly text: string;
   readonly category?: string;
-  /** When it was learned, in milliseconds since 1970. */
+  /** When the fact was learned, in milliseconds since 1970. */
   readonly at: number;
   /** The origin of the fact, for example a session's id. */
   readonly source?: string;
@@ -36,18 +35,17 @@ export interface FactQuery {
 /** Stores facts. */
 export interface MemoryStore {
   /**
-   * Returns at most `limit` facts of the scope, the most relevant first; of equally relevant ones the newest.
-   * Returns all facts if there are no more than `limit`. Sees every `remember` and `forget` that has
-   * resolved.
+   * Returns at most `limit` facts of the scope, the most relevant first; of equally relevant ones the newest first.
+   * Without more than `limit` facts, it returns all. Sees every `remember` and `forget` that has resolved.
    */
   facts(query: FactQuery): Promise<readonly MemoryFact[]>;
   /**
-   * Stores a fact; replaces one with the same id in the same scope. When it resolves, the fact is as durable
-   * as the store allows; when it rejects, nothing has changed.
+   * Stores a fact; replaces one with the same id in the same scope. When it resolves, the fact is as durable as the
+   * store permits; when it rejects, nothing has changed.
    * @throws {CapacityError} `MEMORY_FULL` or `FACT_TOO_LONG`: no fact is dropped to make room.
    */
   remember(fact: MemoryFact): Promise<void>;
-  /** Deletes a fact. Returns false if there was none. */
+  /** Deletes a fact. Returns whether it existed. */
   forget(fact: { readonly scope: string; readonly id: string }): Promise<boolean>;
 }
 
@@ -61,9 +59,9 @@ export const memoryFactSchema: z.ZodType<MemoryFact> = z.strictObject({
 });
 
 export interface MemoryLimits {
-  /** The number of facts in one scope. */
+  /** The limit of facts in one scope. */
   readonly maxFacts: number;
-  /** The length of one fact's text in characters. */
+  /** The limit of one fact's text, in characters. */
   readonly maxTextChars: number;
 }
 
@@ -117,7 +115,7 @@ export function withFact(table: FactTable, fact: MemoryFact, limits: MemoryLimit
   return new Map(table).set(scope, new Map(facts).set(id, parsed.data));
 }
 
-/** Returns the table without this fact; the same table if it was not there. */
+/** Returns the table without this fact; the same table if it does not contain the fact. */
 export function withoutFact(table: FactTable, scope: string, id: string): FactTable {
   const facts = table.get(scope);
   if (!facts?.has(id)) return table;
@@ -130,7 +128,7 @@ export function withoutFact(table: FactTable, scope: string, id: string): FactTa
 }
 
 /**
- * Answers a query, by Okapi BM25 over words (k1 = 1.2, b = 0.75). Categories count as words.
+ * Returns the most relevant facts, by Okapi BM25 over words (k1 = 1.2, b = 0.75). Categories count as words.
  * @throws {ConfigurationError} if `limit` is not a whole number ≥ 0.
  */
 export function rankFacts(table: FactTable, { scope, query = '', limit }: FactQuery): MemoryFact[] {

@@ -1,32 +1,32 @@
-// A relay: an agent of somebody else (a coding agent behind ACP, a hosted agent) that does the work of a subagent
-// in place of a model. An adapter implements `Relay`; `test/suites/relays` tests one.
+// A relay: a third-party agent (a coding agent behind ACP, a hosted agent) that does the work of a subagent in place of a
+// model. An adapter implements `Relay`; `test/suites/relays` tests an implementation.
 //
-// A session has one turn at a time. `prompt` begins it, and the event `turn_ended` ends it. Within a turn the other
-// agent speaks, reports its tools, and asks: each `permission` and `question` is answered once, by `answer`, or taken
-// back by `withdrawn`. All of it comes as events, in order.
+// A session has one turn at a time. `prompt` begins it, and the event `turn_ended` ends it. Within a turn the agent
+// speaks, reports its tools, and asks: each `permission` and `question` is answered once, by `answer`, or taken back by
+// `withdrawn`. All of this arrives as events, in order.
 //
 // Invariants
-//   RELAY-PORT-1. Nothing is told to the other agent before the reason for it is in the journal: the id of its session
-//       before the first prompt, an answer before it is passed on.
-//   RELAY-PORT-2. After `closed`, and after the promise of `release` has settled, no event comes.
-//   RELAY-PORT-3. A permission covers one request. A relay never gives one by itself, and a lasting one only for an
-//       answer that says so: the user pressed the button of that offer.
+//   RELAY-PORT-1. The agent gets nothing before the reason for it is in the journal: the id of its session before the
+//       first prompt, an answer before `answer` is called.
+//   RELAY-PORT-2. After `closed`, and after the promise of `release` has settled, no event arrives.
+//   RELAY-PORT-3. A permission covers one request. A relay never permits by itself, and permits beyond the request only
+//       for an answer that says so: the user pressed the button of that offer.
 
 import type { Ids, Scheduler } from './environment.ts';
 
 /** The abilities of an agent that decide how its work is recovered after a crash. */
 export interface RelayCapabilities {
-  /** An open question outlives the connection: `start` with `resume` asks it again, under its old id. */
+  /** Whether an open question outlives the connection: `start` with `resume` asks it again, under the same id. */
   readonly openQuestionSurvives: boolean;
-  /** The conversation can be taken up again by its id, in another process. */
+  /** Whether another process can resume the conversation by its id. */
   readonly resumes: boolean;
-  /** It takes words during a turn. Otherwise they are the next prompt. */
+  /** Whether the agent accepts words during a turn. Otherwise they become the next prompt. */
   readonly steers: boolean;
-  /** It reports when a tool of its own begins and ends. */
+  /** Whether the agent reports when its tools begin and end. */
   readonly reportsTools: boolean;
 }
 
-/** Does the steps of a subagent with a relay. The one that there is: `relayLoop` of `offstage/subagents`. */
+/** Runs the steps of a subagent with a relay. The only implementation is `relayLoop` of `offstage/subagents`. */
 export interface RelayExecutor {
   readonly stepsBy: 'relay';
 }
@@ -35,43 +35,43 @@ export interface RelayExecutor {
 export interface Relay {
   /** The name of the agent, for messages and errors. */
   readonly name: string;
-  /** `relayLoop` of `offstage/subagents`. */
+  /** The executor of the steps: `relayLoop` of `offstage/subagents`. */
   readonly loop: RelayExecutor;
   readonly capabilities: RelayCapabilities;
   /**
-   * Starts the agent, or takes an earlier session up by its id. Rejects soon after `signal` aborts, and leaves
-   * nothing running then.
+   * Starts the agent, or resumes an earlier session by its id. Rejects soon after `signal` aborts, and then leaves
+   * nothing running.
    */
   start(options: RelayStart): Promise<RelaySession>;
   /**
-   * Removes what a session that was let go as `suspended` has left here, such as its folder: nobody takes it up
-   * again. Called for a subagent that has ended without a connection.
+   * Deletes local data of a session that was released as `suspended` and will not be resumed, such as its folder. Called
+   * for a subagent that has ended without a connection.
    */
   discard?(subagentId: string): void | Promise<void>;
 }
 
-/** The task of a subagent, for a relay that treats tasks differently. */
+/** The task of a subagent, for a relay that distinguishes tasks. */
 export interface RelayTask {
-  /** The tool that gave it. */
+  /** The tool whose call is the task. */
   readonly toolName: string;
   readonly args: Readonly<Record<string, unknown>>;
   readonly description: string;
-  /** The same object for all subagents of one session; it has nothing to read. */
+  /** An opaque object, the same for all subagents of one session. */
   readonly scope: object;
 }
 
-/** What a relay gets to begin or take up the session of an agent. */
+/** The options with which a relay starts or resumes the session of an agent. */
 export interface RelayStart {
   /** The id of the subagent, unique in the journal. */
   readonly subagentId: string;
-  /** The id of the session to take up; absent: a new one. */
+  /** The id of the session to resume; absent: the relay starts a new one. */
   readonly resume?: string;
-  /** Absent: not known. */
+  /** The task of the subagent. Absent: unknown. */
   readonly task?: RelayTask;
   readonly signal: AbortSignal;
   /**
-   * Returns the W3C `traceparent` of the subagent's work under way, to be passed on beside each request, as the protocol
-   * of the agent does it. Undefined or absent: nobody traces.
+   * Returns the W3C `traceparent` of the subagent's current work, which the relay sends with each request in the form of
+   * the agent's protocol. Undefined or absent: the work is not traced.
    */
   traceparent?(): string | undefined;
   /** The source of time. */
@@ -80,70 +80,70 @@ export interface RelayStart {
   readonly ids: Ids;
   /** Takes an event of the agent. Never throws. */
   receive(event: RelayEvent): void;
-  /** Takes an error that does not end the session, such as a message that cannot be read. */
+  /** Takes an error that does not end the session, such as an unreadable message. */
   report(error: unknown): void;
 }
 
-/** The prompt of one turn of an agent behind a relay. */
+/** The prompt of one turn. */
 export interface RelayPrompt {
   /** The same for every attempt to begin this turn. */
   readonly key: string;
   readonly text: string;
 }
 
-/** The conversation with the agent. Its methods return at once; failures come as `closed` or `turn_ended`. */
+/** The session with the agent. The methods return at once; failures arrive as `closed` or `turn_ended`. */
 export interface RelaySession {
-  /** The id by which the session is taken up now. */
+  /** The id by which the session can be resumed. */
   readonly id: string;
-  /** Tells whether a turn of an earlier process is still under way: its open questions come again. */
+  /** Whether a turn of an earlier process is still running: its open questions are asked again. */
   readonly isRunning: boolean;
-  /** Begins a turn; none is under way. */
+  /** Begins a turn. No turn may be running. */
   prompt(prompt: RelayPrompt): void;
-  /** Passes words into the turn under way; called only if the agent `steers`. */
+  /** Passes words into the running turn; called only if the agent `steers`. */
   steer(text: string): void;
-  /** Answers a request. An unknown id, or one that was answered, is ignored. */
+  /** Answers a request. An unknown or already answered id is ignored. */
   answer(requestId: string, answer: RelayAnswer): void;
   /**
-   * Cancels the turn under way: settles its open requests as cancelled, and asks the agent to stop. `turn_ended`
-   * follows, or `closed`. Does nothing between turns.
+   * Cancels the running turn: settles its open requests as cancelled, and asks the agent to stop. `turn_ended` or
+   * `closed` follows. Does nothing between turns.
    */
   interrupt(): void;
   /**
-   * Lets go of the agent; called once. `ended`: cancels what is under way. `suspended`: another process takes the
-   * session up, so a turn that outlives the connection goes on.
+   * Releases the agent; called once. `ended`: running work is cancelled. `suspended`: another process will resume the
+   * session, so a turn that outlives the connection continues.
    */
   release(why: 'ended' | 'suspended'): Promise<RelayRelease>;
 }
 
-/** How the agent ended: it had nothing to do, it stopped when it was asked, or it had to be killed. */
+/** How the agent ended: it was idle, it stopped when asked, or it was killed. */
 export type RelayRelease = 'idle' | 'cancelled' | 'killed';
 
 /** The answer to a request of an agent behind a relay. */
 export type RelayAnswer =
-  /** This call, this once; `lasting`: and for as long as the request offered. */
+  /** Permits this request once; with `lasting`, for as long as the request offered. */
   | { readonly type: 'permitted'; readonly lasting?: true }
   | { readonly type: 'denied'; readonly words: string }
   | { readonly type: 'answered'; readonly text: string; readonly optionId?: string }
-  /** The question is withdrawn: no answer follows. */
+  /** The question is withdrawn: no answer will follow. */
   | { readonly type: 'cancelled' };
 
-/** A tool of the agent, in its own words. */
+/** A tool of the agent, as the agent describes it. */
 export interface RelayTool {
   readonly title: string;
-  /** Its kind, such as `edit`, `execute` or `read`. */
+  /** The kind of the tool, such as `edit`, `execute` or `read`. */
   readonly kind: string;
-  /** Its arguments, as JSON. */
+  /** The arguments, as JSON. */
   readonly input: unknown;
 }
 
 /** An event of an agent behind a relay. */
 export type RelayEvent =
-  /** The session is taken up by this id from now on: an agent that names its work only when it has been given some. */
+  /** The session can be resumed by this id from now on: some agents create an id only with the first prompt. */
   | { readonly type: 'session_id'; readonly id: string }
-  /** Words of the answer, in pieces. */
+  /** A piece of the answer's text. */
   | { readonly type: 'words'; readonly text: string }
   | { readonly type: 'progress'; readonly text: string }
-  /** A tool is being run: from now on it may have had an effect. */
+  /** A tool begins to run: from now on it may have had an effect. */
   | ({ readonly type: 'tool_started'; readonly toolId: string } & RelayTool)
   | {
       readonly type: 'tool_ended';
@@ -152,8 +152,8 @@ export type RelayEvent =
       readonly output: unknown;
     }
   /**
-   * `toolId`: the tool is reported under this id once it is permitted. `lasting`: it may also be permitted beyond this
-   * call; the words say for what, and until when.
+   * `toolId`: the id under which the tool is reported once it is permitted. `lasting`: the tool may also be permitted
+   * beyond this call; the text says for what, and until when.
    */
   | ({
       readonly type: 'permission';
@@ -173,7 +173,7 @@ export type RelayEvent =
     }
   /** The agent no longer waits for the answer. */
   | { readonly type: 'withdrawn'; readonly requestId: string }
-  /** `mediaType` as in `text/plain`. */
+  /** A file; `mediaType` is for example `text/plain`. */
   | {
       readonly type: 'artifact';
       readonly name: string;
@@ -181,8 +181,8 @@ export type RelayEvent =
       readonly content: string;
     }
   /**
-   * Tokens that were used since the last report, and their price, if the agent knows it. The parts of input and output as
-   * in `Usage`.
+   * Tokens that were used since the last report, and their price, if the agent knows it. The parts of input and output
+   * are those of `Usage`.
    */
   | {
       readonly type: 'usage';

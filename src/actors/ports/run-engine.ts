@@ -1,18 +1,19 @@
-// Runs on an engine: the engine keeps a run (`runSubagent(…, { id, engine })`), wherever its turns are done, and wakes it.
+// Runs on an engine: the engine keeps a run (`runSubagent(…, { id, engine })`) and wakes it, wherever its turns run.
 // `test/suites/runs` tests an implementation together with its worker (`RunHandler`).
 //
 // Invariants
-//   RUN-ENGINE-1. One id is one run, in however many processes: begun if there is none, and its view with the outcome once
-//       it has ended, for as long as the engine keeps it. Its views have the digest of the order that began it.
-//   RUN-ENGINE-2. Of the answers to one request, the first counts; another one is refused.
+//   RUN-ENGINE-1. An id identifies one run, for all processes. `start` begins the run if it does not exist; its view has the
+//       outcome once it has ended, for as long as the engine keeps the run. Views have the digest of the order that began the
+//       run.
+//   RUN-ENGINE-2. The first answer to a request counts; further answers are refused.
 //   RUN-ENGINE-3. Views of one run have ascending turns.
-//   RUN-ENGINE-4. Every method rejects with a `JobError` or the reason of the signal, and with nothing else.
-//   RUN-ENGINE-5. A child run is a run like any other under its id: its view, answers and cancel are its own, and reach it
-//       whatever has become of the run that it works for.
-//   RUN-ENGINE-6. After `forget`, the engine gives nothing of the run and of its child runs to anybody.
-//   RUN-ENGINE-7. Messages reach the run in the order in which they were taken; one that is sent again while it is unread has the
-//       number of the first. A view after that number says whether it is unread; the last one, whether it was taken at all. An
-//       order with a digest has the ids of the messages that were read last in its views.
+//   RUN-ENGINE-4. Every method rejects only with a `JobError` or the reason of the signal.
+//   RUN-ENGINE-5. A child run is an ordinary run under its id: programs view, answer and cancel it directly, also after the
+//       parent run has ended.
+//   RUN-ENGINE-6. After `forget`, the engine returns no data of the run and of its child runs.
+//   RUN-ENGINE-7. Messages reach the run in the order in which the engine took them; a message that is sent again while it is
+//       unread gets the number of the first. A later view says whether the message is unread; the last view says whether the
+//       engine took it at all. If the order has a digest, views list the ids of the messages that were read last.
 
 import { z } from 'zod';
 import { isLongerThan } from '../../values/json.ts';
@@ -46,58 +47,58 @@ export type {
 } from './run-flow.ts';
 
 /**
- * The number of a message that the engine keeps for the run, in its order; or why it does not: the run has ended (`over`), or has
- * `MAX_UNREAD_MESSAGES` that it has not read (`full`).
+ * The number of a message that the engine keeps for the run, in its order; or the refusal: the run has ended (`over`), or has
+ * `MAX_UNREAD_MESSAGES` unread messages (`full`).
  */
 export type MessageTaken = { readonly nth: number } | { readonly refused: 'over' | 'full' };
 
-/** The unread messages that an engine keeps for a run: every turn carries them. */
+/** The limit of unread messages that an engine keeps for a run: every turn carries them. */
 export const MAX_UNREAD_MESSAGES = 25;
 
 /** An engine that keeps runs, as a program sees it. */
 export interface RunEngine {
-  /** Names the engine in errors. */
+  /** The name of the engine in errors. */
   readonly name: string;
-  /** Begins the run, unless it was begun. */
+  /** Begins the run, unless it has begun. */
   start(order: RunOrder): Promise<void>;
-  /** The longest pause of a program between two looks, where `view` does not wait, in milliseconds. @defaultValue 1000 */
+  /** The longest pause of a program between two calls of `view` if `view` does not wait, in milliseconds. @defaultValue 1000 */
   readonly lookMs?: number;
-  /** Resolves with the first view that has more turns than `after`, or with an earlier one: then it is asked again. */
+  /** Resolves with the first view that has more turns than `after`, or with an earlier one; the caller then asks again. */
   view(id: string, after: number, signal: AbortSignal): Promise<RunView>;
-  /** Answers a request. Returns false for a request that is not open any more. */
+  /** Answers a request. Returns false if the request is no longer open. */
   answer(id: string, answer: RunAnswer): Promise<boolean>;
-  /** Keeps a message for the run, which reads it once. @defaultValue the engine takes no messages */
+  /** Keeps a message for the run, which reads it once. @defaultValue the engine accepts no messages */
   message?(id: string, message: RunMessage): Promise<MessageTaken>;
   /** Cancels the run, unless it has ended. */
   cancel(id: string, reason: string): Promise<void>;
   /**
-   * Deletes what is kept of a run that has ended, and of its child runs; returns their ids. An unknown run is no error.
-   * For `forgetRun`. @defaultValue the engine deletes it after a time of its own
+   * Deletes all data of a run that has ended, and of its child runs; returns their ids. An unknown run is no error. For
+   * `forgetRun`. @defaultValue the engine deletes the data after its retention time
    * @throws {JobError} `RUN_UNDER_WAY`, with nothing deleted: one of them has not ended.
    */
   forget?(id: string): Promise<readonly string[]>;
 }
 
-/** The error for a run that cannot be deleted yet. */
+/** Creates the error of a run that cannot be deleted before it ends. */
 export function runUnderWay(id: string): JobError {
   const message = `The run ${id} has not ended: cancel it, and delete it then`;
   return new JobError('RUN_UNDER_WAY', message, { retryable: false });
 }
 
-/** The end where turns are done. */
+/** The end that runs turns. */
 export interface RunHandler {
   /**
-   * Does a turn. An abort with a `JobError` of code `CANCELLED` cancels the run, and the turn ends with its outcome;
-   * with another reason, the turn rejects with that, and is done again elsewhere.
+   * Runs a turn. An abort with a `JobError` of code `CANCELLED` cancels the run, and the turn ends with its outcome; after an
+   * abort with another reason the turn rejects with that reason, and runs again elsewhere.
    */
   turn(turn: RunTurn, signal: AbortSignal): Promise<RunTurnEnd>;
-  /** Does a step that a turn has left to the engine, as a `JobHandler` does a job; or refuses it, for another worker to do. */
+  /** Runs a step that a turn has left to the engine, as a `JobHandler` runs a job; or refuses it, for another worker to run. */
   step(step: Job & Pick<RunStep, 'isKept'>, signal: AbortSignal): Promise<JobEnd | JobRefusal>;
-  /** Tells whether this process has kept the run since the turn before. @defaultValue it keeps none */
+  /** Returns whether this process has held the run in memory since the previous turn. @defaultValue it holds none */
   holds?(turn: RunTurn): boolean;
 }
 
-/** Returns the end of a turn with a refusal in place of each step whose body is larger than the engine keeps. */
+/** Returns the end of a turn with a refusal in place of each step whose body exceeds the engine's limit. */
 export function stepsWithin(end: RunTurnEnd, maxBytes: number): RunTurnEnd {
   const isLarge = ({ body = '' }: RunStep): boolean => isLongerThan(body, maxBytes);
   if (!end.steps?.some(isLarge)) return end;
@@ -118,7 +119,7 @@ const waitSchema: z.ZodType<RunWait> = z.object({
   askedAt: z.number(),
 });
 
-/** Reads a view as an engine gives it back. */
+/** Reads a view that an engine returns. */
 export const runViewSchema: z.ZodType<RunView> = z.object({
   turn: z.number().int().min(0),
   digest: z.string().optional(),
@@ -134,7 +135,7 @@ export const runViewSchema: z.ZodType<RunView> = z.object({
   outcome: anyObject.nullable(),
 });
 
-/** Reads what an engine says of a message. */
+/** Reads an engine's answer to a message. */
 export const messageTakenSchema: z.ZodType<MessageTaken> = z.union([
   z.object({ nth: z.number().int().min(1) }),
   z.object({ refused: z.enum(['over', 'full']) }),

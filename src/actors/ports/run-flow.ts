@@ -1,28 +1,29 @@
-// The flow of a run that an engine keeps: turns, and waits between them. It is pure and imports nothing, so that an engine
-// that replays functions (Temporal, in its sandbox) bundles it alone, and so that a new version of Offstage's machines
-// changes no recorded history.
+// The flow of a run that an engine keeps: turns, and waits between them. It is pure and imports nothing at run time, so that an
+// engine that replays functions (Temporal, in its sandbox) bundles it alone, and a new version of Offstage's machines changes
+// no recorded history.
 //
-// A turn takes the journal of the run and one piece of news, and goes on until the run has ended, waits for people, or wants
-// steps that the engine has to record first (`RunTurn.steps`): it returns the entries that it has added to the journal. So a
-// step is one entry of the engine's own history: what was done before it is recorded, and its end comes with the turn that
-// reads it.
+// A turn takes the journal of the run and one piece of news. It continues until the run has ended, waits for people, or wants
+// steps that the engine has to record first (`RunTurn.steps`), and returns the entries that it has added to the journal. So a
+// step is one entry of the engine's history: everything before the step is recorded, and the turn that reads the step's end
+// comes after.
 //
 // Invariants
-//   RUN-FLOW-1. A turn begins with the journal of the last turn that was recorded, and with one piece of news.
+//   RUN-FLOW-1. A turn begins with the journal of the last recorded turn, and with one piece of news.
 //   RUN-FLOW-2. People see a question only after the turn that asked it was recorded.
 //   RUN-FLOW-3. The calls to the engine depend on what it returned, and on nothing else.
-//   RUN-FLOW-4. A child run is begun once, after the turn that wants it was recorded, and its outcome is news once. A child
-//       that is no longer wanted is cancelled, unless the run has ended and its children are abandoned.
-//   RUN-FLOW-5. A step that a turn leaves to the engine is begun after that turn was recorded, once for each time that it is
-//       wanted, and its end is news once. A step that is no longer wanted is told to stop.
-//   RUN-FLOW-6. A message is given to every turn until one has read it. An `interrupt` breaks off the turn under way, and a run that is not cancelled does not end with a message that came before its last turn was recorded: that turn
-//       is done again, its one model call included.
+//   RUN-FLOW-4. A child run begins once, after the turn that wants it was recorded, and its outcome is news once. A child that
+//       is no longer wanted is cancelled, unless the run has ended and its children are abandoned.
+//   RUN-FLOW-5. A step that a turn leaves to the engine begins after that turn was recorded, once for each time that it is
+//       wanted, and its end is news once. A step that is no longer wanted is asked to stop.
+//   RUN-FLOW-6. Every turn gets a message until a turn has read it. An `interrupt` breaks off the running turn. A run that is
+//       not cancelled does not end while a message is unread that came before its last turn was recorded: that turn runs again,
+//       with its one model call.
 
 import type { Job, JobEnd, JobFailure } from './jobs.ts';
 import type { TraceContext } from '../../values/traceparent.ts';
 import type { JournalEntry } from './journal.ts';
 
-/** The run as it was asked for. Plain JSON. */
+/** The order for a run, as a program made it. Plain JSON. */
 export interface RunOrder {
   readonly id: string;
   /** The name of the configuration, which the worker has. */
@@ -32,32 +33,38 @@ export interface RunOrder {
     readonly toolName: string;
     readonly args: Readonly<Record<string, unknown>>;
   };
-  /** A digest of `config` and `task`, by which a program finds that its id stands for another run. @defaultValue it cannot tell */
+  /**
+   * A digest of `config` and `task`, by which a program detects that the id belongs to another run. @defaultValue the program
+   * cannot tell
+   */
   readonly digest?: string;
-  /** The user that it works for, as the program vouches. @defaultValue none */
+  /** The user for whom the run works, as the program vouches. @defaultValue none */
   readonly by?: string;
-  /** The span of the program that asks for it, which its jobs and steps are below. @defaultValue none */
+  /** The span of the program that requests the run, the parent of the run's jobs and steps. @defaultValue none */
   readonly trace?: TraceContext;
-  /** The bounds of a run that works for another run. @defaultValue none: a program asked for it */
+  /** The limits of a run that works for another run. @defaultValue none: a program requested the run */
   readonly above?: RunBounds;
-  /** `task`, `by` and `above` as `packedEngine` or `packedHandler` wrote them; those fields then say nothing. @defaultValue none */
+  /**
+   * `task`, `by` and `above` as `packedEngine` or `packedHandler` packed them; those fields are then ignored. @defaultValue
+   * none
+   */
   readonly packed?: string;
 }
 
-/** The bounds of a child run, from the subagents above it. */
+/** The limits of a child run, which come from the subagents above it. */
 export interface RunBounds {
   /** The number of subagents above it. */
   readonly depth: number;
-  /** Keys of the calls that the user denied to one of them. */
+  /** Keys of the calls that the user denied to one of the subagents above. */
   readonly denied: readonly string[];
-  /** The identities that may answer its questions, unless its configuration says it. @defaultValue any identity */
+  /** The identities that may answer the run's questions, unless its configuration names them. @defaultValue any identity */
   readonly answerableBy?: readonly string[];
 }
 
 /** A run whose outcome another run waits for. */
 export interface RunChild {
   readonly order: RunOrder;
-  /** What happens to it when the run that waits for it ends. */
+  /** What happens to the child when the waiting run ends. */
   readonly onParentClose: 'cancel' | 'abandon';
 }
 
@@ -66,36 +73,42 @@ export interface RunAnswer {
   readonly requestId: string;
   readonly given?: object | null;
   readonly content?: string | null;
-  /** Both as `packedEngine` wrote them. @defaultValue none */
+  /** `given` and `content` as `packedEngine` packed them. @defaultValue none */
   readonly packed?: string;
 }
 
 /** A message of a program to the run. */
 export interface RunMessage {
-  /** Unique in the run: a message that is sent again is read once. */
+  /** The id, unique in the run: a message that is sent again is read once. */
   readonly id: string;
   readonly content: string;
-  /** When it is read: by the next step (`steer`), when the run would have ended, or at once, which breaks off what is under way. */
+  /**
+   * When the run reads it: before its next step (`steer`), when it would otherwise end (`queue`), or at once, breaking off the
+   * running step (`interrupt`).
+   */
   readonly mode: 'queue' | 'steer' | 'interrupt';
-  /** The user who sent it, for whose identity the program vouches. @defaultValue none */
+  /** The user who sent the message, as the program vouches. @defaultValue none */
   readonly by?: string;
-  /** `content` and `by` as `packedEngine` wrote them; `content` is empty then. @defaultValue none */
+  /** `content` and `by` as `packedEngine` packed them; `content` is then empty. @defaultValue none */
   readonly packed?: string;
 }
 
 /** A message that the engine keeps for the run. */
 export interface TakenMessage extends RunMessage {
-  /** Ascending in the run, from 1; numbers may be left out. */
+  /** The number of the message: ascending in the run, from 1, possibly with gaps. */
   readonly nth: number;
 }
 
 /** A step that a turn leaves to the engine. `once`: the engine must not begin it again. */
 export interface RunStep extends Pick<Job, 'key' | 'name' | 'once' | 'trace'> {
-  /** It is a job that must not be repeated, of another engine, which keeps its end: that may be asked for again. @defaultValue false */
+  /**
+   * Whether the step is a job with `once` of another engine that keeps its end, so that the request may be repeated.
+   * @defaultValue false
+   */
   readonly isKept?: boolean;
-  /** Its content, as that of a job. @defaultValue none: it is under way, or the next turn does it itself */
+  /** The content, as of a job. @defaultValue none: the step is running, or the next turn runs it */
   readonly body?: string;
-  /** It is not begun: this is its end. @defaultValue it is begun */
+  /** The end of a step that the engine must not begin. @defaultValue the step begins */
   readonly refused?: JobFailure;
 }
 
@@ -105,52 +118,52 @@ export interface RunStepEnd {
   readonly end: JobEnd;
 }
 
-/** Entries of a run's journal; a text: as `packedHandler` wrote them. */
+/** Entries of a run's journal; as a text: packed by `packedHandler`. */
 export type RunEntries = readonly JournalEntry[] | string;
 
-/** What a turn begins with. */
+/** The news with which a turn begins. */
 export type RunNews =
   | { readonly type: 'begun' }
-  /** The turn is to do the one step that the last one has left to it. */
+  /** The turn has to run the one step that the last turn left to it. */
   | { readonly type: 'next'; readonly step: RunStep }
-  /** Steps that the engine did have ended. */
+  /** Steps that the engine ran have ended. */
   | { readonly type: 'ended'; readonly ends: readonly RunStepEnd[] }
   | { readonly type: 'answered'; readonly answer: RunAnswer }
-  /** A time has come that the run waited for. */
+  /** A time has come for which the run waited. */
   | { readonly type: 'due' }
-  /** A child has ended. Null: the engine lost it. */
+  /** A child has ended. Null: the engine lost the child. */
   | { readonly type: 'child'; readonly id: string; readonly outcome: object | null }
-  /** The turn has messages that the one before had not. */
+  /** The turn has messages that the previous turn did not have. */
   | { readonly type: 'messages' }
   | { readonly type: 'cancelled'; readonly reason: string };
 
-/** Something that people answer. */
+/** A question or request that people answer. */
 export interface RunWait {
   readonly requestId: string;
   readonly kind: 'question' | 'input';
-  /** The question or request, as a handler of the program receives it; or `{ packed }`. */
+  /** The question or request, as a handler of the program gets it; or `{ packed }`. */
   readonly asked: object;
-  /** When it was asked first, in milliseconds since 1970. */
+  /** When it was first asked, in milliseconds since 1970. */
   readonly askedAt: number;
 }
 
-/** A turn that an engine gives to a worker: the run's order, its journal, and what has happened since the last turn. */
+/** A turn that an engine gives to a worker: the run's order, its journal, and the news since the last turn. */
 export interface RunTurn {
   readonly order: RunOrder;
-  /** Counts from 1. */
+  /** The number of the turn, counted from 1. */
   readonly number: number;
   readonly journal: RunEntries;
-  /** The entries that later turns have added to the journal. @defaultValue none */
+  /** The entries that later turns added to `journal`. @defaultValue none */
   readonly since?: readonly RunEntries[];
   readonly waiting: readonly RunWait[];
   readonly news: RunNews;
   /** The messages that no model call has read yet, in their order. @defaultValue none */
   readonly messages?: readonly TakenMessage[];
-  /** The steps that the turn does itself: one at the most, or none; the engine records between two of them. */
+  /** Which steps the turn runs: at most one, or none; the engine records between two of them. */
   readonly steps: 'one' | 'none';
-  /** The steps that the engine does now, by their keys. @defaultValue none */
+  /** The keys of the steps that the engine is running. @defaultValue none */
   readonly underWay?: readonly string[];
-  /** The mark of the last turn's end. @defaultValue none */
+  /** The mark of the previous turn's end. @defaultValue none */
   readonly mark?: string;
 }
 
@@ -160,37 +173,39 @@ export interface RunTurnEnd {
   readonly at: number;
   /** The journal of the run; empty once it has ended. */
   readonly journal: RunEntries;
-  /** `journal` is what this turn has added. @defaultValue false: it is all that there is */
+  /** Whether `journal` holds only the entries that this turn added. @defaultValue false: all entries */
   readonly isMore?: boolean;
-  /** Names this end: another attempt at the turn has another one. @defaultValue none */
+  /** The mark of this end: another attempt at the turn has another mark. @defaultValue none */
   readonly mark?: string;
-  /** The steps that the run waits for now; one without a body is done by the next turn. @defaultValue none */
+  /** The steps for which the run waits; the next turn runs a step without a body. @defaultValue none */
   readonly steps?: readonly RunStep[];
-  /** Nothing was done: this worker cannot do the turn, and the engine makes one attempt. @defaultValue nothing is missing */
+  /**
+   * The worker cannot run this turn and has done nothing; the engine makes no second attempt. @defaultValue the turn has run
+   */
   readonly missing?: 'another worker';
   readonly waiting: readonly RunWait[];
-  /** The numbers of its messages that a model call reads. @defaultValue none */
+  /** The numbers of the messages that a model call reads. @defaultValue none */
   readonly read?: readonly number[];
-  /** The children that the run waits for now. @defaultValue none */
+  /** The children for which the run waits. @defaultValue none */
   readonly children?: readonly RunChild[];
-  /** When the run goes on by itself, in milliseconds since 1970; null: only people make it go on. */
+  /** When the run continues without news, in milliseconds since 1970; null: it waits for news. */
   readonly wakeAt: number | null;
-  /** Null: it has not ended. Or `{ packed }`. */
+  /** The outcome, or `{ packed }`. Null: the run has not ended. */
   readonly outcome: object | null;
 }
 
 /** The run as programs see it. */
 export interface RunView {
-  /** Grows with each view of the run. */
+  /** The number of the view: each later view has a greater one. */
   readonly turn: number;
-  /** That of its order. @defaultValue the order had none */
+  /** The digest of the run's order. @defaultValue the order had none */
   readonly digest?: string;
   readonly waiting: readonly RunWait[];
-  /** The ids of the children that it waits for: their questions are in their own views. @defaultValue none */
+  /** The ids of the children for which the run waits: their views have their questions. @defaultValue none */
   readonly children?: readonly string[];
   /**
-   * The messages that the run was given: the number of the last one, of those that it has not read, and the ids of the last 25
-   * that it has read. @defaultValue none
+   * The run's messages: the number of the last one, the numbers of the unread ones, and the ids of the last 25 that were read.
+   * @defaultValue none
    */
   readonly messages?: {
     readonly last: number;
@@ -200,19 +215,19 @@ export interface RunView {
   readonly outcome: object | null;
 }
 
-/** What the flow needs of an engine. Every call is durable: at a replay it returns what it returned before. */
+/** The functions of an engine that the flow uses. Every call is durable: in a replay it returns the recorded result. */
 export interface RunDriver {
-  /** The steps that a turn does itself. @defaultValue 'one' */
+  /** The steps that a turn runs itself. @defaultValue 'one' */
   readonly steps?: RunTurn['steps'];
-  /** Does a turn. A cancel during the turn reaches it. Null: it was broken off, since an `interrupt` came. */
+  /** Runs a turn. A cancel during the turn reaches it. Null: an `interrupt` broke it off. */
   turn(turn: RunTurn): Promise<RunTurnEnd | null>;
-  /** Returns the messages that have come since it was called last. @defaultValue the engine takes none */
+  /** Returns the messages that arrived since the last call. @defaultValue the engine accepts none */
   messages?(): readonly TakenMessage[];
   /** Shows the run to programs. */
   show(view: RunView): void | Promise<void>;
   /**
-   * The first answer to one of these, the end of one of these children, the ends of steps, messages, a cancel, or `due` after
-   * that time; null: no time is waited for.
+   * Waits for the first of: an answer to one of these requests, the end of one of these children, the ends of steps, messages,
+   * a cancel, or `due` after `dueInMs` (null: never).
    */
   news(
     requestIds: readonly string[],
@@ -221,26 +236,26 @@ export interface RunDriver {
   ): Promise<RunNews>;
   /** Begins a child. */
   begin(child: RunChild): void | Promise<void>;
-  /** Cancels a child that was begun, and whose outcome is no longer waited for. */
+  /** Cancels a running child whose outcome is no longer wanted. */
   stop(childId: string, reason: string): void | Promise<void>;
-  /** Begins a step, which has a body or was refused. */
+  /** Begins a step that has a body or a refusal. */
   beginStep(step: RunStep): void;
-  /** Tells a step to stop. Its end is no news any more. */
+  /** Asks a step to stop. Its end is no longer news. */
   stopStep(key: string): void;
   /**
-   * The engine's history has room for few more steps, and can be begun anew when none is under way: none is begun before that.
-   * @defaultValue there is room
+   * Returns whether the engine's history has room for only a few more steps: no step then begins until none is running and the
+   * history can begin anew. @defaultValue there is room
    */
   isFull?(): boolean;
 }
 
-/** The run before its first turn, or where a history that is begun anew goes on. */
+/** The start of the flow: before the first turn, or where a history that begins anew continues. */
 export interface RunStart {
   readonly turn: RunTurn;
   readonly view: RunView | null;
 }
 
-/** Messages whose ids are kept once they are read, for programs whose sending was cut off. */
+/** The number of read messages whose ids are kept, for programs whose sending was interrupted. */
 const MAX_READ = 25;
 const STOPPED = 'the run that it worked for no longer waits for it';
 
@@ -249,7 +264,7 @@ export function firstTurn(order: RunOrder, steps: RunTurn['steps'] = 'one'): Run
   return { order, number: 1, journal: [], waiting: [], news: { type: 'begun' }, steps };
 }
 
-/** Plays a run on an engine, and returns its last view. `from`: where a history that is begun anew goes on. */
+/** Plays a run on an engine, and returns its last view. `from`: where a history that begins anew continues. */
 export async function playRun(
   order: RunOrder,
   driver: RunDriver,
@@ -284,7 +299,7 @@ export async function playRun(
     unread = unread.filter(({ nth }) => !read.includes(nth));
     await followChildren(driver, end, begun);
     const childIds = [...begun.keys()];
-    // The view of a run of an earlier version is replayed as it was.
+    // A run of an earlier version has no digest: its replay must make the same views as before.
     const known = order.digest === undefined || readIds.length === 0 ? {} : { read: readIds };
     const messages = { last, unread: unread.map(({ nth }) => nth), ...known };
     const hasRead: boolean = last > 0 && !isSame(messages, view?.messages);
@@ -309,7 +324,7 @@ export async function playRun(
       news = { type: 'next', step: first };
     else if (hasMail) news = { type: 'messages' };
     else {
-      // A child may take days: nothing waits for it.
+      // A child may take days: steps do not wait until it ends.
       const mayBegin = underWay.size === 0 || begun.size > 0 || driver.isFull?.() !== true;
       for (const step of steps) {
         if (!mayBegin || underWay.has(step.key)) continue;
@@ -320,7 +335,7 @@ export async function playRun(
       const dueInMs = wakeAt === null ? null : Math.max(0, wakeAt - at);
       news = await driver.news(ids, dueInMs, childIds);
     }
-    // It has ended: there is nothing to stop.
+    // The child has ended, so there is nothing to stop.
     if (news.type === 'child') begun.delete(news.id);
     if (news.type === 'ended') for (const { key } of news.ends) underWay.delete(key);
     taken();
@@ -333,13 +348,13 @@ export async function playRun(
   }
 }
 
-/** The run would end in a turn that has not had the newest messages. The one step of such a turn is a model call. */
+/** Returns whether the run would end in a turn that lacks the newest messages. The one step of such a turn is a model call. */
 function isRedone({ news }: RunTurn, { outcome }: RunTurnEnd): boolean {
   const isFinal = news.type === 'cancelled' || (news.type === 'next' && news.step.once);
   return !isFinal && outcome !== null;
 }
 
-/** The turn that takes the place of one that was broken off: it begins no step. */
+/** Returns the turn that replaces one that was broken off: it begins no step. */
 function brokenOff(turn: RunTurn): RunTurn {
   const { news } = turn;
   if (news.type !== 'next') return { ...turn, steps: 'none' };
@@ -372,8 +387,8 @@ async function followChildren(
 }
 
 /**
- * Tells whether programs have to see the run: it asks or waits for something else than before. That an answer or the end of a
- * child was taken is seen with the next view.
+ * Returns whether programs have to see the run: its questions, requests or children changed. A taken answer or the end of a
+ * child is shown with the next view.
  */
 function isNews(
   { waiting, outcome }: RunTurnEnd,

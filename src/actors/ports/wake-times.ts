@@ -1,9 +1,9 @@
 // The port for the times at which sessions that are not in memory must be loaded.
 
-/** The time of sessions in memory: they must be loaded as soon as the process that has them dies. */
+/** The wake time of sessions in memory: another process must load them as soon as their process dies. */
 export const AT_ONCE = 0;
 
-/** The time at which a sleeping session is to be awake. */
+/** The time at which a sleeping session has to be loaded. */
 export interface WakeTime {
   /** The id of the session. */
   readonly scope: string;
@@ -17,18 +17,16 @@ export interface WakeTime {
  * Duties of an implementation
  * - `set` returns (or resolves) only when the time is as durable as the entries of the sessions.
  * - There may be as many times as sessions; the implementation decides how many of them are in memory.
- * - Setting a time needs no permission: it only says that some process must load the session, which claims it
- *   first.
+ * - Any process may set a time: it only says that some process must load the session, which that process claims first.
  * - Scopes with the same time have one fixed order: that of their bytes or of their code units.
  */
 export interface WakeTimes {
-  /** Sets the time at which the session must be loaded; null: never. The latest call counts. */
+  /** Sets the time at which the session must be loaded; null: never. The latest call replaces earlier ones. */
   set(scope: string, at: number | null): void | Promise<void>;
   /**
-   * Returns the earliest times after `after`, ordered by time and then scope: `limit` of them, or all that
-   * there are. With `exceptClaimed` the journal may omit scopes that a live process writes at the moment, as
-   * far as it knows, so that a pool in search of unattended sessions need not try them; it must not omit any
-   * other.
+   * Returns the earliest times after `after`, ordered by time and then scope: `limit` of them, or all if there are
+   * fewer. With `exceptClaimed` the journal may leave out scopes that, as far as it knows, a live process is writing,
+   * so that a pool in search of sessions need not try them; it must not leave out any other.
    */
   earliest(query: {
     /** @defaultValue from the earliest */
@@ -38,14 +36,14 @@ export interface WakeTimes {
     readonly exceptClaimed?: boolean;
   }): readonly WakeTime[] | Promise<readonly WakeTime[]>;
   /**
-   * Claims up to `limit` of the scopes whose time has come at `now` and that no live process writes, as
-   * `Journal.claim` does, and returns them: of several processes that ask at the same time each gets others. A
-   * scope that is not loaded then must be released. Absent: a pool claims what `earliest` finds, one by one.
+   * Claims up to `limit` scopes whose time has come at `now` and that no live process writes, as `Journal.claim` does,
+   * and returns them: processes that ask at the same time get different scopes. The caller must release a scope that it
+   * does not load. Absent: a pool claims the scopes of `earliest` one by one.
    */
   take?(query: {
     readonly now: number;
     readonly limit: number;
-    /** The scopes to pass over. */
+    /** The scopes to leave out. */
     readonly except: readonly string[];
   }): Promise<readonly string[]>;
 }
@@ -56,10 +54,7 @@ export function inOrder(one: WakeTime, other: WakeTime): number {
   return one.scope < other.scope ? -1 : Number(one.scope > other.scope);
 }
 
-/**
- * Creates times that end with the process, as `memoryJournal` does. Some hundred bytes per session with a
- * time.
- */
+/** Creates wake times that end with the process, like `memoryJournal`. Each takes a few hundred bytes. */
 export function memoryWakeTimes(): WakeTimes {
   const times = new Map<string, number>();
   return {
@@ -68,7 +63,7 @@ export function memoryWakeTimes(): WakeTimes {
       else times.set(scope, at);
     },
     earliest({ after, limit }) {
-      // Avoids sorting all: a few of a hundred thousand are requested.
+      // Does not sort all times: the caller wants a few of possibly a hundred thousand.
       let found: WakeTime[] = [];
       for (const [scope, at] of times) {
         const time = { scope, at };

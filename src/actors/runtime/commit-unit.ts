@@ -15,7 +15,8 @@
 //   COMMIT-UNIT-5. After `dispose` no event is accepted, no deadline fires and the journal is not retried.
 //   COMMIT-UNIT-6. A refold restores the state: the same entries lead to the same state, and none of their effects is
 //       executed again. Effects and deadlines that are still due follow from the state.
-//       event that was not written has not happened, and another process may have taken over.
+//   COMMIT-UNIT-7. A unit whose journal refuses permanently (`retryable: false`) stops in this process: an event that was
+//       not written has not happened, and another process may have taken over.
 //   COMMIT-UNIT-8. Consequences of an accepted event are never refused, however many events are queued. A
 //       full mailbox refuses new requests before any part of them has happened.
 //   COMMIT-UNIT-9. An event whose shape does not match its type is refused and has no entry. Its texts are made storable
