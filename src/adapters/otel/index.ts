@@ -1,4 +1,4 @@
-// `offstage/otel`
+// The entry `offstage/otel`.
 
 export { meteredJournal } from './watched-journals.ts';
 export { tracedHandler } from './traced-handler.ts';

@@ -1,6 +1,6 @@
 // The instruments of a metered journal, and its log: their names, units, buckets and attributes.
 //
-// Owns:     what is recorded under which name, which are those of the semantic conventions where these have one.
+// Owns:     the name of each measurement, from the semantic conventions if they have one.
 // Does not: know events (scope-fold.ts), or collect or export, which the app's SDK does.
 
 import {
@@ -28,7 +28,7 @@ export interface EventLogRecord {
   readonly severityNumber: number;
   readonly severityText: string;
   readonly attributes: Attributes;
-  /** The span that it is about, of a `tracedJournal` in front. */
+  /** The span that the record concerns, from a `tracedJournal` in front. */
   readonly context?: Context;
 }
 
@@ -50,11 +50,11 @@ export type Severity = keyof typeof SEVERITIES;
 const SEVERITIES = { INFO: 9, WARN: 13, ERROR: 17 } as const;
 /** The part of a scope that the gauges observe. */
 interface MeasuredScope {
-  /** The subagents that wait for an answer, or the others that have not ended. */
+  /** Returns the number of unfinished subagents that wait for an answer, or of the others. */
   countOf(isParked: boolean): number;
-  /** The results that were not heard yet, since when. */
+  /** Returns the times since which results are unheard. */
   unheard(): readonly number[];
-  /** It goes on in this process. */
+  /** Whether this process continues the scope. */
   readonly isLive: boolean;
 }
 
@@ -192,7 +192,7 @@ export function instrumentsOf(
       });
     },
 
-    /** One call of a model. `code`: it failed with that. */
+    /** Records one model call. `code`: the error code of a failed call. */
     asked({ model, tookMs }: Omit<Used, 'usage'>, agent: Attributes, code?: string): void {
       if (tookMs === undefined) return;
       inference.record(secondsBetween(0, tookMs), {
@@ -203,7 +203,7 @@ export function instrumentsOf(
       });
     },
 
-    /** One call of a tool. */
+    /** Records one tool call. */
     ran(
       { tool, tookMs }: { readonly tool: string | undefined; readonly tookMs: number | undefined },
       agent: Attributes,
@@ -236,7 +236,7 @@ export function instrumentsOf(
         const { [kind]: heard = 0 } = sound;
         const ofModality = (modality: string) => ({ ...ofOne, [names.TOKEN_MODALITY]: modality });
         if (heard > 0) tokens[kind].add(heard, ofModality('audio'));
-        // Whether the rest is text, the journal does not have.
+        // The journal does not tell whether the rest is text.
         if (amount > heard || heard === 0)
           tokens[kind].add(Math.max(0, amount - heard), ofModality('unknown'));
       }
@@ -254,7 +254,7 @@ const TOKEN_KINDS = [
 ] as const;
 type TokenKind = (typeof TOKEN_KINDS)[number];
 const SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200, 86_400];
-/** As the conventions have it, for one call. */
+/** The buckets of the conventions, for one call. */
 const OF_ONE = [
   0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,
 ];

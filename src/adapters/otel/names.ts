@@ -1,6 +1,7 @@
-// The names of attributes and of metrics that are not ours alone. Those of `gen_ai.*` are from the semantic conventions for
+// The names of attributes and metrics, most of them shared. Those of `gen_ai.*` are from the semantic conventions for
 // generative AI, release v0.1.0 of open-telemetry/semantic-conventions-genai (with v1.45.0 of the others); the tables of
-// tokens as of commit 066d4a7f356f8600de6f10c42874626ab88692fb. Their status is Development: a release may rename any.
+// tokens are of commit 066d4a7f356f8600de6f10c42874626ab88692fb. Their status is Development: a release may rename any of
+// them.
 
 import type { Attributes } from '@opentelemetry/api';
 
@@ -19,7 +20,7 @@ export const CACHED_TOKENS = 'gen_ai.usage.cache_read.input_tokens';
 export const REASONING_TOKENS = 'gen_ai.usage.reasoning.output_tokens';
 export const CACHE_WRITE_TOKENS = 'gen_ai.usage.cache_write.input_tokens';
 export const TOKEN_MODALITY = 'gen_ai.token.modality';
-/** Counters of tokens, by what they are. */
+/** Counters of tokens, by their use. */
 export const USED_TOKENS = 'gen_ai.client.inference.usage';
 /** Histograms of the tokens of one call. */
 export const TOKENS_OF_CALL = 'gen_ai.client.inference.operation';
@@ -30,12 +31,12 @@ export const TOOL_DURATION = 'gen_ai.execute_tool.duration';
 export const ERROR_TYPE = 'error.type';
 export const SESSION_ID = 'session.id';
 
-/** The subagent at the top of the subtree. */
+/** The root of a subagent's subtree. */
 export const ROOT_AGENT = 'offstage.root_agent.name';
 /** The type of an event of the journal. */
 export const EVENT_TYPE = 'offstage.event.type';
 export const SUBAGENT_ID = 'offstage.subagent.id';
-/** The name of a step that is done elsewhere. */
+/** The name of a step that an engine runs. */
 export const JOB = 'offstage.job.name';
 export const STEP = 'offstage.step';
 export const CAUSE = 'offstage.cause';
@@ -51,13 +52,13 @@ export const TIME_TO_FIRST_AUDIO_MS = 'offstage.time_to_first_audio_ms';
 export const QUESTION_KIND = 'offstage.question.kind';
 export const TIME_TO_HEARD_MS = 'offstage.time_to_heard_ms';
 
-/** A model as the runtime names it. */
+/** The runtime's names of a model. */
 export interface ModelNames {
   readonly provider: string;
   readonly modelId: string;
 }
 
-/** The providers of the AI SDK that the conventions know by another name; a part after `.` or `-` says which API it is. */
+/** The AI SDK's providers that have another name in the conventions; a suffix after `.` or `-` names the API. */
 const PROVIDERS = [
   ['google.vertex', 'gcp.vertex_ai'],
   ['google-vertex', 'gcp.vertex_ai'],
@@ -78,7 +79,7 @@ const PROVIDERS = [
   ['perplexity', 'perplexity'],
 ] as const;
 
-/** Returns the attributes that name a model; none where it is not known. */
+/** Returns the attributes that name a model; none for an unknown model. */
 export function namesOfModel(model: ModelNames | null | undefined): Attributes {
   if (!model) return {};
   const { provider, modelId } = model;
@@ -88,7 +89,7 @@ export function namesOfModel(model: ModelNames | null | undefined): Attributes {
   return { [PROVIDER]: known, [REQUEST_MODEL]: modelId };
 }
 
-/** Returns the rest of a text after a prefix; empty: the text does not begin with it. */
+/** Returns the rest of a text after a prefix; empty if the text lacks the prefix. */
 function after(text: string, prefix: string): string {
   return text.startsWith(prefix) ? text.slice(prefix.length) : '';
 }

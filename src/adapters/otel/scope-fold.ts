@@ -1,7 +1,7 @@
-// One scope, folded from its events: the spans and the measurements of it are drawn from here.
+// One scope, folded from its events: the source of its spans and measurements.
 //
-// Owns:     what a span or a measurement needs of earlier events: which subagents work, when a question was asked, what a
-//           turn tells.
+// Owns:     the state from earlier events that a span or a measurement needs: the working subagents, the times of questions,
+//           the deliveries of a turn.
 // Does not: write spans (scope-spans.ts), record (instruments.ts), or decide when an entry counts (the two journals).
 
 import { type Attributes, type SpanContext, SpanKind, type Tracer } from '@opentelemetry/api';
@@ -24,29 +24,29 @@ import { attributesOf, type Birth, SubagentFold, toolAttributes, USED } from './
 import * as fields from './traced-events.ts';
 import { readAs } from './traced-events.ts';
 
-/** The entry to append, and what follows once it is kept. */
+/** The entry to append, and the action that follows once it is written. */
 export interface Observed {
   readonly entry: JournalEntry;
   readonly kept: () => void;
 }
 
-/** A call of the lead agent, until its result was heard. */
+/** A call of the lead agent, until its result has been heard. */
 interface Call {
   name?: string;
   agentName?: string | undefined;
   subagentId?: string;
-  /** Its tool runs in this process, since when. */
+  /** The start of the tool in this process. */
   ranFrom?: number | undefined;
-  /** Its result is told later. */
+  /** The result is delivered later. */
   isBackground?: boolean;
   endedAt?: number;
-  /** Its result was not heard yet, since when. */
+  /** The time since which the result is due and unheard. */
   unheardSince?: number | undefined;
 }
 
-/** A model call beside the turns: a summary, facts, a verdict on claims. */
+/** A model call outside the turns: a summary, facts, a verdict on claims. */
 const ASKED = 'asked';
-/** Whether the call has run is not known. */
+/** It is unknown whether the call has run. */
 const IN_DOUBT = 'NEEDS_RECONCILE';
 const FAILURES: ReadonlySet<string> = new Set(['failed', 'timed_out', 'lost']);
 
@@ -55,49 +55,51 @@ export class ScopeFold {
   readonly #isTraced: boolean;
   readonly #spans: ScopeSpans;
   readonly #subagents = new Map<string, SubagentFold>();
-  /** The subagents of calls without a result, by the unit and the call. */
+  /** The subagents of calls without a result, by unit and call. */
   readonly #childOf = new Map<string, string>();
   readonly #calls = new Map<string, Call>();
   readonly #questions = new Map<string, { readonly at: number; readonly kind: string }>();
-  /** Appended and not yet kept, by unit. */
+  /** Entries that were appended and not yet confirmed, by unit. */
   readonly #underWay = new Map<string, { readonly seq: number; readonly observed: Observed }>();
   #agentName = 'lead';
   /** The tokens of the reply. */
   #replyUsed: Record<string, number> = {};
-  /** The code with which its last attempt has failed. */
+  /** The error code of the reply's last attempt. */
   #replyFailed: string | null = null;
-  /** When the reply of the turn was over. */
+  /** The end time of the turn's reply. */
   #repliedAt: number | null = null;
   #hasUserSpoken = false;
-  /** Words of the user are known, and nothing has been heard since. */
+  /** The user has spoken, and nothing has been played since. */
   #areWordsKnown = false;
-  /** The latest words of the user came from a caller that names its span. */
+  /** The caller of the user's latest words has named its span. */
   #hasCaller = false;
   #isUserSpeaking = false;
-  /** Since the end of the user's last utterance nothing has been heard. */
+  /** The end of the user's last utterance, until something is played. */
   #userEndedAt: number | null = null;
   #isPlaying = false;
-  /** Since when the user speaks over what plays, when it fell silent, and whether it was cut off. */
+  /**
+   * The start of the user's speech over playing sound, the time at which playback stopped, and whether it was interrupted.
+   */
   #over: { readonly from: number; silentAt?: number; isCut?: true } | null = null;
-  /** The deliveries that the turn tells. */
+  /** The deliveries that the turn reports. */
   #told: readonly string[] = [];
   #attempt = 1;
-  /** An entry of the scope was seen. */
+  /** The fold has seen an entry of the scope. */
   #isKnown = false;
   #isLive = false;
-  /** A process before this one began what is running. */
+  /** An earlier process started the running work. */
   #isRestored = false;
   #at = 0;
   #measured: Measured | null = null;
 
-  /** @param isTraced Spans are written here, and not by a journal in front. */
+  /** @param isTraced Whether this journal writes the spans, and not a journal in front. */
   constructor(scope: string, isTraced: boolean) {
     this.#scope = scope;
     this.#isTraced = isTraced;
     this.#spans = new ScopeSpans(scope);
   }
 
-  /** Folds the entries of a process before this one. */
+  /** Folds the entries of an earlier process. */
   restore(entries: readonly JournalEntry[]): void {
     this.#isRestored = true;
     this.#isKnown = true;
@@ -107,12 +109,12 @@ export class ScopeFold {
     }
   }
 
-  /** This process has added an entry. */
+  /** Whether this process has added an entry. */
   get isLive(): boolean {
     return this.#isLive;
   }
 
-  /** Takes in an entry that is kept. */
+  /** Folds a written entry. */
   measure(entry: JournalEntry, measured: Measured): void {
     this.#isLive = true;
     this.#rememberSpans(entry);
@@ -124,7 +126,7 @@ export class ScopeFold {
     }
   }
 
-  /** Takes in an entry that is to be appended. */
+  /** Folds an entry that is about to be appended. */
   trace(entry: JournalEntry, tracer: Tracer): Observed {
     this.#isLive = true;
     const earlier = this.#underWay.get(entry.unit);
@@ -156,13 +158,13 @@ export class ScopeFold {
     return observed;
   }
 
-  /** Ends what is open, also by an event that will not be kept: this process leaves the scope. */
+  /** Ends the open spans, also of an event that will not be written: this process leaves the scope. */
   leave(): void {
     for (const { observed } of this.#underWay.values()) observed.kept();
     this.#spans.leave(this.#at);
   }
 
-  /** The subagents that wait for an answer, or the others that have not ended. */
+  /** Returns the number of unfinished subagents that wait for an answer, or of the others. */
   countOf(isParked: boolean): number {
     let found = 0;
     for (const subagent of this.#subagents.values())
@@ -170,21 +172,21 @@ export class ScopeFold {
     return found;
   }
 
-  /** The results that were not heard yet, since when. */
+  /** Returns the times since which results are unheard. */
   unheard(): readonly number[] {
     return [...this.#calls.values()].flatMap(({ unheardSince }) => unheardSince ?? []);
   }
 
-  /** The span of the work under way, or of the work that it is a part of; null: it does none. */
+  /** Returns the span of the current work, or of the work that it is part of; null without work. */
   readonly spanOf: ScopeSpans['spanOf'] = (work) => this.#spans.spanOf(work);
 
-  /** As `spanOf`; of work that has no span yet, such as its preparation, the one that its span will be below. */
+  /** As `spanOf`; for work without a span, such as its preparation, returns the future parent span. */
   readonly placeOf: ScopeSpans['spanOf'] = (work) => {
     const above = this.#subagents.get(work.unit)?.place ?? ROOT;
     return this.spanOf(work) ?? this.#spans.contextOf(above, ROOT) ?? null;
   };
 
-  /** The span of a unit's work, or of the whole, which a `tracedJournal` in front has begun. */
+  /** Returns the span of a unit's work, or of the scope, which a `tracedJournal` in front has started. */
   writtenSpanOf(unit: string): SpanContext | undefined {
     return this.#spans.contextOf(`subagent:${unit}`, TURN, ROOT);
   }
@@ -192,12 +194,12 @@ export class ScopeFold {
   #rememberSpans({ event }: JournalEntry): void {
     const { traceparents = {} } = readAs(fields.contexts, event) ?? {};
     for (const [key, value] of Object.entries(traceparents))
-      // A log record names the work as a whole.
+      // A log record refers to the work as a whole.
       if (this.#isTraced || !/^(?:step|tool|call):/.test(key))
         this.#spans.rememberNamed(key, value);
   }
 
-  /** A session that a request opened is below its span; a run that a request began has its spans there, and no root. */
+  /** Starts the root. A session is a child of the request that opened it; a run that a request started has no root. */
   #beginRoot({ at, event }: JournalEntry): void {
     const caller = readAs(fields.fromCaller, event) ? this.#comesFrom(CALLER, event) : '';
     if (event.type !== 'subagent.spawned' || caller === '')
@@ -229,7 +231,7 @@ export class ScopeFold {
         return;
       case 'session.recovered':
         this.#log(entry, 'session.recovered', {});
-        // A tool that is run again begins anew.
+        // A tool that is run again counts from its new start.
         for (const call of this.#calls.values()) call.ranFrom = undefined;
         this.#isPlaying = false;
         this.#over = null;
@@ -296,7 +298,7 @@ export class ScopeFold {
         this.#measureBargeIn();
         return;
       case 'conversation.noted': {
-        // In journals of earlier versions all that says what is told.
+        // In journals of earlier versions this event is the only sign of a delivery.
         const { itemId = '' } = readAs(fields.noted, event) ?? {};
         const id = /^(.+)\.told\.\d+$/.exec(itemId)?.[1] ?? /^(.+\.q\d+)\.note$/.exec(itemId)?.[1];
         if (id !== undefined) this.#tell([...this.#told, id]);
@@ -358,7 +360,7 @@ export class ScopeFold {
       }
       case 'call.validated': {
         const execution = readAs(fields.validated, event)?.execution;
-        // A call that a subagent works on is no tool.
+        // A call that a subagent works on is not a tool call.
         if (execution === 'inline') this.#callOf(callId).ranFrom = at;
         if (execution === 'background') this.#callOf(callId).isBackground = true;
         return;
@@ -413,7 +415,7 @@ export class ScopeFold {
       }
       case 'question.asked': {
         const question = readAs(fields.asked, event);
-        // A process after a crash asks again.
+        // After a crash the new process asks the question again.
         if (!question || this.#questions.has(question.requestId)) return;
         const { requestId, kind } = question;
         this.#questions.set(requestId, { at, kind });
@@ -462,7 +464,7 @@ export class ScopeFold {
     );
   }
 
-  /** Where the entries before it are trimmed, a snapshot is all that tells of them. */
+  /** The snapshot is the only source if the entries before it are trimmed. */
   #takeSnapshot(event: unknown, at: number): void {
     const { books, delegation } = readAs(fields.snapshot, event) ?? {};
     this.#agentName = books?.agentName ?? this.#agentName;
@@ -474,7 +476,7 @@ export class ScopeFold {
       one.isParked = isWaiting(rest.life?.snapshot.value);
       one.takeState({ pending: [], isUncertain: true, hasWorked: true, step: 0 });
     }
-    // No traced process wrote a snapshot without it.
+    // An untraced process wrote the snapshot.
     if (!known) return;
     const { agentName, hasUserSpoken, hasCaller } = known;
     this.#agentName = agentName;
@@ -490,7 +492,7 @@ export class ScopeFold {
     }
   }
 
-  /** As `#takeSnapshot` reads it. A turn of the lead agent ends with its process. */
+  /** Returns the state that `#takeSnapshot` reads. A turn of the lead agent ends with its process, and is not part of it. */
   #toState(): z.infer<typeof fields.state> {
     return {
       agentName: this.#agentName,
@@ -514,7 +516,7 @@ export class ScopeFold {
     };
   }
 
-  /** Adds the contexts that a later span may be a child of, or link to. */
+  /** Adds the contexts to which a later span may be a child or a link. */
   #addContexts(to: Record<string, string>): void {
     const keys = new Set([ROOT, CALLER, WORDS]);
     for (const [key, { parent }] of this.#spans.running) keys.add(key).add(parent);
@@ -538,7 +540,7 @@ export class ScopeFold {
       agent,
     );
     if (isBeside) {
-      // A model call beside the turn is told when it has ended.
+      // A model call outside the turn is reported at its end.
       const isOfLead = agentName === this.#agentName && this.#spans.running.has(TURN);
       this.#spans.begin(ASKED, 'chat', beganAt, {
         kind: SpanKind.CLIENT,
@@ -548,7 +550,7 @@ export class ScopeFold {
       this.#spans.end(ASKED, at, attributesOf({ usage, model }));
       return;
     }
-    // A turn may take several responses, and a voice model may report after its last one.
+    // A turn may have several responses, and a voice model may report after its last one.
     for (const [name, attribute] of USED) {
       const { [name]: tokens } = usage;
       if (tokens !== undefined)
@@ -557,7 +559,7 @@ export class ScopeFold {
     this.#spans.note(REPLY, { ...this.#replyUsed, ...names.namesOfModel(model) });
   }
 
-  /** The model call is over; its span waits for a report that comes later, until the turn ends. */
+  /** The model call has ended; its span stays open for later reports until the turn ends. */
   #replied(at: number): void {
     if (this.#spans.running.delete(REPLY)) this.#repliedAt = at;
   }
@@ -580,7 +582,7 @@ export class ScopeFold {
     this.#endTurn(at);
     const isAnswer = this.#hasUserSpoken;
     const caller = isAnswer && this.#hasCaller ? this.#spans.contextOf(CALLER) : undefined;
-    // A conversation stays in its trace: a caller in another one is linked.
+    // A conversation stays in its trace: a caller in another trace is linked.
     const isWithin = caller?.traceId === this.#spans.rootAt(at).traceId;
     const agent = { [names.AGENT_NAME]: this.#agentName };
     this.#spans.begin(
@@ -610,7 +612,7 @@ export class ScopeFold {
     this.#spans.begin(REPLY, 'chat', at, { kind: SpanKind.CLIENT, parent: TURN, attributes });
   }
 
-  /** Links the turn to the work that it tells of, or asks for. */
+  /** Links the turn to the work that it reports, or asks about. */
   #tell(deliveryIds: readonly string[]): void {
     for (const deliveryId of deliveryIds) {
       if (this.#told.includes(deliveryId)) continue;
@@ -638,7 +640,7 @@ export class ScopeFold {
     }
   }
 
-  /** The client tells when it fell silent, and what was heard, in any order. */
+  /** The client reports the end of playback and the heard part in any order. */
   #measureBargeIn(): void {
     const { from, silentAt, isCut } = this.#over ?? {};
     if (from === undefined || silentAt === undefined || !isCut) return;
@@ -660,7 +662,7 @@ export class ScopeFold {
     const code = isLate ? 'TIMEOUT' : output?.code;
     const isError = isLate || failed === true;
     if (isError && code === IN_DOUBT) this.#inDoubt(entry, callId, name, {});
-    // A late deadline has no call.
+    // A late deadline belongs to no call.
     else if (ranFrom !== undefined)
       this.#measured?.ran(
         { tool: name, tookMs: at - ranFrom },
@@ -675,7 +677,7 @@ export class ScopeFold {
     this.#log(entry, 'call_in_doubt', { ...of, ...call }, 'ERROR');
   }
 
-  /** The work of a call of the lead agent has ended. */
+  /** Ends the work of a lead agent's call. */
   #callEnded(
     entry: JournalEntry,
     callId: string,
@@ -698,7 +700,7 @@ export class ScopeFold {
     call.endedAt = at;
     if (call.isBackground === true) call.unheardSince = at;
     call.isBackground = false;
-    // A failure of an inline call ends the call, too.
+    // A failure of an inline call also ends the call.
     this.#spans.end(actor, at, { [names.OUTCOME]: status });
     if (call.subagentId !== undefined)
       this.#endWork(call.subagentId, at, {
@@ -708,7 +710,7 @@ export class ScopeFold {
     this.#endOfCall(callKey('', callId), status, at);
   }
 
-  /** A model call failed: for good, or it is tried again. */
+  /** A model call failed, finally or before a retry. */
   #failed(entry: JournalEntry, subagent: SubagentFold | undefined): void {
     const { unit, at, event } = entry;
     const { error, response, agentName, ...call } = readAs(fields.failed, event) ?? {};
@@ -726,13 +728,13 @@ export class ScopeFold {
       this.#replyFailed = code;
       return;
     }
-    // An answer that cannot be used counts all the same.
+    // An unusable answer also counts.
     if (response) this.#spans.note(`step:${unit}`, attributesOf(response));
     this.#endWork(unit, at, { [names.ERROR_TYPE]: code });
     this.#endDetached(unit, 'failed', at);
   }
 
-  /** A call of a subagent has its result. */
+  /** Records the result of a subagent's call. */
   #settled(
     entry: JournalEntry,
     subagent: SubagentFold | undefined,
@@ -777,13 +779,13 @@ export class ScopeFold {
     const id = this.#childOf.get(key);
     if (id === undefined) return;
     this.#childOf.delete(key);
-    // Calls that it waits for end with it, and nobody is told of that.
+    // Calls below end together with the subagent, without further events.
     for (const below of this.#childOf.keys())
       if (below.startsWith(callKey(id, ''))) this.#endOfCall(below, status, at);
     this.#endOne(id, status, at);
   }
 
-  /** Ends a subagent that no call waits for: its own events are all that tells of its end. */
+  /** Ends a subagent that no call waits for: only its own events report its end. */
   #endDetached(id: string, status: string, at: number): void {
     const key = this.#subagents.get(id)?.birth.ofCall ?? '';
     if (this.#childOf.get(key) !== id) this.#endOne(id, status, at);
@@ -806,7 +808,7 @@ export class ScopeFold {
     if (subagent?.hasEnded === true) this.#subagents.delete(id);
   }
 
-  /** Remembers the span of the caller that an event names. Returns its key; empty: it names none. */
+  /** Remembers the caller's span that an event names. Returns its key; empty without one. */
   #comesFrom(key: string, event: unknown): string {
     const { traceparent = '' } = readAs(fields.fromCaller, event) ?? {};
     return this.#spans.rememberNamed(key, traceparent) ? key : '';
@@ -817,17 +819,17 @@ function callKey(unit: string, callId: string): string {
   return `${unit}:${callId}`;
 }
 
-/** The attributes of what a lead agent used. */
+/** Returns the attributes for the usage of a lead agent. */
 function agentOf(name: string): Attributes {
   return { [names.AGENT_NAME]: name, [names.ROOT_AGENT]: name };
 }
 
-/** The attributes of a log record about a subagent. */
+/** Returns the attributes of a log record about a subagent. */
 function logged(id: string, subagent: SubagentFold | undefined): Attributes {
   return { [names.AGENT_NAME]: subagent?.birth.name, [names.SUBAGENT_ID]: id };
 }
 
-/** A state of a subagent's machine in which it waits for an answer. */
+/** Whether this state of a subagent's machine waits for an answer. */
 function isWaiting(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'waiting_for_input' in value;
 }

@@ -1,6 +1,6 @@
-// The spans of one scope: those that are open, and the contexts of those that a later span is a child of or links to.
+// The spans of one scope: the open spans, and the contexts to which a later span may be a child or a link.
 //
-// Owns:     the writing of spans, under keys that a later process knows them by.
+// Owns:     the writing of spans, under keys by which a later process finds them.
 // Does not: know events (scope-fold.ts), or export, which the app's SDK does.
 
 import {
@@ -19,18 +19,18 @@ import type { TracedWork } from '../../actors/ports/journal.ts';
 import { readTraceparent } from '../../values/traceparent.ts';
 import * as names from './names.ts';
 
-/** What a span says, whether or not this process began it. */
+/** The description of a span, whichever process started it. */
 interface Work {
   readonly name: string;
   readonly kind: SpanKind;
-  /** The key of the parent; unknown: the root. */
+  /** The key of the parent; an unknown key means the root. */
   readonly parent: string;
   readonly attributes: Attributes;
 }
 
-/** The spans that an entry begins, and what follows once it is kept. */
+/** The spans that an entry starts, and the actions that follow once the entry is written. */
 export interface Written {
-  /** The `traceparent` of each, by its key. */
+  /** The `traceparent` of each span, by its key. */
   readonly begun: Record<string, string>;
   readonly following: (() => void)[];
 }
@@ -39,28 +39,28 @@ export const ROOT = 'root';
 export const TURN = 'turn';
 /** The model call of the turn. */
 export const REPLY = 'reply';
-/** What the user says. */
+/** The user's utterance. */
 export const WORDS = 'words';
-/** The span of the caller who sent the latest words of the user. */
+/** The span of the caller that sent the latest words of the user. */
 export const CALLER = 'caller';
-/** The contexts that are kept beside the root's; the oldest are forgotten first. */
+/** The limit of remembered contexts besides the root's; the oldest are forgotten first. */
 const MAX_CONTEXTS = 500;
 
 export class ScopeSpans {
   readonly #scope: string;
   readonly #contexts = new Map<string, SpanContext>();
-  /** Begun and not ended, in any process. */
+  /** The spans that have started and not ended, in any process. */
   readonly running = new Map<string, Work>();
-  /** Those of them that this process began. */
+  /** The running spans that this process started. */
   readonly #spans = new Map<string, Span>();
-  /** Of the entry at hand; null while entries are only folded. */
+  /** The output of the current entry; null while entries are only folded. */
   #writing: (Written & { readonly tracer: Tracer }) | null = null;
 
   constructor(scope: string) {
     this.#scope = scope;
   }
 
-  /** Writes what `fold` begins and ends. */
+  /** Writes the spans that `fold` starts and ends. */
   write(tracer: Tracer, fold: (begun: Written['begun']) => void): Written {
     const written: Written = { begun: {}, following: [] };
     this.#writing = { ...written, tracer };
@@ -96,7 +96,7 @@ export class ScopeSpans {
       },
       above ? trace.setSpanContext(ROOT_CONTEXT, above) : ROOT_CONTEXT,
     );
-    // An event that was not seen would have ended it.
+    // A missed event would have ended the span.
     this.#spans.get(key)?.end(new Date(at));
     this.#spans.set(key, span);
     this.remember(key, span.spanContext());
@@ -121,7 +121,7 @@ export class ScopeSpans {
     if (span) this.#writing?.following.push(() => describe(span, attributes));
   }
 
-  /** Links an open span to another one. */
+  /** Links an open span to another span. */
   link(key: string, to: string, link: string): void {
     const span = this.#spans.get(key);
     const links = this.linkTo(to, link);
@@ -133,13 +133,13 @@ export class ScopeSpans {
     return context ? [{ context, attributes: { [names.LINK]: link } }] : [];
   }
 
-  /** Begins the trace. @param caller The key of the span above. */
+  /** Starts the trace. @param caller The key of the parent span. */
   beginTrace(at: number, caller: string): void {
     this.begin(ROOT, 'offstage.session', at, { parent: caller, attributes: {} });
     this.end(ROOT, at);
   }
 
-  /** The root of the trace, which begins with the first span below it. */
+  /** Returns the root of the trace, which starts with the first span below it. */
   rootAt(at: number): SpanContext {
     const known = this.#contexts.get(ROOT);
     if (known) return known;
@@ -147,26 +147,26 @@ export class ScopeSpans {
     return this.#contexts.get(ROOT) ?? INVALID_SPAN_CONTEXT;
   }
 
-  /** Begins anew what was running when the process before this one ended. */
+  /** Restarts the spans that were running when the previous process ended. */
   takeUp(at: number, homeOf: (key: string) => string): void {
     this.#spans.clear();
     const running = [...this.running];
     this.running.clear();
     for (const [key, work] of running) {
-      // A turn of the lead agent ends with its process, and so do its calls and the words of the user.
+      // A turn of the lead agent ends with its process, and so do its calls and the user's utterance.
       if (isOfTurn(key)) continue;
       const parent = work.parent.startsWith('subagent:') ? work.parent : homeOf(key);
       this.begin(key, work.name, at, { ...work, parent }, this.linkTo(key, 'continues'));
     }
   }
 
-  /** Ends what is open: this process leaves the scope. */
+  /** Ends the open spans: this process leaves the scope. */
   leave(at: number): void {
     for (const span of this.#spans.values()) span.end(new Date(at));
     this.#spans.clear();
   }
 
-  /** The first of these that is known. */
+  /** Returns the first known context of these keys. */
   contextOf(...keys: readonly string[]): SpanContext | undefined {
     for (const key of keys) {
       const context = this.#contexts.get(key);
@@ -175,7 +175,7 @@ export class ScopeSpans {
     return undefined;
   }
 
-  /** The span of the work under way, or of the work that it is a part of; null: it does none. */
+  /** Returns the span of the current work, or of the work that it is part of; null without work. */
   spanOf({ unit, part }: Omit<TracedWork, 'scope'>): SpanContext | null {
     const isLead = unit === this.#scope;
     const whole = isLead ? TURN : `subagent:${unit}`;
@@ -192,7 +192,7 @@ export class ScopeSpans {
     return span?.spanContext() ?? null;
   }
 
-  /** Remembers a span that an event names. Returns whether it can be read. */
+  /** Remembers a span that an event names. Returns whether the name is readable. */
   rememberNamed(key: string, traceparent: string): boolean {
     const context = contextOf(traceparent);
     if (context) this.remember(key, context);
@@ -211,19 +211,19 @@ export class ScopeSpans {
   }
 }
 
-/** Which model is asked is known with its answer. */
+/** The model of a request is known only with its answer. */
 function describe(span: Span, attributes: Attributes): void {
   span.setAttributes(attributes);
   const { [names.REQUEST_MODEL]: model } = attributes;
   if (typeof model === 'string') span.updateName(`chat ${model}`);
 }
 
-/** A turn of the lead agent, its model call and its tool calls, and words of the user. */
+/** Whether the key is of a turn of the lead agent, its model call or tool calls, or the user's utterance. */
 export function isOfTurn(key: string): boolean {
   return key === TURN || key === REPLY || key === WORDS || key.startsWith('call:');
 }
 
-/** The header of W3C Trace Context. */
+/** Returns the header `traceparent` of W3C Trace Context. */
 export function traceparentOf({ traceId, spanId, traceFlags }: SpanContext): string {
   return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
 }

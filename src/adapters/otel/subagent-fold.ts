@@ -6,20 +6,20 @@ import * as names from './names.ts';
 import type { ScopeSpans } from './scope-spans.ts';
 import type * as fields from './traced-events.ts';
 
-/** The facts of its beginning. */
+/** The facts about the subagent's start. */
 export interface Birth {
   readonly id: string;
   readonly name: string;
-  /** The subagent at the top of its subtree. */
+  /** The root of the subagent's subtree. */
   readonly root: string;
   readonly bornAt: number;
   /** The key of the call that spawned it. */
   readonly parent: string;
-  /** The key of the span that its later work is below: the root, or the span of the caller. */
+  /** The key of the parent of its later work: the root, or the caller's span. */
   readonly home: string;
-  /** The call that spawned it, as `callKey` has it. */
+  /** The call that spawned it, as a `callKey`. */
   readonly ofCall: string | null;
-  /** An agent of somebody else does the work. */
+  /** A third-party agent does the work. */
   readonly isRemote: boolean;
 }
 type Traced = z.infer<typeof fields.state>['subagents'][number];
@@ -27,19 +27,19 @@ type Traced = z.infer<typeof fields.state>['subagents'][number];
 export class SubagentFold {
   readonly #birth: Birth;
   readonly #spans: ScopeSpans;
-  /** The calls of its latest step without a result, with their kind. */
+  /** The calls of the latest step without a result, with their kind. */
   readonly #pending = new Map<string, { readonly toolName: string; kind: string }>();
-  /** Its latest step was not seen: which calls of it have no result is not known. */
+  /** The latest step was not seen: it is unknown which of its calls lack a result. */
   #isUncertain = false;
   #step = 0;
   #hasWorked = false;
-  /** It waits for an answer. */
+  /** Whether the subagent waits for an answer. */
   isParked = false;
-  /** Its work is over; the call that it works for may not have ended yet. */
+  /** The work has ended; the call behind it may still be open. */
   isOver = false;
-  /** It is over for whoever asked for it; where nobody waits for it, it may still work. */
+  /** The caller considers the subagent ended; without a waiting caller it may still work. */
   hasEnded = false;
-  /** The usage of somebody else's agent since its work began or went on. */
+  /** The usage of a third-party agent since its work started or resumed. */
   #used = { input: 0, output: 0 };
 
   constructor(birth: Birth, spans: ScopeSpans) {
@@ -51,12 +51,12 @@ export class SubagentFold {
     return this.#birth;
   }
 
-  /** The key of the span that its next work is below. */
+  /** The key of the parent of its next work. */
   get place(): string {
     return this.#hasWorked ? this.#birth.home : this.#birth.parent;
   }
 
-  /** The attributes of what it used. */
+  /** The attributes for the usage of the subagent. */
   get agent(): Attributes {
     return { [names.AGENT_NAME]: this.#birth.name, [names.ROOT_AGENT]: this.#birth.root };
   }
@@ -72,7 +72,7 @@ export class SubagentFold {
     return { id, name, parent, home, isRemote, ...own, pending };
   }
 
-  /** Goes on from a snapshot. */
+  /** Restores the state from a snapshot. */
   takeState({ pending, isUncertain, hasWorked, step }: Omit<Traced, keyof Birth>): void {
     this.#pending.clear();
     for (const { callId, ...call } of pending) this.#pending.set(callId, call);
@@ -81,7 +81,7 @@ export class SubagentFold {
     this.#step = step;
   }
 
-  /** It has a run slot. */
+  /** The subagent has a run slot. */
   work(at: number): void {
     this.isParked = false;
     const { id, name, isRemote } = this.#birth;
@@ -100,7 +100,7 @@ export class SubagentFold {
           [names.SUBAGENT_ID]: id,
         },
       },
-      // The call that spawned it may be long over when it goes on: a link is enough.
+      // The spawning call may have ended long before the work resumes: a link suffices.
       this.#hasWorked ? this.#spans.linkTo(key, 'continues') : [],
     );
     this.#hasWorked = true;
@@ -134,7 +134,7 @@ export class SubagentFold {
       const { toolName = kind } = response.calls.find((call) => call.callId === callId) ?? {};
       this.#pending.set(callId, { toolName, kind });
       if (isWork(kind) || kind === 'delegation') this.#beginTool(callId, toolName, at);
-      // The child is the work.
+      // The child subagent does the work.
       if (kind === 'delegation') this.#spans.end(`tool:${id}:${callId}`, at);
     }
     if (response.calls.length === 0 && again !== true)
@@ -142,7 +142,7 @@ export class SubagentFold {
     else this.#goOn(at);
   }
 
-  /** Questions are answered in the order in which they were asked. */
+  /** Answers arrive in the order of the questions. */
   answered(isApproved: boolean): void {
     for (const [callId, call] of this.#pending) {
       if (isWork(call.kind) || call.kind === 'delegation') continue;
@@ -152,7 +152,7 @@ export class SubagentFold {
     }
   }
 
-  /** A call of it has its result. `code`: it failed with that. */
+  /** Records the result of a call. `code`: the error code of a failed call. */
   settled(at: number, callId: string, status: string, code: string | undefined): void {
     this.#pending.delete(callId);
     if (this.isOver) return;
@@ -163,7 +163,7 @@ export class SubagentFold {
     this.#goOn(at);
   }
 
-  /** Ends its spans. */
+  /** Ends the spans of the subagent. */
   end(at: number, attributes: Attributes): void {
     const { id } = this.#birth;
     this.isOver = true;
@@ -173,7 +173,7 @@ export class SubagentFold {
     this.#spans.end(`subagent:${id}`, at, attributes);
   }
 
-  /** After a call: the next one goes on, or the model is asked, or it waits. */
+  /** After a call the next one runs, or the model is asked, or the subagent waits. */
   #goOn(at: number): void {
     const key = `subagent:${this.#birth.id}`;
     if (!this.#spans.running.has(key)) return;
@@ -185,7 +185,7 @@ export class SubagentFold {
 
   #beginStep(at: number): void {
     const { id, name, isRemote } = this.#birth;
-    // No model of ours is called: the work of the other agent is the span above.
+    // No local model is called: the span above covers the remote agent's work.
     if (isRemote) return;
     this.#spans.begin(`step:${id}`, 'chat', at, {
       kind: SpanKind.CLIENT,
@@ -208,12 +208,12 @@ export class SubagentFold {
   }
 }
 
-/** A call that runs, in contrast to one that waits for somebody. */
+/** Whether a call runs, instead of waiting for an answer. */
 function isWork(kind: string): boolean {
   return kind === 'tool' || kind === 'completion';
 }
 
-/** The tokens of a model call, and its model. */
+/** Returns the attributes for the tokens and the model of a model call. */
 export function attributesOf({
   usage,
   model,

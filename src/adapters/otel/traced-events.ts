@@ -1,5 +1,4 @@
-// The fields of the events of the journal that traces and metrics read, and the state that a trace keeps in snapshots. An
-// event in another form is passed over.
+// The event fields that traces and metrics read, and the trace state in snapshots. Events of another form are skipped.
 
 import { SpanKind } from '@opentelemetry/api';
 import { z } from 'zod';
@@ -42,7 +41,7 @@ export const usageShape = z.object({
   audioOutputTokens: amount,
   cost: amount,
 });
-/** Absent: an earlier version wrote it. */
+/** Absent in events of earlier versions. */
 const modelNames = z.object({ provider: text, modelId: text }).optional().catch(undefined);
 const answer = z.object({ usage: usageShape, model: modelNames, tookMs: amount });
 export const reported = answer.extend({ agentName: text, beganAt: z.number().nullish() });
@@ -57,11 +56,11 @@ export const responded = z.object({
 });
 const withError = z.object({ error: z.object({ code: text }) });
 export const failed = withError.extend({
-  /** The lead agent; absent: it is a subagent's. */
+  /** The lead agent; absent for a subagent. */
   agentName: text.optional(),
   model: modelNames,
   tookMs: amount,
-  /** An answer that cannot be used. */
+  /** An unusable answer. */
   response: answer.optional().catch(undefined),
 });
 export const lost = withError.extend({ retryInMs: z.number().nullish() });
@@ -70,7 +69,7 @@ export const asked = z.object({ requestId: text, kind: text });
 export const closed = z.object({ requestId: text });
 export const answered = z.object({ approved: z.boolean().nullish() });
 export const fromCaller = z.object({ traceparent: text });
-/** The subagents that have not ended, where the entries of their beginning may be trimmed. */
+/** The unfinished subagents, whose first entries may be trimmed. */
 export const snapshot = z.object({
   books: z.object({ agentName: text }).optional(),
   delegation: z.object({
@@ -91,7 +90,7 @@ export const snapshot = z.object({
   }),
 });
 export const contexts = z.object({ traceparents: z.record(text, text) });
-/** A later process needs this where the entries before a snapshot are trimmed. */
+/** The state that a later process needs if the entries before a snapshot are trimmed. */
 export const state = z.object({
   agentName: text,
   hasUserSpoken: z.boolean(),
@@ -122,7 +121,7 @@ export const state = z.object({
 });
 export const traced = z.object({ traced: state });
 
-/** Reads an event; null: it has another form. */
+/** Reads an event; null if it has another form. */
 export function readAs<Schema extends z.ZodType>(
   schema: Schema,
   event: unknown,

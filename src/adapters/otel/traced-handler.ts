@@ -1,9 +1,9 @@
-// The end where jobs are done (`jobWorker`), with a span for each job below the span of the session that asks for it.
+// A worker's handler (`jobWorker`) with a span for each job, as a child of the session's span.
 //
 // Invariants
-//   TRACED-HANDLER-1. A job is done below the span that it names, with its own span active. One that names none, or a name
-//       that cannot be read, is done as it is: work of nobody's trace begins none.
-//   TRACED-HANDLER-2. Each attempt has a span, also of a worker that refuses the job. It holds names and codes, no content.
+//   TRACED-HANDLER-1. A job runs as a child of the span that it names, with its own span active. A job without a readable
+//       span name runs without a span: work outside any trace starts none.
+//   TRACED-HANDLER-2. Each attempt has a span, also an attempt that the worker refuses. It holds names and codes, no content.
 //   TRACED-HANDLER-3. A fault of the SDK never reaches the job.
 
 import {
@@ -37,8 +37,8 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<TracedHandlerOptions>);
 
 /**
- * Does each job in a span `offstage.job <name>`, below the model or tool call of the session with `tracedJournal` that asks
- * for it: around `jobWorker({ … })`, inside or outside of `packedHandler`.
+ * Runs each job in a span `offstage.job <name>`, a child of the model or tool call in a session with `tracedJournal`: wrap it
+ * around `jobWorker({ … })`, inside or outside of `packedHandler`.
  * @throws {ConfigurationError} for an invalid handler or option.
  */
 export function tracedHandler(handler: JobHandler, options: TracedHandlerOptions = {}): JobHandler {
@@ -88,7 +88,7 @@ export function tracedHandler(handler: JobHandler, options: TracedHandlerOptions
   };
 }
 
-/** The key of a step begins with its session and its subagent. */
+/** The key of a step starts with its session and its subagent. */
 function attributesOf({ key, name }: Job): Attributes {
   const { scope, subagent } = /^(?<scope>.+?)\/(?<subagent>[^/:]+):\d+:/.exec(key)?.groups ?? {};
   return {

@@ -1,33 +1,34 @@
-// The journals with a watcher in front: one writes a trace, the other records metrics and the log records that alerts are made
-// of. Each folds the scopes that its process continues beside the session, and never disturbs it.
+// Journals with a watcher in front: one writes a trace, the other records metrics and the log records for alerts. Each watcher
+// folds the scopes that its process continues, independently of the session, and never disturbs the session.
 //
-// Owns:     which scopes this process continues; when an entry is traced, and when it is measured.
+// Owns:     the set of scopes that this process continues; the moments at which an entry is traced and measured.
 // Does not: know events (scope-fold.ts); record words, arguments or results; export, which the app's SDK does.
 //
 // Invariants
-//   WATCHED-JOURNAL-1. A reader that does not continue a scope, such as an inspector, leaves what is known of it alone.
+//   WATCHED-JOURNAL-1. A reader that does not continue a scope, such as an inspector, does not change the watcher's state of
+//       it.
 //   WATCHED-JOURNAL-2. A fault of the watcher never reaches the session.
-//   TRACED-JOURNAL-1. A scope has one trace, also after a crash or hibernation: its events keep the contexts of its
-//       spans, and the next process reads them.
-//   TRACED-JOURNAL-2. A span is work, never waiting: the span of a subagent ends when it waits for an answer, and the
-//       next one links to it.
-//   TRACED-JOURNAL-3. A span ends after its last event is kept. A retried event begins no second span.
-//   TRACED-JOURNAL-5. Without a registered provider an event is passed on unchanged, and no span is begun for it. A provider
-//       that is registered later counts from then on.
-//   TRACED-JOURNAL-7. An agent behind a relay is told the span of its subagent's work beside each request, after a crash one
-//       of the same trace: ids, no content. Nobody is told anything where nobody listens.
-//   TRACED-JOURNAL-8. Work for a caller that names its span is below that. A conversation stays in its trace: a caller in
-//       another one is linked. A name that cannot be read is ignored.
-//   TRACED-JOURNAL-9. Tools, models and approvals of the app run with the span of their work active, in whichever context
-//       the session was: spans that they begin, and requests that an instrumentation sees, are below it. Jobs of other
-//       processes are told that span.
-//   TRACED-JOURNAL-10. A snapshot holds what the trace needs of the entries that it stands for: they may be trimmed.
-//   TRACED-JOURNAL-6. A model call has a span here, or spans of an integration of the AI SDK, not both, unless the app
-//       says so.
-//   METERED-JOURNAL-1. An event is measured once, after it is kept, by the process that appends it. What was kept
-//       before is only read, so that times are right across a crash.
+//   TRACED-JOURNAL-1. A scope has one trace, also after a crash or hibernation: its events contain the contexts of its spans,
+//       and the next process reads them.
+//   TRACED-JOURNAL-2. A span covers work, never waiting: the span of a subagent ends when it waits for an answer, and the next
+//       span links to it.
+//   TRACED-JOURNAL-3. A span ends after its last event is written. A retried event starts no second span.
+//   TRACED-JOURNAL-5. Without a registered provider an event is forwarded unchanged, and starts no span. A provider that is
+//       registered later takes effect from then on.
+//   TRACED-JOURNAL-7. A relay sends its agent the span of the subagent's work with each request (ids, no content), after a
+//       crash a span of the same trace. Without a listening provider nothing is sent.
+//   TRACED-JOURNAL-8. Work for a caller that names its span is a child of that span. A conversation stays in its trace: a
+//       caller in another trace is linked. An unreadable name is ignored.
+//   TRACED-JOURNAL-9. Tools, models and approvals of the app run with the span of their work active, whatever context the
+//       session has: their own spans, and requests that an instrumentation sees, are children of that span. Jobs get the span,
+//       too.
+//   TRACED-JOURNAL-10. A snapshot contains the trace state of the entries that it replaces: they may be trimmed.
+//   TRACED-JOURNAL-6. A model call has a span of this journal or spans of the AI SDK's integration, not both, unless the app
+//       asks for both.
+//   METERED-JOURNAL-1. An event is measured once, after it is written, by the process that appends it. Earlier entries are
+//       only read, so that durations are right across a crash.
 //   METERED-JOURNAL-3. Without a registered provider nothing is read or measured.
-//   METERED-JOURNAL-4. What an operator is woken for is a log record, without words: docs/tracing.md lists them.
+//   METERED-JOURNAL-4. Each condition that should alert an operator is a log record without words: docs/tracing.md lists them.
 
 import {
   context,
@@ -64,13 +65,14 @@ export interface TracedJournalOptions {
   /** The provider of the spans. @defaultValue the one that the app registered with `@opentelemetry/api` */
   readonly tracerProvider?: TracerProvider;
   /**
-   * Whether `@ai-sdk/otel`, where the app has registered it, also writes its spans of the model calls that have a span here,
-   * below that. @defaultValue false
+   * Whether `@ai-sdk/otel`, if the app has registered it, also writes spans of model calls, as children of this journal's
+   * spans.
+   * @defaultValue false
    */
   readonly sdkSpans?: boolean;
   /**
-   * Whether agents behind a relay, and workers of an engine, are told the trace of their work (its ids, and nothing else), so
-   * that their own spans are part of it. @defaultValue true
+   * Whether agents behind a relay, and workers of an engine, get the trace context of their work (ids only), so that their
+   * spans belong to the trace. @defaultValue true
    */
   readonly propagates?: boolean;
 }
@@ -82,9 +84,9 @@ const tracedSchema = z.strictObject({
 } satisfies ChecksOf<TracedJournalOptions>);
 
 /**
- * Writes one trace for each session (or service) on `journal`: turns of the lead agent, its tool calls, each stretch of
- * work of a subagent, its model steps and tool calls. Spans hold names, ids, times and token counts, no content.
- * Put it in front of the other journals.
+ * Writes one trace for each session (or service) on `journal`: turns of the lead agent, its tool calls, each stretch of work
+ * of a subagent, its model steps and tool calls. Spans contain names, ids, times and token counts, no content. Put this
+ * journal in front of other journals.
  * @throws {ConfigurationError} for an invalid journal or option.
  */
 export function tracedJournal(journal: Journal, options: TracedJournalOptions = {}): Journal {
@@ -97,7 +99,7 @@ export function tracedJournal(journal: Journal, options: TracedJournalOptions = 
   let isOn = false;
   let deaf: TracerProvider | null = null;
 
-  /** A tracer without a provider returns spans without a context. Each provider is tried once (TRACED-JOURNAL-5). */
+  /** A tracer without a provider returns spans without a context. Each provider is tested once (TRACED-JOURNAL-5). */
   const isListening = (): boolean =>
     quietly(() => {
       const provider = behind(
@@ -110,7 +112,7 @@ export function tracedJournal(journal: Journal, options: TracedJournalOptions = 
     }) ?? false;
 
   const { rest, leave, foldOf } = watchedJournal(journal, scopes, {
-    // TRACED-JOURNAL-5. A provider is registered once, and stays.
+    //   TRACED-JOURNAL-5. A registered provider stays registered.
     isOn: () => (isOn ||= isListening()),
     isTraced: true,
   });
@@ -118,7 +120,7 @@ export function tracedJournal(journal: Journal, options: TracedJournalOptions = 
   return {
     ...rest,
     append(entry) {
-      // TRACED-JOURNAL-5. A provider is registered once, and stays.
+      //   TRACED-JOURNAL-5. A registered provider stays registered.
       isOn ||= isListening();
       if (!isOn) return journal.append(entry);
       const observed = quietly<Observed>(() => foldOf(entry.scope).trace(entry, tracer));
@@ -133,14 +135,14 @@ export function tracedJournal(journal: Journal, options: TracedJournalOptions = 
           quietly(observed.kept);
         },
         (error: unknown) => {
-          // Another process has gone on: its entries are read before this one does.
+          // Another process has continued the scope: its entries are read before this process continues.
           if (codeOf(error) === 'FENCED') leave(entry.scope);
           throw error;
         },
       );
     },
     tracesModelCalls: () => !sdkSpans && (isOn ||= isListening()),
-    // The scopes of those who do not listen are empty.
+    // A journal without a listening provider has no scopes here.
     traceContextOf: ({ scope, ...work }) => {
       const span = propagates ? quietly(() => scopes.get(scope)?.spanOf(work)) : null;
       return span ? written(span) : null;
@@ -156,14 +158,14 @@ export function tracedJournal(journal: Journal, options: TracedJournalOptions = 
   };
 }
 
-/** The provider that a proxy of the API stands for: one without a delegate gives the same each time. */
+/** Returns the provider behind the API's proxy; a proxy without a delegate returns the same object each time. */
 function behind(provider: TracerProvider): TracerProvider {
   return 'getDelegate' in provider && typeof provider.getDelegate === 'function'
     ? (provider.getDelegate() as TracerProvider)
     : provider;
 }
 
-/** As W3C Trace Context writes it. */
+/** Returns the W3C Trace Context of a span. */
 function written(span: SpanContext): TraceContext {
   const tracestate = span.traceState?.serialize() ?? '';
   const traceparent = traceparentOf(span);
@@ -172,12 +174,12 @@ function written(span: SpanContext): TraceContext {
 
 /** The options of `meteredJournal`. */
 export interface MeteredJournalOptions {
-  /** The provider of the meters. @defaultValue the one that the app has registered when the first event comes */
+  /** The provider of the meters. @defaultValue the provider that is registered at the first event */
   readonly meterProvider?: MeterProvider;
   /** The provider of the loggers, such as that of `@opentelemetry/sdk-logs`. @defaultValue none: no log records */
   readonly loggerProvider?: EventLoggerProvider;
   /**
-   * Time, such as `nodeEnvironment()`, for `offstage.outbox.age` and `offstage.journal.append`. @defaultValue none: these
+   * The clock, such as `nodeEnvironment()`, for `offstage.outbox.age` and `offstage.journal.append`. @defaultValue none: these
    * two are not measured
    */
   readonly environment?: Pick<Environment, 'clock'>;
@@ -190,11 +192,11 @@ const meteredSchema = z.strictObject({
 } satisfies ChecksOf<MeteredJournalOptions>);
 
 /**
- * Records metrics of all sessions on `journal`: tokens and cost of the model calls, how long questions
- * wait, how long subagents take, when results are heard, how soon there is sound, and how many subagents run or wait.
- * Attributes are names, kinds and codes, no ids and no words. With a `loggerProvider` also writes what alerts are
- * made of: questions that open and close, deliveries that are offered and heard, lost leases, with their ids. Put it
- * in front of the other journals.
+ * Records metrics of all sessions on `journal`: tokens and cost of model calls, waiting times of questions, durations of
+ * subagents, the hearing of results, the delay of sound, and the numbers of running and waiting subagents. Attributes are
+ * names, kinds and codes, without ids and words. With a `loggerProvider` it also writes records for alerts, with ids:
+ * questions that open and close, deliveries that are offered and heard, lost leases. Put this journal in front of other
+ * journals.
  * @throws {ConfigurationError} for an invalid journal or option.
  */
 export function meteredJournal(journal: Journal, options: MeteredJournalOptions = {}): Journal {
@@ -204,7 +206,7 @@ export function meteredJournal(journal: Journal, options: MeteredJournalOptions 
   const clock = options.environment?.clock;
   let instruments: Measured | null = null;
 
-  /** METERED-JOURNAL-3. Instruments that are made before a provider is registered stay without effect. */
+  /** METERED-JOURNAL-3. Instruments created before a provider is registered would stay without effect. */
   const measured = (): Measured | null => {
     if (instruments) return instruments;
     const { meterProvider = metrics.getMeterProvider(), loggerProvider } = options;
@@ -268,13 +270,13 @@ export function meteredJournal(journal: Journal, options: MeteredJournalOptions 
 }
 
 interface Watcher {
-  /** False while no provider listens: nothing is folded then. */
+  /** False while no provider listens: entries are then not folded. */
   isOn(): boolean;
-  /** Spans are written by this journal. */
+  /** Whether this journal writes spans. */
   readonly isTraced: boolean;
 }
 
-/** Returns all but `append`. */
+/** Returns all methods except `append`. */
 function watchedJournal(
   journal: Journal,
   scopes: Map<string, ScopeFold>,
@@ -292,7 +294,7 @@ function watchedJournal(
     claimed.delete(scope);
     quietly(() => left?.leave());
   };
-  /** WATCHED-JOURNAL-1. Without claims it is whoever appends first. */
+  /** WATCHED-JOURNAL-1. A journal without claims is continued by the process that appends first. */
   const isToContinue = (scope: string): boolean =>
     journal.claim ? claimed.has(scope) : scopes.get(scope)?.isLive !== true;
   const rest: Omit<Journal, 'append'> = {

@@ -1,13 +1,13 @@
 // The database: its connections, the meaning of its errors, and the tables of the journal.
 //
-// Owns:     the pool. The next call replaces a connection that broke.
-// Does not: retry: a commit unit does, with its knowledge of the entry.
+// Owns:     the pool. The next call replaces a broken connection.
+// Does not: retry: a commit unit does, because it knows the entry.
 //
 // Invariants
-//   POSTGRES-JOURNAL-DATABASE-1. Foreign tables, and tables of a newer version, are never written to. Another
-//        process may upgrade the tables at any time: this one then claims no more scopes.
-//   POSTGRES-JOURNAL-DATABASE-2. If several processes create the tables at the same time, one does, and the
-//       others use them.
+//   POSTGRES-JOURNAL-DATABASE-1. Tables of another program or of a newer version are never written to. Another process may
+//       upgrade the tables at any time: this process then claims no more scopes.
+//   POSTGRES-JOURNAL-DATABASE-2. If several processes create the tables at the same time, one of them does, and the others
+//       use them.
 
 import { createRequire } from 'node:module';
 import type { Pool, PoolClient, PoolConfig, QueryResult } from 'pg';
@@ -15,11 +15,11 @@ import { JournalError } from '../../actors/ports/journal-error.ts';
 import { CapacityError, ConfigurationError, messageOf } from '../../values/errors.ts';
 
 /**
- * Version 1: without packed events and wake times. Version 2: a lease and a heartbeat for each scope. Version 3: without
+ * Version 1: without packed events and wake times. Version 2: with a lease and a heartbeat for each scope. Version 3: without
  * events that are packed with the second dictionary.
  */
 export const LAYOUT_VERSION = 4;
-/** The oldest layout whose tables are those of the present one: it can be read without an upgrade. */
+/** The oldest layout with the present tables: it is readable without an upgrade. */
 const OLDEST_READABLE_LAYOUT = 3;
 /** An arbitrary number: the advisory lock of the process that creates the tables. */
 const MAKING_TABLES = 0x4f_46_46_53;
@@ -31,7 +31,7 @@ export interface Database {
   readonly schema: string;
   /** The name of the journal in errors. */
   readonly name: string;
-  /** The release of the app: sessions that a later one wrote are not touched. */
+  /** The release of the app: sessions that a later release wrote are not touched. */
   readonly release: number;
 }
 
@@ -53,12 +53,12 @@ export function openPool(
     );
   }
   const pool = new pg.Pool(config);
-  // The pool has already removed an idle connection that breaks.
+  // The pool has already removed the broken idle connection.
   pool.on('error', () => {});
   return pool;
 }
 
-// A process writes its row all the time: the free space of a page takes the next version of it.
+// A process updates its row often: the free space of a page holds the next version of the row.
 const nodes = (schema: string): string => `
   create table ${schema}.nodes (
     id bigint primary key,
@@ -69,8 +69,7 @@ const nodes = (schema: string): string => `
   create index leases_by_node on ${schema}.leases (node);
 `;
 
-// Sessions in memory have the node that has them. The look for those that are due does not meet them: they are in
-// the other index.
+// The row of a session in memory has its node, and is in a separate index, so that a search for due sessions skips it.
 const wakeTimes = (schema: string): string => `
   create table ${schema}.wake_times (
     scope text collate "C" primary key,
@@ -85,9 +84,9 @@ const wakeTimesByNode = (schema: string): string => `
   create index wake_times_awake on ${schema}.wake_times (node, scope) where node is not null;
 `;
 
-// Names are compared byte by byte: an index must not depend on the collation of the system. Tokens come from
-// a sequence, so that one is never issued twice, even if a lease was deleted. A lease of a process that knows only
-// layout 2 has a holder and a time of its own, and no node.
+// Names are compared byte by byte: an index must not depend on the collation of the system. Tokens come from a sequence, so
+// that a token is never issued twice, even after its lease was deleted. A lease of a process of layout 2 has a holder and an
+// expiry time instead of a node.
 const layout = (schema: string): string => `
   create sequence ${schema}.lease_tokens;
   create table ${schema}.leases (
@@ -118,7 +117,7 @@ const layout = (schema: string): string => `
   insert into ${schema}.layout values (${LAYOUT_VERSION});
 `;
 
-// Processes of layout 2 go on with the leases that they have, and with their own heartbeats.
+// Processes of layout 2 keep their leases, and their heartbeats.
 const withNodes = (schema: string): string => `
   alter table ${schema}.leases
     alter column holder drop not null,
@@ -141,9 +140,8 @@ const from2 = (schema: string): string => `
 `;
 
 /**
- * Creates the tables if they do not exist, and upgrades older ones.
- * @throws {ConfigurationError} `JOURNAL_TOO_NEW`, `NOT_A_JOURNAL` (POSTGRES-JOURNAL-DATABASE-1),
- *   `CANNOT_OPEN`
+ * Creates missing tables, and upgrades older ones.
+ * @throws {ConfigurationError} `JOURNAL_TOO_NEW`, `NOT_A_JOURNAL` (POSTGRES-JOURNAL-DATABASE-1), `CANNOT_OPEN`
  * @throws {JournalError} `JOURNAL_UNREACHABLE`, `JOURNAL_IO`
  */
 export async function prepareTables(database: Database): Promise<void> {
@@ -193,9 +191,7 @@ export function checkKnown(name: string, version: number | null): void {
     );
 }
 
-/**
- * POSTGRES-JOURNAL-DATABASE-2. Returns the version of the tables afterwards, whichever process created them.
- */
+/** POSTGRES-JOURNAL-DATABASE-2. Returns the version of the tables afterwards, whichever process created them. */
 async function bringUpToDate(database: Database): Promise<number> {
   const { schema, schemaName } = database;
   return inTransaction(database, '', async (client) => {
@@ -217,7 +213,7 @@ async function bringUpToDate(database: Database): Promise<number> {
   });
 }
 
-/** Runs one statement. @throws {JournalError} the error as `explained` converts it. */
+/** Runs one statement. @throws {JournalError} the converted error (`explained`) */
 export async function queried<Found extends object>(
   { pool, name }: Database,
   text: string,
@@ -237,7 +233,7 @@ export async function inTransaction<T>(
   work: (client: PoolClient) => Promise<T>,
 ): Promise<T> {
   const client = await pool.connect();
-  // The pool does not listen while the connection is in use; the running query gets the error anyway.
+  // The pool does not listen to a connection in use; the running query gets the error anyway.
   const ignore = (): void => {};
   client.on('error', ignore);
   try {
@@ -248,18 +244,18 @@ export async function inTransaction<T>(
     client.release();
     return result;
   } catch (error) {
-    // The connection is in the middle of a transaction: the pool replaces it.
+    // The connection is within a transaction: the pool replaces it.
     client.release(true);
     throw error;
   }
 }
 
-/** Null: there are no tables yet. */
+/** Returns null if the tables do not exist. */
 async function versionOf(
   { pool, schema, schemaName }: Pick<Database, 'pool' | 'schema' | 'schemaName'>,
   client: Pick<PoolClient, 'query'> = pool,
 ): Promise<number | null> {
-  // Not `to_regclass`: within a transaction its answer may be that of the beginning.
+  // `to_regclass` may answer from the beginning of the transaction.
   const { rowCount } = await client.query(
     `select 1 from pg_tables where schemaname = $1 and tablename = 'layout'`,
     [schemaName],
@@ -281,17 +277,14 @@ const REFUSED_USER = '28';
 const SERVER_STOPS = '57P';
 const STATE = /^[0-9A-Z]{5}$/;
 
-/**
- * Converts an error of the database to one of Offstage, which says who must act; returns other errors
- * unchanged.
- */
+/** Converts an error of the database to an Offstage error, whose class says who must act; returns other errors unchanged. */
 export function explained(error: unknown, name: string): unknown {
   if (error instanceof JournalError || error instanceof ConfigurationError) return error;
   const state = stateOf(error);
   const said = messageOf(error);
   if (state === DISK_FULL)
     return new CapacityError('DISK_FULL', `${name}: the disk is full`, { cause: error });
-  // A foreign object has the name of one of the journal's.
+  // Another program's object has the name of a journal's object.
   if (state === DUPLICATE_TABLE || state === UNDEFINED_COLUMN)
     return new ConfigurationError(
       'NOT_A_JOURNAL',
@@ -312,14 +305,14 @@ export function explained(error: unknown, name: string): unknown {
 }
 
 /**
- * Returns whether the error concerns the data to be written, and not the server: data, integrity, or a limit
- * such as the size of an index entry.
+ * Returns whether the error concerns the written data, and not the server: data, integrity, or a limit such as the size of an
+ * index entry.
  */
 export function isAboutData(error: unknown): boolean {
   return ['22', '23', '54'].includes(stateOf(error).slice(0, 2));
 }
 
-/** Empty if the server sent no state. Codes of the operating system look like one (`EPIPE`), but have no severity. */
+/** Returns the SQL state; empty without one. Codes of the operating system look similar (`EPIPE`), but have no severity. */
 function stateOf(error: unknown): string {
   const { code, severity } = (error ?? {}) as {
     readonly code?: unknown;

@@ -1,19 +1,17 @@
-// The appends of this process: each is checked against the lease of its scope in the statement that keeps it.
+// The appends of this process: the statement that writes an entry also checks the lease of its scope.
 //
-// Owns:     the entries that are neither kept nor refused yet.
-// Does not: hold leases (`node-leases.ts`), or delete entries (`postgres-journal.ts`, whose statements check the
-//           token, too).
+// Owns:     the entries that are neither written nor refused yet.
+// Does not: hold leases (`node-leases.ts`), or delete entries (`postgres-journal.ts`, whose statements check the token, too).
 //
 // Invariants
-//   APPEND-QUEUE-1. An append resolves only after the statement that holds it was committed.
-//   APPEND-QUEUE-2. One statement runs at a time, so that entries are kept in the order of their appends.
-//   APPEND-QUEUE-3. An append for a scope whose lease has another token by then is refused (`FENCED`): the
-//        statement locks the lease, and a process that takes it over waits until the statement is done.
-//   APPEND-QUEUE-4. An entry that is appended again is no error. Another entry with its number is refused,
-//       without affecting the others.
-//   APPEND-QUEUE-5. An entry that the server cannot store is refused permanently (`INVALID_ENTRY`), without
-//        affecting the others of its statement: that statement is repeated in halves, until the entry is
-//        alone.
+//   APPEND-QUEUE-1. An append resolves only after its statement was committed.
+//   APPEND-QUEUE-2. One statement runs at a time, so that entries are written in the order of their appends.
+//   APPEND-QUEUE-3. An append for a scope whose lease has another token by then is refused (`FENCED`): the statement locks
+//       the lease, and a process that takes the lease over waits for the statement.
+//   APPEND-QUEUE-4. A repeated append of an entry is no error. Another entry with its number is refused, without affecting
+//       other entries.
+//   APPEND-QUEUE-5. An entry that the server cannot store is refused permanently (`INVALID_ENTRY`), without affecting the
+//       others of its statement: that statement is repeated in halves until the entry is alone.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 import { JournalError, journalConflict } from '../../actors/ports/journal-error.ts';
@@ -28,14 +26,14 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** A row of the answer; without a unit it says that this process still holds the lease of the scope. */
+/** A row of the answer; a row without a unit confirms that this process still holds the lease of the scope. */
 interface Said {
   readonly scope: string;
   readonly unit: string | null;
   readonly seq: number | null;
 }
 
-/** The limits of one statement; further entries go into the next one. Characters are those of events. */
+/** The limits of one statement, in rows and in characters of events; further entries go into the next statement. */
 const MOST_ROWS = 1000;
 const MOST_CHARACTERS = 4_000_000;
 
@@ -63,8 +61,8 @@ const find = (schema: string): string =>
   `select checksum from ${schema}.entries where scope = $1 and unit = $2 and seq = $3`;
 
 /**
- * Combines appends of one turn of the event loop, and those that arrive while others are under way, into one
- * statement: a commit waits for the server's disk, and all of them share the wait.
+ * Combines the appends of one turn of the event loop, and those that arrive while a statement runs, into one statement: a
+ * commit waits for the server's disk, and all appends share the wait.
  */
 export class AppendQueue {
   readonly #database: Database;
@@ -72,7 +70,7 @@ export class AppendQueue {
   readonly #scheduler: Scheduler;
   #waiting: Waiting[] = [];
   #isBusy = false;
-  /** The appends that are neither kept nor refused yet, including those of the statement under way. */
+  /** The undecided appends, including those of the running statement. */
   readonly #undecided = new Set<Promise<void>>();
 
   constructor(database: Database, leases: Leases, scheduler: Scheduler) {
@@ -95,7 +93,7 @@ export class AppendQueue {
     return appended;
   }
 
-  /** Resolves when all earlier appends are kept or refused, whatever is appended meanwhile. */
+  /** Resolves when all earlier appends are written or refused, even if new ones arrive. */
   async decided(): Promise<void> {
     await Promise.allSettled(this.#undecided);
   }
@@ -108,7 +106,7 @@ export class AppendQueue {
   #nextBatch(): readonly Waiting[] {
     let characters = 0;
     const tooMany = this.#waiting.findIndex(({ row }, at) => {
-      // Each byte is written as two digits.
+      // A byte is written as two digits.
       characters += row[6].length + 2 * (row[8]?.length ?? 0);
       return at === MOST_ROWS || (at > 0 && characters > MOST_CHARACTERS);
     });
@@ -145,7 +143,7 @@ export class AppendQueue {
         await this.#isolate(ours, tokens, error);
         return;
       }
-      // It is unknown whether the entries were kept; each unit retries.
+      // It is unknown whether the entries were written; each unit retries.
       const reason = explained(error, this.#database.name);
       for (const { reject } of ours) reject(reason);
       return;
@@ -153,7 +151,7 @@ export class AppendQueue {
     await this.#tell(ours, tokens, said);
   }
 
-  /** APPEND-QUEUE-5. The statement kept no entry. */
+  /** APPEND-QUEUE-5. The statement wrote no entry. */
   async #isolate(
     ours: readonly Waiting[],
     tokens: ReadonlyMap<string, Token>,
@@ -190,13 +188,13 @@ export class AppendQueue {
     for (const waiting of batch) {
       const [scope, unit, seq] = waiting.row;
       if (!held.has(scope)) waiting.reject(fenced(this.#database, scope));
-      // The first entry of its number was kept, the second one was not.
+      // The first entry with its number was written, the second one was not.
       else if (kept.delete(keyOf(scope, unit, seq))) waiting.resolve();
       else await this.#compare(waiting);
     }
   }
 
-  /** APPEND-QUEUE-4. There is already an entry with this number. */
+  /** APPEND-QUEUE-4. The journal already has an entry with this number. */
   async #compare({ row, resolve, reject }: Waiting): Promise<void> {
     const { schema, name } = this.#database;
     const [scope, unit, seq] = row;

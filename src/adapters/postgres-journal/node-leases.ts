@@ -1,24 +1,23 @@
-// The leases that determine the writer of a scope. A lease belongs to a node, which is a process with a journal, and
-// is good as long as the node lives: a node shows that it does with one row, however many scopes it has.
+// The leases that determine the writer of a scope. A lease belongs to a node, which is a process with a journal, and is valid
+// while the node lives: one heartbeat row shows that for all scopes of the node.
 //
 // Owns:     the row of this process in `nodes`, its heartbeat, and its leases.
 // Does not: decide when to take over: the claiming process does.
 //
 // Invariants
 //   LEASES-1. A scope has at most one lease. Its token is larger than that of any earlier lease.
-//   LEASES-2. A lease passes to another process only after its node expired, or it was released. Only the clock of
-//        the database counts.
-//   LEASES-3. A lease that this process no longer holds is never renewed, and never released. A node that had
-//        expired asks which leases are still its own.
-//   LEASES-4. Rows are locked in the order of their scopes, as in appends, and the row of a node before those of its
-//        leases, so that no deadlock is possible.
-//   LEASES-5. A claim of a scope that this process is releasing waits for the release: the claim may belong
-//        to another user of this process, which the release must not affect.
+//   LEASES-2. A lease passes to another process only after its node has expired, or has released it. Only the database's
+//       clock counts.
+//   LEASES-3. A lost lease is never renewed, and never released. A node that had expired asks which leases it still holds.
+//   LEASES-4. Rows are locked in the order of their scopes, as in appends, and the row of a node before its leases, so that
+//       statements cannot deadlock.
+//   LEASES-5. A claim of a scope that this process is releasing waits for the release: the claim may come from another user
+//       of this process, whom the release must not affect.
 //   LEASES-6. A scope whose last entry is of a later release is not claimed: this process may be unable to read it.
-//   LEASES-7. A lease of this node that nobody here knows of, because the answer to a claim or a release was lost,
-//        is released by a later heartbeat: nothing else would end it as long as the node lives.
-//   LEASES-8. The clock of the database is compared with that of this process when the journal is opened, and with each
-//        heartbeat; a difference within the time of the comparison is none.
+//   LEASES-7. If the answer to a claim or a release was lost, this node may hold a lease unknowingly. A later heartbeat
+//       releases that lease, which would otherwise last as long as the node.
+//   LEASES-8. The database's clock is compared with this process's when the journal is opened, and with each heartbeat; a
+//       difference within the round-trip time counts as none.
 
 import { hostname } from 'node:os';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -26,13 +25,13 @@ import { JournalError, journalCorrupt, scopeInUse } from '../../actors/ports/jou
 import { ConfigurationError } from '../../values/errors.ts';
 import { LAYOUT_VERSION, checkKnown, queried, type Database } from './database.ts';
 
-/** A bigint as the database writes it. */
+/** A bigint in the database's notation. */
 export type Token = string;
 
-/** Clocks that differ by less are the same: the way to the database takes as long. */
+/** Smaller differences between clocks are ignored: the round trip to the database takes as long. */
 const LEAST_OFFSET_MS = 100;
 
-/** The heartbeats in the lifetime of a node: two may be lost. */
+/** The number of heartbeats within a node's lifetime: two may be lost. */
 const BEATS = 3;
 
 /** Returns the error for a process that does not write the scope. */
@@ -51,7 +50,7 @@ interface Time {
   readonly now: number;
 }
 
-/** LEASES-3. Parameters: node, holder, address, milliseconds. Exported for the test that bounds what it writes. */
+/** LEASES-3. Parameters: node, holder, address, milliseconds. Exported for a test that bounds the written rows. */
 export const heartbeat = (schema: string): string => `
   with before as materialized (
     select expires_at > clock_timestamp() as was_alive from ${schema}.nodes where id = $1
@@ -63,7 +62,7 @@ export const heartbeat = (schema: string): string => `
   )
   select coalesce((select was_alive from before), false) as was_alive, ${TIME} from beat`;
 
-/** Nodes that are over and own nothing any more. */
+/** Deletes expired nodes without leases. */
 const sweep = (schema: string): string => `
   delete from ${schema}.nodes n where expires_at < clock_timestamp() - interval '1 hour'
     and not exists (select 1 from ${schema}.leases l where l.node = n.id)
@@ -73,7 +72,7 @@ const sweep = (schema: string): string => `
 const lastRelease = (schema: string): string =>
   `coalesce((select release from ${schema}.entries where scope = $1 order by id desc limit 1), 0)`;
 
-// A lease of this process continues with its token, so that its running writes are not fenced.
+// A lease of this process keeps its token, so that running writes are not fenced.
 const claim = (schema: string): string => `
   insert into ${schema}.leases as l (scope, token, node)
   select $1, nextval('${schema}.lease_tokens'), n.id
@@ -83,7 +82,7 @@ const claim = (schema: string): string => `
   on conflict (scope) do update set node = l.node where l.node = excluded.node
   returning token`;
 
-// The states of nodes and leases at one instant: the reason why a claim was refused.
+// Reads the states of nodes and leases at one instant: they explain why a claim was refused.
 const state = (schema: string): string => `
   select y.version, ${lastRelease(schema)} as release,
     coalesce((select expires_at > clock_timestamp() from ${schema}.nodes where id = $2), false) as is_alive,
@@ -94,7 +93,7 @@ const state = (schema: string): string => `
   left join ${schema}.leases l on l.scope = $1
   left join ${schema}.nodes n on n.id = l.node`;
 
-// The lock on the row of the node waits for a heartbeat under way, and looks at what that wrote.
+// The lock on the node's row waits for a running heartbeat, and reads the result of it.
 const takeOver = (schema: string): string => `
   with dead as materialized (
     select id from ${schema}.nodes where id = $4 and expires_at <= clock_timestamp() for update
@@ -119,7 +118,7 @@ interface State {
 
 export interface LeaseOptions {
   readonly leaseMs: number;
-  /** The address of this process, for the others. */
+  /** The address of this process, for other processes. */
   readonly address: string | null;
 }
 
@@ -129,9 +128,9 @@ export class Leases {
   readonly #options: LeaseOptions;
   readonly #holder: string;
   readonly #held = new Map<string, Token>();
-  /** The claims that the database has not answered, and their scopes; null: those that are due. */
+  /** The claims that the database has not answered, with their scopes; null: the claim of due sessions. */
   readonly #claiming = new Map<Promise<unknown>, string | null>();
-  /** The latest release of each scope, until it is done. */
+  /** The running release of each scope. */
   readonly #releasing = new Map<string, Promise<void>>();
   #node: Promise<string> | null = null;
   /** LEASES-7 */
@@ -146,7 +145,7 @@ export class Leases {
     this.#holder = `${environment.ids.next('process')} on ${hostname()}, process ${process.pid}`;
   }
 
-  /** How far the clock of the database is ahead of that of this process, in milliseconds. */
+  /** The offset of the database's clock from this process's, in milliseconds; positive if the database is ahead. */
   get clockOffsetMs(): number {
     return this.#clockOffsetMs;
   }
@@ -162,7 +161,7 @@ export class Leases {
     const sentAt = clock.now();
     const [found] = await this.#query<Found>(text, values);
     const roundTripMs = clock.now() - sentAt;
-    // A clock without the time of the wall is no clock of this world.
+    // A simulated clock has no wall time to compare.
     if (!found || !clock.wall) return found;
     const offsetMs = Math.round(found.now - (sentAt + roundTripMs / 2));
     if (Math.abs(offsetMs - this.#clockOffsetMs) > Math.max(roundTripMs, LEAST_OFFSET_MS))
@@ -170,12 +169,12 @@ export class Leases {
     return found;
   }
 
-  /** Returns the token of a scope that this process writes, as far as it knows. */
+  /** Returns the token of a scope that this process believes to write. */
   tokenOf(scope: string): Token | undefined {
     return this.#held.get(scope);
   }
 
-  /** Records that another process holds the lease now. */
+  /** Records that this process has lost the lease. */
   lost(scope: string, token: Token): void {
     if (this.#held.get(scope) === token) this.#held.delete(scope);
   }
@@ -189,8 +188,8 @@ export class Leases {
   }
 
   /**
-   * Runs a statement that gives leases to this node, whose id it receives, and records those. A node that has expired
-   * gets none: it lives when this begins.
+   * Runs a statement that gives leases to this node, whose id it receives, and records the leases. An expired node is first
+   * renewed.
    */
   async claimMany(
     run: (node: string) => Promise<readonly { readonly scope: string; readonly token: Token }[]>,
@@ -205,7 +204,7 @@ export class Leases {
 
   /**
    * @param first Settles when the running writes under the lease are done.
-   * @param prepare Runs directly before; if it fails, the lease stays.
+   * @param prepare Runs directly before the release; if it fails, the lease stays.
    */
   async release(
     scope: string,
@@ -222,7 +221,7 @@ export class Leases {
     }
   }
 
-  /** Releases all leases, and claims none afterwards. A lease that cannot be released expires with the node. */
+  /** Releases all leases, and refuses later claims. A lease whose release fails expires with the node. */
   async close(): Promise<void> {
     await Promise.allSettled(this.#claiming.keys());
     this.#stopBeat?.();
@@ -272,7 +271,7 @@ export class Leases {
           `${name}: ${scope} was written by release ${found.release} of the app; this process has release ${release}`,
         );
       if (!found.is_alive) await this.#beat(node);
-      // Without a lease: it was released meanwhile.
+      // The scope has no lease: it was released meanwhile.
       else if (found.token !== null && found.is_over === true) {
         const taking = [scope, node, found.token, found.node];
         const [taken] = await this.#query<{ token: Token }>(takeOver(schema), taking);
@@ -348,7 +347,7 @@ export class Leases {
     for (const { scope, token } of kept) {
       if (this.#held.has(scope) || claiming.has(scope) || this.#releasing.has(scope)) continue;
       this.#held.set(scope, token);
-      // If it fails, the next heartbeat tries again.
+      // If the release fails, the next heartbeat tries again.
       this.release(scope).catch(() => {});
     }
   }
@@ -385,7 +384,7 @@ export class Leases {
       () =>
         void this.#joined()
           .then((node) => this.#beat(node))
-          // The next heartbeat retries; leases of a node that expires meanwhile are fenced if another one takes them.
+          // The next heartbeat retries; if the node expires meanwhile, leases that another node takes are fenced.
           .catch(() => {})
           .finally(() => {
             if (this.#stopBeat === null) return;

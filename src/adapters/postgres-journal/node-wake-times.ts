@@ -1,20 +1,18 @@
-// The times at which sessions that no process has in memory must be loaded, for all processes.
+// The wake times of sleeping sessions, shared by all processes.
 //
 // Owns:     the rows of `wake_times`, and the order in which this process writes them.
-// Does not: check the writer of a scope: a time only says that some process must load the session, which
-//           claims it first.
+// Does not: check the writer of a scope: a wake time only says that some process must load the session, which claims it
+//           first.
 //
 // Invariants
-//   POSTGRES-JOURNAL-WAKE-TIMES-1. `set` resolves only after the statement that holds it was committed; the
-//       latest value counts.
-//   POSTGRES-JOURNAL-WAKE-TIMES-2. The times of one turn, and those that arrive while others are written, are
-//        one statement, so that a mass suspension does not delay appends and heartbeats.
-//   POSTGRES-JOURNAL-WAKE-TIMES-3. Each statement locks rows in the order of their scopes, so that processes
-//        cannot deadlock.
-//   POSTGRES-JOURNAL-WAKE-TIMES-4. The time of a session in memory (`AT_ONCE`) has the node that has it. A look
-//        meets those only if their node has expired, so its cost does not depend on how many are in memory.
-//   POSTGRES-JOURNAL-WAKE-TIMES-5. Of several processes that look at the same time one gets a session, and the
-//        others get different ones: a look skips rows that another one has locked.
+//   POSTGRES-JOURNAL-WAKE-TIMES-1. `set` resolves only after its statement was committed; the latest value counts.
+//   POSTGRES-JOURNAL-WAKE-TIMES-2. The times of one turn, and those that arrive during a write, share one statement, so that
+//       a mass suspension does not delay appends and heartbeats.
+//   POSTGRES-JOURNAL-WAKE-TIMES-3. Each statement locks rows in the order of their scopes, so that processes cannot deadlock.
+//   POSTGRES-JOURNAL-WAKE-TIMES-4. The row of a session in memory (`AT_ONCE`) names its node. A search reads such rows only
+//       if the node has expired, so that its cost does not depend on their number.
+//   POSTGRES-JOURNAL-WAKE-TIMES-5. Of several processes that search at the same time one gets a session, and the others get
+//       different ones: a search skips rows that another process has locked.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 import { AT_ONCE, type WakeTime, type WakeTimes } from '../../actors/ports/wake-times.ts';
@@ -36,8 +34,8 @@ const remove = (schema: string): string => `
   delete from ${schema}.wake_times w using gone where w.scope = gone.scope`;
 
 /**
- * Whether no live process has the lease of the scope of `w`. A scalar, so that it is looked up for the few rows that
- * are met, instead of joined with all leases.
+ * Whether no live process has the lease of the scope of `w`. A scalar subquery, so that only the few found rows are looked
+ * up, instead of a join with all leases.
  */
 const isFree = (schema: string): string => `
   not coalesce((
@@ -45,7 +43,7 @@ const isFree = (schema: string): string => `
                 else coalesce(n.expires_at > clock_timestamp(), true) end
     from ${schema}.leases l left join ${schema}.nodes n on n.id = l.node where l.scope = w.scope), false)`;
 
-/** Parameters: time, scope, limit. The times in memory are all the same. */
+/** Parameters: time, scope, limit. All sessions in memory have the same time. */
 const all = (schema: string): string => `
   select scope, at from (
     (select scope, at from ${schema}.wake_times
@@ -56,7 +54,7 @@ const all = (schema: string): string => `
       order by at, scope limit $3)
   ) w order by at, scope limit $3`;
 
-/** Parameters: time, scope, limit, release. Exported for the test that bounds what it reads. */
+/** Parameters: time, scope, limit, release. Exported for a test that bounds the rows it reads. */
 export const unattended = (schema: string): string => `
   select scope, at from (
     (select scope, at from ${schema}.wake_times w
@@ -69,7 +67,7 @@ export const unattended = (schema: string): string => `
       order by at, scope limit $3)
   ) w order by at, scope limit $3`;
 
-/** Parameters: node, layout, release, now, limit, exceptions. Exported for the test that bounds what it reads. */
+/** Parameters: node, layout, release, now, limit, exceptions. Exported for a test that bounds the rows it reads. */
 export const take = (schema: string): string => `
   with dead as materialized (
     select array(select id from ${schema}.nodes where expires_at <= clock_timestamp()) as ids
@@ -105,11 +103,11 @@ export class NodeWakeTimes implements WakeTimes {
   readonly #leases: Leases;
   readonly #scheduler: Scheduler;
   #waiting = new Map<string, number | null>();
-  /** The waiting times; null if there are none. */
+  /** The write of the waiting times; null without one. */
   #next: Promise<void> | null = null;
-  /** The latest write that was begun, or waits. */
+  /** The latest running or waiting write. */
   #latest: Promise<void> = Promise.resolve();
-  /** The scopes whose rows have the node of this process. */
+  /** The scopes whose rows name this node. */
   readonly #inMemory = new Set<string>();
 
   constructor(database: Database, leases: Leases, scheduler: Scheduler) {
@@ -160,7 +158,7 @@ export class NodeWakeTimes implements WakeTimes {
     });
   }
 
-  /** Notes that a session leaves the memory of this process: any other one may load it. */
+  /** Records that a session has left this process's memory: another process may load it. */
   async asleep(scope: string): Promise<void> {
     await this.decided();
     if (!this.#inMemory.delete(scope)) return;
@@ -176,7 +174,7 @@ export class NodeWakeTimes implements WakeTimes {
     }
   }
 
-  /** Resolves when all earlier times are kept or refused. */
+  /** Resolves when all earlier times are written or refused. */
   async decided(): Promise<void> {
     await Promise.allSettled([this.#latest]);
   }

@@ -1,14 +1,14 @@
-// A journal in PostgreSQL, for several processes: one of them at a time writes each scope, and another one
-// takes over after that has died.
+// A journal in PostgreSQL, for several processes: one process at a time writes each scope, and another one takes over after
+// that process has died.
 //
 // Owns:     its connections, and one schema of the database.
 // Does not: decide when to take over: the claiming process does.
 //
 // Invariants
-//   READING-1. All pages are of one instant: a scope that is trimmed meanwhile has no gap.
-//   DELETIONS-1. Only the process that writes the scope can delete entries before another: like an append,
-//        the statement locks the lease and checks its token. Any other process is refused: `FENCED`.
-//   DELETIONS-2. If forgetting a scope is interrupted, the remaining entries are a prefix of it.
+//   READING-1. All pages show one instant: a scope that is trimmed meanwhile has no gap.
+//   DELETIONS-1. Only the process that writes the scope can delete entries before another: like an append, the statement
+//       locks the lease and checks its token. Any other process is refused with `FENCED`.
+//   DELETIONS-2. If forgetting a scope is interrupted, the remaining entries are a prefix of the scope.
 
 import type { Pool, PoolClient, PoolConfig } from 'pg';
 import { z } from 'zod';
@@ -45,25 +45,25 @@ export interface PostgresJournalOptions {
    * @defaultValue the variables `PGHOST`, `PGDATABASE` …
    */
   readonly connection?: string | PoolConfig;
-  /** Time and chance; `nodeEnvironment()` of `offstage/node`. */
+  /** Time and chance; use `nodeEnvironment()` of `offstage/node`. */
   readonly environment: Environment;
   /**
    * The schema of the tables, for the journal alone; created if it does not exist. @defaultValue 'offstage'
    */
   readonly schema?: string;
   /**
-   * Time without a sign of life after which another process can replace this one, which gives one three times
-   * as often. In milliseconds, at least 100. @defaultValue 15_000
+   * The time without a heartbeat after which another process can replace this one; a heartbeat is sent three times as often.
+   * In milliseconds, at least 100. @defaultValue 15_000
    */
   readonly leaseMs?: number;
   /**
-   * The address of this process, such as `http://10.0.0.7:3000`: other processes find it in `holder` of
-   * `SCOPE_IN_USE`, and can send a user there. @defaultValue none
+   * The address of this process, such as `http://10.0.0.7:3000`: other processes find it in `holder` of `SCOPE_IN_USE`, and
+   * can redirect a user to it. @defaultValue none
    */
   readonly address?: string;
   /**
-   * The release of the app, counted up when an earlier one cannot continue what this one writes: a process of an
-   * earlier release neither claims nor wakes the sessions that a later one has written. @defaultValue 0
+   * The release of the app. Raise it when an earlier release cannot continue sessions of this one: a process of an earlier
+   * release neither claims nor wakes sessions that a later one has written. @defaultValue 0
    */
   readonly release?: number;
   /**
@@ -73,24 +73,24 @@ export interface PostgresJournalOptions {
   readonly timeoutMs?: number;
 }
 
-/** A journal in a database of PostgreSQL, as `postgresJournal` returns it. */
+/** The journal in a PostgreSQL database that `postgresJournal` returns. */
 export interface PostgresJournal extends Journal {
   append(entry: JournalEntry): Promise<void>;
   read(query?: JournalQuery): Promise<readonly JournalEntry[]>;
   readAfter(entry: JournalPosition): Promise<readonly JournalEntry[] | null>;
   /**
    * @throws {CapacityError} `SCOPE_IN_USE`, with the `holder` (`ScopeInUse`).
-   * @throws {ConfigurationError} `JOURNAL_TOO_NEW` once a newer version of Offstage has upgraded the tables, or if a
-   *   later `release` has written the scope.
+   * @throws {ConfigurationError} `JOURNAL_TOO_NEW` if a newer version of Offstage has upgraded the tables, or a later
+   *   `release` has written the scope.
    */
   claim(scope: string): Promise<void>;
-  /** @throws {JournalError} `FENCED` unless this process writes the scope: then no entry is deleted. */
+  /** @throws {JournalError} `FENCED` if this process does not write the scope: no entry is then deleted. */
   trim(entry: JournalPosition): Promise<void>;
   release(scope: string): Promise<void>;
   scopes(): Promise<readonly ScopeSummary[]>;
-  /** @throws {CapacityError} `SCOPE_IN_USE` while another process writes it. */
+  /** @throws {CapacityError} `SCOPE_IN_USE` while another process writes the scope. */
   forget(scope: string): Promise<void>;
-  /** The wake times of all processes: any process may set them, whichever writes the scope. */
+  /** The wake times of all processes: any process may set one, whichever process writes the scope. */
   readonly wakeTimes: WakeTimes;
   /**
    * Writes the waiting entries, releases all scopes and closes the connections. Later calls reject with
@@ -99,7 +99,7 @@ export interface PostgresJournal extends Journal {
   close(): Promise<void>;
 }
 
-/** `pg` takes any other text for the name of a host that is called "base". */
+/** `pg` would take any other text as the path of a database on the host "base". */
 const ADDRESS = /^(?:postgres(?:ql)?:\/\/|socket:|\/)/;
 const isConnection = (value: unknown): boolean =>
   typeof value === 'string' ? ADDRESS.test(value) : typeof value === 'object' && value !== null;
@@ -122,7 +122,7 @@ const optionsSchema = z.strictObject({
   timeoutMs: z.number().positive().optional(),
 });
 
-/** Appends, heartbeats, and two readers. */
+/** One for appends, one for heartbeats, and two for reads. */
 const MOST_CONNECTIONS = 4;
 
 /**
@@ -135,7 +135,7 @@ const MOST_CONNECTIONS = 4;
  */
 export async function postgresJournal(options: PostgresJournalOptions): Promise<PostgresJournal> {
   checkUnshown('postgresJournal', optionsSchema, options);
-  // A variable of the environment that is not set would mean another database: that of PGHOST, or of this machine.
+  // An unset environment variable would select another database: the one of PGHOST, or of this machine.
   if ('connection' in options && options.connection === undefined)
     throw new ConfigurationError(
       'INVALID_OPTION',
@@ -232,7 +232,7 @@ export async function postgresJournal(options: PostgresJournalOptions): Promise<
       const isOurs = leases.tokenOf(scope) !== undefined;
       await leases.claim(scope);
       try {
-        // First, so that no process wakes a session that is partly deleted.
+        // The wake time is deleted first, so that no process wakes a partly deleted session.
         await times.set(scope, null);
         await forgetAll(database, scope);
       } finally {
@@ -283,7 +283,7 @@ export async function checkTables(connectionString: string, schema = 'offstage')
   }
 }
 
-/** Entries are read in pages, since the server has a time limit. */
+/** Entries are read in pages, because the server has a time limit. */
 const ROWS_OF_A_PAGE = 2000;
 
 interface Row {
@@ -294,8 +294,8 @@ interface Row {
 }
 
 /**
- * Returns the requested entries, in their order within each scope. With `seq`: those after this entry of the unit, of
- * all units; null if it is not kept.
+ * Returns the requested entries, in their order within each scope. With `seq`: the entries of all units after this entry of
+ * the unit; null if the journal no longer has that entry.
  */
 async function readEntries(
   database: Database,
@@ -305,7 +305,7 @@ async function readEntries(
   const { name } = database;
   const entriesOf = (rows: readonly Row[]) =>
     rows.map((row) => entryOf({ ...row, checksum: Number(row.checksum) }, name));
-  /** The entry itself is the first row, so that one that is not kept gives none. */
+  /** The first row is the entry itself, so that a missing entry yields no rows. */
   const without = (rows: readonly JournalEntry[]) =>
     seq === undefined ? rows : rows.length === 0 ? null : rows.slice(1);
   try {
@@ -356,7 +356,7 @@ async function page(
   return rows;
 }
 
-/** The number deleted at a time, so that it is done within the server's time limit. */
+/** The number of rows that one statement deletes, within the server's time limit. */
 const ROWS_AT_A_TIME = 2000;
 
 const trim = (schema: string): string => `
@@ -374,7 +374,7 @@ const forget = (schema: string): string => `
     select id from ${schema}.entries where scope = $1 order by id desc limit ${ROWS_AT_A_TIME})`;
 
 /**
- * DELETIONS-1. Deletes the entries of a scope before another; for an unknown one, none.
+ * DELETIONS-1. Deletes the entries of a scope before the given one; none if that entry is unknown.
  * @throws {JournalError} `FENCED`
  */
 async function trimTo(

@@ -1,6 +1,6 @@
-// Classifies the end of a connection, and whether a retry makes sense. Retryable are causes that may
-// disappear by themselves (network, load, a restart, the 60-minute limit of a session); not retryable are
-// causes that require a change (key, model, quota, a broken peer).
+// Classifies the end of a connection, and tells whether a retry makes sense. A cause that may disappear by itself is
+// retryable (network, load, a restart, the 60-minute limit of a session); a cause that requires a change is not (key, model,
+// quota, a broken peer).
 
 import { propertiesOf } from '../../values/json.ts';
 import { messageOf } from '../../values/errors.ts';
@@ -17,7 +17,7 @@ const CLOSE_CODES: Readonly<
   Record<number, { readonly text: string; readonly retryable: boolean }>
 > = {
   1000: { text: 'The server ended the session', retryable: false },
-  // OpenAI ends a session that reached its maximum duration with 1001.
+  // OpenAI ends a session with 1001 when it reaches its maximum duration.
   1001: { text: 'The server is going away', retryable: true },
   1002: { text: 'Protocol error', retryable: false },
   1003: { text: 'Unsupported data', retryable: false },
@@ -69,7 +69,7 @@ export function classifyRefusedStart(error: {
 export function classifyHttp(status: number, body: string): Ending {
   const { code, message } = readErrorBody(body);
   const detail = [code, message].filter((part) => part !== undefined).join(': ');
-  // Waiting does not fill an empty account.
+  // Waiting does not refill an empty account.
   const outOfQuota = code === 'insufficient_quota';
   return {
     code: status,
@@ -112,7 +112,7 @@ function errorCodeOf(error: unknown): string | undefined {
 
 const MAX_DETAIL_LENGTH = 300;
 
-/** `{"error": {"code", "message"}}`, or the beginning of whatever text it is. */
+/** Reads `{"error": {"code", "message"}}`, or returns the beginning of any other text. */
 function readErrorBody(body: string): { readonly code?: string; readonly message?: string } {
   const text = body.trim();
   let parsed: unknown;

@@ -1,5 +1,4 @@
-// The options that every wire has, since all are dialled in the same way, and the key and the address that they
-// lead to.
+// The options that all wires share, because they are all dialled in the same way, and the resolution of key and address.
 
 import { z } from 'zod';
 import { ConfigurationError } from '../../values/errors.ts';
@@ -46,7 +45,7 @@ export const dialOptionsShape = {
     .optional(),
 };
 
-/** An endpoint that accepts a key as a bearer token. */
+/** Access to an endpoint by a bearer token. */
 interface BearerAccess {
   /** Returns the current key. */
   apiKey(): string;

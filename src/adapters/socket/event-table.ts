@@ -1,6 +1,6 @@
-// Reads frames of a server that states the type of each event in the field `type`, with a table: each known
-// type has a schema of the fields that are read, or the reason why it is not read. At run time unknown fields
-// are accepted, missing ones are not. A wire without such a field reads its JSON with `jsonOf` and `malformed`.
+// Reads frames of a server that states the type of each event in the field `type`, with a table: each known type has a schema
+// of the used fields, or the reason why it is not read. Unknown fields are accepted, missing ones are not. A wire without
+// such a field reads its JSON with `jsonOf` and `malformed`.
 
 import type { z } from 'zod';
 import { OffstageError, messageOf } from '../../values/errors.ts';
@@ -82,8 +82,8 @@ function typeOf(raw: unknown): string | null {
 }
 
 /**
- * Passes on an event that is read; reports others to the connection. An error of `take` is attributed to the
- * event: it is reported as malformed, and the connection continues.
+ * Forwards an event that the table reads; reports others to the connection. An error of `take` is attributed to the event: it
+ * is reported as malformed, and the connection continues.
  */
 export function takeEvent<Event extends { readonly type: string }>(
   parsed: ParsedEvent<Event>,

@@ -1,5 +1,4 @@
-// Detects a peer that disappeared silently: a socket to a machine that lost its network looks open for many
-// minutes.
+// Detects a peer that disappeared silently: a socket to a machine without network looks open for many minutes.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 
@@ -32,7 +31,7 @@ export function createKeepAlive(options: KeepAliveOptions): KeepAlive {
     ping();
     scheduleNext(delayMs);
   };
-  /** An event loop that was blocked serves its timers first: an answer may be in the socket. */
+  /** A blocked event loop runs its timers first: an answer may still be unread in the socket. */
   const look = (delayMs: number): void => {
     let isStopped = false;
     stop = () => {

@@ -3,20 +3,20 @@
 //   connecting ──open──▶ configuring ──the wire is ready──▶ ready ──▶ closing ──▶ closed
 //       └──────────────────────┴── refused, timeout, lost ──────────────▲
 //
-// Owns: the socket, commands that wait for readiness, the user's sound on its way up, keep-alive, why it ended.
-// Does not: what frames mean (the `Wire`), reconnecting (the session: a connection ends once and for all).
+// Owns:     the socket, commands that wait for readiness, the user's sound, keep-alive, the reason of the end.
+// Does not: interpret frames (the `Wire` does), or reconnect (the session does: a connection ends once).
 //
 // SOCKET-CONNECTION-1. Every failure, from a bad address to a bad frame, arrives as an event; nothing throws.
 // SOCKET-CONNECTION-2. `transport.closed` is the last event and comes once; then both streams complete.
 // SOCKET-CONNECTION-3. The first messages on the wire are its start, then those sent before readiness, in
 //     order.
-// SOCKET-CONNECTION-4. The memory for a slow wire is bounded; a wire that is too slow is given up.
-// SOCKET-CONNECTION-5. The key is only where the wire requires it: not in events, errors or reasons.
+//   SOCKET-CONNECTION-4. The memory for a slow wire is bounded; a wire that is too slow is abandoned.
+//   SOCKET-CONNECTION-5. The key is used only where the wire requires it, and is not in events, errors or reasons.
 //
 // AUDIO-UPLINK-1. Frames leave in order; on overflow, the oldest is dropped and counted.
-// AUDIO-UPLINK-2. The sound waiting here and in the socket is bounded: `maxBufferedMs` plus about a second.
-// AUDIO-UPLINK-3. Times of the server (milliseconds of sound that it got) are converted to times of the
-//     session (milliseconds of sound that it gave): dropped sound counts.
+//   AUDIO-UPLINK-2. The sound waiting here and in the socket is bounded: `maxBufferedMs` plus about a second.
+//   AUDIO-UPLINK-3. Times of the server (milliseconds of received sound) are converted to times of the session (milliseconds
+//       of sent sound): dropped sound counts.
 //
 // WIRE-TROUBLES-1. The number of remembered types is bounded, in case a peer invents types.
 // WIRE-TROUBLES-2. An unknown type is reported once.
@@ -65,7 +65,7 @@ export interface DialSettings {
 export interface Address {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** The secret, which must not appear anywhere else. */
+  /** The secret, which must not appear elsewhere. */
   readonly secret: string;
 }
 
@@ -235,7 +235,7 @@ export class SocketConnection implements TransportConnection {
       socket = settings.webSocket(url, {
         headers,
         maxPayload: MAX_MESSAGE_BYTES,
-        // Base64 of sound does not compress; trying costs time on each frame.
+        // Base64 of sound does not compress; trying costs time for each frame.
         perMessageDeflate: false,
       });
     } catch (error) {
@@ -336,7 +336,7 @@ export class SocketConnection implements TransportConnection {
   #write(text: string): void {
     const socket = this.#socket;
     if (!socket) return;
-    // Nearly all sound leaves at once: a callback for each frame would cost more than it tells.
+    // Nearly all sound leaves at once: a callback for each frame would cost more than it is worth.
     const isUnnoticed = socket.bufferedAmount === 0 && text.length <= UNNOTICED_LENGTH;
     // An error of a single send needs no handling: the following close reports the cause.
     if (isUnnoticed) socket.send(text);
@@ -353,7 +353,7 @@ export class SocketConnection implements TransportConnection {
 
   #closeSocket(): void {
     this.#socket?.close(1000);
-    // The answer to the close frame may never come.
+    // The server may never answer the close frame.
     this.#waitToClose(() => this.#finish(closedByUs));
   }
 
@@ -367,7 +367,7 @@ export class SocketConnection implements TransportConnection {
     this.#phase = 'closed';
     this.#stopTimers();
     this.#queue = [];
-    // The listeners stay: a socket that is terminated early reports that as an error.
+    // The listeners stay, because a socket that is terminated early reports an error.
     this.#socket?.terminate();
     this.#events.next({
       type: 'transport.closed',
@@ -409,8 +409,8 @@ interface AudioUplink {
 }
 
 /**
- * The user's sound on its way to the server: encodes it, keeps a bounded amount while the wire is closed or
- * congested, and maps the sound that the server got to the sound that the session gave.
+ * Sends the user's sound to the server: encodes it, keeps a bounded amount while the wire is closed or congested, and maps
+ * the sound that the server received to the sound that the session sent.
  */
 export function createAudioUplink(options: AudioUplinkOptions): AudioUplink {
   const { maxBufferedMs, encode, write, bufferedBytes, onCongestion } = options;
@@ -434,7 +434,7 @@ export function createAudioUplink(options: AudioUplinkOptions): AudioUplink {
     maxMs: maxBufferedMs,
     keep: 'newest',
     onDrop: (dropped) => {
-      // The oldest waiting frame is the one that the server would have got next.
+      // The server would have received the oldest waiting frame next.
       noteGap(dropped.durationMs);
       if (isOpen && !isDropping) {
         isDropping = true;
@@ -463,7 +463,7 @@ export function createAudioUplink(options: AudioUplinkOptions): AudioUplink {
   return {
     push(frame) {
       if (frame.samples.length === 0) return;
-      // The usual case: no frame waits, and this one need not either.
+      // The usual case: no frame waits, and this one can be sent at once.
       if (waiting.size === 0 && canWrite() && frameDurationMs(frame) <= maxBufferedMs) {
         isDropping = false;
         writeNow(frame);

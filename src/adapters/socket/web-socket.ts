@@ -1,5 +1,5 @@
-// The socket of a connection and its source: the `ws` package, loaded when the first transport is made, or a
-// factory of the user.
+// The socket of a connection and its source: the `ws` package, loaded when the first transport is created, or a factory of
+// the app.
 
 import { createRequire } from 'node:module';
 import type { IncomingMessage } from 'node:http';
@@ -17,7 +17,7 @@ export interface WebSocketLike {
     event: 'unexpected-response',
     listener: (request: { destroy(): unknown }, response: IncomingMessage) => void,
   ): unknown;
-  /** `onFlushed`: called when the bytes have left, or never will. Omitted if it is not needed. */
+  /** `onFlushed` is called when the bytes have left, or never will. */
   send(text: string, onFlushed?: (error?: Error) => void): void;
   ping(): void;
   close(code: number): void;
@@ -64,7 +64,7 @@ export function loadWebSocketFactory(
     );
   }
   class TextSocket extends WebSocket {
-    /** Bytes are masked on their way into the frame, which leaves in one write; a text takes two. */
+    /** A Buffer is masked and sent in one write; a string takes two. */
     override send(text: string, onFlushed?: (error?: Error) => void): void {
       super.send(Buffer.from(text), AS_TEXT, onFlushed);
     }

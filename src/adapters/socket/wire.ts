@@ -17,7 +17,7 @@ export interface Wire {
   /** Returns a frame of the user's sound, at `WireOptions.inputSampleRateHz`. */
   writeAudio(frame: AudioFrame): string;
   /**
-   * Returns the last frames before a close, if the server needs them. It gets a moment to close by itself.
+   * Returns the last frames before a close, if the server needs them. The server then has a moment to close the connection.
    */
   farewell?(): readonly string[];
   /** Handles a close of the server: `ending` is the usual meaning of its code and reason. */
@@ -33,11 +33,11 @@ export interface WireConnection {
   /** Sound of the model, tagged with its `itemId` and `responseId`. */
   emitAudio(frame: AudioFrame): void;
   /**
-   * Reports that the model is configured: the waiting commands are sent, and `transport.ready` follows, with
-   * the model's existing knowledge. Once.
+   * Reports that the model is configured: the waiting commands are sent, and `transport.ready` follows, with the model's
+   * existing knowledge. Called once.
    */
   ready(resumed?: boolean, told?: boolean): void;
-  /** Sends a frame without a command. It waits for readiness like a command. */
+  /** Sends a frame without a command. The frame waits for readiness like a command. */
   send(text: string): void;
   /** Ends the connection. */
   finish(ending: Ending): void;

@@ -4,22 +4,21 @@
 // Does not: know the meaning of entries.
 //
 // Invariants
-//   SQLITE-JOURNAL-DATABASE-1. One process has the file at a time: a second one gets `JOURNAL_IN_USE`, and
-//       changes nothing.
-//   SQLITE-JOURNAL-DATABASE-2. A foreign file, or one of a newer version, is never written to.
-//   SQLITE-JOURNAL-DATABASE-3. The partial writes of a process that died are not visible to the next one:
-//       SQLite ends its write-ahead log at the first incomplete frame. Entries in it were not acknowledged.
-//   SQLITE-JOURNAL-DATABASE-4. Only the user of the process can read a file that the journal makes, its log and its
-//       index, whatever the umask: 0600. A folder created for it is 0700. The mode of an older journal is narrowed; a
-//       file that the journal did not make keeps its mode. What is no regular file (a device, a pipe, a folder) is
-//       refused by name before it is opened, and so is a link in the place of the log.
-//   SQLITE-JOURNAL-DATABASE-5. A file that is shorter than its header states is damaged: SQLite would read
-//       zeros for the missing part of its last page, and entries would be missing without an error.
-//   SQLITE-JOURNAL-DATABASE-6. Deleted entries leave no bytes: SQLite overwrites them, and the log is emptied
-//       when a scope is forgotten.
+//   SQLITE-JOURNAL-DATABASE-1. One process has the file at a time: a second one gets `JOURNAL_IN_USE`, and changes nothing.
+//   SQLITE-JOURNAL-DATABASE-2. A file of another program, or of a newer version, is never written to.
+//   SQLITE-JOURNAL-DATABASE-3. The partial writes of a dead process are invisible to the next one: SQLite ends its
+//       write-ahead log at the first incomplete frame. Entries in that frame were not acknowledged.
+//   SQLITE-JOURNAL-DATABASE-4. Only the user of the process can read a file that the journal creates, its log and its index,
+//       whatever the umask: 0600. A folder created for the file is 0700. An older journal's mode is narrowed; a file that the
+//       journal did not create keeps its mode. A path that is not a regular file (a device, a pipe, a folder) is refused by
+//       name before it is opened, and so is a link in place of the log.
+//   SQLITE-JOURNAL-DATABASE-5. A file that is shorter than its header states is damaged: SQLite would read zeros for the
+//       missing part of its last page, and entries would be missing without an error.
+//   SQLITE-JOURNAL-DATABASE-6. Deleted entries leave no bytes: SQLite overwrites them, and the log is emptied when a scope is
+//       forgotten.
 //   SQLITE-JOURNAL-DATABASE-7. Damaged pages are refused, not skipped: SQLite checks the cells of each page that it reads.
-//   LAYOUT-1. Entries of an older file are verified by its own checksums before they are rewritten. A damaged
-//       file keeps its old version, unchanged.
+//   LAYOUT-1. The entries of an older file are verified by that file's checksums before they are rewritten. A damaged file
+//       keeps its old version, unchanged.
 
 import {
   accessSync,
@@ -83,21 +82,21 @@ export function openDatabase(path: string, synchronous: Synchronous): DatabaseSy
     const log = isKept ? sizeOf(`${path}-wal`) : 0;
     const before = isKept ? sizeOf(path) : 0;
     database = new DatabaseSync(path);
-    // SQLITE-JOURNAL-DATABASE-1: locked until the connection closes, or the process dies.
+    // SQLITE-JOURNAL-DATABASE-1: the lock lasts until the connection closes, or the process dies.
     database.exec('pragma locking_mode = exclusive');
     const isOurs = checkIdentity(database, path) > 0;
     if (isKept && isOurs) narrow(path);
     // SQLITE-JOURNAL-DATABASE-7
     database.exec('pragma cell_size_check = on');
-    // Pages of the log may not be in the file yet.
+    // Pages in the log may be missing in the file.
     if (isKept && log === 0) checkWhole(database, path);
-    // Forgetting a scope makes the file smaller. Applies only to a new file, before it has content.
+    // Lets the file shrink when a scope is forgotten. Takes effect only in a new file without content.
     database.exec('pragma auto_vacuum = incremental');
     database.exec('pragma journal_mode = wal');
     database.exec(`pragma synchronous = ${synchronous}`);
     // SQLITE-JOURNAL-DATABASE-6
     database.exec('pragma secure_delete = on');
-    // Only macOS supports it: there a disk may delay a write that it has confirmed.
+    // Only macOS supports this setting: its disks may delay a write that they have confirmed.
     if (synchronous === 'full') database.exec('pragma fullfsync = on');
     database.exec('begin immediate');
     const version = numberOf(database, 'user_version');
@@ -107,8 +106,8 @@ export function openDatabase(path: string, synchronous: Synchronous): DatabaseSy
     // A file without this setting is rewritten once.
     if (numberOf(database, 'auto_vacuum') !== INCREMENTAL) database.exec('vacuum');
     if (log > 0) {
-      // Makes the file as long as it says. Pages that are missing and not in the log are zeros now: SQLite
-      // refuses a whole page of them, and reads over those at the end of a page.
+      // Extends the file to the length in its header. Missing pages that are not in the log are zeros now: SQLite refuses a
+      // whole page of zeros, and reads over zeros at the end of a page.
       database.exec('pragma wal_checkpoint(truncate)');
       if (before % numberOf(database, 'page_size') !== 0) checkStructure(database, path);
     }
@@ -120,8 +119,8 @@ export function openDatabase(path: string, synchronous: Synchronous): DatabaseSy
 }
 
 /**
- * Returns an error that names the missing right to write: SQLite says `disk I/O error`, or that the database is read-only.
- * Null: there is none, or the error is another one.
+ * Returns an error that names the missing right to write, because SQLite says `disk I/O error`, or that the database is
+ * read-only. Returns null for any other error.
  */
 function withoutRight(path: string, cause: unknown): ConfigurationError | null {
   if (![READ_ONLY, IO, CANNOT_OPEN].includes(resultCode(cause))) return null;
@@ -149,32 +148,32 @@ function makePrivately(path: string): void {
   if (made !== undefined) chmodSync(dirname(path), 0o700);
   if (existsSync(path)) return;
   const file = openSync(path, 'wx', 0o600);
-  // The umask may have left the user fewer rights.
+  // The umask may have removed rights of the user.
   fchmodSync(file, 0o600);
   closeSync(file);
 }
 
-/** SQLITE-JOURNAL-DATABASE-4. SQLite gives the files that it creates beside it the mode of the file. */
+/** SQLITE-JOURNAL-DATABASE-4. SQLite creates its other files with the mode of the main file. */
 function narrow(path: string): void {
   for (const one of [path, `${path}-wal`, `${path}-shm`]) {
     const state = statSync(one, { throwIfNoEntry: false });
     if (!state || (state.mode & 0o077) === 0) continue;
     try {
-      // A file that its owner has made read-only stays so.
+      // A file that its owner has made read-only stays read-only.
       chmodSync(one, state.mode & 0o700);
     } catch (error) {
-      // The file belongs to another user, and this one may write it: its owner decides about the mode.
+      // The file belongs to another user, who decides on its mode; this user may only write it.
       if (propertiesOf(error)['code'] !== 'EPERM') throw error;
     }
   }
 }
 
 /**
- * SQLITE-JOURNAL-DATABASE-4. Refuses a file, or one that SQLite keeps beside it, that is no regular file.
+ * SQLITE-JOURNAL-DATABASE-4. Refuses a file, or one of SQLite's files beside it, that is not a regular file.
  * @throws {ConfigurationError} `CANNOT_OPEN`
  */
 export function checkRegular(path: string): void {
-  // SQLite writes beside the file that a link leads to.
+  // SQLite writes its files beside the target of a link.
   const file = existsSync(path) ? realpathSync(path) : path;
   for (const one of [file, ...['-wal', '-shm', '-journal'].map((end) => `${file}${end}`)]) {
     const state = lstatSync(one, { throwIfNoEntry: false });
@@ -195,9 +194,7 @@ function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/**
- * SQLITE-JOURNAL-DATABASE-5. Compares sizes without a descriptor: closing one would release SQLite's locks.
- */
+/** SQLITE-JOURNAL-DATABASE-5. Compares sizes without a descriptor: closing one would release SQLite's locks. */
 export function checkWhole(database: DatabaseSync, path: string): void {
   const expected = numberOf(database, 'page_count') * numberOf(database, 'page_size');
   const size = sizeOf(path);
@@ -210,7 +207,7 @@ function checkStructure(database: DatabaseSync, path: string): void {
   if (found !== 'ok') throw journalCorrupt(path, found);
 }
 
-/** SQLITE-JOURNAL-DATABASE-2. Returns the version of its layout; 0: the file is empty. */
+/** SQLITE-JOURNAL-DATABASE-2. Returns the version of the file's layout; 0 for an empty file. */
 export function checkIdentity(database: DatabaseSync, path: string): number {
   const version = numberOf(database, 'user_version');
   const isNew = version === 0 && tablesOf(database) === 0;
@@ -239,14 +236,12 @@ export function isConstraint(error: unknown): boolean {
   return resultCode(error) === CONSTRAINT;
 }
 
-/** Returns whether SQLite would have to write a file beside it, and cannot. */
+/** Returns whether SQLite must write a file beside the database, and cannot. */
 export function isNotWritable(error: unknown): boolean {
   return [READ_ONLY, CANNOT_OPEN].includes(resultCode(error));
 }
 
-/**
- * Converts an error of SQLite to one of Offstage, which says who must act; returns other errors unchanged.
- */
+/** Converts an SQLite error to an Offstage error, whose class says who must act; returns other errors unchanged. */
 export function explained(error: unknown, path: string): unknown {
   if (error instanceof OffstageError) return error;
   const said = messageOf(error);
@@ -290,7 +285,7 @@ export function explained(error: unknown, path: string): unknown {
   }
 }
 
-/** Returns the error for a file system error, or for Node's refusal of an argument; null for any other. */
+/** Returns the error for a file system error, or for Node's refusal of an argument; null for any other code. */
 function explainedCode(code: string, path: string, cause: unknown): OffstageError | null {
   const said = messageOf(cause);
   if (code === 'ENOSPC' || code === 'EDQUOT')
@@ -304,7 +299,7 @@ function explainedCode(code: string, path: string, cause: unknown): OffstageErro
   return null;
 }
 
-/** Returns the primary code: extended codes keep it in their lowest byte. `OK`: no error of SQLite. */
+/** Returns the primary code: an extended code has it in its lowest byte. `OK`: not an SQLite error. */
 function resultCode(error: unknown): number {
   const code = propertiesOf(error)['errcode'];
   return typeof code === 'number' ? code & 0xff : OK;
@@ -315,11 +310,11 @@ function resultCode(error: unknown): number {
  * times. Version 3: without events that are packed with the second dictionary.
  */
 export const LAYOUT_VERSION = 4;
-/** The oldest layout whose tables are those of the present one: it can be read without an upgrade. */
+/** The oldest layout with the present tables: it is readable without an upgrade. */
 export const OLDEST_READABLE_LAYOUT = 3;
 
-// `at` is usually whole, and then stored as an integer. One index serves all queries, since it contains the
-// id, as each index does; another one would increase the cost of each append by a quarter.
+// `at` is usually a whole number, which is stored as an integer. One index serves all queries, because every index contains
+// the id; a second index would increase the cost of each append by a quarter.
 const LAYOUT = `
   create table entries (
     id integer primary key,
@@ -358,7 +353,7 @@ function bringUpToDate(database: DatabaseSync, version: number, path: string): v
   database.exec(`pragma user_version = ${LAYOUT_VERSION}`);
 }
 
-/** Version 1 had no scopes: each unit becomes one. */
+/** Version 1 had no scopes: each unit becomes a scope. */
 function takeOverFrom1(database: DatabaseSync, path: string): void {
   const insert = database.prepare(INSERT);
   const rows = database.prepare('select * from entries_1 order by id');

@@ -1,19 +1,17 @@
 // A journal in a file, for one process: no accepted event is lost when the process dies.
 //
 // Owns:     the file, while it is open.
-// Does not: share it with another process (see `offstage/postgres-journal`), so a scope needs no claim.
+// Does not: share the file with another process (see `offstage/postgres-journal`), so that a scope needs no claim.
 //
 // Invariants
-//   APPEND-BATCH-1. A write resolves only after the transaction that holds it was committed.
-//   APPEND-BATCH-2. A bad entry does not affect the others of its transaction.
-//   APPEND-BATCH-3. An entry that is appended again is no error: the first attempt was kept, and its answer
-//       was lost.
-//   SQLITE-JOURNAL-WAKE-TIMES-1. A time is as durable as an entry once `set` resolves; the latest value of a
-//       turn counts.
+//   APPEND-BATCH-1. A write resolves only after its transaction was committed.
+//   APPEND-BATCH-2. An invalid entry does not affect the others of its transaction.
+//   APPEND-BATCH-3. A repeated append of an entry is no error: the first attempt was written, and its answer was lost.
+//   SQLITE-JOURNAL-WAKE-TIMES-1. A time is as durable as an entry once `set` resolves; the latest value of a turn counts.
 //   SQLITE-JOURNAL-WAKE-TIMES-2. A query sees all earlier `set` calls, even those of the same turn.
 //   READ-ONLY-1. No call changes the file or its log.
-//   READ-ONLY-2. A read is complete or fails: if a process began to write the file meanwhile, no partial
-//       result is returned.
+//   READ-ONLY-2. A read is complete or fails: if a process started to write the file meanwhile, no partial result is
+//       returned.
 
 import { existsSync, statSync } from 'node:fs';
 import { resolve as absolute } from 'node:path';
@@ -55,22 +53,18 @@ import {
 
 /** The options of `sqliteJournal`. */
 export interface SqliteJournalOptions {
-  /**
-   * The file; its folder is created if it does not exist. Relative to the working directory. `:memory:` keeps
-   * nothing.
-   */
+  /** The file; a missing folder is created. Relative to the working directory. `:memory:` writes no file. */
   readonly path: string;
-  /** Time; `nodeEnvironment()` of `offstage/node`. */
+  /** Time; use `nodeEnvironment()` of `offstage/node`. */
   readonly environment: Environment;
   /**
-   * `full`: an entry survives a loss of power. `normal`: it survives the death of the process, but a loss of
-   * power may lose the latest ones. @defaultValue 'full'
+   * `full`: an entry survives a power failure. `normal`: an entry survives the death of the process, but a power failure may
+   * lose the latest entries. @defaultValue 'full'
    */
   readonly synchronous?: Synchronous;
   /**
-   * Opens an existing file read-only: in its present layout, and closed by its writer. Its layout is not
-   * upgraded either; `append`, `trim`, `forget`, `claim` and `wakeTimes.set` reject or throw with
-   * `READ_ONLY`, so that no session starts on it. @defaultValue false
+   * Opens an existing file read-only; its writer must have closed it. The layout is not upgraded; `append`, `trim`, `forget`,
+   * `claim` and `wakeTimes.set` reject or throw with `READ_ONLY`, so that no session starts on the file. @defaultValue false
    */
   readonly readOnly?: boolean;
 }
@@ -82,29 +76,28 @@ const optionsSchema = z.strictObject({
   readOnly: z.boolean().optional(),
 });
 
-// The index alone finds the entries. An unknown entry precedes none.
+// The index alone finds the entries. No entries precede an unknown one.
 const TRIM = `
   delete from entries where id in (
     select id from entries where scope = ? and id <
       (select id from entries where scope = ? and unit = ? and seq = ?)
     order by id limit ?)`;
-/** The number of entries deleted at a time: a few milliseconds. */
+/** The number of entries deleted at a time, which takes a few milliseconds. */
 const TRIMMED_AT_A_TIME = 100;
 
 const FORGET = 'delete from entries where scope = ?';
 
-/** The number of 4 KB pages released with them. */
+/** The number of 4 KB pages that are released with them. */
 const TRIMMED_PAGES = 100;
 /** The number of pages released when a scope is forgotten. */
 const FORGOTTEN_PAGES = 2048;
 
 /**
- * Opens a journal in a file. Needs `node:sqlite` (Node 22.13 or newer). A file of an older version is
- * upgraded; each of its units is then a scope of its own.
+ * Opens a journal in a file. Needs `node:sqlite` (Node 22.13 or newer). A file of an older version is upgraded; a file
+ * without scopes gets a scope for each unit.
  *
- * @throws {ConfigurationError} `INVALID_OPTION`; `JOURNAL_IN_USE` by another process; `JOURNAL_TOO_NEW` for
- *   one of a newer version, and with `readOnly` `JOURNAL_TOO_OLD` for an older one; `NOT_A_JOURNAL` for
- *   another file; `CANNOT_OPEN`.
+ * @throws {ConfigurationError} `INVALID_OPTION`; `JOURNAL_IN_USE` by another process; `JOURNAL_TOO_NEW` for a file of a newer
+ *   version, and with `readOnly` `JOURNAL_TOO_OLD` for an older one; `NOT_A_JOURNAL` for another file; `CANNOT_OPEN`.
  * @throws {JournalError} `JOURNAL_CORRUPT`, `JOURNAL_IO`. @throws {CapacityError} `DISK_FULL`.
  */
 export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
@@ -136,7 +129,7 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
       throw explained(error, path);
     }
   };
-  /** One transaction, so that there is one wait for the disk. */
+  /** One transaction waits once for the disk. */
   const deleting = <T>(pages: number, work: () => T): T => {
     database.exec('begin immediate');
     try {
@@ -165,7 +158,7 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
         await new Promise<void>((resume) => {
           options.environment.scheduler.yieldThen(resume);
         });
-        // The next process that opens the file does the rest.
+        // The next process that opens the file deletes the rest.
         if (!database.isOpen) return;
       }
     },
@@ -194,7 +187,7 @@ function checkIsOpen(database: DatabaseSync, path: string): void {
     });
 }
 
-/** The tables may be foreign despite the file's id: then the file is closed again. */
+/** Another program's tables may have the journal's file id: the file is then closed again. */
 function preparing<T>(database: DatabaseSync, path: string, prepare: () => T): T {
   try {
     return prepare();
@@ -204,7 +197,9 @@ function preparing<T>(database: DatabaseSync, path: string, prepare: () => T): T
   }
 }
 
-/** Runs within the transaction. Returns the error of this write, or null; throws an error of all. */
+/**
+ * Runs within the transaction. Returns the error of this write, or null; throws an error that concerns the whole transaction.
+ */
 type Write = () => unknown;
 
 interface Waiting {
@@ -216,8 +211,8 @@ interface Waiting {
 const FIND = 'select checksum from entries where scope = ? and unit = ? and seq = ?';
 
 /**
- * Combines the appends and other writes of one turn of the event loop into one transaction: a commit waits
- * for the disk, so a hundred subagents share the wait.
+ * Combines the appends and other writes of one turn of the event loop into one transaction: a commit waits for the disk, and
+ * a hundred subagents share the wait.
  */
 class AppendBatch {
   readonly #database: DatabaseSync;
@@ -257,7 +252,7 @@ class AppendBatch {
       for (const waiting of batch) outcomes.push({ waiting, error: waiting.write() });
       this.#database.exec('commit');
     } catch (error) {
-      // The transaction kept no entry; the callers retry.
+      // The transaction wrote no entry; the callers retry.
       if (this.#database.isTransaction) this.#database.exec('rollback');
       const reason = explained(error, this.#path);
       for (const { reject } of batch) reject(reason);
@@ -287,7 +282,7 @@ const SET = `insert into wake_times (scope, at) values (?, ?)
 
 const REMOVE = 'delete from wake_times where scope = ?';
 
-// One range of the index.
+// Reads one range of the index.
 export const EARLIEST = `select scope, at from wake_times where (at, scope) > (?, ?) order by at, scope limit ?`;
 
 /** Reads one row of `EARLIEST`. */
@@ -295,7 +290,7 @@ function wakeTimeOf({ scope, at }: Readonly<Record<string, unknown>>): WakeTime 
   return { scope: String(scope), at: Number(at) };
 }
 
-/** The times share the transaction of a turn's appends. `after`: runs work after all earlier writes. */
+/** The times share the transaction of a turn's appends. `after` runs work after all earlier writes. */
 function wakeTimesIn(
   database: DatabaseSync,
   batch: AppendBatch,
@@ -320,7 +315,7 @@ function wakeTimesIn(
   };
 }
 
-// The inner query needs only the index.
+// The inner query reads the index only.
 const SCOPES = `
   select s.scope, s.entries, f.at as firstAt, l.at as lastAt
   from (select scope, count(*) as entries, min(id) as first, max(id) as last from entries group by scope) s
@@ -330,7 +325,7 @@ const SCOPES = `
 class JournalReader {
   readonly #database: DatabaseSync;
   readonly #path: string;
-  /** Statements by their text: preparing one takes longer than finding the entries of a session. */
+  /** Statements by their text: preparing a statement takes longer than finding the entries of a session. */
   readonly #statements = new Map<string, StatementSync>();
 
   constructor(database: DatabaseSync, path: string) {
@@ -357,7 +352,7 @@ class JournalReader {
       `select * from entries where id in (select id from entries ${where}) order by id`,
     );
     const entries = rows.all(...values).map((row) => entryOf(row, this.#path));
-    // A damaged index ends a search too early: its end is looked for from behind as well.
+    // A damaged index ends a search too early, so that the end is also searched from behind.
     const end = this.#statement(
       `select (select count(*) from entries ${where}) as count, scope, unit, seq from entries ${where}
         order by scope desc, unit desc, seq desc limit 1`,
@@ -392,7 +387,7 @@ class JournalReader {
 }
 
 /**
- * Returns the entries. Those of a unit are numbered without gaps, also after `trim`: a damaged index hides some.
+ * Returns the entries. The entries of a unit are numbered without gaps, also after `trim`: a gap means a damaged index.
  * @throws {JournalError} `JOURNAL_CORRUPT`
  */
 function withoutGap(entries: readonly JournalEntry[], path: string): readonly JournalEntry[] {
@@ -407,7 +402,7 @@ function withoutGap(entries: readonly JournalEntry[], path: string): readonly Jo
   return entries;
 }
 
-/** The entry itself is the first row, so that one that is not kept gives none. */
+/** The first row is the entry itself, so that a missing entry yields no rows. */
 const AFTER = `
   select * from entries where scope = ? and id >=
     (select id from entries where scope = ? and unit = ? and seq = ?)
@@ -422,20 +417,20 @@ function filter({ scope, unit }: JournalQuery): { where: string; values: readonl
   return { where: `where ${where}`, values: conditions.map(([, value]) => value) };
 }
 
-/** A journal in a file of SQLite, as `sqliteJournal` returns it. */
+/** The journal in an SQLite file that `sqliteJournal` returns. */
 export interface SqliteJournal extends Journal {
   append(entry: JournalEntry): Promise<void>;
   read(query?: JournalQuery): readonly JournalEntry[];
   readAfter(entry: JournalPosition): readonly JournalEntry[] | null;
   scopes(): readonly ScopeSummary[];
   /**
-   * Also makes the file smaller. Deletes the oldest entries first, in small parts, so that it does not delay
-   * sound that is playing. After an interruption the next call trims the rest.
+   * Deletes entries, and makes the file smaller. Deletes the oldest entries first, in small parts, so that playing sound is
+   * not delayed. After an interruption the next call trims the rest.
    */
   trim(entry: JournalPosition): Promise<void>;
-  /** Also makes the file smaller, by up to 8 MB at a time; further free pages are reused. */
+  /** Deletes a scope, and makes the file smaller by up to 8 MB; further free pages are reused. */
   forget(scope: string): void;
-  /** Times set in one turn of the event loop share a commit, with each other and with its appends. */
+  /** Times that are set in one turn of the event loop share a commit with each other and with that turn's appends. */
   readonly wakeTimes: WakeTimes;
   /**
    * Writes the waiting entries and closes the file. Later calls throw or reject with `JOURNAL_CLOSED`. Safe
@@ -445,14 +440,14 @@ export interface SqliteJournal extends Journal {
 }
 
 /**
- * A read-only journal in a file.
+ * Opens a read-only journal in a file.
  *
- * SQLite reads a file with a log (`…-wal`) only where it may write an index of the log beside it (`…-shm`). A
- * file that was closed has no log: it is read as `immutable`, without a lock and without any file beside it,
- * even in a folder that is not writable. Source: sqlite.org/wal.html#readonly.
+ * SQLite reads a file with a log (`…-wal`) only if it may write an index of the log beside the file (`…-shm`). A closed file
+ * has no log: it is read as `immutable`, without a lock and without other files, even in a folder that is not writable.
+ * Source: sqlite.org/wal.html#readonly.
  *
- * @throws {ConfigurationError} `JOURNAL_TOO_OLD` for a layout that needs an upgrade; `JOURNAL_IN_USE`,
- *   `JOURNAL_TOO_NEW`, `NOT_A_JOURNAL` or `CANNOT_OPEN`.
+ * @throws {ConfigurationError} `JOURNAL_TOO_OLD` for a layout that needs an upgrade; `JOURNAL_IN_USE`, `JOURNAL_TOO_NEW`,
+ *   `NOT_A_JOURNAL` or `CANNOT_OPEN`.
  * @throws {JournalError} `JOURNAL_CORRUPT`, `JOURNAL_IO`.
  */
 function readOnlyJournal(path: string): SqliteJournal {
@@ -470,7 +465,7 @@ function readOnlyJournal(path: string): SqliteJournal {
     try {
       found = read();
     } catch (error) {
-      // A partial change looks like damage.
+      // A change during the read looks like damage.
       checkUnchanged();
       throw explained(error, path);
     }
@@ -481,7 +476,7 @@ function readOnlyJournal(path: string): SqliteJournal {
     append: () => Promise.reject(readOnly('append')),
     read: (query) => reading(() => reader.entries(query)),
     readAfter: (entry) => reading(() => reader.after(entry)),
-    // Refuses a session before it begins.
+    // Refuses a session before it starts.
     claim() {
       throw readOnly('claim');
     },
@@ -526,7 +521,7 @@ function open(path: string): Opened {
     return {
       database,
       checkUnchanged() {
-        // Otherwise SQLite locks the file while it is open.
+        // A file that is not immutable is locked by SQLite while it is open.
         if (!immutable || (!existsSync(log) && stateOf(path) === before)) return;
         throw new ConfigurationError(
           'JOURNAL_IN_USE',
@@ -559,7 +554,7 @@ function checkLayout(path: string, version: number): void {
     );
 }
 
-/** Null: Node before 22.15 accepts no URL. There SQLite leaves an empty log and its index. */
+/** Returns null on Node before 22.15, which accepts no URL. SQLite then leaves an empty log and its index. */
 function openImmutable(path: string): DatabaseSync | null {
   const url = pathToFileURL(path);
   url.searchParams.set('immutable', '1');
