@@ -1,4 +1,4 @@
-// The pause before a failed operation is tried again.
+// The pause before a failed operation is repeated.
 
 import { expect, test } from 'vitest';
 import { backoffMs } from '../../src/machines/index.ts';

@@ -1,4 +1,4 @@
-// The machines together, under every interleaving of what may happen to them.
+// The machines together, under every interleaving of the possible events.
 
 import { describe, expect, test } from 'vitest';
 import { checkQuestions, type QuestionsOptions } from './support/questions-system.ts';
@@ -32,11 +32,11 @@ describe('subagents × questions × interaction, no two in one transaction', pat
     holds(report, 'P1');
     holds(report, 'P2');
     holds(report, 'P3');
-    // Nobody starves, and nothing hangs.
+    // No subagent starves, and no machine hangs.
     holds(report, 'an end can always be reached');
     holds(report, 'no deadlock');
     holdsThroughout(report);
-    // What was sent to one that is over was not taken, and that happened.
+    // Messages to an actor that has ended were not taken, and some were sent.
     expect(report.untaken.some(({ outcome }) => outcome === 'ended')).toBe(true);
   });
 });
@@ -117,7 +117,7 @@ describe('outbox × session, with a question, tool calls and a lead agent', pati
   test.each(scopes)('%s', (_name, options) => {
     const report = checkSpeech(options);
     announce(report);
-    // Words answer what was said last; nothing is lost; one at a time, from an open gate; heard is what was said in
+    // Words answer the last question; no delivery is lost; one at a time, from an open gate; a heard item was said in
     // this attempt.
     holds(report, 'P3');
     holds(report, 'P4');
@@ -126,7 +126,7 @@ describe('outbox × session, with a question, tool calls and a lead agent', pati
     holds(report, 'OUTBOX-3');
     holds(report, 'OUTBOX-6');
     holds(report, 'SESSION-UNIT-2');
-    // Everything can always still be said.
+    // From every state, everything can still be said.
     holds(report, 'an end can always be reached');
     holdsThroughout(report);
   });

@@ -43,7 +43,7 @@ describe('the arbiter by example', () => {
       expect(stage.told()).toEqual([['grant', { id: 'a', epoch: 1 }]]);
       stage.send({ type: 'interaction.release', id: 'a', epoch: 1 });
       expect(stage.told()).toEqual([['grant', { id: 'b', epoch: 2 }]]);
-      // A message that arrives twice frees nothing.
+      // A message that arrives twice releases nothing.
       stage.send({ type: 'interaction.release', id: 'b', epoch: 1 });
       expect(ownerOf(stage.actor.getSnapshot())).toBe('b');
     },
@@ -67,7 +67,7 @@ describe('the arbiter by example', () => {
     'one that is over before its grant arrives does not keep the floor',
     { tags: ['B54', 'BW3', 'BW4'] },
     () => {
-      // Its release (it has no epoch yet) and the grant crossed; the floor used to be lost for ever.
+      // Its release (without an epoch) and the grant crossed; an earlier version then lost the floor for ever.
       const stage = new Stage(interactionMachine);
       stage.send({ type: 'interaction.request', id: 'a' });
       stage.send({ type: 'interaction.request', id: 'b' });

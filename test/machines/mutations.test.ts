@@ -1,6 +1,6 @@
-// Do the checks bite? Faults are planted in the machines, one at a time, and each must be caught
-// by the property that is there for it. The machines themselves pass (see the other tests); so
-// do copies of them without a fault, so that it is not the planting that is caught.
+// Shows that the checks find faults: one fault at a time is planted in a machine, and the property for it must catch
+// it. The real machines pass (see the other tests). Copies without a fault also pass, so the planting itself is not
+// caught.
 
 import { describe, test } from 'vitest';
 import {

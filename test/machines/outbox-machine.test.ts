@@ -58,7 +58,7 @@ describe('the outbox by example', () => {
     priority: 'urgent',
   };
 
-  /** The gate is open and one result waits. */
+  /** An open gate and a waiting result. */
   const waiting = (more = {}): Stage<typeof outboxMachine> => {
     const stage = new Stage(outboxMachine, { ...outboxInput, ...more });
     stage.send({ type: 'outbox.reserve' });
@@ -70,7 +70,7 @@ describe('the outbox by example', () => {
     stage.actor.getSnapshot().context.pending.map(({ deliveryId }) => deliveryId);
 
   describe('behind a question that was heard', () => {
-    /** A question was said and heard, and a result waits; the gate opens again. */
+    /** A question was said and heard, a result waits, and the gate opens again. */
     const asked = async (): Promise<Stage<typeof outboxMachine>> => {
       const stage = new Stage(outboxMachine, { ...outboxInput, answerMs: 30 });
       stage.send({ type: 'outbox.add', item: questionItem('order') });
@@ -218,7 +218,7 @@ describe('the outbox by example', () => {
   });
 
   test('urgent interrupts, also what has only just been asked for', { tags: ['B59'] }, async () => {
-    // It comes between the offer and the closing of the gate, and used to wait for the end.
+    // It comes between the offer and the closing of the gate; an earlier version made it wait for the end.
     const stage = waiting();
     await stage.wait(quietMs);
     stage.send({ type: 'outbox.add', item: urgent });
@@ -227,7 +227,7 @@ describe('the outbox by example', () => {
   });
 
   test('abandons and returns an urgent delivery whose client leaves', () => {
-    // The client leaves before the gate is known to be closed.
+    // The client leaves before the outbox learns that the gate is closed.
     const stage = new Stage(outboxMachine, outboxInput);
     stage.send({ type: 'gate.opened' });
     stage.send({ type: 'outbox.add', item: urgent });

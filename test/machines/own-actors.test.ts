@@ -1,4 +1,4 @@
-// The machines in an app's own actors: their ends have an output, and their deadlines pass by XState's clock.
+// The machines in an app's actors: their ends have an output, and XState's clock runs their deadlines.
 
 import { createActor, setup, SimulatedClock, toPromise } from 'xstate';
 import { expect, it, vi } from 'vitest';

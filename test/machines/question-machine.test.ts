@@ -43,7 +43,7 @@ describe('every state of a question', () => {
 });
 
 describe('a question by example', () => {
-  /** It has the floor and is being put to the user. */
+  /** A question that has the floor and is being put to the user. */
   const presenting = (): Stage<typeof questionMachine> => {
     const stage = new Stage(questionMachine, { requestId: 'ride.q1', timeoutMs: 120_000 });
     stage.send({ type: 'question.granted', epoch: 7 });
@@ -84,8 +84,8 @@ describe('a question by example', () => {
   });
 
   test('a card that is read aloud after all can be answered aloud', () => {
-    // It could not be said, so it became a card and its clock ran; then the user spoke, and it
-    // was said again. The answer used to be lost: only a question in `presenting` saw it play.
+    // It could not be said, so it became a card and its clock ran; then the user spoke, and it was said again. An
+    // earlier version lost the answer, because only a question in `presenting` noticed that it played.
     const stage = presenting();
     stage.send({ type: 'question.shown', startsClock: true });
     stage.send({ type: 'question.playing' });

@@ -1,5 +1,5 @@
-// The checked paths of each machine again, on real actors with real deadlines: what was
-// checked stands on XState's pure transition, and this shows that what runs behaves like it.
+// Repeats the checked paths of each machine on real actors with real deadlines. The checks use XState's pure
+// transition; the replay shows that running actors behave like it.
 
 import { describe, expect, test } from 'vitest';
 import type { QuestionSnapshot } from '../../src/machines/index.ts';
@@ -13,11 +13,11 @@ import { checkSubagent } from './support/subagent-check.ts';
 import { checkToolCall } from './support/tool-call-check.ts';
 
 interface Options extends LiveOptions {
-  /** Takes every so manieth path only. @defaultValue 1, all of them: every transition is made */
+  /** Takes only every n-th path. @defaultValue 1: every transition is made */
   readonly every?: number;
 }
 
-/** Paths to the transitions of a check, each a shortest one, end where the check says. */
+/** Replays a shortest path to each transition of a check, and expects the same states. */
 async function agrees(report: unknown, { every = 1, ...options }: Options = {}): Promise<void> {
   const checked = report as CheckReport;
   const paths = [...checked.paths()].filter((_, index) => index % every === 0);
@@ -27,7 +27,7 @@ async function agrees(report: unknown, { every = 1, ...options }: Options = {}):
   );
   expect(done.paths).toBe(paths.length);
   expect(paths.length).toBeGreaterThan(10);
-  // Several clocks can run in a session, and two in a question; the check lets any of them be the first.
+  // Several clocks can run in a session, and two in a question; the check lets any of them fire first.
   expect(done.skipped).toBeLessThan(done.paths * 0.4);
 }
 
@@ -42,7 +42,7 @@ describe('real actors go the checked paths', () => {
     agrees(checkQuestion(), {
       every: 61,
       relative: ['question.followed', 'question.readBack'],
-      // An utterance began, and it had been heard, so long after the question began to play.
+      // Translates the begin of an utterance, and the end of the hearing, to times after the question began to play.
       translate: (event, { context: { playingSince, ever } }: QuestionSnapshot, now) => {
         const { utteranceStartedAt, saidAt, channel, heardAt } = event;
         if (event.type === 'question.followed' || event['after'] === 'reply')
@@ -71,7 +71,7 @@ describe('real actors go the checked paths', () => {
 
   test('session', async () => agrees(checkSession(), { every: 7 }));
 
-  // Ten thousand paths are more than a test should go; a prime step takes some of each kind.
+  // Ten thousand paths take too long for a test; a prime step takes some of each kind.
   test.each([
     ['two results and a question', 31],
     ['a result and the progress of one subagent', 7],

@@ -70,7 +70,7 @@ describe('every state of a session', () => {
 describe('a session by example', () => {
   const error = { code: 'LOST', message: 'Lost', retryable: true };
 
-  /** Connected, and somebody listens. */
+  /** A connected session with a client. */
   const active = (more = {}): Stage<typeof sessionMachine> => {
     const stage = new Stage(sessionMachine, { ...sessionInput, ...more });
     stage.send({ type: 'session.start' }).send({ type: 'transport.ready' });
@@ -88,7 +88,7 @@ describe('a session by example', () => {
     expect(now()).toEqual(['nobody', true]);
     stage.send({ type: 'utterance.started' }).send({ type: 'utterance.ended' });
     expect(now()).toEqual(['user', false]);
-    // The words do not come; the session does not wait for ever.
+    // The words do not arrive; the session stops waiting after its timeout.
     await stage.wait(sessionInput.settleTimeoutMs);
     expect(now()).toEqual(['nobody', true]);
     stage.send({ type: 'response.requested' }).send({ type: 'playout.started' });

@@ -69,7 +69,7 @@ describe('a subagent by example', () => {
   const ask: StepCall = { callId: 'call_1', kind: 'question' };
   const book: StepCall = { callId: 'call_2', kind: 'tool' };
 
-  /** At its first model call. */
+  /** A subagent at its first model call. */
   const thinking = (): Stage<typeof subagentMachine> => {
     const stage = new Stage(subagentMachine, input);
     stage.send({ type: 'subagent.prepared' }).send({ type: 'slot.granted' });

@@ -22,7 +22,7 @@ describe.each(leads.flatMap((lead) => scopes.map((scope) => [lead, scope] as con
   },
 );
 
-// A cough over a reply that has not begun; an utterance after one that nobody understood. No words are ever known.
+// A cough over a reply that has not begun, or an utterance after one without known words. No words are ever known.
 test.each(leads.filter((lead) => lead !== 'a text model'))(
   'turn × outbox × session: %s, the user speaks twice: each time they are answered',
   patience,

@@ -1,4 +1,4 @@
-// Why something waits: a cause for each state that the machines reach together, and the true one.
+// A true cause for each state that the machines reach together.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -152,7 +152,7 @@ describe('each subject of each state has a cause, and the true one', patience, (
   });
 
   test('these scopes reach all causes', () => {
-    // `floor` is only seen while messages are under way, which they are not between two entries.
+    // `floor` occurs only while messages are under way, which is never the case between two entries.
     expect([...seen].toSorted().join(' ')).toBe(
       'acknowledgement admission agent answer children client connection end event hearing job lead_reply lead_tool model ' +
         'model_silence new_attempt pause playout preparation refusal release reminder result retry run_slot screen siblings source start ' +
@@ -161,8 +161,8 @@ describe('each subject of each state has a cause, and the true one', patience, (
   });
 
   test('these scopes reach all states of the charts', () => {
-    // No machine rests in these: it leaves them in the transition that enters them, and a question that has to give
-    // the floor back does so in the same unit.
+    // No machine stays in these states: a transition that enters one also leaves it, and a question releases a
+    // revoked floor in the same unit.
     expect(allStates().filter((state) => !reached.has(state))).toEqual([
       'interaction.revoking',
       'outbox.slot.returning',
@@ -174,7 +174,7 @@ describe('each subject of each state has a cause, and the true one', patience, (
   });
 });
 
-/** A liar: the truth about all waits but those that it changes. */
+/** Tells the truth about all waits except those that it changes. */
 const lie =
   (change: (wait: Wait, state: WaitingState) => Partial<Wait> | null): typeof whyWaiting =>
   (state) =>

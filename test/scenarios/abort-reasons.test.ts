@@ -1,4 +1,4 @@
-// `abortSignal.reason` says what happened: who cancelled and why, or what took too long.
+// `abortSignal.reason` says why a tool was aborted: who cancelled and why, or what took too long.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';

@@ -1,11 +1,11 @@
-// Consent as a conversation: what is approved is exactly what was heard, whoever else waits.
+// Consent in a conversation: the approved action is exactly the one that the user heard, even if others wait.
 
 import { describe, expect, it, test } from 'vitest';
 import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
 import { textTalk } from '../support/text-talk.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
 
-/** Subagents that each want consent to one call. */
+/** Creates subagents that each want consent to one call. */
 function spenders(...names: string[]) {
   const ran: string[] = [];
   const subagents = Object.fromEntries(
@@ -173,7 +173,7 @@ describe('P3: several approvals at once', () => {
     );
     await type('yes');
     expect(ran).toEqual(['mail']);
-    // The other one is the only one now; the result of the first was told since it was put.
+    // Only the other approval waits; the lead agent told the first result after it was put.
     expect(put().at(-1)).toBe('May I do this: Does something, with do_bank (to: "bank")?');
     await type('yes');
     expect(ran).toEqual(['mail']);
@@ -200,7 +200,7 @@ describe('P3: several approvals at once', () => {
       await type(words);
       expect(ledgerOf('mail')).toEqual([expect.objectContaining({ approval: 'denied' })]);
       expect([ran, stateOf('bank')]).toEqual([[], 'open']);
-      // The end of the first was told since the second was put.
+      // The lead agent told the end of the first after the second was put.
       await type('yes');
       expect(ran).toEqual([]);
       await type('yes');
@@ -254,7 +254,7 @@ describe('P3: approvals by voice', () => {
       ran,
       stateOf: (name: string) =>
         talk.state().questions.findLast(({ subagentName }) => subagentName === name)?.state,
-      /** The user speaks while the lead agent puts the question, and it stops. */
+      /** Makes the user speak while the lead agent puts the question, which stops. */
       async interrupt(words: string) {
         const putting = talk.model().begin('May I', 2000);
         await talk.play(putting.itemId, 700);

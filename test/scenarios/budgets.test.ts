@@ -1,5 +1,4 @@
-// The budget of a whole session: what its subagents may use together, and what the user
-// learns when it is used up.
+// The budget of a whole session: the limits of its subagents together, and the user's information when it is used up.
 
 import { expect, test } from 'vitest';
 import { subtreeUsage } from '../../src/entries/subagents.ts';
@@ -51,10 +50,10 @@ test('the cost of subagents appears in their views, and limits the session', asy
   await type('use search');
   const { subagents, usage } = state();
   expect(subagents[0]?.outcome?.error?.message).toContain('no cost left');
-  // Five calls, and the last one.
+  // Five calls, and the final one.
   expect(subagents[0]?.usage.cost).toBe(3);
   expect(subtreeUsage(subagents, null).cost).toBe(3);
-  // The lead agent's three count for the conversation, and not for the limit.
+  // The lead agent's three calls count for the conversation, but not for the limit.
   expect(usage).toMatchObject({
     lead: { cost: 1.5 },
     subagents: { cost: 3 },

@@ -1,5 +1,5 @@
-// The usage of a whole conversation: what the lead agent's model used, what subagents did, and both together; in the
-// state, for clients and hooks, and from the journal, whenever a process dies.
+// The usage of a whole conversation: of the lead agent's model, of the subagents, and of both together; in the state,
+// for clients and hooks, and from the journal, at whatever entry a process dies.
 
 import { describe, expect, test } from 'vitest';
 import { replaySession, type ReplayStep } from '../../src/entries/replay.ts';
@@ -12,7 +12,7 @@ import { instantsOf, textLife, turns, voiceLife, world, type World } from '../su
 import { calls, say } from '../support/subagent-runs.ts';
 import { textTalk, type TalkOptions } from '../support/text-talk.ts';
 
-/** Of the scripted models: each call uses 10 and 5. */
+/** The usage of the scripted models: each call uses 10 and 5 tokens. */
 const PARTS = { cachedInputTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 };
 const CALL = { inputTokens: 10, outputTokens: 5, totalTokens: 15, ...PARTS };
 
@@ -28,7 +28,7 @@ const story: TalkOptions = {
   },
 };
 
-/** Adds up what the entries say. */
+/** Adds up the usage in the entries. */
 function usageIn(entries: readonly JournalEntry[]): { lead: number; subagents: number } {
   const sums = { lead: 0, subagents: 0 };
   for (const { event } of entries) {
@@ -51,7 +51,7 @@ const costsOf = ({ lead, subagents, total }: UsageView) => ({
 const isOver = ({ deliveries }: SessionState): boolean =>
   deliveries.some(({ kind, state }) => kind === 'result' && state === 'delivered');
 
-/** Plays the story in as many processes as it takes. */
+/** Plays the story in as many processes as necessary. */
 async function live(of: World) {
   for (let lives = 1; ; lives += 1) {
     const life = textLife(of, story);
@@ -211,7 +211,7 @@ describe('LEAD-USAGE-1: the usage over a crash', async () => {
       life.kill();
       const later = textLife(of, story);
       await later.start();
-      // A response that is made again counts, too.
+      // A repeated response also counts.
       const then = usageIn(of.entries);
       expect(costsOf(later.state().usage)).toEqual({ ...then, total: then.lead + then.subagents });
       await later.close();

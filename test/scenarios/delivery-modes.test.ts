@@ -1,5 +1,5 @@
-// How a background result wants to reach the user (`delivery`): in the next pause, at once,
-// silently, or only if nobody speaks. What is not said stays on the screen (P4).
+// How a background result reaches the user (`delivery`): in the next pause, at once, silently, or only if neither
+// party speaks. A result that is not said stays on the screen (P4).
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -17,7 +17,7 @@ const reportIn = (delivery: Mode, pending: string | null = 'On it.') => ({
   subagents: { report: { script: () => say('Sales are up.'), pending, config: { delivery } } },
 });
 
-/** The report is under way, and the lead agent tells a long story. */
+/** The report is under way while the lead agent tells a long story. */
 async function duringStory(delivery: Mode) {
   let finish: () => void = () => {};
   const working = new Promise<void>((resolve) => (finish = resolve));
@@ -36,7 +36,7 @@ async function duringStory(delivery: Mode) {
   await talk.play(story.itemId, 1000);
   finish();
   await talk.environment.settle();
-  /** All messages of the notes that quote the result. */
+  /** Returns all messages of the notes that quote the result. */
   const notes = () => {
     const told = talk.model().of('message.add');
     const quoting = told.filter(({ text }) => text.includes('Sales are up.'));
@@ -81,7 +81,7 @@ describe('a delivery by voice, while the lead agent speaks', () => {
       await play(story.itemId, 4000);
       await pause();
       expect(asked()).toBeNull();
-      // Nothing wakes it: neither words nor somebody who comes.
+      // Neither words nor a new client wake the result.
       await utter('go on');
       await talk.speak('And then …');
       talk.leave();

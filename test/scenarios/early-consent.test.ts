@@ -1,5 +1,5 @@
-// Consent that begins while its question is said, on each wire: a client that reports more than it has played, or reports
-// it late, makes no consent of it.
+// Consent that begins while its question is said, on each wire: a client that reports more than it has played, or
+// reports it late, does not turn the words into consent.
 
 import { expect, test } from 'vitest';
 import { geminiLive } from '../../src/adapters/gemini-live/index.ts';
@@ -52,7 +52,7 @@ const wires: readonly (readonly [string, () => ConformanceSetup])[] = [
 /** The beginning of the question. */
 const BEGINNING = APPROVAL.slice(0, 8);
 
-/** A conversation in which the user is hearing the beginning of a question for consent. */
+/** Starts a conversation in which the user hears the beginning of a question for consent. */
 async function asked(setup: ConformanceSetup) {
   const { subagent, got } = approving();
   const ride = 'a ride please';

@@ -1,4 +1,4 @@
-// Whatever somebody else's code throws or returns is data: the run, the session and the process go on.
+// Values that third-party code throws or returns are data: the run, the session and the process continue.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -32,7 +32,7 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
     ['rejected with', rejected],
     ['returned', returned],
   ])('%s', (_, act) => {
-    /** A run of a subagent ends with this outcome, and its outcome is JSON. */
+    /** Runs a subagent, and returns its outcome, which must be JSON. */
     async function outcome(config: Partial<SubagentConfig>, ...script: ScriptedStep[]) {
       const { run, environment } = subagentRuns(
         steps(...(script.length > 0 ? script : [calls(['work']), say('done')])),
@@ -176,7 +176,7 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
   });
 });
 
-/** JSON text, nested so deep that no recursive program can read it. */
+/** JSON text that is nested too deep for a recursive program. */
 const deep = (levels: number): string => '{"more":'.repeat(levels) + '1' + '}'.repeat(levels);
 
 describe.each([201, 2_000, 20_000])('JSON nested %d deep', (levels) => {
@@ -289,7 +289,7 @@ describe('token counts of a provider', () => {
     const runs = subagentRuns(steps(calls(['work']), calls(['work']), say('done')));
     const { usage } = await runs.outcome(config, counting(runs));
     expect(usage).toEqual({ inputTokens: 0, outputTokens: 0, totalTokens: 0 });
-    // It is counted by what was read and said instead: nothing is given back.
+    // The budget counts the read and said text instead: no grant is returned.
     const limited = subagentRuns(({ prompt }) =>
       JSON.stringify(prompt.at(-1)).includes('last answer') ? say('Half.') : calls(['work']),
     );

@@ -1,5 +1,5 @@
-// Words count at once only for the question that was the last thing said to the user (QUESTION-10). Whatever the lead
-// agent says in between, an approval is read back before a yes counts, and any other answer is settled by the lead.
+// Words count at once only for the question that was said last to the user (QUESTION-10). After other words of the
+// lead agent, an approval is read back before a yes counts, and the lead agent settles any other answer.
 
 import { describe, expect, it, test } from 'vitest';
 import type { Script } from '../../src/testing/index.ts';
@@ -14,7 +14,7 @@ import {
 } from '../support/text-talk.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
 
-/** A subagent that pays, with consent; and what it has paid. */
+/** Creates a subagent that pays with consent, and the list of its payments. */
 function payer() {
   const paid: unknown[] = [];
   const subagent: ScriptedSubagent = {
@@ -26,7 +26,7 @@ function payer() {
 
 const READ_BACK = 'To be sure: May I do this: Does something, with pay (amount: 900)?';
 
-/** The lead agent offers something else in its reply to these words. */
+/** A script with which the lead agent offers something else in its reply to these words. */
 const offering =
   (words: string): Script =>
   (prompt) =>

@@ -1,5 +1,4 @@
-// Lines of the Bodhi inventory that are about sessions, their hooks and their events, where
-// no other test names them.
+// Lines of the Bodhi inventory about sessions, their hooks and their events that no other test cites.
 
 import { describe, expect, test } from 'vitest';
 import { calls, never, say, simpleTool, steps } from '../support/subagent-runs.ts';
@@ -105,7 +104,7 @@ describe('subagents', () => {
     await type('use slow and quick');
     await environment.advance(2000);
     expect(aborted).toEqual([true]);
-    // Each has its own time: the other one was not touched.
+    // Each tool has a separate time limit: the other one continues.
     expect(said().some((text) => text.includes('"result":"Done."'))).toBe(true);
     expect(said().some((text) => text.includes('"error":'))).toBe(true);
   });
@@ -193,7 +192,7 @@ describe('the session', () => {
       }
       expect(await outcome).toMatchObject({ code: 'TRANSPORT_LOST' });
       expect(waits).toHaveLength(5);
-      // Jitter takes up to half off: those who were cut off together do not come back together.
+      // Jitter takes up to half off, so that clients that were cut off together do not reconnect together.
       for (const [index, most] of [1000, 2000, 4000, 4000, 4000].entries()) {
         expect(waits[index]).toBeLessThanOrEqual(most + 50);
         expect(waits[index]).toBeGreaterThanOrEqual(most / 2);

@@ -1,5 +1,5 @@
-// How an app follows a text session, and what that means for what is told: which ways count as the
-// user, what becomes of a delivery that nobody acknowledges, and that it holds up no other.
+// How an app follows a text session, and the effect on deliveries: which ways count as the user, what happens to a
+// delivery without an acknowledgement, and that it delays no other.
 import {
   clientMessages,
   receiveClientMessage,
@@ -21,7 +21,7 @@ const TWO: TalkOptions = {
   },
 };
 
-/** What a follower was given, as the ids of deliveries; cards are marked. */
+/** The ids of the deliveries that a follower received; cards are marked. */
 interface Follower {
   readonly got: string[];
   leave(): void;
@@ -61,7 +61,7 @@ function client(session: Talk['session'], acknowledges: boolean): Follower {
   return { got, leave: () => subscription.unsubscribe() };
 }
 
-/** An app that shows deliveries by a way of its own. */
+/** An app that shows deliveries in its own way. */
 function listener(session: Talk['session']): Follower {
   const got: string[] = [];
   const leave = session.listen();
@@ -86,7 +86,7 @@ function observer(session: Talk['session']): Follower {
   return { got, leave: () => subscription.unsubscribe() };
 }
 
-/** Follows what happens, and listens to nothing. */
+/** Follows the events, but listens to no delivery. */
 function tracer(session: Talk['session']): Follower {
   const subscriptions = [session.events.subscribe(), session.store.subscribe(() => {})];
   return { got: [], leave: () => subscriptions.forEach((one) => one.unsubscribe()) };
@@ -95,7 +95,7 @@ function tracer(session: Talk['session']): Follower {
 interface Way {
   readonly way: string;
   readonly follow: (session: Talk['session']) => readonly Follower[];
-  /** What becomes of two results, and how often each is given. */
+  /** The final state of two results, and how often each is given. */
   readonly state: 'delivered' | 'pending';
   readonly given: number;
   readonly warns: boolean;
@@ -159,7 +159,7 @@ describe.each(ways)('a session followed by $way', ({ follow, state: expected, gi
     await session.start();
     const followers = follow(session);
     await type('use first and second');
-    // Long after any clock: nobody is told twice, and nothing is held up.
+    // Long after every deadline, no delivery is told twice or held up.
     await environment.advance(3_600_000);
     const { deliveries } = state();
     expect(deliveries.map((one) => one.state)).toEqual([expected, expected]);
@@ -187,7 +187,7 @@ describe.each(ways)('a session followed by $way', ({ follow, state: expected, gi
     await environment.settle();
     expect(late.got).toEqual(expected === 'pending' ? ids.map((id) => `card ${id}`) : []);
     expect(state().deliveries.map((one) => one.state)).toEqual(['delivered', 'delivered']);
-    // And to nobody else.
+    // No other follower gets them.
     const later = [observer(session), reader(session), client(session, true)];
     await environment.settle();
     expect(later.flatMap(({ got }) => got)).toEqual([]);
@@ -210,7 +210,7 @@ describe('a reader', () => {
     await type('use first and second');
     process.off('unhandledRejection', onFailed);
     expect(gone.got).toHaveLength(1);
-    // No time has passed: the other one was told as well.
+    // Without time passing, the other delivery was told as well.
     expect(state().deliveries).toMatchObject([
       { state: 'pending', card: true, attempts: 1 },
       { state: 'pending', card: true, attempts: 1 },
@@ -311,7 +311,7 @@ describe('a delivery over two processes', () => {
         'delivered',
         'delivered',
       ]);
-      // Nobody put it into words again.
+      // The lead agent did not tell them again.
       expect(after.state().transcript.filter(({ text }) => text.startsWith('Told'))).toHaveLength(
         2,
       );

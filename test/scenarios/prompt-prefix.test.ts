@@ -1,5 +1,5 @@
 // Providers cache the beginning of a request that they have read before, and charge a tenth for it. So each request of
-// a subagent, and of the lead agent, begins with the bytes of the one before: nothing in it changes once it was sent.
+// a subagent and of the lead agent begins with the bytes of the previous one: a sent part never changes.
 
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider';
 import { expect, test } from 'vitest';
@@ -8,7 +8,7 @@ import { textLife, world } from '../support/crashes.ts';
 import { calls, say, simpleTool } from '../support/subagent-runs.ts';
 import { instructionsOf, type TalkOptions } from '../support/text-talk.ts';
 
-/** Notes each request; its parts are bytes as JSON writes them. */
+/** Records each request in parts, as JSON. */
 function noting(requests: LanguageModelV4CallOptions[]): TalkOptions['wire'] {
   return (mind) => ({
     ...mind,
@@ -47,7 +47,7 @@ const turns = [
 ] as const;
 
 const worker = {
-  // By what it reads, so that the model of another process goes on with it.
+  // The script decides by its prompt, so that the model of another process continues.
   script: ({ prompt }: ScriptedPrompt) =>
     turns[prompt.filter(({ role }) => role === 'assistant').length] ?? say('Done.'),
   config: {
@@ -57,7 +57,7 @@ const worker = {
   },
 };
 
-/** Answers its questions; after a crash the open one is asked again. */
+/** Answers the subagent's questions; after a crash the open one is asked again. */
 async function toTheEnd(life: ReturnType<typeof textLife>): Promise<void> {
   for (let said = 0; said < 4 && life.state().subagents[0]?.endedAt === null; said += 1)
     await life.type('yes');
@@ -84,7 +84,7 @@ test.each([false, true])(
     const own = requests.filter(isOf(instructionsOf('ride')));
     expect(own).toHaveLength(turns.length);
     expectOnePrefix(own);
-    // Each process writes the notes of the lead agent with a key of its own, which no journal has (MARK-1).
+    // Each process writes the notes of the lead agent with a new key, which no journal has (MARK-1).
     const leads = requests.filter((request) => !own.includes(request));
     const [before, after] = [leads.slice(0, ofLeadBefore), leads.slice(ofLeadBefore)];
     expect(leads.length).toBeGreaterThan(2);

@@ -1,5 +1,5 @@
-// The same conversations over five providers, each through its official package and real HTTP,
-// on a server that we did not write. Time is simulated; only the sockets take their own.
+// The same conversations over five providers, each through its official package and real HTTP, on a third-party
+// server. Time is simulated; only the sockets use real time.
 
 import { tool } from 'ai';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -27,9 +27,9 @@ async function talkOver(provider: Provider, options: TalkOptions = {}) {
   return {
     ...talk,
     server,
-    /** Of the AI SDK. */
+    /** The warnings of the AI SDK. */
     warnings,
-    /** The exchanges of a subagent; those of the lead agent are all others. */
+    /** Returns the exchanges of a subagent; all others are those of the lead agent. */
     exchangesOf: (name: string) =>
       server.exchanges.filter(({ asked }) =>
         JSON.stringify(asked?.messages ?? []).includes(
@@ -41,7 +41,7 @@ async function talkOver(provider: Provider, options: TalkOptions = {}) {
   };
 }
 
-/** A tool that writes down what it is called with. */
+/** A tool that records its input. */
 function look(seen: unknown[] = [], more: Record<string, unknown> = {}) {
   return {
     ...tool({ description: 'Looks', inputSchema: z.object({ at: z.string() }) }),
@@ -315,7 +315,7 @@ describe.each(providers)('$name', (provider) => {
     });
 
     describe('with a required shape', () => {
-      /** How the packages ask for JSON, each in its own way. */
+      /** Tells whether the package requests JSON, each in its own way. */
       const isStructured = (body: string): boolean =>
         /json_schema|response_format|output_format|output_config|responseMimeType|"name":"json"/.test(
           body,
@@ -430,7 +430,7 @@ describe.each(providers)('$name', (provider) => {
         expect(outcomeOf('report')).toMatchObject({ status: 'completed', text: 'Sales are up.' });
         expect(said().at(-1)).toContain('Sales are up.');
         expect(said().join()).not.toContain('Hm, hm.');
-        // A package that cannot send reasoning back says so.
+        // A package that cannot send reasoning back warns about it.
         expect(warnings).toEqual([]);
       },
     );
@@ -534,7 +534,7 @@ describe.each(providers)('$name', (provider) => {
           Array(attempts).fill(code),
         );
         await type('and again');
-        // Some providers make one message of two in a row.
+        // Some providers join two adjacent messages.
         expect(said()).toEqual([expect.stringMatching(/^You said: (hello)?and again$/)]);
       },
     );
@@ -556,7 +556,7 @@ describe.each(providers)('$name', (provider) => {
         await environment.advance(2000);
         await session.idle();
         expect(parts.some((part) => part.type === 'response.failed')).toBe(false);
-        // Some providers make one message of two in a row.
+        // Some providers join two adjacent messages.
         expect(said()).toEqual([
           'You said: hello',
           expect.stringMatching(/^You said: (hello)?and bye$/),
@@ -675,7 +675,7 @@ describe.each(providers)('$name', (provider) => {
     const limits = exchangesOf('report').map(({ asked }) => asked?.max_tokens);
     expect(limits.length).toBeGreaterThan(2);
     for (const limit of limits.slice(0, -1)) expect(limit).toBeLessThan(1_000);
-    // The last call hands in what there is.
+    // The last call hands in the work done.
     expect(limits.at(-1)).toBe(1024);
   });
 });

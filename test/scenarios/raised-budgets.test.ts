@@ -1,4 +1,5 @@
-// The budget of a subagent, or of a session, is raised: by the app, by an operator over the network, and in a journal that no process has.
+// The budget of a subagent or a session is raised: by the app, by an operator over the network, and in a journal that
+// no process has open.
 
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { RestingSession } from '../../src/actors/replay/resting-session.ts';
@@ -9,7 +10,7 @@ import { instantsOf, textLife, turns, world, type World } from '../support/crash
 import { calls, say } from '../support/subagent-runs.ts';
 import { textTalk, type TalkOptions } from '../support/text-talk.ts';
 
-/** It has steps for its question, and none for the answer. */
+/** The subagent has a step for its question, and none for the answer. */
 const asking: TalkOptions = {
   subagents: {
     ride: {
@@ -22,7 +23,7 @@ const asking: TalkOptions = {
 const opened = (state: { questions: readonly { state: string; requestId: string }[] }): string =>
   state.questions.find(({ state: it }) => it === 'open')?.requestId ?? '';
 
-/** Up to the open question of its subagent. */
+/** Plays until the subagent's question is open. */
 async function inQuestion(of = world()) {
   const talk = textLife(of, asking);
   await talk.start();
@@ -57,7 +58,7 @@ test('BUDGETS-13: a raised budget continues the work, and the journal names who 
   const views = new Set<number | undefined>();
   for (const { view } of replaySession(of.entries)) views.add(view.subagents[0]?.budget?.steps);
   expect(views).toEqual(new Set([undefined, 1, 3]));
-  // Over: too late.
+  // The subagent has ended: the raise is too late.
   expect(talk.session.subagents.raiseBudget(id, { steps: 9 })).toMatchObject({
     error: { code: 'ALREADY_TERMINAL' },
   });
@@ -155,7 +156,7 @@ test('an operator raises a budget over the network, a user or a watcher cannot',
       });
   }
   const { it } = testClient({ url, token: 'root' });
-  // The session has no budget of its own.
+  // The session has no budget.
   expect(await it.raiseBudget(null, { steps: 3 })).toMatchObject({
     ok: false,
     error: { code: 'INVALID_STATE', message: expect.stringContaining('it has no budget') },
@@ -177,7 +178,7 @@ test('an operator raises a budget over the network, a user or a watcher cannot',
 });
 
 describe("a session's own budget", () => {
-  /** It has steps for the question of its subagent, and none for the answer. */
+  /** The session's budget has a step for the question of its subagent, and none for the answer. */
   const own: TalkOptions = {
     subagents: {
       ride: {
@@ -278,7 +279,7 @@ describe("a session's own budget", () => {
       expect(talk.session.subagents.raiseBudget(null, { steps: 2 })).toMatchObject({ ok: true });
       await of.environment.settle();
       talk.kill();
-      // A process with a higher limit has that.
+      // A process with a higher limit keeps that limit.
       const higher = textLife(of, { ...own, budget: { steps: 7, tokens: 100_000 } });
       await higher.start();
       const { subagents } = higher.session;
@@ -338,10 +339,10 @@ describe("a session's own budget", () => {
     expect(await answer(later)).toMatchObject({ status: 'completed' });
   });
 
-  /** Of costs: a call that a crash interrupts counts for nothing, and takes no step from the next attempt. */
+  /** A budget of costs: a call that a crash interrupts costs nothing, and takes no step from the next attempt. */
   const costly: TalkOptions = { ...own, budget: { cost: 1 } };
 
-  /** An operator raises it at the question, until that has a receipt; then the user answers. */
+  /** Makes an operator raise the budget at the question until there is a receipt; then the user answers. */
   async function live(of: World) {
     let isRaised = false;
     for (;;) {
@@ -379,7 +380,7 @@ describe("a session's own budget", () => {
       expect(ended.life.state().subagents).toMatchObject([
         { outcome: { status: 'completed', text: 'Booked.' }, step: 2 },
       ]);
-      // Raised once, however often it was asked for.
+      // It was raised once, despite repeated requests.
       expect(ended.life.session.subagents.raiseBudget(null, { cost: 2 })).toMatchObject({
         budget: { cost: { granted: 2, spent: 2, left: 0 } },
       });

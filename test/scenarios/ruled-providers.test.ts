@@ -1,5 +1,5 @@
-// A conversation over each API, through the official package of its provider, on a server that refuses what the API
-// refuses: a greeting, calls of a model that thinks, an approval, a question, and words of the user in between.
+// A conversation over each API, through the official package of its provider, on a server that applies the API's
+// rules: a greeting, calls of a thinking model, an approval, a question, and words of the user in between.
 
 import { APICallError } from 'ai';
 import { expect, onTestFinished, test } from 'vitest';
@@ -74,7 +74,7 @@ test.each(ruled)(
     await talk.start();
     await talk.type('use report {"days":7}');
     await talk.type('how are you?');
-    // The approval is read back: the lead agent has said something since.
+    // The approval is read back, because the lead agent has spoken since.
     await talk.type('yes');
     await talk.type('yes');
     await talk.type('2026');

@@ -1,5 +1,5 @@
-// A lead model that settles the question of a subagent by the tool of the runtime: what counts, what does not, and
-// what the model and the user get.
+// A lead model that settles a subagent's question by the tool of the runtime: which calls count, and what the model
+// and the user get.
 
 import { jsonSchema } from 'ai';
 import { describe, expect, test } from 'vitest';
@@ -44,7 +44,7 @@ function talk(lead: Script, more: TalkOptions = {}) {
   return {
     ...made,
     prompts,
-    /** What the calls of the tool came to. */
+    /** Returns the results of the tool's calls. */
     settled: () =>
       events.flatMap((event) =>
         event.type === 'tool.answered' && event.name === 'settle_question' ? [event.output] : [],
@@ -362,7 +362,7 @@ describe('a settlement that does not count', () => {
         },
       },
     );
-    // The first words ask again; the second ones are the lead agent's.
+    // The first words ask again; the second words go to the lead agent.
     await type(words);
     await type(words);
     expect(settled()).toMatchObject([{ status: 'read_back_first' }]);
@@ -550,7 +550,7 @@ describe('words that a subagent gives back', () => {
     expect(said().filter((text) => text === 'It is sunny.')).toHaveLength(1);
     expect(put()).toBe(2);
     expect(question()).toMatchObject({ question: 'For what day?', state: 'open' });
-    // No words of the user reach it again that the lead agent has not read.
+    // The subagent gets only words that the lead agent has read.
     await type('Friday');
     expect(result('table')?.text).toBe('Got {"userResponse":"Friday"}');
     expect(seen.map((names) => names.includes('not_for_me'))).toEqual([true, true]);
@@ -583,7 +583,7 @@ test('SETTLE-TOOL-1: a voice model has the tool all the time, where a subagent m
   await asks.start();
   const names = asks.model().configuration.tools.map(({ name }) => name);
   expect(names).toEqual(['ride', 'settle_question']);
-  // No question is open.
+  // There is no open question.
   await asks.say('hello');
   asks.model().call({
     callId: 'c1',

@@ -1,5 +1,5 @@
-// The results of subagents that the lead model spawned by a tool for one request, told in one reply
-// in text, for both toolsets; and when one of them is told by itself.
+// The lead model spawned several subagents by a tool for one request: one reply tells their results in text, for both
+// toolsets. Some results are told separately.
 
 import { rockbotToolset, topic } from '../../src/compat/index.ts';
 import { describe, expect, test } from 'vitest';
@@ -14,7 +14,7 @@ import { voiceTalk, type VoiceTalkOptions } from '../support/voice-talk.ts';
 const CEILING_MS = 300_000;
 const agent = { instructions: instructionsOf('worker') };
 
-/** A toolset, how its tool is called, and how its subagents end. */
+/** A toolset, the call of its tool, and the end of its subagents. */
 const TOOLSETS = {
   parent: {
     tools: (more: object = {}) => createParentSubagentToolset({ agent: { ...agent, ...more } }),
@@ -79,7 +79,7 @@ function spawningTalk(
 }
 
 function tellings({ parts }: { readonly parts: readonly TextPart[] }) {
-  /** What each message that told of results told of. */
+  /** Returns the results that each telling message contains. */
   const told = () =>
     parts.flatMap((part) =>
       part.type === 'text.done' && part.deliveryId !== null
@@ -101,7 +101,7 @@ describe.each(both)(
       await spawn('flight', 'hotel');
       await finish('hotel');
       expect(told()).toEqual([]);
-      // It is on the screen meanwhile.
+      // The card is on the screen meanwhile.
       expect(state().deliveries).toMatchObject([{ kind: 'result', state: 'pending' }]);
       await finish('flight');
       expect(told()).toEqual([['flight', 'hotel']]);
@@ -249,7 +249,7 @@ describe.each(both)(
 );
 
 describe('results that the lead agent fetches itself', () => {
-  /** It says what its tools say, or the runtime. */
+  /** A lead agent that says the messages of its tools or of the runtime. */
   const fetching = (more: TalkOptions & { readonly worker?: Parameters<typeof workers>[1] } = {}) =>
     spawningTalk('parent', more);
   const checked = (id: string) => `use check_subagent ${JSON.stringify({ subagentId: id })}`;
@@ -410,7 +410,7 @@ describe('P1, P4: two results over a kill at each entry', () => {
         .transcript.filter(({ role }) => role === 'assistant')
         .map(({ text }) => text)
         .join();
-      // A response that the crash broke off may have called for fewer.
+      // A response that the crash cut off may have fewer calls.
       const outputs = talk.state().subagents.map(({ outcome }) => String(outcome?.output));
       const seen = {
         begun: outputs.length,

@@ -1,5 +1,5 @@
-// A whole conversation by telephone: the caller on a Twilio Media Stream, a voice session, a
-// voice model. Heard is what marks have proven (P4).
+// A whole conversation by telephone: the caller on a Twilio Media Stream, a voice session, a voice model. Marks prove
+// what the caller heard (P4).
 
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -27,7 +27,7 @@ async function onThePhone(options: VoiceTalkOptions) {
   const first = await ring();
   await session.start();
   await environment.settle();
-  /** The caller asks for it; the subagent goes to work, and the lead agent says so. */
+  /** The caller requests it; the subagent starts to work, and the lead agent reports that. */
   const use = async (name: string) => {
     await talk.say(`use ${name}`);
     talk.model().call({ callId: 'call_1', name, arguments: '{}' });
@@ -71,11 +71,11 @@ describe('P4: a result', () => {
     await environment.advance(450);
     const marks = twilio.of('mark').length;
     model().speechStarted('barge');
-    // At once, before anybody knows what was said.
+    // At once, before the words are known.
     expect(twilio.sent.at(-1)).toMatchObject({ event: 'clear' });
     await environment.settle();
     expect(twilio.of('mark')).toHaveLength(marks);
-    // It goes on for longer than a word of somebody who listens.
+    // The speech lasts longer than a listener's word.
     await environment.advance(2000);
     expect(model().of('playout.truncate')).toEqual([
       { type: 'playout.truncate', itemId, playedMs: 400 },

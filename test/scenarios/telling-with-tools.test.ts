@@ -1,5 +1,5 @@
-// A lead agent of a text session at work with tools: while it tells what is due it may call some, and
-// while it waits for one the user is answered and what is due is told.
+// A lead agent of a text session works with tools: it may call some while it tells due messages; while it waits for
+// one, it answers the user and tells due messages.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -28,7 +28,7 @@ const look = (execute: (input: { key: string }) => unknown): ToolDefinition =>
     execute,
   });
 
-/** The answers to calls that were made after what it is told. */
+/** Returns the outputs of calls after the message with these words. */
 function outputsSince({ prompt }: ScriptedPrompt, words: string): readonly unknown[] {
   const since = prompt.findIndex((message) => JSON.stringify(message).includes(words));
   return prompt
@@ -36,7 +36,7 @@ function outputsSince({ prompt }: ScriptedPrompt, words: string): readonly unkno
     .flatMap((message) => (message.role === 'tool' ? message.content : []));
 }
 
-/** Tells `order` as `tells` says; answers everything else. */
+/** Tells `order` as `tells` decides; answers everything else. */
 const telling =
   (tells: (outputs: readonly unknown[], prompt: ScriptedPrompt) => ReturnType<Script>): Script =>
   (prompt) =>
@@ -97,7 +97,7 @@ describe('TEXT-LEAD-6: a delivery whose telling may call tools', () => {
     const keys: string[] = [];
     const { delivery, environment } = await told({
       tools: [look(({ key }) => (keys.push(key), 'seen'))],
-      // It calls as long as it may, always the same, and never speaks.
+      // The lead agent repeats the same call as long as it may, and never speaks.
       lead: telling((_, { toolNames }) =>
         toolNames.length > 0 ? calls(['look', { key: 'a' }]) : { text: '' },
       ),
@@ -111,7 +111,7 @@ describe('TEXT-LEAD-6: a delivery whose telling may call tools', () => {
     const keys: string[] = [];
     const { delivery, environment } = await told({
       tools: [look(({ key }) => (keys.push(key), 'seen'))],
-      // It calls for ever, always something else.
+      // The lead agent never stops calling, each time with another argument.
       lead: telling((outputs) => calls(['look', { key: `${outputs.length}` }])),
     });
     await environment.advance(60_000);
@@ -147,7 +147,7 @@ describe('TEXT-LEAD-6: a delivery whose telling may call tools', () => {
       subagents: { report: { script: () => say('Sales are up.') } },
       consolidation: 'off',
       limits: { maxTotalPerSession: 1000 },
-      // Each result makes it begin another, with other arguments.
+      // Each result makes the lead agent start another one, with other arguments.
       lead: (prompt) =>
         prompt.toolNames.length > 0 && prompt.prompt.at(-1)?.role !== 'tool'
           ? calls(['report', { again: (count += 1) }])
@@ -160,7 +160,7 @@ describe('TEXT-LEAD-6: a delivery whose telling may call tools', () => {
     const before = count;
     await type('go on');
     await environment.advance(600_000);
-    // Not the reply alone, but what its results lead to.
+    // The reply leads to results, whose messages lead to further calls.
     expect(count).toBeGreaterThan(before + 10);
   });
 });
@@ -197,7 +197,7 @@ describe('a question of a subagent to an idle lead agent', () => {
     expect(state().subagents).toMatchObject([{ state: 'completed' }]);
     expect(said().join()).toContain('Blue');
     expect(errors).toEqual([]);
-    // The request was dealt with: nobody is told of it any more.
+    // The request was handled, and is not told any more.
     expect(state().deliveries.map(({ kind, state: now }) => [kind, now])).toEqual([
       ['notice', 'dismissed'],
       ['result', 'delivered'],
@@ -242,7 +242,7 @@ describe('P6: a delivery whose telling is cut by a crash', () => {
 });
 
 describe('TEXT-LEAD-7: a lead model that waits', () => {
-  /** Works for so long, and then does as the script says. */
+  /** Works for this long, and then follows the script. */
   const working = (ms: number, ...then: ScriptedStep[]): TalkOptions => {
     const environment = simulatedEnvironment();
     const work = () =>
@@ -283,7 +283,7 @@ describe('TEXT-LEAD-7: a lead model that waits', () => {
     await type('Hello?');
     expect(said().at(-1)).toBe('You said: Hello?');
     expect(JSON.stringify(prompts.at(-1)?.prompt)).toMatch(/"status":"interrupted".*"why":"user"/);
-    // Whom it waited for goes on, and is told of.
+    // The subagent that it waited for continues, and its result is told.
     await environment.advance(300_000);
     expect(said().at(-1)).toContain('The report is ready.');
     expect(state().deliveries.at(-1)).toMatchObject({ state: 'delivered' });

@@ -1,5 +1,5 @@
-// How many subagents may run, in a session and in all sessions of a runtime; what the lead
-// agent reads when no more are taken; and who goes first (P7).
+// How many subagents may run in a session and in all sessions of a runtime; the lead agent's information when no more
+// are accepted; and which of them goes first (P7).
 
 import { describe, expect, test } from 'vitest';
 import { createRuntime } from '../../src/index.ts';
@@ -7,7 +7,7 @@ import { simulatedEnvironment } from '../../src/testing/index.ts';
 import { calls, say, steps } from '../support/subagent-runs.ts';
 import { textTalk, type ScriptedSubagent, type TalkOptions } from '../support/text-talk.ts';
 
-/** Subagents that work until they are let go, one by one, and say who begins. */
+/** Creates subagents that work until the test releases them, one by one, and that report their start. */
 function gate() {
   const begun: string[] = [];
   const waiting = new Map<string, (() => void)[]>();
@@ -22,7 +22,7 @@ function gate() {
         return say(`${name} is done`);
       },
     }),
-    /** Lets the oldest of this name go. */
+    /** Releases the oldest subagent of this name. */
     release: (name: string) => waiting.get(name)?.shift()?.(),
   };
 }
@@ -58,7 +58,7 @@ describe('maxConcurrentPerSession', () => {
     await type(numbered('work', count));
     expect(state().subagents.map((subagent) => subagent.state)).toEqual(expected);
     expect(begun).toHaveLength(Math.min(count, 2));
-    // Whoever waits for a slot was accepted all the same.
+    // A subagent that waits for a slot was accepted.
     expect(codes()).toEqual(Array.from({ length: count }, () => 'still_in_progress'));
   });
 

@@ -1,4 +1,4 @@
-// The work that subagents leave behind, as the user and the lead agent of a text session learn of it.
+// The work that subagents leave behind, and how the user and the lead agent of a text session learn of it.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -208,7 +208,7 @@ describe('working memory in a session', () => {
     );
     await type('Book what the table says.');
     expect(isMended).toBe(true);
-    // The refused call has begun nothing.
+    // The refused call has started nothing.
     expect(state().subagents).toHaveLength(1);
     expect(state().subagents[0]).toMatchObject({ state: 'completed' });
     const { prompt = [] } = prompts.findLast(({ who }) => who === 'booker')?.prompt ?? {};

@@ -1,5 +1,5 @@
-// The patterns of use in a text session: work in the background, with and without a word at
-// once, with questions, with failures; and what the screens see of it.
+// The patterns of use in a text session: background work, with and without an immediate reply, with questions, with
+// failures; and its view on screens.
 
 import { describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
@@ -15,14 +15,14 @@ import { bookRide, RIDE_INSTRUCTIONS, rideConfig, rideScript } from '../support/
 import { calls, never, say, simpleTool, steps } from '../support/subagent-runs.ts';
 import { leadScript, textTalk } from '../support/text-talk.ts';
 
-/** The quotations in the notes that a model reads. */
+/** Returns the quotations in the notes of a model's prompt. */
 const notesOf = (read: ScriptedPrompt | undefined) =>
   (read?.prompt ?? [])
     .flatMap(({ role, content }) => (role === 'user' ? content : []))
     .flatMap((part) => (part.type === 'text' ? readNotes(part.text) : []))
     .map(({ quotes }) => quotes);
 
-/** A subagent that works until it is let go. */
+/** Creates a subagent that works until the test releases it. */
 function slowReport(text = 'Sales are up by 7 percent.') {
   let finish: () => void = () => {};
   const working = new Promise<void>((resolve) => {
@@ -52,7 +52,7 @@ describe('pattern 1: a task', () => {
       await start();
       const reply = await read(session, 'use report {"days":7}');
       expect(texts(reply)).toEqual([expect.stringContaining('still_in_progress')]);
-      // The words come as they are made, and the whole follows.
+      // The words are streamed, and then the whole text follows.
       const deltas = reply.flatMap((part) => (part.type === 'text.delta' ? [part.text] : []));
       expect(deltas.join('')).toBe(texts(reply)[0]);
       expect(deltas.length).toBeGreaterThan(1);
@@ -341,7 +341,7 @@ describe('pattern 2: a task that asks', () => {
     await session.sendText('book me a ride');
     let part = await reader.next();
     while (part.value?.type !== 'question.asked') part = await reader.next();
-    // However long it takes the reader.
+    // The reader may take any time.
     await environment.advance(100_000);
     expect(question()).toMatchObject({ state: 'presenting', dueAt: null });
     void reader.next();
@@ -526,7 +526,7 @@ describe('a lead model that fails', () => {
       expect(parts.filter(({ type: kind }) => kind === 'delivery.card')).toEqual([
         expect.objectContaining({ label: 'report', text: expect.stringContaining('Sales are up') }),
       ]);
-      // Whoever saw the card knows it: it is not said again.
+      // A user who saw the card knows the result: it is not said again.
       expect(state().deliveries[0]).toMatchObject({
         state: 'delivered',
         card: true,
@@ -558,7 +558,7 @@ describe('words that put off a result while it is delivered', () => {
     await environment.advance(60_000);
     expect(stopped).toBe(true);
     expect(state().deliveries).toMatchObject([{ card: true, attempts: 1 }]);
-    // The words themselves are answered.
+    // The lead agent answers the words.
     expect(said()).toHaveLength(2);
     expect(state().transcript.filter(({ interrupted }) => interrupted)).toHaveLength(1);
   });
@@ -574,7 +574,7 @@ describe('urgent deliveries', () => {
     await type('use report');
     let burns = false;
     session.parts.subscribe((part) => {
-      // In the middle of telling the result.
+      // The notice comes in the middle of the telling.
       if (burns || part.type !== 'text.delta' || !part.text.includes('Sales')) return;
       burns = true;
       session.notifyBackground('The building is on fire', { priority: 'urgent', label: 'ALARM' });
@@ -583,7 +583,7 @@ describe('urgent deliveries', () => {
     await environment.settle();
     const told = said().slice(1);
     expect(told[0]).toContain('on fire');
-    // P4: what it interrupted is told again.
+    // P4: the interrupted result is told again.
     expect(told[1]).toContain('Sales are up by 7 percent.');
     expect(state().transcript.filter(({ interrupted }) => interrupted)).toHaveLength(1);
     expect(state().deliveries.map(({ state: now, attempts }) => [now, attempts])).toEqual(
@@ -618,7 +618,7 @@ describe('urgent deliveries', () => {
     await environment.settle();
     expect(said()).toEqual([
       expect.stringContaining('on fire'),
-      // The scripted model reads the last note; a real one reads the result of the tool, too.
+      // The scripted model reads the last note; a real model also reads the tool's result.
       expect.stringContaining('A call has its result now'),
       expect.stringContaining('Your order was sent'),
     ]);
@@ -646,7 +646,7 @@ describe('urgent deliveries', () => {
     const { start, type, session, environment, said } = textTalk({
       lead: (prompt) => {
         turn += 1;
-        // The first answer would take for ever.
+        // The first answer would never come.
         return turn === 1 ? never() : leadScript(prompt);
       },
     });

@@ -1,5 +1,4 @@
-// Subagents that ask the user of a text session: in turn, one at a time, and every way that
-// a question may end.
+// Subagents that ask the user of a text session: one question at a time, with every way in which a question may end.
 
 import { describe, expect, test } from 'vitest';
 import { createRuntime, memoryJournal, type QuestionView } from '../../src/index.ts';
@@ -29,14 +28,14 @@ function talk(talkOptions: TalkOptions = {}) {
   const { state, session, environment } = made;
   return {
     ...made,
-    /** The questions in the order of asking: name and state. */
+    /** Returns the questions in the order of asking: name and state. */
     asked: () =>
       state()
         .questions.toSorted((a, b) => a.askedAt - b.askedAt)
         .map(({ subagentName, state: now }) => `${subagentName} ${now}`),
     questionOf: (name: string): QuestionView | undefined =>
       state().questions.findLast(({ subagentName }) => subagentName === name),
-    /** The result of a subagent, once it has ended. */
+    /** Returns the result of a subagent that has ended. */
     resultOf: (name: string) => state().subagents.findLast((view) => view.name === name)?.outcome,
     async answer(name: string, given: Parameters<typeof session.answer>[1]) {
       const question = state().questions.findLast(({ subagentName }) => subagentName === name);
@@ -130,7 +129,7 @@ describe('an answer', () => {
       const before = prompts.length;
       await type('economy');
       await environment.settle();
-      // One more call: to tell the result.
+      // One more call tells the result.
       expect(prompts.length).toBe(before + 1);
       expect(prompts.at(-1)).toContain('These words answered a subagent');
       expect(said().filter((text) => text.startsWith('You said'))).toEqual([]);
@@ -171,7 +170,7 @@ describe('words that are no answer', () => {
     await type('Wait a second.');
     expect(said()).toHaveLength(before);
     const heldUntil = environment.clock.now() + 10_000;
-    // Its clock stands still meanwhile.
+    // The clock of the question stops meanwhile.
     expect(questionOf('ride')).toMatchObject({ state: 'open', dueAt: null, heldUntil });
     await environment.advance(9_999);
     expect(put(parts)).toBe(1);
@@ -304,7 +303,7 @@ describe('P2: several questions at a time', () => {
     async () => {
       const { start, type, asked, answer, questionOf, parts, resultOf } = talk({
         subagents: { red: subagent(asking('Red?')), blue: subagent(asking('Blue?')) },
-        // The result of the first is told after the second question was put.
+        // The lead agent tells the first result after the second question was put.
         lead: answering('sky blue'),
       });
       await start();
@@ -344,7 +343,7 @@ describe('P2: several questions at a time', () => {
       await type('use twice and other');
       expect(asked()).toEqual(['twice open', 'other queued']);
       await type('one');
-      // It asks again, behind those who waited.
+      // It asks again, behind the waiting questions.
       expect(asked()).toEqual(['twice answered', 'other open', 'twice queued']);
       await type('between');
       await type('two');
@@ -368,7 +367,7 @@ describe('P2: several questions at a time', () => {
     const large = 'not the small one, the large one';
     const { start, type, asked, state } = talk({
       subagents: { when: choosing('When?', slots), where: choosing('Which room?', rooms) },
-      // It has spoken since each of them was put.
+      // The lead agent has spoken since each question was put.
       lead: (prompt) =>
         prompt.user === large
           ? settling(large, settle('answer', { optionId: 'r1', quote: large }))(prompt)
@@ -533,7 +532,7 @@ describe('the floor of a question that ends early', () => {
   test('ends with the session, when it is closed', async () => {
     const { start, type, asked, close, environment } = talk({
       subagents: { red: subagent(asking('Red?')), blue: subagent(asking('Blue?')) },
-      // The result of the first is told after the second question was put.
+      // The lead agent tells the first result after the second question was put.
       lead: answering('sky blue'),
     });
     await start();
@@ -567,7 +566,7 @@ describe('questions without a listener', () => {
       session.attach();
       await environment.settle();
       expect(questionOf('red')).toMatchObject({ state: 'open', requestId });
-      // It has what was left of its time.
+      // The question has the rest of its time.
       await environment.advance(399);
       expect(questionOf('red')?.state).toBe('open');
       await type('crimson');
@@ -580,7 +579,7 @@ describe('questions without a listener', () => {
     const { start, session, environment, type, asked, resultOf } = talk({
       detachGraceMs: 60_000,
       subagents: { red: subagent(asking('Red?')), blue: subagent(asking('Blue?')) },
-      // The result of the first is told after the second question was put.
+      // The lead agent tells the first result after the second question was put.
       lead: answering('sky blue'),
     });
     const leave = session.attach();

@@ -1,5 +1,5 @@
-// Service subagents in a text session: what happens outside is looked at by an agent, and what
-// matters reaches the user at the right moment.
+// Service subagents in a text session: an agent looks at outside events, and important findings reach the user at the
+// right moment.
 
 import { describe, expect, test } from 'vitest';
 import { readTask, type ScriptedPrompt } from '../../src/testing/index.ts';
@@ -8,7 +8,7 @@ import { eventIn, orderMonitor } from '../support/order-monitor.ts';
 import { textTalk } from '../support/text-talk.ts';
 
 const shipped = { say: 'Order 7 was shipped.' };
-/** The lead agent passes on what it is told. */
+/** Matches a message that the lead agent passes on. */
 const told = (text: string): unknown => expect.stringContaining(text);
 
 describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => {
@@ -115,7 +115,7 @@ describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => 
     await say('Order 8 is lost!');
     await say('Once upon a time there was an end.');
     await say('Order 7 was shipped.');
-    // What was owed is given before anything else; each is told once.
+    // The owed replies come before anything else; each is given once.
     expect(lead.answers.map(({ asked }) => JSON.stringify(asked.prompt.at(-1)))).toEqual([
       told('tell me a long story'),
       told('Order 8 is lost!'),
@@ -183,14 +183,14 @@ describe('the limits shared with other subagents', { tags: ['B76'] }, () => {
     session.attach();
     await environment.advance(2_000);
     expect(said()).toEqual([told('The first'), told('Order 7 was shipped.')]);
-    // Every place was filled or given back.
+    // Every place was filled or released.
     expect(session.services.list()[0]?.counts).toMatchObject({ told: 1, dropped: 0 });
     session.notifyBackground('The last');
     await environment.settle();
     expect(said().at(-1)).toContain('The last');
   });
 
-  /** A session that has one place in its outbox, and nobody there. */
+  /** A session with one place in its outbox and no client. */
   async function absent({ service }: ReturnType<typeof orderMonitor>) {
     const talk = textTalk({ services: [service], limits: { maxDeliveries: 1 } });
     let leave = (): void => {};

@@ -1,4 +1,4 @@
-// A lead agent on a thinking model: what the provider wrote with a call goes back to it, whole and in order. The model
+// A lead agent on a thinking model: the metadata of a call goes back to the provider, whole and in order. The model
 // refuses a prompt without it, in the words of the providers.
 
 import { describe, expect, test } from 'vitest';
@@ -16,7 +16,7 @@ const look = defineTool({
   execute: () => 'seen',
 });
 
-/** Thinks, and calls what the words of the user name; then says what came of it. */
+/** A model that thinks, calls the tools that the user's words name, and then says their results. */
 const thinker: Script = ({ prompt, user }): ScriptedStep => {
   const called = /^use (.*)$/s.exec(user)?.[1];
   if (prompt.at(-1)?.role === 'tool' || called === undefined)

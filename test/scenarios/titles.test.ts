@@ -1,4 +1,4 @@
-// The title of a subagent's work: what lists show in place of the description of a tool.
+// The title of a subagent's work, which lists show instead of a tool's description.
 
 import { describe, expect, test } from 'vitest';
 import { ConfigurationError, type SubagentConfig } from '../../src/index.ts';

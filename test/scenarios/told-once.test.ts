@@ -1,6 +1,6 @@
-// ONCE-1, ONCE-2: what a tool of the lead agent returns to it of a subagent is told once, whether the
-// subagent works for a background call or was spawned by a tool; and it is told as a delivery where no
-// words of the lead agent follow (P4).
+// ONCE-1, ONCE-2: a subagent's result that a tool returns to the lead agent is told once, whether the subagent works
+// for a background call or was spawned by a tool. If no words of the lead agent follow, it is told as a delivery
+// (P4).
 
 import { describe, expect, test } from 'vitest';
 import { leadTools } from '../../src/entries/subagents.ts';
@@ -12,7 +12,7 @@ import { instructionsOf, leadScript, textTalk } from '../support/text-talk.ts';
 const RESULT = 'the parcel is in Lyon';
 const WORK_MS = 20_000;
 
-/** How the subagents come to be, and in which order the lead agent begins them. */
+/** How the subagents start, and in which order the lead agent starts them. */
 const KINDS = {
   'a background call': {
     begin: 'use parcel',
@@ -33,7 +33,7 @@ const KINDS = {
 type Kind = keyof typeof KINDS;
 const kinds = Object.keys(KINDS) as Kind[];
 
-/** A step that takes its time. */
+/** A step that takes time. */
 const after = (
   { scheduler }: ReturnType<typeof simulatedEnvironment>,
   ms: number,
@@ -76,9 +76,9 @@ describe.each(kinds)('%s that the lead agent waits for', (kind) => {
     await environment.advance(WORK_MS + 600_000);
     expect(told()).toBe(1);
     expect(session.pendingToolCalls).toEqual([]);
-    // A model that is told of it as a delivery, too, says it again.
+    // A model that also got the result as a delivery would repeat it.
     expect(state().deliveries).toEqual([]);
-    // TOOL-CALL-5: the one place of the outbox is free again.
+    // TOOL-CALL-5: the only place of the outbox is free again.
     await type(KINDS[kind].begin);
     expect(said().join()).not.toContain('OUTBOX_FULL');
     await environment.advance(WORK_MS + 1000);
@@ -154,7 +154,7 @@ test.each(kinds)(
       tools: leadTools(
         createParentSubagentToolset({ agent: { instructions: instructionsOf('parcel') } }),
       ),
-      // It takes its time: the result comes while it thinks.
+      // The model takes time: the result arrives while it thinks.
       lead: (prompt) =>
         prompt.user === 'how is it?' && prompt.prompt.at(-1)?.role !== 'tool'
           ? after(environment, 5000, calls(['check_subagent', { subagentId: 'sub_1' }]))

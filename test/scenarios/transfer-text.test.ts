@@ -1,4 +1,4 @@
-// The conversation is handed from one lead agent to another, in text.
+// One lead agent transfers the conversation to another, in text.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -9,7 +9,7 @@ import { LEAD, textTalk, withoutNotes, type TalkOptions } from '../support/text-
 
 const hand = (to: string) => `use transfer_to_agent {"agent_name":"${to}"}`;
 
-/** A talk with a second agent, and everything that happens around transfers in order. */
+/** A conversation with a second agent, and a record of all events around transfers. */
 function handover(options: TalkOptions = {}) {
   const prompts: [who: string, prompt: ScriptedPrompt][] = [];
   const talk = textTalk({
@@ -57,7 +57,7 @@ describe('a transfer', { tags: ['B69'] }, () => {
       ]);
       expect(hooks).toEqual(['exit to billing', 'enter from lead']);
       expect(state().agent).toBe('billing');
-      // The answer to the call is the new agent's to speak about, with its own instructions and tools.
+      // The new agent speaks about the answer to the call, with its instructions and tools.
       expect(speakers()).toEqual(['lead', 'billing']);
       expect(said()).toHaveLength(1);
       await type('hello');
@@ -129,7 +129,7 @@ describe('a transfer', { tags: ['B69'] }, () => {
         error: expect.stringContaining('Unknown tool'),
       });
       expect(agents).toEqual(['lead', 'lead']);
-      // TEXT-LEAD-2: the next agent speaks when the last of them is answered.
+      // TEXT-LEAD-2: the next agent speaks when the last call is answered.
       expect(speakers()).toEqual(['lead', 'billing']);
     },
   );
@@ -342,7 +342,7 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
       expect(systems[0]).toBe(
         `Speak and write Austrian German (de-AT), unless the user asks for another language.\n\n${LEAD} lead 1`,
       );
-      // What it last said stands when it fails.
+      // The last instructions stay in force when it fails.
       expect(systems.map((text) => text.at(-1))).toEqual(['1', '2', '2']);
       expect(errors.map(({ where }) => where)).toEqual(['instructions of agent "lead"']);
     },

@@ -1,5 +1,5 @@
-// The conversation is handed from one lead agent to another, by voice: on wires whose
-// session can be changed, and on those where it takes a new connection.
+// One lead agent transfers the conversation to another, by voice: on wires whose session can be changed, and on those
+// that need a new connection.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -36,11 +36,11 @@ function handover(options: VoiceTalkOptions = {}) {
   return {
     ...talk,
     connection: () => session.actor.getSnapshot().value.connection,
-    /** The user speaks so many frames of 20 ms; each is marked. */
+    /** Sends this many frames of 20 ms of the user; each is marked. */
     hum: (...marks: number[]) => {
       for (const mark of marks) session.audioIn.next(frame(mark));
     },
-    /** The lead agent hands over. */
+    /** Makes the lead agent transfer the conversation. */
     async hand(to = 'billing', callId = 'call_t') {
       await say('my invoice, please');
       model().call({
@@ -106,7 +106,7 @@ describe('a transfer on a wire whose session can be changed', () => {
         'agent.entered billing lead',
         'transfer.completed lead billing call_t',
       ]);
-      // What was cut off from the old agent does not reach the new one's tools.
+      // The rest of the old agent's output does not reach the new agent's tools.
       model().call({ callId: 'c2', name: 'look_up', arguments: '{}' });
     },
   );
@@ -189,7 +189,7 @@ describe('a transfer on a wire whose session can be changed', () => {
         LEAD,
       );
       expect(model().of('tool.answer')[0]?.output).toContain('TRANSFER_TIMEOUT');
-      // Its late words count for nothing.
+      // Its late words have no effect.
       model().events.next({ type: 'session.configured' });
       await environment.settle();
       expect(state().agent).toBe('lead');
@@ -305,7 +305,7 @@ describe('a transfer on a wire that needs a new connection', () => {
       ]);
       expect(after.of('tool.recall')[0]).toMatchObject({ callId: 'call_t' });
       expect(after.of('tool.answer')[0]?.output).toContain('transferred');
-      // Nobody listens to the old one any more.
+      // The session no longer listens to the old connection.
       before.utterance('hello?');
       await environment.settle();
       expect(types(after)).toHaveLength(6);

@@ -1,4 +1,4 @@
-// Findings of the random trees (`tree.property.test.ts`), each as a plain story.
+// Findings of the random trees (`tree.property.test.ts`), each as a fixed story.
 
 import { expect, test } from 'vitest';
 import { voiceTalk } from '../support/voice-talk.ts';
@@ -7,7 +7,7 @@ test('P7: a client that leaves after the session has closed leaves no timer behi
   const talk = voiceTalk();
   await talk.start();
   await talk.say('hello');
-  // The model was asked for a reply, and has not begun.
+  // The model was requested to reply, and has not begun.
   expect(talk.model().openRequests).toHaveLength(1);
   const closed = talk.session.close();
   await talk.environment.settle();
@@ -21,7 +21,7 @@ test('P7: a session that is closed while the user breaks in asks for no more rep
   await talk.start();
   await talk.say('hello');
   talk.model().begin('And so it goes on.', 3000);
-  // The client has not said yet how much of it was heard when the session is closed.
+  // The client has not yet reported how much it played when the session is closed.
   await talk.say('hold on');
   const requests = talk.model().of('response.request').length;
   const closed = talk.session.close();

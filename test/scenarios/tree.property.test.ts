@@ -1,7 +1,7 @@
-// Random trees of subagents: what their models do, what happens meanwhile from outside, how
-// long everything takes and what fails is left to chance; what is promised holds all the same.
+// Random trees of subagents: chance decides what their models do, which outside events happen, how long everything
+// takes and what fails. The promises hold in every case.
 //
-// 10,000 cases, split over three places. TREE_RUNS and TREE_SEED choose others.
+// 10,000 cases in three tests. TREE_RUNS and TREE_SEED choose others.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -11,7 +11,7 @@ import { storyOf, type Scene } from '../support/tree-story.ts';
 const RUNS = Number(process.env['TREE_RUNS'] ?? 10_000);
 const SEED = Number(process.env['TREE_SEED'] ?? 20_261_121);
 
-/** What must have happened in how many of a thousand cases, or they prove nothing. */
+/** How often each event must happen in a thousand cases; with fewer, they prove nothing. */
 const everywhere = {
   spawned: 500,
   'model calls': 1000,

@@ -1,4 +1,4 @@
-// A voice session to which no client attaches, or whose client reports no playout, says so, once.
+// A voice session reports once that no client attaches, or that its client reports no playout.
 
 import { expect, test } from 'vitest';
 import { voiceTalk } from '../support/voice-talk.ts';

@@ -1,5 +1,5 @@
-// What the runtime asks models beside the agents of a conversation (summaries, facts, verdicts on claims, the meaning of a
-// delegation) is counted with it, once, priced, and traced (LEAD-USAGE-1).
+// Model calls of the runtime besides those of the agents (summaries, facts, verdicts on claims, the meaning of a
+// delegation) are counted once with the conversation, priced, and traced (LEAD-USAGE-1).
 
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { describe, expect, test } from 'vitest';
@@ -26,13 +26,13 @@ import { voiceTalk } from '../support/voice-talk.ts';
 const limits = { maxItems: 12, maxChars: 2000, maxItemChars: 500 };
 const price = ({ usage }: PricedCall): number => usage.totalTokens;
 
-/** Each call uses 10 and 5. */
+/** Each call uses 10 and 5 tokens. */
 const beside = scriptedModel({
   scripts: [{ when: 'You write the summary', script: () => say('In short.') }],
   otherwise: () => say(JSON.stringify({ facts: [{ text: 'Prefers windows' }] })),
 });
 
-/** A summary and facts after the third turn. */
+/** A conversation with a summary and facts after the third turn. */
 const long = (): TalkOptions => ({
   memory: memoryStore(),
   memoryScope: 'anna',
@@ -45,7 +45,7 @@ const long = (): TalkOptions => ({
   },
 });
 
-/** What the entries say of each caller: the number of calls, and their cost. */
+/** Returns the number of calls and the cost of each caller, from the entries. */
 function counted(entries: World['entries']): Readonly<Record<string, readonly [number, number]>> {
   const sums: Record<string, [number, number]> = {};
   for (const { event } of entries) {
@@ -84,7 +84,7 @@ describe('summaries and facts', () => {
     for (const word of ['one', 'two', 'three', 'four']) await talk.type(word);
     await talk.close();
     const entries = kept.read();
-    // The facts that are drawn when it has ended have no entry: nothing is appended any more.
+    // Facts that are drawn after the end have no entry, because the journal is closed.
     const parts = counted(entries);
     expect(parts).toEqual({ lead: [4, 60], summary: [1, 15], facts: [1, 15] });
     expect(asked).toContain('offstage scripted summary');
@@ -221,7 +221,7 @@ test('a judge of claims counts in the usage of the conversation', async () => {
   await talk.type('use ride');
   await environment.advance(5_000);
   const { usage } = talk.state();
-  // Three of the lead agent, and the verdict.
+  // Three calls of the lead agent, and the verdict.
   expect(usage.lead).toMatchObject({ inputTokens: 40, cost: 60 });
   await talk.close();
   const names = spans()

@@ -1,4 +1,4 @@
-// What the user hears at once when they have answered a question: that they were understood, and nothing more.
+// The user who has answered a question hears at once that they were understood, and nothing more.
 
 import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';
@@ -21,11 +21,11 @@ const options = [
 const choice = { question: 'Economy or Premium?', options };
 
 interface Setting extends VoiceTalkOptions {
-  /** Null: the model says it. @defaultValue a scripted voice */
+  /** Says the acknowledgement; null: the model. @defaultValue a scripted voice */
   readonly speaker?: ScriptedVoice | null;
-  /** What the subagent asks. */
+  /** The subagent's question. */
   readonly question?: object;
-  /** How long it works after the answer. @defaultValue 5000 */
+  /** The subagent's work after the answer, in milliseconds. @defaultValue 5000 */
   readonly workMs?: number;
 }
 

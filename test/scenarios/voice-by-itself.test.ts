@@ -1,5 +1,5 @@
-// A voice model that answers by itself what it hears: what it is asked for all the same, what
-// it may be heard to say while a subagent's question is open, and what it remembers.
+// A voice model that answers speech without a request: the requests that it still gets, the speech that the user may
+// hear during a subagent's question, and its memory.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -26,7 +26,7 @@ const ride = {
 
 type Talk = ReturnType<typeof voiceTalk>;
 
-/** With a log of what the client got. */
+/** Starts a conversation with a log of the client's audio. */
 async function talkWith(
   talkOptions: VoiceTalkOptions = {},
   capabilities: Partial<TransportCapabilities> = {},
@@ -48,7 +48,7 @@ async function talkWith(
   };
 }
 
-/** The model calls `ride` by itself, and its question was heard. */
+/** Plays until the model has called `ride` and its question was heard. */
 async function askedForRide(talk: Talk): Promise<void> {
   const { model, environment, say: utter, play, pause, speak } = talk;
   await utter('book a ride');
@@ -229,7 +229,7 @@ describe('requests to a model that answers by itself', () => {
     expect(state().deliveries[0]).toMatchObject({ state: 'pending', attempts: 1 });
     model().lapse();
     await pause();
-    // Not while it is heard.
+    // Not while the speech is heard.
     expect(asked()).toBeNull();
     await play(own.itemId);
     await pause();
@@ -393,7 +393,7 @@ describe('TURNS-7: an open question', () => {
     expect(heard).toEqual([]);
     expect(state().subagents).toHaveLength(1);
     expect(model().of('tool.answer').at(-1)).toMatchObject({ callId: 'late', silent: true });
-    // What the subagent found is told all the same.
+    // The subagent's finding is told nevertheless.
     await pause();
     await speak('You ride Premium.');
     expect(state().deliveries.find(({ kind }) => kind === 'result')?.state).toBe('delivered');
@@ -453,7 +453,7 @@ describe('TURNS-7: an open question', () => {
     const own = model().beginByItself('Premium!', 500);
     await environment.advance(300);
     expect(heard).toEqual([]);
-    // The beginning lies before what it said: nothing was broken off.
+    // The beginning lies before the model's words: no speech was interrupted.
     for (let sent = 0; sent < 5; sent += 1)
       talk.session.audioIn.next({ samples: new Int16Array(2400), sampleRateHz: 24_000 });
     model().speechStarted('u1');
@@ -499,7 +499,7 @@ describe('its memory', () => {
     const story = model().beginByItself('Once upon a time there was a king.', 4000);
     await play(story.itemId, 2000);
     model().speechStarted('u2');
-    // The model takes it for an interruption.
+    // The model treats the sound as an interruption.
     story.end('cancelled');
     await environment.advance(300);
     expect(model().of('playout.truncate')).toEqual([]);
@@ -525,7 +525,7 @@ describe('its memory', () => {
     await environment.advance(300);
     story.end('cancelled');
     expect(model().of('message.add')).toEqual([]);
-    // A noise: the model is asked to say again what it broke off for nobody.
+    // A noise: the session asks the model to repeat the interrupted words.
     model().speechEnded('u2', '');
     const types = () => model().commands.map(({ type }) => type);
     expect(types().slice(-3)).toEqual(['session.configure', 'message.add', 'response.request']);

@@ -1,6 +1,6 @@
-// A voice conversation in which anything may happen at any time: people talk over each other,
-// connections drop, clients leave, subagents ask, fail and are cancelled, lead agents change.
-// What is promised holds at every moment; and once everybody behaves, all that is due is told.
+// A voice conversation in which anything may happen at any time: the parties talk over each other, connections drop,
+// clients leave, subagents ask, fail and are cancelled, lead agents change. The promises hold at every moment; once all
+// parties behave, everything due is told.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -61,7 +61,7 @@ const words = [
 
 type Talk = ReturnType<typeof voiceTalk>;
 
-/** The user's device: plays what it gets, in order, and drops it when told to. */
+/** The user's device: plays audio in order, and drops it on request. */
 function loudspeaker({ session }: Talk) {
   let queue: { itemId: string; ms: number; played: number }[] = [];
   session.audioOut.subscribe(({ itemId = '', samples }) => {
@@ -85,7 +85,7 @@ function loudspeaker({ session }: Talk) {
   };
 }
 
-/** What the voice model said by itself while it was not known for whom the user's words were. */
+/** The speech that the voice model began without a request while the addressee of the user's words was unknown. */
 class Unasked {
   readonly violations: string[] = [];
   readonly #undecided = new Set<string>();
@@ -94,9 +94,9 @@ class Unasked {
 
   constructor({ session }: Talk) {
     session.audioOut.subscribe(({ itemId = '' }) => {
-      // HELD-SPEECH-1: what is held is released once, or not at all.
+      // HELD-SPEECH-1: held speech is released once, or not at all.
       if (this.#heard.has(itemId)) this.violations.push(`${itemId} was heard twice`);
-      // TURNS-7, HELD-SPEECH-2: what answers somebody else's words is never heard.
+      // TURNS-7, HELD-SPEECH-2: the user never hears a reply to words for a subagent.
       if (this.#forbidden.has(itemId)) this.violations.push(`${itemId} was for somebody else`);
       this.#heard.add(itemId);
     });
@@ -106,13 +106,13 @@ class Unasked {
     return new Set(this.#heard);
   }
 
-  /** Somebody speaks, or it is not known what they said, while a question has the floor. */
+  /** The user speaks, or their words are unknown, while a question has the floor. */
   began(itemId: string): void {
     if (this.#heard.has(itemId)) this.violations.push(`${itemId} was heard before it was known`);
     else this.#undecided.add(itemId);
   }
 
-  /** The words were for whoever asked. `heard`: before they were known. */
+  /** The words were for the asker. `heard`: items heard before the words were known. */
   overheard(heard: ReadonlySet<string>): void {
     for (const itemId of this.#undecided) {
       if (heard.has(itemId)) continue;
@@ -126,7 +126,7 @@ class Unasked {
     this.#undecided.clear();
   }
 
-  /** Another connection: its items count from the beginning. */
+  /** Forgets the items of an earlier connection. */
   moved(): void {
     this.#undecided.clear();
     this.#forbidden.clear();
@@ -134,7 +134,7 @@ class Unasked {
   }
 }
 
-/** The voice model: one response at a time, ended when it is told to. */
+/** The voice model: one response at a time, ended on request. */
 class Model {
   #connection: FakeConnection | null = null;
   #response: Spoken | null = null;
@@ -148,7 +148,7 @@ class Model {
     this.#cancelled = 0;
   }
 
-  /** Requests that were neither answered nor refused. RESPONSES-1: never two. */
+  /** Returns the requests that were neither answered nor refused. RESPONSES-1: never two. */
   get outstanding(): number {
     return (this.#connection?.openRequests.length ?? 0) + (this.#response ? 1 : 0);
   }
@@ -158,7 +158,7 @@ class Model {
     this.#response = this.#connection.begin('Some words to say.', ms);
   }
 
-  /** Answers by itself; what it was asked for meanwhile comes to nothing. Returns the item. */
+  /** Answers without a request; pending requests lapse. Returns the item. */
   beginByItself(ms: number): string | null {
     if (this.#response || !this.#connection) return null;
     this.#response = this.#connection.beginByItself('Some words of my own.', ms);
@@ -203,7 +203,7 @@ class Model {
     this.#connection.call({ callId: `call_${this.calls}`, name, arguments: '{}' });
   }
 
-  /** A wire answers a cancellation soon. */
+  /** Handles a cancellation as a wire does, soon. */
   obey(): void {
     const cancels = this.#connection?.of('response.cancel').length ?? 0;
     if (cancels <= this.#cancelled) return;
@@ -231,7 +231,7 @@ const action = fc.record({
     'call',
     'call',
     'drop',
-    // Only where connections do not last.
+    // Only if connections do not last.
     'expires',
     'expires',
     'resumable',
@@ -249,7 +249,7 @@ const action = fc.record({
     'time',
     'time',
     'time',
-    // Only where the model does that.
+    // Only if the model answers without a request.
     'by itself',
     'by itself',
     'by itself',
@@ -266,7 +266,7 @@ interface Action {
   readonly n: number;
 }
 
-/** A journal that keeps each entry after a while, `mostMs` at most; chance decides. */
+/** A journal that keeps each entry after a random delay, `mostMs` at most. */
 function slowJournal({ random, scheduler }: SimulatedEnvironment, mostMs: number): Journal {
   const kept = memoryJournal();
   return {
@@ -284,7 +284,7 @@ function slowJournal({ random, scheduler }: SimulatedEnvironment, mostMs: number
   };
 }
 
-/** A subagent is called that asks, and its question is heard. */
+/** Calls a subagent that asks, until its question is heard. */
 const untilAsked: readonly Action[] = [
   { kind: 'call', n: 3 },
   { kind: 'by itself', n: 1 },
@@ -298,21 +298,21 @@ const untilAsked: readonly Action[] = [
 ];
 
 interface World {
-  /** An entry is kept after so long at most, in milliseconds. @defaultValue 0: at once */
+  /** The longest time until an entry is kept, in milliseconds. @defaultValue 0: at once */
   readonly journalMs?: number;
-  /** What the wire can do beside the usual. */
+  /** Differences from the wire's usual capabilities. */
   readonly capabilities?: Partial<TransportCapabilities>;
-  /** Connections end, are gone on from, or refuse that. @defaultValue false */
+  /** Connections end, are resumed, or refuse that. @defaultValue false */
   readonly passes?: boolean;
 }
 
-/** What is delegated means one tool or another, or none, or cannot be worked out. */
+/** A delegation means one tool or another, or none, or cannot be resolved. */
 function delegationScript(): Script {
   let times = 0;
   const names = Object.keys(subagents);
   return () => {
     times += 1;
-    // The first one asks the user.
+    // The first subagent asks the user.
     const name = names[(times + 2) % (names.length + 1)];
     return name === undefined ? say('That needs no tool.') : calls([name, {}]);
   };
@@ -342,7 +342,7 @@ async function story(
     journal,
   });
   const { environment, session, state, transport } = talk;
-  // Whoever waits for the session waits for its journal: time must pass.
+  // A promise of the session may wait for its journal: time must pass.
   const inTime = async <T>(promise: Promise<T>): Promise<T> => {
     let isDone = false;
     void promise.then(
@@ -353,7 +353,7 @@ async function story(
     for (let round = 0; round < 500 && !isDone; round += 1) await environment.advance(journalMs);
     return promise;
   };
-  // TRANSFER-2: one agent enters, and leaves before another one enters.
+  // TRANSFER-2: an agent that has entered leaves before another one enters.
   let leading: string | null = null;
   session.events.subscribe((event) => {
     if (event.type === 'agent.entered') {
@@ -467,7 +467,7 @@ async function story(
       }
       case 'by itself': {
         if (!isByItself || !isUp) break;
-        // A slow journal knows later who speaks.
+        // With a slow journal the session learns later who speaks.
         const mayBeForOther = journalMs === 0 && hasOwner() && state().floor === 'user';
         const itemId = model.beginByItself((n % 5) * 400);
         if (itemId !== null && mayBeForOther) unasked.began(itemId);
@@ -531,10 +531,10 @@ async function story(
     check();
   };
 
-  // Where the model speaks by itself the interesting part begins with an open question.
+  // If the model answers without a request, an open question is the interesting beginning.
   for (const each of isByItself ? [...untilAsked, ...actions] : actions) await act(each);
 
-  // Now everybody behaves.
+  // From now on all parties behave.
   await act({ kind: 'works', n: 0 });
   await act({ kind: 'attach', n: 0 });
   await act({ kind: 'time', n: 4000 });
@@ -542,7 +542,7 @@ async function story(
   while (untranscribed.length > 0) await act({ kind: 'transcript', n: 6 });
   await inTime(session.sendText('hello'));
   const isDue = (): boolean =>
-    // What was typed while the line was lost is told when there is another one.
+    // The next connection gets words that were typed during an outage.
     state().connection !== 'active' ||
     model.outstanding > 0 ||
     state().subagents.some(({ endedAt }) => endedAt === null) ||
@@ -560,10 +560,10 @@ async function story(
       await act({ kind: 'speech starts', n: 0 });
       await act({ kind: 'speech ends', n: 0 });
       await act({ kind: 'transcript', n: 0 });
-      // Words count only if nothing else was said since; a button always does.
+      // Words count only if nothing else was said since; a button always counts.
       await act({ kind: 'click', n: 1 });
     }
-    // What rests as a card is told to whoever speaks next.
+    // A message that rests as a card is told after the user's next words.
     if (
       idleRounds > 2 &&
       model.outstanding === 0 &&
@@ -590,10 +590,10 @@ async function story(
   const codes = talk.errors.map(({ error }) => (error as { code?: string }).code ?? String(error));
   const provoked = new Set(['RESPONSE_TIMEOUT', 'MODEL_ERROR']);
   expect(codes.filter((code) => !provoked.has(code) && !code.includes('it broke'))).toEqual([]);
-  // CONTINUATION-1, CONTINUATION-2, CONNECTION-MANAGER-3: whoever is on the line in the end knows everything, and was told it once.
+  // CONTINUATION-1, CONTINUATION-2, CONNECTION-MANAGER-3: the final connection knows everything, and got it once.
   expect(passing?.violations ?? []).toEqual([]);
   if (passing && journalMs === 0) expect(passing.mistold).toEqual({ twice: [], missing: [] });
-  // SESSION-RECORDS-2: at rest the books are what the journal makes of them.
+  // SESSION-RECORDS-2: when idle, the records follow from the journal.
   await environment.advance(journalMs * 100);
   expectFromJournal(records.latest, refolded(journal.entries, session.id));
   await talk.close();

@@ -1,5 +1,5 @@
-// A conversation that outlives its connections: they end and are replaced, or gone on from,
-// and nobody notices. What they used is counted, and what was shown on them is not kept.
+// A conversation outlives its connections: they end and are replaced or resumed without a noticeable change. Their
+// usage is counted, and images that were shown on them are not kept.
 
 import { receiveClientMessage } from '../../src/compat/index.ts';
 import { describe, expect, test } from 'vitest';
@@ -29,7 +29,7 @@ async function talkOver(
       transport.inUse.events.next({ type: 'transport.expiring', inMs });
       await talk.environment.settle();
     },
-    /** The user speaks so many frames of 20 ms; each is marked. */
+    /** Sends this many frames of 20 ms of the user; each is marked. */
     hum: (...marks: number[]) => {
       for (const mark of marks) talk.session.audioIn.next(frame(mark));
     },
@@ -38,14 +38,14 @@ async function talkOver(
   };
 }
 
-/** In which order it was heard; sound that is given again comes in longer frames. */
+/** Returns the marks in the order of hearing; repeated sound comes in longer frames. */
 const marks = ({ heard }: FakeConnection): number[] => {
   const all = heard.flatMap(({ samples }) => [...samples]);
   return all.filter((mark, index) => mark !== all[index - 1]);
 };
 const types = ({ commands }: FakeConnection): string[] => commands.map(({ type }) => type);
 
-/** The messages of a note that the user heard only these words. */
+/** Returns the messages of a note that the user heard only these words. */
 const cutAt = (heard: string) => [
   { role: 'system', text: expect.stringContaining('heard only what is quoted') },
   {
@@ -95,7 +95,7 @@ describe('a connection that is about to end', () => {
     expect(asked()).toBe('reply');
     await speak('That was all.');
     await pause();
-    // The session has seen nothing of it.
+    // The session has noticed nothing.
     expect(connections()).toEqual(['connecting', 'active']);
   });
 
@@ -175,7 +175,7 @@ describe('a connection that is about to end', () => {
     transport.autoReady = false;
     model().drop();
     await session.sendText('that is enough');
-    // The client drops what it has not played, and says so.
+    // The client drops unplayed audio, and reports that.
     session.playout.next({ itemId, playedMs: 2000 });
     await environment.advance(5000);
     expect(transport.connections).toHaveLength(2);
@@ -195,7 +195,7 @@ describe('a connection that is about to end', () => {
       resumes: true,
     });
     const { end } = model().beginByItself('Once upon a time there was a king', 4000);
-    // Nobody is there: it is broken off, and the model learns of it when it is asked to speak.
+    // No client is attached: the speech is broken off, and the model learns of that at the next request.
     leave();
     end('cancelled');
     await environment.settle();
@@ -221,7 +221,7 @@ describe('a connection that is about to end', () => {
     transport.inUse.speechStarted('u9');
     session.notifyBackground('There is a fire', { priority: 'urgent' });
     await expire(8000);
-    // At the last moment nobody waits for them to end.
+    // At the last moment the session no longer waits for the speech to end.
     await environment.advance(7000);
     expect(transport.inUse).toBe(transport.connections[1]);
     expect(types(transport.inUse)).toEqual([
@@ -401,7 +401,7 @@ describe('a lost connection with work under way', () => {
     await speak('Which colour?');
     model().drop();
     await environment.advance(1000);
-    // It was acknowledged at once: the new one is told so.
+    // The call was acknowledged at once: the new connection is told so.
     expect(model().of('tool.recall')).toHaveLength(1);
     expect(model().of('tool.answer')).toHaveLength(1);
     model().utterance('red');
@@ -455,7 +455,7 @@ describe('reports of the wire', () => {
     const first = model();
     first.events.next(used(10, null));
     first.events.next({ type: 'transport.closed', code: 1006, reason: 'lost', retryable: true });
-    // Last words count.
+    // The usage in its last message counts.
     first.events.next(used(1, 2));
     await environment.advance(1000);
     model().events.next(used(5, 3));

@@ -1,5 +1,5 @@
-// A voice model that only says that something is to be done: what it means is worked out from
-// the conversation, and goes on as on any other wire.
+// A voice model that only reports that an action is needed: the session works out its meaning from the conversation,
+// and continues as on any other wire.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -71,7 +71,7 @@ describe('delegations', () => {
     expect(meant()).toEqual([{ type: 'delegation.accept', delegationId: 'd1', callIds: [callId] }]);
     expect(prompts).toHaveLength(1);
     expect(JSON.stringify(prompts[0]?.prompt)).toContain('how are sales this week?');
-    // The acknowledgement answers the call, after the model knows that it was meant.
+    // The acknowledgement answers the call, after the model knows which call was meant.
     const types = model().commands.map(({ type }) => type);
     expect(types).toEqual(['delegation.accept', 'tool.answer']);
     expect(model().of('tool.answer')).toMatchObject([
@@ -180,7 +180,7 @@ describe('delegations', () => {
       { delegationId: 'd1', callIds: [expect.any(String)] },
     ]);
     expect(state().subagents).toHaveLength(1);
-    // Other words are another matter, though these are the same.
+    // Another utterance is another request, even with the same words.
     await utter('how are sales this week?');
     await delegate('d3');
     expect(prompts).toHaveLength(2);
@@ -298,7 +298,7 @@ describe('delegations', () => {
     for (const connection of transport.connections)
       expect(connection.of('delegation.answer')).toEqual([]);
     expect(errors).toEqual([]);
-    // The next one counts its delegations from the beginning again.
+    // The next connection numbers its delegations from the beginning.
     await talk.speak('One moment.');
     await utter('the report, please');
     await delegate();

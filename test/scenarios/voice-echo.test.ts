@@ -1,5 +1,5 @@
-// The microphone hears the loudspeaker: what the lead agent says is not the user's, and does not stop it (P5). Here
-// the client plays in simulated time, and its microphone hears what it plays.
+// The microphone hears the loudspeaker: the lead agent's speech does not count as the user's, and does not stop
+// itself (P5). The client plays in simulated time, and its microphone hears the loudspeaker.
 
 import { describe, expect, test } from 'vitest';
 import { speechLike, toPcm } from '../support/speech-like.ts';
@@ -17,13 +17,13 @@ interface RoomOptions {
   readonly delayMs?: number;
 }
 
-/** The lead agent tells a story, in a room. */
+/** Starts a story of the lead agent in a room. */
 async function story({ echoDb = -20, delayMs = 120 }: RoomOptions = {}) {
   const talk = voiceTalk();
   const { session, environment, model, events } = talk;
   const gain = 10 ** (echoDb / 20);
   let delay = (delayMs * RATE_HZ) / 1000;
-  /** What was heard of the loudspeaker, from the first moment on. */
+  /** The loudspeaker's sound from the first moment. */
   const heard: number[] = [];
   let queue: { itemId: string; samples: Int16Array; at: number }[] = [];
   const playedMs = new Map<string, number>();
@@ -52,7 +52,7 @@ async function story({ echoDb = -20, delayMs = 120 }: RoomOptions = {}) {
     }
   };
   let now = 0;
-  /** Lets time pass, while the user says something. */
+  /** Lets time pass, with sound of the user. */
   const pass = async (ms: number, user?: Float32Array): Promise<void> => {
     for (let at = 0; at < ms; at += TICK_MS) {
       playTick();
@@ -85,12 +85,12 @@ async function story({ echoDb = -20, delayMs = 120 }: RoomOptions = {}) {
     ...talk,
     pass,
     heard,
-    /** From now on, sound takes so long to the microphone. */
+    /** Sets the delay of sound to the microphone from now on. */
     delays(ms: number): void {
       delay = (ms * RATE_HZ) / 1000;
     },
     eventsOf: (type: string) => events.filter((event) => event.type === type),
-    /** The longest silence of the loudspeaker from a time on, in milliseconds. */
+    /** Returns the longest silence of the loudspeaker between two times, in milliseconds. */
     hole: (fromMs: number, toMs: number): number => {
       let [longest, length] = [0, 0];
       for (const sample of heard.slice((fromMs * RATE_HZ) / 1000, (toMs * RATE_HZ) / 1000)) {
@@ -103,7 +103,7 @@ async function story({ echoDb = -20, delayMs = 120 }: RoomOptions = {}) {
       const part = heard.slice((fromMs * RATE_HZ) / 1000, (toMs * RATE_HZ) / 1000);
       return Math.sqrt(part.reduce((sum, sample) => sum + sample * sample, 0) / part.length);
     },
-    /** The user's newest words. */
+    /** Returns the user's latest words. */
     said: () => talk.state().transcript.findLast(({ role }) => role === 'user')?.text,
     async hears(text: string, id = 'echo') {
       model().speechEnded(id, text);
@@ -119,13 +119,13 @@ describe('P5: a lead agent that hears itself', () => {
       const { pass, hole, levelAt, model, hears, eventsOf, events } = await story(room);
       model().speechStarted('echo');
       await pass(3500);
-      // The detector reports its end when the speech is over.
+      // The detector reports the end of the sound when the speech is over.
       await pass(1500);
       await hears('Upon a time there was a king who had free daughters and no money at all');
       expect(eventsOf('speech.interrupted')).toEqual([]);
       expect(model().of('response.cancel')).toEqual([]);
       expect(hole(500, 5900)).toBeLessThan(400);
-      // It is as loud as before.
+      // The speech is as loud as before.
       expect(levelAt(3000, 5000) / levelAt(0, 1400)).toBeGreaterThan(0.7);
       const routed = events.flatMap((event) =>
         event.type === 'utterance.routed' && event.utteranceId === 'echo' ? [event] : [],
@@ -163,7 +163,7 @@ describe('P5: a lead agent that hears itself', () => {
     model().speechStarted('echo');
     await pass(1600);
     await hears('Upon a time there was a king');
-    // Sound that comes later than any echo is like nothing that was played.
+    // Sound that arrives later than any echo matches no played sound.
     delays(1500);
     model().speechStarted('late');
     await pass(600);
@@ -266,7 +266,7 @@ describe('P5: a lead agent that hears itself', () => {
     await hears('Upon a time');
     const [sent, played] = [model().heard.length, heard.length];
     await pass(1000);
-    // -20 dB in the room, and a good 20 more on the line.
+    // -20 dB in the room, and another 20 dB on the line.
     expect(levelOf(sent) / playedAt(played)).toBeLessThan(0.01);
     const over = model().heard.length;
     const user = speechLike(7, 800, RATE_HZ);

@@ -1,4 +1,4 @@
-// A short word while the user waits for the lead agent: once, never in the way, and no speech.
+// A filler while the user waits for the lead agent: said once, never in the way, and not part of the conversation.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -19,7 +19,7 @@ import { calls, steps } from '../support/subagent-runs.ts';
 import { voiceTalk, type VoiceTalkOptions } from '../support/voice-talk.ts';
 
 const AFTER_MS = 1000;
-/** "Wait." in a voice of 100 ms for each character. */
+/** "Wait." in a voice with 100 ms for each character. */
 const WORD = 'Wait.';
 const WORD_MS = 500;
 
@@ -60,7 +60,7 @@ function setting({ speaker, say = [WORD], ...options }: Setting = {}) {
     },
     clears: () => talk.events.filter(({ type }) => type === 'playout.clear').length,
     fillers: () => talk.state().transcript.filter(({ filler }) => filler),
-    /** The lead agent has called a tool, and waits for what it brings. */
+    /** Makes the lead agent call a tool and wait for its result. */
     async calls(callId = 'call_1') {
       talk.model().call({ callId, name: 'look_up', arguments: '{}' });
       await environment.settle();
@@ -92,7 +92,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(state().deliveries).toEqual([]);
     expect(model().openRequests).toEqual([]);
     expect(clears()).toBe(0);
-    // Nobody who reads the conversation later knows of it.
+    // Later readers of the conversation do not see it.
     model().drop();
     await environment.advance(10_000);
     expect(JSON.stringify(model().commands)).not.toContain(WORD);
@@ -356,7 +356,7 @@ describe('a filler by the model itself', () => {
     await environment.advance(1000);
     const requests = model().of('response.request');
     expect(requests.at(-1)?.responseKey).toMatch(/^reply/);
-    // The older request is the filler's: it is answered after all.
+    // The older request is that of the filler, which is answered after all.
     model().speak('Wait.');
     await environment.settle();
     expect(sounds).toEqual([]);

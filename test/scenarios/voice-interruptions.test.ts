@@ -1,5 +1,5 @@
-// The user makes a sound while the lead agent speaks: speech gives way at once, and goes on if that
-// was no interruption (P4, P5).
+// The user makes a sound while the lead agent speaks: speech gives way at once, and continues if it was no
+// interruption (P4, P5).
 
 import { describe, expect, test } from 'vitest';
 import { BY_ITSELF, FakeTransport, SPOKEN_LEVEL } from '../support/fake-transport.ts';
@@ -8,7 +8,7 @@ import { voiceTalk, type VoiceTalkOptions } from '../support/voice-talk.ts';
 
 const report = { report: { script: steps(say('42 sales')) } };
 
-/** The lead agent tells a story of 4 s, and 1 s of it is played. */
+/** Starts a story of 4 s, of which 1 s is played. */
 async function story(options: VoiceTalkOptions = {}, text = 'Once upon a time there was a king.') {
   const talk = voiceTalk(options);
   const sounds: { itemId: string; ms: number }[] = [];
@@ -28,7 +28,7 @@ async function story(options: VoiceTalkOptions = {}, text = 'Once upon a time th
     ...talk,
     ...spoken,
     sounds,
-    /** The user begins to make a sound, and the client stops. */
+    /** Makes the user begin a sound, and the client stop. */
     async begins(id = 'u1', stoppedMs = 1100) {
       model().speechStarted(id);
       await environment.settle();
@@ -57,7 +57,7 @@ describe('P5: a backchannel', () => {
     expect(eventsOf('backchannel.heard')).toEqual([
       { type: 'backchannel.heard', utteranceId: 'u1', text: 'Mm-hm.' },
     ]);
-    // The model knows nothing of it: it was not interrupted, and was not spoken to.
+    // The model does not learn of it: it was neither interrupted nor spoken to.
     expect(model().of('response.cancel')).toEqual([]);
     expect(model().of('playout.truncate')).toEqual([]);
     expect(model().of('item.delete')).toEqual([{ type: 'item.delete', itemId: 'u1' }]);
@@ -105,7 +105,7 @@ describe('P5: a backchannel', () => {
     model().speechEnded('u1', 'okay');
     await environment.settle();
     expect(result()).toMatchObject({ state: 'playing', attempts: 1 });
-    // The client counts from the beginning of what it got anew.
+    // The client counts from the beginning of the repeated audio.
     await play(`${itemId}~2`, 440);
     expect(result()).toMatchObject({ state: 'playing' });
     await play(`${itemId}~2`, 450);
@@ -167,7 +167,7 @@ describe('P5: a session that hears the microphone', () => {
   const LOUD = 8000;
   const QUIET = 50;
 
-  /** A voice of this level for so long, over the words of the lead agent. */
+  /** Plays a voice of this level for this long over the words of the lead agent. */
   async function hears(
     { session, environment }: Pick<ReturnType<typeof voiceTalk>, 'session' | 'environment'>,
     level: number,
@@ -192,7 +192,7 @@ describe('P5: a session that hears the microphone', () => {
     const talk = await heardStory();
     const { begins, ends, sounds, levels, play, itemId, eventsOf } = talk;
     await begins();
-    // It goes on as soon as the client has told where it was.
+    // The speech continues as soon as the client has reported its position.
     expect(sounds).toEqual([{ itemId: `${itemId}~2`, ms: 2900 }]);
     expect(levels[0]).toBeCloseTo(SPOKEN_LEVEL * 10 ** (-15 / 20), -1);
     await talk.hears(LOUD, 200);
@@ -372,7 +372,7 @@ describe('an interruption', () => {
     expect(model().of('playout.truncate')).toEqual([
       { type: 'playout.truncate', itemId, playedMs: 1100 },
     ]);
-    // It had stopped already.
+    // The speech had already stopped.
     expect(eventsOf('playout.clear')).toHaveLength(1);
     end('cancelled');
     await environment.settle();
@@ -510,7 +510,7 @@ describe('an utterance that is not yet understood', () => {
 });
 
 describe('P4: a result that was interrupted', () => {
-  /** So much of the result is heard when the user asks something else; the answer is told. */
+  /** Plays this much of the result until the user asks something else; the answer is told. */
   async function interruptedAfter(playedMs: number) {
     const talk = voiceTalk({ subagents: report });
     const { start, use, pause, model, play, speak, environment } = talk;
@@ -568,7 +568,7 @@ describe('P4: a result that was interrupted', () => {
 });
 
 describe('P4: words that put off a result while it is delivered', () => {
-  /** Half of the result is heard when the user says this. */
+  /** Plays half of the result until the user says this. */
   async function over(words: string) {
     const talk = voiceTalk({ subagents: report });
     await talk.start();
@@ -637,7 +637,7 @@ test('a reply that is called off before it begins remains unheard when it begins
   end('cancelled');
   await talk.environment.settle();
   expect(heard).toEqual([]);
-  // The words that came instead are answered.
+  // The words that interrupted are answered.
   expect(talk.asked()).toBe('reply');
   await talk.speak('I wait.');
   expect(heard).not.toEqual([]);

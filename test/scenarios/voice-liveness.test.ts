@@ -1,5 +1,5 @@
-// Liveness of a voice session: whatever the state of the turn, and whatever ends it, what is due
-// is told to whoever is attached, though nobody speaks any more. A table of states × ways out.
+// Liveness of a voice session: in every state of the turn, and after every way out of it, due messages are told to an
+// attached client once both parties are silent. A table of states × ways out.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -20,7 +20,7 @@ const ride = {
   config: { interactive: true },
 };
 const TICK_MS = 100;
-/** Longer than a session waits for anything of a turn. */
+/** Longer than any wait of a turn, in milliseconds. */
 const BOUND_MS = 120_000;
 
 async function begun(capabilities: Partial<TransportCapabilities>) {
@@ -65,7 +65,7 @@ async function begun(capabilities: Partial<TransportCapabilities>) {
         responseId: 'resp_x',
       });
     },
-    /** Time passes: whoever listens plays what there is, the model answers what it is asked. */
+    /** Lets time pass: an attached client plays the audio, and the model answers requests. */
     async live(ms: number, isOver: () => boolean = () => false) {
       for (let passed = 0; passed < ms && !isOver(); passed += TICK_MS) {
         await environment.advance(TICK_MS);
@@ -93,7 +93,7 @@ async function isAsked(talk: Talk): Promise<void> {
   expect(talk.question()?.state).toBe('open');
 }
 
-/** The lead agent is in the middle of a reply that plays. */
+/** Brings the lead agent into the middle of a playing reply. */
 async function replies(talk: Talk): Promise<void> {
   await talk.say('hello');
   if (talk.model().openRequests.length > 0) talk.model().begin('Hello to you, too.', 4000);
@@ -220,7 +220,7 @@ const states: Readonly<Record<string, (talk: Talk) => Promise<void>>> = {
   },
 };
 
-/** The other end is there again after a while. */
+/** Makes the other end available again after a while. */
 function setTimeoutReady(talk: Talk): void {
   talk.environment.scheduler.schedule(() => {
     talk.transport.autoReady = true;

@@ -1,5 +1,5 @@
-// The patterns of use in a voice session: work in the background, with and without a word at
-// once, with questions; and the speech that it waits for, breaks off and takes up again.
+// The patterns of use in a voice session: background work, with and without an immediate reply, with questions; and
+// the speech that it waits for, interrupts and resumes.
 
 import { jsonSchema } from 'ai';
 import { describe, expect, test } from 'vitest';
@@ -32,7 +32,7 @@ describe('a task', () => {
           output: expect.stringContaining('still_in_progress'),
         },
       ]);
-      // The result is there, but the pause is not.
+      // The result is there, but the pause is not over.
       expect(result()).toMatchObject({ state: 'pending' });
       await environment.advance(299);
       expect(asked()).toBeNull();
@@ -149,7 +149,7 @@ describe('two subagents that both ask', () => {
     await speak('Which red?');
     await utter('a deep one');
     await pause();
-    // A question goes before the result that is there, too.
+    // A question also goes before a waiting result.
     expect(asked()).toContain('Blue?');
     await speak('Which blue?');
     await utter('sky blue');
@@ -162,7 +162,7 @@ describe('two subagents that both ask', () => {
   });
 });
 
-/** Every sound of the user is an interruption: nobody waits for what it was. */
+/** Every sound of the user is an interruption at once. */
 const atOnce = { falseInterruptionMs: 0 };
 
 describe('P5: an interruption by the user', () => {
@@ -275,7 +275,7 @@ describe('P5: an interruption by the user', () => {
     expect(heard).toEqual([story.itemId]);
     expect(model().of('response.cancel')).toEqual([]);
     expect(model().of('playout.truncate')).toEqual([]);
-    // The next answer is asked for when the model has come to its end.
+    // The next answer is requested when the model has ended.
     model().speechEnded('barge', 'stop');
     await environment.settle();
     expect(model().openRequests).toEqual([]);
@@ -318,7 +318,7 @@ describe('P4: a delivery and its playout', () => {
       await play(item, playedMs - 50);
       model().speechStarted('barge');
       await environment.settle();
-      // What the client had played when it was told to stop.
+      // The position at which the client stopped.
       await play(item, playedMs);
       expect(result()).toMatchObject({ state: expected });
     },
@@ -367,7 +367,7 @@ describe('P4: a delivery and its playout', () => {
     expect(result()).toMatchObject({ state: 'pending', card: true });
     await environment.advance(3_600_000);
     expect(asked()).toBeNull();
-    // The card is seen: that is enough.
+    // The user sees the card, which is enough.
     session.shown(result()?.deliveryId ?? '');
     await environment.settle();
     expect(result()).toMatchObject({ state: 'delivered', grade: 'shown' });
@@ -567,7 +567,7 @@ describe('words in a voice session', () => {
     expect(asked()).toBeNull();
     model().speechEnded('u2', 'what do you think?');
     await environment.settle();
-    // One answer to both.
+    // One reply to both.
     expect(model().openRequests).toHaveLength(1);
     expect(asked()).toBe('reply');
   });
@@ -696,7 +696,7 @@ describe('words in a voice session', () => {
       await environment.settle();
       model().speechStarted('u1');
       model().events.next({ type: 'utterance.ended', utteranceId: 'u1' });
-      // The answer to the weather would be an answer to these words, too.
+      // The reply about the weather would also answer these words.
       finish();
       await environment.settle();
       expect(asked()).toBeNull();
@@ -762,7 +762,7 @@ test('a session that closes in mid-sentence leaves nothing behind', async () => 
   expect(connection.commands).toHaveLength(before);
 });
 
-/** The user says something to the lead agent, and it is asked to answer. */
+/** Makes the user say something to the lead agent, which is requested to reply. */
 async function voiceReply(
   model: ReturnType<typeof voiceTalk>['model'],
   text: string,

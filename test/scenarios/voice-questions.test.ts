@@ -1,5 +1,4 @@
-// A question by voice: from when an answer counts, what interrupts it, and how long there is
-// to answer (P3).
+// A question by voice: the moment from which an answer counts, its interruptions, and the time for an answer (P3).
 
 import { describe, expect, test } from 'vitest';
 import { FakeTransport } from '../support/fake-transport.ts';
@@ -21,7 +20,7 @@ const asking = (question: string, choices: typeof options | null = null, config 
 
 const ride = { ride: asking('Economy or Premium?', options) };
 
-/** Until the lead agent is asked to put the question. */
+/** Plays until the lead agent is requested to put the question. */
 async function untilAsked(talkOptions: VoiceTalkOptions = { subagents: ride }, name = 'ride') {
   const talk = voiceTalk(talkOptions);
   await talk.start();
@@ -85,7 +84,7 @@ test('P5: a question that the microphone hears again answers nothing, unlike a t
 describe('speech over a question', () => {
   test('counts from the moment at which the question began to play', async () => {
     const { model, environment, play, question, asked } = await untilAsked();
-    // These words began before anything of the question could be heard.
+    // These words began before any part of the question was heard.
     const putting = model().begin('Economy', 2000);
     model().speechStarted('early');
     await environment.advance(100);
@@ -94,7 +93,7 @@ describe('speech over a question', () => {
     expect(question()?.state).toBe('presenting');
     putting.end('cancelled');
     await environment.settle();
-    // They were for the lead agent.
+    // The words were for the lead agent.
     expect(asked()).toBe('reply');
     await play(model().speak('Economy class? I see.'));
   });
@@ -118,7 +117,7 @@ describe('speech over a question', () => {
     ['What name is it under?', 'Miller.'],
     ['For when shall I book it?', 'Friday night.'],
   ])('a question for words: %s', (question, words) => {
-    /** The user says this into the question, and it stops. */
+    /** Makes the user say this during the question, which stops. */
     async function interrupted(said: string) {
       const talk = await untilAsked({ subagents: { ride: asking(question) } });
       const putting = talk.model().begin(question, 2000);
@@ -169,7 +168,7 @@ describe('speech over a question', () => {
     model().speechEnded('late', 'premium');
     await environment.settle();
     expect(question()).toMatchObject({ state: 'answered', answer: 'Economy' });
-    // Whatever these words are, they go to the lead agent now.
+    // Any further words go to the lead agent.
     expect(asked()).toBe('reply');
   });
 });
@@ -243,7 +242,7 @@ describe('the deadline of a question', () => {
     }
     expect(state().subagents[0]?.outcome?.error?.code).toBe('INPUT_TIMEOUT');
     await pause();
-    // The user is told why nothing came of it.
+    // The user learns why the work has ended.
     expect(asked()).toContain('did not answer 3 questions in a row');
   });
 });
@@ -334,7 +333,7 @@ describe('words that are no answer', () => {
         await speak('Where to? Economy or Premium?');
         expect(question()).toMatchObject({ requestId, state: 'open' });
       }
-      // That nobody took it for an answer is no reason to take the next words for one.
+      // Words after an unclear answer are not taken for an answer either.
       await utter('the purple elephant');
       expect(question()?.state).toBe('open');
     },
@@ -417,7 +416,7 @@ describe('the floor of a question', () => {
     session.subagents.cancel(session.subagents.list()[0]?.id ?? '');
     await environment.settle();
     expect(question()?.state).toBe('withdrawn');
-    // Nobody says it to its end.
+    // The question is not said to its end.
     expect(model().of('response.cancel')).toHaveLength(1);
     putting.end('cancelled');
     await environment.settle();

@@ -1,5 +1,4 @@
-// Faults that were found by talking to the demo in a real browser, each as the smallest
-// conversation that shows it.
+// Faults found in the demo in a real browser, each as the smallest conversation that shows it.
 
 import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';
@@ -18,7 +17,7 @@ async function conversation(ride: SubagentConfig = rideConfig) {
       ...callIds.map((callId, index) => ({
         callId,
         name: 'book_ride',
-        // To the same place it would be the same work.
+        // The same place would be the same work.
         arguments: JSON.stringify({ destination: index === 0 ? 'airport' : 'station' }),
       })),
     );
@@ -30,9 +29,8 @@ async function conversation(ride: SubagentConfig = rideConfig) {
 }
 
 describe('faults found in the browser', () => {
-  // Two subagents asked at once. The screen showed the one that was asked; that another one
-  // stood in line nobody saw until its turn had come: a question that waits does nothing, and
-  // only what does something was shown.
+  // Two subagents asked at once. The screen showed only the question that was put; the queued one appeared only in
+  // its turn, because only active questions were shown.
   test('P2: a question that has to wait is on the screen as queued', async () => {
     const { book, state, asked, model, play, environment } = await conversation();
     await book('call_1', 'call_2');
@@ -44,8 +42,8 @@ describe('faults found in the browser', () => {
     expect(state().questions.map(({ state: at }) => at)).toEqual(['answered', 'presenting']);
   });
 
-  // The card of a subagent at work has a line for what it is doing. It stayed empty: what a
-  // tool yielded before its result was dropped.
+  // The card of a working subagent has a line for its activity, which stayed empty: values that a tool yields before
+  // its result were dropped.
   test('the progress of a tool is on the screen while it works, and not after', async () => {
     let find: () => void = () => undefined;
     const found = new Promise<void>((resolve) => {
@@ -76,9 +74,8 @@ describe('faults found in the browser', () => {
     expect(state().subagents[0]).toMatchObject({ state: 'waiting_for_input', progress: null });
   });
 
-  // A wire that ends a transcript only with its turn was cut in between: the words that the user
-  // had heard stayed grey on the screen, as if they were still being said, and no subagent
-  // was ever told of them.
+  // The connection was lost on a wire that ends a transcript only with its turn: the heard words stayed grey on the
+  // screen, as if they were still being said, and no subagent received them.
   test('a reply is no longer in progress after the connection was lost', async () => {
     const { environment, model, state, play } = await conversation();
     model().utterance('hello');

@@ -11,7 +11,7 @@ async function ride() {
   const errors: unknown[] = [];
   const opened = await rideByVoice({ onError: (error) => errors.push(error) });
   const { environment, model, play } = opened;
-  /** Until the question has been asked for: the lead agent is on it, and silent again. */
+  /** Plays until the question was requested: the lead agent is silent again. */
   const untilAsked = async (): Promise<void> => {
     model().utterance('book me a ride to the airport');
     await environment.settle();
@@ -33,7 +33,7 @@ describe('a ride by voice alone', () => {
 
     const answer = model().utterance('economy, please');
     await environment.settle();
-    // The answer is the subagent's: the lead model forgets it and is not asked to speak.
+    // The answer is for the subagent: the lead model forgets it and gets no request.
     expect(
       model()
         .of('item.delete')
@@ -70,7 +70,7 @@ describe('a ride by voice alone', () => {
     model().speechStarted('barge');
     await environment.settle();
     await play(first.itemId, 520);
-    // It is more than a word of somebody who listens. The model remembers what was heard.
+    // The speech is more than a listener's word. The model remembers the heard words.
     await environment.advance(2000);
     expect(model().of('response.cancel')).toHaveLength(1);
     first.end('cancelled');
@@ -97,7 +97,7 @@ describe('a ride by voice alone', () => {
   test('P3: takes an utterance that began before the question played for no answer', async () => {
     const { environment, model, state, untilAsked } = await ride();
     await untilAsked();
-    // The question is offered, but not one word of it was played yet.
+    // The question is offered, but no word of it was played.
     const question = model().begin('Economy or Premium?', 1000);
     model().utterance('economy would be nice some day');
     await environment.settle();
@@ -122,7 +122,7 @@ describe('a ride by voice alone', () => {
     expect(await wrong).toEqual({ accepted: false, reason: 'invalid_option' });
     expect(await first).toEqual({ accepted: true });
     expect(await second).toEqual({ accepted: false, reason: 'over' });
-    // The question is not spoken any more.
+    // The question is no longer said.
     await environment.settle();
     expect(model().of('response.cancel')).toHaveLength(1);
     model().begin('Economy or', 0).end('cancelled');
@@ -153,7 +153,7 @@ describe('a ride by voice alone', () => {
     await untilAsked();
     const question = model().begin('Economy or Premium?', 1000);
     model().drop();
-    // What has come of it goes on playing.
+    // The received audio continues to play.
     await play(question.itemId);
     await environment.settle();
     expect(state().connection).toBe('reconnecting');
@@ -195,7 +195,7 @@ describe('a model that falls silent', () => {
   test('loses its response with a reported reason, and the session continues', async () => {
     const { environment, model, play, state, untilAsked, errors } = await ride();
     await untilAsked();
-    // It begins to ask, and never ends.
+    // The lead agent begins to ask, and never ends.
     await play(model().begin('Economy or', 400).itemId, 200);
     await environment.advance(31_000);
     expect(errors.map(String)).toContainEqual(expect.stringContaining('no sign of life'));

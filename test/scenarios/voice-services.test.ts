@@ -1,4 +1,4 @@
-// Service subagents in a voice session: when what they found is heard.
+// Service subagents in a voice session: the moment at which the user hears their findings.
 
 import { describe, expect, test } from 'vitest';
 import { orderMonitor } from '../support/order-monitor.ts';

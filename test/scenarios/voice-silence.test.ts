@@ -1,4 +1,4 @@
-// Nobody says anything: an open question is asked again, in short, and the app learns that the user is away.
+// Silence: an open question is asked again, in short form, and the app learns that the user is away.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -23,7 +23,7 @@ const lookUp = defineTool({
   execute: () => new Promise(() => {}),
 });
 
-/** The question was heard to its end just now. */
+/** Plays until the question was just heard to its end. */
 async function asked(options: VoiceTalkOptions = {}) {
   const talk = voiceTalk({
     subagents: {
@@ -41,7 +41,7 @@ async function asked(options: VoiceTalkOptions = {}) {
   await talk.speak('Economy, Premium or Van?');
   return {
     ...talk,
-    /** What the model is asked to say, with what it is about. */
+    /** Returns the requested message of the model, with its subject. */
     told: () => talk.asked() ?? '',
     away: () =>
       talk.events.flatMap(({ type }) =>

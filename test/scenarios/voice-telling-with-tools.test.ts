@@ -1,5 +1,5 @@
-// A tool of a voice lead agent takes long: what is due is told meanwhile, in the middle of the lead
-// agent's turn, and the tool's answer is spoken to afterwards.
+// A tool of a voice lead agent takes long: due messages are told meanwhile, in the middle of the lead agent's turn,
+// and the tool's answer afterwards.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -10,14 +10,14 @@ import { calls, say, steps } from '../support/subagent-runs.ts';
 import { voiceTalk, type VoiceTalkOptions } from '../support/voice-talk.ts';
 
 const TOOL_TIMEOUT_MS = 20_000;
-/** Longer than a tool holds the floor, and the pause after it. */
+/** Longer than a tool holds the floor, with the pause after it. */
 const LONG_MS = 3000;
 const options = [
   { id: 'economy', label: 'Economy' },
   { id: 'premium', label: 'Premium' },
 ];
 
-/** A tool works for the lead agent, and nothing else happens. */
+/** Brings a tool to work for the lead agent, without other events. */
 async function atWork(
   capabilities: Partial<TransportCapabilities> = {},
   tools: readonly string[] = ['look_up'],
@@ -64,7 +64,7 @@ async function atWork(
       finish.get(name)?.();
       await environment.settle();
     },
-    /** The model says what it was asked for, and it is played. */
+    /** Makes the model say the requested words, and the client play them. */
     async saysIt(words: string) {
       expect(model().openRequests).toHaveLength(1);
       await talk.speak(words);
@@ -74,7 +74,7 @@ async function atWork(
 
 type Work = Awaited<ReturnType<typeof atWork>>;
 
-/** The tool's answer is there, and is spoken to: once, and nothing else is said with it. */
+/** Gives the tool's answer, which the model tells once, and nothing else with it. */
 async function isAnswered(work: Work): Promise<void> {
   const { model, asked, environment, saysIt, turns } = work;
   const before = turns();

@@ -1,4 +1,4 @@
-// A whole session with a realtime model that writes, in a voice of ours.
+// A whole session with a realtime model that writes, and a voice of the app.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -53,12 +53,12 @@ async function talking() {
     model,
     played,
     state: () => session.store.getSnapshot().context,
-    /** The user says something. */
+    /** Speaks as the user. */
     async says(text: string) {
       model.utterance(text);
       await environment.settle();
     },
-    /** The model writes, as it was asked to. Returns the item. */
+    /** Writes as the model on request, and returns the item. */
     async writes(text: string, playedMs = 100 * text.length) {
       const { itemId, end } = model.begin(text, 0);
       end();
@@ -78,7 +78,7 @@ describe('a model that writes', () => {
     await writes('The mail is here.', 0);
     expect(state().deliveries).toMatchObject([{ state: 'pending', attempts: 1 }]);
     expect(events.some((event) => event.type === 'error.reported')).toBe(true);
-    // What nobody heard the model does not remember.
+    // The model does not remember words that the user did not hear.
     expect(model.of('item.delete')).toHaveLength(1);
     await environment.advance(2000);
     expect(model.openRequests).toHaveLength(1);

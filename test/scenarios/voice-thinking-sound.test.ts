@@ -1,4 +1,4 @@
-// The sound that the user hears while the lead agent waits for a tool, which is no speech.
+// The sound that the user hears while the lead agent waits for a tool, which is not speech.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -16,7 +16,7 @@ const options = [
   { id: 'premium', label: 'Premium' },
 ];
 
-/** The lead agent has called a tool, and waits for what it brings. */
+/** Makes the lead agent call a tool and wait for its result. */
 async function waiting(options: VoiceTalkOptions = {}) {
   let answer: (value: unknown) => void = () => {};
   const lookUp = defineTool({
@@ -56,7 +56,7 @@ describe('the thinking sound while a tool works', () => {
     expect(sounds).toHaveLength(2);
     await environment.advance(5000);
     expect(sounds).toHaveLength(52);
-    // It is the loop, over and over.
+    // It is the loop, repeated.
     const heard = sounds.flatMap(({ samples }) => [...samples]);
     const { samples: loop } = workingSound();
     expect(heard.slice(0, loop.length)).toEqual([...loop]);
@@ -243,7 +243,7 @@ test('THINKING-SOUND-1: the sound plays while a model finishes a silenced respon
   const sounds: AudioFrame[] = [];
   session.audioOut.subscribe((frame) => sounds.push(frame));
   await talk.say('economy');
-  // It takes the answer for a request of its own.
+  // The model takes the answer for a request to it.
   const unwanted = model().beginByItself('Economy is a fine choice, let me tell you why', 3000);
   await environment.advance(3000);
   expect(sounds.length).toBeGreaterThan(20);

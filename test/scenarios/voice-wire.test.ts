@@ -1,5 +1,5 @@
-// Failures between a voice session and its model: the connection, refused
-// responses, errors, a client that comes and goes; and a journal that takes its time.
+// Failures between a voice session and its model: the connection, refused responses, errors, a client that leaves and
+// returns; and a slow journal.
 
 import { jsonSchema } from 'ai';
 import { describe, expect, test } from 'vitest';
@@ -94,7 +94,7 @@ describe('a connection that is lost', () => {
     expect(state()).toMatchObject({ connection: 'active', outage: null });
     await environment.advance(1000);
     const told: string[] = [];
-    // The result follows the question when the user has had time to answer.
+    // The result follows the question after the user has had time to answer.
     for (let n = 0; n < 6; n += 1) {
       if (asked() !== null) {
         told.push(String(asked()));
@@ -123,7 +123,7 @@ describe('a connection that is lost', () => {
     expect(state().outage?.message).toMatch(/Incorrect API key provided/);
     expect(errors).toHaveLength(1);
     expect(transport.connections).toHaveLength(1);
-    // The user types, the client comes back, the app knows more.
+    // The user types, the client returns, or the app has new information.
     await session.sendText('hello?');
     await environment.settle();
     expect(transport.connections).toHaveLength(2);
@@ -172,7 +172,7 @@ describe('a connection that is lost', () => {
       transport.current.drop(retryable, reason);
       await started;
       expect(state()).toMatchObject({ connection, subagents: [{ state: 'waiting_for_input' }] });
-      // An idle one may leave memory, and comes back as it was.
+      // An idle session may leave memory, and returns in the same state.
       await environment.settle();
       expect(session.isIdle).toBe(true);
       expect(session.nextDueAt === null).toBe(!retryable);
@@ -203,7 +203,7 @@ describe('a connection that is lost', () => {
     const { start, model, environment, errors, transport } = voiceTalk();
     await start();
     const quota = 'You exceeded your current quota, please check your plan and billing details.';
-    // Gemini ends each connection like this after its setup.
+    // Gemini ends each connection in this way after its setup.
     for (let n = 0; n < 3; n += 1) {
       const { events } = model();
       events.next({ type: 'transport.closed', code: 1011, reason: quota, retryable: true });
@@ -284,7 +284,7 @@ describe('a connection that is lost', () => {
       expect(model().of('tool.answer')).toEqual([
         { type: 'tool.answer', callId: 'call_1', output: '{"error":"card declined"}' },
       ]);
-      // And spoken to.
+      // The model is requested to reply to it.
       expect(asked()).toBe('reply');
     },
   );
@@ -319,7 +319,7 @@ describe('a connection that is lost', () => {
     await play(telling.itemId, 300);
     model().drop();
     await environment.advance(1000);
-    // What had come of it goes on playing; nothing is said over it.
+    // The received audio continues to play; no other speech overlaps it.
     await play(telling.itemId, 1000);
     await pause();
     expect(asked()).toContain('Sales are up.');
@@ -347,7 +347,7 @@ describe('a response that is refused', () => {
     });
     await environment.settle();
     expect(errors).toEqual([expect.objectContaining({ where: 'transport' })]);
-    // Whoever shows an error shows its code beside it.
+    // An app that shows the error also shows its code.
     expect(errors[0]?.error).toMatchObject({
       code: 'conversation_already_has_active_response',
       message: 'busy',
@@ -486,7 +486,7 @@ describe('an error of the wire', () => {
         .map(({ callId }) => callId)
         .toSorted(),
     ).toEqual(['call_1', 'call_2']);
-    // And nobody waits for an answer that will not come.
+    // The session does not wait for an answer that will not come.
     expect(asked()).toBe('reply');
   });
 });
@@ -600,7 +600,7 @@ describe('a slow journal', () => {
     await start();
     await use('report');
     await environment.advance(299);
-    // The user speaks in the very moment in which the pause is over.
+    // The user speaks at the very moment at which the pause ends.
     journal.shut();
     void session.sendText('hello');
     await settleAll(journal, environment, 0);

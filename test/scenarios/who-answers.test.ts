@@ -1,5 +1,5 @@
-// Permission to answer: questions and approvals that say who may, attempts of everybody else, and where the
-// responder is named afterwards.
+// Permission to answer: questions and approvals that say who may answer, attempts of others, and the places that name
+// the responder afterwards.
 
 import { receiveClientMessage } from '../../src/compat/index.ts';
 import { describe, expect, test } from 'vitest';
@@ -20,11 +20,11 @@ function whoOf(options: object): Who {
   return { requester, approver };
 }
 
-/** A subagent that pays once the manager consents, and one that asks the user a name. */
+/** Creates a subagent that pays with the manager's consent, and one that asks the user for a name. */
 function cast(ran: Who[], answerableBy: readonly string[] = ['manager']) {
   return {
     pay: {
-      // By what it reads: another process goes on with it.
+      // The script decides by its prompt, so that another process continues it.
       script: (({ results }) =>
         results.length > 0 ? say('Paid.') : calls(['pay', { amount: 5 }])) satisfies Script,
       config: {
@@ -91,7 +91,7 @@ describe('WHO-1: a question that says who may answer it', () => {
     expect(await answer(idOf('pay'), { optionId: 'approve' }, options)).toEqual(NOT_ALLOWED);
     expect(await answer(idOf('pay'), { approved: false }, options)).toEqual(NOT_ALLOWED);
     expect([questionOf('pay')?.state, ran]).toEqual(['open', []]);
-    // And whoever may, still may.
+    // An identity with permission can still answer.
     expect(await answer(idOf('pay'), { approved: true }, { by: 'manager' })).toEqual({
       accepted: true,
       by: 'manager',
@@ -127,7 +127,7 @@ describe('WHO-1: a question that says who may answer it', () => {
     await session.sendText('yes', { by: 'manager' });
     await environment.settle();
     expect(questionOf('pay')).toMatchObject({ state: 'answered', answeredBy: 'manager' });
-    // The words that began it were of the session's user.
+    // The session's user said the words that started it.
     expect(ran).toEqual([{ requester: 'alice', approver: 'manager' }]);
   });
 
@@ -136,7 +136,7 @@ describe('WHO-1: a question that says who may answer it', () => {
     await type('use name');
     await type('Ada');
     expect(questionOf('name')).toMatchObject({ answer: 'Ada', answeredBy: 'manager' });
-    // The model reads the words, as ever; the ledger says whose they are.
+    // The model reads the words as usual; the ledger names the speaker.
     expect(outcomeOf('name')?.toolLedger).toEqual([
       expect.objectContaining({
         toolName: 'ask_user',

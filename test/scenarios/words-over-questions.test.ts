@@ -1,6 +1,6 @@
-// Words over an open question, from the user's mouth or keyboard to what becomes of them, in whole sessions. The lead
-// model is scripted by the kind of each utterance, as a good model would act: it settles what is an answer, and
-// answers everything else. No rule of it looks at the words.
+// Words during an open question, from the user's mouth or keyboard to their effect, in whole sessions. The script of
+// the lead model follows the kind of each utterance, like a good model: it settles an answer, and replies to
+// everything else. No rule of the script looks at the words.
 
 import { describe, expect, test } from 'vitest';
 import type { Script } from '../../src/testing/index.ts';
@@ -21,7 +21,7 @@ import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
 import { leadScript, textTalk, type ScriptedSubagent } from '../support/text-talk.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
 
-/** All that an utterance came to within 15 s; empty: silence. */
+/** All effects of an utterance within 15 s; empty: none. */
 type Fate = readonly Expected[];
 
 const LIMIT_MS = 15_000;
@@ -44,7 +44,7 @@ interface Ended {
   readonly toolLedger: readonly { readonly status: string }[];
 }
 
-/** Returns the answer that the subagent got; null: none yet. */
+/** Returns the answer that the subagent received; null: none yet. */
 function answerIn(outcome: Ended | null | undefined, { kind }: AskedQuestion): Expected | null {
   if (!outcome) return null;
   if (kind === 'approval') {
@@ -58,12 +58,12 @@ function answerIn(outcome: Ended | null | undefined, { kind }: AskedQuestion): E
   return { answer: optionId === undefined ? { text: userResponse } : { optionId } };
 }
 
-/** The arguments with which a good model settles an utterance of this kind; null: it calls nothing. */
+/** Returns the arguments with which a good model settles an utterance of this kind; null: it calls nothing. */
 function settlementFor({ said: quote, fair }: Case): object | null {
   const [answer] = fair.flatMap((one) => (typeof one === 'string' ? [] : [one.answer]));
   if (!answer) return fair.includes('repeat') ? { action: 'repeat', quote } : null;
   if ('optionId' in answer) return { action: 'answer', optionId: answer.optionId, quote };
-  // It tries to consent, and is told that this is not its to give (P3).
+  // The model tries to consent, and is told that only the user can (P3).
   return { action: 'answer', text: 'text' in answer ? quote : 'yes', quote };
 }
 
@@ -167,14 +167,14 @@ function fateOf(found: {
   if (isHeld) return ['hold'];
   return [
     ...(heard ? (['to_lead'] as const) : []),
-    // Both put the question again.
+    // Both effects put the question again.
     ...(isPutAgain ? (['repeat', 'ask_again'] as const) : []),
   ];
 }
 
 const RIGHT = 0.95;
 
-/** Of so many utterances of the large corpora one is played in a session; all are read in `people.test.ts`. */
+/** Each session plays one of this many utterances of the large corpora; `people.test.ts` reads all. */
 const SAMPLED = 29;
 
 describe.each([
@@ -184,7 +184,7 @@ describe.each([
   ['people, second', casesOf(second, SAMPLED), questionsOf(second)],
 ] as const)('%s', (_, all, asked) => {
   test.each([
-    // What is typed never breaks a question off.
+    // Typed words never interrupt a question.
     ['typed', typed, all.filter(({ began }) => began === 'after_heard')],
     ['spoken', spoken, all],
   ] as const)(

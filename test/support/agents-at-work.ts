@@ -1,5 +1,5 @@
-// Programs with subagents and without a session, on scripted models: for tests of the tools
-// by which agents work with agents.
+// Programs with subagents and without a session, on scripted models: for tests of the tools by which agents work with
+// other agents.
 
 import { generateText, isStepCount, type ToolSet } from 'ai';
 import { z } from 'zod';
@@ -19,10 +19,10 @@ export interface ProgramOptions extends Partial<SubagentServiceOptions> {
   readonly maxTotalActive?: number;
 }
 
-/** Turns of the event loop, several at a time, that an AI SDK agent may need for one step. */
+/** The turns of the event loop that one step of an AI SDK agent may need. */
 const BUSY_TURNS = 10;
 
-/** A service, and a model on which every agent follows the script of its name. */
+/** Creates a service, and a model on which every agent follows the script of its name. */
 export function program(
   agents: NonNullable<ScriptedModelOptions['agents']>,
   { maxTotalActive, ...options }: ProgramOptions = {},
@@ -46,7 +46,7 @@ export function program(
     model,
     service,
     errors,
-    /** An AI SDK agent called `planner`, outside any session, and the outputs of its tools. */
+    /** Runs an AI SDK agent called `planner` outside any session, and returns the outputs of its tools. */
     async plan(tools: object, abortSignal?: AbortSignal) {
       const running = generateText({
         model,
@@ -63,7 +63,7 @@ export function program(
       };
       running.then(over, over);
       for (let seconds = 0; seconds < 1000 && !isOver; seconds += 1) {
-        // The planner is not of the runtime: nothing tells how long it is still busy.
+        // The planner is not part of the runtime, which cannot tell how long the planner is busy.
         for (let turns = 0; turns < BUSY_TURNS && !isOver; turns += 1) await environment.settle();
         if (!isOver) await environment.advance(1000);
       }
@@ -74,12 +74,12 @@ export function program(
   };
 }
 
-/** A step that calls one tool. */
+/** Returns a step that calls one tool. */
 export const call = (name: string, input: object = {}, id?: string): ScriptedStep => ({
   calls: [{ name, input, ...(id === undefined ? {} : { id }) }],
 });
 
-/** A subagent whose result has a shape: `{ summary }`. */
+/** A subagent whose result has the shape `{ summary }`. */
 export const summarizer = {
   name: 'summarizer',
   instructions: 'You are the summarizer.',

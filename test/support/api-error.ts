@@ -2,7 +2,7 @@
 
 import { APICallError } from 'ai';
 
-/** An error after which a call may be made again. @param headers of the provider's answer */
+/** Creates an error after which a call may be repeated. @param headers of the provider's answer */
 export function apiError(
   statusCode: number,
   message: string,

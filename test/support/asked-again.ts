@@ -1,4 +1,4 @@
-// An engine's second attempt, for engines of tests that make one: at a turn that a worker leaves to others.
+// Repeats a turn that a worker leaves to other workers, for engines of tests that make a second attempt.
 
 import { JobError } from '../../src/actors/ports/jobs.ts';
 import type { RunHandler } from '../../src/entries/jobs.ts';

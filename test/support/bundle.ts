@@ -1,5 +1,5 @@
-// Bundles sources with all that they import, as an app for a browser is bundled: nothing is left out, and a
-// built-in module of Node.js that is reached anywhere is named.
+// Bundles sources with all their imports, like an app for a browser. The result names every built-in module of
+// Node.js that the imports reach.
 
 import { isBuiltin } from 'node:module';
 import { fileURLToPath } from 'node:url';
@@ -16,7 +16,7 @@ export interface Bundle {
 
 /**
  * @param entry a file, from the root of the repository.
- * @param conditions of package exports; none is a platform about which nothing is known.
+ * @param conditions of package exports; none stands for an unknown platform.
  */
 export async function bundle(
   entry: string,

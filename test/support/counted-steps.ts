@@ -1,9 +1,9 @@
-// Counts what the code of `src` does, as V8 counts it for coverage: each function that is called and each block that is
-// entered. The counts are the same on every machine and at any load; what native methods and patterns do is not in them.
+// Counts the steps of the code of `src` as V8 counts them for coverage: each called function and each entered block.
+// The counts are the same on every machine and at any load; they leave out native methods and patterns.
 
 import { Session } from 'node:inspector/promises';
 
-/** Runs `play` with a function that returns the steps that `work` takes. */
+/** Runs `play` with a function that returns the number of steps of `work`. */
 export async function withCountedSteps<Result>(
   play: (steps: (work: () => unknown) => Promise<number>) => Promise<Result>,
 ): Promise<Result> {
@@ -21,7 +21,7 @@ export async function withCountedSteps<Result>(
   try {
     return await play(async (work) => {
       const counts: number[] = [];
-      // A function that is compiled anew while it runs is counted twice: the lower count of two is the true one.
+      // V8 counts a function twice that is recompiled while it runs: the lower of two counts is the true one.
       for (let time = 0; time < 2; time += 1) {
         await taken();
         await work();

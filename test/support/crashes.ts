@@ -1,4 +1,4 @@
-// Conversations whose process is killed and begun again on the same journal.
+// Conversations whose process is killed and started again on the same journal.
 
 import { isAskedFor } from '../../src/actors/ports/journal.ts';
 import { type JournalEntry } from '../../src/entries/journal.ts';
@@ -20,14 +20,14 @@ interface Fate {
   readonly when: 'before' | 'after';
 }
 
-/** A journal that an earlier process left behind. */
+/** The journal that an earlier process left. */
 export interface Inheritance {
   readonly entries: readonly JournalEntry[];
-  /** When the process died, in milliseconds since 1970. */
+  /** The time of the process's death, in milliseconds since 1970. */
   readonly at: number;
 }
 
-/** What outlives processes: time, and what was written down (as text: nothing is shared). */
+/** Creates the parts that outlive processes: time, and the journal (as text: nothing is shared). */
 export function world({
   snapshots,
   inheritance,
@@ -36,7 +36,7 @@ export function world({
   wraps = (journal) => journal,
 }: Pick<RuntimeOptions, 'snapshots' | 'jobs' | 'price'> & {
   readonly inheritance?: Inheritance;
-  /** Puts journals in front of the one that is kept, in each process. */
+  /** Wraps the kept journal in each process. */
   readonly wraps?: (journal: Journal) => Journal;
 } = {}) {
   const environment = inheritance
@@ -49,7 +49,7 @@ export function world({
   let fate: Fate | null = null;
   const journalOf = (process: SimulatedProcess): Journal => ({
     append: (entry) => {
-      // Whoever is dead waits for ever.
+      // An append of a dead process never settles.
       if (!process.isAlive) return new Promise(() => {});
       const isDue = fate !== null && written + 1 === fate.entry;
       if (!isDue || fate?.when === 'after') {
@@ -72,17 +72,17 @@ export function world({
   return {
     environment,
     transport: new FakeTransport(),
-    /** What is kept now. */
+    /** Returns the kept entries. */
     get entries(): readonly JournalEntry[] {
       return read();
     },
-    /** So many were kept, also those that are trimmed by now. */
+    /** Returns the number of entries that were kept, including trimmed ones. */
     get written(): number {
       return written;
     },
     /**
-     * The process will be killed right before, or right after, this entry is kept. It counts from 1, and
-     * counts what was trimmed.
+     * Kills the process right before, or right after, this entry is kept. Entries count from 1, including trimmed
+     * ones.
      */
     killAt(entry: number, when: Fate['when']): void {
       fate = { entry, when };
@@ -105,14 +105,14 @@ export function world({
   };
 }
 
-/** No id is one that the inherited journal has already. */
+/** Gives ids that the inherited journal does not contain. */
 function withFreshIds(simulated: SimulatedEnvironment): SimulatedEnvironment {
   return { ...simulated, ids: { next: (prefix) => simulated.ids.next(`${prefix}_later`) } };
 }
 
 export type World = ReturnType<typeof world>;
 
-/** A text session of one process of the world, with the id `ses` unless it is given another. */
+/** Creates a text session in one process of the world, with the id `ses` by default. */
 export function textLife(of: World, options: TalkOptions = {}) {
   const { process, runtime } = of.begin();
   const talk = textTalk({
@@ -125,15 +125,15 @@ export function textLife(of: World, options: TalkOptions = {}) {
     ...talk,
     environment: of.environment,
     isAlive: () => process.isAlive,
-    /** The process is gone: nothing of it happens any more. */
+    /** Kills the process: it has no further effect. */
     kill: () => process.kill(),
   };
 }
 
-/** A voice session of one process of the world, with the id `ses`. */
+/** Creates a voice session in one process of the world, with the id `ses`. */
 export function voiceLife(of: World, options: VoiceTalkOptions = {}) {
   const { process, runtime } = of.begin();
-  // A wire that does not name two utterances alike, whatever process it talks to.
+  // The wire numbers utterances across processes, so that no two have the same name.
   const transport = options.transport ?? of.transport;
   const talk = voiceTalk({
     ...options,
@@ -145,13 +145,13 @@ export function voiceLife(of: World, options: VoiceTalkOptions = {}) {
   return Object.assign(talk, { isAlive: () => process.isAlive, kill: () => process.kill() });
 }
 
-/** The instants at which a process may die: right before and right after each of so many entries. */
+/** Returns the instants at which a process may die: right before and right after each of this many entries. */
 export const instantsOf = (length: number) =>
   Array.from({ length }, (_, index) =>
     (['before', 'after'] as const).map((when) => [when, index + 1] as const),
   ).flat();
 
-/** What a model answers, by how often it has answered in its prompt: it needs no memory of its own. */
+/** Returns a script that answers by the number of earlier answers in the prompt, and so needs no memory. */
 export function turns(...all: (ScriptedStep | Script)[]): Script {
   return (prompt) => {
     const answered = prompt.prompt.filter(({ role }) => role === 'assistant').length;

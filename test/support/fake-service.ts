@@ -1,5 +1,5 @@
-// A service of subagents without subagents: a test says how each of them goes on. For tests
-// of tools; whether a service keeps its own promises is tested with the real one.
+// A service of subagents without subagents, for tests of tools: the test sets the reports of each. Tests of the
+// promises of a service use the real one.
 
 import { filter, firstValueFrom, fromEvent, merge, Subject, take } from 'rxjs';
 import type {
@@ -16,9 +16,9 @@ import type {
 export interface FakeService extends SubagentService {
   readonly spawned: readonly SpawnRequest[];
   readonly sent: readonly (SendRequest & { readonly to: string })[];
-  /** How often somebody began to wait. */
+  /** The number of waits that began. */
   readonly waits: number;
-  /** The next spawns are refused. */
+  /** Refuses the next spawns with this code; null: accepts them. */
   refuse(code: DelegationErrorCode | null): void;
   set(id: string, change: Partial<SubagentReport>): void;
   end(id: string, change?: Partial<SubagentReport>): void;
@@ -153,7 +153,7 @@ export function fakeService(): FakeService {
   };
 }
 
-/** What the AI SDK hands to `execute`. */
+/** Returns the options that the AI SDK passes to `execute`. */
 export function callOptions(more: object = {}) {
   return { toolCallId: 'call_1', messages: [], context: undefined, ...more } as never;
 }

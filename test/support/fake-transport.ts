@@ -1,5 +1,5 @@
-// A voice model under the test's control: it records what it is told, and says what the
-// test wants. Speaks no wire; for the wires there are servers.
+// A voice model under the test's control: it records its commands, and says what the test requests. It has no wire;
+// the fake servers have one.
 
 import { Subject } from 'rxjs';
 import { SIMULATED_CAPABILITIES } from '../../src/testing/simulate/voice-stage.ts';
@@ -22,7 +22,7 @@ const capabilities: TransportCapabilities = {
   outputSampleRateHz: 24_000,
 };
 
-/** A response in the making. */
+/** The amplitude of the model's sound. */
 /** As loud as the sound of the model is. */
 export const SPOKEN_LEVEL = 10_000;
 
@@ -34,14 +34,14 @@ export interface Spoken {
 
 type Of<T extends TransportCommand['type']> = Extract<TransportCommand, { type: T }>;
 
-/** Answers by itself what it hears, has no way to forget, and does not schedule results. */
+/** The capabilities of a model that answers speech without a request, cannot forget, and does not schedule results. */
 export const BY_ITSELF = {
   responds: 'by_itself',
   truncatesAudio: false,
   deletesItems: false,
 } as const satisfies Partial<TransportCapabilities>;
 
-/** Only says that something is to be done, without a name for it. */
+/** The capabilities of a model that only reports that an action is needed, without its name. */
 export const DELEGATES = {
   ...BY_ITSELF,
   utterances: 'inferred',
@@ -55,13 +55,13 @@ export class FakeConnection implements TransportConnection {
   readonly heard: AudioFrame[] = [];
   readonly configuration: TransportConfiguration;
   isClosed = false;
-  /** Answers `session.configure` by itself. */
+  /** The fake answers `session.configure` automatically. */
   autoConfigured = true;
-  /** The words with which `utterance.end` is answered; null: it is not. */
+  /** The words that answer `utterance.end`; null: no answer. */
   saidSoFar: string | null = 'so far';
   #items = 0;
 
-  /** What it was told to go on from. */
+  /** The state that the connection resumes from. */
   readonly resume: unknown;
   readonly #history: () => readonly TransportCommand[];
 
@@ -71,7 +71,7 @@ export class FakeConnection implements TransportConnection {
     this.#history = () => context?.history?.() ?? [];
   }
 
-  /** The wire takes the conversation with its first message. */
+  /** The wire takes the conversation together with its first message. */
   takeHistory(): readonly TransportCommand[] {
     return this.#history();
   }
@@ -101,18 +101,18 @@ export class FakeConnection implements TransportConnection {
     return this.commands.filter((command): command is Of<T> => command.type === type);
   }
 
-  /** Requests that no response was begun for. */
+  /** Returns the requests for which no response was begun. */
   get openRequests(): Of<'response.request'>[] {
     return this.of('response.request').filter(({ responseKey }) => !this.#begun.has(responseKey));
   }
 
-  /** Drops with this code. */
+  /** Drops the connection with code 1006. */
   drop(retryable = true, reason = 'lost'): void {
     this.events.next({ type: 'transport.closed', code: 1006, reason, retryable });
     this.events.complete();
   }
 
-  /** The user says something: begin, end, transcript. */
+  /** Reports an utterance of the user: begin, end, transcript. */
   utterance(text: string, id = `user_${(this.#items += 1)}`): string {
     this.speechStarted(id);
     this.speechEnded(id, text);
@@ -130,7 +130,7 @@ export class FakeConnection implements TransportConnection {
 
   readonly #begun = new Set<string>();
 
-  /** Answers the oldest open request by speaking `text`, of which `ms` of audio are made. */
+  /** Answers the oldest open request by speaking `text`, with `ms` of generated audio. */
   begin(text: string, ms: number): Spoken {
     const request = this.openRequests[0];
     if (!request) throw new Error('The model was not asked to speak');
@@ -139,12 +139,12 @@ export class FakeConnection implements TransportConnection {
     return this.#speak(text, ms, responseKey);
   }
 
-  /** Begins to speak without being asked. */
+  /** Begins to speak without a request. */
   beginByItself(text: string, ms: number): Spoken {
     return this.#speak(text, ms, null);
   }
 
-  /** The oldest open request comes to nothing. */
+  /** Ends the oldest open request without a response. */
   lapse(): void {
     const [request] = this.openRequests;
     if (!request) return;
@@ -190,14 +190,14 @@ export class FakeConnection implements TransportConnection {
     };
   }
 
-  /** Says a whole message without being asked. */
+  /** Says a whole message without a request. */
   speakByItself(text: string, ms = 1000): string {
     const { itemId, end } = this.beginByItself(text, ms);
     end();
     return itemId;
   }
 
-  /** Answers the oldest open request by a whole spoken message. */
+  /** Answers the oldest open request with a whole spoken message. */
   speak(text: string, ms = 1000): string {
     const { itemId, end } = this.begin(text, ms);
     end();
@@ -218,7 +218,7 @@ export class FakeTransport implements Transport {
   readonly capabilities: TransportCapabilities;
   readonly connections: FakeConnection[] = [];
   readonly voice?: Voice;
-  /** Become ready by themselves. */
+  /** New connections become ready automatically. */
   autoReady = true;
 
   constructor(changed: Partial<TransportCapabilities> = {}, voice?: Voice) {
@@ -234,12 +234,12 @@ export class FakeTransport implements Transport {
     return connection;
   }
 
-  /** The one that the session talks to: one that is to take its place is newer. */
+  /** Returns the connection that the session uses; a candidate for its replacement is newer. */
   get inUse(): FakeConnection {
     return this.connections.find(({ isClosed }) => !isClosed) ?? this.current;
   }
 
-  /** The newest that was not closed by the session. */
+  /** Returns the newest connection that the session has not closed. */
   get current(): FakeConnection {
     const connection =
       this.connections.findLast(({ isClosed }) => !isClosed) ?? this.connections.at(-1);

@@ -1,11 +1,10 @@
-// Conversations that stop in the middle, to be frozen as journals that this version wrote, and to
-import { type JournalEntry } from '../../src/entries/journal.ts';
-
-// be continued by every later version (see test/corpus/README.md).
+// Conversations that stop in the middle. Each is frozen as a journal of this version, which every later version must
+// continue (see test/corpus/README.md).
 //
-// A story never changes once a journal of it is frozen: a later version plays `options`, then
-// `continued`, on entries that it did not write.
+// A story never changes once a journal of it is frozen: a later version plays `options`, then `continued`, on entries
+// that it did not write.
 
+import { type JournalEntry } from '../../src/entries/journal.ts';
 import { defineTool, createParentSubagentToolset } from '../../src/index.ts';
 import { leadTools } from '../../src/entries/subagents.ts';
 import { companions } from '../../src/compat/index.ts';
@@ -22,13 +21,16 @@ type VoiceLife = ReturnType<typeof voiceLife>;
 
 interface Story<Life, Options> {
   readonly name: string;
-  /** Made anew for each process. */
+  /** Creates the options for each process. */
   readonly options: (process: 'first' | 'later') => Options;
-  /** Until the process dies. */
+  /** Plays the story until the process dies. */
   readonly told: (life: Life) => Promise<void>;
-  /** What the next process does with it; throws what is missing. Resolves with what was said in the end. */
+  /**
+   * Continues the story in the next process; throws if a result is missing. Resolves with the last words of the lead
+   * agent.
+   */
   readonly continued: (life: Life) => Promise<string>;
-  /** What `continued` resolves with. */
+  /** The result of `continued`. */
   readonly end: RegExp;
 }
 
@@ -62,7 +64,7 @@ const mail: ScriptedSubagent = {
     tools: { send_mail: simpleTool(() => 'sent', { needsApproval: true }) },
   },
 };
-/** Hangs in the first process; a later one may call again what is idempotent. */
+/** Hangs in the first process; a later process may repeat an idempotent call. */
 const worker = (process: 'first' | 'later', idempotent: boolean): ScriptedSubagent => ({
   script: turns(calls(['look', {}]), ({ results }) => say(`Seen: ${JSON.stringify(results[0])}`)),
   config: {
@@ -72,7 +74,7 @@ const worker = (process: 'first' | 'later', idempotent: boolean): ScriptedSubage
   },
 });
 
-/** The service of the process that runs. */
+/** The service of the current process. */
 let monitor = orderMonitor();
 
 const lastSaid = (life: TextLife): string => life.said().join('\n');
@@ -109,7 +111,7 @@ export const textStories: readonly TextStory[] = [
     async continued(life) {
       await life.type('premium');
       await life.environment.advance(1000);
-      // The reservation was told since the approval was put: the action is read back.
+      // The lead agent told of the reservation after the approval was put, so the action is read back.
       for (const _ of [1, 2]) await life.type('yes');
       return tellsAll(life);
     },
@@ -201,7 +203,7 @@ export const textStories: readonly TextStory[] = [
             ? never()
             : say(user.includes('"order":8') ? 'Order 8 was lost.' : 'Order 7 was shipped.'),
       });
-      // The news are told after the question was put.
+      // The lead agent tells the news after the question was put.
       return { subagents: { ride }, services: [monitor.service], lead: answering('premium') };
     },
     async told(life) {
@@ -269,7 +271,7 @@ export const textStories: readonly TextStory[] = [
     options: () => ({
       subagents: {
         clerk: {
-          // Its tasks, those of earlier versions included, which were no notes.
+          // Reads its tasks, including those of earlier versions, which were no notes.
           script: ({ prompt }) =>
             say(
               `Noted ${prompt.filter((it) => /Execute the (?:quoted )?task/.test(JSON.stringify(it))).length}.`,
@@ -490,7 +492,7 @@ export async function playStory(
   return { entries: of.entries, at: of.environment.clock.now() };
 }
 
-/** What the next process knows right after it has begun, and how the story ends. */
+/** Returns the state of the next process after its start, and the end of the story. */
 export async function continueStory(
   story: TextStory | VoiceStory,
   inheritance: Inheritance,
@@ -519,7 +521,7 @@ async function begin(
   return life;
 }
 
-/** What every version agrees on about a session. */
+/** The state of a session on which every version agrees. */
 export interface Essence {
   readonly agent: string | null;
   readonly transcript: readonly { readonly role: string; readonly text: string }[];
@@ -531,7 +533,7 @@ export interface Essence {
 function essenceOf(state: ReturnType<TextLife['state']>): Essence {
   return {
     agent: state.agent,
-    // In which words the lead agent was told of something is the version's own affair.
+    // Each version chooses the words in which it informs the lead agent.
     transcript: state.transcript.flatMap(({ role, text }) =>
       text.startsWith('Told: ') ? [] : [{ role, text }],
     ),
@@ -552,19 +554,19 @@ function essenceOf(state: ReturnType<TextLife['state']>): Essence {
   };
 }
 
-/** A story as it is frozen. */
+/** A frozen story. */
 export interface FrozenStory extends Inheritance {
   readonly by: 'text' | 'voice';
   readonly name: string;
   /** Whether the journal was trimmed to a snapshot and the entries after it. */
   readonly isTrimmed: boolean;
-  /** What the version that wrote it knows after it has begun again. */
+  /** The state in the version that wrote the story, after a restart. */
   readonly state: Essence;
 }
 
 export const allStories: readonly (TextStory | VoiceStory)[] = [...textStories, ...voiceStories];
 
-/** Each story twice: with all its entries, and trimmed to a snapshot and the entries after it. */
+/** Returns each story twice: with all its entries, and trimmed to a snapshot and the entries after it. */
 export async function freezeStories(): Promise<readonly FrozenStory[]> {
   const frozen: FrozenStory[] = [];
   for (const isTrimmed of [false, true])
@@ -581,15 +583,15 @@ export async function freezeStories(): Promise<readonly FrozenStory[]> {
   return frozen;
 }
 
-/** The scope of a story in a journal that holds all of them. */
+/** Returns the scope of a story in a journal that contains all stories. */
 export const frozenScope = ({ by, name, isTrimmed }: FrozenStory): string =>
   `${by}: ${name}${isTrimmed ? ' (trimmed)' : ''}`;
 
-/** As the story's process wrote it. */
+/** Returns the entries with the scope that the story's process wrote. */
 export const ofStory = (entries: readonly JournalEntry[]): readonly JournalEntry[] =>
   entries.map((entry) => ({ ...entry, scope: 'ses' }));
 
-/** The story that `frozen` is of. */
+/** Returns the story of a frozen journal. */
 export function storyOf({ by, name }: FrozenStory): TextStory | VoiceStory {
   const story = allStories.find((one) => one.by === by && one.name === name);
   if (!story) throw new Error(`The story "${name}" is gone: a frozen one is never changed`);

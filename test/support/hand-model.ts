@@ -1,5 +1,4 @@
-// A streaming model that says what the test lets it say, piece by piece: for what happens in
-// the middle of an answer.
+// A streaming model whose answers the test gives piece by piece, for tests of events in the middle of an answer.
 
 import type { scriptedModel } from '../../src/testing/index.ts';
 
@@ -8,18 +7,20 @@ type CallOptions = Parameters<Model['doStream']>[0];
 type Part =
   Awaited<ReturnType<Model['doStream']>>['stream'] extends ReadableStream<infer P> ? P : never;
 
-/** One answer of the model, as the test gives it. */
+/** One answer of the model, given by the test. */
 export interface HandAnswer {
   /** The call that it answers. */
   readonly asked: CallOptions;
   text(delta: string): void;
   reasoning(delta: string): void;
   call(toolName: string, input?: unknown, toolCallId?: string): void;
-  /** Nothing follows. */
+  /** Ends the answer. */
   finish(): void;
 }
 
-/** `answers`: one for each call so far. A model `isDeaf` that does not stop when it is aborted. */
+/**
+ * Creates the model. `answers` has one for each call so far. A model that `isDeaf` does not stop when it is aborted.
+ */
 export function handModel({ isDeaf = false } = {}): {
   readonly model: Model;
   readonly answers: HandAnswer[];

@@ -1,4 +1,4 @@
-// One machine, hosted by itself.
+// One hosted machine.
 
 import type { AnyStateMachine, EventObject, InputFrom, Snapshot, SnapshotFrom } from 'xstate';
 import { Draft } from '../../src/actors/runtime/draft.ts';
@@ -6,7 +6,7 @@ import { Population, type Effect, type Observers } from '../../src/actors/runtim
 
 const unseen: Observers = { isWatched: false, began() {}, moved() {}, ended() {} };
 
-/** Begins with an input, or goes on from a snapshot. */
+/** Hosts a machine that starts with an input, or continues from a snapshot. */
 export function hosted<M extends AnyStateMachine>(
   machine: M,
   from: { readonly input?: InputFrom<M> } | { readonly snapshot: Snapshot<unknown> },

@@ -1,5 +1,5 @@
-// Reads a megabyte of each hostile text with everything of `src` that reads long texts. Says which reading has begun, and
-// which has ended.
+// Reads a megabyte of each hostile text with every part of `src` that reads long texts. Reports the begin and the end
+// of each reading.
 
 import { parentPort } from 'node:worker_threads';
 import { plainWords } from '../../src/language/utterance.ts';

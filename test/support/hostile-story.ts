@@ -1,5 +1,6 @@
-// A conversation whose models, tools, providers and users say what no database and no wire can keep: the
-// character 0, halves of surrogate pairs, ids that are too long, arguments nested deeply. Played on any journal.
+// A conversation whose models, tools, providers and users write text that no database and no wire can store: the
+// character 0, halves of surrogate pairs, ids that are too long, deeply nested arguments. It can be played on any
+// journal.
 
 import { expect } from 'vitest';
 import { replaySession } from '../../src/entries/replay.ts';
@@ -25,11 +26,11 @@ function nested(random: () => number, levels: number): unknown {
   return value;
 }
 
-/** What a later process knows of it, and what each of its entries led to. */
+/** Returns the state in a later process, and the consequences of each entry. */
 export async function hostileStory(journal: Journal, seed: number) {
   const random = chance(seed);
   const words = () => hostile(random);
-  // Each speaker has a chance of its own: which of them speaks first is the affair of the journal.
+  // Each speaker has a separate stream of chance, because the journal decides who speaks first.
   const speakers = [1, 2, 3].map((speaker) => chance(seed * 1000 + speaker));
   const wordsOf = (speaker: number) => hostile(speakers[speaker] ?? random);
   const ids = { lead: words(), tool: words(), question: words(), failing: words() };
@@ -44,7 +45,7 @@ export async function hostileStory(journal: Journal, seed: number) {
     };
     return textTalk({
       sessionId: 'hostile',
-      // Ids of calls that no API makes.
+      // No API would write these ids of calls.
       isNoApi: true,
       environment,
       runtime: createRuntime({ environment, journal }),
@@ -122,7 +123,7 @@ export async function hostileStory(journal: Journal, seed: number) {
   const steps = [...replaySession(entries)];
   expect(steps.filter(({ isAccepted }) => !isAccepted)).toEqual([]);
   const { toolLedger = [], status, text } = subagents[0]?.outcome ?? {};
-  // Not in which order things came: that depends on how long a journal takes.
+  // Without the order of events, which depends on the speed of the journal.
   const inputs = toolLedger.map((call) => [call.callId, call.input, call.output]);
   const said = transcript.map((item) => `${item.role} ${item.text}`).toSorted();
   return { status, text, inputs, said, returned, last: steps.at(-1)?.view.connection };

@@ -1,4 +1,4 @@
-// Values that a tool, hook or model may throw or return, and that most code cannot even look at.
+// Values that a tool, hook or model may throw or return, and that most code cannot read.
 
 import { runInNewContext } from 'node:vm';
 
@@ -38,7 +38,7 @@ function cyclic(): object {
   return value;
 }
 
-/** By name, each made anew. */
+/** The values by name; each call creates a new one. */
 export const hostileValues: Readonly<Record<string, () => unknown>> = {
   'a revoked Proxy': revoked,
   'a Proxy whose traps throw': mine,
@@ -82,7 +82,9 @@ export const hostileValues: Readonly<Record<string, () => unknown>> = {
 
 export const hostileNames = Object.keys(hostileValues);
 
-/** Rejects by itself: nobody can handle it who was not given it as a promise. */
+/**
+ * Tells whether the value is a promise that already rejects: only the code that receives it can handle the rejection.
+ */
 export const isPromise = (name: string): boolean => name.includes('rejected promise');
 
 export const hostile = (name: string): unknown => hostileValues[name]?.();

@@ -3,7 +3,7 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import type { JobClaims, JobCodec } from '../../src/entries/jobs.ts';
 
-/** AES-256-GCM with a key that is made of a text, and with the place as additional data. */
+/** Returns a codec: AES-256-GCM with a key derived from a text, and with the place as additional data. */
 export function testCodec(secret: string): JobCodec {
   const key = createHash('sha256').update(secret).digest();
   return {
@@ -37,7 +37,7 @@ export function memoryClaims(): JobClaims & { readonly texts: ReadonlyMap<string
   };
 }
 
-/** A moment in which other threads, too, get on: digests are made there. */
+/** Returns a function that gives other threads time, because they compute digests. */
 export function realMoment(settle: () => Promise<void> = () => Promise.resolve()) {
   return async (): Promise<void> => {
     await settle();

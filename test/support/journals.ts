@@ -1,10 +1,10 @@
-// Journals that a test holds back or lets fail, to see what waits for them.
+// Journals that a test delays or lets fail, to see which actions wait for them.
 
 import { isAskedFor } from '../../src/actors/ports/journal.ts';
 import type { JournalEntry, JournalPosition } from '../../src/entries/journal.ts';
 import type { Journal } from '../../src/index.ts';
 
-/** What a journal does that is asked to trim: it deletes what is before, of the same scope. */
+/** Trims like a journal: deletes the earlier entries of the same scope. */
 export function trimTo(kept: JournalEntry[], { scope, unit, seq }: JournalPosition): void {
   const at = kept.findIndex((one) => one.scope === scope && one.unit === unit && one.seq === seq);
   const rest = kept.filter((one, index) => index >= at || one.scope !== scope);
@@ -12,19 +12,19 @@ export function trimTo(kept: JournalEntry[], { scope, unit, seq }: JournalPositi
 }
 
 export interface GatedJournal extends Journal {
-  /** Appends that were begun and are not kept yet, oldest first. */
+  /** The appends that were begun and are not kept yet, oldest first. */
   readonly waiting: readonly JournalEntry[];
-  /** What was kept, in the order of keeping. */
+  /** The kept entries, in the order of keeping. */
   readonly kept: readonly JournalEntry[];
-  /** Keeps the oldest that waits. */
+  /** Keeps the oldest waiting entry. */
   keepOne(): void;
-  /** Keeps what waits, and from now on everything at once. */
+  /** Keeps all waiting entries, and from now on every entry at once. */
   open(): void;
-  /** From now on everything waits. */
+  /** From now on every append waits. */
   shut(): void;
 }
 
-/** A slow journal: an append resolves when the test says so. Begins open. */
+/** Creates a slow journal, which is open at first: an append resolves when the test allows it. */
 export function gatedJournal(): GatedJournal {
   const waiting: { entry: JournalEntry; resolve: () => void }[] = [];
   const kept: JournalEntry[] = [];
@@ -64,13 +64,13 @@ export function gatedJournal(): GatedJournal {
 
 export interface FailingJournal extends Journal {
   readonly kept: readonly JournalEntry[];
-  /** Appends that failed. */
+  /** The appends that failed. */
   readonly failed: readonly JournalEntry[];
-  /** The next appends fail, this often. */
+  /** Makes this many of the next appends fail. */
   failNext(times: number): void;
 }
 
-/** A journal that fails when told to: by throwing, or by rejecting. */
+/** Creates a journal that fails on request: by throwing, or by rejecting. */
 export function failingJournal(how: 'throws' | 'rejects'): FailingJournal {
   const kept: JournalEntry[] = [];
   const failed: JournalEntry[] = [];

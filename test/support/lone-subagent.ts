@@ -1,5 +1,5 @@
-// One subagent and nobody else: whoever runs it is the test, which sees all that it says
-// and says what it pleases. A test of whole runs has `subagent-runs.ts`.
+// A single subagent. The test takes the place of its owner: it sees all messages of the subagent, and answers as it
+// chooses. A test of whole runs has `subagent-runs.ts`.
 
 import type { SubagentService } from '../../src/actors/subagents/subagent-service.ts';
 import { NoteMarks } from '../../src/actors/notes/note-marks.ts';
@@ -23,7 +23,7 @@ import type { AskedInput, StreamedChunk } from '../../src/actors/contracts/task.
 import { checkSubagentConfig } from '../../src/actors/subagent/config.ts';
 import type { SpawnedEvent } from '../../src/actors/subagent/subagent-events.ts';
 
-/** What it said to whoever runs it, but for what it says all the time. */
+/** The messages of the subagent to its owner, without the continuous ones. */
 type Told =
   | readonly ['requestSlot' | 'releaseSlot']
   | readonly ['ask' | 'withdraw' | 'requestInput' | 'withdrawInput', requestId: string]
@@ -32,7 +32,7 @@ type Told =
 
 export const service = {} as SubagentService;
 
-/** The first entry of a subagent that was spawned with nothing out of the ordinary. */
+/** Returns the first entry of an ordinary spawned subagent. */
 export function birthOf(
   own: Pick<SpawnedEvent, 'name' | 'task' | 'worksFor' | 'limits'>,
 ): SpawnedEvent {
@@ -177,7 +177,7 @@ export function loneSubagent(config: Partial<SubagentConfig>, script: Script) {
     /** The receipts of messages, in order. */
     receipts: () => told.filter(([what]) => what === 'applied' || what === 'refused'),
     signsOfLife: () => signsOfLife,
-    /** From now on a slot must be waited for. */
+    /** From now on the subagent must wait for a slot. */
     holdSlots: () => {
       slot = 'held';
     },
@@ -193,7 +193,10 @@ const snapshotFor = (instructions: string) =>
     conversation: ConversationLog.empty(),
   });
 
-/** The messages that the model read, in order: a marked note is the message that it quotes, or what it says. */
+/**
+ * Returns the messages that the model read, in order: a marked note counts as the message that it quotes, or as its
+ * text.
+ */
 export function wordsIn({ prompt }: ScriptedPrompt): readonly string[] {
   return prompt.flatMap(({ role, content }) =>
     role === 'user'

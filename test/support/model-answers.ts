@@ -1,15 +1,15 @@
-// The mind behind the server of language models: a scripted model, which reads what the server
-// understood and answers in its words.
+// The answers of the server of language models: a scripted model reads the request as the server understood it, and
+// answers in the server's words.
 //
 // Invariants
-//   MODEL-MIND-1. What one provider or another refuses to read is refused: a result without its call,
-//       arguments that are no object, a blank text.
+//   MODEL-MIND-1. The server refuses input that one of the providers refuses: a result without its call, arguments
+//       that are not an object, a blank text.
 
 import type { ChatCompletionRequest, ChatMessage, FixtureResponse } from '@copilotkit/aimock';
 import type { ScriptedLanguageModel } from '../../src/testing/doubles/scripted-model.ts';
 import type { Provider } from './providers.ts';
 
-/** What a script throws when the provider shall refuse. */
+/** Thrown by a script to make the provider refuse. */
 export class Refusal extends Error {
   readonly status: number;
   readonly retryAfterS: number | undefined;
@@ -21,7 +21,7 @@ export class Refusal extends Error {
   }
 }
 
-/** The tokens that every answer costs. */
+/** The tokens of every answer. */
 export const USAGE = { input: 10, output: 5 };
 
 const usage = {
@@ -35,7 +35,7 @@ const usage = {
 
 const same = <T>(value: T): T => value;
 
-/** What the mind answers to a request, or how it refuses. */
+/** Returns the scripted model's answer to a request, or its refusal. */
 export async function answerOf(
   mind: ScriptedLanguageModel,
   asked: ChatCompletionRequest,
@@ -64,7 +64,7 @@ export async function answerOf(
       ...(reasoning.length > 0 ? { reasoning: reasoning.join('') } : {}),
       ...(finishReason.unified === 'length' ? { finishReason: 'length' } : {}),
     };
-    // Some packages ask for JSON beside tools by a tool of their own, and read nothing else.
+    // Some packages request JSON besides tools through a tool of theirs, and read no other answer.
     const answersByTool = (asked.tools ?? []).some(({ function: { name } }) => name === 'json');
     if (toolCalls.length === 0 && answersByTool)
       return { toolCalls: [{ id: 'json_1', name: 'json', arguments: words }], ...more };
@@ -80,8 +80,8 @@ export async function answerOf(
 type Prompt = Parameters<ScriptedLanguageModel['doGenerate']>[0]['prompt'];
 
 /**
- * Adds what the server understood to the prompt for the mind: the results of a step are one message.
- * @throws {Refusal} 400, for what one provider or another refuses to read.
+ * Adds a message that the server understood to the prompt: the results of a step are one message.
+ * @throws {Refusal} 400, for input that one of the providers refuses.
  */
 function add(
   prompt: Prompt,

@@ -1,12 +1,12 @@
-// A server of language models that we did not write (`@copilotkit/aimock`), on 127.0.0.1: the
-// mind behind it is a scripted model, the wire before it that of a real provider.
+// A third-party server of language models (`@copilotkit/aimock`) on 127.0.0.1: a scripted model gives the answers,
+// and the wire is that of a real provider.
 //
-// Owns:     the server, the exchanges that it had, and who waits for whom.
+// Owns:     the server, its exchanges, and which of them waits for which.
 // Does not: know a protocol (aimock and the provider's package do), or let time pass.
 //
 // Invariants
-//   MODEL-SERVER-1. `settle` resolves when nothing is on the wire: every exchange has ended, for the client
-//       and for the server, or waits for a mind that thinks.
+//   MODEL-SERVER-1. `settle` resolves when the wire is idle: every exchange has ended, for the client and for the
+//       server, or waits for a scripted model that thinks.
 //   MODEL-SERVER-2. A strict server applies the rules of the API to the request that the package wrote.
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
@@ -20,14 +20,14 @@ import { answerOf } from './model-answers.ts';
 import { readRequest } from './wire-requests.ts';
 import type { Provider } from './providers.ts';
 
-/** One request, and what became of it. */
+/** One request, and its outcome. */
 export interface Exchange {
-  /** As the server understood it, whatever the protocol. */
+  /** The request as the server understood it, in any protocol. */
   asked: ChatCompletionRequest | null;
   path: string;
   /** The request as the provider's package wrote it. */
   readonly body: string;
-  /** How the server saw it end; `hung_up`: the client closed the connection. */
+  /** The end that the server saw; `hung_up`: the client closed the connection. */
   end: 'unseen' | 'open' | 'answered' | 'hung_up';
 }
 
@@ -36,7 +36,7 @@ interface Tracked extends Exchange {
   isReadToEnd: boolean;
 }
 
-/** Tells the exchanges apart; aimock hands it on. */
+/** Identifies the exchange; aimock passes this header on. */
 const NUMBER_HEADER = 'x-aimock-context';
 const SLICE_MS = 500;
 
@@ -49,11 +49,11 @@ interface Reasoning {
 
 type When = (asked: ChatCompletionRequest) => boolean;
 const never: When = () => false;
-/** Past the beginning of an answer, and before the end of a long one, on every wire. */
+/** A place after the beginning of an answer, and before the end of a long one, on every wire. */
 const LINES_BEFORE_END = 24;
 const FRAMES_BEFORE_END = 4;
 
-/** `isStrict`: it refuses what the API of this provider refuses (MODEL-SERVER-2). */
+/** Creates the server. `isStrict`: it refuses what the provider's API refuses (MODEL-SERVER-2). */
 export async function modelServer(provider: Provider, isStrict = false) {
   const { mend = (line) => line } = provider;
   const aimock = new LLMock({ port: 0, host: '127.0.0.1', strict: true, logLevel: 'silent' });
@@ -66,10 +66,10 @@ export async function modelServer(provider: Provider, isStrict = false) {
   let refuses = (_body: string): boolean => false;
 
   const of = (number: unknown): Tracked => exchanges[Number(number)] as Tracked;
-  /** What it answered with a call must come back with it. */
+  /** Remembers an answer with a call, which must come back with it. */
   const remember = (answer: FixtureResponse): void => {
     if (!('toolCalls' in answer) || !('reasoning' in answer) || provider.reasons === false) return;
-    // This package gives the id of the reasoning back, which the API keeps.
+    // This package returns only the id of the reasoning; the API keeps the text.
     const text = provider.api === 'openai-responses' ? '' : (answer.reasoning ?? '');
     for (const { id } of answer.toolCalls ?? [])
       if (id) earlier.set(id, [{ type: 'reasoning', text }]);
@@ -95,7 +95,7 @@ export async function modelServer(provider: Provider, isStrict = false) {
   aimock.on({ predicate: (asked) => breaksOff(asked) }, respond, {
     truncateAfterChunks: 8,
     chunkSize: 4,
-    // What is written in one go is lost with the connection.
+    // Chunks that are written without a pause are lost with the connection.
     latency: 1,
   });
   aimock.on({ predicate: () => true }, respond, { chunkSize: 8 });
@@ -155,26 +155,26 @@ export async function modelServer(provider: Provider, isStrict = false) {
 
   return {
     exchanges: exchanges as readonly Exchange[],
-    /** What the rules of the API refused. */
+    /** The requests that the rules of the API refused. */
     refusals: refusals as readonly ProviderRefusal[],
-    /** The provider's model, with this mind behind the wire. */
+    /** Returns the provider's model, answered by this scripted model. */
     serve(thinking: ScriptedLanguageModel): LanguageModel {
       mind = thinking;
       return provider.model({ url: aimock.url, fetch: tracked });
     },
-    /** The connection breaks in the middle of the answers to such requests. */
+    /** Breaks the connection in the middle of the answers to these requests. */
     breakOff(when: When): void {
       breaksOff = when;
     },
-    /** Such requests are refused with 400. */
+    /** Refuses these requests with 400. */
     refuse(when: (body: string) => boolean): void {
       refuses = when;
     },
-    /** A proxy in between ends the answers to such requests in the middle, as if that were all. */
+    /** Ends the answers to these requests in the middle like a proxy, as if they were complete. */
     endEarly(when: When): void {
       endsEarly = when;
     },
-    /** This environment, where settling lets the wire come to rest too (MODEL-SERVER-1). */
+    /** Returns this environment, with a `settle` that also waits for the wire (MODEL-SERVER-1). */
     within(time: SimulatedEnvironment): SimulatedEnvironment {
       const settle = async (): Promise<void> => {
         await time.settle();
@@ -183,7 +183,7 @@ export async function modelServer(provider: Provider, isStrict = false) {
       };
       return Object.assign(Object.create(time) as SimulatedEnvironment, {
         settle,
-        // In slices: an answer may arm a timer that is due before all the time has passed.
+        // In slices, because an answer may arm a timer that is due before all the time has passed.
         async advance(ms: number) {
           await settle();
           for (let left = ms; left > 0; left -= SLICE_MS) {
@@ -200,7 +200,7 @@ export async function modelServer(provider: Provider, isStrict = false) {
   };
 }
 
-/** Bytes as they come; `done` when the reader has them all, or wants no more. */
+/** Passes bytes on as they come; calls `done` when the reader has all, or wants no more. */
 function toEnd(maxChunks: number, done: () => void) {
   let count = 0;
   return new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
@@ -216,7 +216,7 @@ function toEnd(maxChunks: number, done: () => void) {
   });
 }
 
-/** Bytes with their lines mended; `done` when the reader has them all, or wants no more. */
+/** Passes bytes on with corrected lines; calls `done` when the reader has all, or wants no more. */
 function byLine(mend: (line: string) => string, maxLines: number, done: () => void) {
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();

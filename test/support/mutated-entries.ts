@@ -1,9 +1,9 @@
-// Entries of a journal, one of which is not what was written: a value of another type, a property that
+// Journal entries, one of which was changed: a value of another type, a missing property, an event of another kind, a
+// deeply nested event.
+
 import type { JournalEntry } from '../../src/entries/journal.ts';
 
-// is missing, an event of another kind, an event nested deeply.
-
-/** A number in [0, 1), each time another one: mulberry32. */
+/** Returns a generator of numbers in [0, 1): mulberry32. */
 export function chance(seed: number): () => number {
   let state = seed;
   return () => {
@@ -18,7 +18,7 @@ type Path = readonly (string | number)[];
 
 export interface Mutation {
   readonly entries: readonly JournalEntry[];
-  /** What was changed: for the message of a test. */
+  /** The change, for the message of a test. */
   readonly told: string;
 }
 

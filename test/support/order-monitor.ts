@@ -1,5 +1,5 @@
-// The service of Bodhi's pattern 4, an order monitor, for scenarios: its model looks at an event
-// as the event's data say, and its source is in the hands of the test.
+// The service of Bodhi's pattern 4, an order monitor, for scenarios: the data of an event decide what its model does,
+// and the test controls its source.
 import type { EmitEvent, EventSourceConfig, ExternalEvent } from '../../src/entries/services.ts';
 import {
   readTask,
@@ -9,14 +9,14 @@ import {
 } from '../../src/testing/index.ts';
 import type { ServiceSubagentConfig } from '../../src/index.ts';
 
-/** Says what the data's `say` says; without it, that there is nothing to tell. */
+/** Reports the text in `say` of the data; without it, that there is nothing to tell. */
 const report: Script = ({ prompt }) => {
   const data = eventIn(prompt).data as { say?: string; fail?: string };
   if (data.fail !== undefined) return { error: new Error(data.fail) };
   return { text: data.say ?? '{"notify": false}' };
 };
 
-/** The event as the model finds it in its task. */
+/** Returns the event that the model finds in its task. */
 export function eventIn(prompt: ScriptedPrompt['prompt']): ExternalEvent {
   const { task = '' } = readTask(prompt) ?? {};
   const [, json = '{}'] = /--- event ---\n(.*)\n--- end of event ---/.exec(task) ?? [];
@@ -61,7 +61,7 @@ export function orderMonitor(
   };
   return {
     service,
-    /** Something happens in the shop. */
+    /** Emits an event of the shop. */
     happens: (
       data: unknown,
       priority: 'normal' | 'urgent' = 'normal',

@@ -1,4 +1,4 @@
-// The package as npm would install it, for the tests of projects that `offstage create` makes.
+// Installs the package as npm would, for tests of the projects that `offstage create` makes.
 
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';

@@ -1,8 +1,8 @@
-// A voice model whose connections do not last: some can be gone on from where they ended,
-import type { Random } from '../../src/entries/journal.ts';
+// A voice model whose connections do not last: some can be resumed where they ended, some refuse that, some take the
+// conversation with their first message. The model remembers what each connection knows, so that a test can find
+// messages that are missing or that came twice.
 
-// some refuse that, some take the conversation with their first message. It remembers what
-// each of them knows, so that a test can say what is missing, and what was told twice.
+import type { Random } from '../../src/entries/journal.ts';
 import { readNotes } from '../../src/testing/index.ts';
 import type {
   TransportCapabilities,
@@ -13,7 +13,7 @@ import type {
 } from '../../src/voice/connection/transport.ts';
 import { FakeConnection, FakeTransport } from './fake-transport.ts';
 
-/** What a resumed connection goes on from. */
+/** The state from which a resumed connection continues. */
 interface Token {
   readonly of: FakeConnection;
   readonly number: number;
@@ -44,7 +44,7 @@ export class PassingTransport extends FakeTransport {
   override connect(configuration: TransportConfiguration, context: TransportContext) {
     const connection = new FakeConnection(configuration, context);
     this.connections.push(connection);
-    // Of the first one: to ask for it is to take it.
+    // The first connection asks for the history, and asking takes it.
     this.#history ??= context.history ?? null;
     const happened: string[] = [];
     this.#happened.set(connection, happened);
@@ -54,7 +54,7 @@ export class PassingTransport extends FakeTransport {
     });
     const token = context.resume as Token | undefined;
     const chance = this.#random.next();
-    // CONNECTION-MANAGER-3: no two hear the user.
+    // CONNECTION-MANAGER-3: no two connections hear the user.
     if (token && !token.of.isClosed) this.violations.push('two go on from one');
     if (this.#refused.has(token)) this.violations.push('what was refused is tried again');
     if (token && chance < 0.3) {
@@ -76,14 +76,14 @@ export class PassingTransport extends FakeTransport {
     return connection;
   }
 
-  /** The one in use can be gone on from, or not any more. */
+  /** Reports whether the connection in use can be resumed. */
   offer(resumable: boolean): void {
     const of = this.inUse;
     const resume: Token | null = resumable ? { of, number: (this.#tokens += 1) } : null;
     of.events.next({ type: 'transport.resumable', resume });
   }
 
-  /** What this one knows, by id. */
+  /** Returns the ids that this connection knows. */
   knownTo(connection: FakeConnection): readonly string[] {
     const told = connection.commands.map(idOf).filter((id) => id !== null);
     return [
@@ -93,7 +93,10 @@ export class PassingTransport extends FakeTransport {
     ];
   }
 
-  /** What the one in use was told that it knew, and what of the conversation it does not know. */
+  /**
+   * Returns the messages that the connection in use got although it knew them, and those of the conversation that it
+   * does not know.
+   */
   get mistold(): { readonly twice: readonly string[]; readonly missing: readonly string[] } {
     const { inUse } = this;
     const known = new Set(this.knownTo(inUse));
@@ -109,7 +112,7 @@ export class PassingTransport extends FakeTransport {
         )
         .join('\n'),
     );
-    // What was typed for a subagent is told to the model as that.
+    // The session tells the model that typed words were for a subagent.
     const wasForOther = (command: TransportCommand): boolean =>
       command.type === 'message.add' &&
       command.role === 'user' &&

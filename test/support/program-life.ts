@@ -1,4 +1,4 @@
-// One life of a program with a service, which takes in what there is, and wants one order done.
+// One life of a program with a service, which takes the waiting results and wants one order done.
 import {
   THE_LEAD,
   type SubagentServiceOptions,
@@ -15,7 +15,7 @@ export interface Work {
   readonly config?: Partial<SubagentConfig>;
 }
 
-/** One life of the program: it takes in what there is, and wants one order done. */
+/** Plays one life of the program: it takes the waiting results, and wants one order done. */
 export function programLife(
   of: World,
   { script, config }: Work,
@@ -37,7 +37,7 @@ export function programLife(
     onError: (error) => errors.push(error),
     ...options,
   });
-  /** The same in every life: the key says that it is the same order. */
+  /** The same order in every life: the key says so. */
   const wanted = () => {
     const receipt = service.spawn({
       config: order,

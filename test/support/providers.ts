@@ -1,5 +1,5 @@
-// Ten APIs of language models, each through its official package, on a server of ours:
-// what a suite that runs on all of them has to know of their differences, and nothing else.
+// Ten APIs of language models, each through its official package, on a server of this repository: only the
+// differences that a suite for all of them must know.
 
 import { createAlibaba } from '@ai-sdk/alibaba';
 import { createAmazonBedrock } from '@ai-sdk/amazon-bedrock';
@@ -21,24 +21,24 @@ export interface Wire {
 
 export interface Provider {
   readonly name: string;
-  /** Whose rules the server applies to the requests. @defaultValue none */
+  /** The API whose rules the server applies to the requests. @defaultValue none */
   readonly api?: ProviderApi;
   model(wire: Wire): LanguageModel;
   /** The path of the request that streams. */
   readonly path: string | RegExp;
-  /** What the model reads of a tool, in the JSON that the package makes of it. @defaultValue all of it */
+  /** Returns the part of the package's JSON for a tool's result that the model reads. @defaultValue all of it */
   readonly resultIn?: (json: unknown) => unknown;
-  /** Puts right where a line of the server differs from the API that it stands for. */
+  /** Corrects lines in which the server differs from the API that it stands for. */
   readonly mend?: (line: string) => string;
-  /** Does it read white space that it wrote? @defaultValue false */
+  /** The API reads white space that it wrote. @defaultValue false */
   readonly readsBlanks?: boolean;
-  /** Can the server give its reasoning? @defaultValue true */
+  /** The server can send the reasoning of its answers. @defaultValue true */
   readonly reasons?: boolean;
 }
 
 const apiKey = 'some-key';
 
-/** An error is put into an object. */
+/** Returns the error inside an object. */
 function withoutError(json: unknown): unknown {
   return isError(json) ? json.error : json;
 }
@@ -54,9 +54,9 @@ export const providers: readonly Provider[] = [
     path: '/v1/responses',
     model: ({ url, fetch }) => createOpenAI({ baseURL: `${url}/v1`, apiKey, fetch })('gpt-5'),
     resultIn: withoutError,
-    // Its texts have names, and are sent back as they were.
+    // The texts of this API have ids, and are sent back unchanged.
     readsBlanks: true,
-    // The API says why it is incomplete.
+    // The API reports why an answer is incomplete.
     mend: (line) =>
       line.replace(
         '"status":"incomplete"',
@@ -89,7 +89,7 @@ export const providers: readonly Provider[] = [
     path: /^\/v1beta\/models\/gemini-2\.5-flash:/,
     model: ({ url, fetch }) =>
       createGoogle({ baseURL: `${url}/v1beta`, apiKey, fetch })('gemini-2.5-flash'),
-    // Its results are objects, with ours inside.
+    // The results of this API are objects, which contain the runtime's results.
     resultIn: (json) =>
       isError(json) ? json.error : (json as { readonly content: unknown }).content,
   },
@@ -98,17 +98,17 @@ export const providers: readonly Provider[] = [
     path: '/v2/chat',
     model: ({ url, fetch }) =>
       createCohere({ baseURL: `${url}/v2`, apiKey, fetch })('command-a-03-2025'),
-    // The API begins a text with an empty one, and has its error messages at the top.
+    // The API begins a text with an empty one, and has error messages at the top level.
     mend: (line) =>
       line
         .replace('{"content":{"type":"text"}}', '{"content":{"type":"text","text":""}}')
         .replace(/^\{"error":(\{.*\})\}$/s, '$1'),
-    // What it thinks is told as if it said it.
+    // The server would send the reasoning as text.
     reasons: false,
   },
 ];
 
-/** More APIs, for the rules of each: for all else they are like one of the above. */
+/** More APIs, for the rules of each: in all else they are like one of the above. */
 export const ruledProviders: readonly Provider[] = [
   ...providers,
   {
@@ -118,7 +118,7 @@ export const ruledProviders: readonly Provider[] = [
     model: ({ url, fetch }) =>
       createOpenAI({ baseURL: `${url}/v1`, apiKey, fetch }).chat('gpt-4.1'),
     resultIn: withoutError,
-    // This API does not give the reasoning of its models.
+    // This API does not send the reasoning of its models.
     reasons: false,
   },
   {
@@ -128,7 +128,7 @@ export const ruledProviders: readonly Provider[] = [
     model: ({ url, fetch }) =>
       createMistral({ baseURL: `${url}/v1`, apiKey, fetch })('mistral-large-latest'),
     reasons: false,
-    // The API has its error messages at the top.
+    // The API has error messages at the top level.
     mend: (line) =>
       line.replace(
         /^\{"error":\{(.*)\}\}$/s,

@@ -1,5 +1,5 @@
-// Subagents that do what a test tells them, when it does: each model call waits until the
-// test says what it answers. For tests of the service of subagents.
+// Subagents under the control of a test: each model call waits until the test gives its answer. For tests of the
+// service of subagents.
 
 import type { SubagentTree } from '../../src/actors/subagents/subagent-tree.ts';
 import { callerOf } from '../../src/actors/model/caller.ts';
@@ -68,7 +68,7 @@ export function puppets({ on = {}, ...options }: PuppetOptions = {}) {
   });
   const chunks: SubagentChunk[] = [];
   service.events.subscribe((chunk) => chunks.push(chunk));
-  /** What a subagent waited for by its tool `wait`, by its id. */
+  /** The results of the tool `wait` of each subagent, by its id. */
   const waited = new Map<string, AwaitResult>();
   const wait = {
     ...(simpleTool(() => null) as object),
@@ -128,16 +128,16 @@ export function puppets({ on = {}, ...options }: PuppetOptions = {}) {
     request,
     spawn,
     settle: () => environment.settle(),
-    /** Of any kind. */
+    /** Returns the number of timers of any kind. */
     timersLeft: () => environment.pendingTimers + environment.backgroundTimers,
-    /** Its model waits for an answer. */
+    /** Tells whether the subagent's model waits for an answer. */
     isThinking: (name: string) => waiting.has(name),
-    /** It ends with this result. */
+    /** Ends the subagent with this result. */
     says: (name: string, text: string) => plays(name, { text }),
-    /** Its model calls tools. */
+    /** Makes the subagent's model call tools. */
     calls: (name: string, ...calls: [tool: string, input: object][]) =>
       plays(name, { calls: calls.map(([tool, input]) => ({ name: tool, input })) }),
-    /** What is so now, without delivering it. */
+    /** Returns the present report, without delivering it. */
     look: (id: string): SubagentReport | undefined =>
       service.list(THE_LEAD, { includeEnded: true }).find((report) => report.id === id),
     types: (id?: string) =>

@@ -1,4 +1,4 @@
-// The books of a session, folded again from what its journal has: they must be what they were (SESSION-RECORDS-2).
+// Folds the records of a session again from its journal: they must be the same (SESSION-RECORDS-2).
 
 import { expect, vi } from 'vitest';
 import { SessionRecords } from '../../src/actors/session/state/session-records.ts';
@@ -12,7 +12,7 @@ type Options = readonly [
   promptStyle?: ConstructorParameters<typeof SessionRecords>[2],
 ];
 
-/** A journal that has the entries as they are written: as JSON. `inner`: when they are kept. */
+/** Creates a journal that has the entries as they are written: as JSON. `inner` decides when they are kept. */
 export function writtenJournal(inner?: Journal): Journal & { readonly entries: JournalEntry[] } {
   const entries: JournalEntry[] = [];
   return {
@@ -25,7 +25,7 @@ export function writtenJournal(inner?: Journal): Journal & { readonly entries: J
   };
 }
 
-/** Watches the books of the sessions that follow. */
+/** Watches the records of the sessions that follow. */
 export function recordsOfSessions(): { readonly latest: SessionRecords } {
   const fold = vi.spyOn(SessionRecords.prototype, 'fold');
   fold.mockClear();
@@ -37,8 +37,8 @@ export function recordsOfSessions(): { readonly latest: SessionRecords } {
 }
 
 /**
- * Folds the entries of one session again. What only its unit knows is left out (whom the user's
- * words are for); the conversation has them whoever they are for.
+ * Folds the entries of one session again. The result leaves out the facts that only the unit knows (the addressee of
+ * the user's words); the conversation has the words in any case.
  */
 export function refolded(
   entries: readonly JournalEntry[],
@@ -72,13 +72,15 @@ export function refolded(
   return records;
 }
 
-/** What the books have now follows from the journal alone. At rest: nothing is on its way, or being said. */
+/**
+ * Checks that the present records follow from the journal alone. The session must be idle: no delivery is under way.
+ */
 export function expectFromJournal(live: SessionRecords, again: SessionRecords): void {
   expect(again.conversation.toJSON()).toEqual(live.conversation.toJSON());
   expect(again.agentName).toBe(live.agentName);
   expect(again.directives).toEqual(live.directives);
   expect(again.facts.turns).toBe(live.facts.turns);
-  // What is over is forgotten by the effects of the unit: the journal's books may have more.
+  // The unit's effects remove ended items, so the records from the journal may have more.
   for (const [callId, call] of live.calls) expect(again.calls.get(callId)).toEqual(call);
   for (const [id, delivery] of live.deliveries)
     if (delivery.callId !== null) expect(again.delivery(id)).toEqual(delivery);

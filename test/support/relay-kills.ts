@@ -1,4 +1,4 @@
-// Random kills of a program with a subagent on an agent of somebody else (`relay-life.ts`), under one seed each.
+// Random kills of a program with a subagent on a third-party agent (`relay-life.ts`), under one seed each.
 
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -14,11 +14,11 @@ export const SEEDS: readonly number[] = Array.from(
   (_, at) => at + 1,
 );
 
-/** Each life is a program that has to be loaded: on a machine that is shared by many, eight of them take minutes. */
+/** Each life loads a program: on a busy machine eight lives take minutes. */
 export const KILL_TIMEOUT_MS = 300_000;
 
 const MAX_LIVES = 8;
-/** Lines of a life that is not killed, and some more. */
+/** More lines than a life prints that is not killed. */
 const LINES = 10;
 
 export interface Line {
@@ -26,7 +26,7 @@ export interface Line {
   readonly detail: string;
 }
 
-/** Reads what a program or an agent has written down. */
+/** Reads the lines that a program or an agent has written. */
 export function linesOf(path: string): readonly Line[] {
   if (!existsSync(path)) return [];
   return readFileSync(path, 'utf8')
@@ -42,7 +42,7 @@ export function count(lines: readonly Line[], what: string): number {
   return lines.filter((line) => line.what === what).length;
 }
 
-/** The processes of an agent, by the marks that `agent-process` keeps of them in a folder. */
+/** Returns the processes of an agent, from the marks of `agent-process` in a folder. */
 export function processesIn(marks: string): readonly number[] {
   return existsSync(marks) ? readdirSync(marks).map((name) => Number.parseInt(name, 10)) : [];
 }
@@ -54,12 +54,12 @@ export function killProcessesIn(marks: string): readonly number[] {
     try {
       process.kill(-pid, 'SIGKILL');
     } catch {
-      // It has ended meanwhile.
+      // The process has ended meanwhile.
     }
   return found;
 }
 
-/** Each request of an agent to the endpoint of its model is a moment. */
+/** Counts each request of an agent to its model's endpoint as a moment. */
 export function requestsTo(endpoint: { onRequest: () => void }): NonNullable<Kills['watch']> {
   return (moment) => {
     endpoint.onRequest = moment;
@@ -76,9 +76,9 @@ export interface Kills {
   readonly args?: readonly string[];
   /** Ends the agent instead of the program. Absent: only the program is killed. */
   readonly killAgent?: (folder: string) => void;
-  /** Watches for moments besides the lines of the program. Returns how to stop. @defaultValue none */
+  /** Watches for moments besides the lines of the program. Returns a function that stops it. @defaultValue none */
   readonly watch?: (moment: () => void) => () => void;
-  /** After each life. */
+  /** Called after each life. */
   readonly afterLife?: (folder: string) => void;
 }
 
@@ -88,7 +88,7 @@ export interface Played {
   readonly outcome: { readonly status: string; readonly text: string };
 }
 
-/** Plays lives until one reaches the end: it was told once. Removes all that they left after `check`. */
+/** Plays lives until one reaches the end: the result was told once. Removes all that they left after `check`. */
 export async function playKills(
   { seed, program, args = [], killAgent, watch, afterLife }: Kills,
   check: (played: Played) => void | Promise<void>,

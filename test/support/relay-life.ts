@@ -1,5 +1,5 @@
-// The life of a program with a subagent on an agent of somebody else: it goes on from its journal, and writes down each
-// thing that happens. The programs that are killed by their tests are made of it.
+// The life of a program with a subagent on a third-party agent: it continues from its journal, and logs each event.
+// Tests kill the programs that use this file.
 
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { createRuntime } from '../../src/index.ts';
 import { actsPrompt, type RelayAct } from '../../src/testing/doubles/relay-acts.ts';
 
 export interface RelayLife {
-  /** The folder of its journal and of its log. */
+  /** The folder of the journal and of the log. */
   readonly folder: string;
   readonly relay: Relay;
   readonly acts: readonly RelayAct[];
@@ -19,9 +19,9 @@ export interface RelayLife {
   readonly allowed: string;
 }
 
-/** Lives until the subagent has ended. A line comes out for each thing: the test kills the program at one of them. */
+/** Runs until the subagent has ended. It prints a line for each event: the test kills the program at one of them. */
 export async function liveOn({ folder, relay, acts, allowed }: RelayLife): Promise<void> {
-  /** Written down before it is done: the test compares it with what the agent was told. */
+  /** Logs an action before it is done: the test compares the log with the agent's input. */
   const log = (what: string, detail = ''): void => {
     appendFileSync(join(folder, 'program.log'), `${what} ${detail}\n`);
     process.stdout.write(`${what}\n`);

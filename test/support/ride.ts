@@ -1,5 +1,5 @@
-// The ride of the documentation, as a subagent with a scripted model: it looks up the
-// options, asks the user, books, and says what it has booked.
+// The ride of the documentation, as a subagent with a scripted model: it looks up the options, asks the user, books,
+// and reports the booking.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -41,7 +41,7 @@ export const rideConfig: SubagentConfig = {
   },
 };
 
-/** Decides by what it last got, so that any number of runs may share it. */
+/** Decides by its last result, so that any number of runs may share it. */
 export const rideScript: Script = ({ results }) => {
   const last = results[0];
   if (last === undefined)

@@ -1,7 +1,7 @@
 import type { JournalEntry } from '../../src/entries/journal.ts';
 import type { RunRecord } from '../../src/testing/index.ts';
 
-/** What a simulated session has in its journal. A program beside it has a scope of its own. */
+/** Returns the journal entries of a simulated session. A program beside it has another scope. */
 export function sessionEntries({ log }: RunRecord): readonly JournalEntry[] {
   const entries = log.flatMap((happened) => (happened.kind === 'kept' ? [happened.entry] : []));
   const opened = entries.find(({ event }) => event.type === 'session.opened');

@@ -1,4 +1,4 @@
-// The state of a session in which nothing has happened yet.
+// The state of a new session.
 
 import type { SessionState } from '../../src/index.ts';
 

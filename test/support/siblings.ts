@@ -1,5 +1,4 @@
-// A lead agent that begins several things for one request, and subagents that end when a test
-// says so.
+// A lead agent that starts several subagents for one request. The subagents end when a test says so.
 
 import type { TextPart } from '../../src/index.ts';
 import { say, simpleTool, calls, never } from './subagent-runs.ts';
@@ -16,7 +15,7 @@ function ending(): Ending {
   return { promise, end };
 }
 
-/** `flight` ends with `flight is found`, when it is let go. */
+/** Starts the conversation. `flight` ends with `flight is found` when the test finishes it. */
 export function siblingTalk(
   names: readonly string[],
   options: TalkOptions & { readonly each?: Partial<ScriptedSubagent> } = {},
@@ -42,7 +41,7 @@ export function siblingTalk(
   });
   return {
     ...talk,
-    /** What the lead model was last told, at each of its calls. */
+    /** The last message to the lead model, at each of its calls. */
     prompts,
     async finish(...which: readonly string[]) {
       for (const name of which) {
@@ -50,7 +49,7 @@ export function siblingTalk(
         await talk.environment.settle();
       }
     },
-    /** The messages that report something. */
+    /** Returns the messages that report a result. */
     told: () =>
       talk.parts.flatMap((part: TextPart) =>
         part.type === 'text.done' && part.deliveryId !== null ? [part] : [],

@@ -1,6 +1,6 @@
-// Sound with the loudness of speech, for tests of what the session hears.
+// Sound with the loudness of speech, for tests of the session's hearing.
 
-/** Noise in [-1, 1] that is the same for every run. */
+/** Returns a generator of noise in [-1, 1], the same for every run. */
 export function noise(seed: number): () => number {
   let state = seed;
   return () => {
@@ -9,7 +9,7 @@ export function noise(seed: number): () => number {
   };
 }
 
-/** Syllables of 80 to 250 ms, with pauses between them and between words. */
+/** Returns syllables of 80 to 250 ms, with pauses between them and between words. */
 export function speechLike(seed: number, ms: number, rateHz: number): Float32Array {
   const random = noise(seed);
   const samples = new Float32Array((rateHz * ms) / 1000);

@@ -1,5 +1,5 @@
-// Subagents without a conversation, on a model that follows a script: for tests of the
-// step loop. A test that needs a user or a session has `text-talk.ts`.
+// Subagents without a conversation, on a model that follows a script: for tests of the step loop. Tests that need a
+// user or a session have `text-talk.ts`.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -20,7 +20,7 @@ import {
 
 const INSTRUCTIONS = 'You do one thing.';
 
-/** A step that calls tools: `[name, input, id?]` each. */
+/** Returns a step that calls tools: `[name, input, id?]` each. */
 export function calls(...wanted: [name: string, input?: unknown, id?: string][]): ScriptedStep {
   return {
     calls: wanted.map(([name, input = {}, id]): ScriptedCall =>
@@ -31,7 +31,7 @@ export function calls(...wanted: [name: string, input?: unknown, id?: string][])
 
 export const say = (text: string): ScriptedStep => ({ text });
 
-/** Takes one step after the other; the last one is repeated. A step may look at the prompt. */
+/** Returns a script that takes one step after the other and repeats the last one. A step may read the prompt. */
 export function steps(...all: (ScriptedStep | Script)[]): Script {
   return (prompt) => {
     const step = all[Math.min(prompt.turn, all.length) - 1] as ScriptedStep | Script;
@@ -39,7 +39,7 @@ export function steps(...all: (ScriptedStep | Script)[]): Script {
   };
 }
 
-/** A tool that needs no arguments. */
+/** Creates a tool that needs no arguments. */
 export function simpleTool(
   execute: (options: {
     toolCallId: string;
@@ -55,10 +55,10 @@ export function simpleTool(
   };
 }
 
-/** Never settles, whatever happens. */
+/** A promise that never settles. */
 export const never = (): Promise<never> => new Promise(() => {});
 
-/** What the model reads as the results of its last calls: tool name, kind of output, value. */
+/** Returns the results of the last calls as the model reads them: tool name, kind of output, value. */
 export function resultsIn({ prompt }: ScriptedPrompt): [string, string, unknown][] {
   const last = prompt.at(-1);
   if (last?.role !== 'tool') return [];
@@ -104,13 +104,13 @@ export function subagentRuns(script: Script, runtimeOptions: Partial<RuntimeOpti
     prompts,
     errors,
     run,
-    /** Runs to the end, without time passing. */
+    /** Runs to the end without time passing. */
     outcome: (config: Partial<SubagentConfig> = {}, options: Partial<RunSubagentOptions> = {}) =>
       run(config, options).result,
   };
 }
 
-/** A subagent that reports its progress, and goes on at each `next`. */
+/** Creates a subagent that reports its progress, and continues at each `next`. */
 export function counting(words: readonly string[] = ['10 of 30', '20 of 30']) {
   const go: (() => void)[] = [];
   return {

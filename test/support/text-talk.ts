@@ -1,8 +1,8 @@
-// A conversation in text on scripted models: a lead agent that does what the user's words
-// name, and subagents that follow their scripts. For tests of sessions as a whole.
+// A conversation in text on scripted models: a lead agent that does what the user's words name, and subagents that
+// follow their scripts. For tests of whole sessions.
 //
-// The lead agent: "use report and ride" calls these tools; "use report {"days":7}" with
-// arguments. What the runtime tells it, it passes on as `Told: …`; anything else it echoes.
+// The lead agent calls the tools in "use report and ride", with arguments in "use report {"days":7}". It passes on a
+// message of the runtime as `Told: …`, and repeats any other words.
 
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
@@ -29,7 +29,7 @@ export const LEAD = 'You are the lead agent.';
 export interface ScriptedSubagent {
   readonly script: Script;
   readonly config?: Partial<SubagentConfig>;
-  /** What the lead agent says at once; null: the call stays open until the result is told. */
+  /** The words that the lead agent says at once; null: the call stays open until the result is told. */
   readonly pending?: string | null;
 }
 
@@ -38,20 +38,20 @@ export interface TalkOptions extends Partial<Omit<TextSessionOptions, 'agents' |
   readonly tools?: readonly ToolDefinition[];
   readonly lead?: Script;
   readonly greeting?: string;
-  /** More of the agent that leads first. */
+  /** More options of the first lead agent. */
   readonly agent?: Partial<LeadAgent>;
   /** Agents that may lead later; their instructions are `agentInstructions(name)`. */
   readonly others?: readonly OtherAgent[];
-  /** Sees every call of a model before it is answered. */
+  /** Receives every call of a model before the answer. */
   readonly onModelCall?: (who: string, prompt: ScriptedPrompt) => void;
-  /** What stands between the session and its scripted models. @defaultValue nothing */
+  /** Puts a wire between the session and its scripted models. @defaultValue none */
   readonly wire?: (mind: ScriptedLanguageModel) => LanguageModel;
-  /** The calls are those of no API: the rules of APIs do not apply. @defaultValue false */
+  /** No API would write these calls: the rules of APIs do not apply. @defaultValue false */
   readonly isNoApi?: boolean;
 }
 
 export interface OtherAgent extends Omit<LeadAgent, 'instructions'> {
-  /** @defaultValue that of the lead agent, which says who speaks */
+  /** @defaultValue the script of the lead agent, which reports the name of the agent */
   readonly script?: Script;
 }
 
@@ -73,7 +73,7 @@ export function configOf(name: string, config: Partial<SubagentConfig> = {}): Su
   return { name, instructions: instructionsOf(name), ...config };
 }
 
-/** What the lead agent does unless a test says otherwise. */
+/** The lead agent's script, unless a test gives another one. */
 export const leadScript: Script = ({ user, results, prompt }) => {
   if (prompt.at(-1)?.role === 'tool') return { text: `Tools said: ${JSON.stringify(results)}` };
   if (user.startsWith('[')) return { text: `Told: ${user}` };
@@ -86,7 +86,7 @@ export const leadScript: Script = ({ user, results, prompt }) => {
   return { calls };
 };
 
-/** A call of `settle_question`. */
+/** Returns a call of `settle_question`. */
 export const settle = (action: string, more: object = {}): LeadCall => [
   'settle_question',
   { action, ...more },
@@ -94,7 +94,7 @@ export const settle = (action: string, more: object = {}): LeadCall => [
 
 export type LeadCall = readonly [name: string, input: object];
 
-/** The lead model answers these words by these calls, as often as it is said, and all others as usual. */
+/** Returns a script that answers these words with these calls, whenever they are said, and all others as usual. */
 export function settling(words: string, ...made: readonly LeadCall[]): Script {
   return (prompt) => {
     if (prompt.prompt.at(-1)?.role !== 'user' || prompt.user !== words) return leadScript(prompt);
@@ -102,7 +102,10 @@ export function settling(words: string, ...made: readonly LeadCall[]): Script {
   };
 }
 
-/** The lead model takes each of these words for the answer to the question that has the floor, an option by its label. */
+/**
+ * Returns a script that takes each of these words for the answer to the question that has the floor, an option by its
+ * label.
+ */
 export function answering(...words: readonly string[]): Script {
   return (prompt) => {
     const said = words.find((one) => one === prompt.user);
@@ -111,7 +114,7 @@ export function answering(...words: readonly string[]): Script {
   };
 }
 
-/** The scripted models of a session, by who is speaking. */
+/** Returns the scripted models of a session, by the agent that speaks. */
 export function castOf({
   subagents = {},
   lead = leadScript,
@@ -128,7 +131,7 @@ export function castOf({
     };
   };
   return scriptedModel({
-    // Behind a wire the server applies the rules to what the package sent. Notes as system messages are for OpenAI.
+    // On a wire, the server applies the rules to the package's request. Notes as system messages are for OpenAI.
     rules:
       systemAs === 'system' ? ['openai-chat', 'openai-responses'] : wire === undefined && !isNoApi,
     scripts: [
@@ -158,7 +161,7 @@ export function agentOf({ subagents = {}, tools = [], greeting, agent }: TalkOpt
   };
 }
 
-/** The first agent, and those that may lead later. */
+/** Returns the first agent, and the agents that may lead later. */
 export function agentsOf(options: TalkOptions): [LeadAgent, ...LeadAgent[]] {
   const others = (options.others ?? []).map(({ script: _script, ...agent }) => ({
     ...agent,
@@ -209,21 +212,21 @@ export function textTalk(options: TalkOptions = {}) {
     session,
     events,
     errors,
-    /** What was said, as an observer of `session.parts` gets it. */
+    /** The parts that an observer of `session.parts` received. */
     parts,
     state: () => session.store.getSnapshot().context,
-    /** Starts the session, and listens to it. */
+    /** Starts the session and observes it. */
     async start() {
       session.parts.subscribe((part) => parts.push(part));
       await session.start();
       await environment.settle();
     },
-    /** The user types; everything that needs no time happens. */
+    /** Types as the user, and waits for everything that needs no time. */
     async type(text: string) {
       await session.sendText(text);
       await environment.settle();
     },
-    /** The messages of the lead agent so far. */
+    /** Returns the messages of the lead agent so far. */
     said: () => parts.flatMap((part) => (part.type === 'text.done' ? [part.text] : [])),
     question: () => session.store.getSnapshot().context.questions.at(-1),
     async close() {
@@ -234,7 +237,7 @@ export function textTalk(options: TalkOptions = {}) {
   };
 }
 
-/** What an author wrote, of all that a lead agent is told: not how it recognises notes. */
+/** Returns the text of the author in a lead agent's instructions, without the explanation of notes. */
 export function withoutNotes(instructions = ''): string {
   return instructions.replace(/\n\n# Notes\n.*$/s, '').trim();
 }

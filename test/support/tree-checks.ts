@@ -1,14 +1,13 @@
-// The invariants of a tree of subagents at every moment, and at its end: P1, P7, P8, and
+// The invariants of a tree of subagents at every moment, and at its end: P1, P7, P8, and that no subagent was
+// cancelled without a reason (P5).
+
 import type { SubagentChunk } from '../../src/entries/subagents.ts';
-
-// that nobody was cancelled without a reason (P5).
-
 import type { Runtime } from '../../src/index.ts';
 import type { Supervisor } from '../../src/actors/admission/supervisor.ts';
 import type { Person, Stage } from './tree-stage.ts';
 import { Budgets } from '../../src/actors/admission/budget.ts';
 
-/** Tools that the runtime adds to whoever is spawned, and that are not watched. */
+/** Tools that the runtime adds to each spawned subagent, and that the checks do not watch. */
 const RUNTIMES_OWN = new Set([
   'ask_user',
   'not_for_me',
@@ -17,13 +16,13 @@ const RUNTIMES_OWN = new Set([
   'report_progress',
 ]);
 
-/** Tokens that one call of the scripted model costs. */
+/** The tokens of one call of the scripted model. */
 const CALL_TOKENS = 15;
 
 export class TreeChecks {
   readonly #stage: Stage;
   readonly #supervisor: Supervisor;
-  /** Who holds a run slot, as those see it who are given it. */
+  /** The subagents that hold a run slot, according to their grants. */
   readonly #holders = new Set<string>();
   readonly #budgets = new Set<Budgets>();
   readonly #stopWatching: () => void;
@@ -35,7 +34,7 @@ export class TreeChecks {
     this.#stopWatching = this.#watchBudgets();
   }
 
-  /** Something has happened to a subagent. */
+  /** Handles a chunk of a subagent. */
   on(chunk: SubagentChunk): void {
     const stage = this.#stage;
     const { subagentId: id } = chunk;
@@ -52,7 +51,7 @@ export class TreeChecks {
     if (chunk.type === 'ended') this.#ended(person, chunk);
     else if (chunk.type === 'message.sent' && chunk.mode !== null) {
       const { messageId } = chunk;
-      // Somebody who ends in this moment may have refused it already.
+      // A subagent that ends at this moment may have refused the message already.
       const known = stage.sent.get(messageId);
       stage.sent.set(messageId, { to: id, messageId, receipts: known?.receipts ?? 0 });
       stage.count('messages sent');
@@ -70,7 +69,7 @@ export class TreeChecks {
     else if (chunk.type === 'input.settled') stage.count(`inputs ${chunk.how}`);
   }
 
-  /** At rest, however long that lasts. */
+  /** Checks the tree at rest, for however long. */
   check(): void {
     const stage = this.#stage;
     const { limits } = stage.story;
@@ -96,12 +95,12 @@ export class TreeChecks {
     this.#checkBudgets();
   }
 
-  /** Lets go of what it watches. */
+  /** Stops watching. */
   stop(): void {
     this.#stopWatching();
   }
 
-  /** When everybody has ended. */
+  /** Checks the tree after all subagents have ended. */
   end(): void {
     const stage = this.#stage;
     const { asked, accepted, rejected } = stage.spawns;
@@ -198,7 +197,7 @@ export class TreeChecks {
         () => `${id} was cancelled by nobody: ${error?.message}`,
       );
     }
-    // Later endings change nothing.
+    // A later cancellation changes nothing.
     stage.expect(
       !stage.service.cancel(id, { subagentId: null }),
       'P1',
@@ -255,7 +254,7 @@ export class TreeChecks {
     }
   }
 
-  /** Nobody works on for somebody who has ended. */
+  /** Checks that no subagent works for one that has ended. */
   #outlived({ id, by, endedAt, outcome }: Person): void {
     const stage = this.#stage;
     const parent = by === null ? undefined : stage.people.get(by);
@@ -268,7 +267,7 @@ export class TreeChecks {
     );
   }
 
-  /** Beside the supervisor's own count: what was given, and given back. */
+  /** Counts the granted and released slots, independently of the supervisor. */
   #watchSlots(): void {
     const supervisor = this.#supervisor;
     const { requestSlot, releaseSlot, ended } = supervisor;
@@ -294,7 +293,7 @@ export class TreeChecks {
     };
   }
 
-  /** Nobody hands out the budgets of a scope: they are seen as they admit. */
+  /** Watches the budgets of a scope when they admit calls, because no method returns them. */
   #watchBudgets(): () => void {
     const { admit } = Budgets.prototype;
     const seen = this.#budgets;
@@ -309,7 +308,7 @@ export class TreeChecks {
 
   #checkBudgets(): void {
     const stage = this.#stage;
-    // The last call of each that has used up its budget is beyond what was granted.
+    // The last call of a subagent that has used up its budget exceeds the grant.
     const beyond = stage.lastCalls;
     for (const budgets of this.#budgets) {
       const reports = [budgets.report, ...stage.live.map(({ id }) => budgets.of(id)?.report ?? {})];

@@ -1,5 +1,4 @@
-// Faults that are planted into the runtime, one at a time, to see that the checks of the
-// trees find them.
+// Faults that are planted in the runtime, one at a time, to check that the checks of the trees find them.
 
 import { SubagentRegistry } from '../../src/actors/subagents/subagent-registry.ts';
 import { Cascade, SubagentHost } from '../../src/actors/subagents/subagent-host.ts';
@@ -18,13 +17,13 @@ import { Budget, Budgets } from '../../src/actors/admission/budget.ts';
 export interface Fault {
   readonly name: string;
   readonly scene: Scene;
-  /** The promises that it breaks: one of them is found broken first. */
+  /** The promises that the fault breaks: the checks find one of them broken first. */
   readonly breaks: readonly string[];
-  /** Plants it; returns what takes it out again. */
+  /** Plants the fault; returns a function that removes it. */
   plant(): () => void;
 }
 
-/** Replaces a method; returns what puts the right one back. */
+/** Replaces a method; returns a function that restores it. */
 function replace<T extends object, K extends keyof T>(
   target: T,
   name: K,
@@ -37,7 +36,7 @@ function replace<T extends object, K extends keyof T>(
   };
 }
 
-/** True every so many times. */
+/** Returns a function that is true every `times` calls. */
 function every(times: number): () => boolean {
   let count = 0;
   return () => {
@@ -68,7 +67,7 @@ export const faults: readonly Fault[] = [
   {
     name: 'who waits for children keeps its slot',
     scene: 'program',
-    // Who waits for a slot that is never free does not end.
+    // A subagent that waits for a slot that is never free does not end.
     breaks: ['P7', 'P1'],
     plant() {
       const subagents = new Map<string, Subagent>();

@@ -1,5 +1,5 @@
-// The model of a story of a tree: it does the moves of each node, one in each call; then it
-// waits for the children of the node, answers what they ask, and comes to an end.
+// The model of a story of a tree: it makes the moves of each node, one in each call; then it waits for the node's
+// children, answers their questions, and ends.
 
 import { readNotes, readTask } from '../../src/actors/notes/note.ts';
 import {
@@ -15,7 +15,7 @@ import { RUNTIMES_OWN } from './tree-tools.ts';
 
 const CITIES = ['Berlin', 'Paris', 'Oslo', 'Rome', 'Lima', 'Cairo', 'Delhi', 'Quito'] as const;
 
-/** The two options of the question with this number. */
+/** Returns the two options of the question with this number. */
 export function optionsOf(
   number: number,
 ): readonly { readonly id: string; readonly label: string }[] {
@@ -25,7 +25,7 @@ export function optionsOf(
   });
 }
 
-/** One model for everybody: each node does its moves, one in each call. */
+/** Creates one model for all nodes: each makes its moves, one in each call. */
 export function treeModel(stage: Stage) {
   const cursors = new Map<number, number>();
   return scriptedModel({
@@ -88,7 +88,7 @@ function stepOf(
   return lastWords(stage, person);
 }
 
-/** It waits for its children, if that is its way, and then answers. */
+/** Waits for the node's children, if the story says so, and then answers. */
 function lastWords(stage: Stage, person: Person): ScriptedStep {
   const node = stage.story.nodes[person.node];
   const mine = stage.live.filter(({ by }) => by === person.id);
@@ -99,7 +99,7 @@ function lastWords(stage: Stage, person: Person): ScriptedStep {
       calls: [{ name: 'await_subagent', input: { subagentIds: mine.map(({ id }) => id) } }],
     };
   }
-  // It leaves nobody behind, or leaves that to the runtime.
+  // The node ends its children, or leaves that to the runtime.
   const [one] = mine;
   if (one && node && node.at > 0)
     return { calls: [{ name: 'kill_subagent', input: { subagentId: one.id } }] };

@@ -1,6 +1,5 @@
-// Plays a story of a tree of subagents, checks it at every rest, and ends it: first everybody
-// behaves, until all is quiet within a bound of time; then the scope is closed, and nothing
-// may be left of it.
+// Plays a story of a tree of subagents, checks it at every rest, and ends it. First all nodes behave until the tree
+// is idle, within a bound of time; then the scope is closed, and must leave nothing behind.
 
 import { simulatedEnvironment } from '../../src/testing/index.ts';
 import { configOf, everyToolName, onStage, rootTools } from './tree-tools.ts';
@@ -11,12 +10,12 @@ import { Stage, type Counts } from './tree-stage.ts';
 import { inWords, parentOf, type Outside, type Scene, type Story } from './tree-story.ts';
 import { TreeUser } from './tree-user.ts';
 
-/** By then all is quiet, in milliseconds after the last event from outside. */
+/** The bound until the tree is idle, in milliseconds after the last event from outside. */
 const QUIET_WITHIN_MS = 200_000;
 const ROUND_MS = 2000;
 const THE_LEAD = { subagentId: null };
 
-/** Throws an error that tells what went wrong, and the story in words. */
+/** Plays the story. @throws an error with what went wrong, and the story in words */
 export async function play(story: Story, scene: Scene, counts: Counts): Promise<void> {
   const theatre = new Theatre(story, scene, counts);
   const { wrong } = theatre.stage;
@@ -76,7 +75,7 @@ class Theatre {
     await this.#ends();
   }
 
-  /** The app gives a task of its own. */
+  /** Gives a task as the app. */
   #spawn(index: number): void {
     const { stage } = this;
     const { grant, workstream = null, maxDepth = null } = stage.story.nodes[index] ?? {};
@@ -159,7 +158,7 @@ class Theatre {
     });
   }
 
-  /** The lead agent, or the program, answers what it is asked. */
+  /** Answers a question as the lead agent or the program. */
   #inform(n: number): void {
     const { stage } = this;
     const asking = stage.service
@@ -183,7 +182,7 @@ class Theatre {
     );
   }
 
-  /** By voice: what is being asked is heard, and seen, before the user does anything. */
+  /** By voice: waits until the current question is heard and seen, before the user acts. */
   async #hearsOut(): Promise<void> {
     for (let round = 0; round < 4 && this.#book.owner?.state === 'presenting'; round += 1)
       await this.#rest(300);
@@ -198,7 +197,7 @@ class Theatre {
     this.#closing = this.#place.close();
   }
 
-  /** Lets things come to rest, after some time, and looks. */
+  /** Lets time pass until the tree is idle, and checks it. */
   async #rest(ms: number): Promise<void> {
     const { environment } = this.stage;
     if (ms > 0) {
@@ -226,7 +225,7 @@ class Theatre {
     }
   }
 
-  /** What was delivered is forgotten after its time; nothing else is kept. */
+  /** Checks that delivered results are forgotten after their time, and nothing else remains. */
   async #isForgotten(): Promise<void> {
     const { stage } = this;
     const { service, environment } = stage;
@@ -246,7 +245,7 @@ class Theatre {
     stage.expect(left.length === 0, 'P7', () => `${left.join()} are never forgotten`);
   }
 
-  /** All places are free again: so many more would be let in. */
+  /** Checks that all places are free again: as many subagents could be spawned. */
   #isEmpty(): void {
     const { stage } = this;
     const { supervisor } = this.#place.runtime;
@@ -274,7 +273,7 @@ class Theatre {
     this.#book.end();
   }
 
-  /** Whoever waits for the scope waits for its journal, and for time to pass. */
+  /** Awaits a promise of the scope while the journal catches up and time passes. */
   async #inTime(promise: Promise<unknown>): Promise<void> {
     let isDone = false;
     const done = (): void => {

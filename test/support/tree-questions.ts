@@ -9,20 +9,20 @@ const OVER: ReadonlySet<string> = new Set(['answered', 'expired', 'withdrawn', '
 interface Question {
   view: QuestionView;
   readonly number: number;
-  /** What the user did about it while it had the floor: words, or what was clicked. */
+  /** The user's reactions while the question had the floor: words, or clicks. */
   readonly tried: string[];
   clicksAccepted: number;
 }
 
-/** The number that the call was given which asked it. */
+/** Returns the number of the call that asked the question. */
 export function numberOf({ question, action }: Pick<QuestionView, 'question' | 'action'>): number {
   return (action?.input as { k: number } | undefined)?.k ?? Number(/^Q(\d+)/.exec(question)?.[1]);
 }
 
-/** Names the second of two options. */
+/** The words for the second of two options. */
 export const SECOND = 'the second one';
 
-/** An utterance that is consent, and nothing else. */
+/** Utterances that are consent and nothing else. */
 export const CONSENT: ReadonlySet<string> = new Set(['yes', 'yes, go ahead']);
 
 export class QuestionBook {
@@ -41,7 +41,7 @@ export class QuestionBook {
     return this.all.find(({ state }) => OWNING.has(state));
   }
 
-  /** It is shown anew, perhaps in another state. */
+  /** Handles a new view of a question. */
   changed(view: QuestionView): void {
     const stage = this.#stage;
     const { requestId, state } = view;
@@ -65,7 +65,7 @@ export class QuestionBook {
     if (state === 'answered') this.#answered(view, before);
   }
 
-  /** The user says something now. */
+  /** Records words of the user. */
   said(text: string): void {
     const { owner } = this;
     const question = owner && this.#questions.get(owner.requestId);
@@ -74,7 +74,7 @@ export class QuestionBook {
     if (owner.kind === 'approval' && CONSENT.has(text)) this.#consent(question.number, 1);
   }
 
-  /** The user clicks now: `give` does it, and says whether that counted. */
+  /** Records a click of the user: `give` makes it, and returns whether it counted. */
   clicked(
     requestId: string,
     answer: { readonly optionId: string },
@@ -117,7 +117,7 @@ export class QuestionBook {
     });
   }
 
-  /** At rest: whoever waits, waits for somebody. */
+  /** Checks the questions at rest: a question in the queue waits for another one. */
   check(): void {
     const waiting = this.all.filter(({ state }) => state === 'queued');
     this.#stage.expect(
@@ -127,7 +127,7 @@ export class QuestionBook {
     );
   }
 
-  /** At the end: each answer is in the ledger of who asked, and nowhere else. */
+  /** Checks at the end that each answer is in the ledger of its asker, and nowhere else. */
   end(): void {
     const stage = this.#stage;
     for (const { view, number } of this.#questions.values()) {

@@ -1,5 +1,5 @@
-// The scene of a story of a tree: a session by text or by voice, or a program; with the
-// limits of the story, and a journal that is as slow or as broken as the story wants.
+// The scene of a story of a tree: a session by text or by voice, or a program; with the limits of the story, and a
+// journal as slow or as faulty as the story says.
 
 import {
   createRuntime,
@@ -18,7 +18,7 @@ import { rootTools } from './tree-tools.ts';
 import type { Stage } from './tree-stage.ts';
 import type { Scene } from './tree-story.ts';
 
-/** What may be reported without anything being wrong: the story has such accidents. */
+/** Errors that the accidents of a story explain. */
 const ACCIDENTS = ['the disk is full', 'RESPONSE_TIMEOUT'];
 
 export interface Place {
@@ -26,7 +26,7 @@ export interface Place {
   readonly service: SubagentTree;
   /** Null in a program. */
   readonly session: TextSession | VoiceSession | null;
-  /** Null but by voice. */
+  /** Null unless the session is by voice. */
   readonly transport: FakeTransport | null;
   close(): Promise<void>;
 }
@@ -85,7 +85,7 @@ export function openPlace(
   return { runtime, service, session, transport, close: () => session.close() };
 }
 
-/** Keeps each entry after a while, and none while the disk is full. */
+/** Creates a journal that keeps each entry after a delay, and none while the disk is full. */
 function journalOf(stage: Stage): Journal {
   const { story, environment } = stage;
   const { clock, scheduler, random } = environment;

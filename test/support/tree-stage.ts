@@ -1,19 +1,19 @@
-// The facts of a story while it is played, kept apart from the runtime's own: who
-// is whose child, who may do what, what was asked, answered, told, run and ended.
+// The facts of a story while it is played, recorded independently of the runtime: parents, permissions, questions,
+// answers, messages, runs and endings.
 //
-// Owns:     these books, and the list of what went wrong (`wrong`).
-// Does not: play anything, or ask the runtime what it thinks.
+// Owns:     these records, and the list of failures (`wrong`).
+// Does not: play a story, or ask the runtime.
 
 import type { SubagentTree } from '../../src/actors/subagents/subagent-tree.ts';
 import type { Outcome } from '../../src/actors/contracts/outcome.ts';
 import type { SimulatedEnvironment } from '../../src/testing/index.ts';
 import type { Story } from './tree-story.ts';
 
-/** A spawn that is being asked for. */
+/** A requested spawn. */
 export interface Asked {
   readonly node: number;
   readonly by: string | null;
-  /** What it may use at most, by name. */
+  /** The most tools that it may use, by name. */
   readonly tools: ReadonlySet<string>;
   readonly denied: ReadonlySet<string>;
   readonly workstream: string | null;
@@ -23,24 +23,24 @@ export interface Asked {
 export interface Person extends Asked {
   readonly id: string;
   readonly depth: number;
-  /** Why it may be cancelled. */
+  /** The reasons for which it may be cancelled. */
   readonly blamed: Set<string>;
   readonly wantsBargeIn: boolean;
   outcome: Outcome | null;
   /** Milliseconds since 1970. */
   endedAt: number;
-  /** As it was told, to see that it stays so. */
+  /** The outcome as it was first told, to check that it does not change. */
   told: string;
 }
 
-/** One time that a tool ran. */
+/** One run of a tool. */
 export interface Run {
   readonly personId: string;
   readonly callId: string;
   readonly tool: string;
-  /** `cut off`: its call was called off before it returned. */
+  /** `cut off`: the call was cancelled before it returned. */
   state: 'begun' | 'returned' | 'cut off' | 'threw';
-  /** What the ledger must say it returned. */
+  /** The output that the ledger must have. */
   output: unknown;
 }
 
@@ -50,7 +50,7 @@ export interface Sent {
   receipts: number;
 }
 
-/** What was counted over many stories: so that none of this is proven on nothing. */
+/** Counts over many stories, which show that the stories contain each kind of event. */
 export type Counts = Map<string, number>;
 
 export class Stage {
@@ -62,18 +62,18 @@ export class Stage {
   readonly sent = new Map<string, Sent>();
   /** How often the user consented to the call with this number. */
   readonly consents = new Map<number, number>();
-  /** Requests for one more: by outcome. */
+  /** The number of spawn requests, by outcome. */
   readonly spawns = { asked: 0, accepted: 0, rejected: 0 };
   readonly waits = { begun: 0, settled: 0 };
   readonly wrong: string[] = [];
   service!: SubagentTree;
   asking: Asked | null = null;
   isClosing = false;
-  /** Last calls, which hand in what there is when a budget is used up. */
+  /** The last calls, which hand in the work done after a budget is used up. */
   lastCalls = 0;
-  /** The journal keeps nothing before this time; milliseconds since 1970. */
+  /** The journal keeps nothing before this time, in milliseconds since 1970. */
   brokenUntil = 0;
-  /** Timers of the tools and of the user, which are nobody's concern. */
+  /** Timers of the tools and of the user, which do not belong to the runtime. */
   ownTimers = 0;
   #numbers = 0;
 
@@ -87,7 +87,7 @@ export class Stage {
     this.counts.set(what, (this.counts.get(what) ?? 0) + 1);
   }
 
-  /** Tells what went wrong, unless `isRight`. */
+  /** Records a failure, unless `isRight`. */
   expect(isRight: boolean, promise: string, what: () => string): void {
     if (!isRight) this.wrong.push(`${promise}: ${what()}`);
   }
@@ -97,19 +97,19 @@ export class Stage {
     return this.#numbers;
   }
 
-  /** The newest that plays this node. */
+  /** Returns the newest subagent of this node. */
   playing(node: number): Person | undefined {
     let found: Person | undefined;
     for (const person of this.people.values()) if (person.node === node) found = person;
     return found;
   }
 
-  /** The id of the one that a number means; perhaps of nobody. */
+  /** Returns the id of the subagent that a number stands for; the id may be unknown. */
   idOf(number: number): string {
     return this.playing(number % (this.story.nodes.length + 1))?.id ?? 'sub_404';
   }
 
-  /** The id of somebody who works, if there is anybody; now and then of anybody. */
+  /** Returns the id of a working subagent, if there is one; sometimes any id. */
   someone(number: number): string {
     const { live } = this;
     return number % 5 === 0
@@ -147,7 +147,7 @@ export class Stage {
     return [...this.people.values()].filter(({ outcome }) => outcome === null);
   }
 
-  /** Somebody asks for one more; what the request does at once is laid to its account. */
+  /** Requests a spawn, and attributes its immediate effects to the requester. */
   asks<T>(asked: Asked, request: () => T): T {
     this.spawns.asked += 1;
     this.asking = asked;
@@ -162,7 +162,7 @@ export class Stage {
     for (const person of this.live) person.blamed.add(why);
   }
 
-  /** How a request for one more was settled: null is accepted. */
+  /** Records the outcome of a spawn request: null is accepted. */
   settleSpawn(error: { readonly code: string; readonly message: string } | null): void {
     if (error === null) {
       this.spawns.accepted += 1;
@@ -177,7 +177,7 @@ export class Stage {
     this.expect(isFull || !isAboutPlaces, 'P7', () => `there is room, but: ${message}`);
   }
 
-  /** For a while the journal keeps nothing. */
+  /** Makes the journal keep nothing for this time. */
   journalBreaks(ms: number): void {
     this.brokenUntil = this.environment.clock.now() + ms;
     this.count('journal broke');
@@ -187,17 +187,17 @@ export class Stage {
     return this.brokenUntil > 0;
   }
 
-  /** Whatever happens is in the journal at once. */
+  /** Tells whether each entry is in the journal at once. */
   get isPrompt(): boolean {
     return this.story.journalMs === 0 && !this.isBroken;
   }
 
-  /** It may still be trying again what it could not keep. */
+  /** Tells whether the journal may still be retrying entries that it could not keep. */
   get isBroken(): boolean {
     return this.journalBroke && this.environment.clock.now() < this.brokenUntil + 2000;
   }
 
-  /** Time that a tool or a program takes, and whoever runs it does not count. */
+  /** Waits for the time of a tool or program, which does not count as the runtime's. */
   takes(ms: number): Promise<void> {
     this.ownTimers += 1;
     return new Promise((resolve) => {

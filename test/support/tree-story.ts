@@ -1,13 +1,12 @@
-// A story of a tree of subagents, as plain data: who there is, what each one's model does,
-// and what happens from outside meanwhile. Made by chance (`storyOf`), told in words
-// (`inWords`), played by `tree-play.ts`.
+// A story of a tree of subagents, as plain data: its nodes, the behaviour of each model, and the events from outside.
+// `storyOf` generates it, `inWords` describes it, and `tree-play.ts` plays it.
 //
-// Most of a story is a kind and a number; what the number means depends on what there is.
+// Most of a story is kinds and numbers; the existing subagents decide what a number stands for.
 
 import fc from 'fast-check';
 import type { SubagentConfig } from '../../src/index.ts';
 
-/** Where the tree works: in a session by text or voice, or for a program. */
+/** The owner of the tree: a session by text or voice, or a program. */
 export type Scene = 'text' | 'voice' | 'program';
 
 const callKinds = [
@@ -49,17 +48,17 @@ export type OutsideKind =
 
 interface Act<Kind> {
   readonly kind: Kind;
-  /** What is meant of what there is, and how. */
+  /** Selects the target among the existing ones, and the manner. */
   readonly n: number;
 }
 
-/** One answer of a model: calls of tools, side by side; none are a final answer. */
+/** One answer of a model: parallel calls of tools; without calls it is the final answer. */
 export interface Move {
   readonly calls: readonly Act<CallKind>[];
   readonly delayMs: number;
 }
 
-/** What a parent's model grants to one that it spawns. */
+/** The grant of a parent's model to a spawned child. */
 export interface Grant {
   /** Null: all. */
   readonly tools: readonly string[] | null;
@@ -67,14 +66,14 @@ export interface Grant {
 }
 
 export interface Node {
-  /** The higher the number, the more of those before it may be the parent; 0: the lead agent. */
+  /** Selects the parent among the earlier nodes; 0: the lead agent. */
   readonly parent: number;
-  /** Its parent waits for it in the call that makes it. */
+  /** The parent waits for the node in the call that creates it. */
   readonly isHandedOver: boolean;
-  /** In which move of its parent it comes into being. */
+  /** The parent's move that creates the node. */
   readonly at: number;
   readonly moves: readonly Move[];
-  /** Before it answers, it waits for those that it has made, and answers what they ask. */
+  /** Before it answers, the node waits for its children, and answers their questions. */
   readonly waits: boolean;
   readonly grant: Grant;
   readonly workstream: string | null;
@@ -99,14 +98,14 @@ export interface Story {
   readonly outside: readonly Outside[];
   readonly limits: Limits;
   readonly budget: { readonly tokens?: number; readonly steps?: number; readonly agents?: number };
-  /** An entry is kept after so long at most; 0: at once. */
+  /** The longest time until an entry is kept, in milliseconds; 0: at once. */
   readonly journalMs: number;
   readonly seed: number;
 }
 
 const n = fc.nat(59);
 
-/** Mostly the first; the others by their weight. */
+/** Generates mostly the first value; the others by their weight. */
 function mostly<T>(usual: T, weight: number, ...others: T[]): fc.Arbitrary<T> {
   return fc.oneof(
     { arbitrary: fc.constant(usual), weight },
@@ -122,7 +121,7 @@ const move: fc.Arbitrary<Move> = fc.record({
   delayMs: mostly(0, 4, 40, 700, 4000),
 });
 
-/** Undefined is as good as not there. */
+/** Undefined is the same as absent. */
 const config = fc.record({
   maxSteps: mostly(8, 5, 2),
   timeout: mostly(12_000, 4, 1500),
@@ -142,7 +141,7 @@ const config = fc.record({
   onHung: fc.constantFrom('mark', 'cancel'),
 }) as fc.Arbitrary<Partial<SubagentConfig>>;
 
-/** Tools that may be granted and denied; `nothing` is a tool that nobody has. */
+/** Tools that may be granted and denied; no subagent has the tool `nothing`. */
 export const ownTools = ['alpha', 'beta', 'risky'] as const;
 
 const grant: fc.Arbitrary<Grant> = fc.record({
@@ -174,7 +173,7 @@ const limits: fc.Arbitrary<Limits> = fc.record({
   whenFull: mostly('queue', 4, 'reject' as const),
 }) as fc.Arbitrary<Limits>;
 
-/** Stories of a scene. They are small: many of them say more than long ones. */
+/** Generates stories of a scene. They are small: many of them find more than long ones. */
 export function storyOf(scene: Scene): fc.Arbitrary<Story> {
   const kinds: readonly OutsideKind[] = [
     ...outsideKinds[scene],
@@ -202,25 +201,25 @@ export function storyOf(scene: Scene): fc.Arbitrary<Story> {
   });
 }
 
-/** The number of its parent; null: the lead agent. */
+/** Returns the number of the node's parent; null: the lead agent. */
 export function parentOf(nodes: readonly Node[], index: number): number | null {
   const { parent = 0 } = nodes[index] ?? {};
   return index === 0 || parent === 0 ? null : (parent - 1) % index;
 }
 
-/** In which move of its parent's, and which children in each move. */
+/** Returns the children that are created in one move of a node. */
 export function childrenAt(nodes: readonly Node[], index: number, moveAt: number): number[] {
   return nodes.flatMap((child, at) =>
     parentOf(nodes, at) === index && child.at % movesOf(nodes, index) === moveAt ? [at] : [],
   );
 }
 
-/** How many moves it has: its own, and one more to make children in. */
+/** Returns the number of moves of a node: its moves, and one more that creates children. */
 export function movesOf(nodes: readonly Node[], index: number): number {
   return (nodes[index]?.moves.length ?? 0) + 1;
 }
 
-/** Its script, as a person would tell it. */
+/** Describes the story for a person. */
 export function inWords({ nodes, outside, limits, budget, journalMs, seed }: Story): string {
   const act = ({ kind, n: number }: Act<string>): string => `${kind} (${number})`;
   const lines = nodes.flatMap((each, index) => {

@@ -1,8 +1,8 @@
-// The tools of a story of a tree: each tells the stage what is done with it, and checks on the
-// spot who may do that (P8), and that who runs a risk has consent (P3).
+// The tools of a story of a tree: each tells the stage of its use, checks that the caller may do this (P8), and that
+// a risky call has consent (P3).
 //
-// They are made once: a schema for a model is costly, a story is short. Whose story it is they
-// learn from `onStage`, as stories are played one after the other.
+// The tools are created once, because a schema for a model is costly and a story is short. `onStage` sets the current
+// story; stories are played one after the other.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -18,7 +18,7 @@ import type { Asked, Person, Run, Stage } from './tree-stage.ts';
 
 let current: Stage | null = null;
 
-/** From now on the tools play in this story. */
+/** Uses the tools in this story from now on. */
 export function onStage(stage: Stage): void {
   current = stage;
 }
@@ -28,7 +28,7 @@ function theStage(): Stage {
   return current;
 }
 
-/** What the runtime adds, or knows by its role: no authority. */
+/** Tools that the runtime adds, or restricts to a role: they give no authority. */
 export const RUNTIMES_OWN = new Set(['ask_user', 'not_for_me', 'request_input', 'complete_task']);
 interface Call {
   readonly toolCallId: string;
@@ -37,7 +37,7 @@ interface Call {
 
 type Execute = (input: never, call: Call) => unknown;
 
-/** The same tool, whose use the stage learns of. */
+/** Returns the same tool, whose use the stage records. */
 function watched(
   name: string,
   made: object,
@@ -131,19 +131,19 @@ interface Refusal {
   readonly message: string;
 }
 
-/** Why a tool of the family did not do what it was asked for. */
+/** Returns why a tool about other subagents refused. */
 const errorOf = (result: unknown): Refusal | null =>
   (result as { error?: Refusal } | null)?.error ?? null;
 
 const codeOf = (result: unknown): string | null => errorOf(result)?.code ?? null;
 
-/** What a node is that a model spawns. */
+/** Returns the configuration of a node that a model spawns. */
 function spawnedAs(adapterName: string | undefined): Partial<Omit<SubagentConfig, 'outputSchema'>> {
   const index = Number(adapterName?.slice(1) ?? 0);
   return { ...configOf(theStage(), index), tools: index % 2 === 1 ? { beta } : {} };
 }
 
-/** The configuration of a node, but for its tools. */
+/** Returns the configuration of a node without its tools. */
 export function configOf({ story }: Stage, index: number): SubagentConfig {
   const { config = {} } = story.nodes[index] ?? {};
   return {
@@ -165,7 +165,7 @@ const family = createParentSubagentToolset({
 const toParent = createChildSubagentToolset();
 const beta = worker('beta');
 
-/** The tools of others, as a node that spawns or asks for them may see their targets. */
+/** Creates the tools about other subagents, with targets that a node may see. */
 const onOther = (
   name: 'check_subagent' | 'send_to_subagent' | 'kill_subagent',
   then: (stage: Stage, caller: Person, id: string, result: Record<string, unknown>) => void,
@@ -282,7 +282,7 @@ function spawnOf(
   return { node, by: caller.id, tools: new Set(left), denied, workstream: caller.workstream };
 }
 
-/** What those have that their author gave tools, and those that are tools themselves. */
+/** The tools of nodes with tools of their author, and of nodes that are tools. */
 const everyTool: Record<string, object> = {
   alpha: worker('alpha'),
   beta,
@@ -306,7 +306,7 @@ export const everyToolName = (): string[] =>
 export const rootTools: Readonly<Record<string, object>> = everyTool;
 
 function helper(): object {
-  // Its tools are these very tools, itself among them: they are complete once this returns.
+  // The tools of this node are these tools, itself included: they are complete once this returns.
   const made = subAgentTools(
     createSubAgentTool(
       {
@@ -335,7 +335,7 @@ function helper(): object {
         [...stage.people.values()]
           .slice(before)
           .find((each) => each.by === caller.id && each.node === node);
-      // Whoever gives the call up ends it.
+      // The subagent that gives the call up ends it.
       signal.addEventListener('abort', () => made()?.blamed.add('given up'));
       stage.waits.begun += 1;
       const asked = spawnOf(caller, node, everyToolName());

@@ -1,16 +1,16 @@
-// A turn of a voice model, as a test of one of its parts needs it.
+// A turn of a voice model, for tests of its parts.
 
 import { createHost, type Host } from '../../src/actors/runtime/host.ts';
 import { memoryJournal, type Environment } from '../../src/index.ts';
 import type { TurnInput } from '../../src/machines/index.ts';
 
-/** A session without anything but its host. */
+/** Creates a session that has only a host. */
 export const sessionIn = (environment: Environment): { id: string; host: Host } => ({
   id: 'ses',
   host: createHost({ environment, journal: memoryJournal() }),
 });
 
-/** The input of a turn whose model is asked for each reply, or answers by itself. */
+/** Returns the input of a turn whose model is asked for each reply, or answers without a request. */
 export const turnOf = ({ answersWords }: { answersWords: boolean }): TurnInput => ({
   keepsOffers: false,
   whileToolWorks: 'keeps_floor',

@@ -1,6 +1,5 @@
-// A conversation by voice on a voice model that the test controls, with scripted subagents.
-// The counterpart of `text-talk.ts`: here the test itself speaks for the user, for the lead
-// agent and for the client's loudspeaker.
+// A conversation by voice on a voice model that the test controls, with scripted subagents. The counterpart of
+// `text-talk.ts`: the test speaks for the user, for the lead agent and for the client's loudspeaker.
 
 import type { SessionEvent } from '../../src/index.ts';
 import { VoiceSession, type VoiceSessionOptions } from '../../src/voice-session.ts';
@@ -18,7 +17,7 @@ export type VoiceTalkOptions = Omit<TalkOptions, 'lead' | 'runtime'> &
     readonly transport?: FakeTransport;
   };
 
-/** A pause that is long enough for something to be told: `quietMs`, and a little. */
+/** The pause after which a delivery is told: `quietMs`, and a little more. */
 const PAUSE_MS = 400;
 
 export function voiceTalk(options: VoiceTalkOptions = {}) {
@@ -66,22 +65,22 @@ export function voiceTalk(options: VoiceTalkOptions = {}) {
       await session.start();
       await environment.settle();
     },
-    /** The user says something. */
+    /** Speaks as the user. */
     async say(text: string) {
       const id = model().utterance(text);
       await environment.settle();
       return id;
     },
-    /** The client plays so much of an item: all of it, unless told otherwise. */
+    /** Plays an item as the client: all of it by default. */
     async play(itemId: string, playedMs = 1000) {
       session.playout.next({ itemId, playedMs });
       await environment.settle();
     },
-    /** The lead agent speaks, as it was asked to, and is heard to the end. */
+    /** Speaks as the lead agent on request, to the end. */
     async speak(text: string) {
       await talk.play(model().speak(text));
     },
-    /** The lead agent calls tools, without arguments; then says `word`, if it is asked to. */
+    /** Makes the lead agent call tools without arguments, and say `word` if it is asked to. */
     async use(...names: string[]) {
       await talk.say(`use ${names.join(' and ')}`);
       model().call(
@@ -93,16 +92,16 @@ export function voiceTalk(options: VoiceTalkOptions = {}) {
       await environment.settle();
       if (model().openRequests.length > 0) await talk.speak('I am on it.');
     },
-    /** The lead agent settles the question that has the floor by a call. */
+    /** Makes the lead agent settle the question that has the floor by a call. */
     async settles(settled: { readonly quote: string; readonly [more: string]: unknown }) {
       calls += 1;
       const json = JSON.stringify({ action: 'answer', ...settled });
       model().call({ callId: `call_${calls}`, name: 'settle_question', arguments: json });
       await environment.settle();
     },
-    /** Nobody says anything for a moment. */
+    /** Lets a moment of silence pass. */
     pause: () => environment.advance(PAUSE_MS),
-    /** What the lead agent is asked to say at the moment; null: nothing. */
+    /** Returns the requested message of the lead agent; null: none. */
     asked: () => {
       const [request] = model().openRequests;
       if (!request) return null;

@@ -1,5 +1,5 @@
-// The requests that the providers' packages write, read back as calls of a model: the rules of an API are applied to
-// what it gets, and not to what the runtime gave the package.
+// Reads the requests of the providers' packages back as calls of a model: the rules of an API apply to its input, and
+// not to the package's input.
 
 import type { ProviderApi, RuledCall } from '../../src/testing/index.ts';
 
@@ -19,7 +19,7 @@ export function readRequest(api: ProviderApi, body: string): RuledCall {
   return api === 'openai-responses' ? responses(request) : chat(request);
 }
 
-/** Messages in order: parts of one role in a row are one message where the API has one item for each. */
+/** Collects messages in order: adjacent parts of one role become one message if the API has one item for each. */
 class Reading {
   readonly prompt: Prompt = [];
   /** The next result begins a message. */
@@ -30,7 +30,7 @@ class Reading {
     else this.prompt.push({ role, content: [{ type: 'text', text }] });
   }
 
-  /** `isNew`: it begins a message. */
+  /** Adds a part of the assistant. `isNew`: it begins a message. */
   assistant(part: Assistant['content'][number] | null, isNew: boolean): void {
     const last = this.prompt.at(-1);
     if (!isNew && last?.role === 'assistant') {
@@ -91,7 +91,7 @@ function toolOf(name: unknown, inputSchema: unknown, description?: unknown): Too
   };
 }
 
-/** OpenAI, DeepSeek, Mistral, Qwen. */
+/** Reads the chat of OpenAI, DeepSeek, Mistral and Qwen. */
 function chat({ messages, tools }: Json): RuledCall {
   const read = new Reading();
   for (const { role, content, tool_calls, tool_call_id, reasoning_content } of list(messages)) {

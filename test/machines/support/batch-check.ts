@@ -1,6 +1,6 @@
-// Every state of a batch of up to three calls: what may come, and what shall hold in it (BATCH-1 to BATCH-7).
+// Every state of a batch of up to three calls: its possible events and its properties (BATCH-1 to BATCH-7).
 //
-// Time: nothing depends on it but the two clocks, which begin at 0; the key leaves `dueAt` out.
+// Time: only the two clocks depend on it, and they begin at 0; the key leaves `dueAt` out.
 
 import {
   batchMachine,
@@ -18,18 +18,18 @@ type S = BatchSnapshot;
 const ids = ['a', 'b', 'c'] as const;
 const batchInput = { batchId: 'x', ceilingMs: 3, graceMs: 2 } as const;
 
-/** What has become of a call, as somebody sees it who only hears the effects. */
+/** The fate of a call, as an observer of the effects sees it. */
 type Fate = 'none' | 'works' | 'ended' | 'passed' | 'seen' | 'left';
 
 interface Ghost {
   readonly fates: Readonly<Record<string, Fate>>;
-  /** What is told together is in the outbox. */
+  /** The joint item is in the outbox. */
   readonly isOut: boolean;
-  /** Told together once: never again. */
+  /** The results were told together once, and never again. */
   readonly wasOut: boolean;
-  /** Places of the outbox that are reserved for the results of this batch. */
+  /** The reserved places of the outbox for the results of this batch. */
   readonly places: number;
-  /** The first thing that went wrong. */
+  /** The first failure. */
   readonly wrong: string | null;
 }
 
@@ -55,7 +55,7 @@ function batchEvents({ context: { dueAt } }: S): readonly BatchEvent[] {
 }
 
 const holds = (s: S): boolean => s.matches({ gathering: 'holding' });
-/** Those that have a result which is neither told nor seen. */
+/** Returns the calls with a result that is neither told nor seen. */
 const untold = ({ fates }: Ghost): readonly string[] => ids.filter((id) => fates[id] === 'ended');
 const late = ({ context: { working, asking } }: S): readonly string[] =>
   working.filter((id) => !asking.includes(id));
@@ -66,7 +66,7 @@ const seenIn = (effects: Effects): readonly string[] =>
     (params) => (params as { deliveryIds: readonly string[] }).deliveryIds,
   );
 
-/** Follows the calls by what the batch says of them. */
+/** Follows the calls by the effects of the batch. */
 function follow(ghost: Ghost, event: { readonly type: string }, effects: Effects): Ghost {
   const { callId = '' } = event as { callId?: string };
   const fates = { ...ghost.fates };
@@ -88,7 +88,7 @@ function follow(ghost: Ghost, event: { readonly type: string }, effects: Effects
   for (const params of paramsOf(effects, 'pass'))
     move((params as { callId: string }).callId, 'ended', 'passed');
   for (const id of seenIn(effects)) move(id, 'ended', 'seen');
-  // An item that comes into the outbox fills a place; it leaves one when it goes.
+  // An item that enters the outbox fills a place, and frees it when it leaves.
   if (event.type === 'batch.told' || retracts > 0) {
     isOut = false;
     places -= 1;

@@ -7,13 +7,13 @@ interface Settles {
   actions: unknown;
 }
 
-/** Who ends late is not told. */
+/** A call that ends late is not told. */
 export const lateForgotten = mutate(batchMachine, (chart) => {
   const settles = chart.on['batch.settled'] as Settles;
   settles.actions = without(settles.actions, 'pass');
 });
 
-/** What was told together keeps all but one of its places. */
+/** A joint telling keeps all but one of its places. */
 export const placesKept = mutate(batchMachine, (chart) => {
   const told = stateOf(chart, 'telling').on['batch.told'] as Settles;
   told.actions = without(told.actions, 'free');

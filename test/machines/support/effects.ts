@@ -1,4 +1,4 @@
-// Reading what a step asked for.
+// Reads the effects of a step.
 
 import type { AnyMachineSnapshot } from 'xstate';
 import { activitiesOf } from '../../../src/actors/runtime/hosting.ts';
@@ -15,7 +15,7 @@ export function paramsOf<E extends Effect, T extends E['type']>(
   return effects.filter((effect) => effect.type === type).map(({ params }) => params as never);
 }
 
-/** What the activities of the machines are given, together. */
+/** The inputs of all activities of the machines. */
 interface ActivityInput {
   readonly dueAt: number;
   readonly event: string;
@@ -42,7 +42,7 @@ export function running(snapshot: object): readonly string[] {
     .toSorted();
 }
 
-/** True if the two say the same, as data. */
+/** Tells whether the two values are equal as data. */
 export function same(one: unknown, other: unknown): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }

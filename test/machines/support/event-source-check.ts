@@ -1,7 +1,7 @@
-// Every state of an event source: what may come, and what shall hold in it (EVENT-SOURCE-1 to EVENT-SOURCE-5).
+// Every state of an event source: its possible events and its properties (EVENT-SOURCE-1 to EVENT-SOURCE-5).
 //
-// Time: each attempt begins at 0 and fails at 0 (too soon) or at 10 (it was stable). The key
-// counts failures up to 4, where the pause has long reached its longest, and leaves moments out.
+// Time: each attempt begins at 0 and fails at 0 (too soon) or at 10 (it was stable). The key counts failures up to 4,
+// where the pause has its maximum, and leaves times out.
 
 import {
   eventSourceMachine,
@@ -17,7 +17,7 @@ const sourceInput = { baseDelayMs: 2, maxDelayMs: 8, stableMs: 10, stopTimeoutMs
 type Machine = typeof eventSourceMachine;
 type S = EventSourceSnapshot;
 
-/** Of the latest attempt: how often it was begun and released. Older ones were checked before. */
+/** How often the latest attempt was begun and released. Older ones were checked before. */
 interface Ghost {
   readonly attempt: number;
   readonly begun: number;

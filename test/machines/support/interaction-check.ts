@@ -1,7 +1,7 @@
-// Every state of the arbiter with three that want the floor (INTERACTION-1 to INTERACTION-4).
+// Every state of the arbiter with three questions (INTERACTION-1 to INTERACTION-4).
 //
-// The epoch counts up for ever and only its equality matters: the key tells none, one and more
-// apart, and releases come with the epoch now, with the one before, and with none.
+// The epoch only grows, and only its equality matters: the key distinguishes none, one and more, and releases come
+// with the present epoch, with the previous one, and with none.
 
 import {
   interactionMachine,
@@ -18,12 +18,12 @@ type S = InteractionSnapshot;
 
 const members = ['a', 'b', 'c'] as const;
 
-/** Who was granted the floor and has not released it. */
+/** The questions that were granted the floor and have not released it. */
 type Holders = readonly string[];
 
 function interactionEvents({ context: { epoch, queue } }: S): readonly InteractionEvent[] {
   const epochs = [...new Set([epoch, epoch - 1, 0])].filter((one) => one >= 0);
-  // One more than can wait: a queue that is too long is noticed, and does not grow for ever.
+  // One more than can wait, so that a queue that is too long is noticed, and does not grow for ever.
   const asks = queue.length < members.length;
   return members.flatMap((id): InteractionEvent[] => [
     ...(asks ? [{ type: 'interaction.request', id } as const] : []),
@@ -32,7 +32,10 @@ function interactionEvents({ context: { epoch, queue } }: S): readonly Interacti
   ]);
 }
 
-/** Does this event free the floor? A release with epoch 0 comes from one that left before its grant arrived. */
+/**
+ * Tells whether this event frees the floor. A release with epoch 0 comes from a question that left before its grant
+ * arrived.
+ */
 function frees({ context }: S, event: { readonly type: string }): boolean {
   const { type, id, epoch } = event as { type: string; id: string; epoch: number };
   return (

@@ -1,15 +1,15 @@
-// Stand-ins for what surrounds the machines of a session: a lead agent with its voice model and
-// the client's speaker, and the mailbox through which its reports reach the session.
+// Stand-ins for the surroundings of a session's machines: a lead agent with its voice model and the client's
+// loudspeaker, and the mailbox through which its reports reach the session.
 
 import { assign, setup } from 'xstate';
 
 export interface LeadContext {
-  /** What it says, and in which attempt. */
+  /** The item that it says, and the attempt. */
   readonly deliveryId: string;
   readonly generation: number;
 }
 
-/** What it says by itself. */
+/** The item of a reply without a request. */
 export const REPLY = 'reply';
 
 type LeadEvent =
@@ -18,7 +18,7 @@ type LeadEvent =
   | { readonly type: 'stop' }
   | { readonly type: 'begin' | 'finish' | 'fail' | 'lose' | 'return' };
 
-/** What it reports: one event for the outbox about the attempt, and some for the session. */
+/** A report: one event for the outbox about the attempt, and some for the session. */
 export interface LeadReport {
   readonly outbox?: string;
   readonly session: readonly string[];
@@ -27,7 +27,7 @@ export interface LeadReport {
 const report = (session: readonly string[], outbox?: string) =>
   ({ type: 'report', params: { session, outbox } }) as const;
 
-/** Says one thing at a time, to the end or not, and reports. */
+/** Says one item at a time, to the end or not, and reports it. */
 export const leadMachine = setup({
   types: { context: {} as LeadContext, events: {} as LeadEvent },
   actions: {
@@ -56,7 +56,7 @@ export const leadMachine = setup({
         fail: { target: 'silent', actions: report(['response.ended'], 'delivery.failed') },
         stop: { target: 'silent', actions: report(['response.ended'], 'delivery.interrupted') },
         lose: { target: 'lost', actions: report(['transport.lost'], 'delivery.interrupted') },
-        // What is asked meanwhile is said instead.
+        // An item that is offered meanwhile is said instead.
         offer: { actions: 'keep' },
       },
     },
@@ -77,18 +77,18 @@ export const leadMachine = setup({
         offer: { target: 'asked', actions: 'keep' },
       },
     },
-    // Nobody answers what is offered now: the outbox must notice by itself.
+    // An offer gets no answer now: the outbox must notice that itself.
     lost: { on: { return: 'silent' } },
   },
 });
 
-/** What is received together is taken in together. */
+/** Events that are received and taken in together. */
 export type Letter = readonly {
   readonly to: string;
   readonly event: { readonly type: string; readonly [detail: string]: unknown };
 }[];
 
-/** First come, first served, some time later. */
+/** Delivers letters later: first come, first served. */
 export const mailboxMachine = setup({
   types: {
     context: {} as { readonly letters: readonly Letter[] },

@@ -1,7 +1,7 @@
-// The harness that goes checked paths again on real actors, with real deadlines.
+// The harness that repeats checked paths on real actors, with real deadlines.
 //
-// Times in a check are relative (see the key of each), so what is replayed is the length of each
-// stretch: an event comes as long after the one before as in the check, a deadline when it is due.
+// Times in a check are relative (see the key of each), so the harness replays the length of each stretch: an event
+// comes as long after the previous one as in the check, a deadline when it is due.
 
 import type { AnyStateMachine, EventObject } from 'xstate';
 import type {
@@ -17,13 +17,13 @@ type TimedEvent = EventObject & { readonly at?: number; readonly [detail: string
 type Translate = (event: TimedEvent, live: never, now: number) => TimedEvent;
 
 export interface LiveOptions {
-  /** What in an event is relative to the moments of the check, in terms of the live snapshot. */
+  /** Translates the fields of an event that are relative to the times of the check, with the live snapshot. */
   readonly translate?: Translate;
-  /** Events whose `at` is no time of the clock but relative as well: they come at once, as translated. */
+  /** Events whose `at` is also relative: they come at once, as translated. */
   readonly relative?: readonly string[];
 }
 
-/** Real actors of the machine that was checked. */
+/** Creates real actors of the checked machine. */
 export function live(
   report: Pick<CheckReport, 'checked'>,
   { translate = (event) => event, relative = [] }: LiveOptions = {},
@@ -38,7 +38,7 @@ class LiveRun implements ReplayRun {
   readonly #stage: Stage<AnyStateMachine>;
   readonly #translate: Translate;
   readonly #relative: readonly string[];
-  /** When the last event was, in the check. */
+  /** The time of the last event in the check. */
   #checkedAt = 0;
 
   constructor(stage: Stage<AnyStateMachine>, translate: Translate, relative: readonly string[]) {
@@ -70,7 +70,7 @@ class LiveRun implements ReplayRun {
     this.#stage.actor.stop();
   }
 
-  /** Lets time pass until this deadline is due; another one must not be due sooner. */
+  /** Lets time pass until this deadline is due; no other deadline may be due sooner. */
   async #letFire(type: string): Promise<void | 'impossible'> {
     const { armed, now } = this.#stage;
     const due = [...armed].find(({ event }) => event === type);
@@ -79,7 +79,7 @@ class LiveRun implements ReplayRun {
     const { fired } = this.#stage;
     await this.#stage.wait(due.dueAt - now);
     if (armed.has(due)) throw new Error(`${type} was due and did not fire`);
-    // One that it armed was due at once: nobody sees the state between the two.
+    // The deadline armed another one that was due at once: no observer sees the state between them.
     return this.#stage.fired > fired + 1 ? 'impossible' : undefined;
   }
 

@@ -1,4 +1,4 @@
-// Plants faults: the same machine with one thing changed.
+// Plants faults: returns the same machine with one change.
 
 import { createMachine, type AnyStateMachine } from 'xstate';
 
@@ -7,11 +7,11 @@ export interface Fault<M extends AnyStateMachine> {
   readonly fault: string;
   readonly machine: M;
   readonly property: string;
-  /** What the check explores, where it has several scopes. */
+  /** The scope of the check, if it has several. */
   readonly scope?: string;
 }
 
-/** A loose view of a machine's configuration, to be changed in place. */
+/** A loose view of a machine's configuration, for changes in place. */
 interface Chart {
   states: Record<string, Chart>;
   on: Record<string, unknown>;
@@ -23,14 +23,14 @@ interface Chart {
   [other: string]: unknown;
 }
 
-/** The machine with a change to a copy of its chart; what its names stand for stays the same. */
+/** Returns the machine with a change to a copy of its chart; its implementations stay the same. */
 export function mutate<M extends AnyStateMachine>(machine: M, change: (chart: Chart) => void): M {
   const chart = copy(machine.config) as Chart;
   change(chart);
   return createMachine(chart as never, machine.implementations as never) as unknown as M;
 }
 
-/** The machine with other guards or actions behind the names that it has. */
+/** Returns the machine with other guards or actions under existing names. */
 export function provide<M extends AnyStateMachine>(
   machine: M,
   kind: 'guards' | 'actions',
@@ -41,7 +41,7 @@ export function provide<M extends AnyStateMachine>(
   return machine.provide({ [kind]: named } as never) as M;
 }
 
-/** The state at the end of a path of names. */
+/** Returns the state at the end of a path of names. */
 export function stateOf(chart: Chart, ...path: readonly string[]): Chart {
   let node = chart;
   for (const name of path) {
@@ -53,19 +53,19 @@ export function stateOf(chart: Chart, ...path: readonly string[]): Chart {
   return node;
 }
 
-/** The transitions of an event or an `always` that has several. */
+/** Returns the transitions of an event or an `always` that has several. */
 export function candidates(transitions: unknown): object[] {
   if (!Array.isArray(transitions)) throw new Error('Expected several transitions');
   return transitions as object[];
 }
 
-/** Takes an event out of a state; it must be there. */
+/** Removes an event from a state, which must have it. */
 export function forget({ on }: Chart, type: string): void {
   if (!(type in on)) throw new Error(`Nothing takes ${type} there`);
   delete on[type];
 }
 
-/** The actions without that of this name; it must be there. */
+/** Returns the actions without the one of this name, which must be there. */
 export function without(actions: unknown, name: string): unknown[] {
   const all = actions as readonly (string | { readonly type: string })[];
   const rest = all.filter((action) => (typeof action === 'string' ? action : action.type) !== name);

@@ -1,10 +1,9 @@
-// Every state of the outbox with three items at a time: what may come, and what shall
-// hold in it (OUTBOX-1 to OUTBOX-11).
+// Every state of the outbox with three items at a time: its possible events and its properties (OUTBOX-1 to OUTBOX-11).
 //
-// The generation counts up for ever and only its equality matters: the key leaves it out, and
-// reports come about this attempt and about the one before. Time counts from `quietSince`: what
-// comes, comes then, or (with the gate open and nothing to say) when the pause is over. So the key
-// leaves `quietSince`, `dueAt` and `interruptedAt` out, and `begunIn`, which nothing depends on. A notice expires at once or never.
+// The generation only grows, and only its equality matters: the key leaves it out, and reports are about the current
+// attempt or the previous one. Time counts from `quietSince`: an event comes at that time or (with the gate open and no
+// item to say) when the pause is over. So the key leaves `quietSince`, `dueAt` and `interruptedAt` out, and `begunIn`,
+// which affects nothing. A notice expires at once or never.
 
 import {
   outboxMachine,
@@ -19,18 +18,18 @@ import type { OnViolation } from './verdicts.ts';
 type Machine = typeof outboxMachine;
 type S = OutboxSnapshot;
 
-/** The history that no machine holds. */
+/** The history variables. */
 interface Ghost {
-  /** What the last `offer` named. */
+  /** The item of the last `offer`. */
   readonly offered: string | null;
-  /** What is said was told to stop, for something urgent. */
+  /** The current item was told to stop for an urgent one. */
   readonly interrupted: boolean;
 }
 
 const ranks = ['urgent', 'high', 'normal'];
 const rankOf = ({ priority }: OutboxItem): number => ranks.indexOf(priority);
 const isTold = ({ toldIn }: { readonly toldIn?: number }): boolean => toldIn !== undefined;
-/** Which attempt told it matters only as the last one, the one before, or an older one, and by its order. */
+/** Returns the key of the attempt that told an item: the last, the one before, or an older one, and its rank. */
 const toldKey = ({ context }: S, { toldIn }: { readonly toldIn?: number }) => {
   if (toldIn === undefined) return null;
   const older = context.pending.filter((one) => (one.toldIn ?? Infinity) < toldIn).length;
@@ -52,7 +51,7 @@ const urgentWaits = (snapshot: S): boolean =>
   nextOf(snapshot)?.priority === 'urgent' &&
   snapshot.context.current?.priority !== 'urgent';
 
-/** The clocks: the event of each, when it is due if it is armed at `at`, and the state that owns it. */
+/** The clocks: the event of each, its due time if it is armed at `at`, and the state that owns it. */
 const clocks = [
   {
     event: 'deadline.quiet',
@@ -71,14 +70,14 @@ const clocks = [
   },
 ] as const;
 
-/** Is the attempt over that was under way? */
+/** Tells whether the attempt that was under way is over. */
 const isOver = (before: S, after: S): boolean =>
   isSpeaking(before) &&
   (!isSpeaking(after) || after.context.generation !== before.context.generation);
 const wakes = ({ type }: { readonly type: string }): boolean =>
   type === 'client.attached' || type === 'utterance.ended';
 
-/** The ids that left in a step, each with what was said about it. */
+/** Returns the ids of the items that left in a step, each with its effect. */
 function departures(event: { readonly type: string }, effects: Parameters<typeof paramsOf>[0]) {
   const all = effects as readonly { type: string; params: never }[];
   const named = (type: string) =>
@@ -248,7 +247,7 @@ export function checkOutbox(
         const known = itemsOf(before).map(({ deliveryId }) => deliveryId);
         if (event.type === 'outbox.add')
           known.push((event as { item: OutboxItem }).item.deliveryId);
-        // The pause behind a question ends with it.
+        // The pause behind a question ends when the question leaves.
         if (typeof before.context.asked === 'string') known.push(before.context.asked);
         return new Set(left).size === left.length && left.every((id) => known.includes(id));
       },
@@ -307,7 +306,7 @@ export function checkOutbox(
         const [offer] = paramsOf(effects, 'offer');
         const got = idsOf(after.context.pending);
         if (offer === undefined) return same(got, expected);
-        // The first that does not rest was taken out to be said.
+        // The first item that does not rest was taken to be said.
         const resting = idsOf(
           pending.filter(
             (one) =>

@@ -1,4 +1,4 @@
-// The deliveries in a check of the outbox, and the events that may come meanwhile.
+// The deliveries in a check of the outbox, and the events that may come.
 
 import type {
   OutboxEvent,
@@ -26,7 +26,7 @@ const item = (deliveryId: string, kind: OutboxItem['kind'], more: Partial<Outbox
   ...more,
 });
 
-/** What wants to be said in each of the explorations. */
+/** The items in each of the explorations. */
 export const outboxScopes: Readonly<Record<string, readonly OutboxItem[]>> = {
   'two results and a question': [
     item('r1', 'result'),
@@ -60,7 +60,7 @@ export const outboxScopes: Readonly<Record<string, readonly OutboxItem[]>> = {
   ],
 };
 
-/** The pause is longer behind a question that the user may still answer. */
+/** Returns the end of the pause, which is longer behind a question that the user may still answer. */
 export const pauseEnds = ({ context: { quietSince, asked } }: OutboxSnapshot): number =>
   quietSince + (typeof asked === 'string' ? 3 : 1);
 
@@ -106,7 +106,7 @@ function eventsAt(
   }
   for (const each of items) {
     const { deliveryId } = each;
-    // Admission has reserved the place of every result.
+    // Admission has reserved the place of each result.
     if (!each.reserved || reserved > 0) events.push({ type: 'outbox.add', at, item: each });
     events.push({ type: 'delivery.shown', at, deliveryId });
     events.push({ type: 'delivery.dismissed', at, deliveryId });

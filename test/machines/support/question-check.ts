@@ -1,9 +1,8 @@
-// Every state of a question: what may come, and what shall hold in it (QUESTION-1 to QUESTION-10).
+// Every state of a question: its possible events and its properties (QUESTION-1 to QUESTION-10).
 //
-// Time: each presentation begins at 0, and each stretch in `open`; the key leaves moments out
-// and keeps what is left of the user's time (3, 2, 1 or 0). An utterance began before the
-// question played (-1), when it did (0), when it had been heard in full (1), or when something
-// else was said (2).
+// Time: each presentation begins at 0, and each stretch in `open`; the key leaves times out and keeps the rest of the
+// user's time (3, 2, 1 or 0). An utterance began before the question played (-1), when it did (0), when it was heard
+// in full (1), or when something else was said (2).
 
 import {
   questionMachine,
@@ -21,22 +20,22 @@ type S = QuestionSnapshot;
 type Answer = Extract<QuestionEvent, { type: 'question.answer' }>;
 type Settlement = Extract<QuestionEvent, { type: 'question.settle' }>;
 
-/** What has become of the presentation under way, and the answer that was accepted. */
+/** The current presentation so far, and the accepted answer. */
 interface Ghost {
   readonly shown: boolean;
   readonly played: boolean;
-  /** When it had been heard in full; -1 if that is unknown, null if it was not. */
+  /** The time at which it was heard in full; -1: unknown; null: it was not. */
   readonly heardAt: number | null;
-  /** Something else was said since, or its reading back is due. */
+  /** Something else was said since, or reading it back is due. */
   readonly followedAt: number | null;
   /** It is read back after the lead agent's reply. */
   readonly awaitsReply: boolean;
   /** Its clock has started: a card alone is not said any more. */
   readonly begun: boolean;
-  /** Shown or played, also before it was read back: that is enough for a button. */
+  /** It was shown or played, in this presentation or before it was read back, which is enough for a button. */
   readonly put: boolean;
   readonly accepted: Omit<Answer, 'at'> | null;
-  /** What has become of it in all presentations, and whether words about it have settled it. */
+  /** All presentations so far, and whether words have settled it. */
   readonly ever: {
     readonly shown: boolean;
     readonly played: boolean;
@@ -45,7 +44,7 @@ interface Ghost {
   readonly isSettled: boolean;
 }
 
-/** The user wants to hear it. */
+/** The events by which the user wants to hear it again. */
 const RENEWS: ReadonlySet<string> = new Set([
   'question.repeat',
   'question.readBack',
@@ -149,7 +148,7 @@ function questionEvents(snapshot: S): readonly QuestionEvent[] {
     { type: 'deadline.answer', at: dueAt + 1, dueAt: dueAt + 1 },
     ...[...answers, ...settlements].map((answer) => ({ ...answer, at })),
   ];
-  // One that is late changes nothing; only where it is held can it come at all.
+  // A late deadline changes nothing; it can come only while the question is held.
   if (isHeld(snapshot)) events.push({ type: 'deadline.reminder', at: remindAt, dueAt: remindAt });
   if (isOpen(snapshot) && remainingMs > 0) {
     events.push({ type: 'client.detached', at: at + 1 });
@@ -212,7 +211,7 @@ export function checkQuestion(
             followedAt: ghost.followedAt ?? FOLLOWED_AT,
             awaitsReply: false,
           };
-        // Said again as it is; any other presentation begins anew.
+        // The same presentation is said again; any other presentation begins anew.
         if (event.type === 'question.nudge') return ghost;
         if (event.type === 'question.repeat' && after.matches(before.value)) return ghost;
         if (isHeld(before) && isOpen(after)) return ghost;
@@ -226,7 +225,7 @@ export function checkQuestion(
               put: true,
               ever: { ...ghost.ever, shown: true },
               ...(!isOpen(before) && isOpen(after) && { followedAt: null, awaitsReply: false }),
-              // The card is the last thing that was shown; what was heard last is something else.
+              // The card is the last thing that was shown; something else was heard last.
               ...(!isOpen(before) &&
                 isOpen(after) &&
                 ghost.followedAt !== null && { played: false, heardAt: null }),
@@ -380,7 +379,7 @@ export function checkQuestion(
           const { requestId, epoch } = before.context;
           return (
             same(paramsOf(effects, 'release'), ends ? [{ requestId, epoch }] : []) &&
-            // Held, it is not said meanwhile.
+            // While the question is held it is not said.
             same(
               paramsOf(effects, 'retract'),
               ends || event.type === 'question.hold' ? [{ requestId }] : [],

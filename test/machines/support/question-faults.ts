@@ -14,7 +14,7 @@ type Settlement = Extract<QuestionEvent, { type: 'question.settle' }>;
 
 const ends = ['answered', 'expired', 'withdrawn', 'superseded'] as const;
 
-/** At no end does it do this. */
+/** The question never does this at its end. */
 function never(action: 'release' | 'retract' | 'reply'): Machine {
   return mutate(questionMachine, (chart) => {
     for (const end of ends) {
@@ -28,7 +28,7 @@ export const neverReleased = never('release');
 export const neverRetracted = never('retract');
 export const neverReplied = never('reply');
 
-/** Words count also after something else was said. */
+/** Words also count after something else was said. */
 export const followedCounts: Machine = provide(questionMachine, 'guards', {
   mayAnswerOpen: (
     { context: { playingSince, heard, heardAt = -Infinity } }: Args,

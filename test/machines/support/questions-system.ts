@@ -1,10 +1,9 @@
-// Subagents that ask, their questions, and the arbiter, as they talk to each other: the
-// messages within a session are those of `wire`, and no two machines share a transaction, so
-// that whatever holds here holds for every way to spread them over processes.
+// Subagents that ask, their questions, and the arbiter, with the messages of `wire` within a session. No two machines
+// share a transaction, so the properties hold for every distribution over processes.
 //
-// Time stands still (`at: 0`): a deadline may go off whenever it is armed. Left out of the keys:
-// moments, and how a subagent ended. Its model asks, as often as it may, or is done. The
-// user's client comes and goes, and policy may take the floor away.
+// Time stands still (`at: 0`): a deadline may fire whenever it is armed. The keys leave out times, and how a subagent
+// ended. Its model asks, as often as it may, or is done. The user's client comes and goes, and policy may take the
+// floor away.
 
 import type { AnyStateMachine } from 'xstate';
 import {
@@ -31,27 +30,27 @@ import { paramsOf } from './effects.ts';
 import { mutate } from './mutate.ts';
 
 export interface QuestionsOptions {
-  /** How often each of the subagents may ask, by its id. */
+  /** How often each subagent may ask, by its id. */
   readonly subagents: Readonly<Record<string, number>>;
   readonly maxInFlight?: number;
   /** Messages between a subagent and its question may arrive twice. */
   readonly duplicates?: boolean;
   /** Messages may interrupt the subagents. */
   readonly interrupted?: boolean;
-  /** Machines to check in place of the real ones. */
+  /** Machines to check instead of the real ones. */
   readonly subagent?: typeof subagentMachine;
   readonly question?: typeof questionMachine;
   readonly interaction?: typeof interactionMachine;
 }
 
-/** Those that asked for the floor and neither had it nor left, in the order of asking. */
+/** The questions that asked for the floor and neither had it nor left, in the order of asking. */
 type Asking = readonly string[];
 type Situation = World<Machines, Asking>;
 type Params = { readonly requestId: string; readonly id: string; readonly end: QuestionEnd };
 
 const at = 0;
 
-/** A question that is not there before it is asked: the first thing that it hears is the asking. */
+/** A question that does not exist before it is asked: asking is its first event. */
 function unasked(machine: AnyStateMachine): AnyStateMachine {
   return mutate(machine, (chart) => {
     chart.initial = 'unasked';
@@ -79,7 +78,7 @@ export function checkQuestions(options: QuestionsOptions) {
       key: (snapshot) => {
         const { value, context } = snapshot as SubagentSnapshot;
         const { step, calls, asked, missed, unread } = context;
-        // However it ended, it is deaf.
+        // After its end it takes no event, however it ended.
         return snapshot.status === 'done' ? [] : [value, step, calls, asked, missed, unread.length];
       },
     };

@@ -1,7 +1,7 @@
-// Every state of a rotation: what may come, and what shall hold in it (ROTATION-1 to ROTATION-4).
+// Every state of a rotation: its possible events and its properties (ROTATION-1 to ROTATION-4).
 //
-// Time: a connection is opened at 0, due at 10, and nobody waits for a pause after 20. What
-// comes, comes at 5 (early), 10 (due) or 20 (late). The key counts failures up to 3.
+// Time: a connection is opened at 0 and due at 10; after 20 the exchange waits no longer. Events come at 5 (early), 10
+// (due) or 20 (late). The key counts failures up to 3.
 
 import {
   rotationMachine,
@@ -20,7 +20,7 @@ const LAST = 20;
 type Machine = typeof rotationMachine;
 type S = RotationSnapshot;
 
-/** Candidates that were prepared, and are neither in use, nor dropped, nor lost; is there a connection; a transfer. */
+/** Prepared candidates that are not in use, dropped or lost; whether there is a connection; whether a transfer runs. */
 interface Ghost {
   readonly candidates: number;
   readonly hasConnection: boolean;

@@ -1,7 +1,7 @@
-// Every state of a service: what may come, and what shall hold in it (SERVICE-MACHINE-1 to SERVICE-MACHINE-6).
+// Every state of a service: its possible events and its properties (SERVICE-MACHINE-1 to SERVICE-MACHINE-6).
 //
-// Two may wait beside the current one, and an invocation is tried twice. Normal events are n1
-// to n3, urgent ones u1 to u3; an id that is over may come again, as a new event.
+// Two events may wait beside the current one, and an invocation is tried twice. Normal events are n1 to n3, urgent
+// ones u1 to u3; the id of an ended event may come again, as a new event.
 
 import {
   serviceMachine,
@@ -21,7 +21,7 @@ const priorityOf = (id: string) => (id.startsWith('u') ? 'urgent' : 'normal');
 type Machine = typeof serviceMachine;
 type S = ServiceSnapshot;
 
-/** What arrived and is not over, in the order of arrival. */
+/** The events that arrived and have not ended, in the order of arrival. */
 type Ghost = readonly string[];
 
 const outstanding = ({ context: { current, waiting } }: S): readonly string[] =>
@@ -37,7 +37,7 @@ function serviceEvents(snapshot: S): readonly ServiceMachineEvent[] {
     { type: 'deadline.retry', at: 0, dueAt: snapshot.context.retryAt },
     { type: 'deadline.retry', at: 0, dueAt: snapshot.context.retryAt + 1 },
   ];
-  // Of ids that are free the first two stand for all; what is known already arrives again.
+  // The first two free ids stand for all; a known id arrives again.
   for (const ids of [normal, urgent]) {
     const free = ids.filter((id) => !known.includes(id)).slice(0, 1);
     for (const eventId of [...free, ...ids.filter((id) => known.includes(id))])
@@ -62,7 +62,7 @@ export function checkService(
     onViolation,
     key: ({ value, context: { current, waiting } }) => [value, current, waiting],
     events: serviceEvents,
-    // SERVICE-MACHINE-1: what arrives while it works never falls on deaf ears.
+    // SERVICE-MACHINE-1: a working service takes every event that arrives.
     unhandled: ({ type }, snapshot) => type !== 'event.arrived' || !snapshot.matches('working'),
     ghost: {
       initial: [],
@@ -77,7 +77,7 @@ export function checkService(
           outcome === 'taken' &&
           !outstanding(before).includes(arrived.eventId);
         const all = isNew ? [...ghost, arrived.eventId] : ghost;
-        // What is over twice, or never arrived, is left in a way that cannot be missed.
+        // An event that ends twice, or never arrived, stays in the list in a form that a property notices.
         const unknown = over.filter((id, n) => !all.includes(id) || over.indexOf(id) !== n);
         return [...all.filter((id) => !over.includes(id)), ...unknown.map((id) => `? ${id}`)];
       },

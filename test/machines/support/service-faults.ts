@@ -12,7 +12,7 @@ type Service = typeof serviceMachine;
 type Source = typeof eventSourceMachine;
 type Refused = Extract<ServiceMachineEvent, { type: 'invocation.refused' }>;
 
-/** Its stop leaves the sources alone. */
+/** Its stop does not stop the sources. */
 export const sourcesLeftRunning: Service = mutate(serviceMachine, (chart) => {
   const { on } = stateOf(chart, 'working');
   const stop = on['service.stop'] as { actions: unknown };

@@ -1,7 +1,7 @@
-// Every state of a session: what may come, and what shall hold in it (SESSION-1 to SESSION-11).
+// Every state of a session: its possible events and its properties (SESSION-1 to SESSION-11).
 //
-// Time: each of the six clocks starts at 0 and is told from a stale one by its `dueAt` only, so
-// the key leaves moments out. Two failed reconnects in a row are allowed.
+// Time: each of the six clocks starts at 0, and only its `dueAt` distinguishes it from a stale one, so the key leaves
+// times out. Two failed reconnects in a row are allowed.
 
 import {
   floorOf,
@@ -31,14 +31,14 @@ type Machine = typeof sessionMachine;
 type S = SessionSnapshot;
 type Connection = S['value']['connection'];
 
-/** Unlike every other delay, so that one is not taken for the other. */
+/** Different from every other delay, so that no delay is mistaken for another. */
 const retryInMs = 2;
 const error = { code: 'TRANSPORT_LOST', message: 'The line is dead', retryable: true } as const;
 const refused = { code: 'REFUSED', message: 'It would not have it', retryable: false } as const;
 
 /**
- * Losses since it was last connected; whether the last one was hopeless; whether it ever was connected; ends; transfers
- * begun and not ended.
+ * Losses since the last connection; whether the last one was hopeless; whether the session was ever connected; ends;
+ * transfers that have begun and not ended.
  */
 interface Ghost {
   readonly losses: number;
@@ -48,7 +48,7 @@ interface Ghost {
   readonly transfers: number;
 }
 
-/** The clocks: the id of the deadline, the state that owns it, its event and when it is due. */
+/** The clocks: the id of the deadline, the state that owns it, its event and its due time. */
 const clocks = [
   {
     id: 'connect',
@@ -89,7 +89,7 @@ const clocks = [
   },
 ] as const;
 
-/** Another process has it from here on. */
+/** The events with which another process takes over. */
 const BEGINS: ReadonlySet<string> = new Set(['session.recovered', 'session.woken']);
 
 function sessionEvents({ context }: S): readonly SessionMachineEvent[] {
@@ -136,7 +136,7 @@ function sessionEvents({ context }: S): readonly SessionMachineEvent[] {
 const connectionOf = (snapshot: S): Connection => snapshot.value.connection;
 const isResting = (snapshot: S): boolean => ['resting', 'refused'].includes(connectionOf(snapshot));
 const isClosed = (snapshot: S): boolean => snapshot.matches({ connection: 'closed' });
-/** What goes on does so over another connection. */
+/** The events after which the session continues on another connection. */
 const another: ReadonlySet<string> = new Set([
   'transport.lost',
   'transport.renewing',
@@ -173,16 +173,16 @@ export function checkSession(
           hopeless = lost && event['retryInMs'] === null;
         }
         if (connectionOf(after) === 'active') losses = 0;
-        // Another process counts from the beginning, and knows of no transfer.
+        // Another process counts from the beginning, and knows no transfer.
         const isNew = BEGINS.has(event.type) && connectionOf(after) === 'created';
-        // One that has slept while it rested goes on resting.
+        // A resting session that slept continues to rest.
         const isRested = event.type === 'session.woken' && isResting(before);
         if (isNew && !isRested) [losses, hopeless] = [0, false];
         const hasBegun =
           ghost.hasBegun ||
           connectionOf(after) === 'active' ||
           (isNew && connectionOf(before) !== 'created');
-        // Twice is once too often, and so is more.
+        // Two ends are as wrong as more.
         const ended = Math.min(2, ghost.ended + paramsOf(effects, 'ended').length);
         const transfers =
           (isNew ? 0 : ghost.transfers) +
@@ -283,7 +283,7 @@ export function checkSession(
       ) => {
         const closes = connectionOf(after) !== connectionOf(before);
         const isClosing = connectionOf(after) === 'closing';
-        // SESSION-9: in another process they are to be stopped once more.
+        // SESSION-9: another process stops the subagents again.
         const closing = isClosing && (closes || type === 'session.recovered');
         const closed = closes && isClosed(after);
         return (
@@ -402,7 +402,7 @@ export function checkSession(
         const delay = {
           connect: input.connectTimeoutMs,
           transfer: input.transferTimeoutMs,
-          // A session that waited for a connection in vain has waited long enough, unless it rests.
+          // A session that waited for a connection in vain has waited enough, unless it rests.
           reconnect:
             event.type !== 'deadline.connect'
               ? retryInMs

@@ -1,7 +1,7 @@
-// Every state of a silence: what may come, and what shall hold in it (SILENCE-1 to SILENCE-3).
+// Every state of a silence: its possible events and its properties (SILENCE-1 to SILENCE-3).
 //
-// Time: a nudge is due after 2, the user is away after 3. Each silence begins at 0, and ends at once or after 1, or
-// a deadline passes. The key keeps what is left of the clocks.
+// Time: a nudge is due after 2, the user is away after 3. Each silence begins at 0, and ends at once, after 1, or at
+// a deadline. The key keeps the rest of the clocks.
 
 import {
   silenceMachine,
@@ -19,7 +19,7 @@ const NUDGE_MS = 2;
 const AWAY_MS = 3;
 const input = { nudgeAfterMs: NUDGE_MS, awayAfterMs: AWAY_MS } as const;
 
-/** How long it was still, without the time in which a tool worked; what has been reported. */
+/** The length of the silence, without the time of a tool, and the reports so far. */
 interface Ghost {
   readonly stillMs: number;
   /** The clocks that were started and not stopped. */
@@ -37,7 +37,7 @@ function eventsOf(snapshot: S): readonly SilenceEvent[] {
   const armed = running(snapshot);
   const nudgeAt = armed.includes('nudge') ? (nudgeLeftMs ?? 0) : null;
   const awayAt = armed.includes('away') ? (awayLeftMs ?? 0) : null;
-  // A deadline is not passed over.
+  // An event comes at the latest at the next deadline.
   const last = isStill(snapshot) ? Math.min(nudgeAt ?? 1, awayAt ?? 1, 1) : 0;
   const all: readonly SilenceEvent[] = [
     ...[...new Set([0, last])].flatMap((at) =>

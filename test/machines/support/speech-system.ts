@@ -1,12 +1,12 @@
-// The way of a delivery from its call or question to the user's ear: outbox,
-// session, two calls with results, one question, and a lead agent that says what it is offered.
-// The messages within the session are those of `wire`, `shared` and `gateMessage`.
+// The way of a delivery from its call or question to the user's ear: outbox, session, two calls with results, one
+// question, and a lead agent that says the offered item. The messages within the session are those of `wire`,
+// `shared` and `gateMessage`.
 //
-// With a batch between the calls and the outbox, or without.
+// There may be a batch between the calls and the outbox.
 //
-// Each of these happens at most once: the user breaks in, the client leaves, the connection is
-// lost, something urgent comes, a response fails, a deadline passes while the lead agent speaks,
-// the lead agent says something of its own.
+// Each of these happens at most once: the user interrupts, the client leaves, the connection is lost, an urgent item
+// comes, a response fails, a deadline passes while the lead agent speaks, the lead agent says something without a
+// request.
 
 import { initialTransition, transition, type AnyEventObject, type AnyStateMachine } from 'xstate';
 import {
@@ -63,25 +63,25 @@ import {
 
 export interface SpeechOptions {
   /**
-   * `unit`: the machines of the session share each transaction, as in the runtime, and the lead
-   * agent reports through a mailbox. `spread`: no two machines share a transaction.
+   * `unit`: the machines of the session share each transaction, as in the runtime, and the lead agent reports through
+   * a mailbox. `spread`: no two machines share a transaction.
    */
   readonly together: 'unit' | 'spread';
-  /** Results that want to be said. @defaultValue 2 */
+  /** The number of results. @defaultValue 2 */
   readonly results?: 1 | 2;
-  /** A question wants to be said, too. @defaultValue true */
+  /** There is also a question. @defaultValue true */
   readonly asks?: boolean;
-  /** The results are of one batch. @defaultValue false */
+  /** The results belong to one batch. @defaultValue false */
   readonly consolidates?: boolean;
   /**
-   * How long a pause is before something is said: 1, as long as it pleases; 0, it has been quiet
-   * for long whenever something comes. @defaultValue 1
+   * The length of a pause before an item is said. 1: any; 0: the pause is over whenever an item comes. @defaultValue
+   * 1
    */
   readonly quietMs?: 0 | 1;
   readonly maxInFlight?: number;
-  /** What may go wrong. @defaultValue all of it */
+  /** The possible mishaps. @defaultValue all of them */
   readonly mishaps?: readonly Mishap[];
-  /** Machines to check in place of the real ones. */
+  /** Machines to check instead of the real ones. */
   readonly outbox?: typeof outboxMachine;
   readonly session?: typeof sessionMachine;
   readonly question?: typeof questionMachine;
@@ -99,7 +99,7 @@ interface Params {
 
 const lost = { error: { code: 'LOST', message: 'Lost', retryable: true }, retryInMs: 1 };
 
-/** The session, with a region that tells of each event that it takes. */
+/** Returns the session with a region that reports each event that it takes. */
 function watched(machine: AnyStateMachine): AnyStateMachine {
   return mutate(machine, (chart) => {
     chart.states['watch'] = {
@@ -108,7 +108,7 @@ function watched(machine: AnyStateMachine): AnyStateMachine {
   });
 }
 
-/** The state after these events, as if it had been restored there. */
+/** Returns the state after these events, as if it had been restored. */
 function restored(
   machine: AnyStateMachine,
   input: object,
@@ -237,7 +237,7 @@ export function checkSpeech(options: SpeechOptions) {
     external: (world, id) => {
       const may = (mishap: Mishap): boolean =>
         possible.includes(mishap) && !world.ghost.happened.includes(mishap);
-      // A report may be overtaken, but not by what takes longer than it.
+      // A report may be overtaken, but not by an event that takes longer.
       const letters = lettersOf(world).length;
       if (id !== 'mailbox' && letters > (id === 'lead' ? 0 : 1)) return [];
       switch (id) {
@@ -248,7 +248,7 @@ export function checkSpeech(options: SpeechOptions) {
         case 'question:q':
           return asks
             ? questionEvents(questionOf(world), outboxOf(world)).filter(
-                // Words are taken in behind the reports that were there before them.
+                // Words are taken in after the reports that came before them.
                 ({ type }) => type !== 'question.answer' || letters === 0,
               )
             : [];
@@ -258,7 +258,7 @@ export function checkSpeech(options: SpeechOptions) {
           return leadEvents(may);
         case `batch:${batchId}`:
           return batchEvents(batchIn(world), outboxOf(world));
-        // The two results are alike: the one that comes first is the first.
+        // The two results are alike: the first one that comes counts as the first.
         case 'call:r2':
           return callOf(world, 'r1').matches('delegated') ? [] : [{ type: 'subagent.ended', at }];
         default:
@@ -354,7 +354,7 @@ export function checkSpeech(options: SpeechOptions) {
         !isUnit ||
         actor !== 'lead' ||
         event.type !== 'offer' ||
-        // The turn puts an offer behind a reply that has been asked for (TURN-1).
+        // The turn puts an offer behind a requested reply (TURN-1).
         leadOf(before).context.deliveryId === REPLY ||
         ['silent', 'lost'].includes(leadOf(before).value),
       'OUTBOX-2: what ends as heard was said to the end, in this attempt': (

@@ -1,8 +1,7 @@
-// A situation of `speech-system.ts`: what is in it, what may happen in it, and what tells it from
-// others.
+// A situation of `speech-system.ts`: its contents, its possible events, and its key.
 //
-// Time stands still (`at: 0`): a deadline may go off whenever it is armed. Left out of the key:
-// moments, and the generation beyond whether a report is about the attempt under way.
+// Time stands still (`at: 0`): a deadline may fire whenever it is armed. The key leaves out times, and of the
+// generation all but whether a report is about the current attempt.
 
 import type {
   BatchSnapshot,
@@ -17,9 +16,9 @@ import type { Machines, Step, World } from '../../../src/testing/check/index.ts'
 import type { LeadContext, Letter } from './lead-machine.ts';
 
 export const at = 0;
-/** The question. */
+/** The id of the question. */
 export const q = 'q';
-/** The batch, and what it tells. */
+/** The ids of the batch and its joint item. */
 export const batchId = 'b';
 
 export const mishaps = [
@@ -33,16 +32,16 @@ export const mishaps = [
 ] as const;
 export type Mishap = (typeof mishaps)[number];
 
-/** The history that no machine holds. */
+/** The history variables. */
 export interface Ghost {
-  /** What the outbox was last told of the gate. */
+  /** The last message to the outbox about the gate. */
   readonly told: Gate;
   readonly happened: readonly Mishap[];
   /** The first result was interrupted while it was said. */
   readonly interrupted: boolean;
-  /** What was heard, seen or waved away. */
+  /** The items that were heard, seen or dismissed. */
   readonly over: readonly string[];
-  /** What the lead agent began to say last, if a question is asked. */
+  /** The item that the lead agent began last, if a question is asked. */
   readonly last: 'question' | 'other' | null;
 }
 
@@ -70,7 +69,7 @@ export const isInOutbox = (world: Situation, id: string): boolean =>
   itemsIn(world).some(({ deliveryId }) => deliveryId === id);
 export const batchIn = ({ actors }: Situation) =>
   actors[`batch:${batchId}`] as BatchSnapshot | undefined;
-/** It waits to be said: in the outbox, or in its batch. */
+/** Tells whether the item waits to be said: in the outbox, or in its batch. */
 export const isIn = (world: Situation, id: string): boolean =>
   isInOutbox(world, id) || batchIn(world)?.context.parts.includes(id) === true;
 export const isOnItsWay = (world: Situation, to: string, type: string, id?: string): boolean =>
@@ -86,7 +85,7 @@ export const leadOf = ({ actors }: Situation) =>
 export const lettersOf = ({ actors }: Situation) =>
   (actors['mailbox'] as unknown as { context: { letters: readonly Letter[] } }).context.letters;
 
-/** Is the lead agent at work on the attempt under way? */
+/** Tells whether the lead agent works on the current attempt. */
 export const isSaying = (world: Situation): boolean =>
   ['asked', 'speaking'].includes(leadOf(world).value) &&
   leadOf(world).context.generation === outboxOf(world).context.generation;
@@ -149,7 +148,7 @@ export function outboxEvents(
   return [
     ...['deadline.quiet', ...late].map((type) => ({ type, at: dueAt, dueAt })),
     ...(may('urgent') ? [{ type: 'outbox.add', at, item: urgent }] : []),
-    // What could not be said is a card: the user sees it, or waves it away.
+    // An item that could not be said is a card, which the user sees or dismisses.
     ...pending
       .filter(({ resting, deliveryId }) => resting && deliveryId !== q && deliveryId !== batchId)
       .map(({ deliveryId }) => ({
@@ -160,7 +159,7 @@ export function outboxEvents(
   ];
 }
 
-/** Its clock, and cards of its parts: seen while they wait, or when they could not be said. */
+/** Returns the events of its clock, and of cards of its parts that wait or could not be said. */
 export function batchEvents(batch: BatchSnapshot | undefined, { context }: OutboxSnapshot) {
   const { dueAt = 0, parts = [] } = batch?.context ?? {};
   const isCard = context.pending.some(
@@ -198,14 +197,14 @@ export function questionEvents(
 
 const texts = new WeakMap<object, string>();
 
-/** The text of something that does not change, made once. */
+/** Returns the text of a value that does not change; computes it once. */
 function textOf(it: object, make: () => unknown): string {
   let text = texts.get(it);
   if (text === undefined) texts.set(it, (text = JSON.stringify(make())));
   return text;
 }
 
-/** The whole situation as text, so that it is cheap to tell from others. */
+/** Returns the whole situation as text, so that comparisons are cheap. */
 export function keyOf(world: Situation, results: readonly string[]): string {
   const session = sessionOf(world);
   const outbox = outboxOf(world);

@@ -1,5 +1,5 @@
-// A machine as an app runs it: a live actor whose effects are kept, whose deadlines are
-// armed on a simulated clock, and whose other activities run until they are stopped.
+// A machine as an app runs it: a live actor whose effects are recorded, whose deadlines are armed on a simulated
+// clock, and whose other activities run until they are stopped.
 
 import {
   createActor,
@@ -13,10 +13,10 @@ import { simulatedEnvironment } from '../../../src/testing/index.ts';
 
 type Unstamped<E> = E extends unknown ? Omit<E, 'at'> : never;
 
-/** What the machine asked for: an effect with its params, or an activity with its input. */
+/** A request of the machine: an effect with its params, or an activity with its input. */
 type Told = readonly [name: string, params: unknown];
 
-/** The system of an actor is what its actions and its activities have in common. */
+/** An actor's actions and activities share only the system, so the stage is found by it. */
 const stages = new WeakMap<object, Stage<AnyStateMachine>>();
 const provided = new WeakMap<AnyStateMachine, AnyStateMachine>();
 
@@ -25,7 +25,7 @@ export class Stage<M extends AnyStateMachine> {
   readonly environment = simulatedEnvironment({ startAt: 0 });
   /** The deadlines that have not fired. */
   readonly armed = new Set<DeadlineInput>();
-  /** How many deadlines have fired. */
+  /** The number of deadlines that have fired. */
   fired = 0;
   readonly #told: Told[] = [];
   readonly #disarms = new Map<string, () => void>();
@@ -51,7 +51,7 @@ export class Stage<M extends AnyStateMachine> {
     return this;
   }
 
-  /** What it asked for since the last time, in order. */
+  /** Returns the requests since the last call, in order. */
   told(): readonly Told[] {
     return this.#told.splice(0);
   }
@@ -86,7 +86,7 @@ export class Stage<M extends AnyStateMachine> {
   }
 }
 
-/** The machine with its effects and activities going to the stage of its actor; made once. */
+/** Returns the machine with its effects and activities going to the stage of its actor; creates it once. */
 function staged(machine: AnyStateMachine): AnyStateMachine {
   const known = provided.get(machine);
   if (known !== undefined) return known;

@@ -1,4 +1,4 @@
-// Every state of a subagent: what shall hold in it (SUBAGENT-MACHINE-1 to SUBAGENT-MACHINE-12).
+// Every state of a subagent, and its properties (SUBAGENT-MACHINE-1 to SUBAGENT-MACHINE-12).
 
 import {
   requestIdOf,
@@ -14,11 +14,11 @@ import type { OnViolation } from './verdicts.ts';
 
 const { maxSteps, maxInputRetries } = subagentInput;
 
-/** The history that no machine holds. */
+/** The history variables. */
 interface Ghost {
   /** Calls that the user consented to. */
   readonly consented: readonly string[];
-  /** Approvals that were run. */
+  /** Approved calls that ran. */
   readonly ran: readonly string[];
 }
 
@@ -35,7 +35,7 @@ const asks = ({ kind }: StepCall): boolean =>
   kind === 'question' || kind === 'approval' || kind === 'input';
 const completes = ({ kind }: StepCall): boolean => kind === 'completion';
 
-/** It was given a slot, and had nothing left to do but to hand in. */
+/** Tells whether the subagent was granted a slot and only had to hand in its result. */
 const handsInAtOnce = (type: string, after: S): boolean =>
   type === 'slot.granted' && after.matches('completed');
 

@@ -14,7 +14,7 @@ type Machine = typeof subagentMachine;
 type Unread = { readonly messageId: string };
 type Call = StepCall & { readonly settled: boolean };
 
-/** It is cancelled in mid-question and does not say so. */
+/** Its cancellation during a question does not withdraw the question. */
 export const neverWithdrawn = mutate(subagentMachine, (chart) => {
   const cancel = stateOf(chart, 'waiting_for_input').on['subagent.cancel'] as { actions: unknown };
   cancel.actions = without(cancel.actions, 'withdraw');

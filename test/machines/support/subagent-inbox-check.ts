@@ -13,7 +13,7 @@ const { maxSteps } = subagentInput;
 const completes = ({ kind }: StepCall): boolean => kind === 'completion';
 const idsOf = ({ context }: S): readonly string[] =>
   context.unread.map(({ messageId }) => messageId);
-/** Would the model have ended where this event came, as far as it knows? */
+/** Tells whether the model would have ended at this event, as far as it knows. */
 function wouldEnd(before: S, event: Event): boolean {
   if (event.type === 'model.responded') {
     const { calls, again } = event;
@@ -99,7 +99,7 @@ export const inboxSteps: NonNullable<Properties['steps']> = {
     if (before.matches('running') && breaksOff)
       return started(effects, 'modelStep').some((begun) => begun.messageIds.includes(messageId));
     if (breaksOff && after.context.calls.length > 0) return false;
-    // Nobody waits but for a slot: there is nothing to be stopped, and nothing is begun any more.
+    // A subagent that only waits for a slot has no work to stop, and begins none.
     const staysPut = !breaksOff || before.matches('spawning') || before.matches('ready');
     return staysPut
       ? effects.length === 0 && same(after.value, before.value)

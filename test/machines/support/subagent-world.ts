@@ -1,8 +1,8 @@
-// The events that may come to a subagent in each state, in scopes: all kinds of calls; messages; the
-// budget. Each has all that could matter to what it is about, and little else.
+// The possible events of a subagent in each state, in scopes: all kinds of calls; messages; the budget. Each scope
+// has the events that matter to its subject, and few others.
 //
-// Time: only differences matter to the machine, so each stretch in `running` begins at 0 or at
-// `wait`, and the key leaves `dueAt` out. What is left of the run's time (3, 2 or 1) stays in it.
+// Time: only differences matter to the machine, so each stretch in `running` begins at 0 or at `wait`, and the key
+// leaves `dueAt` out. The key keeps the rest of the run's time (3, 2 or 1).
 
 import {
   requestIdOf,
@@ -22,7 +22,7 @@ export const subagentInput = {
   maxInputRetries: 2,
 } as const;
 
-/** So long it waits for a slot, or the user thinks. */
+/** The time that a subagent waits for a slot, or that the user thinks. */
 export const wait = 5;
 const failure = { code: 'BROKEN', message: 'It broke', retryable: false } as const;
 
@@ -38,13 +38,13 @@ const p1: StepCall = { callId: 'p1', kind: 'approval' };
 const p2: StepCall = { callId: 'p2', kind: 'approval', delegates: true };
 
 interface Scope {
-  /** What the model may call in one step. */
+  /** The possible calls of the model in one step. */
   readonly callSets: readonly (readonly StepCall[])[];
   readonly messages: readonly MessageMode[];
-  /** Messages that may be unread at a time. */
+  /** The most unread messages. */
   readonly maxUnread: number;
   readonly budget: boolean;
-  /** Time passes while it runs and waits. */
+  /** Time passes while the subagent runs and waits. */
   readonly time: boolean;
 }
 
@@ -89,7 +89,7 @@ export type SubagentScope = keyof typeof subagentScopes;
 
 const callIds = ['t1', 't2', 'd1', 'd2', 'q1', 'p1', 'p2'];
 
-/** When it is, in the time of the check. */
+/** Returns the time in the check. */
 function nowOf(snapshot: S): number {
   const { dueAt, remainingMs } = snapshot.context;
   return snapshot.matches('running') ? dueAt - remainingMs : 0;
@@ -101,7 +101,7 @@ export function subagentEvents(name: SubagentScope): (snapshot: S) => readonly S
     const at = nowOf(snapshot);
     const events = [...commonEvents(snapshot, at), ...modelEvents(snapshot, at, scope)];
     return [
-      // That what comes at the wrong time is ignored is checked in one scope.
+      // One scope checks that events at the wrong time are ignored.
       ...(scope.time
         ? [...events, ...lateEvents(snapshot, at)]
         : events.filter((event) => isTimely(snapshot, event))),
@@ -169,7 +169,7 @@ function modelEvents({ context }: S, at: number, { callSets, time }: Scope): Sub
   ];
   for (const calls of callSets) {
     events.push({ type: 'model.responded', at, step, calls });
-    // The stretch ends with this answer, so its length can be told by it alone.
+    // The stretch ends with this answer, which alone determines its length.
     const leaves = calls.every(({ kind }) => kind !== 'tool');
     if (time && leaves && remainingMs > 1)
       events.push({ type: 'model.responded', at: at + 1, step, calls });
@@ -177,7 +177,7 @@ function modelEvents({ context }: S, at: number, { callSets, time }: Scope): Sub
   return events;
 }
 
-/** What takes its time, and what is over. */
+/** Returns events that come later, and events about ended parts. */
 function lateEvents({ context }: S, at: number): SubagentEvent[] {
   const { step, dueAt, asked } = context;
   const over = requestIdOf('a', asked - 1);
@@ -210,7 +210,7 @@ function lateEvents({ context }: S, at: number): SubagentEvent[] {
   ];
 }
 
-/** The id of a message that was read may be used again: what was read is not remembered. */
+/** Returns messages. The id of a read message may be used again, because read ids are not remembered. */
 function messageEvents({ context }: S, at: number, scope: Scope): SubagentEvent[] {
   const { unread } = context;
   if (unread.length >= scope.maxUnread) return [];
@@ -220,7 +220,7 @@ function messageEvents({ context }: S, at: number, scope: Scope): SubagentEvent[
 
 function budgetEvents({ context: { step, raised } }: S, at: number): SubagentEvent[] {
   return [
-    // One of them is enough, and two would never end.
+    // One raise is enough, and two would never end.
     ...(raised ? [] : [{ type: 'budget.raised', at, limits: { tokens: 10 } } as const]),
     { type: 'budget.exhausted', at, graceful: true, message: 'Too many tokens' },
     { type: 'budget.exhausted', at, graceful: true, message: 'Too many steps' },

@@ -1,6 +1,6 @@
-// Every state of a tool call: what may come, and what shall hold in it (TOOL-CALL-1 to TOOL-CALL-5).
+// Every state of a tool call: its possible events and its properties (TOOL-CALL-1 to TOOL-CALL-5).
 //
-// Time: a tool is run once, so its clock starts at 0 and nothing else depends on time.
+// Time: a tool runs once, so its clock starts at 0, and nothing else depends on time.
 
 import {
   toolCallMachine,
@@ -16,9 +16,9 @@ const toolCallInput = { callId: 'c', timeoutMs: 3 } as const;
 type Machine = typeof toolCallMachine;
 type S = ToolCallSnapshot;
 
-/** How often it happened. */
+/** Counts. */
 interface Ghost {
-  /** Answers to the model; a result that was not announced before is one. */
+  /** Answers to the model; a result without an earlier announcement is one. */
   readonly answers: number;
   readonly delegated: number;
   readonly delivered: number;
@@ -42,7 +42,7 @@ function toolCallEvents({ context: { dueAt } }: S): readonly ToolCallEvent[] {
   ];
 }
 
-/** The answer that the model gets when the call leaves its state by this event. */
+/** The model's answer when the call leaves its state by this event. */
 const answerTo: Readonly<Record<string, string>> = {
   'call.invalid': 'invalid',
   'call.executed': 'result',
@@ -65,7 +65,7 @@ export function checkToolCall(
     ghost: {
       initial: { answers: 0, delegated: 0, delivered: 0 },
       next(ghost, { effects }) {
-        // What is known already is delivered by that, to whoever waits for the answer, too.
+        // A known result is delivered by the knowledge, also for a model that waits for the answer.
         const delivered = [...paramsOf(effects, 'deliver'), ...paramsOf(effects, 'known')];
         const unannounced = delivered.filter(({ acknowledged }) => !acknowledged);
         return {

@@ -1,9 +1,9 @@
-// Every state of a turn: what may come, and what shall hold in it (TURN-1 to TURN-8).
+// Every state of a turn: its possible events and its properties (TURN-1 to TURN-8).
 //
-// Time stands still: a deadline may pass whenever it runs. Two scopes: `everything` may happen; or nobody
-// `helps`: the wire reports no end of an utterance, no words are ever known, a tool never settles, a
-// model that answers by itself stays silent, and no reply has a word in it. Even then everything that is due is
-// said in the end, or given up aloud.
+// Time stands still: a deadline may fire whenever it runs. There are two scopes: `everything` may happen; or no other
+// part `helps`: the wire reports no end of an utterance, no words are ever known, a tool never settles, a model that
+// answers without a request stays silent, and no reply has a word. Even then everything due is finally said, or
+// reported as given up.
 
 import {
   isInDoubt,
@@ -31,7 +31,7 @@ const times = {
   falseInterruptionMs: 1,
 };
 
-/** The leads that run on it. */
+/** The leads that use the chart. */
 export const turnsOf = {
   'a text model': {
     ...times,
@@ -52,7 +52,7 @@ export const turnsOf = {
   'a voice model that answers by itself': {
     ...times,
     keepsOffers: false,
-    // As many as show the first, another and the last request.
+    // Enough for a first, another and a last request.
     maxAsked: 2,
     whileToolWorks: 'keeps_floor',
     answersWords: true,
@@ -63,13 +63,13 @@ export type Lead = keyof typeof turnsOf;
 
 export type Scope = 'everything' | 'nobody helps';
 
-/** The history that the chart does not hold. */
+/** The history variables. */
 interface Ghost {
   readonly isAttached: boolean;
   readonly isPaused: boolean;
   readonly isWatched: boolean;
   readonly deadlines: readonly TurnDeadline[];
-  /** What the session knows of the model. */
+  /** The session's knowledge of the model. */
   readonly session: 'idle' | 'generating' | 'waiting';
 }
 
@@ -79,7 +79,7 @@ function userEvents(snapshot: S, scope: Scope): readonly TurnFact[] {
   const { newest, unknown, answersWords } = snapshot.context;
   if (isText(snapshot)) return [];
   const speaking = snapshot.matches({ user: 'speaking' });
-  // The doubt depends on no other region, so that one kind of voice model suffices for it.
+  // The doubt depends on no other region, so one kind of voice model suffices for it.
   const isDoubted = !answersWords;
   const next = newest === 'u1' && isDoubted ? 'u2' : 'u1';
   return [
@@ -192,10 +192,10 @@ function sessionEvents(snapshot: S): readonly TurnFact[] {
     { type: 'urgent.over' },
     { type: 'reply.toWords', typed: false },
     { type: 'reply.toWords', typed: true },
-    // For a model that answers by itself, typed words are the same.
+    // For a model that answers without a request, typed words make no difference.
     ...(snapshot.context.answersWords ? [] : ([{ type: 'reply.wanted' }] as const)),
     { type: 'reply.failed' },
-    // The models that are asked show what becomes of a reply that was cut off.
+    // The models that wait for a request show the effect of a reply that was cut off.
     ...(snapshot.context.answersWords ? [] : ([{ type: 'reply.cutOff' }] as const)),
   ];
 }
@@ -244,16 +244,16 @@ export function checkTurn(
         key !== null,
         id,
         says,
-        // Read at the end of a request for a reply only.
+        // Only the end of a request for a reply reads this.
         isCancelled && value.reply === 'asked',
       ]),
       context.calls,
       context.offer,
-      // Of a model that is asked this changes nothing.
+      // This affects only a model that answers without a request.
       context.hasAnswered && context.answersWords,
       context.isOwed,
       context.before,
-      // Without a reply that is owed it counts only for a request that has failed.
+      // Without an owed reply it counts only for a failed request.
       context.answersWords || value.reply !== 'none' ? context.asked : 0,
     ],
     events: (snapshot) =>
@@ -271,7 +271,7 @@ export function checkTurn(
       !isInDoubt(snapshot) &&
       !modelIsBusy(snapshot) &&
       snapshot.matches({ offer: 'none' }) &&
-      // With a tool that never settles, the reply is owed; the floor is not kept for it.
+      // If a tool never settles, the reply is owed, but the floor is not kept for it.
       (snapshot.matches({ reply: 'none' }) || snapshot.context.calls.length > 0) &&
       (snapshot.matches({ floor: 'free' }) ||
         snapshot.matches({ floor: 'yielded' }) ||

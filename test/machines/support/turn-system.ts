@@ -1,14 +1,13 @@
-// A turn between the session and the outbox: the user speaks or writes, leaves and comes back; a result is due, and something
-// urgent may come; the model calls a tool, fails, or is interrupted. Stand-ins: the model with the loudspeaker,
-// and the microphone with its client.
+// A turn between the session and the outbox: the user speaks or writes, leaves and returns; a result is due, and an
+// urgent item may come; the model calls a tool, fails, or is interrupted. There are stand-ins for the model with the
+// loudspeaker, and for the microphone with its client.
 //
-// Everything that the user says is answered, too (P10): by the first word of a reply, or by what the turn reports
-// instead (`settled`, `unanswered`), unless they leave.
+// All words of the user are answered (P10): by the first word of a reply, or by a report of the turn (`settled`,
+// `unanswered`), unless the user leaves.
 //
-// In the scope `nobody helps` no words of the microphone are ever known, no reply ever has a word in it, and the tool
-// never settles. Two tools are waited for all the
-// same, until they settle or their own timeout ends them (tool call): that of a model which cannot speak while a
-// call is open, and that of a telling, which goes on with the result.
+// In the scope `nobody helps` no words of the microphone are ever known, no reply ever has a word, and the tool never
+// settles. The turn still waits for two tools, until they settle or their timeout ends them (tool call): that of a
+// model which cannot speak during an open call, and that of a telling, which continues with the result.
 
 import { assign, initialTransition, setup, transition, type AnyEventObject } from 'xstate';
 import {
@@ -45,7 +44,7 @@ const key = 'offer';
 interface Ghost {
   readonly told: Gate;
   readonly utterances: number;
-  /** What the user says has no place yet. */
+  /** The place of the user's words is not decided yet. */
   readonly isOpen: boolean;
   /** The user waits for the lead agent's answer. */
   readonly isOwed: boolean;
@@ -56,14 +55,14 @@ interface Ghost {
 type Situation = World<Machines, Ghost>;
 
 interface VoiceContext {
-  /** The offer that it says; 0: a reply. */
+  /** The generation of the offer that it says; 0: a reply. */
   readonly generation: number;
 }
 
-/** What the model does is reported by name; the router says to whom. */
+/** Reports an action of the model by name; the router chooses the receiver. */
 const says = (what: string) => ({ type: 'did', params: { what } }) as const;
 
-/** The model, and the loudspeaker that plays it. */
+/** The model with the loudspeaker that plays it. */
 const voiceMachine = setup({
   types: {
     context: {} as VoiceContext,
@@ -125,7 +124,7 @@ const microphoneMachine = setup({
   },
 });
 
-/** The session, with a region that tells of each event that it takes. */
+/** The session with a region that reports each event that it takes. */
 const watchedSession = mutate(sessionMachine, (chart) => {
   chart.states['watch'] = {
     on: {
@@ -188,7 +187,7 @@ export function checkTurns({
     types.map((type) => ({ to: 'session', event: { type } }));
   const utteranceId = 'u';
 
-  /** What the stand-ins did, as the lead reports it. */
+  /** Returns the lead's reports of the stand-ins' actions. */
   const reports = (what: string, world: Situation): readonly Delivery[] => {
     const { generation } = voiceOf(world).context;
     const isOffer = generation > 0;
@@ -243,7 +242,7 @@ export function checkTurns({
           ...toTurn({ type: 'user.spoke' }),
           ...(voiceOf(world).value === 'silent'
             ? []
-            : // Only what sounds can be paused.
+            : // Only audible speech can be paused.
               toTurn({
                 type: 'user.overlaps',
                 utteranceId,
@@ -519,7 +518,7 @@ export function checkTurns({
         pending.every(({ resting }) => resting) &&
         voiceOf(world).value === 'silent' &&
         !userHasFloor(turnIn(world)) &&
-        // P10; with a tool that never settles the answer is owed.
+        // P10; the answer is still owed if a tool never settles.
         !world.ghost.isOpen &&
         (!world.ghost.isOwed || turnIn(world).context.calls.length > 0)
       );

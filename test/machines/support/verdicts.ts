@@ -1,9 +1,9 @@
-// A report is made once; each test asks it about one invariant.
+// A report is created once; each test asks it about one invariant.
 
 import { expect } from 'vitest';
 import { ViolationError, type CheckReport } from '../../../src/testing/check/index.ts';
 
-/** What every check looks for without being asked. */
+/** The properties of every check. */
 const always = [
   'no actor fails',
   'no deadlock',
@@ -11,7 +11,7 @@ const always = [
   'an end can always be reached',
 ] as const;
 
-/** What a check does with a violation: a test of a fault wants the first, the others all. */
+/** The handling of a violation: a test of a fault needs the first, other tests all. */
 export type OnViolation = 'throw' | 'collect';
 
 type AnyReport = Pick<CheckReport, 'checked' | 'violations'>;
@@ -22,8 +22,8 @@ function propertiesOf({ checked: { system } }: AnyReport): readonly string[] {
 }
 
 /**
- * Expects that the report has properties of this name, or that begin with `name:`, and that none
- * is violated. A violation is shown with its trace.
+ * Expects that the report has properties of this name, or with the prefix `name:`, and that none is violated. Shows a
+ * violation with its trace.
  */
 export function holds(report: AnyReport, name: string): void {
   const isNamed = (property: string): boolean =>
@@ -34,17 +34,17 @@ export function holds(report: AnyReport, name: string): void {
   expect(broken.map(String)).toEqual([]);
 }
 
-/** Expects that nothing at all is violated. */
+/** Expects no violation at all. */
 export function holdsThroughout(report: AnyReport): void {
   expect(report.violations.map(String)).toEqual([]);
 }
 
-/** One line: how much was explored. */
+/** Prints one line: how much was explored. */
 export function announce(report: { toString(): string }): void {
   console.info(report.toString().split('\n', 1)[0]);
 }
 
-/** Expects that the check finds this first of all. */
+/** Expects that the check finds this violation first. */
 export function catches(check: (onViolation: OnViolation) => unknown, property: string): void {
   let found: string | undefined;
   try {
@@ -56,7 +56,7 @@ export function catches(check: (onViolation: OnViolation) => unknown, property: 
   expect(found).toBe(property);
 }
 
-/** Expects that this is among what was found. */
+/** Expects this violation among the findings. */
 export function finds({ violations }: AnyReport, property: string): void {
   expect(violations.map((violation) => violation.property)).toContain(property);
 }

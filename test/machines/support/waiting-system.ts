@@ -1,9 +1,9 @@
-// The machines of a session and its subagents together, and whether `whyWaiting` tells the truth about each state
-// that they reach: each subject has a cause, that which it names can happen, the wait is another one afterwards,
-// and who makes the named causes true, one after the other, arrives at the end.
+// The machines of a session and its subagents together, with a check that `whyWaiting` is true in each reached state:
+// each part has a cause; the named event can happen; it changes the wait; and making the named causes true, one after
+// the other, leads to the end.
 //
-// Time stands still (`at: 0`), but for deadlines, each of which may go off whenever it is armed. Left out of the
-// keys: moments, and the numbers of attempts and grants.
+// Time stands still (`at: 0`), except for deadlines, each of which may fire whenever it is armed. The keys leave out
+// times, and the numbers of attempts and grants.
 
 import {
   createMachine,
@@ -57,7 +57,7 @@ import { mutate } from './mutate.ts';
 
 const at = 0;
 
-/** What of the session changes; all else rests. */
+/** The parts of the session that change; all others stay idle. */
 export type Party =
   | 'user'
   | 'client'
@@ -72,11 +72,11 @@ export interface WaitingOptions {
   readonly parties: readonly Party[];
   /** The calls of each subagent's first step, by its id. */
   readonly subagents?: Readonly<Record<string, readonly StepCall['kind'][]>>;
-  /** Where the work of a subagent is done, by its id. @defaultValue here, by a model */
+  /** The place of a subagent's work, by its id. @defaultValue here, by a model */
   readonly places?: Readonly<Record<string, 'engine' | 'relay'>>;
   /** The child that the delegation of a subagent waits for, by the id of the parent. */
   readonly children?: Readonly<Record<string, string>>;
-  /** The identities that may answer a question, by its request id. @defaultValue anybody */
+  /** The identities that may answer a question, by its request id. @defaultValue everyone */
   readonly roles?: Readonly<Record<string, readonly string[]>>;
   /** The subagents work for a program: there is no session. */
   readonly program?: boolean;
@@ -86,22 +86,22 @@ export interface WaitingOptions {
   readonly services?: Readonly<Record<string, { readonly subagent: string }>>;
   /** A model call may fail, and be repeated. */
   readonly repeats?: boolean;
-  /** The results of the calls are told together. */
+  /** The results of the calls are told together; the treatment of late calls. */
   readonly batch?: 'deliver' | 'cancel';
-  /** The subagents that may run at once; without it each gets a slot whenever it asks. */
+  /** The number of subagents that may run at once; undefined: no limit. */
   readonly runSlots?: number;
   readonly results?: number;
-  /** The last of the results is a card that is not said. */
+  /** The last result is a card that is not said. */
   readonly silent?: boolean;
   /** The user may ask for time. */
   readonly holds?: boolean;
-  /** Open questions are withdrawn when no client was attached for a while. */
+  /** Open questions are withdrawn after some time without a client. */
   readonly givesUp?: boolean;
   /** The session may take the floor away from a question. */
   readonly revokes?: boolean;
   /** Attempts to say something fail. @defaultValue true */
   readonly fails?: boolean;
-  /** What is told in full is not acknowledged at once. */
+  /** An item that is told in full is not acknowledged at once. */
   readonly tells?: boolean;
   readonly why?: typeof whyWaiting;
 }
@@ -111,9 +111,9 @@ type Situation = World<Machines, readonly string[]>;
 export interface WaitingReport {
   readonly worlds: number;
   readonly causes: ReadonlySet<WaitCause>;
-  /** The states of the charts that were reached, as `question.open`. */
+  /** The reached states of the charts, such as `question.open`. */
   readonly reached: ReadonlySet<string>;
-  /** The first state that each property does not hold in, with the wait. */
+  /** The first state in which each property fails, with the wait. */
   readonly violations: Readonly<Record<string, string>>;
 }
 
@@ -130,7 +130,7 @@ const CHARTS: Readonly<Record<string, AnyStateMachine>> = {
   source: eventSourceMachine,
 };
 
-/** The states of the charts without states of their own, but those in which an actor is over. */
+/** Returns the charts' states without child states, except final ones. */
 export function allStates(): readonly string[] {
   const leaves = (node: AnyStateNode): readonly string[] => {
     const below = Object.values(node.states);
@@ -147,7 +147,7 @@ function* statesIn(name: string, value: unknown): Generator<string> {
   else for (const [key, within] of Object.entries(value)) yield* statesIn(`${name}.${key}`, within);
 }
 
-/** What works elsewhere, and reports to the machines. */
+/** Stands for work elsewhere, which reports to the machines. */
 const elsewhere = createMachine({
   on: { '*': { actions: { type: 'report', params: ({ event }) => ({ event }) } } },
 });
@@ -161,7 +161,7 @@ const hostMachine = createMachine({
   },
 });
 
-/** What is asked for a place in the outbox and for a subagent, for the event of a service. */
+/** Stands for the outbox's place and the subagent of a service's event. */
 const deskMachine = createMachine({
   initial: 'closed',
   states: {
@@ -213,11 +213,11 @@ export function checkWaiting(options: WaitingOptions): WaitingReport {
   };
   const ends = new Map<string, boolean>();
 
-  /** The world after that which the root of the wait names; null if it cannot happen. */
+  /** Returns the world after the event that the root of the wait names; null if it cannot happen. */
   const after = (index: number, wait: Wait): number | null => {
     const root = rootOf(wait);
     const state = states[index];
-    // Those who wait for people wait for them also while no process has the session: they wake it.
+    // Waits for people also apply while no process has the session, because people wake it.
     const isWoken = state?.isAsleep === true && root.of !== 'session' && BY_PEOPLE.has(root.cause);
     for (const known of REMEDIES[root.cause]) {
       const remedy = isWoken ? ['host.woken', ...known] : known;
@@ -268,7 +268,7 @@ export function checkWaiting(options: WaitingOptions): WaitingReport {
     for (const name of given.keys())
       if (!expected.includes(name)) violated('nobody else waits', index, name);
     for (const [name, wait] of given) {
-      // Nobody is there who could do something of his own accord.
+      // No party is there that could act.
       if (rootOf(wait).cause === 'user' && options.parties.length === 0) continue;
       const then = after(index, wait);
       if (then === null) violated('what is named can happen', index, show(wait));
@@ -286,7 +286,7 @@ export function checkWaiting(options: WaitingOptions): WaitingReport {
   return { worlds: graph.worlds.length, causes, reached, violations };
 }
 
-/** The events that make a cause true, as ways of one event after the other; the first that is possible counts. */
+/** The events that make a cause true, as sequences; the first possible one counts. */
 const REMEDIES: Readonly<Record<WaitCause, readonly (readonly string[])[]>> = {
   wake: [['host.woken']],
   start: [['session.start'], ['service.start']],
@@ -339,7 +339,7 @@ const BY_PEOPLE: ReadonlySet<WaitCause> = new Set([
   'reminder',
 ]);
 
-/** Whether an event for an actor is one that this wait names. */
+/** Tells whether this wait names the event. */
 function isFor(wait: Wait, actor: string, event: AnyEventObject, options: WaitingOptions): boolean {
   const { of, id, on, by, cause } = wait;
   const { type } = event;
@@ -380,7 +380,7 @@ const nameOf = ({ of, id }: Pick<Wait, 'of' | 'id'>): string => `${of} ${id}`;
 const rootOf = (wait: Wait): Wait => (wait.because ? rootOf(wait.because) : wait);
 const show = (wait: Wait): string => `${nameOf(wait)}: ${wait.cause}: ${wait.sentence}`;
 
-/** The wait without moments. */
+/** Returns the wait without times. */
 function signatureOf(wait: Wait): string {
   const { cause, on, sentence, because } = wait;
   const place = cause === 'turn' ? sentence : '';
@@ -474,14 +474,14 @@ function stateOf({ actors }: Situation, options: WaitingOptions): WaitingState {
   };
 }
 
-/** The first delegation of a subagent's step. */
+/** Returns the first delegation of a subagent's step. */
 const delegationOf = ({ subagents = {} }: WaitingOptions, id: string): string =>
   `c${subagents[id]?.indexOf('delegation')}`;
 
-/** What a subagent is told by those who do its work. */
+/** The events that come from those who do a subagent's work. */
 const ELSEWHERE: ReadonlySet<string> = new Set(['model.responded', 'tool.settled']);
 
-/** Whether the session may be put away. */
+/** Tells whether the session may hibernate. */
 function isIdle({ actors }: Situation, ids: readonly string[]): boolean {
   const { connection, client, user, model, playout } = (actors['session'] as SessionSnapshot).value;
   const { current, pending } = (actors['outbox'] as OutboxSnapshot).context;
@@ -500,7 +500,7 @@ function isIdle({ actors }: Situation, ids: readonly string[]): boolean {
   );
 }
 
-/** How many subagents hold a slot. */
+/** Counts the subagents that hold a slot. */
 const heldIn = ({ actors }: Situation, ids: readonly string[]): number =>
   ids.filter((id) => {
     const { status, value } = actors[id] as SubagentSnapshot;
@@ -820,7 +820,7 @@ function questionEvents(
   const { dueAt, remindAt, requestId } = context;
   const answer = { type: 'question.answer', at, utteranceStartedAt: at, decisive: true };
   return [
-    // The session passes on what those say who may answer.
+    // The session passes on the identities that may answer.
     ...(roles[requestId]?.map((by) => ({ ...answer, channel: 'button', by })) ?? [
       { ...answer, channel: 'button' },
     ]),

@@ -1,5 +1,5 @@
-// Subagents whose model calls and tool calls are jobs: the decisions stay with the session, and what was begun before
-// a crash is neither repeated nor lost.
+// Subagents whose model calls and tool calls are jobs: the session makes the decisions, and work that began before a
+// crash is neither repeated nor lost.
 
 import { APICallError, tool } from 'ai';
 import { describe, expect, test } from 'vitest';
@@ -29,10 +29,10 @@ import { calls, never, say } from '../../support/subagent-runs.ts';
 
 const INSTRUCTIONS = 'You book rides.';
 
-/** A ride that is charged once, and a look-up that may be repeated. */
+/** Creates a ride that is charged once, and a look-up that may be repeated. */
 function rides() {
   const done: string[] = [];
-  /** The calls that have begun wait here, while it is closed. */
+  /** While the gate is closed, the started calls wait here. */
   let opened = Promise.resolve();
   const gate = {
     close: (): (() => void) => {
@@ -82,7 +82,7 @@ const booking: Script = turns(
   ({ results }) => say(`Booked: ${JSON.stringify(results[0])}`),
 );
 
-/** A worker, an engine in memory, and what happens in them. */
+/** Creates a worker and an engine in memory, with a record of their actions. */
 function engine(script: ScriptLike, subagent: SubagentConfig, packing?: JobPacking) {
   const environment = simulatedEnvironment();
   const prompts: string[] = [];
@@ -484,7 +484,7 @@ describe('a run after a crash', () => {
         const { status } = await second.result;
         const where = `${when} entry ${entry}`;
         expect([where, status]).toEqual([where, 'completed']);
-        // Before its birth is kept, it is another subagent.
+        // If its first entry is not kept, the subagent is another one.
         const most = prompts.length;
         expect([where, most <= 3, done.length, doubts]).toEqual([where, true, 2, []]);
       }
@@ -528,7 +528,7 @@ describe('a run after a crash', () => {
   });
 
   test('leaves a call in doubt that began here, instead of repeating it on the engine', async () => {
-    // The call was begun by a process without an engine: nobody knows its fate.
+    // A process without an engine began the call, whose outcome is unknown.
     const own = rides();
     const subagent = config({ tools: own.tools });
     const before = engine(booking, subagent);
@@ -712,7 +712,7 @@ describe('a step that fails for good', () => {
       isRetryable: statusCode === 429,
       cause: new Error(SECRET),
     });
-  /** Runs to the end; `stored`: whatever the engine had of it. */
+  /** Runs to the end, with any state that the engine had stored. */
   const failing = async (script: Script, subagent: SubagentConfig, packing?: JobPacking) => {
     const it = engine(script, subagent, packing);
     const stored: string[] = [];
@@ -850,7 +850,7 @@ describe('old and new workers side by side', () => {
     approver: null,
     idempotencyKey: 'sub:2:call',
   };
-  /** As version 0.1.0 writes them. */
+  /** The bodies that version 0.1.0 writes. */
   const bodies = {
     model:
       '{"kind":"model","config":"rides","tools":["charge","look_up"],"instructions":"You book rides.","messages":[{"role":"user","content":"Go"}],"final":false,"stream":false}',
@@ -904,7 +904,7 @@ describe('old and new workers side by side', () => {
     const [old, current] = [of(before), of(own.tools)];
     let offers = 0;
     const jobs = simulatedJobs({
-      // In turn, as a queue gives jobs to the workers of a deploy.
+      // By turns, as a queue gives jobs to the workers of a deployment.
       handler: { do: (job, signal) => ((offers += 1) % 2 === 1 ? old : current).do(job, signal) },
       offers: 9,
     });

@@ -1,5 +1,5 @@
-// A session to which everything was said dies, and goes on in another process: the lead agent says nothing, because
-// nobody has asked it for anything (P10). A user who wakes a chat that sleeps does not hear the last result again.
+// A session with nothing left to say dies, and another process resumes it: the lead agent says nothing, because no
+// words are addressed to it (P10). A user who wakes a hibernated chat does not hear the last result again.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -31,7 +31,7 @@ const ride = (pending: string | null): Pick<TalkOptions, 'subagents'> => ({
     },
   },
 });
-/** Looks something up before it tells the result. */
+/** A lead agent that looks something up before it tells the result. */
 const looksFirst: Script = (prompt) => {
   const told = prompt.prompt.findIndex((one) => JSON.stringify(one).includes('Sales are up.'));
   if (told < 0) return leadScript(prompt);
@@ -84,7 +84,7 @@ const stories: readonly (readonly [name: string, TalkOptions, words: readonly st
   ],
 ];
 
-/** A text session that says nothing more: all that it did is told, and was seen. */
+/** Plays a text session until it is idle: all results are told and seen. */
 async function toRest(of: World, options: TalkOptions, words: readonly string[]) {
   const life = textLife(of, options);
   await life.start();

@@ -1,4 +1,4 @@
-// What waited while the process was away runs only as the present code and configuration would run it
+// Calls that waited while the process was gone run only as the present code and configuration would run them
 // (CALL-JUDGEMENT-1, CALL-JUDGEMENT-2): restart × kind of change.
 
 import { jsonSchema } from 'ai';
@@ -12,7 +12,7 @@ import type { TalkOptions } from '../../support/text-talk.ts';
 type Tool = Readonly<Record<string, unknown>>;
 type Config = Partial<SubagentConfig>;
 
-/** A subagent that pays 900 once it may, and tells what came of it. */
+/** Creates a subagent that pays 900 with consent, and reports the result. */
 function paying(ran: unknown[], tool: Tool | null, config: Config = {}): TalkOptions {
   const pay = {
     description: 'Pays',
@@ -57,7 +57,7 @@ const ways: Record<string, Way> = {
   },
 };
 
-/** Changes after which an approval of before does not count. */
+/** Changes that invalidate an earlier approval. */
 const changes: Record<string, readonly [Tool | null, Config, string]> = {
   'the schema takes other properties': [
     { inputSchema: z.object({ amount: z.number(), currency: z.string() }) },

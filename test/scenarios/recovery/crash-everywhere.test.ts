@@ -1,5 +1,5 @@
-// One conversation, and the process dies once at each of its entries: right before it is
-// kept, and right after. Whatever the instant, it comes to the same end.
+// One conversation whose process dies once at each of its entries: right before it is kept, and right after. It
+// reaches the same end at every instant.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -8,7 +8,7 @@ import { instantsOf, textLife, turns, world, type World } from '../../support/cr
 import { calls, say, simpleTool } from '../../support/subagent-runs.ts';
 import { castOf, configOf, type TalkOptions } from '../../support/text-talk.ts';
 
-/** What tools did to the world, by the key that they were called with. */
+/** The effects of tools, by the key of the call. */
 type Done = Map<string, number>;
 
 function story(done: Done): TalkOptions {
@@ -57,7 +57,7 @@ function story(done: Done): TalkOptions {
   };
 }
 
-/** The user: asks for things, and answers what is asked, in however many processes. */
+/** Plays the user, who asks for things and answers questions, in as many processes as necessary. */
 async function live(of: World, done: Done) {
   const said: string[] = [];
   const asked = new Set<string>();
@@ -116,7 +116,7 @@ describe('the process dies at each entry', async () => {
     of.killAt(entry, when);
     const { talk, said, asked, doubtful, lives } = await live(of, done);
     expect(lives).toBe(2);
-    // P1, P9: everything came to an end, and nothing was lost.
+    // P1, P9: all work has ended, and none was lost.
     const { subagents, questions, deliveries } = talk.state();
     expect(subagents.map(({ name, state }) => `${name} ${state}`).toSorted()).toEqual([
       'helper completed',
@@ -125,11 +125,11 @@ describe('the process dies at each entry', async () => {
     ]);
     expect(questions.filter(({ state }) => state === 'open')).toEqual([]);
     expect(deliveries.filter(({ state }) => state === 'pending')).toEqual([]);
-    // P3, P4: one question, and every result reached the user.
+    // P3, P4: there was one question, and every result reached the user.
     expect(asked.size).toBe(1);
     expect(said.filter((text) => text.includes('Report: all is well.'))).not.toEqual([]);
     expect(said.filter((text) => text.includes('Ride:'))).not.toEqual([]);
-    // P6: what may not be repeated was not, or somebody was told that it is not known.
+    // P6: a call that may not be repeated ran once, or the user was told that its outcome is unknown.
     const book = [...done].filter(([key]) => key.endsWith(':r4'));
     expect(book.every(([, times]) => times === 1)).toBe(true);
     expect(book.length + doubtful.filter((name) => name === 'book').length).toBeGreaterThan(0);

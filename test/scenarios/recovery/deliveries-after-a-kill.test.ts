@@ -1,4 +1,4 @@
-// What a session knows of its deliveries after its process was killed (P4, P9).
+// The deliveries of a session after its process was killed (P4, P9).
 
 import { describe, expect, test } from 'vitest';
 import { leadTools } from '../../../src/entries/subagents.ts';

@@ -1,4 +1,4 @@
-// P9: sessions that earlier versions began go on in this one, from wherever they were.
+// P9: this version continues sessions of earlier versions from any state.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// A session that is put away idle, and goes on as if it had never been away.
+// A session that hibernates while idle resumes as if it had stayed in memory.
 
 import { describe, expect, test } from 'vitest';
 import { memoryStore, workingMemory as newMemory } from '../../../src/entries/memory.ts';
@@ -16,7 +16,7 @@ const asking: TalkOptions = {
   subagents: { ride: { script: booking, config: { interactive: true, inputTimeout: 600_000 } } },
 };
 
-/** It was put away, and goes on. */
+/** Hibernates a session and resumes it. */
 async function woken(of: World, before: ReturnType<typeof textLife>, options: TalkOptions = {}) {
   const wasIdle = await before.session.hibernate();
   const after = textLife(of, options);
@@ -75,7 +75,7 @@ describe('a session that hibernates', () => {
     await before.start();
     await before.type('hello');
     const { after, wasIdle } = await woken(of, before, { lead });
-    // Once more in its turn, and not at the wake.
+    // The lead agent is asked again in its turn, not at the wake.
     expect([asked, wasIdle]).toEqual([2, true]);
     await after.close();
   });

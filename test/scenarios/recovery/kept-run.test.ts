@@ -1,4 +1,4 @@
-// `runSubagent` with an id: a run that outlives its process; and without one, of which nothing stays.
+// `runSubagent` with an id: a run that outlives its process; and without an id: a run that leaves nothing behind.
 
 import { describe, expect, test } from 'vitest';
 import { JournalError, type JournalEntry } from '../../../src/entries/journal.ts';
@@ -56,7 +56,7 @@ function run(of: World, seen: Seen, { id = 'order-17' } = {}) {
 
 const nothingSeen = (): Seen => ({ keys: new Set(), asked: 0, modelCalls: 0 });
 
-/** Null: not yet. */
+/** Returns the outcome; null: there is none yet. */
 async function outcome(of: World, result: Promise<Outcome>): Promise<Outcome | null> {
   let found: Outcome | null = null;
   void result.then((outcome_) => (found = outcome_));
@@ -79,7 +79,7 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
       expect(first.run.id).toBe('order-17');
       expect(await outcome(of, first.run.result)).toMatchObject(booked);
       const { modelCalls } = seen;
-      // In this process, and in later ones.
+      // The same holds in this process and in later ones.
       expect(await outcome(of, first.begin().result)).toMatchObject(booked);
       for (let process = 2; process <= 3; process += 1) {
         const later = run(of, seen);

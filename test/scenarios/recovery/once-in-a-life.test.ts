@@ -1,5 +1,5 @@
-// Actions and limits that a session has once in its whole life, however many processes that takes: the
-// first agent enters, and the time of its budget passes.
+// Actions and limits that a session has once in its whole life, in any number of processes: the first agent enters,
+// and the time of the budget passes.
 import { THE_LEAD, createSubagentService } from '../../../src/entries/subagents.ts';
 import { type JournalEntry } from '../../../src/entries/journal.ts';
 import { describe, expect, test } from 'vitest';
@@ -53,7 +53,7 @@ describe('BUDGETS-11: the time budget, which passes only while awake', () => {
       await life.type('use ride');
       for (let process = 1; process <= 2; process += 1) {
         await of.environment.advance(4_000);
-        // What a process did after its last entry nobody knows.
+        // The actions of a process after its last entry are unknown.
         life.session.notifyBackground('News');
         await of.environment.settle();
         await leave(life);

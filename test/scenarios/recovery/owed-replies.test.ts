@@ -1,5 +1,5 @@
-// The user speaks while the lead agent tells something, or replies to earlier words, and the process dies at each
-// entry in turn. The next process replies to what the model had not read, and to nothing else.
+// The user speaks while the lead agent tells a result or replies to earlier words, and the process dies at each entry
+// in turn. The next process replies to the words that the model had not read, and to no others.
 
 import { describe, expect, test } from 'vitest';
 import type { SessionState } from '../../../src/index.ts';
@@ -12,7 +12,7 @@ const THINKS_MS = 1000;
 const WORD_MS = 100;
 const ORDER = 'The order was sent';
 
-/** What happens, and when, in milliseconds. */
+/** An event, with its time in milliseconds. */
 type Happening =
   | readonly [at: number, words: string]
   | readonly [at: number, order: 'ORDER', priority: 'normal' | 'urgent'];
@@ -20,7 +20,7 @@ type Happening =
 interface Story {
   readonly name: string;
   readonly happens: readonly Happening[];
-  /** What is said if no process dies. */
+  /** The messages of the lead agent if no process dies. */
   readonly said: readonly string[];
 }
 
@@ -70,7 +70,7 @@ type StreamPart =
 const pause = (of: World, ms: number) =>
   new Promise<void>((resolve) => void of.environment.scheduler.schedule(resolve, ms));
 
-/** Tells what is last in its prompt, or replies with the words of the user that it has read. */
+/** A lead agent that tells the last message in its prompt, or replies with the user's words that it has read. */
 const leadOf =
   (of: World): Script =>
   async ({ prompt }) => {
@@ -104,7 +104,7 @@ const isThere = ({ transcript, deliveries }: SessionState, [, words]: Happening)
     ? deliveries.length > 0
     : transcript.some(({ role, text }) => role === 'user' && text === words);
 
-/** Plays a story in as many processes as it takes. The user repeats what no process has kept. */
+/** Plays a story in as many processes as necessary. The user repeats words that no process has kept. */
 async function live(of: World, { happens }: Story) {
   const { clock } = of.environment;
   const begun = clock.now();
@@ -151,13 +151,13 @@ describe.each(stories)('$name', async (story) => {
     of.killAt(entry, when);
     const { life, said, lives } = await live(of, story);
     expect(lives).toBe(2);
-    // P4, P10: all is told, and the last reply was given by a model that had read all words.
+    // P4, P10: everything is told, and the model that gave the last reply had read all words.
     const shown = life.state().transcript.map(({ text }) => text);
     const lastReply = (texts: readonly string[]) =>
       texts.findLast((text) => text.startsWith('I have read'));
     expect(lastReply(shown)).toBe(lastReply(story.said));
     expect(said.includes('Told the order.')).toBe(story.said.includes('Told the order.'));
-    // What was said before the death is not said again, but for what died with its last words.
+    // Messages from before the death are not repeated, except one that died with its last words.
     expect(said.length).toBeLessThanOrEqual(story.said.length + 1);
     expect(life.errors).toEqual([]);
     await life.close();

@@ -1,4 +1,4 @@
-// A program whose process dies while its subagents work, and that is started again.
+// A program whose process dies while its subagents work, and that is restarted.
 
 import { describe, expect, test } from 'vitest';
 import { THE_LEAD, createSubagentService, runSubagent } from '../../../src/entries/subagents.ts';
@@ -226,7 +226,7 @@ describe.each([
   };
   const of = world(on);
   const first = await live(of);
-  // The last one is that it was closed.
+  // The last entry records that the service was closed.
   const instants = Array.from({ length: of.written - 1 }, (__, index) => index + 1);
 
   test('plays a story that has work to lose', () => {

@@ -1,5 +1,5 @@
-// A program's service that lives long: it goes on from what it has become, not from its first entry,
-// and can be put away on purpose.
+// A program's service with a long life: it continues from its latest snapshot instead of its first entry, and can be
+// hibernated.
 import { THE_LEAD, createSubagentService } from '../../../src/entries/subagents.ts';
 import { type JournalEntry } from '../../../src/entries/journal.ts';
 import { replaySession } from '../../../src/entries/replay.ts';
@@ -131,7 +131,7 @@ describe('snapshots of a service', () => {
 });
 
 describe('SNAPSHOT-FORMS-2: a service whose snapshot this version cannot read', () => {
-  /** Two orders that wait, and a snapshot of them, as another version would have written it. */
+  /** Creates two waiting orders, with a snapshot of them in the form of another version. */
   const kept = async (trim: boolean) => {
     const of = world({ snapshots: { afterEntries: 1000, trim } });
     const all: JournalEntry[] = [];
@@ -293,7 +293,7 @@ test('a lost service gives its claim back, and the next one with its id is new',
   await first.suspend();
   const seq = kept.read({ scope: 'orders' }).length + 1;
   const own = { scope: 'orders', unit: 'orders', actor: 'service', at: environment.clock.now() };
-  // An entry without the id that it should have.
+  // An entry without its required id.
   kept.append({ ...own, seq, definitionVersion: 1, event: { type: 'result.had' } });
   claims.length = 0;
   await expect(service().recover()).rejects.toMatchObject({
@@ -336,7 +336,7 @@ describe('OWNED-SERVICE-1: a recovery that failed', () => {
       caller: THE_LEAD,
     });
     await environment.settle();
-    // Whoever goes on says so: there is something to fold.
+    // A process that continues records it, so there is an entry to fold.
     await service(kept).recover();
     await environment.settle();
     return receipt.status === 'accepted' ? receipt.subagentId : '';
@@ -371,7 +371,7 @@ describe('OWNED-SERVICE-1: a recovery that failed', () => {
             check();
             return entries;
           } catch {
-            // As another version has it.
+            // The form of another version.
             return entries.map((one) => ({ ...one, definitionVersion: 99 }));
           }
         },
@@ -407,7 +407,7 @@ describe('OWNED-SERVICE-1: a recovery that failed', () => {
       let hasLeft = false;
       void left.then(() => (hasLeft = true));
       await environment.settle();
-      // Its claim is that of the process: whoever comes next would lose it with this one.
+      // Its claim belongs to the process: the next service of the process would lose it with this one.
       expect([hasLeft, released]).toEqual([false, []]);
       read();
       await environment.settle();

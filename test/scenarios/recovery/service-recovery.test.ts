@@ -1,5 +1,5 @@
-// The findings of a service reach the user once, whenever the process is killed; those that they have
-// heard is not told again by the next one.
+// The findings of a service reach the user once, at whatever entry the process is killed; the next process does not
+// repeat findings that the user has heard.
 
 import { expect, test } from 'vitest';
 import { textLife, world, type World } from '../../support/crashes.ts';

@@ -1,4 +1,4 @@
-// SESSION-SERVICES-4: a service that one deployment does not have, and the next one has again.
+// SESSION-SERVICES-4: a service that is missing in one deployment and present again in the next.
 
 import { describe, expect, test } from 'vitest';
 import type { ServiceSubagentConfig } from '../../../src/index.ts';
@@ -17,7 +17,7 @@ async function begin(of: World, services: readonly ServiceSubagentConfig[]) {
   return life;
 }
 
-/** The numbers of its unit, in every entry that was ever kept, and what was told. */
+/** Returns the numbers of the unit's entries, including trimmed ones, and the told messages. */
 async function play(of: World, { isClosed = false } = {}) {
   const seqs: number[] = [];
   let seen = 0;
@@ -26,7 +26,7 @@ async function play(of: World, { isClosed = false } = {}) {
     seen = of.written;
     for (const { unit, seq } of fresh) if (unit === UNIT) seqs.push(seq);
   };
-  // Its agent looks at the first event for ever.
+  // Its agent never finishes with the first event.
   const first = orderMonitor({ script: () => calls(['look', {}]) });
   const agent = { ...first.service.agent, tools: { look: simpleTool(never) } };
   let life = await begin(of, [{ ...first.service, agent }]);
@@ -40,7 +40,7 @@ async function play(of: World, { isClosed = false } = {}) {
     await closed;
   } else await life.session.suspend();
   look();
-  // Two processes of code without it.
+  // Two processes whose code does not have the service.
   for (let process = 1; process <= 2; process += 1) {
     life = await begin(of, []);
     await life.type('hello');
@@ -69,7 +69,7 @@ describe.each([
     expect(without.map(({ error }) => String(error)).join('\n')).toContain(
       '2 event(s) that the service "order_monitor" has not looked at',
     );
-    // The first one was being looked at by an agent that no code had then.
+    // The agent that looked at the first event was in no code then.
     expect(told.join('\n')).toContain('Order 2');
     expect(told.join('\n')).toContain('Order 3');
     await life.session.suspend();
@@ -94,7 +94,7 @@ test('an event that a limit refused gets as many attempts after an absence of it
   void first.happens(shipped(1));
   await of.environment.settle();
   void first.happens(shipped(2));
-  // As often as one whose code says nothing else gives it up.
+  // As many refusals as the default allows.
   while (of.entries.filter(({ event }) => event.type === 'invocation.refused').length < 12)
     await of.environment.advance(1000);
   before.kill();

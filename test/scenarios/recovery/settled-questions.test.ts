@@ -1,5 +1,5 @@
-// The lead model settles a question by its tool, and the process dies at one of the entries meanwhile, or the client
-// connects again while the model reads the words: the question is answered by these words, once (SETTLE-3, QUESTION-9).
+// The lead model settles a question by its tool while the process dies at one of the entries, or the client reconnects
+// while the model reads the words: these words answer the question, once (SETTLE-3, QUESTION-9).
 
 import { describe, expect, test } from 'vitest';
 import type { Script } from '../../../src/testing/index.ts';
@@ -15,7 +15,7 @@ const options = [
   { id: 'premium', label: 'Premium', description: '$24' },
 ];
 
-/** It settles the question whenever it answers these words, also after it was cut off. */
+/** Settles the question whenever it answers these words, even after it was cut off. */
 const lead: Script = (prompt) => {
   const { prompt: messages, user } = prompt;
   const isCutOff = user.includes('You were cut off');
@@ -35,7 +35,7 @@ const subagents = {
   },
 };
 
-/** The user says each of these once, without a pause, in however many processes. */
+/** Makes the user say each text once, without a pause, in as many processes as necessary. */
 async function live(of: World, all: readonly string[]) {
   for (let lives = 1; ; lives += 1) {
     const talk = textLife(of, { lead, subagents });

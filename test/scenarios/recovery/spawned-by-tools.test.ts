@@ -1,5 +1,5 @@
-// Subagents that a model spawned by a tool: no configuration has their name, so after a crash the
-// tool makes it again.
+// Subagents that a model spawned by a tool: no configuration has their name, so after a crash the tool creates each
+// again.
 
 import { describe, expect, test } from 'vitest';
 import { leadTools } from '../../../src/entries/subagents.ts';

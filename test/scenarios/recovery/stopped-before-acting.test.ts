@@ -1,4 +1,4 @@
-// A call was under way when its process ended, and the next process stops the work before it has an instance again.
+// A call was under way when its process ended; the next process stops the work before it has an instance.
 
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -7,7 +7,10 @@ import { textLife, world } from '../../support/crashes.ts';
 import { calls, never, say } from '../../support/subagent-runs.ts';
 import { instructionsOf, type TalkOptions } from '../../support/text-talk.ts';
 
-/** A subagent that pays 900, and 5 when it reads a message. `makesInstance`: until then the next process waits. */
+/**
+ * Creates a subagent that pays 900, and 5 when it reads a message. The next process waits until `makesInstance`
+ * resolves.
+ */
 function paying(ran: unknown[], makesInstance?: Promise<void>): TalkOptions {
   const config: SubagentConfig = {
     name: 'bank',

@@ -1,4 +1,4 @@
-// A session that is suspended: out of memory, not over.
+// A suspended session has left memory, but has not ended.
 
 import { describe, expect, test } from 'vitest';
 import { ProviderError, type Journal } from '../../../src/index.ts';

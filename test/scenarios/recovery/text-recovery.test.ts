@@ -1,4 +1,4 @@
-// A text session whose process dies, and that goes on in the next one.
+// A text session whose process dies, and that the next process resumes.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -22,7 +22,7 @@ const asking: TalkOptions = {
   subagents: { ride: { script: booking, config: { interactive: true } } },
 };
 
-/** A tool of a subagent that never answers in its first process. */
+/** A tool that never answers in its first process. */
 function hanging(more: object = {}) {
   const keys: string[] = [];
   return {
@@ -132,7 +132,7 @@ describe('a session after a crash', () => {
 
     const asked: string[] = [];
     const after = begin(of, asked);
-    // It comes back in the very first turn.
+    // The client comes back in the very first turn.
     after.session.attach();
     const states: string[] = [];
     after.session.events.subscribe((event) => {
@@ -397,7 +397,7 @@ describe('usage from before a crash', () => {
     const after = textLife(of, options);
     await after.start();
     await after.type('economy');
-    // One of its two steps is left, and it takes that.
+    // The subagent takes the second of its two steps.
     expect(after.state().subagents).toMatchObject([{ state: 'completed', step: 2 }]);
     await after.close();
 

@@ -8,7 +8,7 @@ import { instantsOf, textLife, turns, world, type World } from '../../support/cr
 import { calls, say } from '../../support/subagent-runs.ts';
 import { instructionsOf, leadScript, type TalkOptions } from '../../support/text-talk.ts';
 
-/** A model that makes the calls that it was cut off from. */
+/** A lead model that repeats the calls that were cut off. */
 const lead: Script = (prompt) => {
   const made = JSON.stringify(prompt.prompt.filter(({ role }) => role === 'assistant'));
   if (!prompt.user.includes('You were cut off')) return leadScript(prompt);
@@ -70,7 +70,7 @@ describe('the process dies at each entry', async () => {
     of.killAt(entry, when);
     const { talk, lives } = await live(of);
     expect(lives).toBe(2);
-    // P6, P9: each of them once.
+    // P6, P9: each was spawned once.
     expect(tasks(of).toSorted()).toEqual(['first', 'second']);
     expect(talk.errors).toEqual([]);
     await talk.close();

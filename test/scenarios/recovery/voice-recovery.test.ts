@@ -1,4 +1,4 @@
-// A voice session whose process dies: what was not heard is due again, what was is not.
+// A voice session whose process dies: a result that the user did not hear is due again, a heard one is not.
 
 import { describe, expect, test } from 'vitest';
 import { turns, voiceLife, world } from '../../support/crashes.ts';
@@ -105,7 +105,7 @@ describe('a question', () => {
     const after = voiceLife(of, asking);
     await after.start();
     expect(after.question()).toMatchObject({ requestId: question?.requestId, state: 'presenting' });
-    // Words that were said before it was heard again are for the lead agent (P3).
+    // Words before the question is heard again are for the lead agent (P3).
     await after.pause();
     expect(after.asked()).toContain('Which class?');
     await after.speak('Which class?');
@@ -123,7 +123,7 @@ describe('a question', () => {
     await before.use('ride');
     await before.pause();
     await before.speak('Which class?');
-    // Killed right after the words were taken in: the subagent has not heard of them.
+    // The process is killed right after it took the words in: the subagent has not received them.
     of.killAt(of.entries.length + 3, 'after');
     await before.say('economy');
     expect(before.isAlive()).toBe(false);
@@ -176,7 +176,7 @@ describe('the lead agent', () => {
     await of.environment.advance(100);
     await before.session.sendText('hello');
     await of.environment.advance(100);
-    // It began before the user typed, and has its first word only now.
+    // The speech began before the user typed, but its first word is only known now.
     before.model().speak(text);
     await of.environment.settle();
     expect(before.state().transcript.map((item) => item.text)).toEqual(

@@ -1,4 +1,4 @@
-// A process in which sessions live, as the suite of homes has it: `node node.ts <options as JSON>`. Prints its address.
+// A process that holds sessions, for the suite of homes: `node node.ts <options as JSON>`. Prints its address.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -14,13 +14,13 @@ import type { HomeNode } from './stage.ts';
 
 const { store, tellUrl, port, fault } = JSON.parse(process.argv[2] ?? '') as HomeNode;
 const http = createServer();
-// Clients of an earlier life come back at once, before the journal is open.
+// Clients of an earlier process reconnect at once, before the journal is open.
 const { promise: whenServing, resolve: serving } =
   Promise.withResolvers<ReturnType<typeof serve>>();
 http.on('request', (request, response) => {
   void whenServing.then((web) =>
     web.handle(request, response, () => {
-      // One that is leaving counts.
+      // A session that is leaving counts as awake.
       response.end(String(pool.awakeCount > 0));
     }),
   );
@@ -34,7 +34,7 @@ const tell = async (what: string): Promise<void> => {
   await fetch(tellUrl, { method: 'POST', body: what });
 };
 
-/** A fault that is planted in the journal, to see that the suite bites. */
+/** Plants a fault in the journal, to check that the suite finds it. */
 function withFault(journal: Journal): Journal {
   return new Proxy(journal, {
     get(target, name) {

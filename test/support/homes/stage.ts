@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
 import type { HomeStage } from '../../suites/homes/index.ts';
 
-/** A fault that is planted in a node, to see that the suite bites. */
+/** A fault that is planted in a node, to check that the suite finds it. */
 export type PlantedFault =
   | 'keeps nothing'
   | 'claims nothing'
@@ -30,7 +30,7 @@ export type HomeStore =
 
 export interface HomeNode {
   readonly store: HomeStore;
-  /** Gets what the agents do. */
+  /** The address that receives the actions of the agents. */
   readonly tellUrl: string;
   readonly port: number;
   readonly fault: PlantedFault | null;
@@ -40,13 +40,13 @@ type Tell = (what: string) => Promise<unknown>;
 
 const MOMENT_MS = 10;
 
-/** Between two looks at a process. */
+/** The pause between two checks of a process. */
 export const moment = (): Promise<void> =>
   new Promise((resolve) => {
     setTimeout(resolve, MOMENT_MS);
   });
 
-/** Passes on what other processes tell: the answer comes when they may go on. */
+/** Passes on the reports of other processes; a process continues once its report is answered. */
 export async function tellServer(tell: Tell) {
   const server = createServer((request, response) => {
     void text(request)
@@ -67,11 +67,11 @@ export async function tellServer(tell: Tell) {
 
 let bundled: Promise<string> | null = null;
 
-/** The program in one file: it is begun so many times. */
+/** Bundles the program into one file, because many processes run it. */
 async function bundle(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'offstage-node-'));
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
-  // What an adapter loads by itself is found from there, too.
+  // Modules that an adapter loads dynamically are found from this folder, too.
   symlinkSync(
     fileURLToPath(new URL('../../../node_modules', import.meta.url)),
     join(folder, 'node_modules'),

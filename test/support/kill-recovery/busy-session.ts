@@ -1,8 +1,7 @@
-// One life of a busy voice session: it goes on from the journal, until it is
-// killed. `node busy-session.ts <folder> <life>`; then, on its standard input, how many wishes the
-// user has, and whether the life may end when nothing is left to do. A line comes out at
-// each append, at each moment of the user, and with its name for each thing that happens in the world:
-// whoever kills it counts them.
+// One life of a busy voice session, which continues from the journal until it is killed. `node busy-session.ts
+// <folder> <life>`; its standard input then takes the number of the user's wishes, and whether the life may end when
+// no work is left. The process prints a line at each append, at each moment of the user, and, with its name, for each
+// effect in the world. The killer counts these lines.
 
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
@@ -45,7 +44,7 @@ const log = (line: Line): void => {
 const pause = (ms: number): Promise<void> =>
   new Promise((resolve) => void environment.scheduler.schedule(resolve, ms));
 
-/** Does something to the world, with the key that it was called with. */
+/** Records an effect in the world, with the idempotency key of the call. */
 async function effect(tool: string, key = '', args: unknown, idempotent: boolean): Promise<void> {
   await pause(WORK_MS);
   log({ what: 'effect', tool, key, input: JSON.stringify(args), idempotent });
@@ -66,7 +65,7 @@ function toolOf(tool: string, idempotent: boolean): unknown {
   };
 }
 
-/** What it is about stands in the task. */
+/** Returns a script that takes the number of the wish from the task. */
 const about =
   (script: (n: number) => Script): Script =>
   (prompt) => {
@@ -156,7 +155,8 @@ const session: VoiceSession = new VoiceSession({
       claim: (scope) => journal.claim?.(scope),
       release: (scope) => journal.release?.(scope),
     },
-    // Many lives go on from one, and are killed while they write one. All entries are looked at in the end.
+    // Many lives continue from one snapshot, and are killed while they write one. The test checks all entries at the
+    // end.
     snapshots: { afterEntries: 40, trim: false },
   }),
   transport,
@@ -214,7 +214,7 @@ for (;;)
     await session.start();
     break;
   } catch (error) {
-    // Whoever was killed has it until its lease is over.
+    // The killed process keeps its claim until the lease is over.
     if (!(error instanceof CapacityError)) throw error;
     await pause(LEASE_PAUSE_MS);
   }

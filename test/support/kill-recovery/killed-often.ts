@@ -1,10 +1,9 @@
-// A busy voice session on a journal that outlives it, whose process is killed again and again by
-// SIGKILL and begun again: what tools did to the world and what the user heard, in all lives
-// together, is what one life would have done.
+// A busy voice session on a journal that outlives it. Its process is repeatedly killed by SIGKILL and restarted. The
+// effects of tools and the messages that the user heard in all lives together must be those of a single life.
 //
-// The instants are counted in what the process does, not in time: a line comes out of it at each
-// append to the journal, each moment of the user, and whatever happens in the world. Half of the
-// kills come right after something happened there: its entry is not written yet.
+// The actions of the process decide when it is killed, not time: it prints a line at each append to the journal, each
+// moment of the user, and each effect in the world. Half of the kills come right after an effect, whose entry is not
+// written yet.
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,7 +18,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { chanceOf } from '../../../src/testing/doubles/chance.ts';
 import { readWorld, token, tokensIn, wish, type Kind, type Line, type Written } from './world.ts';
 
-/** Lines that a life may write before it is killed: many live short. */
+/** The most lines of a life before it is killed; many lives are short. */
 const MAX_LINES = 200;
 const DELICATE = ['effect', 'effect', 'heard', 'answered'] as const;
 const SEED = Number(process.env['KILL_SEED'] ?? 1);
@@ -30,19 +29,19 @@ type Of<What extends Line['what']> = Written & Extract<Line, { what: What }>;
 
 export interface KilledOften {
   readonly kills: number;
-  /** Tells the process which journal it is; see `journal.ts`. */
+  /** Tells the process which journal to use; see `journal.ts`. */
   readonly env: Readonly<Record<string, string>>;
-  /** What the journal has in the end. */
+  /** Returns the final entries of the journal. */
   read(folder: string): readonly JournalEntry[] | Promise<readonly JournalEntry[]>;
 }
 
-/** Registers the tests of a session that is killed so often. */
+/** Registers the tests of a session that is killed this often. */
 export function killedOften({ kills, env, read }: KilledOften): void {
   const folder = mkdtempSync(join(tmpdir(), 'offstage-kill-'));
   const program = join(folder, 'busy-session.mjs');
   const children: ChildProcess[] = [];
 
-  /** A process that has loaded the code and waits to be told to begin. */
+  /** Starts a process that loads the code and waits for the command to begin. */
   function prepare(life: number) {
     const child = spawn(process.execPath, [program, folder, String(life)], {
       stdio: ['pipe', 'pipe', 'inherit'],
@@ -60,12 +59,12 @@ export function killedOften({ kills, env, read }: KilledOften): void {
   const wishes = 4 + kills;
 
   beforeAll(async () => {
-    // What an adapter loads by itself is found from there, too.
+    // Modules that an adapter loads dynamically are found from this folder, too.
     symlinkSync(
       fileURLToPath(new URL('../../../node_modules', import.meta.url)),
       join(folder, 'node_modules'),
     );
-    // One file: it is begun so many times.
+    // One file, because many processes run it.
     await build({
       configFile: false,
       logLevel: 'error',
@@ -77,7 +76,7 @@ export function killedOften({ kills, env, read }: KilledOften): void {
       },
     });
     const chance = chanceOf(SEED, 'kill');
-    // The next one gets ready while one lives.
+    // The next process gets ready while one lives.
     let next = prepare(1);
     for (let life = 1; life <= kills; life += 1) {
       const { child, lines, isReady, isOver } = next;
@@ -106,7 +105,7 @@ export function killedOften({ kills, env, read }: KilledOften): void {
   }, 600_000);
 
   afterAll(() => {
-    // Of a test that failed half-way.
+    // Children that a failed test has left.
     for (const child of children) child.kill('SIGKILL');
     rmSync(folder, { recursive: true, force: true });
   });
@@ -118,7 +117,7 @@ export function killedOften({ kills, env, read }: KilledOften): void {
     Array.from({ length: wishes }, (_, index) => wish(index + 1))
       .filter(({ kind }) => kinds.includes(kind))
       .map(({ n }) => n);
-  /** How often each of them occurs. */
+  /** Counts the occurrences of each name. */
   const tally = (names: readonly string[]): Record<string, number> => {
     const all: Record<string, number> = {};
     for (const name of names) all[name] = (all[name] ?? 0) + 1;
@@ -127,7 +126,7 @@ export function killedOften({ kills, env, read }: KilledOften): void {
   const each = (names: readonly string[]): Record<string, number> =>
     Object.fromEntries(names.map((name) => [name, 1]));
 
-  /** What was heard according to the journal: what was said last says what it was. */
+  /** Returns the deliveries that were heard according to the journal: the last said text identifies each. */
   function hearings(): { readonly token: string; readonly at: number }[] {
     let told = '';
     return entries.flatMap(({ event, at }) => {
@@ -198,7 +197,7 @@ export function killedOften({ kills, env, read }: KilledOften): void {
       expect(guarded.length).toBeGreaterThan(kills / 3);
       expect(tally(guarded.map(({ key }) => key))).toEqual(each(guarded.map(({ key }) => key)));
       const doubts = lines('doubt');
-      // What was not done is in doubt: nothing was left out in silence.
+      // A payment that was not made is in doubt: none was left out silently.
       const paid = new Set(guarded.flatMap(({ tool, input }) => (tool === 'pay' ? [input] : [])));
       const unpaid = events('tool.called').filter(
         ({ event }) => event['name'] === 'pay' && !paid.has(String(event['arguments'])),

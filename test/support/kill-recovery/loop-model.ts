@@ -1,6 +1,5 @@
-// A voice model in the process itself: it remembers what it is told, calls the tool that the
-// user's words name, and says what it is asked to say. Knows nothing of earlier processes but
-// what the session tells it.
+// A voice model inside the process: it remembers its input, calls the tool that the user's words name, and says what
+// the session requests. It knows of earlier processes only what the session tells it.
 
 import { Subject } from 'rxjs';
 import type { AudioFrame } from '../../../src/voice/audio/audio-frame.ts';
@@ -22,7 +21,7 @@ const THINKS_MS = 3;
 
 type Request = Extract<TransportCommand, { type: 'response.request' }>;
 
-/** Ids are unlike those of every other process. */
+/** The ids differ from those of every other process. */
 export class LoopTransport implements Transport {
   readonly name = 'loop';
   readonly lead = spokenLead;
@@ -31,7 +30,7 @@ export class LoopTransport implements Transport {
   readonly #scheduler: Scheduler;
   #ids = 0;
   connection: LoopConnection | null = null;
-  /** What is said in an item. */
+  /** The words of each item. */
   readonly texts = new Map<string, string>();
 
   constructor(life: number, scheduler: Scheduler) {
@@ -56,9 +55,9 @@ class LoopConnection implements TransportConnection {
   readonly audio = new Subject<AudioFrame>();
   readonly #transport: LoopTransport;
   readonly #scheduler: Scheduler;
-  /** What the user said, by item. */
+  /** The user's words, by item. */
   readonly #heard = new Map<string, string>();
-  /** The wishes that tools were called for. */
+  /** The wishes for which a tool was called. */
   readonly #called = new Set<number>();
   #speaking: { readonly responseId: string; readonly cancel: () => void } | null = null;
   #isClosed = false;
@@ -117,9 +116,9 @@ class LoopConnection implements TransportConnection {
     const cancelThought = this.#scheduler.schedule(() => {
       const wanted = instructions === undefined ? this.#uncalled() : [];
       if (wanted.length === 0) {
-        // It says what it is asked to say, with what the note about it quotes.
+        // The model says the requested text, with the quotations of its note.
         const text = [instructions ?? 'All right.', about ?? ''].join('\n').trim();
-        // Notes quote in JSON that is escaped so that it holds no tag.
+        // Notes quote in JSON that is escaped so that it contains no tag.
         this.#speak(responseId, text.replaceAll(String.raw`\u003c`, '<'), end);
         return;
       }

@@ -1,6 +1,6 @@
-// The user and their loudspeaker: they say what they want until it was taken in, answer the
-// questions that they hear, by voice or by button, and talk over the lead agent at times.
-// They remember nothing of earlier lives but what the screen shows.
+// The user and their loudspeaker: they repeat a wish until the session has it, answer the questions that they hear,
+// by voice or by button, and sometimes talk over the lead agent. They remember nothing of earlier lives except what
+// the screen shows.
 
 import type { VoiceSession } from '../../../src/voice-session.ts';
 import type { Scheduler } from '../../../src/actors/ports/environment.ts';
@@ -9,11 +9,11 @@ import { tokensIn, wish, wishesIn, wordsOf, type Line } from './world.ts';
 
 const CHUNK_MS = 4;
 const MOMENT_MS = 10;
-/** So many moments without anything to do, and it is at rest. */
+/** The number of moments without any action after which the session counts as idle. */
 const RESTFUL_MOMENTS = 40;
 const AT_ONCE = 4;
 
-/** Plays what is said, faster than it sounds, and reports it. */
+/** Plays speech, faster than real time, and reports it. */
 export class Listener {
   readonly #session: VoiceSession;
   readonly #scheduler: Scheduler;
@@ -22,7 +22,7 @@ export class Listener {
     null;
   readonly #texts: ReadonlyMap<string, string>;
   readonly #log: (line: Line) => void;
-  /** Told in the middle of something that may be interrupted. */
+  /** Called in the middle of speech that may be interrupted. */
   halfway: (text: string) => void = () => {};
   heard: (text: string) => void = () => {};
 
@@ -94,7 +94,7 @@ interface Scene {
   readonly session: VoiceSession;
   readonly transport: LoopTransport;
   readonly listener: Listener;
-  /** So many wishes they have, from the first life on. */
+  /** The number of the user's wishes, counted from the first life. */
   readonly count: number;
   readonly life: number;
   readonly isLast: boolean;
@@ -103,14 +103,14 @@ interface Scene {
   readonly tick: () => void;
 }
 
-/** The user's side of the conversation. Resolves when nothing is left to do, if that is wanted. */
+/** Plays the user's part. Resolves when no work is left, if `isLast`. */
 export async function talk(scene: Scene): Promise<void> {
   const { session, transport, listener, count, life, isLast, pause, log, tick } = scene;
   const state = () => session.store.getSnapshot().context;
   const speak = (text: string): void => transport.connection?.hear(text);
   const asked = () =>
     state().questions.filter(({ state: is }) => is === 'presenting' || is === 'open');
-  /** Said in this life, and not on the screen yet. */
+  /** Words of this life that are not on the screen yet. */
   let unheard: string | null = null;
   let toAnswer: number | null = null;
   let interruptions = 0;
@@ -163,7 +163,7 @@ export async function talk(scene: Scene): Promise<void> {
       unheard = wordsOf(wanted);
       speak(unheard);
     } else if (isCalm && !wanted && isLast && left.length > due.length) {
-      // What was interrupted too often rests until the user speaks; now they listen.
+      // A delivery that was interrupted too often rests until the user speaks; from now on they listen.
       isPatient = true;
       unheard = `What else, number ${life} ${restful}?`;
       speak(unheard);

@@ -1,10 +1,10 @@
-// The facts that outlive a killed process: the user's wishes, the effects of tools, and
-// what the user has heard. One line of JSON for each, written at once.
+// The facts that outlive a killed process: the user's wishes, the effects of tools, and the messages that the user
+// has heard. Each is one line of JSON, written at once.
 
 import { openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What the user may want, and how it is done. */
+/** The kinds of wishes of the user. */
 export const KINDS = ['ride', 'sum', 'weather', 'trip', 'pay', 'seat', 'remind'] as const;
 export type Kind = (typeof KINDS)[number];
 
@@ -13,14 +13,14 @@ export interface Wish {
   readonly n: number;
 }
 
-/** Wish number `n`, from 1; the user never wants the same thing twice. */
+/** Returns wish number `n`, from 1; the user never wants the same thing twice. */
 export function wish(n: number): Wish {
   return { kind: KINDS[(n - 1) % KINDS.length] as Kind, n };
 }
 
 export const wordsOf = ({ kind, n }: Wish): string => `use ${kind} ${n}`;
 
-/** The wishes in what somebody said. */
+/** Returns the wishes in spoken words. */
 export function wishesIn(text: string): Wish[] {
   return [...text.matchAll(/\buse (\w+) (\d+)/g)].map(([, kind, n]) => ({
     kind: kind as Kind,
@@ -28,12 +28,12 @@ export function wishesIn(text: string): Wish[] {
   }));
 }
 
-/** What can be told from others wherever it is said. */
+/** Returns a token that can be recognized in any text. */
 export const token = (what: string, n: number): string => `<${what} ${n}>`;
 export const tokensIn = (text: string): string[] => text.match(/<\w+ \d+>/g) ?? [];
 
 export type Line =
-  /** A tool did something to the world. */
+  /** A tool had an effect in the world. */
   | {
       readonly what: 'effect';
       readonly tool: string;
@@ -43,7 +43,7 @@ export type Line =
     }
   /** The model began to say this. */
   | { readonly what: 'said'; readonly token: string }
-  /** It was heard to its end. */
+  /** The user heard this to its end. */
   | { readonly what: 'heard'; readonly token: string }
   /** The user answered the question of this wish. */
   | { readonly what: 'answered'; readonly n: number; readonly how: 'voice' | 'button' }

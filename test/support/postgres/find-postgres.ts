@@ -3,10 +3,10 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** Folders that hold one folder for each version. */
+/** Folders with one folder for each version. */
 const PARENTS = ['/usr/lib/postgresql', '/opt/homebrew/opt', '/usr/local/opt'];
 
-/** The folder of `initdb` and `postgres`; `POSTGRES_BIN` names it. Undefined: there is none. */
+/** Returns the folder of `initdb` and `postgres`, which `POSTGRES_BIN` may name; undefined: there is none. */
 export function findPostgres(): string | undefined {
   const named = process.env['POSTGRES_BIN'];
   if (named) return named;

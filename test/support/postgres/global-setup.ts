@@ -1,5 +1,5 @@
-// A PostgreSQL server of our own, for the tests of one run: in a temporary folder, on a Unix socket, for
-// nobody else. It survives crashes of processes, not of the machine: nothing is synced to the disk.
+// A private PostgreSQL server for the tests of one run: in a temporary folder, on a Unix socket. It survives crashes
+// of processes, but not of the machine, because it syncs nothing to the disk.
 
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { chownSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -60,7 +60,7 @@ export default async function setUp({ provide }: TestProject): Promise<() => Pro
   return stop;
 }
 
-/** How a test connects. */
+/** Returns the options with which a test connects. */
 export const connectionTo = (host: string) => ({ host, user: USER, database: DATABASE });
 
 function idOf(user: string): { uid?: number; gid?: number } {
@@ -69,7 +69,7 @@ function idOf(user: string): { uid?: number; gid?: number } {
   return { uid: id('-u'), gid: id('-g') };
 }
 
-/** @throws with what the server said, if it ends before it is ready */
+/** @throws with the server's output, if the server ends before it is ready */
 async function ready({ stderr }: ChildProcess): Promise<void> {
   if (!stderr) throw new Error('Expected the server to have an output');
   const said: string[] = [];
@@ -83,7 +83,7 @@ async function ready({ stderr }: ChildProcess): Promise<void> {
   throw new Error(`PostgreSQL does not start:\n${said.join('\n')}`);
 }
 
-/** Those that are connected still are cut off. */
+/** Stops the server, and cuts off connected clients. */
 async function stopped(server: ChildProcess): Promise<void> {
   if (server.exitCode !== null || server.signalCode !== null) return;
   await new Promise<void>((resolve) => {

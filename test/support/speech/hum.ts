@@ -1,4 +1,4 @@
-// "Mm-hm" as people say it, which the synthesiser would spell: voiced through the nose, without words.
+// "Mm-hm" as people say it, which a synthesiser would spell: voiced through the nose, without words.
 
 const SAMPLE_RATE_HZ = 24_000;
 const PEAK = 7000;
@@ -22,7 +22,7 @@ const resonances = [
 ] as const;
 const HARMONICS = 12;
 
-/** A listening hum of 0.5 s: Int16 mono of 24 kHz, the same for every call. */
+/** Returns a listening hum of 0.5 s: Int16 mono at 24 kHz, the same for every call. */
 export function hum(): Int16Array {
   const samples: number[] = [];
   let phase = 0;

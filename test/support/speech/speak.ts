@@ -5,7 +5,7 @@ import { Flite } from '../../../src/adapters/local-voice/speech/flite.ts';
 import { resampleSound } from '../../../src/voice/audio/resampler.ts';
 
 export interface SpeakOptions {
-  /** slt and rms are the clearest; also awb, kal16, kal. @defaultValue 'slt' */
+  /** `slt` and `rms` are the clearest; also `awb`, `kal16`, `kal`. @defaultValue 'slt' */
   readonly voice?: string;
   /** 8000 to 48000. @defaultValue 24000 */
   readonly sampleRateHz?: number;
@@ -13,12 +13,12 @@ export interface SpeakOptions {
   readonly silenceMs?: number;
 }
 
-/** What is quieter is silence. */
+/** The amplitude below which sound counts as silence. */
 const VOICE_LEVEL = 0.01 * 32_767;
 
 let flite: Promise<Flite> | undefined;
 
-/** The sound of a text: Int16 mono. */
+/** Returns the sound of a text: Int16 mono. */
 export async function speak(text: string, options: SpeakOptions = {}): Promise<Int16Array> {
   const { voice = 'slt', sampleRateHz = 24_000, silenceMs = 0 } = options;
   flite ??= Flite.load();
@@ -30,7 +30,7 @@ export async function speak(text: string, options: SpeakOptions = {}): Promise<I
   return samples;
 }
 
-/** Where the voice begins and ends in a sound, in milliseconds: a synthesiser puts silence around it. */
+/** Returns where the voice begins and ends in a sound, in milliseconds: a synthesiser adds silence around it. */
 export function voiceIn(
   samples: Int16Array,
   sampleRateHz = 24_000,
@@ -43,7 +43,7 @@ export function voiceIn(
   };
 }
 
-/** A mono WAV file of 16-bit samples. */
+/** Returns a mono WAV file of 16-bit samples. */
 export function toWav(samples: Int16Array, sampleRateHz = 24_000): Buffer {
   const header = Buffer.alloc(44);
   const data = Buffer.alloc(2 * samples.length);
