@@ -1,35 +1,31 @@
-// The budgets of one scope (a session, or a program): its own, and that of a subagent with its whole subtree.
-// Tokens, steps, agents and cost are counted by accounts; a child's account is cut from its parent's. Time is a
-// deadline.
+// The budgets of one scope (a session, or a program): the budget of the scope, and that of a subagent with its whole subtree.
+// Accounts count tokens, steps, agents and cost; a child's account is cut from its parent's. Time is a deadline.
 //
 // Owns:     the granted, held and spent amounts, the parent of each budget, and the timers of time limits.
 // Does not: end a subagent (the component that gets the refusal or the timeout does).
 //
 // Invariants
-//   BUDGET-ACCOUNT-1. Held and spent amounts together never exceed the grant, unless a call cost more than was
-//       held for it; then nothing more can be taken. Every operation is atomic: no amount is read now and taken
-//       later. What a grant is raised by is taken from its parent's.
-//   BUDGET-ACCOUNT-2. A held amount is settled once: the used part is spent, the rest is free again.
+//   BUDGET-ACCOUNT-1. Held and spent amounts together never exceed the grant, unless a call cost more than was held for it;
+//       then nothing more can be taken. Every operation is atomic: an amount is checked and taken in one step. A raise of a
+//       grant is taken from the parent's account.
+//   BUDGET-ACCOUNT-2. A held amount is settled once: the used part is spent, the rest becomes free again.
 //   BUDGET-ACCOUNT-3. An account cut from another returns its unused amount once, when it is closed; amounts
 //       held at that time are settled in the parent.
 //   BUDGET-ACCOUNT-4. A refused request changes nothing.
-//   BUDGET-ACCOUNT-12. A used amount is never negative: a provider's count that is negative or not a number
-//        gives nothing back.
+//   BUDGET-ACCOUNT-12. A used amount is never negative: a provider's count that is negative or not a number counts as 0.
 //   BUDGET-5. A child's own limits are reserved from the rest of its parent's budget at admission, all of
 //       them or none; limits that it does not set are shared with its parent.
-//   BUDGET-6. A model call is refused before it is made if its tokens do not fit, no step is left, the
-//       time is over, or the cost is spent. Every attempt is a step. Nothing is held for the cost of a call: it is
-//       known at its end.
+//   BUDGET-6. A model call is refused before it is made if its tokens do not fit, no step is left, the time is over, or the
+//       cost is spent. Every attempt is a step. No cost is held for a call, because it is known only afterwards.
 //   BUDGET-7. A call is settled once, at its end, and returns the amounts that it did not use.
-//   BUDGET-8. The single final call that hands in partial work is always made: it is counted, and may exceed
-//       the grant.
-//   BUDGETS-9. A subagent whose subtree has no limits has no budget, and costs nothing here.
+//   BUDGET-8. The final call that hands in partial work is always made: it is counted, and may exceed the grant.
+//   BUDGETS-9. A subagent whose subtree has no limits has no budget.
 //   BUDGETS-10. The end of a time limit is reported once, unless the subagent has ended.
 //   BUDGETS-11. The time of the scope counts only while it is loaded in a process: a scope that sleeps, or
 //        whose process has died, uses none. The time of a subagent continues.
-//   BUDGETS-13. A raise sets limits of a subagent's own, or of the scope, to new totals, all of them or none, and never lowers one:
-//        repeated, it changes nothing. What shares the limits shares the raise.
-//   BUDGETS-14. The end of a subagent closes the accounts that were cut for it, and none that it shares.
+//   BUDGETS-13. A raise sets limits that a subagent or the scope itself has to new totals, all of them or none, and never
+//       lowers one; a repeated raise changes nothing. Subagents that share a limit share its raise.
+//   BUDGETS-14. The end of a subagent closes the accounts that were cut for it, not the accounts that it shares.
 
 import { z } from 'zod';
 import type { Failure } from '../../machines/index.ts';
@@ -50,7 +46,7 @@ export interface Reservation {
 }
 
 export class BudgetAccount {
-  /** Holds the grant. */
+  /** The account that holds the grant. */
   readonly #parent: BudgetAccount | null;
   #granted: number;
   #spent = 0;
@@ -78,7 +74,7 @@ export class BudgetAccount {
     return this.#isClosed ? 0 : Math.max(0, this.#granted - this.#spent - this.#held);
   }
 
-  /** The amounts by which its grant may be raised. */
+  /** The amount by which the grant may be raised. */
   get leftAbove(): number {
     if (this.#isClosed) return 0;
     return this.#parent === null ? Infinity : this.#parent.left;
@@ -91,7 +87,7 @@ export class BudgetAccount {
     return this.#hold(amount);
   }
 
-  /** Counts an amount that was used without a request: it is spent, whatever is left. */
+  /** Counts an amount that was used without a request, even if it is more than what is left. */
   charge(used: number): void {
     if (this.#isClosed) this.#parent?.charge(used);
     else this.#spent += amountOf(used);
@@ -102,7 +98,7 @@ export class BudgetAccount {
     return this.take(amount) && new BudgetAccount(amount, this);
   }
 
-  /** Raises the grant by an amount of the parent; false, and nothing has changed, if too little is left there. */
+  /** Raises the grant by an amount of the parent's account; returns false, and changes nothing, if too little is left there. */
   raise(amount: number): boolean {
     if (this.#isClosed || amount > this.leftAbove) return false;
     if (this.#parent) this.#parent.#held += amount;
@@ -116,7 +112,7 @@ export class BudgetAccount {
     this.#isClosed = true;
     if (!this.#parent) return;
     this.#parent.#settle(this.#granted, this.#spent);
-    // Amounts that are still held stay held in the parent, and are settled there.
+    // Amounts that are still held are then held by the parent, and settled there.
     this.#parent.#keepHeld(this.#held);
   }
 
@@ -178,7 +174,7 @@ export type Refusal = { readonly ok: false; readonly error: Failure };
 /** The tokens held for the output of one call beside its input. */
 const OUTPUT_ALLOWANCE = 4_096;
 
-/** The final call hands in partial work, which need not be long. */
+/** The output limit of the final call, which hands in partial work. */
 const FINAL_OUTPUT_TOKENS = 1_024;
 
 const counted = ['tokens', 'steps', 'agents', 'cost'] as const;
@@ -201,7 +197,7 @@ export class Budget {
   readonly #accounts: Accounts;
   readonly #parent: Budget | null;
   readonly #startedAt: number;
-  /** When the time that was given to it is over; null: it shares that of its parent. */
+  /** When the budget's own time is over; null: it shares its parent's. */
   #ownDueAt: number | null;
   readonly #now: () => number;
 
@@ -240,16 +236,16 @@ export class Budget {
   }
 
   /**
-   * Creates the budget of a child that is admitted now. Refused with `BUDGET_EXCEEDED`, which names the
-   * limit.
+   * Creates the budget of a child that is admitted now. Returns `BUDGET_EXCEEDED`, which names the limit, if the limits do not
+   * fit.
    */
   admit(limits: BudgetLimits = {}): { readonly ok: true; readonly budget: Budget } | Refusal {
     return this.#lacking(limits) ?? { ok: true, budget: this.readmit(limits, this.#now()) };
   }
 
   /**
-   * Creates the budget of a child that was admitted at `startedAt`, possibly by an earlier process: if its
-   * part is no longer available, it shares the rest.
+   * Creates the budget of a child that was admitted at `startedAt`, possibly by an earlier process. If the child's part is no
+   * longer available, the child shares the rest.
    */
   readmit(limits: BudgetLimits, startedAt: number): Budget {
     const { tokens, steps, agents, cost } = this.#accounts;
@@ -271,7 +267,7 @@ export class Budget {
     return new Budget(accounts, this, dueAt, this.#now, startedAt);
   }
 
-  /** Sets limits of its own to higher totals (BUDGETS-13). Returns why that is refused; null: it is done. */
+  /** Raises limits to new totals (BUDGETS-13). Returns the refusal; null: the limits are raised. */
   raise(limits: BudgetLimits): Refusal | null {
     const { timeMs } = limits;
     const raises = this.#own.flatMap(([resource, account]) => {
@@ -290,7 +286,7 @@ export class Budget {
     return null;
   }
 
-  /** Returns why these cannot be its limits, whatever its parent has left. */
+  /** Returns why these limits are no raise, whatever the parent has left; null: they are one. */
   #notRaised(limits: BudgetLimits): Refusal | null {
     const own = new Map<BudgetResource, { granted: number; spent: number }>(this.#own);
     if (this.#ownDueAt !== null)
@@ -324,14 +320,14 @@ export class Budget {
     this.#accounts.cost?.charge(cost);
   }
 
-  /** Whether the cost of its calls has to be known. */
+  /** Whether calls need a known cost. */
   get countsCost(): boolean {
     return this.#accounts.cost !== null;
   }
 
   /**
-   * Requests one model call with about this many input tokens. Refused with `BUDGET_EXHAUSTED`, which names
-   * the exhausted limit.
+   * Requests one model call with about this many input tokens. Returns `BUDGET_EXHAUSTED`, which names the limit, if the call
+   * must not be made.
    */
   beginCall(inputTokens: number): BudgetedCall | Refusal {
     const used = this.usedUp(inputTokens);
@@ -342,13 +338,13 @@ export class Budget {
     const output = hold === null ? OUTPUT_ALLOWANCE : hold.amount - inputTokens;
     return {
       ok: true,
-      // A limit without effect is not sent: some models refuse one above their own.
+      // A limit that would have no effect is not sent: some models refuse a limit above their own.
       maxOutputTokens: output < OUTPUT_ALLOWANCE ? output : undefined,
       settle: this.#settling((used_) => hold?.settle(used_)),
     };
   }
 
-  /** Begins the final call, which hands in partial work. */
+  /** Starts the final call, which hands in partial work. */
   beginFinalCall(): BudgetedCall {
     const { tokens, steps } = this.#accounts;
     steps?.charge(1);
@@ -378,7 +374,7 @@ export class Budget {
     return tokens && tokens.left < inputTokens + 1 ? 'tokens' : null;
   }
 
-  /** Closes the budget when its owner has ended. Idempotent. */
+  /** Closes the accounts that were cut for the owner, who has ended. Idempotent. */
   close(): void {
     for (const [, account] of this.#own) account.close();
   }
@@ -413,10 +409,10 @@ export class Budget {
   }
 }
 
-/** Returns what has to be left for a child with this limit. */
+/** Returns the amount that must be left for a child with this limit. */
 function leastOf(resource: CountedResource, limit: number | undefined): number {
   if (resource === 'agents') return 1 + (limit ?? 0);
-  // Any cost at all will do.
+  // Any positive cost is enough.
   if (resource === 'cost') return limit ?? Number.MIN_VALUE;
   return Math.max(1, limit ?? 1);
 }
@@ -444,7 +440,7 @@ export function exhausted(resource: BudgetResource): Refusal {
   return { ok: false, error: { code: 'BUDGET_EXHAUSTED', message, retryable: false } };
 }
 
-/** The amounts used before, and the start of the time. */
+/** The amounts used in earlier processes, and the start of the time. */
 interface BudgetUsed {
   readonly startedAt: number;
   readonly tokens: number;
@@ -458,7 +454,7 @@ interface Entry {
   /** When the timer fires; null: there is none. */
   timerAt: number | null;
   stopTimer: () => void;
-  /** Whether it or an ancestor has a time limit, which continues while the scope sleeps (BUDGETS-11). */
+  /** Whether the subagent or an ancestor has a time limit, which also counts while the scope sleeps (BUDGETS-11). */
   readonly hasOwnTime: boolean;
 }
 
@@ -467,7 +463,7 @@ export class Budgets {
   /** Null: the scope has no limits. */
   readonly #limits: BudgetLimits | null;
   #scope: Budget | null = null;
-  /** The start of the scope's time as if it had been loaded ever since, in milliseconds since 1970. */
+  /** The start of the scope's time, counted as if the scope had been loaded ever since; in milliseconds since 1970. */
   #startedAt = 0;
   readonly #entries = new Map<string, Entry>();
 
@@ -483,8 +479,8 @@ export class Budgets {
   }
 
   /**
-   * Sets the time for which the scope was loaded before, in milliseconds, and the limits that were raised meanwhile.
-   * Must precede the first admission.
+   * Sets how long the scope was loaded in earlier processes, in milliseconds, and the limits that were raised there. Must
+   * precede the first admission.
    */
   continue(awakeMs: number, raised?: BudgetLimits): void {
     const now = (): number => this.#environment.clock.now();
@@ -499,8 +495,8 @@ export class Budgets {
   }
 
   /**
-   * Admits a subagent; `parentId` is null for a subagent of the lead agent or of a program. Returns null, or
-   * the reason why its budget does not fit. `exhaust` is called when its time is over.
+   * Admits a subagent; `parentId` is null for a subagent of the lead agent or of a program. Returns null, or the failure if its
+   * budget does not fit. `exhaust` is called when its time is over.
    */
   admit(
     id: string,
@@ -521,9 +517,7 @@ export class Budgets {
     return null;
   }
 
-  /**
-   * Restores the budget of a subagent that an earlier process admitted, less the amounts that it has used.
-   */
+  /** Restores the budget of a subagent that an earlier process admitted, less the amounts that it has used. */
   readmit(
     id: string,
     parentId: string | null,
@@ -541,10 +535,7 @@ export class Budgets {
     this.#enter(id, { parentId, limits, budget, exhaust });
   }
 
-  /**
-   * Charges the use of subagents of `parentId` that are no longer known; null, or a parent that is gone:
-   * charges the scope.
-   */
+  /** Charges the use of forgotten subagents to their parent; with null or an unknown parent, to the scope. */
   charge(parentId: string | null, used: BudgetCharge): void {
     this.#above(parentId)?.charge(used);
   }
@@ -554,17 +545,17 @@ export class Budgets {
     return this.#entries.get(id)?.budget ?? null;
   }
 
-  /** Raises limits of a subagent, or (null) of the scope (BUDGETS-13). Returns why that is refused; null: it is done. */
+  /** Raises limits of a subagent, or (null) of the scope (BUDGETS-13). Returns the refusal; null: the limits are raised. */
   raise(id: string | null, limits: BudgetLimits): Failure | null {
     const budget = id === null ? this.#scope : this.of(id);
     const refused = budget ? budget.raise(limits) : notRaised('it has no budget');
     if (refused) return refused.error;
-    // Those below it may share its time.
+    // Subagents below may share the time limit.
     for (const each of this.#entries.values()) this.#arm(each);
     return null;
   }
 
-  /** Handles the end of a subagent: unused amounts return to the parent. Idempotent. */
+  /** Closes the budget of a subagent that has ended: unused amounts return to the parent. Idempotent. */
   ended(id: string): void {
     const entry = this.#entries.get(id);
     if (!entry) return;
@@ -574,7 +565,7 @@ export class Budgets {
   }
 
   /**
-   * When the first time limit of a subagent ends, however long the scope sleeps, in milliseconds since 1970.
+   * When the first time limit of a subagent ends, in milliseconds since 1970; it also counts while the scope sleeps.
    * `Infinity`: never.
    */
   get nextDueAt(): number {
@@ -584,12 +575,12 @@ export class Budgets {
     return next;
   }
 
-  /** Stops all timers: the scope continues in another process, or later. */
+  /** Stops all timers, because the process leaves the scope. */
   stop(): void {
     for (const { stopTimer } of this.#entries.values()) stopTimer();
   }
 
-  /** The use of the whole scope; empty if it has no limits. */
+  /** The use of the scope's budget; empty if the scope has no limits. */
   get report(): BudgetReport {
     return this.#scope?.report ?? {};
   }

@@ -1,4 +1,4 @@
-// The limits of a session and of a process. Checked at construction.
+// The limits of a session and of a process, and their checks.
 
 import { z } from 'zod';
 import { check } from '../../values/checks.ts';
@@ -16,27 +16,27 @@ export interface SessionLimits {
   readonly maxDepth: number;
   /** Whether to wait or to refuse when no run slot is free. @defaultValue 'queue' */
   readonly whenFull: 'queue' | 'reject';
-  /** The number of results that wait to be heard or are being made, and notices. @defaultValue 200 */
+  /** The limit of results that are being made or wait to be heard, and of notices, together. @defaultValue 200 */
   readonly maxDeliveries: number;
-  /** The time for a parent to answer a subagent, in milliseconds. @defaultValue 60000 */
+  /** The time for a parent to answer a subagent's request, in milliseconds. @defaultValue 60000 */
   readonly defaultRequestTimeoutMs: number;
-  /** The longest wait for a subagent, in milliseconds. @defaultValue 300000 */
+  /** The time limit of a wait for subagents, in milliseconds. @defaultValue 300000 */
   readonly defaultAwaitTimeoutMs: number;
-  /** How long a delivered result can be looked up, in milliseconds; 0: not at all. @defaultValue 1800000 */
+  /** How long a delivered result can be looked up, in milliseconds; 0: it cannot. @defaultValue 1800000 */
   readonly stateRetentionMs: number;
   /**
-   * For a configuration without its own: time without a sign of life after which a subagent is hung, in
-   * milliseconds; 0: never. @defaultValue 0
+   * The default of `SubagentConfig.inactivityTimeoutMs`: the time without a sign of life after which a subagent counts
+   * as hung, in milliseconds; 0: never. @defaultValue 0
    */
   readonly inactivityTimeoutMs: number;
   /**
-   * The interval of looking for hung and expired subagents, in milliseconds; 0: only on `sweep()`.
+   * The interval at which the session looks for hung and expired subagents, in milliseconds; 0: only on `sweep()`.
    * @defaultValue 60000
    */
   readonly sweepIntervalMs: number;
-  /** Names of configurations, or of adapters if the call names one; empty: all. @defaultValue [] */
+  /** The permitted configurations by name, or adapters if the call names one; empty: all. @defaultValue [] */
   readonly allowedAdapters: readonly string[];
-  /** Ids of models, alone or after `provider/`; empty: all. @defaultValue [] */
+  /** The permitted models by id, with or without `provider/`; empty: all. @defaultValue [] */
   readonly allowedModels: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-// The resources that several sessions of a process share: the environment, the journal, the limits.
+// The resources that the sessions of a process share: the environment, the journal, the limits.
 
 import type { InspectionEvent } from 'xstate';
 import { z } from 'zod';
@@ -23,19 +23,19 @@ import { Supervisor } from './supervisor.ts';
 
 /** The options of `createRuntime`. */
 export interface RuntimeOptions {
-  /** Time and chance: `nodeEnvironment()` of `offstage/node`, or a simulated one in tests. */
+  /** The source of time and chance: `nodeEnvironment()` of `offstage/node`, or a simulated one in tests. */
   readonly environment: Environment;
   /** @defaultValue `memoryJournal()` */
   readonly journal?: Journal;
   /**
-   * The engine that does the steps of subagents, and the tools, with `runs: 'jobs'`: `restateJobs(…)`,
-   * `temporalJobs(…)`, or `localJobs(…)`. @defaultValue none: they are done in this process
+   * The engine that runs the steps of subagents, and the tools, with `runs: 'jobs'`: `restateJobs(…)`, `temporalJobs(…)`, or
+   * `localJobs(…)`. @defaultValue none: this process runs them
    */
   readonly jobs?: Jobs;
   /**
-   * Returns what a model call costs: `Outcome.usage.cost` sums it up, and `budget.cost` limits it. An error, or anything but
-   * a number of at least 0, is reported; a subagent with a budget of cost then has used it up. @defaultValue none:
-   * only relays that report their costs have any, and `budget.cost` is refused for any other subagent
+   * Returns the cost of a model call: `Outcome.usage.cost` sums costs up, and `budget.cost` limits them. An error, or a
+   * value that is not a number of at least 0, is reported; a subagent with a `budget.cost` then counts it as used up.
+   * @defaultValue none: only relays that report costs have any, and `budget.cost` is refused for any other subagent
    */
   readonly price?: Price;
   /**
@@ -45,21 +45,17 @@ export interface RuntimeOptions {
   readonly maxTotalActive?: number;
   /** Called with every inspection event of every session. */
   readonly inspect?: (event: InspectionEvent) => void;
-  /**
-   * When sessions, and services of programs, write a snapshot, so that they need not be folded from their
-   * first entry.
-   */
+  /** When sessions, and services of programs, write snapshots, which replace the folding from the first entry. */
   readonly snapshots?: Partial<SnapshotPolicy>;
   /**
-   * The treatment of a session, a program's service or a subagent whose journal has an entry that cannot be
-   * folded. `set_aside`: it continues without that entry, which the journal records (`entry.set_aside`), and
-   * the error is reported. `lose`: it ends as lost, with the entry as the reason; the next one with its id
-   * begins anew. @defaultValue 'set_aside'
+   * How to treat a session, a program's service or a subagent whose journal has an entry that cannot be folded. `set_aside`:
+   * the unit continues without the entry, which the journal records (`entry.set_aside`), and the error is reported. `lose`:
+   * the unit ends as lost, with the entry as the reason; the next one with its id starts empty. @defaultValue 'set_aside'
    */
   readonly onUnfoldable?: OnUnfoldable;
 }
 
-/** What sessions share: time, journal, engine, prices, limits and inspection. */
+/** The shared resources of sessions: time, journal, engine, prices, limits and inspection. */
 export interface Runtime {
   readonly environment: Environment;
   readonly journal: Journal;
@@ -86,7 +82,7 @@ const optionsSchema = z.strictObject({
   price: aFunction.optional(),
   maxTotalActive: z.unknown().optional(),
   inspect: aFunction.optional(),
-  // Checked below, with its default.
+  // `createRuntime` checks it, with its default.
   onUnfoldable: z.unknown().optional(),
   snapshots: z
     .strictObject({
@@ -97,15 +93,15 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<RuntimeOptions>);
 
 /**
- * Returns the journal for work that cannot be continued because it has no name: in memory if the given
- * journal keeps entries until their scope is claimed or forgotten by name, which would never happen.
+ * Returns the journal for work without a name, which cannot be resumed. If the given journal keeps entries until a caller
+ * claims or forgets their scope by name, which would never happen here, this is a journal in memory.
  */
 export function journalOfPassing({ journal }: Runtime): Journal {
   const stays = journal.claim !== undefined || journal.forget !== undefined;
   return stays && !isMemoryJournal(journal) ? memoryJournal() : journal;
 }
 
-/** Returns the environment with the clock that the processes of the journal share; it never goes back either. */
+/** Returns the environment with the clock that the journal's processes share; this clock never goes back either. */
 function withSharedClock(environment: Environment, journal: Journal): Environment {
   if (!journal.clockOffsetMs) return environment;
   const { clock, scheduler, ids, random } = environment;
@@ -114,7 +110,7 @@ function withSharedClock(environment: Environment, journal: Journal): Environmen
   let latest = last + offsetMs();
   const now = (): number => {
     const own = clock.now();
-    // Where the offset falls, time goes on from where it was.
+    // When the offset falls, the time continues from the latest value.
     latest = Math.max(own + offsetMs(), latest + (own - last));
     last = own;
     return latest;
@@ -123,12 +119,12 @@ function withSharedClock(environment: Environment, journal: Journal): Environmen
   return { clock: shared, scheduler, ids, random };
 }
 
-/** Tells whether a number is whole and above 0, or Infinity. */
+/** Returns whether a number is whole and above 0, or Infinity. */
 const isLimit = (value: number): boolean =>
   value >= 1 && (Number.isInteger(value) || value === Infinity);
 
 /**
- * Creates the resources that sessions share. A session without them creates its own.
+ * Creates the resources that sessions share. A session that gets none creates its own.
  * @throws {ConfigurationError} for a limit that is not a whole number above 0, or an invalid policy.
  */
 export function createRuntime(options: RuntimeOptions): Runtime {
@@ -141,7 +137,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       `Expected \`maxTotalActive\` to be a whole number above 0, got ${String(maxTotalActive)}`,
     );
   const snapshots = {
-    // A journal that ends with the process needs no snapshots for a fast restart.
+    // A journal that ends with the process needs no snapshots.
     afterEntries: options.journal ? DEFAULT_AFTER_ENTRIES : Infinity,
     trim: false,
     ...withoutUndefined(options.snapshots ?? {}),

@@ -1,18 +1,17 @@
-// Decides admission and grants run slots. There is one supervisor per runtime; sessions are its scopes.
+// Decides on admission and grants run slots. Each runtime has one supervisor; its scopes are sessions.
 //
-// Owns:     the counts behind the limits, the holders of run slots, and the queue of those that wait for one.
+// Owns:     the counts behind the limits, the holders of run slots, and the queue of subagents that wait for a slot.
 // Does not: start or stop subagents (the session does; a grant is a callback), or know their work.
 //
 // Invariants
-//   SUPERVISOR-1. A request is accepted or rejected once, and counted in the same step: two requests in the
-//       same instant cannot both take the last place, or the last run slot.
-//   SUPERVISOR-2. An accepted subagent is counted until it has ended, and no longer.
+//   SUPERVISOR-1. A request is accepted or rejected once, and counted in the same step: two requests at the same
+//       instant cannot both take the last place, or the last run slot.
+//   SUPERVISOR-2. An accepted subagent counts until it has ended.
 //   SLOTS-1. There are never more holders than `perSession` in one session, or `total` in all.
-//   SLOTS-2. Within a session slots are granted in order of arrival, resumed subagents before new ones;
-//       between sessions to the one that waits longest. A session at its own limit does not block the others.
-//   SLOTS-3. A waiting subagent (for a slot, for the user) holds no slot, nor does any of a forgotten
-//       session: the session may be suspended in the middle of its work, and continue here under the same
-//       ids.
+//   SLOTS-2. Within a session slots are granted in order of arrival, to resumed subagents before new ones; between
+//       sessions, to the one that waits longest. A session at its limit does not block the others.
+//   SLOTS-3. A subagent that waits (for a slot, for the user) holds no slot, and a closed session holds none: the
+//       session may have been suspended in the middle of its work, and may resume here under the same ids.
 
 import { ConfigurationError } from '../../values/errors.ts';
 import type { SessionLimits } from './limits.ts';
@@ -20,12 +19,12 @@ import type { SessionLimits } from './limits.ts';
 interface Scope {
   readonly limits: SessionLimits;
   readonly live: Set<string>;
-  /** Accepted subagents that have not requested a run slot yet: one is promised to each. */
+  /** Accepted subagents that have not requested a run slot yet; a slot is promised to each. */
   readonly starting: Set<string>;
   total: number;
 }
 
-/** The reason for a rejection: the message names the limit. */
+/** The reason of a rejection: the message names the limit. */
 interface Rejection {
   readonly code: 'SESSION_CLOSED' | 'SESSION_LIMIT' | 'GLOBAL_LIMIT';
   readonly message: string;
@@ -42,10 +41,7 @@ export class Supervisor {
     this.#slots = new Slots(maxTotalActive);
   }
 
-  /**
-   * @throws {ConfigurationError} `SESSION_ID_TAKEN`: two sessions with one id would share limits, memory and
-   *   end.
-   */
+  /** @throws {ConfigurationError} `SESSION_ID_TAKEN`: two open sessions with one id would share limits and memory. */
   open(session: string, limits: SessionLimits): void {
     if (this.#scopes.has(session))
       throw new ConfigurationError(
@@ -66,7 +62,7 @@ export class Supervisor {
     this.#slots.close(session);
   }
 
-  /** Decides and counts in one step; returns null if the subagent is admitted. */
+  /** Decides on a subagent and counts it in one step; returns null if it is admitted. */
   admit(session: string, id: string): Rejection | null {
     const scope = this.#scopes.get(session);
     if (!scope) return rejected('SESSION_CLOSED', 'The session is closed');
@@ -98,7 +94,7 @@ export class Supervisor {
     return null;
   }
 
-  /** Counts a subagent that an earlier process admitted, whatever the limits are now. */
+  /** Counts a subagent that an earlier process admitted, also beyond the current limits. */
   readmit(session: string, id: string): void {
     const scope = this.#scopes.get(session);
     if (!scope) return;
@@ -106,7 +102,7 @@ export class Supervisor {
     scope.total += 1;
   }
 
-  /** Counts subagents that an earlier process admitted, and that ended there. */
+  /** Counts subagents that were admitted and ended in an earlier process. */
   remember(session: string, count: number): void {
     const scope = this.#scopes.get(session);
     if (scope) scope.total += count;
@@ -131,7 +127,7 @@ export class Supervisor {
     this.#slots.request(session, id, resumed, grant);
   }
 
-  /** Withdraws the promised slot of a subagent that waits for an event other than a slot. */
+  /** Withdraws the promised slot of a subagent that waits for something other than a slot. */
   waitsElsewhere(session: string, id: string): void {
     this.#started(session, id);
   }
@@ -158,7 +154,7 @@ interface Ticket {
 interface SlotScope {
   held: number;
   readonly limit: number;
-  /** Maps keep the order of arrival and allow removal from the middle. */
+  /** A map keeps the order of arrival and permits removal from the middle. */
   readonly resumed: Map<string, Ticket>;
   readonly fresh: Map<string, Ticket>;
 }
@@ -192,8 +188,8 @@ export class Slots {
   }
 
   /**
-   * Returns whether a slot is free for this session now, when this many more are promised to subagents that
-   * have not requested theirs yet: in this session, and in all.
+   * Returns whether a slot is free for this session now, in addition to the slots that are promised to subagents that
+   * have not requested theirs yet: in this session (`promised`), and in all (`promisedInAll`).
    */
   isFree(session: string, promised = 0, promisedInAll = promised): boolean {
     const scope = this.#scopes.get(session);
@@ -205,7 +201,7 @@ export class Slots {
     );
   }
 
-  /** Calls `grant` as soon as a slot is free, possibly before this returns. */
+  /** Calls `grant` as soon as a slot is free, possibly before this call returns. */
   request(session: string, id: string, resumed: boolean, grant: () => void): void {
     const scope = this.#scopes.get(session);
     if (!scope || this.#holders.has(id)) return;
@@ -215,7 +211,7 @@ export class Slots {
     this.#serve();
   }
 
-  /** Returns the slot, or leaves the queue. Idempotent. */
+  /** Releases a slot, or leaves the queue. Idempotent. */
   release(session: string, id: string): void {
     const scope = this.#scopes.get(session);
     if (!scope) return;
