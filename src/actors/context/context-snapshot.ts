@@ -1,14 +1,14 @@
-// The snapshot of the conversation that a subagent gets, taken at the moment of the handoff, and the prompts of
-// the subagent that are written from it. `ContextMode` selects its parts; a snapshot never changes afterwards.
+// The snapshot of the conversation that a subagent gets, taken at the moment of the handoff, and the prompts that are written
+// from it. `ContextMode` selects its parts; a snapshot never changes afterwards.
 //
 // Invariants
-//   SUBPROMPT-1. The system prompt holds words of the app's author and of the runtime only. The task,
-//       its arguments and the known parts of the conversation are quoted in notes.
-//   SUBPROMPT-2. The notes come in this order: the conversation and memory, then the task. The name of
-//       the tool stands in the system prompt: programs and scripts go by it. What differs between two runs of one
-//       configuration, the key of the notes, stands last: they share the rest with a provider's cache.
-//   SUBPROMPT-3. The journal of a run that an earlier version began has a plain task and no notes: its
-//       system prompt quotes the known parts of the conversation, and it goes on without marks.
+//   SUBPROMPT-1. The system prompt holds only text of the app's author and of the runtime. Notes quote the task, its arguments
+//       and the known parts of the conversation.
+//   SUBPROMPT-2. The notes have this order: the conversation and memory, then the task. The system prompt contains the tool's
+//       name, by which programs and scripts recognise a task. The key of the notes, which differs between runs of one
+//       configuration, comes last, so that a provider's cache serves the rest for all runs.
+//   SUBPROMPT-3. In the journal of a run that an earlier version began, the task is plain text and there are no notes: the
+//       system prompt of the run quotes the known parts of the conversation, and its notes stay unmarked.
 
 import type { JSONValue, ModelMessage } from 'ai';
 import { z } from 'zod';
@@ -33,7 +33,7 @@ import { note, plainOrQuoted, sentence, TASK_BEGINS, type Note } from '../notes/
 export type ContextMode = 'snapshot' | 'none' | 'summary' | 'recent' | 'fork';
 
 export interface SubagentTask {
-  /** The lead agent's tool that was handed off. */
+  /** The lead agent's tool whose call is the task. */
   readonly toolName: string;
   readonly args: Readonly<Record<string, unknown>>;
   /** The task in words. @defaultValue `The work of the tool <toolName>` if the runtime builds it */
@@ -58,15 +58,15 @@ export interface ContextSnapshotInput {
   readonly task: Omit<SubagentTask, 'description'> & Partial<Pick<SubagentTask, 'description'>>;
   readonly instructions: string;
   readonly conversation: ConversationLog;
-  /** @defaultValue 10 turns */
+  /** The number of recent turns. @defaultValue 10 */
   readonly recentTurns?: number;
   /** Writes the notes of the conversation in mode `fork`. @defaultValue notes without marks */
   readonly notes?: NoteWriter;
-  /** The provider of the subagent's model, for mode `fork`. @defaultValue none: words and calls alone */
+  /** The provider of the subagent's model, for mode `fork`. @defaultValue none: text and calls alone */
   readonly reader?: Reader;
 }
 
-/** The source of facts. */
+/** The memory from which facts are taken. */
 export interface FactSource {
   readonly memory: MemoryStore;
   readonly scope: string;
@@ -102,8 +102,8 @@ export function buildContextSnapshot(
 }
 
 /**
- * Builds the snapshot with the facts from memory that match the task. Rejects with the store's error, or with
- * a `ConfigurationError` if the store returns no facts; does not query it in a mode without facts.
+ * Builds the snapshot with the facts from memory that match the task. A mode without facts does not query the store. Rejects
+ * with the store's error, or with a `ConfigurationError` if the store returns no array of facts.
  */
 export async function assembleContextSnapshot(
   input: ContextSnapshotInput,
@@ -119,16 +119,16 @@ function usesFacts(mode: ContextMode): boolean {
   return mode === 'snapshot' || mode === 'fork';
 }
 
-/** Checks only the properties that are read: a store may keep more. */
+/** Checks only the properties that are read: a store may add others. */
 const factsSchema = z.custom<readonly MemoryFact[]>(
   (facts) => z.array(z.looseObject({ text: z.string() })).safeParse(facts).success,
   { error: 'expected an array of facts' },
 );
 
-/** The most characters of the user's last words in the query of a memory store. */
+/** The limit of the user's last words in the query of a memory store, in characters. */
 const MAX_QUERY_CHARS = 2000;
 
-/** Returns the words of the task and the last words of the user. */
+/** Returns the text of the task and the last words of the user. */
 function factQuery({ task, conversation }: ContextSnapshotInput): string {
   const said = conversation.recentTurns(2).filter(({ role }) => role === 'user');
   return [
@@ -143,22 +143,22 @@ interface AuthorsWords extends Pick<SubagentContextSnapshot, 'agentInstructions'
   readonly task: Pick<SubagentContextSnapshot['task'], 'toolName'>;
 }
 
-/** What a subagent is told of its work, beside its task. */
+/** The conditions of a subagent's work that its system prompt states. */
 export interface WorkTerms {
-  /** Absent: the agent has a stop condition of its own. */
+  /** Absent: the agent has its own stop condition. */
   readonly maxSteps?: number | undefined;
-  /** The tool that hands in the result. Absent: the last message is the result. */
+  /** The tool that submits the result. Absent: the last message is the result. */
   readonly handsInBy?: string | undefined;
   readonly asksUser: boolean;
-  /** Some of its tools ask the user for approval. */
+  /** Whether some of its tools ask the user for approval. */
   readonly asksApproval: boolean;
-  /** Describes the result. Absent: text. */
+  /** Describes the result. Absent: the result is text. */
   readonly shape?: string | undefined;
 }
 
 /**
- * Returns the system prompt: its sections, separated by an empty line. `notes` is null for a run that an earlier version began:
- * then the prompt quotes `known`.
+ * Returns the system prompt: its sections, separated by an empty line. `notes` is null for a run that an earlier version began;
+ * the prompt of such a run quotes `known`.
  */
 export function systemPrompt(
   { task: { toolName }, agentInstructions }: AuthorsWords,
@@ -195,7 +195,7 @@ function workSection(
   ].join(' ');
 }
 
-/** Returns the note about the conversation that the subagent works for; null: nothing is known of it. */
+/** Returns the note about the conversation that the subagent works for; null if nothing of it is known. */
 export function contextNote({
   conversationSummary: summary,
   recentTurns,

@@ -1,18 +1,16 @@
-// Keeps the conversation within its limits and distils facts from it, between turns and in parallel with
-// them.
+// Keeps the conversation within its limits and distils facts from it, between and during turns.
 //
-// Owns:     when the conversation is summarised and distilled, one job of each kind at a time, the choice of
-//           items to summarise, and the choice of facts that are new or replace a known one.
-// Does not: write summaries or facts, keep the conversation (records) or the facts (memory).
+// Owns:     when the conversation is summarised and distilled, one job of each kind at a time, the choice of items to
+//           summarise, and the choice of facts that are new or replace a known one.
+// Does not: write summaries or facts, store the conversation (records) or the facts (memory).
 //
 // Invariants
 //   UPKEEP-1. Upkeep never blocks a turn; a failed job is reported and retried after a later turn.
-//   UPKEEP-2. A summary covers only items that it has read: items that were added or changed meanwhile are
-//       kept.
+//   UPKEEP-2. A summary covers only items that the summariser got: items that were added or changed meanwhile stay.
 //   UPKEEP-3. Facts are distilled from every item once, including items that are about to be summarised and
 //       those at the end of the session.
-//   UPKEEP-4. A fact that is already remembered is not remembered again.
-//   UPKEEP-5. Each job ends, after `timeoutMs` at the latest.
+//   UPKEEP-4. A remembered fact is not remembered again.
+//   UPKEEP-5. Each job ends after `timeoutMs` at the latest.
 
 import { z } from 'zod';
 import type { ConversationLog } from '../conversation/conversation.ts';
@@ -41,7 +39,7 @@ import type { Environment } from '../ports/environment.ts';
 
 export interface UpkeepOptions {
   readonly summarise: Summarise | null;
-  /** The load of the conversation, 0 to 1 of its limits, above which it is summarised. */
+  /** The fill level of the conversation, from 0 to 1, above which it is summarised. */
   readonly summariseAbove: number;
   /** The number of newest items that are never summarised. */
   readonly keepItems: number;
@@ -52,7 +50,7 @@ export interface UpkeepOptions {
   readonly timeoutMs: number;
 }
 
-/** The view of the session for upkeep. */
+/** The session, as upkeep sees it. */
 export interface UpkeepSession {
   readonly id: string;
   readonly host: Host;
@@ -69,7 +67,7 @@ interface Job {
   readonly controller: AbortController;
 }
 
-/** The shares of the conversation's limit for the summary, and for the items that are kept beside it. */
+/** The shares of the conversation's character limit for the summary, and for the items that are kept beside it. */
 const SUMMARY_SHARE = 0.1;
 const KEPT_SHARE = 0.25;
 const KNOWN_FACTS = 50;
@@ -79,7 +77,7 @@ export class Upkeep {
   readonly #options: UpkeepOptions;
   readonly #session: UpkeepSession;
   readonly #jobs = new Map<'summary' | 'memory', Job>();
-  /** The ids of the distilled items, as far as they are still kept. */
+  /** The ids of the distilled items that are still in the conversation. */
   #read: ReadonlySet<string> = new Set();
   #turnsSince = 0;
   #ending: Promise<void> | null = null;
@@ -89,14 +87,12 @@ export class Upkeep {
     this.#options = options;
   }
 
-  /** Whether a summary or a distillation is under way. */
+  /** Whether a summary or a distillation is running. */
   get isBusy(): boolean {
     return this.#jobs.size > 0;
   }
 
-  /**
-   * Records that upkeep ended before, when the session was suspended: all items were distilled (UPKEEP-3).
-   */
+  /** Records that upkeep ended when the session was suspended: all items were distilled then (UPKEEP-3). */
   wasEnded(): void {
     this.#read = new Set(this.#finished.map(({ id }) => id));
   }
@@ -110,12 +106,12 @@ export class Upkeep {
   }
 
   /**
-   * Ends upkeep: distils the last items, and summarises nothing any more. Resolves when that is done. Never
-   * rejects; repeated calls return the same promise.
+   * Ends upkeep: distils the last items, and summarises nothing more. Resolves afterwards. Never rejects; repeated
+   * calls return the same promise.
    */
   end(): Promise<void> {
     this.#ending ??= (async () => {
-      // The summary would have no reader any more.
+      // No model would read the summary.
       this.#jobs.get('summary')?.controller.abort(new CancelledError('the session was closed'));
       await this.#jobsEnded();
       this.#distil();
@@ -215,13 +211,13 @@ export class Upkeep {
 }
 
 interface Recent {
-  /** The number of newest items that are kept unchanged, at most. */
+  /** The limit of newest items that are kept unchanged. */
   readonly keepItems: number;
-  /** The number of characters of these together. */
+  /** The limit of characters of these items together. */
   readonly keepChars: number;
 }
 
-/** Returns the finished items that are older than the kept ones; a step stays together. */
+/** Returns the finished items that are older than the kept ones; the items of one step stay together. */
 export function itemsToSummarise(
   { items }: ConversationLog,
   { keepItems, keepChars }: Recent,
@@ -242,7 +238,8 @@ export function itemsToSummarise(
 }
 
 /**
- * Returns the ids of the items that still have the same text: an item that was corrected meanwhile is kept.
+ * Returns the ids of the summarised items that still have the same text: an item that was corrected meanwhile is not
+ * covered.
  */
 export function stillCovered(
   summarised: readonly ConversationItem[],
@@ -268,13 +265,13 @@ interface Where {
   /** The session that the facts come from. */
   readonly source: string;
   readonly environment: Environment;
-  /** Facts of the store that may be replaced. */
+  /** Facts of the store that the distiller may replace. */
   readonly known: readonly MemoryFact[];
   readonly signal: AbortSignal;
 }
 
 /**
- * Remembers the facts that are not known yet, in order. Returns the new ones.
+ * Stores the facts that are not known yet, in order. Returns them.
  * @throws {OffstageError} `INVALID_FACT` for an invalid fact; the store's error; `signal.reason`.
  */
 export async function rememberFacts(found: unknown, where: Where): Promise<readonly MemoryFact[]> {
@@ -286,11 +283,10 @@ export async function rememberFacts(found: unknown, where: Where): Promise<reado
   const { store, scope, source, environment, known, signal } = where;
   const remembered: MemoryFact[] = [];
   for (const { text, category, replaces } of parsed.data) {
-    // A query with its own words finds the fact if it exists.
+    // A query with the fact's own text finds the fact if the store has it.
     const alike = await raceAbort(store.facts({ scope, query: text, limit: 5 }), signal);
     if (alike.some((fact) => sameWords(fact.text, text))) continue;
-    // Only a fact that was passed to the distiller can be replaced, and only once: an invented id makes a new
-    // fact.
+    // Only a fact that was passed to the distiller can be replaced, and only once: an invented id makes a new fact.
     const isKnown = known.some((fact) => fact.id === replaces);
     const isTaken = remembered.some((fact) => fact.id === replaces);
     const id = isKnown && !isTaken ? (replaces as string) : environment.ids.next('fact');
