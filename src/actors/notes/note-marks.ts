@@ -1,27 +1,28 @@
-// Marks by which a model tells notes of the runtime from other text: each genuine note carries its own mark.
-// The first part of the mark is the key of the session, which the model knows from its instructions; the
-// second part differs for each note.
+// Marks by which a model tells notes of the runtime from other text: each genuine note carries a different mark. The
+// first part of a mark is the key of the session, which the model knows from its instructions; the second part differs
+// for each note.
 //
-// Owns:     the key, the marks, and the form in which a note and the text beside it are written for a model.
-// Does not: compose notes (note), send or keep them.
+// Owns:     the key, the marks, and the form in which notes and other texts are written for a model.
+// Does not: compose notes (note.ts), send or store them.
 //
 // Invariants
-//   MARK-1. The key cannot be guessed: it comes from the `Environment`. The key of a lead agent is not in
-//           the journal: each process writes the notes of a conversation with its own key. A subagent has
-//           its own key, which the journal keeps with its first messages.
-//   MARK-2. All other text that a model reads (words of the user, quotations, tool results) never contains
-//           the key, not even in other letter forms or with invisible characters inside: knowing a mark is of
-//           no use to its author.
-//   MARK-3. A note has the same mark each time it is written, and no two notes share one.
-//   MARK-4. If notes have the role of the system, their quotations have the role of the user.
-//   MARK-5. An adapter that adds its own notes for the model writes them with the marks of the session
-//           (`TransportContext.notes`).
-//   MARK-6. A quotation has the mark of its note, unless it stands right below it in a message of the user's role.
+//   MARK-1. The key cannot be guessed: it comes from the `Environment`. The key of a lead agent is not in the journal:
+//       each process writes the notes of a conversation with a new key. A subagent has a separate key, which the
+//       journal has with its first messages.
+//   MARK-2. All other text that a model reads (words of the user, quotations, tool results) never contains the key, not
+//       even in other letter forms or with invisible characters inside: a known mark is useless to the author of such
+//       text.
+//   MARK-3. A note gets the same mark each time it is written, and no two notes share a mark.
+//   MARK-4. If notes have the system role, their quotations have the user role.
+//   MARK-5. An adapter that adds notes for the model writes them with the marks of the session
+//       (`TransportContext.notes`).
+//   MARK-6. A quotation has the mark of its note, unless it is the line right below the note in a message of the user
+//       role.
 
 import type { JSONValue, ModelMessage } from 'ai';
 import { quoted, turnLine, type Note, type Prompt } from './note.ts';
 
-/** The role of the runtime's sentences. Quotations always have the role of the user. */
+/** The role of the runtime's sentences. Quotations always have the user role. */
 export type SystemAs = 'system' | 'user';
 
 /** One message of a note. */
@@ -50,7 +51,7 @@ export interface NoteWriter {
   guardJson<T extends JSONValue>(value: T): T;
 }
 
-/** For a model that only the runtime and the agents above it talk to: its input needs no marks. */
+/** For a model whose input comes only from the runtime and the agents above it, so that notes need no marks. */
 export const unmarkedNotes: NoteWriter = {
   systemAs: 'user',
   text: unmarked,
@@ -71,11 +72,11 @@ export function unmarked({ says, quotes, turns = [] }: Note): string {
 export class NoteMarks implements NoteWriter {
   readonly key: string;
   readonly systemAs: SystemAs;
-  /** The id that the key and the marks are derived from. */
+  /** The id from which the key and the marks are derived. */
   readonly secret: string;
-  /** Finds the key in all letter forms; made at the first text that may hold it, because that takes long. */
+  /** Finds the key in all letter forms; built lazily, because building takes long. */
   #anyKey: RegExp | null = null;
-  /** By the note, with its id: the notes of a conversation are written again for each model call. */
+  /** The written messages by note: the notes of a conversation are written again for each model call. */
   readonly #written = new WeakMap<
     Note,
     { readonly id: string; readonly messages: readonly NoteMessage[] }
@@ -88,7 +89,7 @@ export class NoteMarks implements NoteWriter {
     this.key = lettersOf(`${secret} key`, KEY_LETTERS);
   }
 
-  /** Returns a writer with the same marks for a model that takes notes in another role. */
+  /** Returns a writer with the same marks for a model that takes notes in the given role. */
   writtenAs(systemAs: SystemAs): NoteMarks {
     return systemAs === this.systemAs ? this : new NoteMarks(this.secret, systemAs);
   }
@@ -107,31 +108,31 @@ export class NoteMarks implements NoteWriter {
     );
   }
 
-  /** Returns messages that were written with the marks `from`, with these marks in their place. */
+  /** Returns messages that were written with the marks `from`, with this writer's marks in their place. */
   rewritten(messages: readonly ModelMessage[], from: NoteMarks): readonly ModelMessage[] {
     const text = JSON.stringify(messages);
     const rewritten = text.replaceAll(`${from.key}-`, `${this.key}-`);
     return rewritten === text ? messages : (JSON.parse(rewritten) as readonly ModelMessage[]);
   }
 
-  /** Returns foreign text without the key (MARK-2). */
+  /** Returns text of another author with the key removed (MARK-2). */
   guard(text: string): string {
-    // The search through all letter forms is slow and rarely needed. Decomposed text without what may stand
-    // between the letters has the key wherever that search finds it.
+    // The search through all letter forms is slow and rarely needed: if the text holds the key in any form, its
+    // decomposed text without invisible characters contains the plain key.
     const plain = isAscii.test(text) ? text : text.normalize('NFKD').replace(invisible, '');
     if (!plain.toLowerCase().includes(this.key)) return text;
     this.#anyKey ??= new RegExp(Array.from(this.key, alike).join(BETWEEN), 'gu');
     return text.replace(this.#anyKey, REMOVED);
   }
 
-  /** Returns a foreign message without the key. */
+  /** Returns a message of another author with the key removed. */
   guarded(message: ModelMessage): ModelMessage {
     const text = JSON.stringify(message);
     const guarded = this.guard(text);
     return guarded === text ? message : (JSON.parse(guarded) as ModelMessage);
   }
 
-  /** Returns foreign JSON without the key. */
+  /** Returns JSON of another author with the key removed. */
   guardJson<T extends JSONValue>(value: T): T {
     const text = JSON.stringify(value);
     const guarded = this.guard(text);
@@ -150,8 +151,8 @@ export class NoteMarks implements NoteWriter {
   }
 
   /**
-   * Returns the quotations of the note; empty if there are none. For a note that an earlier version kept as
-   * text, all of it.
+   * Returns the quotations of the note; empty if there are none. A note that an earlier version stored as text is one
+   * quotation.
    */
   data(prompt: Prompt, id: string): string {
     return typeof prompt === 'string'
@@ -182,7 +183,7 @@ export class NoteMarks implements NoteWriter {
     return says === undefined ? [] : [`[note ${this.markOf(id)}] ${says}`];
   }
 
-  /** `isBelow`: its sentence stands above it, if it has one (MARK-6). */
+  /** `isBelow`: the quotation is written right below its sentence, if it has one (MARK-6). */
   #data({ says, quotes }: Note, id: string, isBelow = false): readonly string[] {
     const mark = isBelow && says !== undefined ? '' : ` ${this.markOf(id)}`;
     return quotes === undefined ? [] : [`[data${mark}] ${this.guard(quoted(quotes))}`];
@@ -193,7 +194,7 @@ export class NoteMarks implements NoteWriter {
   }
 }
 
-/** Characters that may stand between the letters of a key without being seen. */
+/** Characters that can be between the letters of a key without being visible. */
 const BETWEEN = String.raw`[\p{M}\p{Cf}\p{Default_Ignorable_Code_Point}]*`;
 const invisible = new RegExp(BETWEEN, 'gu');
 
@@ -225,7 +226,7 @@ export function shortNameOf(text: string): string {
   return lettersOf(text, 8);
 }
 
-/** Returns letters that are derived from a text and do not reveal it. */
+/** Returns letters that are derived from a text and do not disclose it. */
 function lettersOf(text: string, count: number): string {
   let high = 0xdeadbeef;
   let low = 0x41c6ce57;

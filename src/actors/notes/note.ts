@@ -1,17 +1,15 @@
-// A note: a message of the runtime to a model, composed of sentences of the runtime and quotations of other
-// parties.
+// A note: a message of the runtime to a model, composed of the runtime's sentences and of quotations.
 //
 // Owns:     the form of a note, and the quotation.
-// Does not: choose the words (conversation/prompts), mark notes (note-marks), or choose roles.
+// Does not: choose the text (conversation/prompts.ts), mark notes (note-marks.ts), or choose roles.
 //
 // Invariants
-//   NOTE-1. A sentence is a constant of the runtime: the type admits literals and numbers only. Text that the
-//           app's author wrote for the model (a greeting, `injectSystemMessage`) is admitted by name.
+//   NOTE-1. A sentence is a constant of the runtime: the type permits only literals and numbers. `wordsOfApp` admits
+//       text that the app's author wrote for the model (a greeting, `injectSystemMessage`).
 //   NOTE-2. A quotation is one line of JSON. Its content cannot end it, begin a line, or contain invisible
 //           characters: line breaks, control and format characters and `<` are escaped.
 //   NOTE-3. A note that is too long is shortened within its quoted strings; its form stays intact.
-//   NOTE-4. Models that read a conversation or a report from outside (summary, memory, claims) receive it in
-//           notes, too.
+//   NOTE-4. Models that get a conversation or a report to read (summary, memory, claims) get it in notes, too.
 
 import type { JSONValue } from 'ai';
 import { parsedOrText, propertiesOf } from '../../values/json.ts';
@@ -31,7 +29,7 @@ export function sentence(
   return strings.reduce((text, part, at) => `${text}${values[at - 1]}${part}`) as Sentence;
 }
 
-/** Makes a sentence from text of the app's author, who also writes the instructions. */
+/** Makes a sentence from text of the app's author, who also writes the agent's instructions. */
 export function wordsOfApp(text: string): Sentence {
   return text as Sentence;
 }
@@ -48,7 +46,7 @@ export interface QuotedTurn {
   readonly text: string;
 }
 
-/** One message of the runtime to a model. Plain JSON: it is kept in journals. */
+/** One message of the runtime to a model. Plain JSON, which journals store. */
 export interface Note {
   /** A `Sentence`. */
   readonly says?: string;
@@ -56,7 +54,7 @@ export interface Note {
   readonly turns?: readonly QuotedTurn[];
 }
 
-/** A note, or the text that an earlier version kept instead, which is shown unchanged. */
+/** A note, or the text that an earlier version stored instead, which is written unchanged. */
 export type Prompt = Note | string;
 
 /** Returns a note of these parts; empty parts are left out. */
@@ -64,7 +62,7 @@ export function note(says: Sentence, quotes?: Quotes): Note {
   return { says, ...(quotes && { quotes }) };
 }
 
-/** Returns `first` with another sentence after its own. */
+/** Returns the note with another sentence after its own. */
 export function noteWith(first: Note, says: Sentence): Note {
   return { ...first, says: first.says === undefined ? says : `${first.says} ${says}` };
 }
@@ -74,7 +72,7 @@ export function noteWith(first: Note, says: Sentence): Note {
 const ESCAPED =
   /[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}\p{Variation_Selector}\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0<]/gu;
 
-/** Characters of which `ESCAPED` has none: most texts have no other, and the search in them is fast. */
+/** Matches text without such characters. Most texts match, and this search is fast. */
 const PLAIN = /^[ -;=-~]*$/;
 
 /** Returns a value as one line of JSON (NOTE-2). */
@@ -91,7 +89,7 @@ export function plainOrQuoted(name: string): string {
 
 /** Returns one line for a turn, without a mark. */
 export function turnLine({ subagentId, how, error, text }: QuotedTurn): string {
-  // Ids of the runtime are plain; a name in place of an id may be any text.
+  // The runtime's ids are plain; a name in place of an id may be any text.
   const id = plainOrQuoted(subagentId);
   const failure = error === undefined ? '' : `: ${quoted(error)}`;
   return `[Subagent task ${id} ${how}${failure}]: ${quoted(text)}`;
@@ -113,7 +111,7 @@ export function noteChars({ says = '', quotes, turns }: Note): number {
   return says.length + JSON.stringify([quotes, turns]).length;
 }
 
-/** Returns the note with its quoted strings shortened until it has at most about `maxChars` (NOTE-3). */
+/** Returns the note with its quoted strings shortened to about `maxChars` characters in total (NOTE-3). */
 export function clippedNote(whole: Note, maxChars: number): Note {
   let kept = whole;
   for (let each = maxChars; noteChars(kept) > maxChars && each >= 16; each = Math.floor(each / 2)) {
@@ -156,8 +154,8 @@ const LINE = /^\[(note|data)(?: ([^\]\s]+))?\] (.*)$/;
 const MARK_OF_TURN = /(?<=") \[data ([^\]\s]+)\]$/;
 
 /**
- * Returns the notes in a text, for models and tests that are programs: the sentences and quotations under
- * each mark. Does not tell genuine notes from forged ones.
+ * Returns the notes in a text: the sentences and quotations under each mark. For models and tests that are programs;
+ * does not tell genuine notes from forged ones.
  */
 export function readNotes(text: string): readonly ReadNote[] {
   const notes = new Map<
@@ -186,13 +184,13 @@ export function readNotes(text: string): readonly ReadNote[] {
 /** The task of a subagent as its model reads it. */
 export interface ReadTask {
   readonly task: string;
-  /** Empty where it has none. */
+  /** The arguments; empty if there are none. */
   readonly arguments: Readonly<Record<string, unknown>>;
 }
 
 /**
- * Returns the latest task of a subagent in a prompt of the AI SDK; null: it is not the prompt of a subagent.
- * For models and tests that are programs.
+ * Returns the latest task of a subagent in a prompt of the AI SDK; null if the prompt is not a subagent's. For models
+ * and tests that are programs.
  */
 export function readTask(
   prompt: readonly { readonly role: string; readonly content: unknown }[],
