@@ -15,7 +15,6 @@
 //   MODEL-3. Arguments that are nested too deeply fail only their own call.
 //   MODEL-4. Token counts are whole numbers of at least 0, or absent.
 //   STRUCT-1. A call that is refused for its format (400, 422, or an SDK error that says so) is repeated at once,
-//   STRUCT-1. A call that is refused for its format (400, 422, or an SDK error that says so) is repeated at once,
 //       without the format. If the repeated call succeeds, the format was the cause; if not, its error is the call's
 //       error.
 //   STRUCT-2. An empty answer is also requested again without the format: provider packages that request JSON by an
