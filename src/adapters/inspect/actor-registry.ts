@@ -1,17 +1,16 @@
 // The known actors and their places in the tree.
 //
-// Owns:     the names of actors on the wire, their parents, and how long they are kept.
+// Owns:     the names of actors in messages, their parents, and their retention.
 // Does not: convert or send anything, or keep an actor alive.
 //
 // Invariants
-//   ACTOR-REGISTRY-1. An actor is named by its path: its id if it is the root of its system, else its
-//       id below the name of its parent. The parent of a root `a/b` is the actor `a`.
-//   ACTOR-REGISTRY-2. A new actor replaces the previous one of its name; two roots that live at the same time
-//       under one id get different names.
-//   ACTOR-REGISTRY-3. Of all ended actors, the latest `maxEnded` are kept.
+//   ACTOR-REGISTRY-1. An actor is named by its path: the root of a system by its id, any other actor by its id below the name
+//       of its parent. The parent of a root `a/b` is the actor `a`.
+//   ACTOR-REGISTRY-2. A new actor replaces the previous one of its name; two living roots with one id get different names.
+//   ACTOR-REGISTRY-3. The latest `maxEnded` ended actors are kept.
 
 import { propertiesOf } from '../../values/json.ts';
-/** The part of an XState actor that is read. */
+/** The used part of an XState actor. */
 export interface SeenActor {
   readonly sessionId: string;
   readonly id?: string;
@@ -20,20 +19,20 @@ export interface SeenActor {
   getSnapshot(): unknown;
 }
 
-/** The part of a snapshot that is read, for any kind of actor. */
+/** The used part of a snapshot, for any kind of actor. */
 export interface SeenSnapshot {
   readonly status?: 'active' | 'done' | 'error' | 'stopped';
   readonly tags?: unknown;
   readonly [part: string]: unknown;
 }
 
-/** The identity of an actor on the wire. */
+/** The identity of an actor in messages. */
 export interface Identity {
   readonly wireId: string;
   readonly name: string;
   readonly parentId: string | undefined;
   readonly rootId: string;
-  /** The configuration of its logic. */
+  /** The configuration of the actor's logic. */
   readonly config: unknown;
 }
 
@@ -41,7 +40,7 @@ type Phase = 'live' | 'ended' | 'forgotten';
 
 export interface ActorRecord {
   readonly identity: Identity;
-  /** Its latest known snapshot; undefined if there is none. */
+  /** Returns the latest known snapshot; undefined without one. */
   snapshot(): SeenSnapshot | undefined;
 }
 
@@ -51,13 +50,13 @@ interface Entry extends ActorRecord {
   phase: Phase;
   /** XState's id of the current actor; events of an earlier one are ignored. */
   sessionId: string;
-  /** An actor that was never stopped may still have been collected. */
+  /** A collected actor need not have been stopped. */
   actor: WeakRef<SeenActor> | undefined;
-  /** The last snapshot while it has no actor. */
+  /** The last snapshot after the actor has gone. */
   rest: SeenSnapshot | undefined;
 }
 
-/** A change that an observation caused: the new state of these actors. */
+/** The new state of an actor after an observation. */
 export interface Change {
   readonly identity: Identity;
   readonly snapshot: SeenSnapshot;
@@ -82,7 +81,7 @@ export class ActorRegistry {
     return this.#entries.values();
   }
 
-  /** The record of an actor; undefined if it is unknown or forgotten. */
+  /** Returns the record of an actor; undefined if it is unknown or forgotten. */
   find(actor: SeenActor): ActorRecord | undefined {
     const entry = this.#known.get(actor);
     return entry?.phase === 'forgotten' ? undefined : entry;
@@ -109,7 +108,7 @@ export class ActorRegistry {
     return this.#end(entry, snapshot);
   }
 
-  /** Checks whether a machine has thrown: it sends no snapshot then. */
+  /** Checks whether a machine has thrown, because it then sends no snapshot. */
   inspectCrash(actor: SeenActor): readonly Change[] {
     const entry = this.#known.get(actor);
     if (!entry || entry.sessionId !== actor.sessionId || entry.phase !== 'live') return [];
@@ -215,7 +214,7 @@ function snapshotOf(actor: SeenActor | undefined): SeenSnapshot | undefined {
   }
 }
 
-/** Returns the last part of the path; for an actor without a name, that of its machine. */
+/** Returns the last part of the path; for an actor without a name, the name of its machine. */
 function nameOf(id: string, sessionId: string, config: unknown): string {
   if (id === sessionId) {
     const { id: machineId } = propertiesOf(config);

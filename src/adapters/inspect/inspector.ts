@@ -20,9 +20,9 @@ import {
   type WebSocketTarget,
 } from './viewers.ts';
 
-/** An inspector whose messages a callback of the app gets. */
+/** The target of an inspector that passes its messages to a callback of the app. */
 export interface SinkTarget {
-  /** A callback of the app. */
+  /** Selects a callback of the app. */
   readonly mode: 'sink';
   /** Called with each message, in order; also fits the adapters of `@statelyai/inspect`. */
   readonly send: (message: InspectorMessage) => void;
@@ -38,8 +38,8 @@ export interface InspectorOptions {
   /** @defaultValue `{ mode: 'relay' }` */
   readonly to?: InspectorTarget;
   /**
-   * The redaction of contexts, events, outputs and errors. `true`: hides texts of users and models, see
-   * `redactWords`; `false`: shows everything; or a function that decides for each value.
+   * The redaction of contexts, events, outputs and errors. `true` hides texts of users and models (see `redactWords`);
+   * `false` shows everything; a function decides for each value.
    * @defaultValue true
    */
   readonly redact?: boolean | Redact;
@@ -54,7 +54,7 @@ export interface InspectorOptions {
   readonly maxEndedActors?: number;
   /** The delay from an event to its message, in milliseconds. @defaultValue 50 */
   readonly flushMs?: number;
-  /** Called with errors that did no harm: a lost connection, a `send` that threw. @defaultValue none */
+  /** Called with harmless errors: a lost connection, a `send` that threw. @defaultValue none */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
@@ -128,7 +128,7 @@ function resolveOptions(options: InspectorOptions): InspectorSettings {
   };
 }
 
-/** An inspector, as `createInspector` returns it. */
+/** The inspector that `createInspector` returns. */
 export interface Inspector {
   /** For `createRuntime({ inspect })`, or `createActor(machine, { inspect })`. Never throws. */
   readonly inspect: (event: InspectionEvent) => void;

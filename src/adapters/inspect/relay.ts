@@ -1,19 +1,18 @@
-// A server on this machine that lets inspectors watch: a page with the Stately
-// Inspector, and a WebSocket that any receiver of `@statelyai/inspect` can read.
+// A server on this machine for inspectors: a page with the Stately Inspector, and a WebSocket that any receiver of
+// `@statelyai/inspect` can read.
 //
-// Owns:     the page, and who may read the stream.
-// Does not: reject foreign requests (`listen/guard.ts`), or keep sent messages; the stream informs late
-//           viewers.
+// Owns:     the page, and the access to the stream.
+// Does not: reject untrusted requests (`listen/guard.ts`), or keep sent messages; the stream informs late viewers.
 //
 // Invariants
-//   RELAY-1. The relay listens on 127.0.0.1 only, and answers only under its own names (another name means
-//       that a foreign DNS record points here).
-//   RELAY-2. The stream requires the token. A browser also states its origin: only the relay's own page and
-//       `allowedOrigins` may read. Programs send no origin.
-//   RELAY-3. Viewers only listen: their messages are not read, and their length is limited.
-//   RELAY-PAGE-1. Only the frame with the inspector receives the stream and may request it: both are checked
-//       by origin.
-//   RELAY-PAGE-2. Whenever the inspector (re)connects, the stream begins anew, with all actors.
+//   RELAY-1. The relay listens on 127.0.0.1 only, and answers only under its own names (a request under another name comes
+//       through an attacker's DNS record).
+//   RELAY-2. The stream requires the token. A browser also states its origin: only the relay's page and `allowedOrigins` may
+//       read. Programs send no origin.
+//   RELAY-3. Viewers only receive: their messages are not read, and the length of a message is limited.
+//   RELAY-PAGE-1. Only the frame with the inspector receives the stream and may request it: the page checks the origin for
+//       both.
+//   RELAY-PAGE-2. Whenever the inspector (re)connects, the stream restarts with all actors.
 
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -23,9 +22,9 @@ import { createGuard, type RequestVisit, type Verdict, type Visit } from '../lis
 import { pageHeaders } from '../listen/page-headers.ts';
 import type { InspectionStream } from './stream.ts';
 
-/** An inspector that serves its messages on 127.0.0.1, with a page. */
+/** The target of an inspector that serves its messages on 127.0.0.1, with a page. */
 export interface RelayTarget {
-  /** A server of this process on 127.0.0.1. Needs `ws`. */
+  /** Selects a server of this process on 127.0.0.1. Needs `ws`. */
   readonly mode: 'relay';
   /** @defaultValue 0: any free port */
   readonly port?: number;
@@ -42,7 +41,7 @@ export interface Relay {
   readonly url: string;
   /** For `createWebSocketReceiver({ server })`; the token is in its query. */
   readonly streamUrl: string;
-  /** Resolves when the port is free. Earlier messages have been sent by then. */
+  /** Resolves when the port is free; by then all earlier messages have been sent. */
   stop(): Promise<void>;
 }
 
@@ -54,9 +53,7 @@ const MAX_VIEWER_MESSAGE_BYTES = 1_024;
 const MAX_BUFFERED_BYTES = 1_048_576;
 const CLOSE_TIMEOUT_MS = 1_000;
 
-/**
- * @throws {ConfigurationError} `MISSING_DEPENDENCY` without `ws`; `CANNOT_LISTEN` when the port is taken.
- */
+/** @throws {ConfigurationError} `MISSING_DEPENDENCY` without `ws`; `CANNOT_LISTEN` if the port is taken. */
 export async function startRelay(
   stream: InspectionStream,
   environment: Environment,

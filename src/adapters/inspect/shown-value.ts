@@ -1,18 +1,18 @@
-// Converts any value to the form that may be shown: plain data, redacted, of bounded size. It works from the
-// top and stops when the budget is spent, so a large value costs no more than its shown part.
+// Converts any value to the form that may be shown: plain data, redacted, of bounded size. The conversion works from the top
+// and stops when the budget is spent, so that a large value costs no more than its shown part.
 //
-// Redacts the values in a message by an allow-list. Texts of users and models are hidden without a list of
-// their places; values that distinguish states, events and actors are shown.
+// Redaction uses an allow-list: texts of users and models are hidden without a list of their places; values that distinguish
+// states, events and actors are shown.
 //
 // Invariants
-//   SHOWN-VALUE-1. The result is JSON: no cycles, no functions, nothing with a behaviour.
+//   SHOWN-VALUE-1. The result is JSON: no cycles, no functions, no objects with behaviour.
 //   SHOWN-VALUE-2. Parts that do not fit are left out, with a mark: `[truncated …]`.
-//   SHOWN-VALUE-3. Only plain objects, lists, maps and sets are traversed; for anything else (sockets,
-//       controllers, audio) only the kind is shown, and none of its getters runs.
-//   REDACT-1. A text is shown only if its key is one of the known ones (ids, `type`, `status` …)
-//       and it looks like a name: ASCII without spaces, at most 64 characters.
-//   REDACT-2. Within a payload (tool arguments, messages, results …) no value is shown, including numbers and
-//       ids: its keys and their meaning are foreign.
+//   SHOWN-VALUE-3. Only plain objects, lists, maps and sets are traversed; of any other object (a socket, a controller,
+//       audio) only the kind is shown, and no getter runs.
+//   REDACT-1. A text is shown only if its key is a known one (ids, `type`, `status` …) and the text looks like a name: ASCII
+//       without spaces, at most 64 characters.
+//   REDACT-2. Within a payload (tool arguments, messages, results …) no value is shown, including numbers and ids: the
+//       meaning of its keys is unknown.
 //   REDACT-3. A key is shown only if it looks like a name.
 //   REDACT-4. Values with the shape of a credential (values/secrets.ts) are never shown.
 
@@ -27,7 +27,7 @@ const MAX_DEPTH = 10;
 const MAX_TEXT_LENGTH = 2_000;
 /** Quotes, colon and comma. */
 const PUNCTUATION_BYTES = 4;
-/** As an escape: `\u001f`. */
+/** The size of an escape such as `\u001f`. */
 const MAX_BYTES_OF_CHAR = 6;
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -130,7 +130,7 @@ function record(fields: Fields, at: Walk): object {
     const item = walk(fields[key], at);
     at.path.pop();
     if (item === undefined) continue;
-    // Two keys that are hidden or cut must not collide, and `__proto__` is no name of a field here.
+    // Two hidden or cut keys must not collide, and `__proto__` must not become a field name.
     shown[name === key && key !== '__proto__' ? name : `${name} (${index})`] = item;
   }
   return shown;
@@ -141,7 +141,7 @@ function spend<T>(shown: T, bytes: number, { budget }: Walk): T {
   return shown;
 }
 
-/** At least as many bytes as the text has in JSON. */
+/** Returns an upper bound of the text's bytes in JSON. */
 function jsonBytesOf(text: string): number {
   let bytes = 0;
   for (let index = 0; index < text.length; index += 1) {
@@ -162,7 +162,7 @@ function keyOf(key: unknown): string {
   return typeof key === 'string' || typeof key === 'number' ? String(key) : kindOf(key);
 }
 
-/** A stack names files, and its first line repeats the message. */
+/** Leaves out the stack, which names files, and whose first line repeats the message. */
 function errorFields(error: Error): Fields {
   const { name, message, code, cause } = error as Error & { code?: unknown };
   return { type: name, code, message, cause };
@@ -172,7 +172,7 @@ function dateText(date: Date): string {
   return Number.isNaN(date.getTime()) ? 'Invalid Date' : date.toISOString();
 }
 
-/** Actors appear in contexts and events; shown as XState itself writes them. */
+/** Recognises an actor in a context or event, which is shown in XState's own notation. */
 function isActorRef(value: object): value is { readonly id: string } {
   return 'getSnapshot' in value && isOwnText(value, 'id') && isOwnText(value, 'sessionId');
 }
@@ -181,7 +181,7 @@ function isOwnText(value: object, key: string): boolean {
   return typeof Object.getOwnPropertyDescriptor(value, key)?.value === 'string';
 }
 
-/** The snapshot of another machine has its whole machine inside. */
+/** Leaves out the machine that the snapshot of another machine contains. */
 function snapshotFields(snapshot: Fields): Fields {
   const { status, value, context, output, error } = snapshot;
   return { status, value, context, output, error };
@@ -196,7 +196,7 @@ function kindOf(value: unknown): string {
 
 const withoutSecrets = secretRemover([]);
 
-/** A value with nothing inside it. */
+/** A value without parts. */
 export type Leaf = string | number | bigint | boolean;
 
 /**

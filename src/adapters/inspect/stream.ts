@@ -4,14 +4,13 @@
 // Does not: know the connection of a viewer.
 //
 // Invariants
-//   STREAM-1. `inspect` never throws, converts nothing and sends nothing: it only records. Recorded lines are
-//       sent `flushMs` later, a slice per turn of the event loop.
-//   STREAM-2. A viewer learns of every actor before any other message about it. A late viewer first gets all
-//       actors with their latest snapshots.
-//   STREAM-3. An actor whose machine threw is shown as such, though XState does not report it.
+//   STREAM-1. `inspect` never throws, converts nothing and sends nothing: it only records. Recorded lines are sent `flushMs`
+//       later, a slice per turn of the event loop.
+//   STREAM-2. A viewer gets the start of every actor before any other message about it. A late viewer first gets all actors
+//       with their latest snapshots.
+//   STREAM-3. An actor whose machine threw is shown as failed, though XState does not report it.
 //   STREAM-4. A viewer that fails is removed; the others and the actors are not affected.
-//   VIEWER-QUEUE-1. The start of an actor and its latest snapshot are never dropped; only earlier actors of
-//       the same name are.
+//   VIEWER-QUEUE-1. The start of an actor and its latest snapshot are dropped only if a later actor has the same name.
 //   VIEWER-QUEUE-2. Dropped lines are counted, and the count is shown at the gap.
 
 import type { InspectionEvent } from 'xstate';
@@ -28,7 +27,7 @@ import {
 
 /** A recipient of the stream. */
 interface Viewer {
-  /** False while it is busy; it is asked again a moment later. */
+  /** False while the viewer is busy; the stream asks again a moment later. */
   isReady(): boolean;
   /** Called in order, with each new message. */
   send(converted: Converted): void;
@@ -54,9 +53,9 @@ export class InspectionStream {
   readonly #actors: ActorRegistry;
   readonly #converter: Converter;
   readonly #viewers = new Map<Viewer, ViewerQueue>();
-  /** The actors that got an event since the last flush, and may have thrown. */
+  /** The actors with an event since the last flush: their machines may have thrown. */
   readonly #touched = new Set<SeenActor>();
-  /** The actors that are announced but not started: they have no snapshot yet. */
+  /** The announced actors that have not started, and have no snapshot. */
   readonly #beginning = new WeakMap<SeenActor, ActorLine>();
   #cancelFlush: (() => void) | null = null;
   #stopped = false;
@@ -67,7 +66,7 @@ export class InspectionStream {
     this.#converter = new Converter(options.redact, options.maxBytes);
   }
 
-  /** An inspection callback of XState. */
+  /** The inspection callback for XState. */
   readonly inspect = (event: InspectionEvent): void => {
     if (this.#stopped) return;
     try {
@@ -135,7 +134,7 @@ export class InspectionStream {
     for (const record of fresh) {
       const { identity } = record;
       const line: ActorLine = { kind: 'actor', identity, at, snapshot: record.snapshot() };
-      // The last record is the actor itself, after its ancestors.
+      // The last record is the actor itself; its ancestors precede it.
       this.#beginning.set(actor, line);
       this.#push(line);
     }
@@ -193,7 +192,7 @@ export class InspectionStream {
       if (this.#isReady(viewer)) hasMore = true;
       else isBlocked = true;
     }
-    // As long as slices follow, `#cancelFlush` is set, so no timer is armed beside them.
+    // `#cancelFlush` stays set while slices follow, so that no second timer is set.
     if (hasMore) {
       this.#options.environment.scheduler.yieldThen(this.#flush);
       return;
@@ -239,8 +238,8 @@ const NO_EVENT: SeenEvent = { type: '' };
 const GAP = 'offstage.inspect.gap';
 
 /**
- * The waiting lines of one viewer, in order. If it is too slow, history is dropped from the front, and a line
- * reports the gap.
+ * The waiting lines of one viewer, in order. If the viewer is too slow, the oldest history is dropped, and a line reports the
+ * gap.
  */
 class ViewerQueue {
   readonly #maxLines: number;
@@ -248,7 +247,7 @@ class ViewerQueue {
   #head = 0;
   #compactAt: number;
 
-  /** @param maxLines A longer queue is shortened to half this number, plus the lines that must be kept. */
+  /** @param maxLines A longer queue is shortened to half this number, plus the states of actors. */
   constructor(maxLines: number) {
     this.#maxLines = maxLines;
     this.#compactAt = maxLines;
@@ -314,7 +313,7 @@ class ViewerQueue {
     }
     this.#lines = [...kept, ...waiting.slice(cut)];
     this.#head = 0;
-    // States alone may exceed the limit: the next compaction waits until it is worthwhile.
+    // The states alone may exceed the limit: the next compaction waits until it saves enough.
     this.#compactAt = Math.max(this.#maxLines, this.#lines.length * 2);
   }
 }

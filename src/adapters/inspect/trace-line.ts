@@ -1,8 +1,8 @@
-// One observation, and the message it becomes. Observing is cheap: a line only references its input. It is
-// converted once, when the first viewer takes it.
+// One observation, and its message. Observing is cheap: a line only references its data. The line is converted once, when the
+// first viewer takes it.
 //
-// The messages are those of `@statelyai/inspect` 0.7.2, as its receivers read them. Source: the package's own types
-// and output (2026-11).
+// The messages are those of `@statelyai/inspect` 0.7.2, as its receivers read them. Source: the package's types and output
+// (2026-11).
 //
 // Invariants
 //   INSPECT-LINE-1. A message has at most `maxBytes` bytes as JSON text.
@@ -56,11 +56,11 @@ const ENVELOPE_BYTES = 4_096;
 
 export class Converter {
   readonly #redact: Redact;
-  /** A message has up to two large parts: its definition or event, and its snapshot. */
+  /** The size of each large part; a message has up to two: its definition or event, and its snapshot. */
   readonly #partBytes: number;
   readonly #converted = new WeakMap<Line, Converted>();
   readonly #definitions = new WeakMap<object, string>();
-  /** The next line is usually the snapshot that the same event caused. */
+  /** The next line is usually the snapshot that this event caused. */
   #latest: { readonly event: SeenEvent; readonly shown: ShownEvent } | undefined;
 
   constructor(redact: Redact, maxBytes: number) {
@@ -101,7 +101,7 @@ export class Converter {
     }
   }
 
-  /** Machines are provided anew for each host, but share their configuration. */
+  /** Each host provides a machine anew, but all share its configuration. */
   #definition({ name, config }: Identity): string {
     const known = this.#definitions.get(config as object);
     if (known !== undefined) return known;
@@ -119,7 +119,7 @@ export class Converter {
     const shown = {
       type: type.slice(0, MAX_TYPE_LENGTH),
       ...(show(fields, 'event') as object),
-      // A machine's input becomes its context and is redacted like it; any other input is a payload.
+      // A machine's input becomes its context, and is redacted like it; any other input is a payload.
       ...(input === undefined
         ? {}
         : type === INIT
@@ -134,7 +134,7 @@ export class Converter {
     const budget = { bytesLeft: this.#partBytes };
     const { status = 'active', value, tags, children, historyValue } = snapshot;
     const structure = { value, tags, children, historyValue: historyIds(historyValue) };
-    // The state names of a machine are chosen by its author; in other logic they may be any text.
+    // The author of a machine chooses its state names; in other logic they may be any text.
     const redact = 'machine' in snapshot ? redactNothing : this.#redact;
     const shown = shownValue(structure, 'structure', redact, budget) as object;
     const parts = ['output', 'error', 'input', 'context']
@@ -153,7 +153,7 @@ function withText(message: InspectorMessage): Converted {
   return { message, text: JSON.stringify(message) };
 }
 
-/** A getter of the app or `redact` threw. */
+/** A getter of the app, or `redact`, has thrown. */
 function unreadable(line: Line): InspectorMessage {
   const base = baseOf(line);
   const event = { type: '[unreadable]' };
@@ -200,7 +200,7 @@ const data =
   (value, { redact, budget }) =>
     shownValue(value, section, redact, budget);
 
-/** A list, or a single item. */
+/** Writes a list, or a single item. */
 const some =
   (part: Part): Part =>
   (value, write) =>
@@ -228,7 +228,7 @@ const named: Part = (value, write) =>
 
 const namedParts: Parts = { type: name, params: data('params') };
 
-/** `undefined` is a transition, too: it forbids the event. */
+/** `undefined` is also a transition: it forbids the event. */
 const transition: Part = (value, write) =>
   typeof value === 'string' ? value : fields(value, transitionParts, write);
 
@@ -282,12 +282,11 @@ const stateParts: Parts = {
 const DEFINITION_ENVELOPE_BYTES = 200;
 
 /**
- * The chart of a machine for an inspector: its configuration as JSON text, part by part. The parts that
- * machines read are kept (states, events, targets, the names of actions, guards and actors); data inside it
- * (initial context, params, meta, descriptions) is redacted like any other data.
+ * Returns the definition of an actor's logic for an inspector: a machine's configuration as JSON text, part by part. The used
+ * parts are kept (states, events, targets, the names of actions, guards and actors); data in the configuration (initial
+ * context, params, meta, descriptions) is redacted like any other data.
  *
- * Returns the definition of an actor's logic. `config` is its configuration; logic that is not a machine is
- * only named. A definition longer than `maxBytes` is left out, and its description says so.
+ * Logic that is not a machine is only named. A definition longer than `maxBytes` is replaced by a note.
  */
 function definitionOf(
   config: unknown,
@@ -298,7 +297,7 @@ function definitionOf(
   if (typeof config !== 'object' || config === null) return JSON.stringify({ id: actorName });
   const write = { redact, budget: { bytesLeft: maxBytes - DEFINITION_ENVELOPE_BYTES } };
   const text = JSON.stringify(state(config, write));
-  // Encoded twice: within a message it is a text again, with its quotes escaped.
+  // Within a message the JSON text is encoded again, with escaped quotes.
   const { length: bytes } = new TextEncoder().encode(JSON.stringify(text));
   if (bytes <= maxBytes) return text;
   return JSON.stringify({
@@ -313,21 +312,21 @@ const WIRE_VERSION = '0.7.2';
 interface BaseMessage {
   /** The permanent name of the actor in the inspector: its path, such as `ses_1/outbox`. */
   readonly sessionId: string;
-  /** The actor at the top of its tree. */
+  /** The root actor of its tree. */
   readonly rootId: string;
-  /** When it happened: milliseconds since 1970, as text. */
+  /** The time in milliseconds since 1970, as text. */
   readonly createdAt: string;
   readonly id: null;
   readonly _version: string;
 }
 
-/** An event as shown; `type` is always there. */
+/** The shown form of an event; `type` is always present. */
 export interface ShownEvent {
   readonly type: string;
   readonly [field: string]: unknown;
 }
 
-/** A snapshot as shown. Only machines have `value`, `tags`, `children` and `historyValue`. */
+/** The shown form of a snapshot. Only machines have `value`, `tags`, `children` and `historyValue`. */
 export interface ShownSnapshot {
   readonly status: 'active' | 'done' | 'error' | 'stopped';
   readonly value?: unknown;
@@ -343,10 +342,10 @@ export interface ShownSnapshot {
 /** Announces an actor. Sent again when another one replaces it under the same id. */
 export interface ActorMessage extends BaseMessage {
   readonly type: '@xstate.actor';
-  /** The last part of its path. */
+  /** The last part of the actor's path. */
   readonly name: string;
   readonly parentId: string | undefined;
-  /** The configuration of its machine, as JSON text; `{"id": …}` for an actor that is no machine. */
+  /** The configuration of the machine, as JSON text; `{"id": …}` for an actor without a machine. */
   readonly definition: string;
   /** The first snapshot. */
   readonly snapshot: ShownSnapshot;

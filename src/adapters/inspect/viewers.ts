@@ -1,16 +1,16 @@
-// An inspector server elsewhere, over a WebSocket: a relay, or a server of `@statelyai/inspect`. It may
-// connect late, disconnect and reconnect; each time it gets all current actors.
+// A remote inspector server, over a WebSocket: a relay, or a server of `@statelyai/inspect`. It may connect late, disconnect
+// and reconnect; each time it gets all current actors.
 
 import { propertiesOf } from '../../values/json.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
 import { ProviderError, ConfigurationError } from '../../values/errors.ts';
 import type { InspectionStream } from './stream.ts';
 
-/** An inspector that sends its messages to a server elsewhere. */
+/** The target of an inspector that sends its messages to a remote server. */
 export interface WebSocketTarget {
-  /** An inspector server that runs elsewhere. */
+  /** Selects a remote inspector server. */
   readonly mode: 'webSocket';
-  /** Its address, `ws:` or `wss:`, with its token if it needs one. */
+  /** The server's address, `ws:` or `wss:`, with its token if it requires one. */
   readonly url: string;
 }
 
@@ -28,7 +28,7 @@ const MAX_BUFFERED_BYTES = 1_048_576;
 /** The time for the last messages to leave before the process may end. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
-/** @returns a function that closes the connection, once all that was sent has left */
+/** @returns a function that closes the connection after all sent messages have left */
 export function openWebSocketViewer(
   stream: InspectionStream,
   url: string,
@@ -93,14 +93,14 @@ export function openWebSocketViewer(
   };
 }
 
-/** The part of a page's `window` that is used. */
+/** The used part of a page's `window`. */
 export interface BrowserWindow {
   open(url: string, name: string): unknown;
   addEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
   removeEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
 }
 
-/** An inspector whose messages the Stately Inspector of a page gets. */
+/** The target of an inspector that sends its messages to the Stately Inspector in a page. */
 export interface BrowserTarget {
   /** A window or frame with the Stately Inspector. Needs `@statelyai/inspect`. */
   readonly mode: 'browser';
@@ -115,11 +115,11 @@ export interface BrowserTarget {
 const CONNECTED = '@statelyai.connected';
 
 /**
- * Inspection in a browser: the Stately Inspector in a window or frame of the page. The package opens it and
- * sends to it; this module keeps the stream complete: at each (re)connection the inspector gets all current
- * actors, like any late viewer.
+ * Opens the Stately Inspector in a window or frame of the page. The package `@statelyai/inspect` opens the window and sends
+ * the messages; this module keeps the stream complete: at each (re)connection the inspector gets all current actors, like any
+ * late viewer.
  *
- * Opens the inspector. @returns a function that disconnects it
+ * @returns a function that disconnects the inspector
  * @throws {ConfigurationError} `MISSING_DEPENDENCY` without `@statelyai/inspect`.
  */
 export async function openBrowserViewer(
@@ -135,12 +135,12 @@ export async function openBrowserViewer(
     window,
     ...(target.iframe ? { iframe: target.iframe } : {}),
     ...(target.url === undefined ? {} : { url: target.url }),
-    // The package would keep only the latest messages, without the actors.
+    // The package would keep only its latest messages, without the actors.
     maxDeferredEvents: 0,
     serialize: (message) => message,
   });
   let detach = (): void => {};
-  // The package's listener was added first and runs first: after it messages can be sent.
+  // The package's listener was added first and runs first: the package can then send messages.
   const onMessage = ({ data }: { readonly data: unknown }): void => {
     if (propertiesOf(data)['type'] !== CONNECTED) return;
     detach();
@@ -158,8 +158,8 @@ export async function openBrowserViewer(
 }
 
 /**
- * @throws {ConfigurationError} `MISSING_DEPENDENCY` when it is not installed; the message has the
- * command that installs it.
+ * @throws {ConfigurationError} `MISSING_DEPENDENCY` if the package is not installed; the message contains the command that
+ *   installs it.
  */
 export async function loadPeer<T>(name: string, load: () => Promise<T>): Promise<T> {
   try {

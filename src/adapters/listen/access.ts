@@ -1,4 +1,4 @@
-// The claims of a foreign request: its target, its host, its origin, its secret. Pure, and never throws, for
+// The claims of an untrusted request: its target, its host, its origin, its secret. Pure, and never throws, for
 // any request.
 
 import { createHash, timingSafeEqual } from 'node:crypto';
@@ -14,7 +14,7 @@ export interface Target {
 }
 
 /**
- * Returns the target of this request line; null if it need not be served. `new URL(request.url, base)` is no
+ * Returns the target of this request line; null if it is not valid. `new URL(request.url, base)` is no
  * replacement: it throws on `/\`, `http://a:99999/` and `http://[/`.
  */
 export function targetOf(url: string | undefined): Target | null {
@@ -35,8 +35,8 @@ function split(text: string): Pick<Target, 'path' | 'query'> {
 }
 
 /**
- * Returns whether this is the name of the loopback interface, with any port. Other names may be foreign DNS
- * records (rebinding).
+ * Returns whether this is the name of the loopback interface, with any port. Other names may come from an attacker's DNS
+ * record (rebinding).
  */
 export function isLoopbackName(host: string): boolean {
   return /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?$/i.test(host);

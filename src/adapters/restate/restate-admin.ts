@@ -1,6 +1,6 @@
-// Restate's admin API, as far as it deletes what Restate keeps of jobs and runs.
+// Deletes Restate's data of jobs and runs through Restate's admin API.
 //
-// Does not: delete bytes from Restate's disk: it writes its files anew in time (docs/engines.md).
+// Does not: delete bytes from Restate's disk: Restate rewrites its files in time (docs/engines.md).
 
 import { z } from 'zod';
 import { JobError } from '../../actors/ports/jobs.ts';
@@ -10,7 +10,7 @@ export interface Invocation {
   readonly id: string;
   readonly handler: string;
   readonly isOver: boolean;
-  /** The key of the workflow; null: a service has none. */
+  /** The key of the workflow; null for a service. */
   readonly key: string | null;
 }
 
@@ -25,7 +25,7 @@ const rowsSchema = z.object({
   ),
 });
 
-/** Deletions that are asked for at once. */
+/** The number of simultaneous deletions. */
 const AT_ONCE = 16;
 
 export class RestateAdmin {
@@ -35,7 +35,7 @@ export class RestateAdmin {
     this.#http = new RestateIngress(address, headers);
   }
 
-  /** Returns the invocations of a service for which a condition of SQL holds. */
+  /** Returns the invocations of a service that match an SQL condition. */
   async invocations(service: string, condition: string): Promise<readonly Invocation[]> {
     const query = `select id, status, target_handler_name, target_service_key from sys_invocation where target_service_name = ${sqlText(service)} and (${condition})`;
     const { rows } = await this.#http.ask('/query', rowsSchema, { body: { query } });
@@ -47,7 +47,7 @@ export class RestateAdmin {
     }));
   }
 
-  /** Deletes invocations; one that is under way is killed first. */
+  /** Deletes invocations; a running invocation is killed first. */
   async remove(invocations: readonly Invocation[]): Promise<void> {
     for (let at = 0; at < invocations.length; at += AT_ONCE)
       await Promise.all(invocations.slice(at, at + AT_ONCE).map((one) => this.#remove(one)));
@@ -61,7 +61,7 @@ export class RestateAdmin {
   async #change(id: string, how: 'kill' | 'purge'): Promise<void> {
     const path = `/invocations/${encodeURIComponent(id)}/${how}`;
     const answered = await this.#http.request(path, { method: 'PATCH' });
-    // It is not there, or has ended by itself.
+    // The invocation does not exist, or has ended by itself.
     if (answered.status === 404 || (how === 'kill' && answered.status === 409)) return;
     if (answered.status === 409)
       throw new JobError('JOBS_UNREACHABLE', `Restate is still stopping ${id}`, {

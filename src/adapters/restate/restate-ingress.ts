@@ -1,6 +1,6 @@
-// Restate over HTTP (its ingress, and its admin API), as the asking ends of jobs and runs use it: errors have one form.
+// Restate over HTTP (its ingress and its admin API), for the clients of jobs and runs: all errors have one form.
 //
-// Does not: ask again: the callers do, where an error says that they may.
+// Does not: retry: the callers do, if the error permits it.
 
 import { z } from 'zod';
 import { anObject } from '../../values/checks.ts';
@@ -17,13 +17,13 @@ export const serviceName = z
   .regex(/^[A-Za-z_][A-Za-z0-9_.-]*$/, 'expected a name of letters, digits, _, . and -');
 export const WEEK_MS = 604_800_000;
 export const HOUR_MS = 3_600_000;
-/** Of an idempotency key, or of the key of a workflow: it travels in a header, or in a path. */
+/** The limit of an idempotency key or a workflow key: it is sent in a header or a path. */
 export const MAX_KEY_CHARS = 400;
 export const headersSchema = z.record(z.string(), z.string());
 export const sdkSchema = (definition: string): z.ZodType =>
   anObject("the SDK: import * as restate from '@restatedev/restate-sdk'", definition);
 
-/** A promise that Restate keeps. */
+/** A promise that Restate stores. */
 export interface DurablePromise<T> extends PromiseLike<T> {
   map<U>(mapper: (value?: T) => U): DurablePromise<U>;
 }
@@ -51,8 +51,8 @@ export class RestateIngress {
   }
 
   /**
-   * Returns the answer, whatever its status.
-   * @throws {JobError} `JOBS_UNREACHABLE` if there is none; or the reason of the signal.
+   * Returns the response, with any status.
+   * @throws {JobError} `JOBS_UNREACHABLE` without a response; or the reason of the signal.
    */
   async request(
     path: string,
@@ -78,9 +78,9 @@ export class RestateIngress {
   }
 
   /**
-   * Returns the body of an answer.
-   * @throws {JobError} `JOBS_REFUSED`, or `JOBS_UNREACHABLE` where another attempt may succeed, for an answer that is
-   * none; `JOB_UNREADABLE` for a body of another shape.
+   * Returns the body of a response.
+   * @throws {JobError} for an error response: `JOBS_UNREACHABLE` if a retry may succeed, else `JOBS_REFUSED`;
+   *   `JOB_UNREADABLE` for a body of another shape.
    */
   async ask<Schema extends z.ZodType>(
     path: string,
@@ -106,7 +106,7 @@ export function readBody<Schema extends z.ZodType>(
   return readFrom('Restate', schema, parsed);
 }
 
-/** The service may not be registered yet, and the server may be starting. */
+/** Returns the error for a refusal. 404 is retryable: the service may not be registered yet. */
 export function refused({ status, text }: Answered): JobError {
   const retryable = status === 404 || status === 408 || status === 429 || status >= 500;
   return new JobError(
@@ -116,7 +116,7 @@ export function refused({ status, text }: Answered): JobError {
   );
 }
 
-/** Tells whether the platform's own limit of a request ended one whose answer takes long. */
+/** Tells whether the platform's time limit ended a request whose response takes long. */
 export function isSlow(error: unknown): boolean {
   const inner = isA(error, JobError) ? error.cause : undefined;
   const { cause } = (inner ?? {}) as { readonly cause?: { readonly code?: unknown } };

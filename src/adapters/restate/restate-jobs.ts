@@ -1,17 +1,17 @@
-// Jobs on Restate: a service that does one job per invocation, with the job's key as the idempotency key.
+// Jobs on Restate: a service that runs one job per invocation, with the job's key as the idempotency key.
 //
-// The asking end speaks HTTP with the ingress and needs no package. The worker's end is a service for the SDK, which the
-// app brings along.
+// The client uses HTTP with the ingress, and needs no package. The worker is a service for the SDK, which the app provides.
 //
-// Owns:     the jobs that this process waits for; at a worker, the jobs that it may begin.
-// Does not: keep anything: Restate does.
+// Owns:     at the client, the awaited jobs; at a worker, the permissions to start jobs.
+// Does not: store anything: Restate does.
 //
 // Invariants
-//   RESTATE-JOBS-1. A job that must not be repeated is begun only by the process whose permission to begin it is in
-//       Restate's journal: the permission is used up by beginning, and dies with the process (JOBS-2). One that was given
-//       in an attempt that Restate has not recorded is of no use to a later attempt.
-//   RESTATE-JOBS-2. Another attempt at an invocation in the same process joins the job that is under way there. If it must not
-//       be repeated, it also gets an end that Restate could not record: a connection that breaks, or a dead server, loses none.
+//   RESTATE-JOBS-1. A job that must not be repeated is started only by the process whose permission for it is in Restate's
+//       journal: starting uses the permission up, and the permission ends with the process (JOBS-2). A permission from an attempt
+//       that Restate has not recorded is useless to a later attempt.
+//   RESTATE-JOBS-2. A further attempt at an invocation in the same process joins the running job. If the job must not be
+//       repeated, the attempt also gets an end that Restate could not record: no end is lost by a broken connection or a dead
+//       server.
 //   RESTATE-JOBS-3. A job that this worker refuses is offered in another attempt, which may reach another worker (JOBS-8).
 
 import { z } from 'zod';
@@ -58,13 +58,13 @@ export interface RestateJobsOptions {
   /** The address of Restate's ingress, such as `http://127.0.0.1:8080`. */
   readonly ingress: string;
   /**
-   * The address of Restate's admin API, such as `http://127.0.0.1:9070`: then `forget` deletes what Restate keeps of jobs.
-   * Let nobody else reach it. @defaultValue none: Restate deletes by itself, after `keepMs`
+   * The address of Restate's admin API, such as `http://127.0.0.1:9070`, which lets `forget` delete Restate's data of jobs.
+   * Protect the API from all other clients. @defaultValue none: Restate deletes the data after `keepMs`
    */
   readonly admin?: string;
   /** The name of the service. @defaultValue 'offstage_jobs' */
   readonly service?: string;
-  /** Sent with every request, such as `{ authorization: 'Bearer …' }`. @defaultValue none */
+  /** Headers of every request, such as `{ authorization: 'Bearer …' }`. @defaultValue none */
   readonly headers?: Readonly<Record<string, string>>;
   /** The limit of a body and of a result, in bytes. @defaultValue 4000000 */
   readonly maxBytes?: number;
@@ -74,7 +74,7 @@ export interface RestateJobsOptions {
 export interface RestateJobServiceOptions<Service = unknown> {
   /** The SDK: `import * as restate from '@restatedev/restate-sdk'`. */
   readonly restate: RestateSdk<Service>;
-  /** Does the jobs: `jobWorker({ … })`. */
+  /** Runs the jobs: `jobWorker({ … })`. */
   readonly handler: JobHandler;
   /** Time and chance: `nodeEnvironment()` of `offstage/node`. */
   readonly environment: Environment;
@@ -83,13 +83,13 @@ export interface RestateJobServiceOptions<Service = unknown> {
   /** How long Restate keeps the end of a job, in milliseconds. @defaultValue 604800000, a week */
   readonly keepMs?: number;
   /**
-   * The longest time that a job may take, in milliseconds; then it ends with `JOB_TIMEOUT`, or is lost if it must not be
-   * repeated. @defaultValue 3600000, an hour
+   * The time limit of a job, in milliseconds; then it ends with `JOB_TIMEOUT`, or is lost if it must not be repeated.
+   * @defaultValue 3600000, an hour
    */
   readonly longestMs?: number;
   /**
-   * How long a job is offered to workers that refuse it, in milliseconds; then it fails as they say. Longer than a deploy
-   * takes. @defaultValue 600000, ten minutes
+   * How long a job is offered to workers that refuse it, in milliseconds; then it fails with their reason. Choose more than the
+   * duration of a deploy. @defaultValue 600000, ten minutes
    */
   readonly offerMs?: number;
   /** The limit of a result, in bytes. @defaultValue 4000000 */
@@ -103,7 +103,7 @@ export interface RestateSdk<Service = unknown> {
 }
 
 interface Context {
-  /** `id`: of the invocation, the same in all its attempts. */
+  /** `id` is the id of the invocation, the same in all its attempts. */
   request(): { readonly id: string };
   run<T>(name: string, action: () => T | Promise<T>): DurablePromise<T>;
   sleep(ms: number): DurablePromise<void>;
@@ -113,11 +113,11 @@ interface Context {
 
 const SERVICE = 'offstage_jobs';
 const MAX_BYTES = 4_000_000;
-/** Names of steps in Restate's pages. */
+/** The limit of step names in Restate's web interface. */
 const MAX_NAME_CHARS = 200;
-/** A worker that does not end a job so long after its time is taken for dead. */
+/** A worker that has not ended a job this long after its time limit counts as dead. */
 const GRACE_MS = 60_000;
-/** Of the ends that Restate may not have recorded. */
+/** The limit of all ends that Restate may not have recorded. */
 const MAX_UNRECORDED_CHARS = 32_000_000;
 
 const jobsOptions = z.strictObject({
@@ -141,8 +141,8 @@ const serviceOptions = z.strictObject({
 const sent = z.object({ invocationId: z.string().min(1) });
 
 /**
- * Asks Restate for jobs: for `createRuntime({ jobs })`.
- * @throws {ConfigurationError} for options that are unknown or wrong.
+ * Returns the client of jobs on Restate, for `createRuntime({ jobs })`.
+ * @throws {ConfigurationError} for unknown or invalid options.
  */
 export function restateJobs(options: RestateJobsOptions): Jobs {
   check('restateJobs(options)', jobsOptions, options);
@@ -150,24 +150,24 @@ export function restateJobs(options: RestateJobsOptions): Jobs {
   const ingress = new RestateIngress(options.ingress, options.headers);
   const admin =
     options.admin === undefined ? null : new RestateAdmin(options.admin, options.headers);
-  /** The jobs that this process waits for, or has left. */
+  /** The jobs that this process awaits, or has abandoned. */
   const asked = new Map<string, Job>();
 
   const headersOf = async ({ key }: Job): Promise<Readonly<Record<string, string>>> => ({
     'idempotency-key': await engineKeyOf(key, MAX_KEY_CHARS),
   });
-  // One request begins the job, or finds it, and waits for its end.
+  // One request starts or finds the job, and waits for its end.
   const call = async (job: Job, signal: AbortSignal): Promise<JobEnd> => {
     const request = { body: job, headers: await headersOf(job), signal };
     for (;;) {
       try {
         const answered = await ingress.request(`/${service}/run`, request);
-        // Cancelled or killed by an operator.
+        // An operator has cancelled or killed the job.
         if (answered.status === 409) return cancelledEnd();
         if (answered.status >= 300) throw refused(answered);
         return readBody(jobEndSchema, answered);
       } catch (error) {
-        // A long job.
+        // The job takes longer than a request may.
         if (!isSlow(error)) throw error;
       }
     }
@@ -185,7 +185,7 @@ export function restateJobs(options: RestateJobsOptions): Jobs {
       try {
         return await call(job, signal);
       } finally {
-        // A cancel that follows an abort finds it.
+        // The cancel that follows an abort must find the job.
         if (!signal.aborted) asked.delete(job.key);
       }
     },
@@ -201,7 +201,7 @@ export function restateJobs(options: RestateJobsOptions): Jobs {
         });
         await ingress.request(`/${service}/cancel/send`, { body: invocationId });
       };
-      // A job that was not told to stop ends by itself, and nobody asks for its end.
+      // If the cancel fails, the job ends by itself, and its end is not awaited.
       stop().catch(() => {});
     },
     ...(admin
@@ -218,8 +218,8 @@ export function restateJobs(options: RestateJobsOptions): Jobs {
 }
 
 /**
- * Returns the service that does jobs: for `restate.serve({ services: [...] })` at a worker.
- * @throws {ConfigurationError} for options that are unknown or wrong.
+ * Returns the service that runs jobs, for `restate.serve({ services: [...] })` at a worker.
+ * @throws {ConfigurationError} for unknown or invalid options.
  */
 export function restateJobService<Service>(options: RestateJobServiceOptions<Service>): Service {
   check('restateJobService(options)', serviceOptions, options);
@@ -232,10 +232,10 @@ export function restateJobService<Service>(options: RestateJobServiceOptions<Ser
     offerMs = OFFER_MS,
   } = options;
   const jobs = new JobsUnderWay(options);
-  /** Offers a job to this worker once. `isHere`: it was asked in this very attempt. */
+  /** Offers a job to this worker once. `isHere`: this attempt has run the job. */
   const offer = async (ctx: Context, job: Job) => {
     let isHere = false;
-    // A job that was deleted, and is asked for anew, has the id of the old one, and another permission.
+    // A deleted job that is requested again has the old invocation id, but another permission.
     const id = job.once
       ? await ctx.run('may begin', () => jobs.permit(ctx.request().id))
       : ctx.request().id;
@@ -254,7 +254,7 @@ export function restateJobService<Service>(options: RestateJobServiceOptions<Ser
     options: {
       explicitCancellation: true,
       idempotencyRetention: keepMs,
-      // The worker ends the job; one that does not is asked for in another attempt.
+      // The worker ends the job itself; otherwise Restate starts another attempt.
       inactivityTimeout: longestMs + GRACE_MS,
     },
     handlers: {
@@ -287,20 +287,19 @@ interface Held {
   readonly controller: AbortController;
 }
 
-/** Permissions that another process may have used, and cancels of what may be over; a permission that is forgotten is refused. */
+/** The limit of remembered permissions, and of remembered cancels of unknown jobs; a forgotten permission is refused. */
 const MAX_REMEMBERED = 10_000;
 
 /**
- * The jobs that a worker's process knows of: by the ids of their invocations, or by their permissions, if they must not be
- * repeated.
+ * The jobs that a worker's process knows: by the ids of their invocations, or by their permissions if they must not be repeated.
  */
 class JobsUnderWay {
   readonly #options: RestateJobServiceOptions;
-  /** The newest permission that it gave to each invocation, unless that was used. */
+  /** The newest unused permission of each invocation. */
   readonly #permits = new Map<string, string>();
-  /** Cancelled before they were begun. */
+  /** Jobs that were cancelled before they started. */
   readonly #cancelled = new Set<string>();
-  /** Those under way, and those whose end Restate may not have recorded. */
+  /** The running jobs, and those whose end Restate may not have recorded. */
   readonly #held = new Map<string, Held>();
   /** The sizes of ends that Restate may not have recorded, the oldest first. */
   readonly #unrecorded = new Map<string, number>();
@@ -310,7 +309,7 @@ class JobsUnderWay {
     this.#options = options;
   }
 
-  /** RESTATE-JOBS-1: no two processes give the same permission. */
+  /** RESTATE-JOBS-1: the permissions of different processes differ. */
   permit(invocationId: string): string {
     const permit = `${invocationId}/${this.#options.environment.ids.next('permit')}`;
     this.#permits.set(invocationId, permit);
@@ -343,7 +342,7 @@ class JobsUnderWay {
     return this.#permits.get(invocationId) === permit && this.#permits.delete(invocationId);
   }
 
-  /** Restate has the end, and gives it to later attempts itself. */
+  /** Restate has recorded the end, and answers later attempts itself. */
   recorded(id: string): void {
     this.#held.delete(id);
     this.#cancelled.delete(id);
@@ -360,9 +359,9 @@ class JobsUnderWay {
     return null;
   }
 
-  /** Another process may have recorded it, so nobody may ever ask. */
+  /** Keeps an end. Another process may have recorded it, so that no later attempt may ask for it. */
   #keep(id: string, chars: number): void {
-    // It was recorded first.
+    // Restate recorded the end first.
     if (!this.#held.has(id)) return;
     this.#unrecorded.set(id, chars);
     this.#unrecordedChars += chars;

@@ -1,17 +1,17 @@
-// Runs on Restate: a workflow for each run, whose key is the id of the run. It keeps the journal, and does one turn after the
-// other. Answers are promises of the workflow; messages and cancels are its letters, promises with ascending numbers. A turn is
-// a `ctx.run`, which does one step of the run: what the turn adds to the journal of the run is the entry in Restate's. Steps side
-// by side are a `ctx.run` each.
+// Runs on Restate: a workflow for each run, whose key is the id of the run. The workflow keeps the journal, and runs one turn
+// after the other. Answers are promises of the workflow; messages and cancels are its letters, promises with ascending numbers. A
+// turn is a `ctx.run` of one step: its entry in Restate's journal holds the turn's additions to the run's journal. Parallel steps
+// have a `ctx.run` each.
 //
-// Owns:     at a worker, the turns and steps that this process does, and those that it may begin.
-// Does not: keep anything: Restate does.
+// Owns:     at a worker, the turns and steps of this process, and the permissions to start steps.
+// Does not: store anything: Restate does.
 //
 // Invariants
-//   RESTATE-RUNS-1. The handler asks Restate for the same things in the same order, whatever its process has done before.
-//   RESTATE-RUNS-2. Another attempt at a turn or step in the same process joins the one that is under way.
-//   RESTATE-RUNS-3. A step that must not be repeated is begun only by the process that did the turn before it, as Restate has
-//       recorded that (its mark), and once.
-//   RESTATE-RUNS-4. A letter has the first number that is free, and the run reads them in their order.
+//   RESTATE-RUNS-1. The handler makes the same requests to Restate in the same order, whatever its process has done before.
+//   RESTATE-RUNS-2. A further attempt at a turn or step in the same process joins the running one.
+//   RESTATE-RUNS-3. A step that must not be repeated is started once, and only by the process that ran the previous turn
+//       according to Restate's record (its mark).
+//   RESTATE-RUNS-4. A letter gets the first free number, and the run reads letters in that order.
 
 import { z } from 'zod';
 import { CancelledError } from '../../values/errors.ts';
@@ -65,13 +65,13 @@ export interface RestateRunsOptions {
   /** The address of Restate's ingress, such as `http://127.0.0.1:8080`. */
   readonly ingress: string;
   /**
-   * The address of Restate's admin API, such as `http://127.0.0.1:9070`: then `forget` deletes what Restate keeps of a run.
-   * Let nobody else reach it. @defaultValue none: Restate deletes by itself, after `keepMs`
+   * The address of Restate's admin API, such as `http://127.0.0.1:9070`, which lets `forget` delete Restate's data of a run.
+   * Protect the API from all other clients. @defaultValue none: Restate deletes the data after `keepMs`
    */
   readonly admin?: string;
   /** The name of the workflow. @defaultValue 'offstage_runs' */
   readonly service?: string;
-  /** Sent with every request, such as `{ authorization: 'Bearer …' }`. @defaultValue none */
+  /** Headers of every request, such as `{ authorization: 'Bearer …' }`. @defaultValue none */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -79,13 +79,13 @@ export interface RestateRunsOptions {
 export interface RestateRunWorkflowOptions<Workflow = unknown> {
   /** The SDK: `import * as restate from '@restatedev/restate-sdk'`. */
   readonly restate: RestateWorkflowSdk<Workflow>;
-  /** Does the turns: `runWorker({ … })`. */
+  /** Runs the turns: `runWorker({ … })`. */
   readonly handler: RunHandler;
   /** The name of the workflow. @defaultValue 'offstage_runs' */
   readonly service?: string;
-  /** How long Restate keeps a run that has ended, in milliseconds. @defaultValue 604800000, a week */
+  /** How long Restate keeps an ended run, in milliseconds. @defaultValue 604800000, a week */
   readonly keepMs?: number;
-  /** The longest time that a turn may take, in milliseconds; then it is done again. @defaultValue 3600000, an hour */
+  /** The time limit of a turn, in milliseconds; then the turn is repeated. @defaultValue 3600000, an hour */
   readonly longestMs?: number;
 }
 
@@ -106,13 +106,13 @@ interface KeptPromise<T> {
 
 /** The state of the workflow. */
 interface Shown {
-  /** The number of the newest view, which is in the promise of its name. */
+  /** The number of the newest view; the promise of that name holds the view. */
   readonly turn: number;
-  /** The requests that are open. */
+  /** The open requests. */
   readonly open: readonly string[];
-  /** The letters that the run has had. @defaultValue none */
+  /** The number of letters that the run has received. @defaultValue none */
   readonly letters?: number;
-  /** The numbers of those that are messages that the run has not read, by their ids. @defaultValue none */
+  /** The ids of unread messages, with their letter numbers. @defaultValue none */
   readonly unread?: Readonly<Record<string, number>>;
 }
 
@@ -120,7 +120,7 @@ type Letter =
   | { readonly type: 'cancel'; readonly reason: string }
   | { readonly type: 'message'; readonly message: RunMessage };
 
-/** In place of the last view, which is the result of the workflow. */
+/** Replaces the last view, which is the result of the workflow. */
 interface Over {
   readonly isOver: true;
 }
@@ -152,9 +152,9 @@ interface WorkflowContext extends SharedContext {
 const SERVICE = 'offstage_runs';
 const NO_MESSAGES: NonNullable<RunView['messages']> = { last: 0, unread: [] };
 const BY_OPERATOR: Letter = { type: 'cancel', reason: 'cancelled at the engine' };
-/** Of the body and of the end of a step. */
+/** The limit of the body and of the end of a step. */
 const MAX_BYTES = 4_000_000;
-/** Names of entries in Restate's pages. */
+/** The limit of entry names in Restate's web interface. */
 const MAX_NAME_CHARS = 200;
 const SHOWN = 'shown';
 
@@ -178,8 +178,8 @@ const begunSchema = z.looseObject({ invocationId: z.string() });
 const takenSchema = z.boolean();
 
 /**
- * Keeps runs on Restate: for `runSubagent(…, { id, engine })`.
- * @throws {ConfigurationError} for options that are unknown or wrong.
+ * Returns the engine that keeps runs on Restate, for `runSubagent(…, { id, engine })`.
+ * @throws {ConfigurationError} for unknown or invalid options.
  */
 export function restateRuns(options: RestateRunsOptions): RunEngine {
   check('restateRuns(options)', runsOptions, options);
@@ -199,7 +199,7 @@ export function restateRuns(options: RestateRunsOptions): RunEngine {
     return ingress.ask(`/${service}/${key}/${handler}`, schema, asked);
   };
   const outcomes = new Map<string, Promise<RunView>>();
-  /** Resolves with the last view, once the run has ended. One request for all views of a run. */
+  /** Resolves with the last view, once the run has ended. All waits for a run share one request. */
   const outcomeOf = (id: string, signal: AbortSignal): Promise<RunView> => {
     const known = outcomes.get(id);
     if (known) return known;
@@ -217,12 +217,12 @@ export function restateRuns(options: RestateRunsOptions): RunEngine {
   return {
     name: 'restate',
     async start(order) {
-      // Restate answers a second one with the first.
+      // Restate answers a repeated request with the first result.
       await ask(order.id, 'run/send', begunSchema, order);
     },
     async view(id, after, signal) {
       const over = outcomeOf(id, signal);
-      // A child may not have begun yet: its next view says when it has ended.
+      // A child may not have started yet: its next view then reports the end.
       const isOver = over.catch(() => new Promise<never>(() => {}));
       const rest = new AbortController();
       const abort = (): void => rest.abort(signal.reason);
@@ -239,7 +239,8 @@ export function restateRuns(options: RestateRunsOptions): RunEngine {
         if (!('isOver' in view)) return view;
         return await over.catch(() => outcomeOf(id, signal));
       } finally {
-        // The workflow answers the request as it ends: an abort would cost the connection, and Restate as much as the request.
+        // The workflow answers the request when it ends: an abort would cost the connection, and Restate as much work as the
+        // request.
         isLeft = true;
         signal.removeEventListener('abort', abort);
       }
@@ -253,7 +254,7 @@ export function restateRuns(options: RestateRunsOptions): RunEngine {
   };
 }
 
-/** Asks again after the platform's own limit of a request, unless it was left. */
+/** Repeats a request that the platform's time limit ended, unless it was abandoned. */
 async function patient<T>(ask: () => Promise<T>, isLeft = (): boolean => false): Promise<T> {
   for (;;)
     try {
@@ -263,7 +264,7 @@ async function patient<T>(ask: () => Promise<T>, isLeft = (): boolean => false):
     }
 }
 
-/** RUN-ENGINE-6. The run itself goes last: as long as it is there, its child runs are found. */
+/** RUN-ENGINE-6. The run itself is deleted last: its child runs are found through it. */
 async function forgetRun(
   admin: RestateAdmin,
   service: string,
@@ -288,13 +289,13 @@ async function forgetRun(
   }
   for (const invocations of found.toReversed()) await admin.remove(invocations);
   const [, ...children] = known;
-  // Keys of children are short: none has a digest.
+  // The ids of children are short, so that no key is a digest.
   return [id, ...children.map((key) => decodeURIComponent(key))];
 }
 
 /**
- * Returns the workflow of runs: for `restate.serve({ services: [...] })` at a worker.
- * @throws {ConfigurationError} for options that are unknown or wrong.
+ * Returns the workflow of runs, for `restate.serve({ services: [...] })` at a worker.
+ * @throws {ConfigurationError} for unknown or invalid options.
  */
 export function restateRunWorkflow<Workflow>(
   options: RestateRunWorkflowOptions<Workflow>,
@@ -337,7 +338,7 @@ export function restateRunWorkflow<Workflow>(
 /** RESTATE-RUNS-4 */
 async function post(ctx: SharedContext, letter: Letter): Promise<MessageTaken> {
   const { turn = 0, letters = 0, unread = {} } = (await ctx.get(SHOWN)) ?? {};
-  // A run that has shown nothing before its last view has no state.
+  // A run whose first view is its last one has no state.
   const newest = await ctx.promise<RunView | Over>(`turn/${Math.max(turn, 1)}`).peek();
   if (newest && 'isOver' in newest) return { refused: 'over' };
   const isMessage = letter.type === 'message';
@@ -358,13 +359,13 @@ function letterOf(ctx: SharedContext, at: number): KeptPromise<Letter> {
   return ctx.promise<Letter>(`letter/${at}`);
 }
 
-/** Resolves a promise of the workflow. Returns false if it was resolved before. */
+/** Resolves a promise of the workflow. Returns false if it was already resolved. */
 async function settle<T>(promise: KeptPromise<T>, value: T): Promise<boolean> {
   try {
     await promise.resolve(value);
     return true;
   } catch (error) {
-    // Another one came first.
+    // Another value came first.
     if ((error as { readonly name?: string }).name === 'TerminalError') return false;
     throw error;
   }
@@ -383,15 +384,15 @@ function driverOf(
   let letter = letterOf(ctx, letters).get();
   const cancellation = ctx.cancellation().map(() => BY_OPERATOR);
   const mail: TakenMessage[] = [];
-  /** The ids of the messages that the run has not read, by their numbers. */
+  /** The ids of the unread messages, by their numbers. */
   const unread = new Map<number, string>();
   let cancelled: string | null = null;
-  /** The unread messages of a view, and those that it does not know yet. */
+  /** Returns the unread messages of a view, and those that arrived after it. */
   const unreadIn = ({ messages: { last, unread: left } = NO_MESSAGES }: RunView) => {
     for (const nth of unread.keys()) if (nth <= last && !left.includes(nth)) unread.delete(nth);
     return Object.fromEntries([...unread].map(([nth, id]) => [id, nth]));
   };
-  /** Opens a letter: from then on, the next one is waited for. */
+  /** Opens a letter, and waits for the next one. */
   const open = (opened: Letter): void => {
     if (opened.type === 'cancel') {
       cancelled ??= opened.reason;
@@ -432,18 +433,18 @@ function driverOf(
     },
     show(view) {
       const requests = view.waiting.map(({ requestId }) => requestId);
-      // Nothing is open in the last view: of a run that has shown no other, there is nothing to correct.
+      // The last view has no open requests; a run without another view has no state to correct.
       if (view.outcome === null || view.turn > 1)
         ctx.set(SHOWN, {
           turn: view.turn,
           open: requests,
           ...(letters > 0 ? { letters, unread: unreadIn(view) } : {}),
         });
-      // No other call resolves it: Restate has this before whatever comes after.
+      // Only this call resolves the promise: Restate records it before anything that follows.
       const shown = view.outcome === null ? view : { isOver: true as const };
       void ctx.promise<RunView | Over>(`turn/${view.turn}`).resolve(shown);
     },
-    // Ids of children are short: their keys need no digest.
+    // The ids of children are short: their keys need no digest.
     begin({ order }) {
       const { id } = order;
       const end = ctx.workflowClient(workflow, encodeURIComponent(id)).run(order);
@@ -493,7 +494,7 @@ function driverOf(
   };
 }
 
-/** The name of a turn in Restate's pages: a turn does the step that it begins with, or the first one that it comes to. */
+/** Returns the name of a turn in Restate's web interface, from the step that the turn starts with. */
 function nameOf({ number, news }: RunTurn): string {
   const what = news.type === 'next' ? news.step.name : news.type;
   return `turn ${number}: ${what}`.slice(0, MAX_NAME_CHARS);
@@ -504,21 +505,21 @@ interface UnderWay<T> {
   readonly controller: AbortController;
 }
 
-/** Permissions that another process may have used, and cancels of what may be over; a permission that is forgotten is refused. */
+/** The limit of remembered permissions, and of remembered cancels of unknown work; a forgotten permission is refused. */
 const MAX_REMEMBERED = 10_000;
 
 const BREAK_OFF = new CancelledError('a message has broken it off');
-/** The end of a turn that was broken off, which nothing reads: a `ctx.run` that fails would be done again. */
+/** The unused end of a turn that a message interrupted: a failing `ctx.run` would be repeated. */
 const BROKEN_OFF: RunTurnEnd = { at: 0, journal: [], waiting: [], wakeAt: null, outcome: null };
 
-/** The turns and steps that this process does. */
+/** The running turns and steps of this process. */
 class WorkUnderWay {
   readonly #handler: RunHandler;
   readonly #turns = new Map<string, UnderWay<RunTurnEnd>>();
   readonly #steps = new Map<string, UnderWay<JobEnd>>();
-  /** Turns and steps that were stopped before this process began them, with the reason; null: a message broke the turn off. */
+  /** Turns and steps that were stopped before they started here, with the reason; null: a message interrupted the turn. */
   readonly #stopped = new Map<string, string | null>();
-  /** RESTATE-RUNS-3. By the mark of the turn's end and the key of the step. */
+  /** RESTATE-RUNS-3. Permissions, by the mark of the turn's end and the key of the step. */
   readonly #permits = new Set<string>();
 
   constructor(handler: RunHandler) {
@@ -560,7 +561,7 @@ class WorkUnderWay {
       const job = { body: '', ...wanted };
       try {
         const does = (own: typeof job, stop: AbortSignal) => this.#handler.step(own, stop);
-        // Another attempt may reach another worker; that of a step that must not be repeated stays here.
+        // Another attempt may reach another worker; a step that must not be repeated stays in this process.
         return endWithin(job, await doStep({ do: does }, job, signal), MAX_BYTES);
       } catch (error) {
         if (signal.aborted) return cancelledEnd();
@@ -575,7 +576,7 @@ class WorkUnderWay {
     this.#stop(key, reason);
   }
 
-  /** Tells a turn to stop: another one takes its place, and its end means nothing. */
+  /** Stops a turn that another one replaces; its end is ignored. */
   breakOff(key: string): void {
     this.#stop(key, null);
   }

@@ -1,5 +1,5 @@
-// Deletes what Temporal keeps of workflows. They are found by its visibility store, which may lag behind by a moment; each
-// is then asked for until Temporal does not know it any more.
+// Deletes Temporal's data of workflows. The visibility store, which may lag by a moment, finds them; each workflow is then
+// queried until Temporal no longer knows it.
 //
 // Does not: delete bytes from the disk of Temporal's database, or from an archive (docs/engines.md).
 
@@ -7,7 +7,7 @@ import { propertiesOf } from '../../values/json.ts';
 import { JobError, unreachable } from '../../actors/ports/jobs.ts';
 import { nameOf } from './temporal-sdk.ts';
 
-/** The part of a client that is used: `start` and `getHandle` begin and ask, the rest finds and deletes. */
+/** The used part of a client: `start` and `getHandle` start and query workflows, the rest finds and deletes them. */
 export interface TemporalClientOf<Handle> {
   readonly options?: { readonly namespace?: string };
   readonly workflowService?: { deleteWorkflowExecution(request: object): Promise<unknown> };
@@ -27,7 +27,7 @@ export interface TemporalExecution {
   readonly status: { readonly name: string };
 }
 
-/** How often a workflow that was deleted is asked for; each time takes a request. */
+/** The limit of queries for a deleted workflow. */
 const LOOKS = 300;
 
 export class TemporalDeletions {
@@ -37,13 +37,13 @@ export class TemporalDeletions {
     this.#client = client;
   }
 
-  /** Null: the client cannot. */
+  /** Returns null if the client cannot delete. */
   static of(client: DeletingClient): TemporalDeletions | null {
     const { workflow, workflowService } = client;
     return workflow.list && workflowService ? new TemporalDeletions(client) : null;
   }
 
-  /** Returns the executions for which a condition of Temporal's list filters holds. */
+  /** Returns the executions that match a condition in Temporal's list filter language. */
   async find(condition: string): Promise<readonly TemporalExecution[]> {
     const found: TemporalExecution[] = [];
     try {
@@ -55,7 +55,7 @@ export class TemporalDeletions {
     return found;
   }
 
-  /** Returns the latest execution of a workflow, as Temporal itself knows it; null: it knows none. */
+  /** Returns the latest execution of a workflow from Temporal itself; null if Temporal knows none. */
   async latest(workflowId: string, runId?: string): Promise<TemporalExecution | null> {
     try {
       const described = await this.#client.workflow.getHandle(workflowId, runId).describe?.();
@@ -68,7 +68,7 @@ export class TemporalDeletions {
     }
   }
 
-  /** Deletes executions; one that is under way is terminated. Resolves when Temporal knows none of them. */
+  /** Deletes executions; a running one is terminated. Resolves when Temporal knows none of them. */
   async remove(executions: readonly TemporalExecution[]): Promise<void> {
     for (const execution of executions) await this.#delete(execution);
     for (const { workflowId, runId } of executions)
@@ -98,7 +98,7 @@ function isGone(error: unknown): boolean {
   return code === 5;
 }
 
-/** Ids are encoded: none holds a quote or a backslash. */
+/** Ids are encoded, and contain no quote or backslash. */
 export function filterText(id: string): string {
   return `"${id}"`;
 }

@@ -1,11 +1,11 @@
-// Jobs on Temporal: a workflow of one activity for each job. Its id is made of the job's key, so a second start finds the
-// first one, and a later one its result.
+// Jobs on Temporal: a workflow with one activity for each job. The workflow's id is derived from the job's key, so that a
+// repeated start finds the running workflow, or its result.
 //
-// The packages of Temporal are passed in: this file imports none. The workflow's own code is `workflow.ts`, which
-// Temporal bundles for its sandbox.
+// The app passes in Temporal's packages: this file does not import them. Temporal bundles the workflow's code, `workflow.ts`,
+// for its sandbox.
 //
 // Owns:     nothing: a job is found by its id.
-// Does not: keep anything: Temporal does, for the retention of the namespace.
+// Does not: store anything: Temporal does, for the retention of the namespace.
 
 import { z } from 'zod';
 import { propertiesOf } from '../../values/json.ts';
@@ -55,23 +55,23 @@ export interface TemporalJobsOptions {
   /** The time without a heartbeat after which a worker counts as dead, in milliseconds. @defaultValue 10000 */
   readonly heartbeatTimeoutMs?: number;
   /**
-   * The longest time that a job may take, in milliseconds; then it ends with `JOB_TIMEOUT`, or is lost if it must not be
-   * repeated. @defaultValue 3600000, an hour
+   * The time limit of a job, in milliseconds; then it ends with `JOB_TIMEOUT`, or is lost if it must not be repeated.
+   * @defaultValue 3600000, an hour
    */
   readonly longestMs?: number;
   /**
-   * How long a job is offered to workers that refuse it, in milliseconds; then it fails as they say. Longer than a deploy
-   * takes. @defaultValue 600000, ten minutes
+   * How long a job is offered to workers that refuse it, in milliseconds; then it fails with their reason. Choose more than
+   * the duration of a deploy. @defaultValue 600000, ten minutes
    */
   readonly offerMs?: number;
-  /** The limit of a body and of a result, in bytes. Temporal refuses 2 MB. @defaultValue 1800000 */
+  /** The limit of a body and of a result, in bytes. Temporal itself refuses 2 MB. @defaultValue 1800000 */
   readonly maxBytes?: number;
 }
 
-/** The part of the client that is used. With the parts that find and delete, `forget` is there. */
+/** The used part of the client. If it can list and delete, `forget` is available. */
 export type TemporalClient = TemporalClientOf<TemporalHandle>;
 
-/** The handle of a job's workflow, as far as `temporalJobs` uses it. */
+/** The part of a job's workflow handle that `temporalJobs` uses. */
 export interface TemporalHandle {
   describe?(): Promise<object>;
   result(): Promise<unknown>;
@@ -82,7 +82,7 @@ export interface TemporalHandle {
 export interface TemporalJobActivitiesOptions {
   /** The package: `import * as activity from '@temporalio/activity'`. */
   readonly activity: TemporalActivity;
-  /** Does the jobs: `jobWorker({ … })`. */
+  /** Runs the jobs: `jobWorker({ … })`. */
   readonly handler: JobHandler;
   /** The limit of a result, in bytes. @defaultValue 1800000 */
   readonly maxBytes?: number;
@@ -90,7 +90,7 @@ export interface TemporalJobActivitiesOptions {
 
 /** The activities of a worker, by name. */
 export interface TemporalJobActivities {
-  /** `limits`: none from a workflow of an earlier version. */
+  /** `limits` is absent in workflows of an earlier version. */
   offstageDoJob(job: Job, limits?: { readonly longestMs: number }): Promise<JobEnd | JobRefusal>;
 }
 
@@ -112,8 +112,8 @@ const activitiesOptions = z.strictObject({
 } satisfies ChecksOf<TemporalJobActivitiesOptions>);
 
 /**
- * Asks Temporal for jobs: for `createRuntime({ jobs })`.
- * @throws {ConfigurationError} for options that are unknown or wrong.
+ * Returns the client of jobs on Temporal, for `createRuntime({ jobs })`.
+ * @throws {ConfigurationError} for unknown or invalid options.
  */
 export function temporalJobs(options: TemporalJobsOptions): Jobs {
   check('temporalJobs(options)', jobsOptions, options);
@@ -127,7 +127,7 @@ export function temporalJobs(options: TemporalJobsOptions): Jobs {
     maxBytes = MAX_BYTES,
   } = options;
   const deletions = TemporalDeletions.of(client);
-  /** Starts that are under way: a cancel waits for them. */
+  /** The running starts; a cancel waits for the start of its job. */
   const starting = new Map<string, Promise<unknown>>();
 
   const start = async (job: Job, workflowId: string): Promise<void> => {
@@ -140,7 +140,7 @@ export function temporalJobs(options: TemporalJobsOptions): Jobs {
         workflowIdConflictPolicy: 'USE_EXISTING',
       });
     } catch (error) {
-      // It has ended, and its result is kept.
+      // The job has ended, and Temporal keeps its result.
       if (nameOf(error) !== 'WorkflowExecutionAlreadyStartedError')
         throw unreachable('Temporal', error);
     }
@@ -150,7 +150,7 @@ export function temporalJobs(options: TemporalJobsOptions): Jobs {
     try {
       result = await client.workflow.getHandle(workflowId).result();
     } catch (error) {
-      // Cancelled, terminated or failed by an operator, or by a bug of the workflow.
+      // An operator has cancelled, terminated or failed the workflow, or it has a bug.
       if (nameOf(error) === 'WorkflowFailedError') return failedEnd(error);
       throw unreachable('Temporal', error);
     }
@@ -183,7 +183,7 @@ export function temporalJobs(options: TemporalJobsOptions): Jobs {
         await starting.get(key);
         await client.workflow.getHandle(await engineKeyOf(key, MAX_ID_CHARS)).cancel();
       };
-      // One that was not told to stop ends by itself, and nobody asks for its end.
+      // If the cancel fails, the job ends by itself, and its end is not awaited.
       stop().catch(() => {});
     },
     ...(deletions
@@ -201,8 +201,8 @@ export function temporalJobs(options: TemporalJobsOptions): Jobs {
 }
 
 /**
- * Returns the activities that do jobs: for `Worker.create({ activities })`.
- * @throws {ConfigurationError} for options that are unknown or wrong.
+ * Returns the activities that run jobs, for `Worker.create({ activities })`.
+ * @throws {ConfigurationError} for unknown or invalid options.
  */
 export function temporalJobActivities(
   options: TemporalJobActivitiesOptions,
@@ -227,7 +227,7 @@ export function temporalJobActivities(
         return endWithin(job, end, maxBytes);
       } catch (error) {
         if (isCancel(signal)) return cancelledEnd();
-        // Begun, and not ended: the workflow decides whether it may be begun again.
+        // The job has started, and not ended: the workflow decides whether it may start again.
         throw error;
       }
     },

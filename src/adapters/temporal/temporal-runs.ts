@@ -1,9 +1,9 @@
 // Runs on Temporal: a workflow for each run (`runWorkflow` of `workflow.ts`), whose steps are activities. Answers and cancels
-// are updates. A program waits for the next view in an update and for the outcome in the result of the workflow; a view is also
-// in the memo of the workflow, which needs no worker.
+// are updates. A program awaits the next view in an update, and the outcome in the workflow's result; the workflow's memo also
+// has the view, which is readable without a worker.
 //
 // Owns:     the waits of this process for views and outcomes: a run is found by its id.
-// Does not: keep anything: Temporal does, for the retention of the namespace.
+// Does not: store anything: Temporal does, for the retention of the namespace.
 
 import { z } from 'zod';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
@@ -61,16 +61,16 @@ export interface TemporalRunsOptions {
   readonly workflowType?: string;
   /** The time without a heartbeat after which a worker counts as dead, in milliseconds. @defaultValue 10000 */
   readonly heartbeatTimeoutMs?: number;
-  /** The longest time that a turn may take, in milliseconds; then it is done again. @defaultValue 3600000, an hour */
+  /** The time limit of a turn, in milliseconds; then the turn is repeated. @defaultValue 3600000, an hour */
   readonly longestMs?: number;
-  /** The longest pause between two looks of a program at its run, in milliseconds. @defaultValue 1000 */
+  /** The longest pause between two reads of a run's view, in milliseconds. @defaultValue 1000 */
   readonly lookMs?: number;
 }
 
-/** The part of the client that is used. With the parts that find and delete, `forget` is there. */
+/** The used part of the client. If it can list and delete, `forget` is available. */
 export type TemporalRunsClient = TemporalClientOf<TemporalRunHandle>;
 
-/** The handle of a run's workflow, as far as `temporalRuns` uses it. */
+/** The part of a run's workflow handle that `temporalRuns` uses. */
 export interface TemporalRunHandle {
   describe(): Promise<
     Partial<TemporalExecution> & { readonly memo?: Readonly<Record<string, unknown>> | undefined }
@@ -83,7 +83,7 @@ export interface TemporalRunHandle {
 export interface TemporalRunActivitiesOptions {
   /** The package: `import * as activity from '@temporalio/activity'`. */
   readonly activity: TemporalActivity;
-  /** Does the turns: `runWorker({ … })`. */
+  /** Runs the turns: `runWorker({ … })`. */
   readonly handler: RunHandler;
 }
 
@@ -111,8 +111,8 @@ const activitiesOptions = z.strictObject({
 } satisfies ChecksOf<TemporalRunActivitiesOptions>);
 
 /**
- * Keeps runs on Temporal: for `runSubagent(…, { id, engine })`.
- * @throws {ConfigurationError} for options that are unknown or wrong.
+ * Returns the engine that keeps runs on Temporal, for `runSubagent(…, { id, engine })`.
+ * @throws {ConfigurationError} for unknown or invalid options.
  */
 export function temporalRuns(options: TemporalRunsOptions): RunEngine {
   check('temporalRuns(options)', runsOptions, options);
@@ -127,7 +127,7 @@ export function temporalRuns(options: TemporalRunsOptions): RunEngine {
   const deletions = TemporalDeletions.of(client);
   const handleOf = async (id: string): Promise<TemporalRunHandle> =>
     client.workflow.getHandle(await workflowIdOf(id));
-  /** `over`: the answer of a run that has ended. */
+  /** `over` is the answer for an ended run. */
   const update = async <T>(
     id: string,
     name: string,
@@ -168,7 +168,7 @@ export function temporalRuns(options: TemporalRunsOptions): RunEngine {
           workflowIdConflictPolicy: 'USE_EXISTING',
         });
       } catch (error) {
-        // It has ended, and its outcome is kept.
+        // The run has ended, and Temporal keeps its outcome.
         if (nameOf(error) !== 'WorkflowExecutionAlreadyStartedError')
           throw unreachable('Temporal', error);
       }
@@ -176,7 +176,7 @@ export function temporalRuns(options: TemporalRunsOptions): RunEngine {
     async view(id, after, signal) {
       signal.throwIfAborted();
       const handle = await handleOf(id);
-      // It may have been shown long ago, and no worker need live.
+      // The view may be old, and no worker may be alive: the memo is read first.
       if (after === 0) {
         const shown = await shownBy(handle, signal);
         if (shown.turn > 0) return shown;
@@ -201,7 +201,7 @@ class Watches {
   readonly #outcomes = new Map<string, Promise<RunView>>();
   readonly #views = new Map<string, Promise<RunView | null>>();
 
-  /** Resolves with the next view, or the last one; null: the memo says what there is. */
+  /** Resolves with the next view, or the last one; null: the memo has the present view. */
   next(handle: TemporalRunHandle, id: string, after: number): Promise<RunView | null> {
     const outcome = kept(this.#outcomes, id, async () => {
       const last = await answered(() => handle.result());
@@ -212,7 +212,7 @@ class Watches {
       try {
         next = await handle.executeUpdate(RUN_UPDATES.view, { args: [after] });
       } catch (error) {
-        // It has ended. Or its worker is of an earlier version, or it has too many who wait.
+        // The run has ended; or the worker is of an earlier version, or has too many waiting programs.
         if (isOver(error)) return outcome;
         return null;
       }
@@ -223,7 +223,7 @@ class Watches {
   }
 }
 
-/** One wait for all who ask, until it is over. */
+/** Shares one wait among all callers, until it ends. */
 function kept<T>(waits: Map<string, Promise<T>>, key: string, wait: () => Promise<T>): Promise<T> {
   const known = waits.get(key);
   if (known) return known;
@@ -243,7 +243,7 @@ async function answered<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-/** RUN-ENGINE-6. The run itself goes last: as long as it is there, its child runs are found. */
+/** RUN-ENGINE-6. The run itself is deleted last: its child runs are found through it. */
 async function forgetRun(deletions: TemporalDeletions, id: string): Promise<readonly string[]> {
   const root = await workflowIdOf(id);
   const levels: (readonly TemporalExecution[])[] = [];
@@ -255,7 +255,7 @@ async function forgetRun(deletions: TemporalDeletions, id: string): Promise<read
       const latest = await deletions.latest(workflowId);
       if (latest?.status.name === 'RUNNING') throw runUnderWay(workflowId);
       const own = filterText(workflowId);
-      // One whose history was begun anew has several executions.
+      // A workflow whose history was restarted has several executions.
       const found = await deletions.find(`WorkflowId = ${own} OR ParentWorkflowId = ${own}`);
       const all = latest && !found.some(({ runId }) => runId === latest.runId) ? [latest] : [];
       level.push(...all, ...found.filter((one) => one.workflowId === workflowId));
@@ -267,13 +267,13 @@ async function forgetRun(deletions: TemporalDeletions, id: string): Promise<read
   }
   for (const level of levels.toReversed()) await deletions.remove(level);
   const [, ...children] = known;
-  // Ids of children are short: none has a digest.
+  // The ids of children are short, so that no id is a digest.
   return [id, ...children.map((one) => decodeURIComponent(one.slice(RUN_PREFIX.length)))];
 }
 
 /**
- * Returns the activities that do turns of runs: for `Worker.create({ activities })`, beside those of `temporalJobActivities`.
- * @throws {ConfigurationError} for options that are unknown or wrong.
+ * Returns the activities that run turns, for `Worker.create({ activities })`, beside those of `temporalJobActivities`.
+ * @throws {ConfigurationError} for unknown or invalid options.
  */
 export function temporalRunActivities(
   options: TemporalRunActivitiesOptions,

@@ -1,9 +1,9 @@
-// The parts of Temporal's packages that jobs and runs share. The packages are passed in: nothing here imports them.
+// The parts of Temporal's packages that jobs and runs share. The app passes in the packages: this file does not import them.
 
 import { z } from 'zod';
 import { messageOf } from '../../values/errors.ts';
 
-/** The part of `@temporalio/activity` that is used. */
+/** The used part of `@temporalio/activity`. */
 export interface TemporalActivity {
   readonly Context: {
     current(): {
@@ -18,12 +18,12 @@ export interface TemporalActivity {
   };
 }
 
-/** Of the ids of workflows: Temporal allows 1,000. */
+/** The limit of workflow ids; Temporal allows 1,000. */
 export const MAX_ID_CHARS = 600;
 export const TASK_QUEUE = 'offstage-jobs';
 export const HOUR_MS = 3_600_000;
 export const HEARTBEAT_TIMEOUT_MS = 10_000;
-/** Heartbeats within one timeout. */
+/** The number of heartbeats within one timeout. */
 const HEARTBEATS = 3;
 
 export const activitySchema: z.ZodType = z.custom(
@@ -31,7 +31,7 @@ export const activitySchema: z.ZodType = z.custom(
   { error: "expected the package: import * as activity from '@temporalio/activity'" },
 );
 
-/** The part of the client that every use of it needs. */
+/** The part of the client that every use needs. */
 export const clientSchema: z.ZodType = z.custom(
   (value) => {
     const { workflow } = (value ?? {}) as {
@@ -43,8 +43,8 @@ export const clientSchema: z.ZodType = z.custom(
 );
 
 /**
- * Does the work of an activity, and says that it is alive until that has ended. A local one is in the process of its workflow.
- * `late`: called once, if it has not ended by then.
+ * Runs the work of an activity, and sends heartbeats until the work has ended. A local activity is in its workflow's process.
+ * `late` is called once if the work has not ended by then.
  */
 export async function withHeartbeats<T>(
   activity: TemporalActivity,
@@ -67,7 +67,7 @@ export async function withHeartbeats<T>(
       late?.call();
     }
   };
-  // The sleep rejects when the activity is cancelled: then nobody waits for a heartbeat.
+  // The sleep rejects when the activity is cancelled, which ends the heartbeats.
   beat().catch(() => {});
   try {
     return await work();
@@ -76,12 +76,12 @@ export async function withHeartbeats<T>(
   }
 }
 
-/** Tells whether the workflow has cancelled the activity; its worker may also be shutting down. */
+/** Tells whether the workflow has cancelled the activity; a shutdown of the worker aborts the signal, too. */
 export function isCancel({ aborted, reason }: AbortSignal): boolean {
   return aborted && messageOf(reason).includes('CANCELLED');
 }
 
-/** The name of a thrown error: the packages' classes are not imported. */
+/** Returns the name of an error, because the packages' classes are not imported. */
 export function nameOf(error: unknown): string {
   return error instanceof Error ? error.name : '';
 }

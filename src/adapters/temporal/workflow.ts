@@ -1,20 +1,20 @@
-// The workflows of one job and of one run. Temporal bundles this file for its sandbox: it imports the flow of runs, which
-// imports nothing, and is given the functions of `@temporalio/workflow` by the app's workflows file.
+// The workflows of a job and of a run. Temporal bundles this file for its sandbox: the file imports only the flow of runs, which
+// has no imports, and the app's workflows file passes in the functions of `@temporalio/workflow`.
 //
-// A turn of a run is an activity, which does one step of the run: what it adds to the journal of the run is its result. Steps side by
-// side are an activity each, and the turns between them local ones, which take no round trip to the server.
+// A turn of a run is an activity that runs one step: the activity's result holds the turn's additions to the run's journal.
+// Parallel steps have an activity each, and the turns between them are local activities, without a round trip to the server.
 //
 // Invariants
-//   TEMPORAL-WORKFLOW-1. A job or step that must not be repeated has one attempt; if that fails, its end is `lost` (JOBS-2). One
-//       that a worker refuses was not begun, and is offered in an activity of its own (JOBS-8).
-//   TEMPORAL-WORKFLOW-2. The commands depend on the input and on what has happened, and on nothing else: it replays.
-//   TEMPORAL-WORKFLOW-3. A turn under way is not waited for when a cancel comes: another one takes the cancel, as after the death
-//       of its worker.
-//   TEMPORAL-WORKFLOW-4. A child run is a child workflow; while one is under way, or a step, the history is not begun anew. At
-//       half of what Temporal allows, no step is begun beside another one until it is.
-//   TEMPORAL-WORKFLOW-6. A run asks for no cancel of activities when it ends: the end of the workflow stops them, at their
-//       next heartbeat. (Temporal's test server hangs for ever when such a request meets the end of the activity.)
-//   TEMPORAL-WORKFLOW-7. An `interrupt` asks the turn of one step to stop, and does not wait for it.
+//   TEMPORAL-WORKFLOW-1. A job or step that must not be repeated has one attempt; if that fails, its end is `lost` (JOBS-2). A
+//       job that a worker refuses has not started, and is offered in another activity (JOBS-8).
+//   TEMPORAL-WORKFLOW-2. The commands depend only on the input and on recorded events, so that the workflow can be replayed.
+//   TEMPORAL-WORKFLOW-3. A cancel does not wait for the running turn: another turn handles the cancel, as after the death of the
+//       worker.
+//   TEMPORAL-WORKFLOW-4. A child run is a child workflow. While a child or a step is running, the history is not restarted. At
+//       half of Temporal's limit, no further parallel step starts until the history has been restarted.
+//   TEMPORAL-WORKFLOW-6. An ending run does not cancel its activities: the end of the workflow stops them at their next
+//       heartbeat. (Temporal's test server hangs if such a cancel meets the end of the activity.)
+//   TEMPORAL-WORKFLOW-7. An `interrupt` asks a turn of one step to stop, and does not wait for it.
 
 import {
   playRun,
@@ -35,7 +35,7 @@ import type { Job, JobEnd, JobRefusal } from '../../actors/ports/jobs.ts';
 interface Limits {
   readonly heartbeatTimeoutMs: number;
   readonly longestMs: number;
-  /** @defaultValue 600000: asked by an earlier version */
+  /** Absent in requests of an earlier version. @defaultValue 600000 */
   readonly offerMs?: number;
 }
 
@@ -51,17 +51,17 @@ interface Activities {
 }
 
 const MAX_PAUSE_MS = 30_000;
-/** Between two attempts at a turn, which the next worker may be able to do. */
+/** The longest pause before a turn is tried again, by a worker that may be able to run it. */
 const MAX_AGAIN_MS = 5_000;
-/** Before a step is given to another worker. */
+/** The pause before a step is offered to another worker. */
 const ANOTHER_MS = 1_000;
 const MIN_OFFER_PAUSE_MS = 500;
 const OFFER_MS = 600_000;
-/** A worker that does not end a job so long after its time is taken for dead. */
+/** A worker that has not ended a job this long after its time limit counts as dead. */
 const GRACE_MS = 10_000;
 
 /**
- * Returns the workflow that does a job: export it from the app's workflows file as `offstageJob`.
+ * Returns the workflow of a job: export it from the app's workflows file as `offstageJob`.
  *
  * ```ts
  * import * as workflow from '@temporalio/workflow';
@@ -141,35 +141,35 @@ interface RunActivities {
   offstageStep(step: Job): Promise<JobEnd | JobRefusal>;
 }
 
-/** The state of a run whose history is begun anew. */
+/** The state of a run whose history is restarted. */
 interface CarriedRun {
   readonly turn: RunTurn;
   readonly view: RunView;
   readonly answers: readonly RunAnswer[];
-  /** Messages that no turn has had. @defaultValue none */
+  /** Messages that no turn has received. @defaultValue none */
   readonly mail?: readonly TakenMessage[];
   readonly cancelled: string | null;
 }
 
-/** The updates by which a program reaches the workflow of a run. */
+/** The updates by which a program addresses a run's workflow. */
 export const RUN_UPDATES = {
   answer: 'offstageAnswer',
   message: 'offstageMessage',
   cancel: 'offstageCancel',
   view: 'offstageView',
 } as const;
-/** The beginning of the ids of the workflows of runs. Jobs have ids of another form: theirs hold a colon. */
+/** The prefix of the workflow ids of runs. The ids of jobs contain a colon instead. */
 export const RUN_PREFIX = 'run/';
-/** The entry of the memo in which programs read the view: no worker need live for that. */
+/** The memo entry with the view: programs can read it without a living worker. */
 export const RUN_VIEW = 'offstageView';
 
 const BY_OPERATOR = 'cancelled at the engine';
-/** Half of what Temporal ends a workflow at. */
+/** Half of the limits at which Temporal ends a workflow. */
 const FULL_EVENTS = 25_000;
 const FULL_BYTES = 25_000_000;
-/** As `MAX_UNREAD_MESSAGES` of the port, whose module the sandbox cannot have. */
+/** Equals `MAX_UNREAD_MESSAGES` of the port, whose module the sandbox cannot import. */
 const MAX_UNREAD = 25;
-/** The form of the histories of runs. */
+/** The version mark of runs' histories. */
 const FORM = 'offstage-steps';
 
 /**
@@ -200,16 +200,16 @@ class RunOnTemporal {
   #cancelled: string | null;
   readonly #answers: RunAnswer[];
   readonly #answered: Set<string>;
-  /** Messages that no turn has had yet. */
+  /** Messages that no turn has received yet. */
   readonly #mail: TakenMessage[];
-  /** The numbers of the messages that were not read, by their ids. */
+  /** The numbers of the unread messages, by their ids. */
   readonly #unread: Map<string, number>;
   #lastMessage: number;
   readonly #children = new Map<string, Scope>();
   readonly #ends: (RunNews & { readonly type: 'child' })[] = [];
   readonly #steps = new Map<string, Scope>();
   readonly #stepEnds: RunStepEnd[] = [];
-  /** Programs that wait for the next view. */
+  /** The number of programs that wait for the next view. */
   #watching = 0;
   #isLeaving = false;
 
@@ -241,12 +241,12 @@ class RunOnTemporal {
       throw new Error('This history of a run is of a version that was never released');
     const start = from && { turn: from.turn, view: from.view };
     const view = await playRun(this.#order, this.#driver(), start);
-    // Programs are told before the run is over.
+    // Waiting programs get the last view before the run ends.
     await this.#unwatched();
     return view;
   }
 
-  /** An update that this execution does not answer fails. */
+  /** Answers the waiting updates: an update that this execution leaves unanswered fails. */
   async #unwatched(): Promise<void> {
     this.#isLeaving = true;
     await this.#workflow.condition(() => this.#watching === 0);
@@ -313,7 +313,7 @@ class RunOnTemporal {
 
   /** TEMPORAL-WORKFLOW-4 */
   async #renew(turn: RunTurn): Promise<void> {
-    // The outcomes of children and steps reach this execution only.
+    // Only this execution receives the outcomes of its children and steps.
     if (this.#children.size + this.#steps.size > 0) return;
     if (!this.#workflow.workflowInfo().continueAsNewSuggested) return;
     await this.#unwatched();
@@ -326,7 +326,7 @@ class RunOnTemporal {
     });
   }
 
-  /** Does a turn of at most one step. Null: a message breaks it off. */
+  /** Runs a turn of at most one step. Returns null if a message interrupts the turn. */
   async #turnOfOne(turn: RunTurn): Promise<RunTurnEnd | null> {
     const { news, underWay, steps } = turn;
     if (news.type === 'cancelled' || news.type === 'ended' || underWay || steps === 'none')
@@ -366,7 +366,7 @@ class RunOnTemporal {
     return this.#between({ ...turn, news: { type: 'ended', ends } });
   }
 
-  /** Does a turn without a step. */
+  /** Runs a turn without a step. */
   async #between(what: RunTurn): Promise<RunTurnEnd> {
     const turn: RunTurn = { ...what, steps: 'none' };
     const near = this.#workflow.proxyLocalActivities({
@@ -376,7 +376,7 @@ class RunOnTemporal {
     try {
       return await near.offstageTurn(turn);
     } catch {
-      // This worker cannot do it; another one may.
+      // This worker cannot run the turn; another one may.
       return this.#far.offstageTurn(turn);
     }
   }
@@ -390,7 +390,7 @@ class RunOnTemporal {
       messages: () => this.#mail.splice(0),
       show: (view) => {
         this.#view = view;
-        // The result of the workflow has the outcome.
+        // The workflow's result contains the outcome.
         if (view.outcome !== null) return;
         this.#forgetRead(view);
         this.#workflow.upsertMemo({ [RUN_VIEW]: view });
@@ -450,7 +450,7 @@ class RunOnTemporal {
       for (let pauseMs = MIN_OFFER_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
         const given = await offstageStep({ body: '', ...step });
         if (!('refused' in given)) return given;
-        // Workers say themselves when nobody has what is missing.
+        // The workers report if no worker has what the step needs.
         await this.#workflow.condition(() => this.#steps.get(key) !== scope, pauseMs);
         if (this.#steps.get(key) !== scope) return { lost: true };
       }
@@ -470,7 +470,7 @@ class RunOnTemporal {
     const { workflowType } = this.#workflow.workflowInfo();
     const handle = await scope.run(() =>
       this.#workflow.startChild(workflowType, {
-        // Ids of children are short: theirs need no digest, which the sandbox lacks.
+        // The ids of children are short: they need no digest, which the sandbox lacks.
         workflowId: `${RUN_PREFIX}${encodeURIComponent(id)}`,
         args: [child, this.#limits],
         parentClosePolicy: onParentClose === 'cancel' ? 'REQUEST_CANCEL' : 'ABANDON',

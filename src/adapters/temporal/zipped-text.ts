@@ -1,16 +1,16 @@
-// Texts that Temporal keeps of a run, made short: deflated, with the words that the entries of a journal are made of, and
-// written as base64.
+// Compresses the texts of a run that Temporal stores: deflated with a dictionary of the words in journal entries, and written
+// as base64.
 //
 // Invariants
-//   ZIPPED-TEXT-1. What was written by one version is read by every later one: the words of a version never change.
-//   ZIPPED-TEXT-2. A text that would not be shorter stays as it is, and so does one that is none of ours when it is read.
+//   ZIPPED-TEXT-1. Every later version can read a compressed text: the dictionary of a version never changes.
+//   ZIPPED-TEXT-2. A text that would not become shorter is stored uncompressed; a text without the prefix is read unchanged.
 
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { JobError } from '../../actors/ports/jobs.ts';
 import type { RunEntries } from '../../actors/ports/run-engine.ts';
 import { messageOf } from '../../values/errors.ts';
 
-/** Names the words with which a text was made. */
+/** The prefix of texts that the first dictionary compressed. */
 const FIRST = 'z1:';
 
 /** ZIPPED-TEXT-1. The most frequent words come last. */
@@ -32,14 +32,14 @@ const WORDS = Buffer.from(
   ].join('\n'),
 );
 
-/** Returns a text that is not longer. */
+/** Returns the text compressed, or unchanged if that is shorter. */
 export function zipped(text: string): string {
   const short = `${FIRST}${deflateRawSync(text, { dictionary: WORDS }).toString('base64')}`;
   // ZIPPED-TEXT-2
   return short.length < text.length || text.startsWith(FIRST) ? short : text;
 }
 
-/** @throws {JobError} `JOB_UNREADABLE` for a text that was changed since. */
+/** @throws {JobError} `JOB_UNREADABLE` for an altered text. */
 export function unzipped(text: string): string {
   if (!text.startsWith(FIRST)) return text;
   try {
@@ -51,7 +51,7 @@ export function unzipped(text: string): string {
   }
 }
 
-/** Entries of a journal, which may be packed, as a text; or as they are, where that is not longer. */
+/** Returns entries of a journal as a compressed text, or unchanged if that is not longer. */
 export function zippedEntries(entries: RunEntries): RunEntries {
   const text = JSON.stringify(entries);
   const short = zipped(text);

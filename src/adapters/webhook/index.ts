@@ -1,4 +1,4 @@
-// Signed webhooks as an event source of a service: `offstage/webhook`.
+// The entry `offstage/webhook`: signed webhooks as an event source of a service.
 
 export { type WebhookRefusal, type WebhookSourceOptions } from './options.ts';
 export { webhookSource, type WebhookSource } from './webhook-source.ts';

@@ -7,7 +7,7 @@ import { checkUnshown } from '../../values/checks.ts';
 import { ConfigurationError } from '../../values/errors.ts';
 import { keyOf, signsTime, type SignatureScheme } from './signatures.ts';
 
-/** A request whose signature is right. */
+/** A request with a valid signature. */
 export interface WebhookDelivery {
   /** The body, as JSON. */
   readonly body: unknown;
@@ -28,13 +28,13 @@ export interface WebhookSourceOptions {
   readonly name?: string;
   /** The path of the requests, such as `/webhooks/orders`. */
   readonly path: string;
-  /** At least 16 bytes. Several secrets are all valid, while the sender changes its own. */
+  /** At least 16 bytes. During rotation, pass several secrets; any of them verifies. */
   readonly secret: string | readonly string[];
   /** The signature scheme of the requests. @defaultValue 'standard' (standardwebhooks.com) */
   readonly signature?: SignatureScheme;
   /** The address of a separate server; without it, requests come through `handler`. */
   readonly listen?: {
-    /** The port; 0: any free one. */
+    /** The port; 0 means any free one. */
     readonly port: number;
     /** @defaultValue '127.0.0.1' */
     readonly host?: string;
@@ -54,7 +54,7 @@ export interface WebhookSourceOptions {
   readonly rate?: Rate;
   /**
    * The limit of bodies being read at the same time: a further one replaces the slowest. Also the limit of
-   * signed messages being accepted: a further one gets a request to come later. @defaultValue 50
+   * signed messages being accepted: the sender of a further one should try later. @defaultValue 50
    */
   readonly maxConcurrent?: number;
   /** The time limit of a request's body, in milliseconds. @defaultValue 10000 */
@@ -123,7 +123,7 @@ export function checkOptions(options: WebhookSourceOptions): CheckedOptions {
   if (keys.some(({ length }) => length < MIN_KEY_BYTES))
     throw invalid(`expected \`secret\` to have at least ${MIN_KEY_BYTES} bytes`);
   if (signsTime(scheme)) {
-    // All messages that may arrive while one is still in time must be remembered.
+    // The source must remember all messages that may arrive within the tolerance.
     const { rate, toleranceMs, maxRemembered } = rest;
     const most = Math.ceil(rate.burst + (rate.perSecond * 2 * toleranceMs) / 1000);
     if (most > maxRemembered)

@@ -1,5 +1,5 @@
 // Signature schemes by which a sender proves that it knows the secret: an HMAC-SHA256 over the body and some
-// headers. Three known schemes, and one to be described.
+// headers. Three known schemes, and one that the app describes.
 //
 // Owns:     the place of the signature, and the signed content.
 // Does not: read bodies, know the time, or remember anything.

@@ -4,19 +4,19 @@
 //           ─▶ rate ─▶ JSON ─▶ event ─▶ emit ─▶ answer
 //
 // Owns:     the listener, if it has one; the accepted messages; the rate limit.
-// Does not: trust any part of a request before its signature, or store messages (the journal of the session
-//           does) or the memory of accepted ones (a restart of the process clears it).
+// Does not: trust any part of a request before its signature is verified, or store messages (the session's journal
+//           does) or the keys of accepted ones (a restart of the process clears them).
 //
 // Invariants
 //   WEBHOOK-SOURCE-1. No part of a request is parsed before its signature is verified. Signatures are
 //       compared in constant time, and each refusal for them has the same answer.
-//   WEBHOOK-SOURCE-2. A message is accepted at most once: it is remembered for as long as its time would be
-//       accepted. A message that could not be accepted is not remembered, and may be repeated. Until that is
-//       decided, a repetition is answered with 503.
-//   WEBHOOK-SOURCE-3. 202 is the answer only to accepted messages: those in the journal of the session.
-//   WEBHOOK-SOURCE-4. Requests without a valid signature do not reduce the rate or the places of those with
-//       one. A slow body gives up its place to the next one.
-//   WEBHOOK-SOURCE-5. When it is stopped, requests under way are answered with 503, and the port is free.
+//   WEBHOOK-SOURCE-2. A message is accepted at most once: its key is remembered for as long as its time would be
+//       accepted. A message that could not be accepted is not remembered, and may be repeated. Before the
+//       decision a repetition is answered with 503.
+//   WEBHOOK-SOURCE-3. The answer 202 means that the message is in the journal of the session.
+//   WEBHOOK-SOURCE-4. Requests without a valid signature do not reduce the rate or the places of signed
+//       requests. A slow body loses its place to the next one.
+//   WEBHOOK-SOURCE-5. A stopping source answers running requests with 503, and frees the port.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { wallTime, type Environment } from '../../actors/ports/environment.ts';
@@ -44,11 +44,11 @@ import {
 } from './options.ts';
 import { claimOf, digestOf, isSigned, type Claim } from './signatures.ts';
 
-/** A source of the events that a webhook delivers. */
+/** The event source of a webhook. */
 export interface WebhookSource extends EventSourceConfig {
   /**
-   * Answers a request, for a server of the app. The body must not have been read before. Never rejects;
-   * answers 503 while no service has started it.
+   * Answers a request, for a server of the app. The request's body must be unread. Never rejects;
+   * answers 503 until a service has started the source.
    */
   readonly handler: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   /** The address of the listener; null while it does not listen. */
@@ -129,7 +129,7 @@ class Webhook implements WebhookSource {
     this.#attempt = null;
     const listener = this.#listener;
     this.#listener = null;
-    // Their signal has aborted, so they are about to end.
+    // The signal of the running requests has aborted, so that they end soon.
     await Promise.allSettled(this.#underWay);
     await listener?.close();
   }
@@ -143,7 +143,7 @@ class Webhook implements WebhookSource {
     response: ServerResponse,
     admit: () => void,
   ): Promise<void> => {
-    // Handles a sender that leaves while it is answered; `close` follows.
+    // Handles a sender that disconnects during the answer; `close` follows.
     response.on('error', () => undefined);
     const answering = this.#handle(request, response, admit);
     this.#underWay.add(answering);
@@ -184,7 +184,7 @@ class Webhook implements WebhookSource {
     if (misshapen) return misshapen;
     const claim = claimOf(scheme, request.headers);
     if (!claim) return unauthorized('a header of the signature is missing or malformed');
-    // Checked before the body is read: a late message needs no place.
+    // Checked before the body is read, because a late message needs no place.
     const late = this.#checkTime(attempt, claim);
     if (late) return late;
     const body = await this.#read(attempt, request);
@@ -327,7 +327,7 @@ class Webhook implements WebhookSource {
 }
 
 /**
- * The answers to a sender: enough to know whether to repeat a request, and nothing else. They do not tell why
+ * The answer to a sender: it says only whether to repeat the request. It does not tell why
  * a signature is wrong, or whether a message is late.
  */
 interface Answer extends WebhookRefusal {
@@ -338,12 +338,12 @@ interface Answer extends WebhookRefusal {
 /** Accepted: the event is in the journal. */
 const accepted: Answer = { status: 202, reason: 'accepted', body: { accepted: true } };
 
-/** Valid, but of no use: not to be repeated. */
+/** A valid message without an event: the sender should not repeat it. */
 function unused(reason: string): Answer {
   return { status: 200, reason, body: { accepted: false } };
 }
 
-/** A sender that missed the answer repeats the message: it may stop. */
+/** A sender repeats a message whose answer it missed: this answer ends the repetition. */
 const duplicate: Answer = {
   status: 200,
   reason: 'a message that was taken already',
@@ -361,14 +361,14 @@ function refuse(
 
 const unauthorized = (reason: string): Answer => refuse(401, 'Unauthorized', reason);
 
-/** Unavailable: the sender is to try again. */
+/** Unavailable: the sender should try again. */
 function unavailable(reason: string, retryAfterSeconds = 5): Answer {
   return refuse(503, 'Try again later', reason, { 'retry-after': String(retryAfterSeconds) });
 }
 
 /**
- * Resolves when the answer has been sent, or its recipient is gone. `isRead`: the whole request was read, so
- * its connection can be reused.
+ * Resolves when the answer has been sent, or the client has disconnected. `isRead`: the whole request was read, so
+ * that its connection can be reused.
  */
 function send(response: ServerResponse, answer: Answer, isRead: boolean): Promise<void> {
   if (response.headersSent || response.destroyed) return Promise.resolve();
@@ -388,7 +388,7 @@ function send(response: ServerResponse, answer: Answer, isRead: boolean): Promis
   });
 }
 
-/** A separate server for a webhook. It is reachable by any peer, under any name: the signature decides. */
+/** A separate server for a webhook. Any peer can reach it, under any name: the signature decides. */
 interface Listener {
   /** An origin such as `http://127.0.0.1:8080`. */
   readonly origin: string;
@@ -404,7 +404,7 @@ interface ListenerOptions {
   /** The limit of bodies that are read at once. */
   readonly maxBodies: number;
   readonly bodyTimeoutMs: number;
-  /** `admit`: to be called when the signature is right. */
+  /** `admit` must be called when the signature is verified. */
   readonly handler: (
     request: IncomingMessage,
     response: ServerResponse,
@@ -440,7 +440,7 @@ async function listen(options: ListenerOptions): Promise<Listener> {
   return { origin: `http://${address}:${bound.port}`, close: () => guard.close() };
 }
 
-/** Remembers keys until they expire; if it is full of keys that never do, the newest. */
+/** Remembers keys until they expire. A full guard forgets the oldest key. */
 class ReplayGuard {
   readonly #max: number;
   /** The expiry of each key, the oldest first. */
