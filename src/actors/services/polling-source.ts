@@ -1,15 +1,15 @@
-// An event source that polls. The service paces its failures: a failed poll ends the attempt, and the next
-// attempt begins with a poll after the backoff.
+// An event source that polls. The service controls its restarts: a failed poll ends the attempt, and the next attempt
+// begins with a poll after the backoff.
 //
-// Owns:     the cursor, the keys of emitted events, and the events not emitted yet; all of them outlive an
+// Owns:     the cursor, the keys of emitted events, and the events that are still to be emitted; all of them outlive an
 //           attempt.
 // Does not: keep state across restarts of the process (pass a stored value as `cursor`).
 //
 // Invariants
-//   POLLING-SOURCE-1. One poll runs at a time, across attempts too: if one ignores its signal, the next
-//       attempts fail until it has ended.
-//   POLLING-SOURCE-2. Each event of a poll is emitted once, in order: events that the service has no room for
-//       are offered again before the next poll, and events with a known key are left out.
+//   POLLING-SOURCE-1. One poll runs at a time, also across attempts: if a poll ignores its signal, the next attempts
+//       fail until it has ended.
+//   POLLING-SOURCE-2. Each event of a poll is emitted once, in order: an event for which the service has no room is
+//       offered again before the next poll, and an event with a known key is left out.
 //   POLLING-SOURCE-3. The cursor advances only with a successful poll.
 
 import { z } from 'zod';
@@ -24,33 +24,33 @@ import { withoutUndefined } from '../../values/without-undefined.ts';
 
 /** The result of a poll. */
 export interface Polled<Cursor> {
-  /** Oldest first. */
+  /** The events of the poll, oldest first. */
   readonly events: readonly ExternalEvent[];
-  /** The start of the next poll. @defaultValue the start of this one */
+  /** The cursor of the next poll. @defaultValue the cursor of this one */
   readonly cursor?: Cursor;
 }
 
 /** The options of `pollingSource`. */
 export interface PollingSourceOptions<Cursor = unknown> {
-  /** @defaultValue 'polling' */
+  /** The name of the source. @defaultValue 'polling' */
   readonly name?: string;
   /** The time from the end of a poll to the next one, in milliseconds. */
   readonly intervalMs: number;
   /**
-   * Polls once. The signal aborts after `timeoutMs` and when the service stops. `cursor` is that of the last
-   * poll; at first the option `cursor`.
+   * Polls once. The signal aborts after `timeoutMs` and when the service stops. `cursor` is the one that the last poll
+   * returned; at first the option `cursor`.
    */
   readonly poll: (
     signal: AbortSignal,
     cursor: Cursor | undefined,
   ) => Promise<Polled<Cursor> | readonly ExternalEvent[]>;
-  /** The start of the first poll. */
+  /** The cursor of the first poll. */
   readonly cursor?: Cursor;
-  /** Returns a key; events with the same key are the same event. @defaultValue no event is left out */
+  /** Returns the key of an event; events with the same key are the same event. @defaultValue no event is left out */
   readonly keyOf?: (event: ExternalEvent) => string;
   /** The number of remembered keys; the oldest are forgotten. @defaultValue 10000 */
   readonly maxKeys?: number;
-  /** The maximum random part by which the interval is lengthened or shortened. @defaultValue 0.1 */
+  /** The maximum random fraction by which the interval is lengthened or shortened. @defaultValue 0.1 */
   readonly jitter?: number;
   /** The time limit of one poll, in milliseconds. @defaultValue 30000 */
   readonly timeoutMs?: number;
@@ -69,7 +69,7 @@ const schema = z.strictObject({
 } satisfies ChecksOf<PollingSourceOptions>);
 
 /**
- * Creates a source that polls at an interval, on the clock of the session. Give each service its own source.
+ * Creates a source that polls at an interval, on the clock of the session. Give each service a separate source.
  * @throws {ConfigurationError} for an option that is out of range.
  */
 export function pollingSource<Cursor = unknown>(
@@ -92,7 +92,7 @@ type Options<Cursor> = PollingSourceOptions<Cursor> &
 class Polling<Cursor> {
   readonly #options: Options<Cursor>;
   readonly #keys = new Set<string>();
-  /** The events found and not emitted yet. */
+  /** The events that were found and are still to be emitted. */
   #found: readonly ExternalEvent[] = [];
   #cursor: Cursor | undefined;
   #isPolling = false;
@@ -156,7 +156,7 @@ class Polling<Cursor> {
         'INVALID_POLL',
         `${name}: expected poll() to resolve to events, or to { events, cursor }, got ${typeof events}`,
       );
-    // All keys are computed first: an error for one must not lose the events before it.
+    // All keys are computed before any is recorded: an error for one must not lose the events before it.
     const keys = keyOf && events.map((event) => keyOf(event));
     this.#found = keys ? events.filter((_, n) => this.#isNew(keys[n] ?? '')) : events;
     for (const key of this.#keys) {
@@ -172,7 +172,7 @@ class Polling<Cursor> {
     return true;
   }
 
-  /** Emits events one by one; an event without room, or after the end, stays for the next time. */
+  /** Emits events in order; an event that finds no room, or comes after the end, is emitted again later. */
   async #handOver(emit: EmitEvent, signal: AbortSignal): Promise<void> {
     for (let [event] = this.#found; event && !signal.aborted; [event] = this.#found) {
       const receipt = await emit(event);

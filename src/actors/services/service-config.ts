@@ -16,7 +16,8 @@ export interface ServiceSubagentConfig {
   readonly agent: SubagentConfig;
   readonly eventSources: readonly EventSourceConfig[];
   /**
-   * Returns whether the agent examines this event. If it throws, the event is examined. @defaultValue all are
+   * Returns whether the agent has to examine this event. If the function throws, the agent examines the event.
+   * @defaultValue all events are examined
    */
   readonly shouldInvoke?: (event: ExternalEvent) => boolean;
   /** The heading of its messages to the user. @defaultValue the agent's name */
@@ -25,9 +26,9 @@ export interface ServiceSubagentConfig {
   readonly maxWaiting?: number;
   /** The limit of one event's data, as JSON. @defaultValue 65536 bytes */
   readonly maxEventBytes?: number;
-  /** The number of attempts for an invocation that a limit refuses. @defaultValue 10 */
+  /** The number of attempts to start the agent while a limit refuses it. @defaultValue 10 */
   readonly maxInvocations?: number;
-  /** The delays between refused invocations. @defaultValue 1 to 60 seconds */
+  /** The delays between such attempts. @defaultValue 1 to 60 seconds */
   readonly invocationBackoff?: Partial<BackoffInput>;
   /** The delays between attempts of a failing source. @defaultValue 1 to 60 seconds */
   readonly sourceBackoff?: Partial<BackoffInput>;
@@ -69,7 +70,7 @@ const backoff = z
     error: 'expected baseDelayMs to be at most maxDelayMs',
   });
 
-/** Loose: a source is an object with more properties, or an instance of a class. */
+/** Other properties are permitted: a source may be an instance of a class. */
 const source = z.looseObject({
   name: z.string().min(1).max(100),
   start: anyFunction,
@@ -127,9 +128,8 @@ export function checkServiceConfig(
 }
 
 /**
- * Returns a definition for a service that the journal has and the code lacks: the service keeps its state,
- * and is never started. No event is dropped because of limits: the limits are those of its code when it
- * returns.
+ * Returns a definition for a service that is in the journal but not in the code: the service keeps its state, and is
+ * never started. Its limits drop no event; the real limits apply when the code has the service again.
  */
 export function absentService(name: string): ServiceDefinition {
   return {
@@ -148,7 +148,7 @@ export function absentService(name: string): ServiceDefinition {
 
 /**
  * Checks the services of one session.
- * @throws {ConfigurationError} as `checkServiceConfig`, or if two have the same name.
+ * @throws {ConfigurationError} as `checkServiceConfig` does, or if two services have the same name.
  */
 export function checkServiceConfigs(
   configs: readonly ServiceSubagentConfig[],
@@ -163,7 +163,7 @@ export function checkServiceConfigs(
 }
 
 /**
- * Checks a service where it is defined, instead of where it is first used.
+ * Checks the configuration of a service at its definition, instead of at its first use.
  * @throws {ConfigurationError} for an option that is unknown or out of range.
  */
 export function defineService<C extends ServiceSubagentConfig>(config: C): C {

@@ -1,5 +1,5 @@
-// The events that a service examines: the check of an emission, the task of the agent for it, and the message to
-// the user from the agent's answer.
+// The events that a service examines: the check of an emitted event, the agent's task for it, and the message to the
+// user in the agent's answer.
 
 import type { JSONValue } from 'ai';
 import { z } from 'zod';
@@ -25,7 +25,7 @@ type EventCheck =
       readonly message: string;
     };
 
-/** A name, not a sentence: it is shown to models and people unchanged. */
+/** A name without spaces: models and people get it unchanged. */
 const name = z
   .string()
   .min(1)
@@ -39,7 +39,7 @@ const schema = z.strictObject({
   priority: z.enum(['normal', 'urgent']).default('normal'),
 });
 
-/** Never throws; the result for an invalid event contains the reason. */
+/** Checks an emitted event. Never throws; the result for an invalid event contains the reason. */
 export function checkEvent(emitted: unknown, maxBytes: number): EventCheck {
   const result = schema.safeParse(emitted);
   if (!result.success)
@@ -57,8 +57,8 @@ export function checkEvent(emitted: unknown, maxBytes: number): EventCheck {
 }
 
 /**
- * Returns the task of examining one event. The event stands in the user message, never in the system prompt,
- * as one line of JSON between two lines of the runtime: no content of it can end the quotation.
+ * Returns the task to examine one event. The event is part of the user message, not of the system prompt, as one line
+ * of JSON between two lines of the runtime: its content cannot end the quotation.
  */
 export function taskOf(agentName: string, event: CheckedEvent): SubagentTask {
   return {
@@ -77,9 +77,9 @@ export function taskOf(agentName: string, event: CheckedEvent): SubagentTask {
 }
 
 /**
- * Returns the message for the user; null if there is none. The output `{ notify: false }` of the agent's
- * `outputSchema`, or as its whole text, means none. `{ notify: true, text }` means the text; for an agent
- * that hands in its result with a summary, the summary.
+ * Returns the message for the user; null if there is none. `{ notify: false }`, as the output of the agent's
+ * `outputSchema` or as its whole text, means none; `{ notify: true, text }` means that text. Otherwise the message is
+ * the summary of the result, if there is one, or its text.
  */
 export function tellingOf(outcome: Outcome): string | null {
   const answer = noticeIn(outcome.output) ?? noticeIn(parsed(outcome.text));
@@ -103,7 +103,7 @@ function noticeIn(value: unknown): Notice | null {
   return typeof value.notify === 'boolean' ? (value as Notice) : null;
 }
 
-/** Models tend to put JSON into a code block. */
+/** Parses JSON, also in a code block, which models tend to add. */
 function parsed(text: string): unknown {
   const [first = '', ...rest] = text.trim().split('\n');
   const isBlock = ['```', '```json'].includes(first.trim()) && rest.at(-1)?.trim() === '```';
@@ -116,6 +116,6 @@ function parsed(text: string): unknown {
 }
 
 function oneLine(value: unknown): string {
-  // JSON leaves these two line breaks unescaped.
+  // JSON does not escape these two line breaks.
   return JSON.stringify(value).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
 }

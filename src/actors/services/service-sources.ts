@@ -1,13 +1,13 @@
-// The event sources of one service: their machines, and the current attempt of each, from its `start` until it
-// has released everything.
+// The event sources of one service: their machines, and the current attempt of each, from `start` until the source has
+// released everything.
 //
 // Owns:     the attempts with their signals, and the last error of each source.
-// Does not: decide when to retry (event-source-machine), or check and handle events (service).
+// Does not: decide when to retry (event-source-machine), or check and handle events (service.ts).
 //
 // Invariants
-//   SERVICE-SOURCES-1. `start` is called once for an attempt, unless the attempt was already over; `stop` once,
+//   SERVICE-SOURCES-1. `start` is called once for an attempt, unless the attempt is already over; `stop` is called once
 //       after it.
-//   SERVICE-SOURCES-2. After its signal has aborted an attempt neither emits nor fails.
+//   SERVICE-SOURCES-2. After the abort of its signal an attempt neither emits nor fails.
 
 import type { InputFrom } from 'xstate';
 import { eventSourceMachine, type EventSourceEvent, type Unstamped } from '../../machines/index.ts';
@@ -53,7 +53,7 @@ export class ServiceSources {
     return { ...sourceBackoff, stableMs, stopTimeoutMs };
   }
 
-  /** Whether each source was released or given up, and none begins again. */
+  /** Whether every source was released or given up, and none will start again. */
   get areStopped(): boolean {
     return this.lives.ids.every((name) => this.lives.stateOf(name)?.done);
   }
@@ -190,7 +190,7 @@ class Attempt {
     this.#controller.abort(new CancelledError('the event source is stopped'));
   }
 
-  /** Releases the attempt. Resolves when that is done; never rejects. */
+  /** Releases the attempt. Resolves afterwards; never rejects. */
   release(): Promise<void> {
     this.abort();
     this.#releasing ??= this.#free();

@@ -1,20 +1,20 @@
-// One service: its machine, hosted in its own commit unit together with those of its sources, and its events
+// One service: its machine, hosted in a separate commit unit together with the machines of its sources, and its events
 // from their emission to their end.
 //
 //   emission ─▶ checked, wanted ─▶ event.arrived (journal) ─▶ receipt ─▶ invocation ─▶ told | silent | failed
 //      └─ invalid, ignored, full                                └─▶ dropped
 //
-// Owns:     the machine, the receipts that are still owed, the content of each event, its end, and the counts.
+// Owns:     the machine, the receipts that are still due, the content of each event, its end, and the counts.
 // Does not: decide the next step (machines), run sources (service-sources.ts), run agents or reach the user
 //           (ports).
 //
 // Invariants
-//   SERVICE-1. Every emission gets one receipt; an accepted event is in the journal before that.
+//   SERVICE-1. Every emission gets one receipt; an accepted event is in the journal before its receipt.
 //   SERVICE-2. Every accepted event ends as told, silent, failed or dropped, and is counted as such.
-//   SERVICE-3. An error of a source or of `shouldInvoke` is reported and ends nothing else. An event whose
-//       filter failed is accepted: a broken filter must not hide events.
-//   SERVICE-4. After the stop no event is emitted or examined; `whenStopped` calls back once every source was
-//       released or given up.
+//   SERVICE-3. An error of a source or of `shouldInvoke` is reported and has no other effect. An event whose filter
+//       failed is accepted: a broken filter must not hide events.
+//   SERVICE-4. After `stop` no event is emitted or examined; `whenStopped` calls back once every source was released or
+//       given up.
 
 import type { Shown } from '../runtime/hosting.ts';
 import type { AnyMachineSnapshot, InputFrom, Snapshot } from 'xstate';
@@ -57,7 +57,7 @@ import type { ServiceDefinition } from './service-config.ts';
 import { checkEvent, failedTelling, tellingOf, type CheckedEvent } from './service-events.ts';
 import { ServiceSources } from './service-sources.ts';
 
-/** Raised when a machine, or the content of its events, changes. */
+/** The version of the definition; increased when a machine, or the content of its events, changes. */
 export const SERVICE_VERSION = 1;
 
 export const SERVICE_SHAPES: EventShapes = {
@@ -71,14 +71,14 @@ export const SERVICE_SHAPES: EventShapes = {
   'deadline.retry': z.looseObject({ dueAt: amount }),
 };
 
-/** The options of a service and its sources, for readers of the journal: a process takes them from its code. */
+/** The limits of a service and its sources, for readers of the journal; a running process takes them from its code. */
 export interface ServiceLimits {
   readonly service: InputFrom<typeof serviceMachine>;
   readonly source: InputFrom<typeof eventSourceMachine>;
   readonly sources: readonly string[];
 }
 
-/** The events of its machine, with the content that the journal keeps. */
+/** The events of the service's machine, with the content that the journal stores. */
 type ServiceEvent = Carrying<
   ServiceMachineEvent,
   {
@@ -88,13 +88,13 @@ type ServiceEvent = Carrying<
   }
 >;
 
-/** The addresses in the unit of a service, and the events that each takes. */
+/** The actors of a service's unit, and the events that each takes. */
 interface ServiceProtocol {
   readonly service: Unstamped<ServiceEvent>;
   readonly [source: `source:${string}`]: Unstamped<SourceEvent>;
 }
 
-/** After a restart each source begins anew, perhaps with other options. */
+/** The events of a source. After a restart each source starts anew, perhaps with other limits. */
 type SourceEvent = Carrying<
   EventSourceEvent,
   { 'source.start': { readonly limits?: ServiceLimits } }
@@ -102,27 +102,26 @@ type SourceEvent = Carrying<
 
 type ServiceUnit = CommitUnit<ServiceProtocol>;
 
-/** The limit per service. While this many events wait for the journal, further ones are refused. */
+/** The limit of events of one service that wait for the journal; further ones are refused. */
 const MAX_UNDECIDED = 1_000;
 
 /** The functions that a service needs of its session. They must not throw. */
 export interface ServicePorts {
-  /** Has the agent examine the event: `ended` or `refused` is called once, later. */
+  /** Lets the agent examine the event: `ended` or `refused` is called once, later. */
   invoke(service: Service, eventId: string, event: CheckedEvent): void;
-  /** Ends the invocation. No effect if it has already ended. */
+  /** Cancels the invocation. Has no effect on one that has ended. */
   leave(eventId: string): void;
-  /** Tells the user; null: there is nothing to tell. Called once for each `ended`. */
+  /** Passes the message for the user on; null: there is none. Called once for each `ended`. */
   tell(service: Service, eventId: string, event: CheckedEvent, text: string | null): void;
   /**
-   * After a crash: returns whether the session got neither the message about the event nor the decision that
-   * there is none.
+   * After a crash: returns whether the session got neither the message about the event nor the fact that there is none.
    */
   isOwed(eventId: string): boolean;
   dropped(dropped: DroppedEvent): void;
   changed(view: ServiceView): void;
 }
 
-/** Returns the name of its unit in the journal. */
+/** Returns the name of a service's unit in the journal. */
 export function servicePath(sessionId: string, name: string): string {
   return `${sessionId}/service:${name}`;
 }
@@ -137,11 +136,11 @@ type EventSnapshot = EventRecord & { readonly eventId: string };
 
 /** A snapshot of a service, as plain JSON. */
 export interface ServiceSnapshot {
-  /** The number of its entries in the journal. */
+  /** The number of the service's entries in the journal. */
   readonly seq: number;
   readonly machine: Snapshot<unknown>;
   readonly events: readonly EventSnapshot[];
-  /** The machines of its sources, for readers of the journal: a process begins them anew. */
+  /** The machines of its sources, for readers of the journal; a process starts sources anew. */
   readonly sources?: readonly MemberSnapshot[];
 }
 
@@ -154,7 +153,7 @@ export class Service implements UnitBody {
   readonly #sources: ServiceSources;
   /** The events that have not ended. */
   readonly #events: Table<EventRecord>;
-  /** The emissions without a decision. */
+  /** The callers of emissions that are not decided yet. */
   readonly #receipts = new Map<string, (receipt: EventReceipt) => void>();
   readonly #counts = {
     accepted: 0,
@@ -166,7 +165,7 @@ export class Service implements UnitBody {
     invalid: 0,
   };
   readonly #machine: Population<typeof serviceMachine>;
-  /** The event whose invocation is under way. */
+  /** The event that the agent is examining. */
   #invoked: string | null = null;
   #isRefolded = false;
   #isRefolding = false;
@@ -211,19 +210,19 @@ export class Service implements UnitBody {
     };
   }
 
-  /** The ids of the events that have not been examined. */
+  /** The ids of the events that are still to be examined. */
   get owed(): readonly string[] {
     const { waiting, current } = this.#machine.snapshot.context;
     return [current, ...waiting].flatMap((event) => event?.eventId ?? []);
   }
 
   start(): void {
-    // A service that was only kept, by code that lacked it, has never begun.
+    // A service that was only kept, because the code lacked it, has never started.
     if (this.#isRefolded && this.#machine.snapshot.value !== 'created') this.#resume();
     else this.unit.receive('service', { type: 'service.start', limits: this.#recorded });
   }
 
-  /** The snapshot for `restore`. */
+  /** Returns the snapshot for `restore`. */
   toSnapshot(): ServiceSnapshot {
     return {
       seq: this.unit.seq,
@@ -237,7 +236,7 @@ export class Service implements UnitBody {
   restore(rest: ServiceSnapshot): void {
     this.#isRefolded = true;
     this.unit.setSequence(rest.seq);
-    // As after a refold: the limits are those of the current code.
+    // The limits are those of the current code, as after a refold.
     const { context } = rest.machine as AnyMachineSnapshot;
     const state = { ...rest.machine, context: { ...context, ...this.#limits } };
     this.#machine.restore([{ id: '', state }]);
@@ -261,11 +260,11 @@ export class Service implements UnitBody {
     this.unit.resume();
   }
 
-  /** Continues: tells the user about examined events, examines the others, and starts the sources. */
+  /** Resumes after a restart: tells the user about examined events, examines the others, and starts the sources. */
   #resume(): void {
     const isDue = new Set(this.owed);
     const examined = [...this.#events.keys()].filter((eventId) => !isDue.has(eventId));
-    // The user was already told about most of them, or there was nothing to tell.
+    // Most of them were told before the restart, or had no message.
     for (const eventId of examined) if (!this.#ports.isOwed(eventId)) this.#events.delete(eventId);
     if (this.#isStopped) {
       this.#finish();
@@ -284,18 +283,18 @@ export class Service implements UnitBody {
     this.unit.receive('service', { type: 'service.stop' });
   }
 
-  /** Ends a service that was never started here. */
+  /** Ends a service that was never started in this process. */
   abandon(): void {
     this.unit.dispose();
     for (const eventId of this.owed) this.#dropped(eventId, 'stopped');
   }
 
-  /** Ends it at once, whatever its sources do. */
+  /** Ends the service at once, without waiting for its sources. */
   kill(): void {
     this.#finish();
   }
 
-  /** Calls back once it has stopped completely; at once if it already has. */
+  /** Calls back once the service has stopped completely; at once if it already has. */
   whenStopped(callback: () => void): void {
     this.#whenStopped.push(callback);
     if (this.unit.disposed) this.#finish();
@@ -306,7 +305,7 @@ export class Service implements UnitBody {
     this.unit.receive('service', { type: 'invocation.ended', eventId, outcome });
   }
 
-  /** Handles a refusal: a limit prevented the agent from starting. */
+  /** Handles a refusal: a limit kept the agent from starting. */
   refused(eventId: string, { retryable, message }: Failure): void {
     this.#host.report(
       new CapacityError('INVOCATION_REFUSED', `${this.name}: ${eventId} waits: ${message}`),
@@ -346,12 +345,12 @@ export class Service implements UnitBody {
     if (effect.kind !== 'do' || effect.name !== 'changed') return;
     this.#ports.changed(this.view);
     if (!this.#isStopped) return;
-    // Sources may wait for these receipts before they stop: later events are not accepted.
+    // A source may wait for these receipts before it stops: no later event is accepted.
     this.#refuseAll();
     if (this.#sources.areStopped) this.#finish();
   }
 
-  /** Answers an emission that is not taken in; a service that cannot take anything else in ends here. */
+  /** Answers an emission that was not accepted. If another event fails, the service ends. */
   ignored({ type, ...event }: UnitEvent, error: OffstageError | null): void {
     if (!error) return;
     if (type !== 'event.arrived') this.crashed(error);
@@ -373,7 +372,7 @@ export class Service implements UnitBody {
     this.suspend();
   }
 
-  /** Suspends it: it continues in another process, or later. */
+  /** Stops the service in this process; another process, or a later one, continues it. */
   suspend(): void {
     this.unit.dispose();
     this.#machine.stop();
@@ -410,7 +409,7 @@ export class Service implements UnitBody {
     if (eventId !== null) this.#ports.leave(eventId);
   }
 
-  /** Decides on an emission of a source, at once or when the journal has it. */
+  /** Decides on an emission of a source, at once or when the journal has the event. */
   #emitted(source: string, emitted: ExternalEvent): Promise<EventReceipt> {
     if (this.#isStopped) return Promise.resolve(this.#stoppedReceipt);
     const checked = checkEvent(emitted, this.definition.maxEventBytes);
@@ -455,15 +454,13 @@ export class Service implements UnitBody {
     }
   }
 
-  /**
-   * Answers an emission with the decision. An event that was emitted in an earlier process awaits no receipt.
-   */
+  /** Answers an emission. An event that an earlier process accepted has no waiting caller. */
   #receipt(eventId: string, receipt: EventReceipt): void {
     this.#receipts.get(eventId)?.(receipt);
     this.#receipts.delete(eventId);
   }
 
-  /** Answers all waiting emissions: the service is stopped. */
+  /** Answers all waiting emissions with `stopped`. */
   #refuseAll(): void {
     for (const eventId of this.#receipts.keys()) this.#receipt(eventId, this.#stoppedReceipt);
   }
@@ -472,7 +469,7 @@ export class Service implements UnitBody {
     return { accepted: false, reason: 'stopped', message: `${this.name} is stopped` };
   }
 
-  /** Stores the content of an event under its id. */
+  /** Stores the content and the outcome of an event under its id. */
   #fold(event: ServiceEvent): void {
     if (event.type === 'event.arrived')
       this.#events.set(event.eventId, { event: event.event, outcome: null });
@@ -480,7 +477,7 @@ export class Service implements UnitBody {
       this.#events.change(event.eventId, { outcome: readOutcome(event.outcome) });
   }
 
-  /** Ends an event that the agent has examined. Ignores an event that was not examined, or has ended. */
+  /** Ends an event that the agent has examined. Ignores an event without an outcome, or one that has ended. */
   #settled(eventId: string): void {
     const record = this.#events.get(eventId);
     if (!record?.outcome) return;
@@ -536,7 +533,7 @@ export class Service implements UnitBody {
     return this.unit.disposed || this.#machine.snapshot.status === 'done';
   }
 
-  /** Its machine, as its actor shows it. */
+  /** The machine, as its actor shows it. */
   get shown(): Shown {
     return this.#machine.shown();
   }

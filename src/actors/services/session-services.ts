@@ -1,18 +1,16 @@
-// The services of one session: started and stopped with it. An invocation first reserves a place in the
-// outbox, so that its message is never dropped; then the agent is delegated to, under the same limits as
-// every other subagent.
+// The services of one session, which start and stop with it. An invocation first reserves a place in the outbox, so
+// that its message is never dropped; then the agent works as a subagent, under the same limits as every other one.
 //
 // Owns:     the services, and the place and the subagent of each invocation.
 // Does not: order events (service), decide limits (supervisor), or speak (outbox).
 //
 // Invariants
-//   SESSION-SERVICES-1. A granted place is filled by a notice or given back, once.
-//   SESSION-SERVICES-2. An abandoned invocation ends its subagent; later results of that subagent are not
-//       told.
+//   SESSION-SERVICES-1. A granted place is filled by a notice or freed, once.
+//   SESSION-SERVICES-2. An abandoned invocation cancels its subagent; a later result of that subagent is not told.
 //   SESSION-SERVICES-3. `stop` stops every service, and `whenStopped` calls back when all have stopped
 //       completely.
-//   SESSION-SERVICES-4. A service that the code no longer has is kept unchanged, and continues from there,
-//       with its counts, when the code has it again.
+//   SESSION-SERVICES-4. A service that is no longer in the code keeps its state, and continues from it, with its
+//       counts, when the code has it again.
 
 import type { Shown } from '../runtime/hosting.ts';
 import type { DeliveryPriority, Failure } from '../../machines/index.ts';
@@ -41,9 +39,9 @@ interface ServiceNotice {
 interface SessionServicesPorts {
   /** Requests a place in the outbox; `placed` is called once with the answer. */
   reserve(eventId: string): void;
-  /** Gives back the place that was granted for this event. */
+  /** Frees the place that was granted for this event. */
   unreserve(eventId: string): void;
-  /** Returns whether a place was granted for this event, and neither filled nor given back. */
+  /** Returns whether a place was granted for this event, and is neither filled nor freed. */
   hasPlace(eventId: string): boolean;
   /** Delegates an event to the agent; the same event always has the same subagent. */
   delegate(
@@ -61,19 +59,19 @@ interface SessionServicesPorts {
   changed(view: ServiceView): void;
 }
 
-/** The journal's entries of the units of a session. */
+/** The journal's entries by unit of a session. */
 interface UnitHistory {
   readonly unitIds: Iterable<string>;
   /** Returns the entries to fold. */
   of(unit: string): readonly JournalEntry[];
-  /** Returns the number of entries before these, in this life or an earlier one. */
+  /** Returns the number of the unit's entries before these, also of an earlier session with this id. */
   before(unit: string): number;
 }
 
 interface Invocation {
   readonly service: Service;
   readonly event: CheckedEvent;
-  /** The subagent at work; null while the place is requested. */
+  /** The subagent that examines the event; null until the place is granted. */
   subagentId: string | null;
   /** Whether its service no longer needs the result. */
   isLeft: boolean;
@@ -82,13 +80,13 @@ interface Invocation {
 export class SessionServices {
   readonly #ports: SessionServicesPorts;
   readonly #services: readonly Service[];
-  /** The services that the journal has and the code lacks (SESSION-SERVICES-4). */
+  /** The services that are in the journal but not in the code (SESSION-SERVICES-4). */
   #absent: readonly Service[] = [];
   readonly #host: Host;
   readonly #absentOf: (name: string) => Service;
   readonly #path: string;
   readonly #invocations = new Map<string, Invocation>();
-  /** The event of each subagent at work. */
+  /** The event that each running subagent examines. */
   readonly #working = new Map<string, string>();
 
   constructor(
@@ -128,7 +126,7 @@ export class SessionServices {
     return this.#services.map(({ view }) => view);
   }
 
-  /** Their machines, as their actors show them. */
+  /** The machines of the services, as their actors show them. */
   *machines(): Iterable<Shown> {
     for (const { shown } of this.#services) yield shown;
   }
@@ -139,7 +137,7 @@ export class SessionServices {
     return Object.fromEntries(all.map((service) => [service.name, service.toSnapshot()]));
   }
 
-  /** Folds the journal's entries of each service; `known`: the snapshots from before these entries. */
+  /** Folds the journal's entries of each service; `known`: the snapshots made before these entries. */
   refold(history: UnitHistory, known: Readonly<Record<string, ServiceSnapshot>> = {}): void {
     const names = [...history.unitIds].flatMap((id) =>
       id.startsWith(this.#path) ? id.slice(this.#path.length) : [],
@@ -157,14 +155,14 @@ export class SessionServices {
     for (const service of this.#absent) if (service.owed.length > 0) this.#missed(service);
   }
 
-  /** Reports a service that the code lacks: its events wait until the code has it again. */
+  /** Reports a service that is not in the code: its events wait until it is. */
   #missed({ name, owed }: Service): void {
     const names = this.#services.map((service) => `"${service.name}"`).join(', ');
     const message = `The journal has ${owed.length} event(s) that the service "${name}" has not looked at: expected it among the services, got ${names || 'none'}. They wait until it is there`;
     this.#host.report(new ConfigurationError('UNKNOWN_SERVICE', message), 'services');
   }
 
-  /** Returns the agent with this name that one of the services invokes. */
+  /** Returns the agent with this name that a service invokes. */
   agentOf(name: string): SubagentConfig | undefined {
     return this.#services.find(({ definition }) => definition.agent.name === name)?.definition
       .agent;
@@ -184,12 +182,12 @@ export class SessionServices {
     this.#abandonAbsent();
   }
 
-  /** Ends the services that wait for their code, because the session is over. */
+  /** Ends the services that wait for their code, because the session has ended. */
   #abandonAbsent(): void {
     for (const service of this.#absent) service.abandon();
   }
 
-  /** Suspends all services; they continue from the journal. */
+  /** Suspends all services; they resume from the journal. */
   suspend(): void {
     for (const service of this.#services) service.suspend();
   }
@@ -229,12 +227,12 @@ export class SessionServices {
     }
     invocation.subagentId = delegated.subagentId;
     this.#working.set(delegated.subagentId, eventId);
-    // A subagent of an earlier process may have ended before this one learned of it.
+    // The subagent of an earlier process may already have ended.
     const outcome = this.#ports.outcomeOf(delegated.subagentId);
     if (outcome) this.subagentEnded(delegated.subagentId, outcome);
   }
 
-  /** Handles the end of a subagent, which may belong to no service. */
+  /** Handles the end of a subagent, which may not belong to a service. */
   subagentEnded(subagentId: string, outcome: Outcome): void {
     const eventId = this.#working.get(subagentId);
     const invocation = eventId === undefined ? undefined : this.#invocations.get(eventId);
@@ -253,7 +251,7 @@ export class SessionServices {
     try {
       return this.#ports.delegate(eventId, agent, taskOf(agent.name, event));
     } catch (error) {
-      // A configuration that is invalid today stays invalid.
+      // An invalid configuration stays invalid, so the refusal is not retried.
       const failure = { code: 'INTERNAL', message: messageOf(error), retryable: false };
       return { status: 'rejected', error: failure };
     }
