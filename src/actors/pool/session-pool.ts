@@ -1,5 +1,4 @@
-// Keeps sessions in memory only while they are active: a million waiting sessions take room in the journal,
-// and none in memory.
+// Keeps sessions in memory only while they are active: a million waiting sessions take room in the journal, and no memory.
 //
 //            use, or its time has come
 //   asleep ────────────────────────────▶ awake ──▶ nobody uses it, and it has been idle for long
@@ -11,17 +10,16 @@
 //           search for sessions that must be awake (wake-scheduler.ts).
 //
 // Invariants
-//   SESSION-POOL-1. At most one session of an id is awake: a request for it while it leaves waits until it
-//       has left.
-//   SESSION-POOL-2. A session that is in use or not idle is not suspended.
-//   SESSION-POOL-3. A suspended session is woken when its next deadline is due, possibly by another process:
-//        the time is stored before it leaves. A session that cannot be woken then is woken later.
-//   SESSION-POOL-4. Sessions that were awake when a process died are woken by the next `start`, and by
-//        processes that share its journal, once its claim has expired.
-//   SESSION-POOL-5. A look starts no new session: one that has ended does not come back by itself.
-//   SESSION-POOL-6. If several processes look at the same session, one wakes it: the claim decides, before a
-//        session is opened or room is made. The others stay quiet.
-//   SESSION-POOL-7. Load is refused before any work: a use beyond `maxBusy` opens nothing and reads nothing.
+//   SESSION-POOL-1. At most one session of an id is awake: a request for a session that is leaving waits until it has left.
+//   SESSION-POOL-2. A session that is in use or busy is not suspended.
+//   SESSION-POOL-3. A suspended session is woken when its next deadline is due, possibly by another process: its wake time is
+//       stored before it leaves. A session that cannot be woken then is woken later.
+//   SESSION-POOL-4. Sessions that were awake when a process died are woken by the next `start`, and by processes that share its
+//       journal, once its claims have expired.
+//   SESSION-POOL-5. A search wakes only existing sessions: a session that has ended is not started again.
+//   SESSION-POOL-6. If several processes try to wake a session, one does: the claim decides, before a session is opened or room
+//       is made. The others report nothing.
+//   SESSION-POOL-7. A use beyond `maxBusy` is refused before any work: it opens and reads nothing.
 
 import { z } from 'zod';
 import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
@@ -41,30 +39,30 @@ import { reporter } from '../../values/reporter.ts';
 
 /** The options of `createSessionPool`. */
 export interface SessionPoolOptions<S extends PooledSession> {
-  /** The runtime of the sessions. Its journal also stores when sleeping sessions must be woken, if it can. */
+  /** The runtime of the sessions. If its journal has `wakeTimes`, it also stores when sleeping sessions must be woken. */
   readonly runtime: Runtime;
-  /** Creates the session with this id, not started yet: with this `sessionId` and `runtime`. */
+  /** Creates the session with this id, with this `sessionId` and `runtime`, without starting it. */
   readonly open: (sessionId: string) => S;
-  /** Time after which an idle, unused session is suspended, in milliseconds. @defaultValue 30_000 */
+  /** The time after which an idle, unused session is suspended, in milliseconds. @defaultValue 30_000 */
   readonly idleMs?: number;
   /**
-   * The number of awake sessions above which the one that was idle longest is suspended at once.
+   * The limit of awake sessions: above it, the session that was idle longest is suspended at once.
    * @defaultValue 1000
    */
   readonly maxAwake?: number;
   /**
-   * The number of awake sessions that are in use or busy from which `use` of a further one is refused at once
-   * (`POOL_FULL`): a process that takes everybody in answers nobody in time. Sessions whose time has come wake all the
-   * same. `Infinity`: no use is refused. @defaultValue twice `maxAwake`
+   * The number of sessions in use or busy from which `use` refuses to wake a further one (`POOL_FULL`): an overloaded process
+   * serves no session in time. Sessions whose wake time has come are woken regardless. `Infinity`: `use` never refuses.
+   * @defaultValue twice `maxAwake`
    */
   readonly maxBusy?: number;
   /**
-   * The approximate interval in milliseconds at which the pool looks for sessions that must be awake: the
-   * process that suspended them may have died, and sessions that could not be woken are tried again. `Infinity`: only
-   * when `start` is called, for a process that another clock wakes. @defaultValue 30_000
+   * The approximate interval at which the pool searches for sessions that must be awake, in milliseconds: the process that
+   * suspended them may have died, and sessions that could not be woken are tried again. `Infinity`: only `start` searches, for
+   * a process that an external clock wakes. @defaultValue 30_000
    */
   readonly lookMs?: number;
-  /** Called with the errors of a session that is not in use at the moment. */
+  /** Called with errors of a session that is not in use. */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
@@ -97,23 +95,23 @@ function checkedPool<S extends PooledSession>(
   };
 }
 
-/** Which questions of the sessions of a pool are wanted. */
+/** Selects questions of the sessions of a pool. */
 export interface QuestionsQuery {
-  /** @defaultValue both */
+  /** The kind of questions. @defaultValue both */
   readonly kind?: QuestionView['kind'];
-  /** The `next` of the page before. @defaultValue from the first session */
+  /** The `next` of the previous page. @defaultValue from the first session */
   readonly after?: string;
-  /** The sessions that one page looks into, at most 10,000. @defaultValue 100 */
+  /** The number of sessions that one page reads, at most 10,000. @defaultValue 100 */
   readonly sessions?: number;
 }
 
 /** A page of questions that wait for an answer. */
 export interface QuestionsPage {
-  /** By session, in the order of their ids; of one session in the order in which they were asked. */
+  /** The questions by session, in the order of the sessions' ids; within a session in the order in which they were asked. */
   readonly questions: readonly (QuestionView & { readonly sessionId: string })[];
-  /** The sessions whose entries cannot be read, and the error of each. */
+  /** The sessions whose entries cannot be read, each with the error. */
   readonly unread: readonly { readonly sessionId: string; readonly error: unknown }[];
-  /** Gets the next page, as `after`; null: this was the last one. */
+  /** The value of `after` for the next page; null: this is the last one. */
   readonly next: string | null;
 }
 
@@ -129,45 +127,47 @@ export type PooledSession = Pick<
   'id' | 'start' | 'hibernate' | 'events' | 'isIdle' | 'nextDueAt'
 >;
 
-/** The sessions of a process, of which those in use or busy are in memory, and the others sleep in the journal. */
+/** The sessions of a process: those in use or busy are in memory, the others sleep in the journal. */
 export interface SessionPool<S extends PooledSession> {
   /** The number of awake sessions. */
   readonly awakeCount: number;
   /** Returns the session with this id if it is awake, for inspection. */
   awake(sessionId: string): S | undefined;
   /**
-   * Passes the session to `use`: wakes or begins it first, and keeps it awake until the result of `use` has
-   * settled. Returns that result. `draining` aborts when `drain` is called: a use that keeps the session for somebody who
-   * is connected, as that of `serve`, ends as soon as the session has nothing more to do or to say.
+   * Passes the session to `use`: wakes or starts it first, and keeps it awake until the result of `use` has settled. Returns
+   * that result. `draining` aborts when `drain` is called: a `use` that keeps the session for a connected client, as that of
+   * `serve`, should then end as soon as the session has nothing left to do or say.
    * @throws {ConfigurationError} `INVALID_ARGUMENT` for an invalid id, or a `use` that is not a function.
-   * @throws {CapacityError} `POOL_FULL` if `maxBusy` others are in use or busy.
-   * @throws {OffstageError} `POOL_CLOSED`; `POOL_DRAINING` unless the session is awake here; the errors of `open`, of the start of the session, or of `use`.
+   * @throws {CapacityError} `POOL_FULL` if `maxBusy` other sessions are in use or busy.
+   * @throws {OffstageError} `POOL_CLOSED`; `POOL_DRAINING` unless the session is awake here; the errors of `open`, of the start
+   *   of the session, or of `use`.
    */
   use<T>(sessionId: string, use: (session: S, draining: AbortSignal) => T | Promise<T>): Promise<T>;
   /**
    * Returns the questions and approvals that wait for an answer, over all sessions of the journal: asleep, awake, and in other
-   * processes. Wakes none: it reads their entries, one session after another. A page may be empty and have a `next`.
-   * It says everything of each question: the app decides who may ask.
-   * @throws {ConfigurationError} `INVALID_ARGUMENT`; `INVALID_OPTION` if the journal lists no scopes. {JournalError} from the journal.
+   * processes. Reads their entries, one session after another, and wakes none. A page may be empty and have a `next`. The
+   * result holds all data of each question: the app decides who may see it.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`; `INVALID_OPTION` if the journal cannot list its scopes.
+   * @throws {JournalError} the error of the journal.
    */
   questions(query?: QuestionsQuery): Promise<QuestionsPage>;
   /**
-   * Wakes the sessions that an earlier process left awake, and those that are due; call it first. From then
-   * on the pool looks at intervals (`lookMs`).
+   * Wakes the sessions that an earlier process left awake, and those that are due; call it first. Afterwards the pool searches
+   * at intervals (`lookMs`).
    */
   start(): Promise<void>;
   /**
-   * Leaves before a deploy: from now on no session begins or wakes here, so that another process has it. A session
-   * that is busy goes on, and is suspended as soon as it is idle and unused; after `withinMs` the pool closes,
-   * whatever the others are doing. Resolves when it is closed. The first call counts.
+   * Empties the pool before a deploy: from now on no session starts or wakes here, so that another process can take it. A busy
+   * session continues, and is suspended as soon as it is idle and unused; after `withinMs` the pool closes in any case.
+   * Resolves when the pool is closed. Later calls do not change the time.
    */
   drain(options?: DrainOptions): Promise<void>;
-  /** Suspends all sessions, whatever they are doing; they continue in the next pool. Safe to call twice. */
+  /** Suspends all sessions, also busy ones; the next pool continues them. Repeated calls have no effect. */
   close(): Promise<void>;
 }
 
 export interface DrainOptions {
-  /** The time that busy sessions have, in milliseconds. @defaultValue 20_000 */
+  /** The time after which busy sessions are suspended too, in milliseconds. @defaultValue 20_000 */
   readonly withinMs?: number;
 }
 
@@ -175,9 +175,9 @@ const drainSchema = z.strictObject({
   withinMs: z.number().nonnegative().optional(),
 } satisfies ChecksOf<DrainOptions>);
 
-/** The interval at which a pool that drains puts those away that have become idle. */
+/** The interval at which a draining pool suspends sessions that have become idle. */
 const DRAIN_STEP_MS = 50;
-/** A start failed because no session is there to go on. */
+/** Codes of a failed start that mean that there is no session to continue. */
 const NONE_THERE: ReadonlySet<unknown> = new Set(['UNKNOWN_SESSION', 'CLOSE_INTERRUPTED']);
 
 const sessionName = z.string().min(1).max(200);
@@ -201,7 +201,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
   readonly #times: WakeTimes;
   readonly #entries = new Map<string, PooledEntry<S>>();
   readonly #wakeScheduler: WakeScheduler;
-  /** The looks under way: each may hold a claim. */
+  /** The searches under way: each may hold a claim. */
   readonly #looks = new Set<Promise<boolean>>();
   #stopSweep: (() => void) | null = null;
   #closed: Promise<void> | null = null;
@@ -256,7 +256,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
         'INVALID_OPTION',
         'questions(query): expected a journal that lists its scopes (`scopes`)',
       );
-    // Folding entries is the work of replay, which a pool without this query never loads.
+    // Loaded lazily: a pool without this query does not need the replay.
     const { waitingQuestions } = await import('../replay/resting-session.ts');
     const later = (await journal.scopes())
       .map(({ scope }) => scope)
@@ -273,7 +273,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
       } catch (error) {
         unread.push({ sessionId, error });
       }
-      // Folding a long session takes a while: others have their turn in between.
+      // Folding a long session takes a while, so other tasks run in between.
       await new Promise<void>((resolve) => environment.scheduler.yieldThen(resolve));
     }
     const last = later.length > sessions ? later[sessions - 1] : undefined;
@@ -311,20 +311,20 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
   async #close(): Promise<void> {
     this.#stopSweep?.();
     const stopped = this.#wakeScheduler.stop();
-    // A session that is about to leave may stay after all: so the loop asks again.
+    // A session that is about to leave may stay after all, so the loop repeats.
     while (this.#entries.size > 0)
       await Promise.all(
         [...this.#entries.values()].map(async (entry) => {
           await entry.started.catch(() => {});
-          // A session that could not be started is removed by itself.
+          // A session that failed to start removes itself.
           if (this.#entries.get(entry.id) === entry) await this.#sendAway(entry);
         }),
       );
-    // Claims belong to the process: the next pool would lose its own claim by a late release of this one.
+    // Claims belong to the process: a late release by this pool would end a claim of the next pool.
     await Promise.all([stopped, ...this.#looks]);
   }
 
-  /** Returns the session once it can be used; counts it as in use from here on. */
+  /** Returns the session once it can be used, and counts it as in use. */
   async #startedEntry(sessionId: string): Promise<PooledEntry<S>> {
     for (;;) {
       const entry = await this.#entry(sessionId);
@@ -333,7 +333,8 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
         return entry;
       } catch (error) {
         this.#leave(entry);
-        // The start was only a look for an existing session, or finished the close of an earlier process: now a new one may begin.
+        // The start only searched for an existing session, or finished the close of an earlier process: a new session may start
+        // now.
         if (!NONE_THERE.has(codeOf(error))) throw error;
         await entry.left;
       }
@@ -353,7 +354,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     if (this.#closed) throw new OffstageError('POOL_CLOSED', 'The pool was closed');
   }
 
-  /** Returns the awake session, or wakes it; counts it as in use from here on. */
+  /** Returns the awake session, or wakes it; counts it as in use. */
   async #entry(sessionId: string, ifKnown = false): Promise<PooledEntry<S>> {
     for (;;) {
       this.#checkOpen();
@@ -388,7 +389,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
       () => this.#now,
       (hasEnded) => {
         if (this.#entries.get(sessionId) !== entry || entry.isLeaving) return;
-        // If another process continues the session, that process stores its time.
+        // If another process continues the session, that process stores the wake time.
         void this.#quietly(`the time of ${sessionId}`, () =>
           this.#leaves(entry, async () => {
             if (hasEnded) await this.#times.set(sessionId, null);
@@ -401,10 +402,10 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     entry.begin(async () => {
       try {
         await session.start({ ifKnown });
-        // SESSION-POOL-4. Not earlier, because another process may have it.
+        //   SESSION-POOL-4. Not set before the start, because another process may have the session.
         await this.#times.set(sessionId, AT_ONCE);
       } catch (error) {
-        // Another attempt may begin as soon as it is gone.
+        // Another attempt may begin as soon as this entry is gone.
         await this.#quietly(`putting ${sessionId} away`, () =>
           this.#leaves(entry, () => session.hibernate()),
         );
@@ -427,7 +428,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
       );
   }
 
-  /** Suspends the sessions that were idle longest, until there is room for `more`; busy ones stay. */
+  /** Suspends the sessions that were idle longest, until there is room for `more`; busy sessions stay. */
   #makeRoom(more = 0): void {
     if (this.#entries.size + more <= this.#options.maxAwake) return;
     const staying = [...this.#entries.values()].filter((entry) => !entry.isLeaving);
@@ -461,7 +462,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
       // SESSION-POOL-3
       await this.#times.set(id, dueAt);
     } catch (error) {
-      // The session stays until its time can be stored, unless the pool is closed.
+      // The session stays until its wake time can be stored, unless the pool is closed.
       if (!this.#closed && !entry.isOver) throw error;
       this.#report(error, `the time of ${id}`);
     }
@@ -469,7 +470,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     if (!isStill && !this.#closed) {
       // SESSION-POOL-2. An event arrived meanwhile.
       await this.#times.set(id, AT_ONCE);
-      // A session that is over does not stay, whatever arrived.
+      // A session that has ended leaves in any case.
       if (!entry.isOver) return;
     }
     let isAsleep = false;
@@ -505,9 +506,9 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     this.#makeRoom();
   }
 
-  /** Wakes a session if it exists; its due work then starts by itself. Returns whether any process has it. */
+  /** Wakes a session if it exists; its due work then starts. Returns whether any process has the session. */
   #look(sessionId: string, isTaken = false): Promise<boolean> {
-    // An awake session needs no look, unless it is leaving and was claimed anew.
+    // An awake session needs no search, unless it is leaving and was claimed anew.
     if (!isTaken && (this.#isLeaving || this.#entries.has(sessionId))) return Promise.resolve(true);
     const look = this.#wakeIfFree(sessionId, isTaken).finally(() => this.#looks.delete(look));
     this.#looks.add(look);
@@ -534,7 +535,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
       const entry = await this.#entry(sessionId, true);
       await entry.started.finally(() => this.#leave(entry));
     } catch (error) {
-      // A session that is awake here needs this claim.
+      // A session that is awake here still needs the claim.
       if (!this.#entries.has(sessionId)) await journal.release?.(sessionId);
       // SESSION-POOL-5
       if (!NONE_THERE.has(codeOf(error))) throw error;
@@ -565,18 +566,15 @@ class PooledEntry<S extends PooledSession> {
   readonly session: S;
   /** When it was last used, or an event last happened in it, in milliseconds since 1970. */
   usedAt: number;
-  /** Whether the session has ended or left this process, for any reason. */
+  /** Whether the session has ended or was suspended, for any reason. */
   isOver = false;
-  /** Settles when it can be used, or when its start has failed. */
+  /** Settles when the session can be used, or its start has failed. */
   started: Promise<void> = Promise.resolve();
   readonly #now: () => number;
   #uses = 0;
   #leaving: Promise<void> | null = null;
 
-  /**
-   * @param gone Called when it is over without having been suspended by the pool; `hasEnded`: it continues
-   *   nowhere.
-   */
+  /** @param gone Called when the session is over and the pool did not suspend it; `hasEnded`: no process continues it. */
   constructor(id: string, session: S, now: () => number, gone: (hasEnded: boolean) => void) {
     this.id = id;
     this.session = session;
@@ -615,7 +613,7 @@ class PooledEntry<S extends PooledSession> {
     return this.#leaving !== null;
   }
 
-  /** Settles when it has left, or stays after all. */
+  /** Settles when the session has left, or stays after all. */
   get left(): Promise<void> {
     return (this.#leaving ?? Promise.resolve()).catch(() => {});
   }

@@ -1,27 +1,27 @@
-// Schedules when a pool looks for sessions that must be awake: at the known time of the next one, and at
-// intervals, since other processes know of times too, and can die with them.
+// Schedules when a pool searches for sessions that must be awake: at the next known wake time, and at intervals,
+// because other processes also know wake times, and may die.
 //
 //   known time ─▶ those behind whoever is awake ─┐
 //                                                ├─▶ wake, some at a time ─▶ the next known time
 //   round ──────▶ all, from the first one on ────┘
 //
-// Owns:     the single timer, the progress of a look, and the sessions left for the next round.
-// Does not: wake sessions (session-pool.ts), or know which process has a session: its claim decides.
+// Owns:     the single timer, the progress of a search, and the sessions left for the next round.
+// Does not: wake sessions (session-pool.ts), or know which process has a session; the session's claim decides.
 //
 // Invariants
-//   WAKE-SCHEDULER-1. From the first look on there is a round at least every 1.25 × `lookMs`, however a look ended.
+//   WAKE-SCHEDULER-1. After the first search there is a round at least every 1.25 × `lookMs`, even if a search failed.
 //   WAKE-SCHEDULER-2. A session that could not be woken is tried again in the next round, and not before: a session
-//        that another process has, or that cannot be started, does not cause a busy loop.
-//   WAKE-SCHEDULER-3. Processes that share a journal do not look at the same instant; where the journal can give
-//        each of them other sessions (`take`), none tries those of another.
+//       that another process has, or that cannot start, causes no busy loop.
+//   WAKE-SCHEDULER-3. Processes that share a journal do not search at the same instant; if the journal can give each of
+//       them different sessions (`take`), none tries those of another.
 //   WAKE-SCHEDULER-4. After `stop` no session is woken.
 
 import type { Environment } from '../ports/environment.ts';
 import type { WakeTime, WakeTimes } from '../ports/wake-times.ts';
 
-/** The position after all awake sessions: no deadline is this early. */
+/** The position after the times of all awake sessions: no deadline is this early. */
 const ASLEEP: WakeTime = { at: Number.MIN_VALUE, scope: '' };
-/** The number of sessions that are woken together. */
+/** The number of sessions that are woken at once. */
 const BATCH = 16;
 /** WAKE-SCHEDULER-3. The maximum random delay after a known time, if other processes may know it too. */
 const SPREAD_MS = 1000;
@@ -33,9 +33,9 @@ export interface AlarmPorts {
   readonly lookMs: number;
   /** Whether other processes may have pools on this journal. */
   readonly isShared: boolean;
-  /** Wakes a session; `isTaken`: it is claimed. Resolves to whether any process has it. Never rejects. */
+  /** Wakes a session; `isTaken`: it is already claimed. Resolves to whether any process has it. Never rejects. */
   wake(sessionId: string, isTaken: boolean): Promise<boolean>;
-  /** Reports the failure of a look that has no caller. */
+  /** Reports the failure of a search that has no caller. */
   failed(error: unknown): void;
 }
 
@@ -46,7 +46,7 @@ export class WakeScheduler {
   #roundAt = -Infinity;
   #at = Infinity;
   #cancel: (() => void) | null = null;
-  /** The sessions that were taken, or are being taken, and are not awake yet. */
+  /** The takes under way: each ends when its sessions are awake. */
   readonly #takes = new Set<Promise<void>>();
   #isStopped = false;
 
@@ -56,7 +56,7 @@ export class WakeScheduler {
 
   /** Wakes the sessions that are due. Rejects if the times cannot be read; the next round tries again. */
   async look(): Promise<void> {
-    // Without rounds of its own each look is one.
+    // With an infinite interval every search is a round.
     const isRound = this.#ports.lookMs === Infinity || this.#now >= this.#roundAt;
     if (isRound) {
       this.#missed.clear();
@@ -76,13 +76,13 @@ export class WakeScheduler {
     this.#set(isShared ? at + environment.random.next() * SPREAD_MS : at);
   }
 
-  /** Leaves a session that could not be woken for the next round. */
+  /** Leaves a session that could not be woken to the next round. */
   missed(sessionId: string): void {
     this.#missed.add(sessionId);
     this.#set(Math.max(this.#roundAt, this.#now));
   }
 
-  /** Resolves when what was taken meanwhile has been handed on. */
+  /** Resolves when all sessions that were taken meanwhile are passed on. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#cancel?.();
