@@ -1,4 +1,4 @@
-// Folds entries into a replayed unit, one by one, as the process that wrote them did.
+// Folds entries into a replayed unit one by one, as the process that wrote them did.
 //
 // Does not: know sessions or subagents.
 
@@ -7,7 +7,7 @@ import type { AnyUnit, UnitBody } from '../runtime/commit-unit.ts';
 import { createHost, type Host } from '../runtime/host.ts';
 import { isQuarantine } from '../runtime/quarantine.ts';
 
-/** @param at The start of the replay; later times are those of its entries. */
+/** @param at The time at which the replay starts; later times are those of the entries. */
 export function replayHost(at: number): Host {
   return createHost({
     environment: {
@@ -22,7 +22,7 @@ export function replayHost(at: number): Host {
 
 /** The fate of one entry. */
 export interface TakenEntry {
-  /** Whether the unit would accept it here. */
+  /** Whether the unit would accept the entry in its current state. */
   readonly isAccepted: boolean;
   /** The reason why it is quarantined; null if it is folded. */
   readonly setAside: string | null;

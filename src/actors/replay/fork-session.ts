@@ -1,8 +1,8 @@
-// Copies the beginning of a session under another id: the copy continues live in a different way.
+// Copies the beginning of a session under another id: the copy then continues live, independently of the original.
 //
 // FORK-SESSION-1. The original session is not changed.
-// FORK-SESSION-2. A prefix of the entries of a scope is the state that a crash at that instant would have
-//      left: the copy continues as after a crash.
+//   FORK-SESSION-2. A prefix of a scope's entries is the state that a crash at that instant would have left: the copy
+//       continues as after a crash.
 
 import { ConfigurationError } from '../../values/errors.ts';
 import { z } from 'zod';
@@ -13,11 +13,11 @@ import type { Journal, JournalEntry } from '../ports/journal.ts';
 export interface ForkOptions {
   /** The id of the original session. */
   readonly from: string;
-  /** The number of copied entries: the number of a `ReplayStep`, whose entry is the last one. */
+  /** The number of entries to copy: the `number` of the `ReplayStep` whose entry is the last one. */
   readonly after: number;
   /** The id of the copy: start a session with this `sessionId`. */
   readonly to: string;
-  /** The journal of the copy. @defaultValue the journal that is read */
+  /** The journal of the copy. @defaultValue the journal of the original */
   readonly into?: Journal;
 }
 
@@ -29,12 +29,11 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<ForkOptions>);
 
 /**
- * Copies the beginning of a session under another id. Subagents keep their ids, and their calls the keys that
- * they were made with: a tool that is `idempotent` does nothing twice for the two. Working memory is not in a
- * journal, and is not copied.
+ * Copies the beginning of a session under another id. Subagents keep their ids, and their calls keep their idempotency
+ * keys: an `idempotent` tool acts once for both sessions. Working memory is not in a journal, and is not copied.
  *
- * @throws {ConfigurationError} `UNKNOWN_SESSION`, `SESSION_EXISTS`, or `INVALID_OPTION` for an `after` that
- *   is not the number of an entry.
+ * @throws {ConfigurationError} `UNKNOWN_SESSION`, `SESSION_EXISTS`, or `INVALID_OPTION` for an `after` that is not the
+ *   number of an entry.
  */
 export async function forkSession(journal: Journal, options: ForkOptions): Promise<void> {
   const { from, after, to, into = journal } = check('forkSession', optionsSchema, options);
@@ -75,7 +74,7 @@ export async function writeScope(
   }
 }
 
-/** Renames the scope, and with it the units of the session and its services. */
+/** Renames the scope in an entry, and the unit if it is named after the scope (the session, its services). */
 function renamed(entry: JournalEntry, to: string): JournalEntry {
   const { scope: from, unit } = entry;
   const isNamedAfterIt = unit === from || unit.startsWith(`${from}/`);

@@ -1,16 +1,16 @@
-// A session as a text: its accepted events, and the changes that each entry caused. Compared with a replay by
-// another version of the code, it shows the differences.
+// A session as a text: its accepted events, and the changes that each entry caused. A comparison with a replay by
+// another version of the code shows the differences.
 //
 //   {"recording":1,"scope":"ses_1","entries":2}
 //   {"unit":"ses_1","seq":1,"at":1778587391000,"actor":"opening",…,"ledTo":{"connection":"created",…}}
 //   {"unit":"ses_1","seq":2,…,"ledTo":{"connection":"connecting"}}
 //
 // Owns:     the format, and the comparison.
-// Does not: read or write files, or keep secrets out (`redactingJournal` does, before they are kept).
+// Does not: read or write files, or remove secrets (`redactingJournal` does, before the entries are stored).
 //
 // Invariants
-//   RECORDING-1. An exported recording can be read again, and the code that exported it finds no difference.
-//   RECORDING-2. A text that is cut, changed or of a newer version is an error that names the line.
+//   RECORDING-1. An exported recording can be read again, and a check by the same code finds no difference.
+//   RECORDING-2. A text that is cut, changed or of a newer version causes an error that names the line.
 
 import { z } from 'zod';
 import { check } from '../../values/checks.ts';
@@ -27,18 +27,18 @@ import { writeScope } from './fork-session.ts';
 import { replaySession } from './replay-session.ts';
 import type { Changes } from './replay-view.ts';
 
-/** Raised when the format of the text changes. */
+/** The version of the format. */
 const VERSION = 1;
 
-/** An entry, and the changes that it caused when it was exported. */
+/** An entry, and the changes that it caused at the time of the export. */
 export interface RecordedStep {
   readonly entry: JournalEntry;
   readonly changes: Changes;
-  /** False if the code that exported it would not have accepted it. */
+  /** False if the exporting code would not have accepted the entry. */
   readonly isAccepted: boolean;
 }
 
-/** A recorded session: its journal entries, each with the changes that it had when it was recorded. */
+/** A recorded session: its journal entries, each with the changes that it caused at the time of the export. */
 export interface Recording {
   /** The id of the session. */
   readonly scope: string;
@@ -74,8 +74,9 @@ export async function exportRecording(journal: Journal, scope: string): Promise<
 }
 
 /**
- * Reads the output of `exportRecording`. `source` names it in errors.
- * @throws {ProtocolError} `MALFORMED_RECORDING`. @throws {ConfigurationError} `RECORDING_TOO_NEW`.
+ * Reads the output of `exportRecording`. `source` names the text in errors.
+ * @throws {ProtocolError} `MALFORMED_RECORDING`.
+ * @throws {ConfigurationError} `RECORDING_TOO_NEW`.
  */
 export function parseRecording(text: string, source = 'The recording'): Recording {
   check('parseRecording(text, source)', z.tuple([z.string(), z.string()]), [text, source]);
@@ -98,7 +99,7 @@ export function parseRecording(text: string, source = 'The recording'): Recordin
 }
 
 /**
- * Writes a recording into a journal, where `forkSession` finds it.
+ * Writes a recording into a journal, for `forkSession`.
  * @throws {ConfigurationError} `SESSION_EXISTS`.
  */
 export async function importRecording(journal: Journal, recording: Recording): Promise<void> {
@@ -108,7 +109,7 @@ export async function importRecording(journal: Journal, recording: Recording): P
 
 /** The first entry whose replay differs. */
 export interface RecordingDifference {
-  /** Counts from 1. */
+  /** The number of the entry, counted from 1. */
   readonly number: number;
   readonly entry: JournalEntry;
   /** The differences, one per line. */

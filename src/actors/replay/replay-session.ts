@@ -1,17 +1,16 @@
-// Replays a session entry by entry: the reaction of its machines to each, without its app, models, tools or
-// keys, and without a network. The units and records that run live fold the entries.
+// Replays a session entry by entry, and shows the reaction of its machines to each, without the app, models, tools, keys or
+// a network. The entries are folded by the same units and records as in a live session.
 //
-// Owns:     the assignment of entries to units, the successive lives of one scope, and the views of its units.
-// Does not: carry out effects, call models or tools, print, or compare.
+// Owns:     the assignment of entries to units, the successive sessions of one scope, and the views of its units.
+// Does not: execute effects, call models or tools, print, or compare.
 //
 // Invariants
 //   REPLAY-SESSION-1. The same entries lead to the same steps, in any process.
-//   REPLAY-SESSION-2. The replay holds no more than the session would hold, and the views of subagents that
-//       have ended.
+//   REPLAY-SESSION-2. The replay holds no more than the session would hold, plus the views of subagents that have ended.
 //   REPLAY-SESSION-3. A replay that continues from a checkpoint takes the same steps as one from the first entry.
-//   REPLAYED-SESSION-1. The replay depends on the entries alone: they contain the app's input.
-//   REPLAYED-SESSION-2. An actor that is over is forgotten after the entry that ended it, as a live session
-//        forgets it when its effects are carried out.
+//   REPLAYED-SESSION-1. The replay depends only on the entries, which contain the app's input.
+//   REPLAYED-SESSION-2. An actor that has ended is removed after the entry that ended it, as a live session removes it when
+//       its effects are executed.
 
 import { z } from 'zod';
 import {
@@ -77,27 +76,27 @@ import {
   type ReplayView,
 } from './replay-view.ts';
 
-/** The actor under which a program's service records the results that the program has received. */
+/** The actor under which a program's service records that the program has received a result. */
 const OF_PROGRAM = 'service';
 
-/** One journal entry of a replay, with what it changed. */
+/** One journal entry of a replay, and its effect on the session. */
 export interface ReplayStep {
-  /** Counts from 1 over the whole replay. */
+  /** The number of the entry, counted from 1 over the whole replay. */
   readonly number: number;
   readonly entry: JournalEntry;
-  /** Whether this version of Offstage would accept the entry here. It was accepted when it was written. */
+  /** Whether this version of Offstage would accept the entry. The version that wrote it accepted it. */
   readonly isAccepted: boolean;
   /**
    * The reason why the entry is not folded; null if it is. Every process skips an entry that is quarantined.
    */
   readonly setAside: string | null;
-  /** The changed facts, such as `question sub_1:1` or `connection`, with their new values. */
+  /** The changed facts by name, such as `question sub_1:1` or `connection`, with their new values. */
   readonly changes: Changes;
-  /** The whole session after this entry. Computed when it is read; read it before taking the next step. */
+  /** The whole session after this entry. Computed when read; read it before the next step. */
   readonly view: ReplayView;
   /**
-   * The states of the machines after this entry, for `whyWaiting`; null before the first one. Computed when it is read;
-   * read it before taking the next step.
+   * The states of the machines after this entry, for `whyWaiting`; null before the session begins. Computed when read; read
+   * it before the next step.
    */
   readonly machines: WaitingState | null;
 }
@@ -108,11 +107,11 @@ const entriesSchema = z.custom<Iterable<JournalEntry>>(
 );
 
 /**
- * Folds the entries of one scope again, one per step: `journal.read({ scope })`, from the first entry on.
+ * Folds the entries of one scope, one per step: `journal.read({ scope })`, from the first entry on.
  *
  * @throws {ConfigurationError} `INVALID_OPTION` for entries of several scopes.
- * @throws {OffstageError} at the step where it cannot continue: `JOURNAL_CUT`, `JOURNAL_GAP`,
- *   `JOURNAL_VERSION` for entries of another version, `REPLAY_FAILED`.
+ * @throws {OffstageError} at the step where the replay cannot continue: `JOURNAL_CUT`, `JOURNAL_GAP`, `JOURNAL_VERSION` for
+ *   entries of another version, `REPLAY_FAILED`.
  */
 export function* replaySession(entries: Iterable<JournalEntry>): Generator<ReplayStep, void> {
   check('replaySession', entriesSchema, entries);
@@ -127,7 +126,9 @@ export function* replaySession(entries: Iterable<JournalEntry>): Generator<Repla
   for (const entry of all) yield replay.take(entry);
 }
 
-/** A value that cannot be iterated, such as a transferred typed array, throws when iteration begins. */
+/**
+ * Lists the entries. A value that cannot be iterated, such as a transferred typed array, throws only when iteration begins.
+ */
 function listed(entries: Iterable<JournalEntry>): readonly JournalEntry[] {
   try {
     return [...entries];
@@ -148,7 +149,7 @@ function isEntry(entry: JournalEntry | null | undefined): boolean {
   }
 }
 
-/** Returns whether a replay may begin with this entry, whatever came before it. */
+/** Returns whether a replay may begin with this entry, without the entries before it. */
 export const canBegin = (entry: JournalEntry): boolean => isOpening(entry) || standsForAll(entry);
 
 /** Returns why later entries quarantine others, by their unit and number. */
@@ -169,30 +170,30 @@ interface Taken {
 
 /** The state of a replay between two entries. */
 export interface ReplayCheckpoint {
-  /** The number of entries that were taken. */
+  /** The number of entries so far. */
   readonly number: number;
   /** JSON of `SessionCheckpoint`. */
   readonly session: string;
   readonly unknown: readonly string[];
-  /** A live subagent as JSON; one that has ended as its view. */
+  /** Each subagent: a live one as JSON, an ended one as its view. */
   readonly subagents: readonly (readonly [id: string, kept: string | ReplaySubagent])[];
   readonly services: readonly (readonly [name: string, kept: KeptService])[];
 }
 
-/** The session as an entry that continues it. */
+/** The session, as an entry from which it continues. */
 interface SessionCheckpoint {
   readonly entry: JournalEntry;
   readonly since: Since;
 }
 
-/** A replay that takes one entry after the other, as they come. */
+/** A replay that takes entries one by one. */
 export class Replay {
   readonly #facts = new Facts();
-  /** A subagent that has ended is only a view. */
+  /** The subagents; an ended one is only a view. */
   readonly #subagents = new Map<string, ReplayedSubagent | ReplaySubagent>();
   readonly #services = new Map<string, ReplayedService>();
   #session: ReplayedSession | null = null;
-  /** Subagents whose first entry cannot be read, so that there is no view of them. */
+  /** Subagents whose first entry cannot be read, so that they have no view. */
   readonly #unknown = new Set<string>();
   readonly #quarantined: ReadonlyMap<string, string>;
   #scope: string | null = null;
@@ -239,7 +240,7 @@ export class Replay {
     const { unit, scope, actor } = entry;
     const isOfService = unit.startsWith(`${scope}/`) || (unit === scope && actor === OF_PROGRAM);
     if (isOfService) {
-      // The entries before the snapshot are not kept.
+      // The entries before the snapshot are missing.
       const known = this.#number === 1 ? treeSnapshotIn(entry)?.subagents : undefined;
       const isAccepted = this.#takeOfService(entry);
       const changes = { ...this.#know(scope, known), ...this.#serviceChanges() };
@@ -269,13 +270,13 @@ export class Replay {
     let known: Changes = {};
     const isNew = !this.#session || isOpening(entry);
     if (isOpening(entry)) {
-      // A new life starts without the state of the previous one.
+      // A new session of the same id starts without the state of the previous one.
       this.#facts.clear();
       this.#subagents.clear();
       this.#services.clear();
       this.#session = new ReplayedSession(entry);
     } else if (!this.#session) {
-      // The entries before the snapshot are not kept.
+      // The entries before the snapshot are missing.
       this.#session = new ReplayedSession(entry);
       const { delegation, services = {} } = snapshotIn(entry) ?? {};
       for (const [name, rest] of Object.entries(services))
@@ -284,7 +285,7 @@ export class Replay {
     }
     const session = this.#session;
     this.#facts.forget('session', session.forgetWhatIsOver());
-    // A snapshot brings its conversation.
+    // A snapshot contains the conversation.
     const before = isNew ? null : session.transcript;
     const { isAccepted, setAside } = session.take(entry, this.#reasonOf(entry));
     const { view, batches, transcript } = session;
@@ -294,7 +295,7 @@ export class Replay {
     return { isAccepted, setAside, changes: { ...changes, ...said } };
   }
 
-  /** Takes the subagents of a snapshot. Returns the facts of them. */
+  /** Restores the subagents of a snapshot. Returns their facts. */
   #know(scope: string, records: readonly RecordSnapshot[] = []): Changes {
     const changes: Record<string, string | null> = {};
     for (const record of records) {
@@ -375,8 +376,8 @@ export class Replay {
   }
 
   /**
-   * The state before the next entry, from which `from` continues; null if there is no session. Subagents that have not
-   * changed share their text with the checkpoint before.
+   * Returns the state before the next entry, from which `from` continues; null if there is no session. Subagents that have
+   * not changed share their text with the previous checkpoint.
    */
   toCheckpoint(): ReplayCheckpoint | null {
     const session = this.#session;
@@ -424,12 +425,12 @@ export class Replay {
     return replay;
   }
 
-  /** Returns the outcome of an answer that is given now; null if there is no session. Changes nothing. */
+  /** Returns the receipt that an answer would get now; null if there is no session. Changes nothing. */
   receiptOf(given: GivenNow): AnswerReceipt | null {
     return this.#session?.receiptOf(given) ?? null;
   }
 
-  /** The ids of the messages that a live subagent has not read; null: it has ended, or was never there. */
+  /** Returns the ids of the messages that a live subagent has not read; null: it has ended, or is unknown. */
   unreadOf(subagentId: string): readonly string[] | null {
     const subagent = this.#subagents.get(subagentId);
     if (!(subagent instanceof ReplayedSubagent) || subagent.view.outcome) return null;
@@ -437,8 +438,8 @@ export class Replay {
   }
 
   /**
-   * The messages that the model of a subagent reads next, or had read and written when it ended; null: not known. `entries`:
-   * those that were taken, of which one that has ended is folded again.
+   * Returns the messages that a subagent's model reads next, or those it had read and written when the subagent ended; null:
+   * unknown. `entries`: the entries so far, from which an ended subagent is folded again.
    */
   messagesOf(
     subagentId: string,
@@ -468,7 +469,7 @@ export class Replay {
 
 type GivenNow = Parameters<typeof fateOfAnswer>[2];
 
-/** For a session whose opening cannot be read: the inputs with which most sessions begin. */
+/** The inputs of a session whose opening cannot be read: those of most sessions. */
 const NOTHING_KNOWN: SessionInputs = {
   session: { maxReconnects: 5, settleTimeoutMs: 5000, closeGraceMs: 5000, detachGraceMs: null },
   outbox: {
@@ -481,7 +482,7 @@ const NOTHING_KNOWN: SessionInputs = {
   canInterrupt: true,
 };
 
-/** The machines of a program's subagents. */
+/** The machines of a program, which has no session. */
 const NO_SESSION: Omit<WaitingState, 'at' | 'subagents'> = {
   session: null,
   interaction: null,
@@ -506,8 +507,7 @@ class ReplayedSession {
 
   /**
    * @param first The opening entry, or a snapshot to continue from.
-   * @throws {JournalError} `JOURNAL_CUT` if it is neither; `JOURNAL_VERSION` for a snapshot that this version
-   *   cannot read.
+   * @throws {JournalError} `JOURNAL_CUT` if it is neither; `JOURNAL_VERSION` for a snapshot that this version cannot read.
    */
   constructor(first: JournalEntry, since: Since = {}) {
     this.#since = since;
@@ -554,7 +554,7 @@ class ReplayedSession {
     return taken;
   }
 
-  /** JSON of `SessionCheckpoint`: a snapshot in place of the latest entry, as a session writes it. */
+  /** Returns JSON of `SessionCheckpoint`: a snapshot in place of the latest entry, in the form that a session writes. */
   toCheckpoint(): string {
     const { unit } = this.#unit;
     const event = {
@@ -579,7 +579,7 @@ class ReplayedSession {
     return JSON.stringify({ entry, since: this.#since } satisfies SessionCheckpoint);
   }
 
-  /** Notes when the parties began what they do now. */
+  /** Records since when each party has been in its current state. */
   #noteSince(at: number): void {
     const { user, model, playout, client } = this.#unit.session.snapshot.value;
     const since = (party: keyof Since, isBusy: boolean): Since =>
@@ -638,14 +638,14 @@ class ReplayedSession {
   }
 
   /**
-   * REPLAYED-SESSION-2. Call it before the next entry. Returns the names of the facts that are over:
-   * `question sub_1:1`.
+   * Removes the actors that have ended (REPLAYED-SESSION-2); call it before the next entry. Returns the names of their
+   * facts, such as `question sub_1:1`.
    */
   forgetWhatIsOver(): readonly string[] {
     return forgetWhatIsOver(this.#records, this.#unit);
   }
 
-  /** The transcript; the same array as long as its items have not changed. */
+  /** The transcript; the same array while its items have not changed. */
   get transcript(): ReplayView['transcript'] {
     const { items: of } = this.#records.conversation;
     if (this.#transcript.of !== of) {
@@ -705,7 +705,7 @@ class ReplayedSession {
   }
 }
 
-/** The members of a population that are not over, by their ids. */
+/** Returns the members of a population that have not ended, by id. */
 function liveIn<S extends { readonly value: unknown; readonly context: unknown }>(
   population: Pick<SessionUnit['questions'], 'ids' | 'stateOf'>,
 ): ReadonlyMap<string, Pick<S, 'value' | 'context'>> {
@@ -717,7 +717,7 @@ function liveIn<S extends { readonly value: unknown; readonly context: unknown }
   return live;
 }
 
-/** `{ gathering: 'idle' }` is `gathering.idle`. */
+/** Returns a state value as a text: `{ gathering: 'idle' }` becomes `gathering.idle`. */
 function nameOf(value: unknown): string {
   if (typeof value !== 'object' || value === null) return String(value);
   return Object.entries(value)

@@ -1,5 +1,5 @@
-// The state of a session after an entry: plain records for people, screens and tests, and the same as facts with
-// a name and a value, so that the changes of an entry can be shown, stored and compared.
+// The state of a session after an entry: plain records for people, screens and tests, and the same state as named facts,
+// so that the changes of an entry can be shown, stored and compared.
 //
 //   question sub_1:1   open          delivery c2   playing          subagent sub_1   running, step 2 …
 
@@ -15,33 +15,33 @@ import type { Outcome } from '../contracts/outcome.ts';
 import { NO_LEAD_USAGE, type LeadUsage, type Usage } from '../contracts/usage.ts';
 import type { ConnectionState, QuestionView, SubagentState } from '../contracts/session-views.ts';
 
-/** A line of the conversation as the lead model reads it: words, calls, their results. */
+/** A line of the conversation as the lead model reads it: text, calls, their results. */
 export interface ReplayItem {
   readonly id: string;
   readonly role: 'user' | 'assistant' | 'system' | 'tool_call' | 'tool_result' | 'transfer';
   readonly text: string;
-  /** When it began, in milliseconds since 1970. */
+  /** When the item began, in milliseconds since 1970. */
   readonly at: number;
   /** Whether the user interrupted it. */
   readonly interrupted: boolean;
 }
 
-/** A tool call of the lead agent that is not over. */
+/** A tool call of the lead agent that has not ended. */
 export interface ReplayCall {
   readonly callId: string;
   readonly name: string;
-  /** A state such as `executing`, `delegated`, `settled`. */
+  /** The state, such as `executing`, `delegated` or `settled`. */
   readonly state: string;
-  /** The batch that its result is told with; null if there is none. */
+  /** The batch with which the result is told; null: none. */
   readonly batchId: string | null;
 }
 
-/** A delivery that is to be spoken. */
+/** A delivery that is to be told. */
 export interface ReplayDelivery {
   readonly deliveryId: string;
   readonly kind: DeliveryKind;
   readonly priority: DeliveryPriority;
-  /** `resting`: a card on the screen, which is not spoken by itself. */
+  /** `resting`: a card on the screen, which is not said unless the user asks. */
   readonly state: 'pending' | 'resting' | 'offered' | 'playing';
   readonly attempts: number;
   readonly text: string;
@@ -53,26 +53,26 @@ export interface ReplaySubagent {
   /** The `name` of its configuration. */
   readonly name: string;
   readonly parentId: string | null;
-  /** The call that spawned it: of the lead agent, or of its parent. */
+  /** The call that spawned the subagent, made by the lead agent or the parent. */
   readonly callId: string | null;
   readonly task: string;
   readonly state: SubagentState;
   /** The current model step, from 1; 0 before the first. */
   readonly step: number;
-  /** The number of messages in its model's conversation. */
+  /** The number of messages in the model's conversation. */
   readonly messages: number;
-  /** The number of its settled tool calls. */
+  /** The number of settled tool calls. */
   readonly settledCalls: number;
-  /** The usage of its own model calls. */
+  /** The usage of the subagent's own model calls, without its children's. */
   readonly usage: Usage;
-  /** Its end; null while it lives. */
+  /** The outcome; null while the subagent runs. */
   readonly outcome: Outcome | null;
-  /** The limits of its own budget, with the totals to which they were raised. Absent: it has none. */
+  /** The limits of the subagent's budget, at the totals to which they were raised. Absent: it has none. */
   readonly budget?: BudgetLimits;
 }
 
 /**
- * A session after one of its entries. An actor that has ended is included only after the entry that ended it.
+ * A session after one of its entries. An actor that has ended is included only in the view after the entry that ended it.
  */
 export interface ReplayView {
   /** When the entry was accepted, in milliseconds since 1970. */
@@ -82,12 +82,12 @@ export interface ReplayView {
   readonly floor: 'user' | 'model' | 'nobody';
   /** The current lead agent; null if there is no session (a program's subagents). */
   readonly agent: string | null;
-  /** The question to which the user's words are addressed; null: they are addressed to the lead agent. */
+  /** The question that gets the user's words; null: the lead agent gets them. */
   readonly owner: string | null;
   readonly questions: readonly QuestionView[];
   readonly calls: readonly ReplayCall[];
   readonly outbox: {
-    /** The delivery being spoken. */
+    /** The delivery that is being told. */
     readonly current: ReplayDelivery | null;
     /** The waiting deliveries, in order. */
     readonly pending: readonly ReplayDelivery[];
@@ -98,8 +98,8 @@ export interface ReplayView {
   /** The usage of the lead agents' models. */
   readonly leadUsage: LeadUsage;
   /**
-   * The model calls of the lead agent that failed since it last answered: how many, the code of the last failure, and when
-   * the next one is made (null: none is), of at most `attempts`. Null: none has failed.
+   * The model calls of the lead agent that have failed since its last answer: their number, the code of the last failure,
+   * and when the next of at most `attempts` calls is made (null: no more calls are made). Null: none has failed.
    */
   readonly leadTrouble: {
     readonly failed: number;
@@ -107,9 +107,9 @@ export interface ReplayView {
     readonly attempts: number | null;
     readonly retryAt: number | null;
   } | null;
-  /** The limits of the session's budget, with the totals to which they were raised. Absent: none, or not known. */
+  /** The limits of the session's budget, at the totals to which they were raised. Absent: none, or unknown. */
   readonly budget?: BudgetLimits;
-  /** All subagents, including those that have ended. */
+  /** All subagents, including ended ones. */
   readonly subagents: readonly ReplaySubagent[];
 }
 
@@ -128,21 +128,19 @@ export const emptySession: Omit<ReplayView, 'at' | 'subagents'> = {
   leadTrouble: null,
 };
 
-/** The new value of each fact that has changed; null: the fact is gone. */
+/** The new value of each changed fact; null: the fact no longer exists. */
 export type Changes = Readonly<Record<string, string | null>>;
 
-/** The number of characters of a text in a fact. */
+/** The limit of a text in a fact, in characters. */
 const MAX_WORDS = 200;
 
 type Fact = readonly [name: string, value: string];
 
 export class Facts {
-  /**
-   * Facts by the unit that states them, so that an entry of one unit is not compared with the facts of all.
-   */
+  /** The facts by the unit that states them: an entry of one unit is not compared with the facts of all units. */
   readonly #known = new Map<string, Map<string, string>>();
 
-  /** Replaces the facts of `whose`. Returns the changes. */
+  /** Replaces the facts that `whose` states. Returns the changes. */
   become(whose: string, facts: readonly Fact[]): Changes {
     const before = this.#known.get(whose) ?? new Map<string, string>();
     const now = new Map(facts);
@@ -154,7 +152,7 @@ export class Facts {
     return Object.fromEntries(changed);
   }
 
-  /** Drops facts without reporting a change: their subjects were over. */
+  /** Drops facts about ended actors without reporting a change. */
   forget(whose: string, names: readonly string[]): void {
     for (const name of names) this.#known.get(whose)?.delete(name);
   }
@@ -196,7 +194,7 @@ export function sessionFacts(
   ];
 }
 
-/** `retried, 1 of 3 attempts failed (RATE_LIMITED)` */
+/** Returns a text such as `retried, 1 of 3 attempts failed (RATE_LIMITED)`. */
 function troubleIn({ failed, code, attempts }: NonNullable<ReplayView['leadTrouble']>): string {
   return attempts === null
     ? `failed, attempt ${failed} (${code})`
@@ -214,7 +212,7 @@ export function subagentFact(subagent: ReplaySubagent): Fact {
   return [`subagent ${id}`, `${name} ${state}, ${work}${end ? `: ${words(end)}` : ''}`];
 }
 
-/** A service with its sources, as far as they are known. */
+/** A service with its sources. */
 interface ServiceFact {
   readonly snapshot: Pick<ServiceSnapshot, 'value' | 'context'> | null;
   readonly sources: ReadonlyMap<string, Pick<EventSourceSnapshot, 'value' | 'context'>>;

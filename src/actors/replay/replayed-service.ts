@@ -1,10 +1,10 @@
-// One service of a replay: its machine and those of its sources, folded from its entries.
+// One service of a replay: its machine and the machines of its sources, folded from its entries.
 //
-// Does not: know the subagents that look at its events, or what the user was told (replay-session.ts).
+// Does not: know the subagents that examine its events, or what the user was told (replay-session.ts).
 //
 // Invariants
-//   REPLAYED-SERVICE-1. A service is known from the first entry or snapshot on that names its limits; nothing is
-//       said of one whose limits are not known, as an earlier version wrote it.
+//   REPLAYED-SERVICE-1. The state of a service is known from the first entry or snapshot that contains its limits; a
+//       service of an earlier version, whose entries lack them, has no state.
 
 import {
   eventSourceMachine,
@@ -18,14 +18,14 @@ import { Draft } from '../runtime/draft.ts';
 import { plain, Population, type Effect } from '../runtime/hosting.ts';
 import type { ServiceLimits, ServiceSnapshot } from '../services/service.ts';
 
-/** A replay shows its machines to no observer. */
+/** The machines of a replay have no observers. */
 const UNSEEN = { actors: { isWatched: false, began() {}, moved() {}, ended() {} } };
 
-/** A service, as its entries tell it. */
+/** The state of a service in a checkpoint or snapshot. */
 export type KeptService = Pick<ServiceSnapshot, 'machine' | 'sources'>;
 
 export class ReplayedService {
-  /** The effects of the entry in hand. */
+  /** The effects of the current entry. */
   #effects: Effect[] = [];
   readonly #unit = {
     id: '',
@@ -41,12 +41,12 @@ export class ReplayedService {
     this.#sources.restore(kept.sources ?? []);
   }
 
-  /** The state of its machine; null: not known. */
+  /** The state of the machine; null: unknown. */
   get snapshot(): MachineSnapshot | null {
     return this.#isKnown ? this.#machine.snapshot : null;
   }
 
-  /** The states of its sources that have not stopped, by name. */
+  /** The states of the sources that have not stopped, by name. */
   get sources(): ReadonlyMap<string, EventSourceSnapshot> {
     const live = new Map<string, EventSourceSnapshot>();
     for (const name of this.#sources.ids) {
@@ -56,13 +56,13 @@ export class ReplayedService {
     return live;
   }
 
-  /** The service as `new ReplayedService` continues it; null: not known. */
+  /** The state from which `new ReplayedService` continues; null: unknown. */
   get kept(): KeptService | null {
     if (!this.#isKnown) return null;
     return { machine: plain(this.#machine.snapshot), sources: this.#sources.snapshots };
   }
 
-  /** Folds an entry. Returns whether this version would accept it here. */
+  /** Folds an entry. Returns whether this version would accept it. */
   take({ actor, at, event }: JournalEntry): boolean {
     const stamped = { ...event, at };
     const limits = limitsIn(event);
@@ -87,13 +87,13 @@ export class ReplayedService {
     return this.#machine.has('');
   }
 
-  /** A source begins: those of an earlier process ended with it. */
+  /** Starts a source: the sources of an earlier process ended with that process. */
   #begin(name: string, { source: input }: ServiceLimits): void {
     this.#sources.create(name, input);
   }
 }
 
-/** Limits that are not known accept everything. */
+/** A machine without known limits accepts everything. */
 function send(
   machines: Pick<Population, 'has' | 'accepts' | 'apply'>,
   id: string,

@@ -1,6 +1,6 @@
 // One subagent of a replay: its machine and its log, folded from its entries.
 //
-// Does not: carry out effects, or know its session (replay-session.ts).
+// Does not: execute effects, or know its session (replay-session.ts).
 
 import {
   requestIdOf,
@@ -37,14 +37,14 @@ import type { RecordSnapshot } from '../subagents/subagent-registry.ts';
 import { nothingFollows, replayHost, takenEntry, type TakenEntry } from './entry-by-entry.ts';
 import type { ReplaySubagent } from './replay-view.ts';
 
-/** The state to continue from. */
+/** The state from which a subagent continues. */
 interface Begun extends Pick<RecordSnapshot, 'id' | 'bornAt' | 'birth'> {
   /** Null: from its birth. */
   readonly rest: SubagentUnitSnapshot | null;
   readonly since?: number | null;
 }
 
-/** A subagent of a snapshot or of a checkpoint, which knows more. */
+/** A subagent of a snapshot, or of a checkpoint, which adds `since`. */
 export type KnownSubagent = RecordSnapshot & Pick<Begun, 'since'>;
 
 export class ReplayedSubagent implements UnitBody {
@@ -59,9 +59,9 @@ export class ReplayedSubagent implements UnitBody {
   #state: SubagentUnitState;
   #outcome: Outcome | null = null;
   readonly #bornAt: number;
-  /** Since when it is in its state and step; null: not known. */
+  /** Since when the subagent has been in its state and step; null: unknown. */
   #since: number | null;
-  /** JSON of its state, as long as that is the same. */
+  /** JSON of the state, until the state changes. */
   #text: string | null = null;
 
   private constructor(
@@ -88,7 +88,7 @@ export class ReplayedSubagent implements UnitBody {
     return new ReplayedSubagent(scope, { id, bornAt, birth, rest: null }, seq - 1);
   }
 
-  /** Restores it from a snapshot: a live one continues from there, an ended one is only a view. */
+  /** Restores a subagent from a snapshot: a live one continues from there, an ended one is only a view. */
   static known(scope: string, record: KnownSubagent): ReplayedSubagent | ReplaySubagent {
     const { rest, ...begun } = record;
     if (!('outcome' in rest)) return new ReplayedSubagent(scope, { ...begun, rest }, rest.seq);
@@ -115,8 +115,8 @@ export class ReplayedSubagent implements UnitBody {
   }
 
   /**
-   * The messages that its model has read and written by the latest of its entries, also of one that has ended. `record`:
-   * it in the snapshot that the entries go on from. Null: the entries do not say.
+   * Returns the messages that the subagent's model had read and written by the last of these entries, also for an ended
+   * subagent. `record`: the subagent in the snapshot that the entries follow. Null: the entries do not contain them.
    */
   static messagesIn(
     entries: readonly JournalEntry[],
@@ -139,7 +139,7 @@ export class ReplayedSubagent implements UnitBody {
     return takenEntry(this.#unit, entry, reason);
   }
 
-  /** JSON of a `RecordSnapshot`, from which `known` continues. */
+  /** Returns JSON of a `RecordSnapshot`, from which `known` continues. */
   toText(): string {
     const { snapshot, log, ...facts } = this.#state;
     this.#text ??= JSON.stringify({
@@ -183,7 +183,7 @@ export class ReplayedSubagent implements UnitBody {
     return this.#state.log.messages;
   }
 
-  /** The event of a service that it looks at; null: it has another task. */
+  /** The event of a service that the subagent examines; null: it has another task. */
   get eventId(): string | null {
     const { idempotencyKey, parentId, callId } = this.#birth;
     const prefix = `${this.#scope}:`;
@@ -222,7 +222,7 @@ export class ReplayedSubagent implements UnitBody {
     };
   }
 
-  /** The question under way, if only some identities may answer it. */
+  /** The open question and the identities that may answer it; null if any identity may. */
   get asking(): readonly [requestId: string, by: readonly string[]] | null {
     const { snapshot, log } = this.#state;
     const callId = askOf(snapshot.context.calls)?.callId;

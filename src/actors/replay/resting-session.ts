@@ -1,17 +1,18 @@
-// A session of a journal that no process runs: what a user or an operator does with it meanwhile is written down, and
-// the process that continues the session carries it out.
+// A session of a journal that no process runs: actions of a user or an operator are written as entries, and the process
+// that continues the session executes them.
 //
 //   journal ─▶ fold ─▶ is the entry accepted? ─▶ append       … later, elsewhere: fold ─▶ effects that are due
 //
-// Owns:     the claim while it acts, the entries that it writes.
+// Owns:     the claim while it acts, and the entries that it writes.
 // Does not: run anything: no effect of an entry is released here.
 //
 // Invariants
-//   RESTING-SESSION-1. What it writes is what a process would have left that died directly after the entry: the
-//       same event, accepted by the same machines.
-//   RESTING-SESSION-2. A session that another process holds is refused (`SCOPE_IN_USE`), before anything is written.
+//   RESTING-SESSION-1. It writes what a process that died directly after the entry would have left: the same event,
+//       accepted by the same machines.
+//   RESTING-SESSION-2. A session that another process holds is refused (`SCOPE_IN_USE`) before anything is written.
 //   RESTING-SESSION-3. An entry that the machines do not accept, or that cannot be folded, is not written.
-//   RESTING-SESSION-4. A session that a pool has put away is due at once after an entry, so that some process loads it.
+//   RESTING-SESSION-4. After an entry, the wake time of a session that a pool has suspended is now, so that a process
+//       loads it.
 
 import { propertiesOf } from '../../values/json.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
@@ -43,7 +44,7 @@ export type RestingCancellation =
   | { readonly accepted: true; readonly by?: string }
   | { readonly accepted: false; readonly reason: 'unknown' | 'over' };
 
-/** The outcome of a raise: the totals of its limits. */
+/** The outcome of a raise: the new totals of the limits. */
 export type RestingRaise =
   | { readonly accepted: true; readonly limits: BudgetLimits; readonly by?: string }
   | { readonly accepted: false; readonly reason: 'unknown' | 'over' | 'no_such_limit' | 'lower' };
@@ -73,7 +74,7 @@ export class RestingSession {
 
   /**
    * Claims the session, and folds its entries. `release` ends the claim.
-   * @throws {ConfigurationError} `UNKNOWN_SESSION`: the journal has none, or it was closed.
+   * @throws {ConfigurationError} `UNKNOWN_SESSION`: the journal has no such session, or it was closed.
    * @throws {CapacityError} `SCOPE_IN_USE`: another process holds it.
    * @throws {JournalError} `JOURNAL_CUT`, `JOURNAL_GAP`, `JOURNAL_VERSION`
    */
@@ -105,7 +106,7 @@ export class RestingSession {
     return this.#last.view;
   }
 
-  /** The states of its machines, for `whyWaiting`. */
+  /** The states of the session's machines, for `whyWaiting`. */
   get machines(): WaitingState | null {
     return this.#last.machines;
   }
@@ -149,7 +150,7 @@ export class RestingSession {
   }
 
   /**
-   * Cancels a subagent: it has ended when a process continues the session, and those below it.
+   * Cancels a subagent: it and the subagents below it have ended when a process continues the session.
    * @throws {ConfigurationError} `INVALID_ARGUMENT` (rejects).
    */
   async cancel(
@@ -167,7 +168,7 @@ export class RestingSession {
   }
 
   /**
-   * Writes to a subagent, which reads it when a process continues the session.
+   * Sends a message to a subagent, which reads it when a process continues the session.
    * @throws {ConfigurationError} `INVALID_ARGUMENT` (rejects).
    */
   async message(
@@ -194,9 +195,9 @@ export class RestingSession {
   }
 
   /**
-   * Raises limits of a subagent's budget, or (null) of the session's own, to new totals, as
-   * `session.subagents.raiseBudget` does. The process that
-   * continues the session takes them from the budget above; what is not left there is shared with it.
+   * Raises limits of a subagent's budget, or (null) of the session's own, to new totals, like
+   * `session.subagents.raiseBudget`. The process that continues the session takes the raise from the budget above; if too
+   * little is left there, the subagent shares what is left.
    * @throws {ConfigurationError} `INVALID_ARGUMENT` (rejects).
    */
   async raiseBudget(
@@ -232,7 +233,7 @@ export class RestingSession {
       : { accepted: false, reason: 'over' };
   }
 
-  /** Another process may continue the session. */
+  /** Ends the claim: another process may continue the session. */
   async release(): Promise<void> {
     await this.#journal.release?.(this.#sessionId);
   }
@@ -242,7 +243,7 @@ export class RestingSession {
     return { accepted: false, reason: isKnown ? 'over' : 'unknown' };
   }
 
-  /** Not before the latest entry, whatever the clock of this machine says. */
+  /** Returns the time, but none before the latest entry, even if this machine's clock is behind. */
   #now(): number {
     return Math.max(this.#environment.clock.now(), this.#last.entry.at);
   }
@@ -265,7 +266,7 @@ export class RestingSession {
     };
     const step = this.#replay.take(entry);
     if (!step.isAccepted || step.setAside !== null) {
-      // It was folded to see what becomes of it.
+      // The entry was folded to see whether it is accepted; folding the others again removes it.
       [this.#replay, this.#last] = folded(this.#entries);
       return false;
     }
@@ -286,7 +287,8 @@ const WAITING: ReadonlySet<QuestionView['state']> = new Set([
 ] as const);
 
 /**
- * Returns the questions of a session that wait for an answer, as its entries say; none if it has ended, or is no session.
+ * Returns the questions of a session that wait for an answer, according to its entries; none if the session has ended, or
+ * the entries are of no session.
  * @throws {JournalError} `JOURNAL_CUT`, `JOURNAL_GAP`, `JOURNAL_VERSION`
  */
 export function waitingQuestions(
