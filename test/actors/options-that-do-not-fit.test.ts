@@ -1,5 +1,5 @@
-// Options that are right one by one, and cannot work together or without something else. Each is refused where it is given,
-// with the option, the value and the expectation; a session would otherwise begin, and fail at a user's first request.
+// Options that are valid alone, but do not work together or without another one. Each is refused at construction, with
+// the option, the value and the expectation; otherwise a session would start, and fail at a user's first request.
 
 import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';

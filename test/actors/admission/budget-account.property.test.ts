@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { BudgetAccount, type Reservation } from '../../../src/actors/admission/budget.ts';
 
-/** A purse with what the test knows of it. */
+/** An account, with the test's record of it. */
 interface Known {
   readonly account: BudgetAccount;
   readonly parent: Known | null;
@@ -11,7 +11,7 @@ interface Known {
   open: boolean;
 }
 
-/** What is outstanding in a purse: its holds, and what its children were granted or left behind. */
+/** Returns the reserved amount of an account: its holds, and the grants of its children. */
 function outstanding({ holds, children }: Known): number {
   const held = holds.reduce((sum, { amount }) => sum + amount, 0);
   return children.reduce(
@@ -29,9 +29,9 @@ const command = fc.record({
 
 interface World {
   readonly all: Known[];
-  /** Everything that was used. */
+  /** The total use. */
   used: number;
-  /** What the root was given. */
+  /** The grant of the root. */
   granted: number;
 }
 
@@ -51,7 +51,7 @@ function run(commands: readonly { who: number; what: string; amount: number; par
     switch (what) {
       case 'take': {
         const hold = account.take(amount);
-        // Taken exactly when it fits, and BUDGET-ACCOUNT-4: what does not fit changes nothing.
+        // The hold succeeds exactly when it fits. BUDGET-ACCOUNT-4: a refused hold changes nothing.
         expect(hold !== null).toBe(amount <= before.left);
         if (hold) holds.push(hold);
         else
@@ -99,7 +99,7 @@ function run(commands: readonly { who: number; what: string; amount: number; par
         expect(each.take(1)).toBeNull();
         continue;
       }
-      // BUDGET-ACCOUNT-1, and nothing is lost: what is held is what is outstanding.
+      // BUDGET-ACCOUNT-1, and nothing is lost: the held amount equals the outstanding one.
       expect(each.spent + each.held).toBeLessThanOrEqual(each.granted);
       expect(each.held).toBe(outstanding({ account: each, open, ...rest }));
       expect(each.left).toBe(each.granted - each.spent - each.held);
@@ -120,7 +120,7 @@ test('BUDGET-ACCOUNT-3: used amounts are spent and all else has returned when al
   fc.assert(
     fc.property(fc.array(command, { maxLength: 60 }), order, (commands, picks) => {
       const { root, world } = run(commands);
-      // The rest ends in any order: accounts close before or after their children and calls.
+      // The accounts close in any order, before or after their children and calls.
       const ends = world.all.flatMap((known) => [
         ...(known === root ? [] : [() => known.account.close()]),
         ...known.holds.map((hold) => () => {

@@ -8,7 +8,7 @@ function budgetOf(limits: BudgetLimits) {
   return { clock, budget: Budget.create(limits, () => clock.at) };
 }
 
-/** Admits, or fails the test. */
+/** Admits a child, or fails the test. */
 function admitted(parent: Budget, limits?: BudgetLimits): Budget {
   const admission = parent.admit(limits);
   if (!admission.ok) throw new Error(admission.error.message);
@@ -81,7 +81,7 @@ describe('BUDGET-6: a call is refused before it is made', () => {
       error: { code: 'BUDGET_EXHAUSTED', message: expect.stringContaining('tokens') },
     });
     expect(call(budget, 900).maxOutputTokens).toBe(100);
-    // The other 100 are held by the first: no stale reads.
+    // The first call holds the other 100: no stale reads.
     expect(budget.beginCall(1)).toMatchObject({ ok: false });
   });
 
@@ -155,7 +155,7 @@ describe('BUDGET-7: settled once', () => {
   });
 });
 
-/** A tree of subagents at work, as they come: admits, calls, ends. */
+/** Random events of a tree of working subagents: admissions, calls, ends. */
 const happenings = fc.array(
   fc.record({
     who: fc.nat(12),
@@ -205,7 +205,7 @@ test('a subtree never uses more than was granted to it, and all the rest comes b
         for (const each of budgets)
           for (const { granted, spent, reserved, left } of Object.values(each.report)) {
             expect(spent + reserved).toBeLessThanOrEqual(granted);
-            // Whose parent has ended has nothing left of what they shared.
+            // A subagent whose parent has ended has nothing left of their shared limits.
             expect([granted - spent - reserved, 0]).toContain(left);
           }
       }

@@ -28,7 +28,7 @@ test('a subtree is cut from its parent, and from the session', () => {
   expect(admit('b', null, { tokens: 400 })).toBe('ok');
   expect(admit('c', 'a', { tokens: 700 })).toBe('BUDGET_EXCEEDED');
   expect([admit('c', 'a', { tokens: 500 }), admit('d', 'c')]).toEqual(['ok', 'ok']);
-  // The fifth agent, wherever it is.
+  // The fifth agent is refused anywhere in the tree.
   expect(admit('e', 'd')).toBe('BUDGET_EXCEEDED');
   expect(budgets.of('d')?.report.tokens).toMatchObject({ granted: 500, left: 500 });
 });
@@ -105,7 +105,7 @@ test('BUDGETS-13: a raise sets new totals, taken from the parent, all of them or
     steps: { granted: 6, spent: 0, reserved: 0, left: 6 },
   });
   expect(budgets.report.tokens).toEqual({ granted: 1_000, spent: 0, reserved: 700, left: 300 });
-  // Again: it changes nothing.
+  // The same raise again changes nothing.
   expect(budgets.raise('a', { tokens: 700 })).toBeNull();
   expect(budgets.report.tokens?.left).toBe(300);
 
@@ -115,7 +115,7 @@ test('BUDGETS-13: a raise sets new totals, taken from the parent, all of them or
     expect([budgets.report, budgets.of('a')?.report, budgets.of('b')?.report]).toEqual(before);
     return `${code}: ${message}`;
   };
-  // One that fits, and one that does not.
+  // One limit fits, and one does not.
   expect(refused('a', { steps: 7, tokens: 1_001 })).toContain('BUDGET_EXCEEDED');
   expect(refused('b', { tokens: 701 })).toContain('tokens of at most 600, which is left, got 601');
   expect(refused('a', { tokens: 699 })).toContain(

@@ -1,4 +1,4 @@
-// Processes whose clocks differ, on one journal that knows the time they share.
+// Processes with different clocks, on one journal with a shared clock.
 
 import { expect, test } from 'vitest';
 import { memoryWakeTimes, createSessionPool } from '../../../src/entries/journal.ts';

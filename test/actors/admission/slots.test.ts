@@ -1,5 +1,4 @@
-// Run slots: never too many, first come first served, and nobody is held up by another
-// session's limit.
+// Run slots: never too many, first come first served, and the limit of one session delays no other.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -144,7 +143,7 @@ test('SLOTS-1 to SLOTS-3 hold whatever happens in whatever order', () => {
             waiting.set(id, { session, resumed, number: (numbers += 1) });
             slots.request(session, id, resumed, () => {
               const own = waiting.get(id);
-              // Nobody of the same session who came before it, and resumed ones first, waits still.
+              // No earlier or resumed subagent of the same session still waits.
               for (const other of waiting.values())
                 if (own && other.session === session && other !== own)
                   expect(
@@ -159,7 +158,7 @@ test('SLOTS-1 to SLOTS-3 hold whatever happens in whatever order', () => {
           for (const [name, limit] of Object.entries(limits)) {
             const held = [...holding.values()].filter((holder) => holder === name).length;
             expect(held).toBeLessThanOrEqual(limit);
-            // Nobody waits while there is room.
+            // No subagent waits while there is room.
             const someoneWaits = [...waiting.values()].some((waiter) => waiter.session === name);
             if (someoneWaits) expect(held === limit || holding.size === total).toBe(true);
           }

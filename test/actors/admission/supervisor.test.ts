@@ -1,4 +1,4 @@
-// Admission: each limit below, at and above, in one step, with an error that names it.
+// Admission: each limit below, at and above its value, in one step, with an error that names the limit.
 
 import { describe, expect, test } from 'vitest';
 import { sessionLimits, type SessionLimits } from '../../../src/actors/admission/limits.ts';
@@ -28,7 +28,7 @@ describe('SUPERVISOR-1: a request is accepted or rejected, once', () => {
     expect(admit('1')).toEqual(accepted);
     expect(admit('2')).toEqual(accepted);
     expect(admit('3')).toEqual(rejected('SESSION_LIMIT', '2 subagents', 'maxLivePerSession is 2'));
-    // SUPERVISOR-2: what has ended counts no more.
+    // SUPERVISOR-2: an ended subagent no longer counts.
     supervisor.ended('s', '1');
     expect(admit('4')).toEqual(accepted);
   });
@@ -108,13 +108,13 @@ describe('whenFull', () => {
         whenFull: 'reject',
       });
       expect(admit('1')).toEqual(accepted);
-      // The first has not asked for its slot yet: it is still being prepared.
+      // The first has not requested its slot yet, because it is still being prepared.
       expect(admit('2')).toEqual(rejected('SESSION_LIMIT', 'maxConcurrentPerSession is 1'));
-      // It never gets that far: its place is free again.
+      // It ends before that: its place is free again.
       supervisor.ended('s', '1');
       expect(admit('3')).toEqual(accepted);
       run('3');
-      // Whoever waits for the user holds no slot (SLOTS-3), and its place may be taken.
+      // A subagent that waits for the user holds no slot (SLOTS-3), so its place may be taken.
       supervisor.releaseSlot('s', '3');
       expect(admit('4')).toEqual(accepted);
     },

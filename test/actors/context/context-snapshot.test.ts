@@ -115,7 +115,7 @@ describe('prompts', () => {
 
   const notes = new NoteMarks('a secret');
 
-  /** What each note quotes, in order. */
+  /** Returns the quotations of each note, in order. */
   const quotesIn = (snapshot: SubagentContextSnapshot) =>
     openingMessages(snapshot, notes).flatMap(({ content }) =>
       readNotes(content as string).map(({ quotes }) => quotes),
@@ -185,7 +185,7 @@ describe('prompts', () => {
       const read = openingMessages(snapshot, notes).map(({ content }) => content as string);
       expect(read.map(unquoted)).toEqual(read.map(() => null));
       expect(read.join().split(SENTINEL).length).toBeGreaterThan(7);
-      // The name of a tool is the author's, and one line.
+      // The author chooses the name of a tool, which is one line.
       const terms = { asksUser: false, asksApproval: false };
       const name = systemPrompt(snapshot, terms, notes).split('\n')[4];
       expect(name).toMatch(/^You do the work of the tool "/);

@@ -1,4 +1,4 @@
-// The conversation is kept small, and facts are drawn from it, beside the turns.
+// Beside the turns, the conversation is summarised and facts are drawn from it.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -91,7 +91,8 @@ describe('a summary', () => {
       );
       upkeep.turnEnded();
       expect(asked[0]?.items.map(({ id }) => id)).toEqual(['m0', 'm1', 'm2', 'm3']);
-      // UPKEEP-1: the conversation goes on; one utterance that was read is corrected, a late one comes before.
+      // UPKEEP-1: the conversation continues; an utterance that was read is corrected, and a late one comes before
+      // it.
       book.log = book.log
         .correct('m1', 'TWO')
         .add({ id: 'late', at: 0.5, role: 'user', text: 'late' })
@@ -102,7 +103,7 @@ describe('a summary', () => {
       await environment.settle();
       expect(book.log.summary).toBe('They counted.');
       expect(book.log.items.map(({ id }) => id)).toEqual(['late', 'm1', 'm4', 'm5', 'm6']);
-      // The next one stands for both.
+      // The next summary replaces both.
       book.log = book.log
         .add({ id: 'm7', at: 7, role: 'user', text: 'eight' })
         .add({ id: 'm8', at: 8, role: 'user', text: 'nine' });
@@ -127,7 +128,7 @@ describe('a summary', () => {
       .toolResult({ callId: 'c3', value: 1, at: 9 });
     const ids = itemsToSummarise(log, { keepItems: 1, keepChars: 100 }).map(({ id }) => id);
     expect(ids).toEqual(['c2', 'c2.result']);
-    // Of large items fewer are kept; the newest always is.
+    // Fewer large items are kept, but always the newest.
     const big = talkOf('x', 'y'.repeat(150), 'z'.repeat(150));
     expect(itemsToSummarise(big, { keepItems: 5, keepChars: 100 })).toHaveLength(2);
   });
@@ -322,7 +323,7 @@ describe('facts', () => {
       { text: 'Lives in Linz', replaces: 'f1' },
       { text: 'Has a cat', replaces: 'invented' },
       { text: 'Has a cat!' },
-      // What took the place of the old one stays.
+      // The fact that replaced the old one stays.
       { text: 'Works in Wels', replaces: 'f1' },
     ];
     expect((await rememberFacts(found, where)).map(({ id, text }) => [id, text])).toEqual([

@@ -3,7 +3,7 @@ import { received, type Receiver } from '../../../src/actors/contracts/session-p
 
 const id = 'abc:1';
 
-/** The compiler checks this function; nothing calls it. */
+/** Only the compiler checks this function; no code calls it. */
 export function typed(session: Receiver): void {
   session.receive('outbox', { type: 'delivery.heard', generation: 1, grade: 'played' });
   session.receive(`question:${id}`, { type: 'question.withdraw', reason: 'cancelled' });

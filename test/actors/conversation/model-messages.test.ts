@@ -6,7 +6,7 @@ import { ConversationLog } from '../../../src/actors/conversation/conversation.t
 
 const start = ConversationLog.empty().add({ id: 'u1', role: 'user', at: 1, text: 'Two things.' });
 
-/** The SDK itself says whether it takes this history. */
+/** The SDK itself decides whether it accepts this history. */
 async function promptOf(messages: ModelMessage[]): Promise<string[]> {
   const model = new MockLanguageModelV4({
     doGenerate: {

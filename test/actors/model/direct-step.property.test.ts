@@ -317,7 +317,7 @@ type Asked = typeof asked extends fc.Arbitrary<infer T> ? T : never;
 const given = fc.oneof({ weight: 12, arbitrary: answered }, failing, malformed);
 const kind = fc.constantFrom('plain', 'plain', 'middleware', 'string');
 
-/** With a listener the SDK takes ids for itself, under other prefixes. */
+/** Creates ids for a step with a listener, for which the SDK uses other prefixes. */
 function idsByPrefix(): ModelStepOptions['ids'] {
   const counts = new Map<string, number>();
   return {
@@ -329,7 +329,7 @@ function idsByPrefix(): ModelStepOptions['ids'] {
   };
 }
 
-/** Makes the step, and returns all that can be seen of it. */
+/** Makes the step, and returns all of its observable results. */
 async function seenOf(
   { settings, toolChoice, ...rest }: Asked,
   made: () => Answer,
@@ -403,7 +403,7 @@ test('DIRECT-1: a step is the same whether `generateText` makes it or not', asyn
 });
 
 describe('DIRECT-2: the first call of a process', () => {
-  /** Makes so many steps in a process of its own, and returns how many of them the SDK made. */
+  /** Makes this many steps in a new process, and returns how many of them the SDK made. */
   async function madeBySdk(steps: number, others: object): Promise<number> {
     vi.resetModules();
     const { generateText: sdk } = await import('ai');

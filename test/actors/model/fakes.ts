@@ -35,7 +35,7 @@ export interface ScriptedModel extends Model {
   readonly prompts: Prompted[];
 }
 
-/** A model made by hand that gives these answers in turn; a function may look at the prompt. */
+/** A model with fixed answers, in turn; a function may read the prompt. */
 export function model(
   ...answers: (Answer | ((prompted: Prompted) => Answer | Promise<Answer>))[]
 ): ScriptedModel {
@@ -94,13 +94,13 @@ export function manualTime(): ManualTime {
   };
 }
 
-/** One turn of the event loop. */
+/** Waits for one turn of the event loop. */
 export const macrotask = (): Promise<void> =>
   new Promise((resolve) => {
     setImmediate(resolve);
   });
 
-/** What a promise has come to within one turn of the event loop. */
+/** Returns the result of a promise within one turn of the event loop. */
 export async function soon<T>(promise: Promise<T>): Promise<T | 'pending'> {
   return Promise.race([promise, macrotask().then(() => 'pending' as const)]);
 }

@@ -66,7 +66,7 @@ const step = (scripted: LanguageModel, more: Partial<ModelStepOptions> = {}) =>
     ...more,
   });
 
-/** The same once it was written and read again. */
+/** Expects that the value is unchanged after it was written as JSON and read again. */
 function expectPlainJson(value: unknown): void {
   expect(JSON.parse(JSON.stringify(value))).toStrictEqual(value);
 }

@@ -94,7 +94,7 @@ describe('STRUCT-1: refused for its format', () => {
       const { step, reports } = asking(asked);
       await expect(step()).rejects.toThrow('the history is broken');
       expect(reports).toEqual([]);
-      // It was not the format: it is asked for again.
+      // The format was not the cause, so it is requested again.
       await asking(asked).step();
       expect(formatsOf(asked)).toEqual(['json', null, 'json']);
     },

@@ -69,7 +69,7 @@ describe('suitedModel', () => {
       expect(seen[0]?.map(({ role }) => role).join(' ')).toBe(
         'user assistant tool assistant user assistant tool',
       );
-      // Its own ids stay, and a call and its result have one id.
+      // The provider's ids stay, and a call and its result have the same id.
       expect(JSON.stringify(seen[0]?.slice(5))).toBe(JSON.stringify(called('aB3dE6gH9')));
     },
   );

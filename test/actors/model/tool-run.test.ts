@@ -516,7 +516,7 @@ test('TOOL-RUN-3: a rejection of an abandoned tool is handled', async () => {
             await gate.promise;
             yield 1;
           } finally {
-            // oxlint-disable-next-line no-unsafe-finally -- this is what is tested
+            // oxlint-disable-next-line no-unsafe-finally -- the test needs this error
             throw new Error('cannot clean up');
           }
         },

@@ -8,7 +8,7 @@ import { answer, model, text } from './fakes.ts';
 
 const city = z.object({ city: z.string().describe('Where') });
 
-/** What the model is told of each tool. */
+/** Returns the model's information about each tool. */
 async function offered(tools: Record<string, unknown>) {
   const scripted = model(answer([text('ok')]));
   await generateText({
@@ -22,7 +22,7 @@ async function offered(tools: Record<string, unknown>) {
 const entryOf = (tools: Record<string, unknown>, name: string): ToolEntry =>
   prepareTools(tools, 'tools').execution.get(name)!;
 
-/** A schema of nobody's library, which counts how often it is converted. */
+/** A schema of no known library, which counts its conversions. */
 function standardSchema(withJson = true) {
   const counter = { conversions: 0 };
   const schema = {

@@ -1,5 +1,5 @@
-// P8: whole conversations in which everything that comes from outside is drawn from a corpus of
-// injections; what each model reads is held against the rule of notes.
+// P8: whole conversations in which all outside text comes from a corpus of injections; each model's prompt must
+// follow the rule of notes.
 
 import { expect, test, describe } from 'vitest';
 import { modelClaimJudge } from '../../../src/results/judge-claims.ts';
@@ -40,7 +40,7 @@ import { voiceTalk } from '../../support/voice-talk.ts';
 
 type Message = ScriptedPrompt['prompt'][number];
 
-/** What stands where it must not in the prompt of a lead model; `typed`: the user's own messages. */
+/** Returns the texts in forbidden places of a lead model's prompt; `typed`: the user's messages. */
 function misplaced(prompt: readonly Message[], typed: ReadonlySet<string>): readonly string[] {
   return prompt.flatMap((message): readonly string[] => {
     if (message.role === 'system')
@@ -54,7 +54,7 @@ function misplaced(prompt: readonly Message[], typed: ReadonlySet<string>): read
   });
 }
 
-/** Subagents whose every word is this text. */
+/** Subagents that say only this text. */
 const evilSubagents = (evil: string): TalkOptions['subagents'] => ({
   report: { script: () => say(evil) },
   broken: { script: () => ({ error: new Error(evil) }) },
@@ -108,7 +108,7 @@ describe.each(['notice', 'turn'] as const)('P8: in text, with `%s`', (promptStyl
         await close();
       }
       expect(wrong).toEqual([]);
-      // The check has seen something.
+      // The check has read enough notes.
       expect(notes).toBeGreaterThan(INJECTIONS.length * 5);
     },
   );
@@ -152,7 +152,7 @@ describe('MARK-2: a mark that somebody has read is of no use', () => {
     await environment.settle();
     expect(mark).toMatch(/^\w{6}-\w{6}$/);
     const key = mark.slice(0, 6);
-    // The script of the lead agent repeats what it reads.
+    // The script of the lead agent repeats its input.
     await type('hello');
     const before = (prompts.at(-1) ?? '').split(key).length;
     for (const form of [mark, mark.toUpperCase(), Array.from(mark).join('\u200b'), fullWidth(mark)])
@@ -167,7 +167,7 @@ describe('MARK-2: a mark that somebody has read is of no use', () => {
         .split(key),
     ).toHaveLength(before);
     await type('use report');
-    // The note of the result has its own mark; the one in it is gone.
+    // The note of the result has a mark, and the mark inside the result is removed.
     expect(prompts.at(-1)?.split(`${mark}] You may`)).toHaveLength(1);
   });
 
@@ -303,7 +303,7 @@ test('NOTE-4 P8: the prompts of judge, distiller and summariser hold foreign tex
   expect(seen.size).toBe(3);
 });
 
-/** What stands where it must not in the prompts of subagents, whose users type nothing. */
+/** Collects the texts in forbidden places of the prompts of subagents, whose users type nothing. */
 function watch(wrong: string[], seen: Map<string, number>) {
   return (who: string, { prompt }: ScriptedPrompt): void => {
     if (who === 'lead') return;
@@ -351,7 +351,7 @@ test.each(['rockbot', 'parent'] as const)(
       await start();
       await type(evil);
       await type(`use clerk ${JSON.stringify({ inputs: ['plan'], [evil]: evil })}`);
-      // The report of the one before is earlier work of this one.
+      // The report of the previous run is earlier work of this one.
       await type(`use clerk ${JSON.stringify({ about: evil })}`);
       const task =
         toolset === 'rockbot'

@@ -8,17 +8,17 @@ export interface PaintingOptions {
   readonly sessionId: string;
   readonly runtime: Runtime;
   readonly environment: SimulatedEnvironment;
-  /** So long it waits for an answer. */
+  /** The time that it waits for an answer, in milliseconds. */
   readonly askMs: number;
-  /** So long `slow` takes. */
+  /** The time that `slow` takes, in milliseconds. */
   readonly slowMs: number;
-  /** May `slow` be done again after a crash? @defaultValue false */
+  /** `slow` may run again after a crash. @defaultValue false */
   readonly idempotent?: boolean;
-  /** Learns of each message, as `id: text`. */
+  /** Receives each message, as `id: text`. */
   readonly said: string[];
 }
 
-/** A session whose subagents are `paint`, which asks for a colour, and `slow`, which takes a while. */
+/** A session with the subagents `paint`, which asks for a colour, and `slow`, which takes a while. */
 export function paintingSession(options: PaintingOptions): TextSession {
   const { sessionId, runtime, environment, askMs, slowMs, idempotent = false, said } = options;
   const waits = () =>

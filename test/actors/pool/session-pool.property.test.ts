@@ -1,6 +1,6 @@
-// SESSION-POOL-1 to SESSION-POOL-6, whatever happens: two processes on one journal, uses at any time and by either, processes
-// that die, leave, or are gone for a while, times that cannot be kept. What was said is answered once,
-// each question has one end, nobody stays without need, and nobody who is due is left asleep.
+// SESSION-POOL-1 to SESSION-POOL-6 under random events: two processes on one journal, uses at any time and by either,
+// processes that die, leave, or disappear for a while, wake times that cannot be kept. Every message is answered once,
+// each question has one end, no session stays in memory without need, and no due session stays asleep.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -18,7 +18,7 @@ const ASK_MS = 60_000;
 const INJECTED = 'the disk is full';
 
 const LEASE_MS = 15_000;
-/** What becomes of a question. One that is put again after a crash is not open for a moment. */
+/** The ends of a question. A question that is put again after a crash is not open for a moment. */
 const OVER = new Set(['answered', 'expired', 'withdrawn', 'superseded']);
 
 type Action =
@@ -96,7 +96,7 @@ class Place {
       },
     });
     this.awake.set(sessionId, session);
-    // Somebody reads what is said.
+    // The app reads the messages.
     session.parts.subscribe();
     session.events.subscribe(({ type }) => {
       if (type !== 'session.ended' && type !== 'session.suspended') return;
@@ -106,14 +106,14 @@ class Place {
   }
 }
 
-/** Two processes on one journal; each may be followed by another one. */
+/** Two processes on one journal, each of which may be replaced. */
 class World {
   readonly environment = simulatedEnvironment();
   readonly shared: SharedJournal;
   readonly errors: string[] = [];
-  /** What must not be. */
+  /** The violations. */
   readonly broken: string[] = [];
-  /** What was taken in, by session: each is to be answered once. */
+  /** The accepted messages, by session: each must be answered once. */
   readonly said: [id: string, text: string][] = [];
   /** Answers that were accepted, by subagent. */
   readonly answered = new Map<string, string>();
@@ -121,17 +121,17 @@ class World {
   readonly #places: (Place | null)[] = [null, null];
   readonly #under: Promise<unknown>[] = [];
 
-  /** @param gives Does the journal give each process other sessions, instead of listing them? */
+  /** @param gives The journal gives each process other sessions, instead of listing them. */
   constructor(gives: boolean) {
     this.shared = new SharedJournal(this.environment, { leaseMs: LEASE_MS, gives });
   }
 
-  /** Those that are there. */
+  /** Returns the running processes. */
   get places(): readonly Place[] {
     return this.#places.filter((place) => place !== null);
   }
 
-  /** That of this number, or whoever is there instead; null: nobody. */
+  /** Returns the process with this number, or another running one; null: there is none. */
   #place(by: number): Place | null {
     return this.#places[by] ?? this.places[0] ?? null;
   }
@@ -147,12 +147,12 @@ class World {
     if (!this.#places[by]) await this.begin(by);
   }
 
-  /** It may never come back: its process may die. */
+  /** Starts a use, which may never settle, because its process may die. */
   #use(by: number, id: string, use: (session: TextSession) => Promise<void>): void {
     this.#under.push(
       (this.#place(by)?.pool.use(id, use) ?? Promise.resolve()).catch((error: unknown) => {
         const { code, message } = error as Error & { readonly code?: unknown };
-        // The other process has it, or had it when it died.
+        // The other process has the session, or had it when it died.
         if (code === 'SCOPE_IN_USE') return;
         if (message !== INJECTED && message !== 'The pool was closed') throw error;
       }),
@@ -167,7 +167,7 @@ class World {
     });
   }
 
-  /** Words go to the question while there is one; so nothing else is asked then. */
+  /** Sends words. While a question is open, words answer it, so no other request is made. */
   ask(by: number, id: string): void {
     this.#use(by, id, async (session) => {
       if (session.store.getSnapshot().context.questions.some(({ state }) => !OVER.has(state)))
@@ -187,7 +187,7 @@ class World {
     });
   }
 
-  /** Nobody takes its place. */
+  /** Ends a process without a replacement. */
   vanish(by: number): void {
     const place = this.#places[by];
     if (place) this.shared.kill(place.process);
@@ -210,7 +210,7 @@ class World {
     await this.begin(by);
   }
 
-  /** Whom somebody should have woken by now. */
+  /** Returns the sessions that should be awake by now. */
   async late(): Promise<readonly string[]> {
     const now = this.environment.clock.now();
     const times = await this.shared.store.wakeTimes.earliest({ limit: 100 });
@@ -244,7 +244,7 @@ test('each call is answered once, and no session remains awake without need', as
           await world.environment.settle();
         }
         world.shared.isBroken = null;
-        // Whoever is left sees to everything.
+        // A remaining process handles everything.
         if (world.places.length === 0) await world.begin(0);
         await world.environment.advance(5 * ASK_MS);
         await world.over();

@@ -1,4 +1,4 @@
-// SESSION-POOL-1 to SESSION-POOL-4: sessions that are in memory only while something of them goes on.
+// SESSION-POOL-1 to SESSION-POOL-4: sessions that stay in memory only while they work.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -23,7 +23,7 @@ import { paintingSession } from './painting-session.ts';
 const IDLE_MS = 1000;
 const ASK_MS = 60_000;
 
-/** What outlives processes. */
+/** Creates the parts that outlive processes. */
 function worldOf() {
   const environment = simulatedEnvironment();
   const wakeTimes = memoryWakeTimes();
@@ -67,12 +67,12 @@ function poolOf(
   });
   const type = (id: string, text: string): Promise<void> =>
     pool.use(id, (session) => session.sendText(text));
-  /** Beyond the time that whoever is idle stays. */
+  /** Waits longer than an idle session stays. */
   const idle = (): Promise<void> => environment.advance(2 * IDLE_MS + 1);
   return { pool, errors, opened, said, type, idle };
 }
 
-/** Wake times that take a while to be written from `begin` on; the one that `fails` is not written. */
+/** Wake times whose writes are slow from `begin` on; the write number `fails` fails. */
 function slowTimes({ environment, wakeTimes: inner }: World, fails = Infinity) {
   let isSlow = false;
   let set = 0;
@@ -150,7 +150,7 @@ describe('a session of a pool', () => {
     await pool.use('e', (session) => session.close());
     await world.environment.advance(10);
     expect(pool.awakeCount).toBe(0);
-    // One that is awake is found, too.
+    // A use also finds a session that is awake.
     await pool.use('c', () => undefined);
     expect(pool.awakeCount).toBe(1);
     const wakes = opened.length;
@@ -276,7 +276,7 @@ describe('a session of a pool', () => {
     const other = poolOf(world, { maxAwake: 1 });
     await other.type('a', 'one');
     await world.environment.advance(10);
-    // Room is made for b by putting a away; a is wanted again at once.
+    // The pool hibernates a to make room for b; a is used again at once.
     const both = Promise.all([other.type('b', 'two'), other.type('a', 'three')]);
     await world.environment.advance(10);
     await both;
@@ -355,7 +355,7 @@ describe('a session of a pool', () => {
     await idle();
     expect([pool.awakeCount, opened]).toEqual([0, ['a']]);
 
-    // All have to leave, whatever their times.
+    // All sessions have to leave, at any wake time.
     await type('a', 'red');
     isBroken = true;
     await pool.close();
@@ -534,12 +534,12 @@ describe('a session of a pool', () => {
     const first = poolOf(world);
     await first.type('a', 'hello');
     await first.pool.use('a', (session) => session.close());
-    // The process died before it could take the time back.
+    // The process died before it could remove the wake time.
     await world.wakeTimes.set('a', 0);
     const entries = (await world.journal.read()).length;
     const { pool, type, said, errors } = poolOf(world);
     const starting = pool.start();
-    // Whoever wants one gets one, also while somebody only looks.
+    // A use gets its session, even while the scheduler only looks.
     await Promise.all([starting, type('b', 'hello')]);
     expect((await world.journal.read({ scope: 'a' })).length).toBe(entries);
     expect(pool.awake('a')).toBeUndefined();
@@ -599,7 +599,7 @@ describe('a session of a pool', () => {
       message: expect.stringContaining('at most 2 may be (maxBusy)'),
     });
     expect(opened).toEqual(['a', 'b']);
-    // One that is awake takes no room.
+    // A session that is awake takes no further room.
     await type('a', 'hello');
     end();
     await used;

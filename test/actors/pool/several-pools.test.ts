@@ -1,4 +1,5 @@
-// SESSION-POOL-3 to SESSION-POOL-6, WAKE-SCHEDULER-1 to WAKE-SCHEDULER-4: pools of several processes on one journal, some of which die.
+// SESSION-POOL-3 to SESSION-POOL-6, WAKE-SCHEDULER-1 to WAKE-SCHEDULER-4: pools of several processes on one journal,
+// some of which die.
 
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
@@ -17,9 +18,9 @@ const IDLE_MS = 1000;
 const ASK_MS = 600_000;
 const LOOK_MS = 30_000;
 const LEASE_MS = 15_000;
-/** By then every pool has had a round. */
+/** The time in which every pool makes a round. */
 const ROUND_MS = 1.25 * LOOK_MS;
-/** So much later than a known time a pool may look where others know it, too. */
+/** The most delay with which a pool looks after a time that other pools also know. */
 const SPREAD_MS = 1000;
 
 function worldOf(options: Partial<SharedJournalOptions> = {}) {
@@ -254,9 +255,9 @@ describe('a process that lives', () => {
     await world.environment.advance(10);
     await other.type('mine', 'hello');
     await other.pool.start();
-    // Whoever has it is late with it: it is due, as if it slept.
+    // The process that has the session is late with it, so it is due as if it slept.
     await world.shared.store.wakeTimes.set('a', 1);
-    // Its own times come in between, again and again.
+    // The process's other times keep coming in between.
     for (let count = 0; count < 200; count += 1) {
       await world.shared.store.wakeTimes.set(`gone ${count}`, world.environment.clock.now() + 1000);
       await world.environment.advance(5000);
@@ -265,7 +266,7 @@ describe('a process that lives', () => {
     const tries = world.shared.refused.filter(({ scope }) => scope === 'a').length;
     expect(tries).toBe(rounds);
     expect(tries).toBeGreaterThan((1_000_000 / ROUND_MS) * 0.9);
-    // Nothing was opened for it, and nobody had to make room.
+    // No session was opened for it, and none was hibernated to make room.
     expect(other.opened.filter((id) => !id.startsWith('gone'))).toEqual(['mine']);
     expect(other.errors).toEqual([]);
     release();
@@ -326,7 +327,7 @@ test('WAKE-SCHEDULER-3: processes that began at the same instant do not look at 
   expect(later.length).toBeGreaterThan(60);
   expect(new Set(later).size).toBe(later.length);
 
-  // A time that all know of is looked at by one, and is no matter for the others any more.
+  // One pool handles a time that all pools know; the others then drop it.
   const first = processOf(world);
   await first.type('a', 'use paint');
   await first.idle();
@@ -346,7 +347,7 @@ test('WAKE-SCHEDULER-4: a pool that was closed looks no more, and cannot be star
   expect([world.shared.rounds.length, opened]).toEqual([length, []]);
   await expect(pool.start()).rejects.toMatchObject({ code: 'POOL_CLOSED' });
 
-  // Also one that was looking when it was closed.
+  // This also holds for a pool that was looking when it was closed.
   const claimed: string[] = [];
   const other = processOf(world, {
     around: (journal) => ({
@@ -380,7 +381,7 @@ test('SESSION-POOL-1: a pool that is closed while it looks has no claim any more
   let isClosed = false;
   const closed = pool.close().then(() => (isClosed = true));
   await world.environment.settle();
-  // The next pool of this process would lose its claim with the one of this look.
+  // The next pool of this process would lose its claim with the claim of this look.
   expect(isClosed).toBe(false);
   answer();
   await Promise.all([closed, looking]);

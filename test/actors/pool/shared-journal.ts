@@ -1,31 +1,30 @@
-// A journal that several processes share, in simulated time: whoever has claimed a scope has it for as
+// A journal that several processes share, in simulated time: a claim lasts as long as its process lives, and for a
+// lease after that.
+
 import { JournalError, type JournalEntry } from '../../../src/entries/journal.ts';
-
-// long as its process lives, and for a lease after that.
-
 import { CapacityError, memoryJournal, type Journal } from '../../../src/index.ts';
 import type { SimulatedEnvironment } from '../../../src/testing/index.ts';
 import type { SimulatedProcess } from '../../../src/testing/simulate/simulated-process.ts';
 
 export interface SharedJournalOptions {
   readonly leaseMs: number;
-  /** Does it say which scopes nobody has, as the one in PostgreSQL does? @defaultValue true */
+  /** It reports which scopes have no claim, like the journal in PostgreSQL. @defaultValue true */
   readonly knowsClaims?: boolean;
-  /** Does it give each process other sessions that are due, as the one in PostgreSQL does? @defaultValue false */
+  /** It gives each process other due sessions, like the journal in PostgreSQL. @defaultValue false */
   readonly gives?: boolean;
 }
 
 interface Claim {
   readonly holder: SimulatedProcess;
-  /** The instant from which on the holder has given no sign of life; null: it lives. */
+  /** The time since which the holder has shown no sign of life; null: it lives. */
   diedAt: number | null;
 }
 
 export class SharedJournal {
   readonly store = memoryJournal({ keep: Infinity });
-  /** Claims that were refused: when, and of what. */
+  /** The refused claims, with their times and scopes. */
   readonly refused: { readonly at: number; readonly scope: string; readonly by: number }[] = [];
-  /** Each time that somebody asked for wake times from the first one on. */
+  /** Each query for wake times from the first one on. */
   readonly rounds: { readonly at: number; readonly by: number }[] = [];
   /** Wake times cannot be set. */
   isBroken: Error | null = null;
@@ -38,7 +37,7 @@ export class SharedJournal {
     this.#options = options;
   }
 
-  /** Who writes it, as far as anybody knows. */
+  /** Returns the process that is known to write the scope. */
   holderOf(scope: string): number | null {
     const claim = this.#claims.get(scope);
     return claim && this.#holds(claim) ? claim.holder.number : null;
@@ -53,7 +52,7 @@ export class SharedJournal {
   of(process: SimulatedProcess): Journal {
     const { store } = this;
     const never = new Promise<never>(() => {});
-    /** Whoever is dead waits for ever. */
+    /** A call of a dead process never settles. */
     const alive = async <T>(work: () => T | Promise<T>): Promise<T> =>
       process.isAlive ? work() : never;
     const checkOurs = (scope: string): void => {

@@ -1,4 +1,4 @@
-// Each journal around another journal passes on all that a journal may have.
+// Each wrapper of a journal passes on all members that a journal may have.
 
 import { describe, expect, test } from 'vitest';
 import { redactingJournal } from '../../../src/actors/runtime/redacting-journal.ts';
@@ -10,7 +10,7 @@ import { meteredJournal, tracedJournal } from '../../../src/adapters/otel/index.
 const work = { scope: 's', unit: 'session' };
 const at = { scope: 's', unit: 'session', seq: 1 };
 
-/** A call of each member; the wrapped journal notes it. A new member does not compile before it is here. */
+/** A call of each member, which the wrapped journal records. A new member does not compile until it is listed here. */
 const calls = {
   append: (journal) =>
     journal.append({ definitionVersion: 1, at: 0, actor: 'session', event: { type: 'x' }, ...at }),
@@ -30,7 +30,7 @@ const calls = {
 
 const members = Object.keys(calls) as (keyof Journal)[];
 
-/** A journal that has every member, and notes each that is called. */
+/** A journal that has every member, and records each call. */
 function noting(): { readonly journal: Journal; readonly called: string[] } {
   const called: string[] = [];
   const note =
@@ -60,9 +60,9 @@ function noting(): { readonly journal: Journal; readonly called: string[] } {
   return { journal, called };
 }
 
-/** `tracedJournal` answers these itself: it writes the spans. */
+/** The members that `tracedJournal` answers itself, because it writes the spans. */
 const traces = ['tracesModelCalls', 'traceContextOf', 'inSpanOf'];
-/** It folds what it has seen until its scope is released. */
+/** The wrapper folds the entries that it has seen until their scope is released. */
 const folds = ['release'];
 
 describe.each([

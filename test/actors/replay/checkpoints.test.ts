@@ -1,11 +1,11 @@
-// A replay that goes on from the middle.
+// A replay that continues from a checkpoint.
 
 import { expect, test } from 'vitest';
 import { Replay, quarantineReasons } from '../../../src/actors/replay/replay-session.ts';
 import type { JournalEntry } from '../../../src/entries/journal.ts';
 import { wholeRide } from './support.ts';
 
-/** The steps as plain values: what is computed when it is read is read now. */
+/** Returns the steps as plain values, because some fields are computed on access. */
 function steps(replay: Replay, entries: readonly JournalEntry[]) {
   return entries.map((entry) => {
     const { number, isAccepted, setAside, changes, view, machines } = replay.take(entry);
@@ -34,7 +34,7 @@ test('REPLAY-SESSION-3: the same steps follow from a checkpoint before any entry
     if (!checkpoint) throw new Error('Expected a checkpoint');
     const rest = steps(Replay.from(checkpoint, quarantined), entries.slice(at));
     expect(rest, `from entry ${at + 1}`).toEqual(whole.slice(at));
-    // It may be used again, and the replay that made it goes on.
+    // The checkpoint can be used again, and the replay that created it continues.
     expect(steps(Replay.from(checkpoint, quarantined), entries.slice(at, at + 1))).toEqual(
       whole.slice(at, at + 1),
     );

@@ -1,4 +1,4 @@
-// The beginning of a session goes on under another id, another way.
+// The beginning of a session continues differently under another id.
 
 import { describe, expect, test } from 'vitest';
 import { exportRecording, forkSession } from '../../../src/entries/replay.ts';
@@ -129,7 +129,7 @@ test('nothing is recorded of a session that is not there', async () => {
   });
 });
 
-// `textTalk` is what `textLife` is made of: an id of its own reaches the session.
+// `textLife` uses `textTalk`: its id must reach the session.
 test('the id is that of the session', () => {
   expect(textTalk({ sessionId: 'mine' }).session.id).toBe('mine');
 });

@@ -1,4 +1,4 @@
-// A session as a text, held against the code of another day.
+// A session recorded as text, compared with the code of another day.
 
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
@@ -22,7 +22,7 @@ beforeAll(async () => {
   lines = text.trimEnd().split('\n');
 });
 
-/** The recording with its line `number` changed; the header is line 1. */
+/** Returns the recording with its line `number` changed; the header is line 1. */
 function withLine(number: number, change: (line: Record<string, unknown>) => object): string {
   const changed = lines.map((line, index) =>
     index === number - 1

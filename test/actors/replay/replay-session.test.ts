@@ -1,4 +1,4 @@
-// A session that was lived is looked at again: nothing of its app is there.
+// A finished session is replayed without its app.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -19,7 +19,7 @@ import { siblingTalk } from '../../support/siblings.ts';
 import { calls, say, simpleTool } from '../../support/subagent-runs.ts';
 import { inMidQuestion, replayed, rideStory, wholeRide } from './support.ts';
 
-/** What both a live session and a replay know. */
+/** Returns the fields that a live session and a replay share. */
 function common({ connection, floor, agent, ...rest }: SessionState | ReplayView) {
   return {
     connection,

@@ -1,4 +1,4 @@
-// What is done in a session of a journal while no process runs it, and what the next process makes of it.
+// Commands to a session in a journal that no process runs, and their effect in the next process.
 
 import { expect, test } from 'vitest';
 import { RestingSession } from '../../../src/actors/replay/resting-session.ts';
@@ -7,7 +7,7 @@ import { CapacityError, type Journal } from '../../../src/index.ts';
 import { textLife, world, type World } from '../../support/crashes.ts';
 import { inMidQuestion, replayed, rideStory, wholeRide } from './support.ts';
 
-/** A world that an earlier process left behind with these entries. */
+/** Creates a world that an earlier process left with these entries. */
 const leftBehind = (entries: readonly JournalEntry[]): World =>
   world({ inheritance: { entries, at: entries.at(-1)?.at ?? 0 } });
 

@@ -1,4 +1,4 @@
-// A conversation that is lived, so that it can be looked at again.
+// A played conversation for replays.
 
 import { z } from 'zod';
 import { replaySession, type ReplayStep } from '../../../src/entries/replay.ts';
@@ -43,7 +43,7 @@ export function rideStory(): TalkOptions {
   };
 }
 
-/** Up to where the user is asked which class. */
+/** Plays until the user is asked for the class. */
 export async function inMidQuestion(of: World = world()) {
   const talk = textLife(of, rideStory());
   await talk.start();
@@ -55,7 +55,7 @@ export async function inMidQuestion(of: World = world()) {
   return { of, talk, question };
 }
 
-/** All of it. */
+/** Plays the whole ride. */
 export async function wholeRide() {
   const { of, talk, question } = await inMidQuestion();
   const after = of.entries.length;
@@ -65,7 +65,7 @@ export async function wholeRide() {
   return { of, talk, question, after };
 }
 
-/** The step of the last entry. */
+/** Returns the step of the last entry. */
 export function replayed(entries: Iterable<JournalEntry>): ReplayStep {
   let last: ReplayStep | undefined;
   for (const step of replaySession(entries)) last = step;

@@ -1,5 +1,5 @@
-// `whyWaiting` of what is in a journal: each thing of each state has a cause there, also where the work is done
-// elsewhere, for a program, or by nobody at present.
+// `whyWaiting` for the states of a journal: each part of each state has a cause, even if its work is done elsewhere,
+// for a program, or by no process at present.
 
 import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';
@@ -32,7 +32,7 @@ import { apiError } from '../../support/api-error.ts';
 
 const OVER = new Set(['answered', 'expired', 'withdrawn', 'superseded']);
 
-/** The things of a view that are not over. */
+/** Returns the parts of a view that have not ended. */
 function subjectsIn({ connection, questions, outbox, calls, subagents }: ReplayView) {
   const live = subagents
     .filter(({ outcome }) => outcome === null)
@@ -225,7 +225,7 @@ test('a service waits for its source, for an event, and for the subagent that lo
     await of.environment.settle();
     return life;
   };
-  /** What the machines say is what the running service says, which the journal's reader does not see. */
+  /** The machines and the running service, which the journal's reader does not see, report the same. */
   const told = (life: Awaited<ReturnType<typeof begin>>) => {
     const waits = sentencesIn(of.entries).at(-1) ?? [];
     const [service] = life.session.services.list();
@@ -259,7 +259,7 @@ test('a service waits for its source, for an event, and for the subagent that lo
     expect.stringMatching(looks),
     'source: it runs: no event has come since',
   ]);
-  // The next process has the same event, and a source of its own.
+  // The next process has the same event, and another source.
   life.kill();
   life = await begin();
   expect(told(life)).toEqual([
@@ -305,7 +305,7 @@ test('a model call that is repeated: which of them it is, when, and after which 
   expect(sentence()).toMatch(
     /^step 1 of 5: its model: 1 of 3 attempts failed \(\w+\): called again in \d\.\d s$/,
   );
-  // Nothing is written when the time has come.
+  // No entry is written when the time has come.
   const last = [...replaySession(journal.read({ scope: 'run' }))].at(-1);
   const later = last?.machines && whyWaiting({ ...last.machines, at: last.machines.at + 6000 });
   expect(later?.map((wait) => wait.sentence)).toEqual([
@@ -320,7 +320,7 @@ test('a model call that is repeated: which of them it is, when, and after which 
 describe("the lead agent's model calls", () => {
   const limited = apiError(429, 'Slow down');
 
-  /** A session whose model fails as often as that, and its journal. */
+  /** Creates a session whose model fails this often, and its journal. */
   async function failing(failures: number) {
     const environment = simulatedEnvironment();
     const journal = memoryJournal();
@@ -341,7 +341,7 @@ describe("the lead agent's model calls", () => {
     await environment.settle();
     const entries = () => journal.read({ scope: 'ses_1' });
     const steps = () => [...replaySession(entries())];
-    /** Its wait so many milliseconds after the newest entry. */
+    /** Returns the wait this many milliseconds after the newest entry. */
     const sentence = (laterMs = 0): string | undefined => {
       const machines = steps().at(-1)?.machines;
       sentencesIn(entries());

@@ -1,5 +1,4 @@
-// A snapshot that was stored takes the steps of the one that was not: compared at every step that the model checks of
-// the machines take.
+// A stored snapshot takes the same steps as the original: compared at every step of the machines' model checks.
 
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -28,7 +27,7 @@ type Scope = Parameters<AnyStateMachine['transition']>[2];
 
 const { transition } = StateMachine.prototype;
 
-/** Steps that were compared, and the first one that differed. */
+/** The number of compared steps, and the first one that differed. */
 let compared = 0;
 let other: object | null = null;
 
@@ -40,7 +39,7 @@ const stateOf = ({ value, context, status, output, tags }: AnyMachineSnapshot) =
   tags,
 });
 
-/** Takes a step by the runtime, from the snapshot as it is and as it was stored. */
+/** Takes a step by the runtime, from the snapshot and from its stored form. */
 function compare(machine: AnyStateMachine, before: AnyMachineSnapshot, event: never): void {
   const took = (from: AnyMachineSnapshot) => {
     const [after, effects] = moved(machine, from, event);

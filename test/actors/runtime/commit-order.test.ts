@@ -1,5 +1,5 @@
-// A whole session on a slow, and on a failing, journal: nothing escapes before its commit (no
-// event, no hook, no snapshot, no model call, no promise), and nothing is lost or reordered.
+// A whole session on a slow and on a failing journal: nothing is visible before its commit (no event, no hook, no
+// snapshot, no model call, no promise), and no entry is lost or reordered.
 
 import { describe, expect, test } from 'vitest';
 import type { JournalEntry } from '../../../src/entries/journal.ts';
@@ -16,7 +16,7 @@ const asking = {
   config: { interactive: true, tools: { look: simpleTool(() => 'looked') } },
 };
 
-/** A talk, and everything of it that somebody outside can notice, in order. */
+/** A conversation, and all of its outside effects, in order. */
 function noticed(journal: Journal) {
   const log: string[] = [];
   const hook = (name: string) => (event: object) => {
@@ -43,7 +43,7 @@ function noticed(journal: Journal) {
     inspect: (event) => {
       if (event.type !== '@xstate.snapshot') return;
       const actor = event.actorRef as AnyActorRef;
-      // Woken members of a population are no news, and activities have no state.
+      // Members of a population that are woken are not news, and activities have no state.
       if (event.event.type === 'xstate.init' || !/^ses|^sub/.test(actor.id)) return;
       log.push(
         `snapshot ${actor.id} ${JSON.stringify((event.snapshot as { value?: unknown }).value)}`,
@@ -56,7 +56,7 @@ function noticed(journal: Journal) {
   return { ...talk, log };
 }
 
-/** Start, delegate, answer, result, close. */
+/** Starts, delegates, answers, gets the result, closes. */
 async function wholeStory(talk: ReturnType<typeof noticed>, let_: () => Promise<void>) {
   const started = talk.start();
   await let_();
@@ -73,7 +73,9 @@ async function wholeStory(talk: ReturnType<typeof noticed>, let_: () => Promise<
 const kinds = (entries: readonly JournalEntry[]): string[] =>
   entries.map(({ unit, seq, actor, event }) => `${unit} ${seq} ${actor} ${event.type}`);
 
-/** Without the reports of usage, which come beside what the calls of the same response lead to. */
+/**
+ * Returns the events of each unit, without the reports of usage, whose place among the effects of a response varies.
+ */
 function perUnit(all: readonly JournalEntry[]): Record<string, string[]> {
   const entries = all.filter(({ event }) => event.type !== 'usage.reported');
   const units: Record<string, string[]> = {};
@@ -100,12 +102,12 @@ describe('a slow journal', () => {
       for (;;) {
         await environment.settle();
         const before = log.length;
-        // Time alone changes nothing, and neither does anybody who looks.
+        // Neither time alone nor an observer changes anything.
         await environment.advance(10);
         talk.state();
         expect(log.length).toBe(before);
         if (journal.waiting.length === 0) return;
-        // Of one unit there is one append at a time.
+        // One unit has one append at a time.
         const units = journal.waiting.map(({ unit }) => unit);
         expect(new Set(units).size).toBe(units.length);
         journal.keepOne();
@@ -135,7 +137,7 @@ describe('a slow journal', () => {
         await environment.settle();
       }
       expect(waiting()).toContain(type);
-      // What may follow from others has followed; what is left is this.
+      // The consequences of other entries have happened; this entry is left.
       while (waiting().length > 1) {
         const [first] = waiting();
         if (first === type) break;
@@ -180,7 +182,7 @@ describe('a slow journal', () => {
     journal.keepOne();
     await environment.settle();
     expect(receipt).toEqual({ accepted: true });
-    // The subagent has its own entry for it, and does not go on before.
+    // The subagent has another entry for it, and does not continue before that.
     await keepUntil('question.answered');
     expect(log.filter((line) => line === 'model ride')).toHaveLength(models);
     journal.open();
@@ -192,7 +194,7 @@ describe('a slow journal', () => {
 describe.each(['throws', 'rejects'] as const)('a journal that fails at first (%s)', (how) => {
   test('COMMIT-UNIT-3: the story is the same, and nothing of it is noticed early', async () => {
     const inner = failingJournal(how);
-    // Each entry alike: a subagent does not wait for the session's, and may not overtake it.
+    // Every entry fails alike: a subagent does not wait for the session's entry, and may not overtake it.
     const tries = new Map<string, number>();
     const talk = noticed({
       ...inner,
@@ -204,7 +206,7 @@ describe.each(['throws', 'rejects'] as const)('a journal that fails at first (%s
         return inner.append(entry);
       },
     });
-    // Long enough for every try, short enough for no deadline.
+    // Long enough for every attempt, and too short for any deadline.
     await wholeStory(talk, () => talk.environment.advance(20_000));
     const clean = await cleanRun();
     expect(inner.failed.length).toBeGreaterThan(10);

@@ -1,5 +1,5 @@
-// A commit unit with the smallest body there can be: what it accepts is committed before
-// anything follows from it, whatever the journal does.
+// A commit unit with the smallest possible body: an accepted event is committed before its effects, whatever the
+// journal does.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -17,7 +17,7 @@ import { failingJournal, gatedJournal } from '../../support/journals.ts';
 
 type Event = UnitEvent & Stamped & { readonly n?: number; readonly then?: readonly string[] };
 
-/** Applies what it gets, and posts an effect for each name in `then`. */
+/** Applies each event, and posts an effect for each name in `then`. */
 class Recorder implements UnitBody {
   readonly applied: string[] = [];
   readonly released: string[] = [];
@@ -237,7 +237,7 @@ describe('a slow journal', () => {
     await environment.settle();
     expect(body.applied).toEqual(['a.go1']);
     expect(body.released).toEqual(['effect']);
-    // One append under way at a time.
+    // One append is under way at a time.
     expect(journal.waiting.map(({ seq }) => seq)).toEqual([2]);
     journal.open();
     await environment.settle();
@@ -276,7 +276,7 @@ describe('a slow journal', () => {
     expect(over).toEqual([]);
     journal.keepOne();
     await environment.settle();
-    // The refused one is over as well; the second `go` is at the journal.
+    // The refused one is over as well; the second `go` waits for the journal.
     expect(over).toEqual([]);
     wait('the last two');
     journal.keepOne();
@@ -323,7 +323,7 @@ describe('a slow journal', () => {
       const journal = gatedJournal();
       journal.shut();
       const made = { ...unitWith(journal), journal };
-      // The first one is with the journal.
+      // The journal has the first one.
       for (let index = 0; index <= 10_000; index += 1) made.unit.receive('a', { type: 'go' });
       return made;
     };
@@ -412,7 +412,7 @@ describe.each(['throws', 'rejects'] as const)('a journal that fails (%s)', (how)
     expect(body.applied).toEqual(['a.go1', 'a.go2', 'a.go3']);
     expect(body.released).toEqual(['effect', 'effect', 'effect']);
     expect(journal.kept.map(({ seq }) => seq)).toEqual([1, 2, 3]);
-    // The time of an entry is when it was accepted, whenever it was kept.
+    // The time of an entry is the time of its acceptance, whenever it was kept.
     expect(journal.kept[0]?.at).toBe(journal.failed[0]?.at);
     expect(errors).toHaveLength(3);
   });

@@ -17,7 +17,7 @@ const overloaded = new APICallError({
   isRetryable: true,
 });
 
-/** Fails once (chance decides when it is tried again), looks, asks, and tells. */
+/** A subagent that fails once (chance decides when it is retried), looks, asks, and tells. */
 const busy = () => ({
   script: steps(
     { error: overloaded },
@@ -108,7 +108,7 @@ async function voiceStory(seed: number): Promise<readonly JournalEntry[]> {
   return journal.read();
 }
 
-/** Times and waits are where chance shows. */
+/** Removes the times and waits, where chance shows. */
 const withoutTimes = (entries: readonly JournalEntry[]): string =>
   JSON.stringify(entries, (key, value: unknown) =>
     [

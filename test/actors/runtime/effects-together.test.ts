@@ -1,6 +1,5 @@
-// The effects of one event go out together: whatever the first of them causes, at once and in
-// whichever unit, finds the others gone out already. Also where nothing runs at that moment:
-// when a unit begins, and when a slow journal has kept an entry.
+// The effects of one event are released together: any consequence of the first one, at once and in any unit, comes
+// after the others were released. This also holds when a unit begins, and when a slow journal has kept an entry.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -14,7 +13,7 @@ import { createHost, type Host } from '../../../src/actors/runtime/host.ts';
 import { memoryJournal, type Journal } from '../../../src/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 
-/** What `first` causes: an event for its own unit, and one for another. */
+/** The consequences of `first`: an event for the same unit, and one for another. */
 class Body implements UnitBody {
   readonly name: string;
   readonly log: string[];
@@ -102,7 +101,7 @@ describe('COMMIT-UNIT-2 ROUTER-1: the effects of one event are not interleaved w
     const journal = memoryJournal();
     const { one, log, environment } = units({
       ...journal,
-      // What follows is kept at once: nothing but the order of the effects holds it back.
+      // The following entries are kept at once: only the order of the effects delays them.
       append: (entry) => (entry.event.type === 'go' ? slow : journal.append(entry)),
     });
     one.unit.receive('a', { type: 'go' });

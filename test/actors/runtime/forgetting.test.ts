@@ -1,4 +1,4 @@
-// FORGETTING-1, FORGETTING-2: a planted word is in no store afterwards, as raw bytes.
+// FORGETTING-1, FORGETTING-2: afterwards no store contains a planted word in its raw bytes.
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,7 @@ function newFolder(): string {
   return folder;
 }
 
-/** The files with the word in their raw bytes. */
+/** Returns the files with the word in their raw bytes. */
 const filesWith = (folder: string): string[] =>
   readdirSync(folder).filter((name) => readFileSync(join(folder, name)).includes(WORD));
 

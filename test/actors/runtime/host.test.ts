@@ -1,4 +1,4 @@
-// The resources that the units of a process share, and calls of foreign code.
+// The resources that the units of a process share, and calls of third-party code.
 
 import { describe, expect, test } from 'vitest';
 import { assign, setup } from 'xstate';

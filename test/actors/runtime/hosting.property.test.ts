@@ -1,5 +1,5 @@
-// A hosted machine goes the way of a live XState actor of the same machine, whatever happens to it, and also
-// after it was stored and restored.
+// A hosted machine takes the same steps as a live XState actor, for all events, even after it was stored and
+// restored.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -21,7 +21,7 @@ interface Case {
   readonly name: string;
   readonly machine: AnyStateMachine;
   readonly input: object;
-  /** What may happen to it, given its context; deadlines come by themselves. */
+  /** Returns the possible events for this context; deadlines fire without them. */
   events(context: Record<string, unknown>): readonly Event[];
 }
 
@@ -160,7 +160,7 @@ const cases: readonly Case[] = [
   },
 ];
 
-/** The effects as a host posts them, read from the actions of a live actor. */
+/** Returns a live actor and its effects as a host posts them. */
 function liveActor(machine: AnyStateMachine, input: object) {
   const posted: Effect[] = [];
   const actions: Record<string, unknown> = {};

@@ -1,4 +1,4 @@
-// The journal in memory: everything in order, and no more than it was told to keep.
+// The journal in memory keeps entries in order, and at most as many as configured.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -60,7 +60,7 @@ describe('a cut file', () => {
     expect(() => journal.read({ scope: 'first' })).toThrow(cut);
     expect(() => journal.read({ scope: 'first', unit: 'unit' })).toThrow(cut);
     expect(seqs(journal, { scope: 'second' })).toEqual([1, 2, 3]);
-    // A look at what happened lately asks for no scope.
+    // A query for recent entries names no scope.
     expect(seqs(journal)).toEqual([3, 1, 2, 3]);
   });
 
@@ -137,7 +137,7 @@ describe('trimmed entries', () => {
     journal.trim(entry(8));
     journal.append(entry(7, 'subagent'));
     expect(seqs(journal, { scope: 'scope' })).toEqual([8, 9, 7]);
-    // So much was deleted that this is room enough.
+    // Enough entries were deleted to make room.
     journal.append(entry(10));
     expect(seqs(journal, { scope: 'scope' })).toEqual([8, 9, 7, 10]);
     journal.append(entry(11));

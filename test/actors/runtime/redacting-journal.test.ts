@@ -132,7 +132,7 @@ test('REDACTING-JOURNAL-1: an entry without secrets is not copied; REDACTING-JOU
   void journal.append(secret);
   void journal.append(secret);
   expect(inner.read()).toHaveLength(2);
-  // What has no secret in it is not copied either.
+  // An entry without a secret is not copied.
   const event = inner.read()[1]?.event as { kept?: object } | undefined;
   expect(event?.kept).toBe((secret.event as { kept?: object }).kept);
 });

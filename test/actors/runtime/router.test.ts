@@ -1,4 +1,4 @@
-// The run loop: order, no re-entrance, and one task's failure is its own.
+// The run loop: order, no re-entrance, and a task's failure affects no other task.
 
 import { describe, expect, test } from 'vitest';
 import { Router } from '../../../src/actors/runtime/host.ts';
@@ -43,7 +43,7 @@ describe('the router', () => {
     const task = (number: number) => ({
       run() {
         seen.push(number);
-        // Two for one, until all are there: the queue grows while it is cut.
+        // Each task adds two until all are queued: the queue grows while it is cut.
         for (let more = 0; more < 2 && enqueued < total; more += 1) {
           router.enqueue(task(enqueued));
           enqueued += 1;

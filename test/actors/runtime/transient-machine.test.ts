@@ -1,4 +1,5 @@
-// A machine that no journal keeps: its effects at once, its deadlines as timers, and nothing of it after its end.
+// A machine that no journal keeps: its effects are immediate, its deadlines are timers, and nothing of it is left
+// after its end.
 
 import { describe, expect, test } from 'vitest';
 import { setup } from 'xstate';
@@ -22,7 +23,7 @@ interface Effects {
   readonly ring: { readonly at: number };
 }
 
-/** Rings at that time, unless it is broken off. */
+/** Rings at that time, unless it is stopped. */
 const bell = setup({
   types: {
     input: {} as { readonly dueAt: number },

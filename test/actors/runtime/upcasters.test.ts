@@ -1,4 +1,4 @@
-// Entries of older versions, through a definition that is made up for it.
+// Entries of older versions, with an invented definition.
 
 import { expect, test } from 'vitest';
 import type { JournalEntry } from '../../../src/entries/journal.ts';

@@ -7,7 +7,7 @@ import {
 import type { ExternalEvent } from '../../../src/actors/ports/event-source.ts';
 import { order, serviceStage } from './support.ts';
 
-/** A service on a polling source, and the polls that it made. */
+/** Creates a service on a polling source, with a record of its polls. */
 function pollingStage(
   poll: PollingSourceOptions<number>['poll'],
   options: Partial<PollingSourceOptions<number>> = {},
@@ -149,7 +149,7 @@ describe('an event source that polls', { tags: ['B76'] }, () => {
     const stage = pollingStage(
       () =>
         stage.polls.length === 1
-          ? // It ignores its signal.
+          ? // The poll ignores its signal.
             new Promise((resolve) => (end = () => resolve([])))
           : Promise.resolve(found(7)),
       { timeoutMs: 5_000 },

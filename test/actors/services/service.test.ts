@@ -1,4 +1,4 @@
-// A service with its ports in the hands of the test.
+// A service whose ports the test controls.
 
 import { describe, expect, test } from 'vitest';
 import { checkServiceConfig, defineService } from '../../../src/actors/services/service-config.ts';
@@ -225,7 +225,7 @@ describe('a source that fails', { tags: ['B77'] }, () => {
     await stage.environment.settle();
     expect(signal.aborted).toBe(true);
     expect(stage.source).toMatchObject({ starts: 1, stops: 1 });
-    // What the old attempt still says is too late.
+    // Events of the old attempt are too late.
     expect(await emit(order())).toMatchObject({ accepted: false, reason: 'stopped' });
     context.fail(new Error('again'));
     await stage.environment.advance(1_000);

@@ -1,4 +1,4 @@
-// A service without a session: the test decides what becomes of each invocation.
+// A service without a session: the test decides the outcome of each invocation.
 
 import { createHost } from '../../../src/actors/runtime/host.ts';
 import type {
@@ -35,7 +35,7 @@ export class ManualSource implements EventSourceConfig {
   emit: EmitEvent = () => Promise.reject(new Error('It was not started'));
   signal = new AbortController().signal;
   context!: EventSourceContext;
-  /** What `start` does beyond remembering what it was given. */
+  /** Called in `start`, after it has stored its arguments. */
   onStart: () => void | Promise<void> = () => undefined;
   onStop: () => void | Promise<void> = () => undefined;
 
@@ -119,7 +119,7 @@ export function serviceStage(
       service.ended(eventId, typeof outcome === 'string' ? completedOutcome(outcome) : outcome);
       await environment.settle();
     },
-    /** Stops it; true once nothing is left of it. */
+    /** Stops the service; true once nothing of it is left. */
     stop() {
       let isStopped = false;
       service.stop();

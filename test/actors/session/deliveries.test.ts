@@ -1,5 +1,5 @@
-// Results and notices on their way to the user of a text session: when they are told, what
-// counts as seen, and how many there may be.
+// Results and notices on their way to the user of a text session: the moment of telling, what counts as seen, and the
+// limit of their number.
 
 import { readNotes } from '../../../src/actors/notes/note.ts';
 import { describe, expect, test } from 'vitest';
@@ -7,7 +7,7 @@ import type { DeliveryView } from '../../../src/index.ts';
 import { calls, never, say, simpleTool, steps } from '../../support/subagent-runs.ts';
 import { leadScript, textTalk, type TalkOptions } from '../../support/text-talk.ts';
 
-/** A lead agent that is busy from "think" until it is let go: nothing else is told meanwhile. */
+/** A lead agent that is busy from "think" until the test releases it: no other message is told meanwhile. */
 function busyTalk(options: TalkOptions = {}) {
   let release: () => void = () => {};
   const talk = textTalk({
@@ -138,7 +138,7 @@ describe('dismissed or seen', () => {
       );
       await release();
       expect(said()).toEqual(['I thought.']);
-      // Once is enough, and of another there is nothing.
+      // A second call has no effect, nor has a call with an unknown id.
       session[how](deliveryId);
       session[how]('other');
       await environment.settle();
@@ -166,7 +166,7 @@ describe('dismissed or seen', () => {
       await type('use report');
       await type('think');
       expect(histories.at(-1)).toContain('There is no result yet');
-      // The result comes while the lead agent is busy.
+      // The result arrives while the lead agent is busy.
       finish();
       await environment.settle();
       const result = state().deliveries.find(({ kind }) => kind === 'result');
@@ -198,7 +198,7 @@ describe('OUTBOX-6: the outbox is bounded', () => {
       { error: expect.stringContaining('maxDeliveries is 2') },
     ]);
     expect(said()[0]).toContain('maxDeliveries is 2');
-    // What was called off leaves its place.
+    // A cancelled delegation releases its place.
     session.subagents.cancel(session.subagents.list()[0]?.id ?? '');
     await type('use work {"n":4}');
     expect(session.subagents.list().filter(({ endedAt }) => endedAt === null)).toHaveLength(2);

@@ -1,5 +1,5 @@
-// A session whose journal does not keep up, until more waits than may: nobody new is let in,
-// nothing is lost, and it goes on when the journal does.
+// A session with a journal that falls behind until the mailbox is full: no new command is accepted, no event is lost,
+// and the session continues when the journal does.
 
 import { receiveClientMessage } from '../../../src/compat/index.ts';
 import { expect, test } from 'vitest';
@@ -15,7 +15,7 @@ const FULL = expect.objectContaining({ name: 'CapacityError', code: 'MAILBOX_FUL
 
 type Talk = ReturnType<typeof textTalk> | ReturnType<typeof voiceTalk>;
 
-/** From now on 10,000 events wait. What they are about is not there: they change nothing. */
+/** Fills the mailbox with 10,000 events about unknown ids, which change nothing. */
 function fill({ session }: Talk, journal: ReturnType<typeof gatedJournal>): void {
   journal.shut();
   void session.sendText('first');
@@ -39,7 +39,7 @@ test.each(['text', 'voice'] as const)(
       notifyBackground: () => session.notifyBackground('The mail has come'),
       sendText: () => session.sendText('hello'),
     };
-    // An answer to a question that nobody asked needs no room: it is told so at once.
+    // An answer to an unknown question needs no room: its receipt comes at once.
     expect(await session.answer('none', { text: 'x' })).toEqual({
       accepted: false,
       reason: 'unknown',
@@ -88,12 +88,12 @@ test('COMMIT-UNIT-8: an answer, a call and a subagent that are there', async () 
   fill(talk, journal);
   await expect(session.answer(requestId, { text: 'Ada' })).rejects.toEqual(FULL);
   expect(() => session.cancelToolCall(callId)).toThrow(FULL);
-  // A subagent has a mailbox of its own.
+  // A subagent has another mailbox.
   for (let index = 0; index < 10_001; index += 1) session.subagents.cancel(subagentId);
   expect(() => session.subagents.cancel(subagentId)).toThrow(FULL);
   journal.open();
   await environment.settle();
-  // What was refused is as if it had not been asked; what was taken in is not lost.
+  // A refused command has no effect; an accepted one is not lost.
   expect(talk.state().subagents[0]?.state).toBe('cancelled');
   expect(talk.question()?.state).toBe('withdrawn');
   await talk.close();
@@ -145,7 +145,7 @@ test('COMMIT-UNIT-8: a voice session accepts the events of the wire and the loud
   const { environment, session, model, events } = talk;
   await talk.start();
   fill(talk, journal);
-  // Neither throws into the transport.
+  // Neither call throws into the transport.
   await talk.say('hello');
   expect(codes(talk)).toEqual(['MAILBOX_FULL']);
   await expect(session.sendText('one more')).rejects.toEqual(FULL);

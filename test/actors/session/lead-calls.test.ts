@@ -141,7 +141,7 @@ describe('an inline tool', () => {
     expect(outputs).toEqual([
       expect.objectContaining({ truncated: true, originalBytes: 1_000_000 }),
     ]);
-    // The conversation keeps even less of it.
+    // The conversation keeps even less of the output.
     expect(said()[0]?.length).toBeLessThan(100_000);
     expect(said()[0]).toMatch(/more characters/);
   });
@@ -177,7 +177,7 @@ describe('an inline tool', () => {
       await environment.advance(1);
       expect(said()[1]).toContain('"hang\\" timed out');
       expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
-      // One that may be repeated needs nobody to look it up.
+      // A repeatable call needs no check by a person.
       expect(doubtful).toEqual(['brief']);
       expect(environment.pendingTimers).toBe(0);
     },
@@ -216,7 +216,7 @@ describe('an inline tool', () => {
     });
     await session.start();
     session.events.subscribe((event) => {
-      // The tool is begun behind what waits for its turn of the event loop already.
+      // The tool starts behind the tasks that already wait for the event loop.
       if (event.type === 'tool.called') environment.scheduler.yieldThen(() => void session.close());
     });
     await session.sendText('use count');

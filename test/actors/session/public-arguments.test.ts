@@ -1,5 +1,5 @@
-// The methods of a session with arguments that TypeScript would not let pass: a caller
-// without types, or JSON. Nothing but what a method names gets in, and wrong values are refused.
+// The methods of a session with arguments that TypeScript would refuse: a caller without types, or JSON. Only the
+// named fields are read, and wrong values are refused.
 import { clientMessages, receiveClientMessage, topic } from '../../../src/compat/index.ts';
 import { THE_LEAD, createSubagentService } from '../../../src/entries/subagents.ts';
 import { describe, expect, test } from 'vitest';
@@ -10,7 +10,7 @@ import { calls, say, simpleTool, steps } from '../../support/subagent-runs.ts';
 import { textTalk } from '../../support/text-talk.ts';
 import { voiceTalk } from '../../support/voice-talk.ts';
 
-/** A question to the user is open, and another subagent waits for consent to pay. */
+/** Creates an open question to the user, and another subagent that waits for consent to pay. */
 async function twoQuestions() {
   const paid: string[] = [];
   const environment = simulatedEnvironment();
@@ -142,7 +142,7 @@ describe('a text of more than 100,000 characters', () => {
   });
 });
 
-/** Values that a caller without types may hand in. */
+/** Values that a caller without types may pass. */
 const hostile: readonly unknown[] = [
   undefined,
   null,
@@ -212,13 +212,13 @@ describe.each(['text', 'voice'] as const)('every method, by %s', (kind) => {
       methods[`subagents.${name}`] = (...given) => subagents[name]?.(...given);
     for (const name of ['spawn', 'check', 'list', 'send', 'await', 'cancel', 'report', 'delivered'])
       methods[`service.${name}`] = (...given) => service[name]?.(...given);
-    // An Observer is told, it does not throw.
+    // An Observer reports and does not throw.
     if (session.playout) methods['playout.next'] = (report) => session.playout?.next(report);
     const wrong: string[] = [];
     const attempt = async (name: string, given: readonly unknown[]): Promise<void> => {
       try {
         const result = methods[name]?.(...given);
-        // A transfer that a hook holds up, and a wait, end by themselves.
+        // A transfer that a hook delays, and a wait, end by their timeouts.
         if (result instanceof Promise) await Promise.all([result, environment.advance(700_000)]);
       } catch (error) {
         if (!(error instanceof OffstageError)) wrong.push(`${name}: ${String(error)}`);

@@ -1,5 +1,5 @@
-// SESSION-RECORDS-2: the books of a session follow from its journal alone. Conversations of all kinds, and after
-// each step the books that the journal gives are those that the session has.
+// SESSION-RECORDS-2: the records of a session follow from its journal alone. For conversations of all kinds, after
+// each step the records from the journal are those of the session.
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
@@ -210,8 +210,9 @@ describe('in the middle of an answer', () => {
     await session.sendText('Two.');
     await environment.settle();
     await go((answer) => answer.call('look'));
-    // A call is taken in with the next part of the response: only then is it known whether another follows.
-    // The user's words came meanwhile: they stand behind the response, and are asked for next.
+    // A call is taken in with the next part of the response, because only then it is known whether another call
+    // follows. The user's words came meanwhile: they are placed after the response, and the next request contains
+    // them.
     const inOrder = ['One.', 'Let me look.', 'tool_call', 'Two.', 'tool_result'];
     expect(said().map((text) => text || 'Let me look.')).toEqual(['One.', 'Let me look.', 'Two.']);
     await go((answer) => answer.finish());
@@ -318,7 +319,7 @@ describe('by voice', () => {
     model().speechEnded('u1', 'No, tell me the weather.');
     await environment.settle();
     end('cancelled');
-    // Late words of it change nothing.
+    // Late words of the response change nothing.
     model().events.next({ type: 'assistant.transcribed', itemId, responseId, text, final: true });
     await environment.advance(1000);
     expect(records.latest.conversation.get(itemId)).toMatchObject({

@@ -1,5 +1,5 @@
-// The actors of a session are XState's own: an app follows them, and what is sent to one of them goes through the
-// journal of its session, or is refused by name.
+// The actors of a session are XState's actors: an app observes them, and an event sent to one of them goes through
+// the session's journal, or is refused by name.
 
 import { describe, expect, test } from 'vitest';
 import { toPromise, waitFor, type AnyActorRef, type InspectionEvent } from 'xstate';
@@ -18,7 +18,7 @@ const asking = {
   },
 };
 
-/** Collects what an actor has refused, by the code of the reason. */
+/** Collects the refusals of an actor, by the code of the reason. */
 function refusalsOf(actor: AnyActorRef): string[] {
   const codes: string[] = [];
   actor.on('refused', (refusal) => {
@@ -28,7 +28,7 @@ function refusalsOf(actor: AnyActorRef): string[] {
   return codes;
 }
 
-/** Sends what only its unit may send. */
+/** Sends events that only the unit may send. */
 function forge(actor: AnyActorRef): void {
   actor.send({ type: 'session.close', at: 0 });
   actor.send({ type: 'question.withdraw', reason: 'x', at: 0 });
@@ -49,7 +49,7 @@ describe('session.actor', () => {
     const before = actor.getSnapshot();
     const codes = refusalsOf(actor);
     forge(actor);
-    // XState's own events move nothing either.
+    // XState's internal events change nothing either.
     actor.send({ type: 'xstate.init' } as never);
     actor.send({ type: 'xstate.done.actor.turn' } as never);
     for (const none of [null, undefined, 'session.close', 7, {}, { type: 7 }, []])

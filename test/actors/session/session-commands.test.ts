@@ -1,4 +1,4 @@
-// The receipt of each command of a client follows the entry of what it asks for.
+// The receipt of each command of a client follows the command's entry.
 
 import { describe, expect, test } from 'vitest';
 import { carryOut } from '../../../src/actors/session/view/base-session.ts';
@@ -10,7 +10,7 @@ import { gatedJournal } from '../../support/journals.ts';
 import { calls, say } from '../../support/subagent-runs.ts';
 import { textTalk } from '../../support/text-talk.ts';
 
-/** A subagent that waits for the user, and a notice that nobody has heard. */
+/** Creates a subagent that waits for the user, and an unheard notice. */
 async function waiting() {
   const journal = gatedJournal();
   const environment = simulatedEnvironment();

@@ -1,4 +1,4 @@
-// A session as actor logic of XState: alone, in a machine of an app, over a restart.
+// A session as actor logic of XState: alone, in a machine of an app, and over a restart.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -32,7 +32,7 @@ const asking = {
 
 const isOpen = ({ state }: QuestionView): boolean => state === 'presenting' || state === 'open';
 
-/** A runtime, and the logic of sessions in it. */
+/** Creates a runtime, and the logic of its sessions. */
 function stage(
   journal = memoryJournal(),
   { leave, inspect }: { leave?: AbortSignal; inspect?: (event: InspectionEvent) => void } = {},

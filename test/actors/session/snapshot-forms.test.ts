@@ -1,5 +1,5 @@
-// SNAPSHOT-FORMS-1, SNAPSHOT-FORMS-2: snapshots that other versions of Offstage wrote. The journal of test/corpus is one that an
-// earlier version really wrote: whatever changes in a snapshot, it goes on to be read.
+// SNAPSHOT-FORMS-1, SNAPSHOT-FORMS-2: snapshots of other versions of Offstage. The journal of test/corpus comes from a
+// real earlier version: after any change of snapshots it stays readable.
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
@@ -34,11 +34,11 @@ const of = (scope: string): readonly JournalEntry[] =>
 
 const isSnapshot = ({ event }: JournalEntry): boolean => event.type === 'session.snapshot';
 
-/** As it is after its last snapshot was kept, where what is before is trimmed. */
+/** Returns the entries from the last snapshot on, as after trimming. */
 const trimmed = (entries: readonly JournalEntry[]): readonly JournalEntry[] =>
   entries.slice(entries.findLastIndex(isSnapshot));
 
-/** As a version would have written it whose snapshots are of these versions. */
+/** Returns the entries with snapshots of these versions. */
 function ofVersions(
   entries: readonly JournalEntry[],
   versions: Readonly<Record<string, number>>,
@@ -52,10 +52,10 @@ function ofVersions(
 
 const NEWER = { form: 7, session: 9 };
 
-/** A process that finds these entries. `trim`: it trims when it has made a snapshot. */
+/** Starts a process that finds these entries. `trim`: it trims after it has made a snapshot. */
 async function found(entries: readonly JournalEntry[], { trim = false } = {}) {
   const simulated = simulatedEnvironment({ startAt: (entries.at(-1)?.at ?? 0) + 1000 });
-  // No id may be one that the journal has already.
+  // New ids must differ from those in the journal.
   const ids = { next: (prefix: string) => simulated.ids.next(`${prefix}_later`) };
   const environment = { ...simulated, ids };
   const claims = new Set<string>();
@@ -145,13 +145,13 @@ describe('a snapshot that an earlier version wrote', () => {
       const unit = new SessionUnit(replayHost(entry.at), { id: scope, ...snapshot.inputs }, ports);
       unit.restore(snapshot.unit, snapshot.inputs, entry.seq);
       records.restore(snapshot.books);
-      // Earlier versions marked the members that had an actor; all are records now.
+      // Earlier versions marked the members that had an actor; now all are records.
       const unmarked = JSON.parse(
         JSON.stringify(snapshot.unit, (key, value: unknown) =>
           key === 'isAwake' ? undefined : value,
         ),
       ) as object;
-      // What is new in them may be there as well.
+      // Members that are new in them may be present.
       expect(
         JSON.parse(JSON.stringify({ unit: unit.toSnapshot(), records: records.toSnapshot() })),
       ).toMatchObject({
@@ -164,7 +164,7 @@ describe('a snapshot that an earlier version wrote', () => {
 
 describe('SNAPSHOT-FORMS-1: a snapshot of an older form', () => {
   const [chat] = trimmed(of('chat')) as [JournalEntry];
-  /** Form 2 calls the books a ledger, form 3 has another machine of the session. */
+  /** Form 2 calls the records a ledger, form 3 has another machine of the session. */
   const forms: SnapshotForms = {
     type: 'session.snapshot',
     versions: { form: 3, session: 3, subagent: 3, service: 1 },
@@ -227,7 +227,7 @@ describe('SNAPSHOT-FORMS-2: a snapshot that cannot be read', () => {
     expect(kept.slice(0, entries.length)).toEqual(entries);
     expect(kept.filter(isSnapshot)).toHaveLength(2);
 
-    // Its own can be read; the other one is still for somebody who can read it.
+    // Its own snapshot can be read; the other one stays for a version that can read it.
     const next = await found(kept, { trim: true });
     await next.start();
     await next.type('hello again');
@@ -269,7 +269,7 @@ describe('SNAPSHOT-FORMS-2: a snapshot that cannot be read', () => {
         `reads form 1 (session 2, subagent 3, service 1), and the entries before it were trimmed away`,
       );
       await expect(refused).rejects.toThrow(advice);
-      // Another process can go on with it.
+      // Another process can resume the session.
       expect(claims.size).toBe(0);
       await session.close();
       expect(journal.read()).toEqual(entries);

@@ -1,5 +1,5 @@
-// Real utterances over an open question: a session does nothing harmful, and at least a floor of
-// what is right.
+// Real utterances during an open question: a session does nothing harmful, and at least a minimum is handled
+// correctly.
 
 import { expect, test } from 'vitest';
 import { readUtterance } from '../../../src/actors/session/questions/user-words.ts';
@@ -13,7 +13,7 @@ import {
 } from '../../language/utterances.ts';
 import type { Reading } from '../../../src/actors/contracts/records.ts';
 
-/** What the session does with it; a question that was broken off takes no doubtful answer. */
+/** Returns the session's action for the utterance; an interrupted question accepts no doubtful answer. */
 function actionOf({ question: name, said, channel, began }: Case): Expected {
   const { language, kind, question, options, action } = questions[name]!;
   if (began === 'before_question') return 'to_lead';
@@ -46,7 +46,7 @@ function actionOf({ question: name, said, channel, began }: Case): Expected {
   return reading.to === 'repeat' || reading.to === 'hold' ? reading.to : 'ask_again';
 }
 
-/** So many of the utterances were dealt with rightly when this was written: it shall not get worse. */
+/** The number of utterances that were handled correctly when this test was written; it must not fall. */
 const RIGHT_AT_LEAST = 152;
 
 test('P3: nothing harmful is done with any utterance', () => {

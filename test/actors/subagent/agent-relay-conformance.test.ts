@@ -1,5 +1,5 @@
-// The relay to agents of the AI SDK passes the suite of relays, against a real `ToolLoopAgent`. Its model performs the
-// acts of a prompt: it speaks until it needs a tool, and goes on after that in its next step.
+// The relay to agents of the AI SDK passes the suite of relays, with a real `ToolLoopAgent`. Its model performs the
+// acts of a prompt: it speaks until it needs a tool, and continues in its next step.
 
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { tool, ToolLoopAgent } from 'ai';
@@ -19,7 +19,7 @@ const usage = {
   outputTokens: { total: 2, text: 2, reasoning: 0 },
 };
 
-/** The acts that are left, and what came of the last one. */
+/** Returns the remaining acts, and the result of the last one. */
 function leftOf(prompt: Options['prompt']): { acts: readonly RelayAct[]; said: string } {
   const from = prompt.findLastIndex(({ role }) => role === 'user');
   const asked = prompt[from];
@@ -126,7 +126,7 @@ function performing(onRunning: (change: 1 | -1) => void): MockLanguageModelV4 {
 
 const cases = relayConformance({
   name: 'an agent of the AI SDK',
-  // It runs in this process: it can neither die nor be killed, and its stream is read by the AI SDK.
+  // It runs in this process: it can neither die nor be killed, and the AI SDK reads its stream.
   shows: [],
   graceMs: 1,
   open: () => {
@@ -153,7 +153,7 @@ const cases = relayConformance({
           outputSchema: z.unknown(),
         }),
       },
-      // The same tool with and without consent: the words of the prompt tell.
+      // The same tool is used with and without consent: the words of the prompt decide.
       toolApproval: ({ messages, toolCall }) => {
         const user = messages.findLast(({ role }) => role === 'user');
         const text =

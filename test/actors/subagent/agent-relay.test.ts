@@ -1,5 +1,5 @@
-// A subagent on a finished agent of the AI SDK (AGENT-RELAY-1, AGENT-RELAY-2): its tools are in the ledger, its
-// approvals and questions are the user's, and a cut turn neither runs a tool nor leaves a call without a result.
+// A subagent on a finished agent of the AI SDK (AGENT-RELAY-1, AGENT-RELAY-2): its tools are in the ledger, the user
+// answers its approvals and questions, and a cut turn neither runs a tool nor leaves a call without a result.
 
 import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { isStepCount, simulateReadableStream, tool, ToolLoopAgent } from 'ai';
@@ -29,7 +29,7 @@ const call = (toolName: string, input: object): Said => ({
   input: JSON.stringify(input),
 });
 
-/** A model that says this, step by step. */
+/** A model that says these steps. */
 function saying(...steps: readonly (readonly Said[])[]) {
   const prompts: LanguageModelV4CallOptions['prompt'][] = [];
   const model = new MockLanguageModelV4({

@@ -1,5 +1,5 @@
-// `agentSubagent({ agent: settings })`: a subagent works as a `ToolLoopAgent` with the same settings does
-// (AGENT-LOOP-1 to -3), and refuses by name what it cannot keep (AGENT-SETTINGS-1).
+// `agentSubagent({ agent: settings })`: a subagent works like a `ToolLoopAgent` with the same settings (AGENT-LOOP-1
+// to -3), and refuses by name the settings that it cannot follow (AGENT-SETTINGS-1).
 
 import type { LanguageModelV4CallOptions, LanguageModelV4Content } from '@ai-sdk/provider';
 import {
@@ -37,7 +37,7 @@ const call = (toolName: string, input: object, id = `${toolName}-1`): LanguageMo
   input: JSON.stringify(input),
 });
 
-/** A model that says this, step by step, and then that it has nothing to say. */
+/** A model that says these steps, and then that it has nothing to say. */
 function saying(...steps: readonly (readonly LanguageModelV4Content[])[]) {
   const calls: LanguageModelV4CallOptions[] = [];
   const model = new MockLanguageModelV4({
@@ -77,7 +77,7 @@ function run(config: SubagentConfig, answer: GivenAnswer = { approved: true }) {
   return { result, asked, errors };
 }
 
-/** What an author's function reads of a step. */
+/** Returns the fields of a step that an author's function reads. */
 const read = ({
   stepNumber,
   model: { modelId },
@@ -497,7 +497,7 @@ describe('after a restart', () => {
         environment,
         journal: {
           ...journal,
-          // A process that was killed writes nothing.
+          // A killed process writes nothing.
           append: (entry) =>
             number === current ? journal.append(entry) : new Promise<never>(() => {}),
         },

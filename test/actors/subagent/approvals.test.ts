@@ -1,5 +1,5 @@
-// Tool calls that need the user's consent (SUBAGENT-MACHINE-5): asked by the runtime, in call order, after
-// the ordinary calls of the step; run with consent only.
+// Tool calls that need the user's consent (SUBAGENT-MACHINE-5): the runtime asks in call order, after the ordinary
+// calls of the step, and runs them only with consent.
 
 import { describe, expect, test } from 'vitest';
 import type { AskedQuestion } from '../../../src/actors/contracts/records.ts';
@@ -14,7 +14,7 @@ import {
   subagentRuns,
 } from '../../support/subagent-runs.ts';
 
-/** A program in the place of the user: it is asked, and answers when the test says so. */
+/** A program in the place of the user, which answers when the test does. */
 function user() {
   const asked: AskedQuestion[] = [];
   const answers: ((answer: GivenAnswer | null) => void)[] = [];
@@ -28,7 +28,7 @@ function user() {
   };
 }
 
-/** Tools that write down that they ran. */
+/** Tools that record their runs. */
 function recorded() {
   const ran: string[] = [];
   const named = (name: string, more: Record<string, unknown> = {}): unknown =>
@@ -391,7 +391,7 @@ describe('the order within a step', () => {
     ]);
     answer({ approved: true });
     await environment.settle();
-    // An approval gates its own call, which runs before the next question is asked.
+    // An approval gates its call, which runs before the next question is asked.
     expect(ran).toEqual(['plain', 'first']);
     expect(asked[1]?.question).toBe('Red or blue?');
     answer({ text: 'blue' });

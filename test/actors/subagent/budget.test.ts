@@ -1,5 +1,5 @@
-// A subagent within its budget: model calls are refused before they are made, and one last
-// step hands in what there is.
+// A subagent within its budget: model calls are refused before they are made, and one last step hands in the work
+// done.
 
 import { describe, expect, test } from 'vitest';
 import { estimateTokens } from '../../../src/actors/model/price.ts';
@@ -13,7 +13,7 @@ type Runs = ReturnType<typeof subagentRuns>;
 type Generate = Runs['model']['doGenerate'];
 type Result = Awaited<ReturnType<Generate>>;
 
-/** The same model, with what it cost changed, and what was asked of it noted. */
+/** The same model, with changed usage and a record of its limits. */
 function metered({ model }: Runs, change: (result: Result, call: number) => Result) {
   const limits: (number | undefined)[] = [];
   const doGenerate: Generate = async (call) => {
@@ -34,7 +34,7 @@ const costing =
   });
 
 const look = { look: simpleTool(() => 'seen') };
-/** Looks as long as it may; then it says what it has. */
+/** Looks as long as it may; then it reports its finding. */
 const looking = (found: string): ReturnType<typeof steps> =>
   steps(({ prompt }): ScriptedStep => {
     const last = prompt.at(-1);
@@ -56,7 +56,7 @@ describe('on exhaustion', () => {
       output: null,
       error: { code: 'BUDGET_EXHAUSTED', message: expect.stringContaining('tokens') },
     });
-    // 4000, 4000, and what was left was enough for one more; then the last one.
+    // 4000, 4000, and the rest was enough for one more call; then the last one.
     expect(runs.prompts).toHaveLength(4);
     expect(outcome.usage.totalTokens).toBe(16_000);
   });
@@ -149,7 +149,7 @@ describe('the cost of a call', () => {
     const budget = budgetOf(1_000);
     const counted = asking(budget);
     answered(counted, usage(300), 'whatever');
-    // Settled once.
+    // The call is settled once.
     if (counted.ok) counted.failed(true, free);
     expect(budget.report.tokens).toMatchObject({ spent: 300, reserved: 0 });
     const silent = budgetOf(1_000);

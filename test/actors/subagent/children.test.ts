@@ -1,4 +1,4 @@
-// Calls that wait for other subagents, and what tools learn of who calls them.
+// Calls that wait for other subagents, and the tools' information about their caller.
 
 import { describe, expect, test } from 'vitest';
 import { callerOf } from '../../../src/actors/model/caller.ts';
@@ -6,7 +6,7 @@ import { DELEGATES } from '../../../src/actors/model/tool-flags.ts';
 import { loneSubagent, service } from '../../support/lone-subagent.ts';
 import { calls, never, resultsIn, say, simpleTool, steps } from '../../support/subagent-runs.ts';
 
-/** Calls that wait until they are released, by the order in which they began. */
+/** Calls that wait until the test releases them, in the order of their start. */
 function children() {
   const waiting: ((value: unknown) => void)[] = [];
   const child = simpleTool(() => new Promise((resolve) => waiting.push(resolve)), {
@@ -37,14 +37,14 @@ describe('SUBAGENT-MACHINE-3 P7: a call that waits for other subagents', () => {
     expect(run.subagent.state).toBe('waiting_for_children');
     expect(waiting).toHaveLength(2);
     expect(run.told).toEqual([['requestSlot'], ['releaseSlot']]);
-    // The run's clock stands still.
+    // The run's clock stops.
     await run.environment.advance(3_600_000);
     waiting[1]?.('two');
     await run.environment.settle();
     expect(run.subagent.state).toBe('waiting_for_children');
     waiting[0]?.('one');
     await run.environment.settle();
-    // What it asks needs no slot either.
+    // Its question needs no slot either.
     expect(run.told.slice(2)).toEqual([['ask', 'sub_1.q1']]);
     run.subagent.receive({
       type: 'question.answered',

@@ -1,4 +1,4 @@
-// How work is handed in, and what a subagent asks the agent that gave it the task.
+// How a subagent hands in its work, and its questions to the agent that gave the task.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';

@@ -1,4 +1,4 @@
-// What model calls cost: the app has the prices, the outcome has the sum, and a budget can limit it.
+// The cost of model calls: the app has the prices, the outcome has the sum, and a budget can limit it.
 
 import { describe, expect, test } from 'vitest';
 import { subtreeUsage } from '../../../src/entries/subagents.ts';
@@ -8,7 +8,7 @@ import { calls, say, simpleTool, steps, subagentRuns } from '../../support/subag
 type PricedCall = Parameters<Price>[0];
 
 const look = { look: simpleTool(() => 'seen') };
-/** Looks as long as it may; then it says what it has. */
+/** Looks as long as it may; then it reports its finding. */
 const looking = steps(({ prompt }) => {
   const last = prompt.at(-1);
   const isOver = last?.role === 'user' && JSON.stringify(last.content).includes('last answer');
@@ -115,7 +115,7 @@ describe('budget.cost', () => {
       partial: 'Half of it.',
       error: { code: 'BUDGET_EXHAUSTED', message: expect.stringContaining('cost') },
     });
-    // 0.4, 0.8, 1.2: the third began with 0.2 left. Then the last one, beyond it.
+    // 0.4, 0.8, 1.2: the third began with 0.2 left. Then the last one, beyond the limit.
     expect(runs.prompts).toHaveLength(4);
     expect(outcome.usage.cost).toBeCloseTo(1.6);
   });

@@ -1,4 +1,4 @@
-// How runs end, and what is kept of them (P1): steps, time, cancellation, models that fail.
+// The ends of runs, and their outcomes (P1): steps, time, cancellation, failing models.
 
 import { APICallError } from 'ai';
 import { describe, expect, it, test } from 'vitest';
@@ -439,7 +439,7 @@ describe('the output schema', () => {
     const { outcome, prompts } = subagentRuns(() => say('{"price": 12}'));
     await outcome({ outputSchema, maxSteps: 1, ...config });
     expect(prompts[0]?.outputSchema !== null).toBe(isAsked);
-    // The model reads it in words all the same.
+    // The model reads the schema in words nevertheless.
     expect(prompts[0]?.system).toContain('"price"');
   });
 

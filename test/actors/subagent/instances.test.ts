@@ -1,4 +1,4 @@
-// The instance of a run: its own or shared, and disposed exactly once on every way out (SUBAGENT-2).
+// The instance of a run: private or shared, and disposed exactly once after every end (SUBAGENT-2).
 
 import { describe, expect, test } from 'vitest';
 import type { SubagentConfig } from '../../../src/index.ts';
@@ -9,7 +9,7 @@ import { instructionsOf, textTalk } from '../../support/text-talk.ts';
 
 const INSTRUCTIONS = 'You do one thing.';
 
-/** A configuration whose runs have instances of their own, which are counted. */
+/** A configuration that creates an instance for each run, and counts them. */
 function counted(config: Partial<SubagentConfig> = {}) {
   const created: number[] = [];
   const disposed: number[] = [];
@@ -33,7 +33,7 @@ function counted(config: Partial<SubagentConfig> = {}) {
 }
 
 describe('a promised instance', () => {
-  /** A configuration whose instance comes when `come` or `fail` is called. */
+  /** A configuration whose instance resolves or rejects when the test calls `come` or `fail`. */
   function promised(config: Partial<SubagentConfig> = {}) {
     const disposed: string[] = [];
     const asked: PromiseWithResolvers<SubagentConfig>[] = [];
@@ -208,7 +208,7 @@ describe('a shared configuration', () => {
     };
     const runs = [run(config), run(config), run(config)];
     await environment.settle();
-    // `run` copies the configuration, so that these three are not shared yet.
+    // `run` copies the configuration, so these three are not shared yet.
     for (const free of release) free();
     await Promise.all(runs.map(({ result }) => result));
     expect(disposed).toBe(3);
@@ -233,7 +233,7 @@ describe('a shared configuration', () => {
     session.subagents.cancel(third ?? '');
     await environment.settle();
     expect(disposed).toBe(1);
-    // And again, when it was used again.
+    // It is disposed again after another use.
     await type('use work');
     await close();
     expect(disposed).toBe(2);

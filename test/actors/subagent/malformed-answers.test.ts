@@ -1,5 +1,5 @@
-// Answers of a model that are not as the AI SDK declares them: each ends the step, at once and with a typed error, or is read
-// as far as it goes.
+// Answers of a model that do not match the AI SDK's types: each ends the step at once with a typed error, or is read as
+// far as possible.
 
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -59,7 +59,7 @@ const parts: readonly StreamPart[] = [
   finish,
 ];
 
-/** A model that gives `first`, or streams it, and then says that it is done. */
+/** A model that returns or streams `first`, and then says that it is done. */
 function answering(
   first: { readonly answer: unknown } | { readonly stream: readonly unknown[] },
 ): Model {
@@ -117,7 +117,7 @@ function pathsIn(value: unknown, path: Path = []): Path[] {
 
 const REMOVED = Symbol('removed');
 
-/** A copy with another value in one place. */
+/** Returns a copy with another value in one place. */
 function withOther(value: unknown, [key, ...rest]: Path, other: unknown): unknown {
   if (key === undefined) return other;
   const held = (value as Readonly<Record<string | number, unknown>>)[key];
@@ -152,7 +152,7 @@ const others: fc.Arbitrary<() => unknown> = fc.oneof(
     )
     .map((name) => hostileValues[name] as () => unknown),
 );
-/** What the runtime makes of an answer as it should be made on the way: never an event that its own journal refuses. */
+/** Codes that no answer may cause: they would mean an event that the runtime's own journal refuses. */
 const REFUSED_INSIDE = ['MALFORMED_EVENT', 'INTERNAL', 'TIMEOUT', 'CRASHED'];
 
 describe('a malformed answer of a model', () => {

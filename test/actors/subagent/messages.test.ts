@@ -1,11 +1,11 @@
-// Messages to a subagent that runs: when each is read, and that each has one receipt.
+// Messages to a running subagent: the moment at which each is read, and its single receipt.
 
 import { describe, expect, test } from 'vitest';
 import { DELEGATES } from '../../../src/actors/model/tool-flags.ts';
 import { loneSubagent, wordsIn } from '../../support/lone-subagent.ts';
 import { calls, never, resultsIn, say, simpleTool, steps } from '../../support/subagent-runs.ts';
 
-/** A tool that works until it is released. */
+/** A tool that works until the test releases it. */
 function heldTool() {
   let release: (value: unknown) => void = () => {};
   let signal: AbortSignal | undefined;

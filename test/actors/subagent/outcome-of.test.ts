@@ -1,5 +1,5 @@
-// Outcomes as their readers find them: the types tell the two ends apart, and an end without an error, as an older version
-// stored it, has one wherever it is read.
+// Outcomes for their readers: the types distinguish the two ends, and an outcome of an older version without an error
+// has one wherever it is read.
 
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import { readOutcome, type Outcome } from '../../../src/actors/contracts/outcome.ts';
@@ -73,7 +73,7 @@ describe('an end without an error', () => {
   });
 });
 
-/** As an older version would have written it. */
+/** Returns the outcome as an older version wrote it. */
 const withoutErrors = <T extends object>(written: T): T =>
   JSON.parse(JSON.stringify(written), (_, value: unknown) => {
     if (typeof value !== 'object' || value === null || !('toolLedger' in value)) return value;

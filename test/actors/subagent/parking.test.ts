@@ -1,5 +1,5 @@
-// While it waits for the user a subagent is one string; an inspected one stays an actor.
-// Nobody can tell the difference.
+// While it waits for the user, a subagent is one string, and an inspected one stays an actor. Observers see no
+// difference.
 
 import { describe, expect, test } from 'vitest';
 import type { RuntimeOptions } from '../../../src/index.ts';
@@ -7,7 +7,7 @@ import type { AskedQuestion } from '../../../src/actors/contracts/records.ts';
 import type { GivenAnswer } from '../../../src/actors/subagent/ask-user.ts';
 import { calls, say, simpleTool, steps, subagentRuns } from '../../support/subagent-runs.ts';
 
-/** A run that works, asks, works on, asks for consent, and ends. */
+/** A run that works, asks, continues, asks for consent, and ends. */
 function longRun(runtimeOptions: Partial<RuntimeOptions> = {}) {
   const asked: { question: AskedQuestion; answer: (given: GivenAnswer) => void }[] = [];
   const runs = subagentRuns(

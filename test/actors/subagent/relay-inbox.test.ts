@@ -1,4 +1,4 @@
-// What is kept of the events of an agent (RELAY-INBOX-1, 2).
+// The kept events of an agent (RELAY-INBOX-1, 2).
 
 import { describe, expect, test } from 'vitest';
 import { readRelayEvent, RelayInbox } from '../../../src/actors/subagent/relay-inbox.ts';

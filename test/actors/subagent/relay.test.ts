@@ -1,5 +1,5 @@
-// A subagent whose work an agent of somebody else does (RELAY-LOOP-1..5): the same states, approvals, limits and
-// ledger, and recovery by what the agent is able to do.
+// A subagent whose work a third-party agent does (RELAY-LOOP-1..5): the same states, approvals, limits and ledger,
+// and a recovery by the agent's abilities.
 
 import { describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
@@ -38,7 +38,7 @@ import {
 const EDIT = { title: 'Edit notes.txt', kind: 'edit', input: { path: 'notes.txt', text: 'hi' } };
 const BOOK = { title: 'Book a ride', kind: 'execute', input: { to: 'airport' } };
 
-/** A subagent on a scripted agent; its user is the test. */
+/** A subagent on a scripted agent; the test answers its questions. */
 function relayed(acts: readonly RelayAct[], options: ScriptedRelayOptions = {}) {
   const relay = scriptedRelay(options);
   const environment = simulatedEnvironment();
@@ -67,7 +67,7 @@ function relayed(acts: readonly RelayAct[], options: ScriptedRelayOptions = {}) 
       journal: {
         ...journal,
         read: (query) => journal.read(query),
-        // A process that was killed writes nothing.
+        // A killed process writes nothing.
         append: (entry) =>
           number === current ? journal.append(entry) : new Promise<never>(() => {}),
       },
@@ -87,7 +87,7 @@ function relayed(acts: readonly RelayAct[], options: ScriptedRelayOptions = {}) 
     progress,
     begin,
     answer: (answer: GivenAnswer | null) => answers.shift()?.(answer),
-    /** Another process on the same journal; this one is as if it were killed. */
+    /** Starts another process on the same journal, as if this one were killed. */
     another: () => {
       runtime = process();
     },
@@ -286,7 +286,7 @@ describe('a permission', () => {
 });
 
 describe('a tool that is reported as running, and then asks for permission', () => {
-  /** Codex: `in_progress` comes before the request. */
+  /** As with Codex, `in_progress` comes before the request. */
   function stage() {
     const environment = simulatedEnvironment();
     const doubts: string[] = [];
@@ -454,7 +454,7 @@ describe('an end', () => {
 });
 
 describe('the cost that an agent reports', () => {
-  /** Reports the cost of each of its tools. */
+  /** A relay that reports the cost of each of its tools. */
   const charging = (relay: Relay, cost: number): Relay => ({
     ...relay,
     start: ({ receive, ...options }) =>
@@ -672,7 +672,7 @@ describe('after a crash of this process', () => {
     relay.kill();
     const { result } = begin();
     await environment.settle();
-    // The question of the journal is put again under its old id.
+    // The question in the journal is put again under its old id.
     expect(asked[1]?.requestId).toBe(asked[0]?.requestId);
     answer(null);
     answer({ text: 'At eight' });
@@ -897,7 +897,7 @@ describe('what the agent reads', () => {
     });
     await session.start();
     await session.sendText('My pin is 1234.');
-    // A message that comes before the reply begins is answered with the first.
+    // The first reply also answers a message that comes before the reply begins.
     await environment.settle();
     await session.sendText('Fix it');
     await session.nextResult();

@@ -1,4 +1,4 @@
-// The log of a subagent as JSON: it comes back as it was, and says nothing twice.
+// The log of a subagent as JSON: a round trip leaves it unchanged, and it stores nothing twice.
 
 import { expect, test } from 'vitest';
 import type { ModelResponse } from '../../../src/actors/model/model-step.ts';
@@ -7,7 +7,7 @@ import { SubagentLog, type LogRecord } from '../../../src/actors/subagent/subage
 const usage = { inputTokens: 1, outputTokens: 1, totalTokens: 2 };
 const input = { question: 'Shall it be first or second class?' };
 
-/** A log whose model has made this call; `written` is what its message says of the input. */
+/** A log whose model has made this call; `written` is the input in its message. */
 function asked(written: unknown, call: Partial<ModelResponse['calls'][number]> = {}): SubagentLog {
   const log = new SubagentLog();
   log.begin([{ role: 'user', content: 'Book a train.' }]);

@@ -1,5 +1,5 @@
-// The unit of a subagent as a pure function: the journals of earlier versions are folded, and nothing that it is given
-// ever changes.
+// The unit of a subagent as a pure function: it folds the journals of earlier versions, and never changes its
+// arguments.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it, vi } from 'vitest';
@@ -43,7 +43,7 @@ function frozen<T>(value: T): T {
 
 const plainly = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 
-/** Folds a life, and calls `look` at each step. */
+/** Folds the events of a subagent, and calls `look` at each step. */
 function folded(
   [id, [birth, ...events]]: readonly [string, readonly Event[]],
   look: (state: SubagentUnitState, event: Exclude<Event, { type: 'subagent.spawned' }>) => void,

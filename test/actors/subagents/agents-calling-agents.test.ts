@@ -354,7 +354,7 @@ describe('COMPANIONS-1: a message to a companion is never lost', { tags: ['H18']
               : { text: `Answer to ${user}` };
           },
         },
-        // Where there is one, an end takes a moment to be looked at.
+        // With a memory, an end takes a moment to be processed.
         hasMemory ? { workingMemory: workingMemory({ environment: simulatedEnvironment() }) } : {},
       );
       const tools = companions([{ agent: { ...researcher, retry: { maxAttempts: 1 } }, mode }], {
@@ -439,7 +439,7 @@ test(
     expect(disposed).toHaveLength(1);
     await environment.advance(8000);
     expect(service.list(THE_LEAD)).toEqual([]);
-    // What the first editor left goes when the next one has companions.
+    // The work of the first editor disappears when the next one has companions.
     begin();
     await environment.advance(4000);
     expect(disposed).toHaveLength(2);

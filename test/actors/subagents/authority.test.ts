@@ -1,5 +1,5 @@
-// The permissions and budgets of a subtree: denials and budgets that hold for all below, on real
-// subagents with scripted models.
+// The permissions and budgets of a subtree: denials and budgets apply to all subagents below, with real subagents on
+// scripted models.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -90,7 +90,7 @@ function program(
   };
 }
 
-/** The subagent that the last call hired. */
+/** Returns the id of the subagent that the last call hired. */
 const last = (prompt: Parameters<Script>[0]): string =>
   (resultsIn(prompt)[0]?.[2] as { subagentId: string } | undefined)?.subagentId ?? '';
 const hiring = (name: string, ...before: ScriptedStep[]): Script =>
@@ -278,7 +278,7 @@ describe('P7: a budget is one for a subtree', () => {
       status: 'failed',
       partial: 'Half.',
       error: { code: 'BUDGET_EXHAUSTED' },
-      // The boss has taken two of the six, and the last one is beyond them.
+      // The boss has taken two of the six steps, and the last step exceeds them.
       steps: 5,
     });
     expect(outcomes.get('boss')).toMatchObject({ error: { code: 'BUDGET_EXHAUSTED' } });
@@ -301,7 +301,7 @@ describe('P7: a budget is one for a subtree', () => {
     expect(outcomes.get('worker')).toMatchObject({
       partial: 'Half.',
       error: { code: 'BUDGET_EXHAUSTED', message: expect.stringContaining('cost') },
-      // The boss has spent two of the six, and the last call is beyond them.
+      // The boss has spent two of the six, and the last call exceeds them.
       usage: { cost: 5 },
     });
     expect(start('worker')).toMatchObject({
@@ -350,7 +350,7 @@ describe('P7: a budget is one for a subtree', () => {
       partial: 'No answer.',
       error: { code: 'BUDGET_EXHAUSTED', message: expect.stringContaining('timeMs') },
     });
-    // What runs may settle first.
+    // Running work may settle first.
     await environment.advance(4_000);
     expect(outcomes.get('helper')).toMatchObject({
       partial: 'Hm.',
@@ -359,7 +359,7 @@ describe('P7: a budget is one for a subtree', () => {
   });
 });
 
-/** A tree of subagents: how many steps each takes, and whom it hires on the way. */
+/** A tree of subagents: the number of steps of each, and the subagents that it hires. */
 interface Plan {
   readonly looks: number;
   readonly budget: { readonly steps?: number; readonly tokens?: number };
@@ -385,7 +385,7 @@ test('P7: a random tree never makes more model calls than it was granted', async
   await fc.assert(
     fc.asyncProperty(tree, fc.integer({ min: 1, max: 15 }), async (plan, granted) => {
       const agents: Record<string, Agent> = {};
-      // Who runs out makes one call more, for a last answer.
+      // A subagent that runs out of its budget makes one more call, for a last answer.
       let made = 0;
       const add = (own: Plan, name: string): void => {
         own.children.forEach((child, n) => add(child, `${name}${n}`));
@@ -415,7 +415,7 @@ test('P7: a random tree never makes more model calls than it was granted', async
       await environment.advance(60_000);
       await closing;
       const ends = [...outcomes.values()];
-      // Everybody that was admitted has ended.
+      // Every admitted subagent has ended.
       expect(made).toBeLessThanOrEqual(granted);
       for (const { status, partial, error } of ends)
         if (error?.code === 'BUDGET_EXHAUSTED')

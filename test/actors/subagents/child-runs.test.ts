@@ -1,4 +1,4 @@
-// Subagents of a run on an engine as runs of their own: they have no more authority than they would have had in the run.
+// The subagents of a run on an engine as separate runs: they have no more authority than inside the run.
 
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
@@ -55,7 +55,7 @@ const help: ScriptedStep = {
   calls: [{ name: 'helper', input: { what: 'this' }, id: 'call_help' }],
 };
 
-/** Plays a run of `main`; both scripts go by the number of answers that the model has given. */
+/** Plays a run of `main`; both scripts go by the number of the model's answers. */
 async function play(
   main: Partial<SubagentConfig>,
   scripts: { readonly main: Steps; readonly helper: Steps },

@@ -1,5 +1,5 @@
-// Runs on an engine: what `runSubagent` and `runWorker` refuse, and an engine that does not answer. The rest is in the
-// conformance suite of runs.
+// Runs on an engine: the refusals of `runSubagent` and `runWorker`, and an engine that does not answer. The
+// conformance suite of runs has the rest.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -34,7 +34,7 @@ function setUp() {
   return { environment, engine, runtime, configs, jobs, traveller: configs['traveller'] ?? config };
 }
 
-/** The same with an engine that keeps texts as they are, or packed; `as` is how a program has it. */
+/** The same setup with an engine that keeps texts plain or packed; `as` is the form in a program. */
 function packingSetUp(texts: 'plain' | 'packed') {
   const { environment, runtime, traveller, configs, jobs } = setUp();
   const packing = { codec: testCodec('a key') };
@@ -184,7 +184,7 @@ describe('a run on an engine', () => {
     'ENGINE-RUN-5: a message was read though its sending was cut off by the end of the run (%s)',
     async (texts) => {
       const { environment, runtime, traveller, kept, as } = packingSetUp(texts);
-      // The engine takes each message, and dies before it says so.
+      // An engine that takes each message, and dies before it answers.
       const dying: RunEngine = {
         ...kept,
         async message(id, message) {
@@ -213,7 +213,7 @@ describe('a run on an engine', () => {
       expect(await run.result).toMatchObject({ text: expect.stringContaining('heard left') });
       await environment.advance(60_000);
       expect(await cut).toEqual({ applied: true });
-      // Another process sends it again, and one that nobody has read.
+      // Another process sends it again, and sends a new one.
       const later = begin(kept);
       const again = [later.send('hear left', { idempotencyKey: 'words' }), later.send('hear more')];
       await environment.advance(60_000);
@@ -295,7 +295,7 @@ describe('a run on an engine', () => {
     ];
     for (const [asked, done] of ends) {
       const { environment, runtime, traveller, configs, jobs } = setUp();
-      // Workers of a later version may have the packing: this one has refused it long enough.
+      // Workers of a later version may know the packing: this one has refused it for long enough.
       const turns = runWorker({ environment, configs, jobs, offerMs: 0 });
       const kept = simulatedRuns({
         environment,
@@ -387,7 +387,7 @@ describe('a run on an engine', () => {
           if (turn.number > 1) held.push(handler.holds?.(turn) ?? false);
           const end = await handler.turn(turn, signal);
           if (turn.number !== 2 || strays > 0) return end;
-          // Another attempt at this turn, by another process, is the one that is recorded.
+          // The engine records the attempt of another process at this turn.
           strays += 1;
           return runWorker({ environment, configs, steps }).turn(turn, signal);
         },
@@ -400,7 +400,7 @@ describe('a run on an engine', () => {
     });
     const { status, toolLedger } = await result;
     expect([status, toolLedger.length]).toEqual(['completed', 3]);
-    // The third turn is not that of the process that did the second one.
+    // Another process does the third turn than the second one.
     expect(held.slice(0, 3)).toEqual([true, false, true]);
   });
 
@@ -499,7 +499,7 @@ describe('RUN-WORKER-9: a run that waits for an answer', () => {
 
   const { signal } = new AbortController();
 
-  /** Returns the turn that has the answer. */
+  /** Returns the turn that contains the answer. */
   async function answered(handler: RunHandler, id: string): Promise<RunTurn> {
     const task = { description: 'Go [trip t: ask, charge]', toolName: 'traveller', args: {} };
     const begun: RunTurn = {
@@ -538,7 +538,7 @@ describe('RUN-WORKER-9: a run that waits for an answer', () => {
     const other = worker();
     expect([handler.holds?.(turn), other.holds?.(turn)]).toEqual([true, false]);
     const copy = structuredClone(turn);
-    // No need of the entries that it has.
+    // The worker does not need the entries that it already has.
     expect(await isPlayedAgain(handler, { ...turn, journal: [], since: [] })).toBe(false);
     expect(await isPlayedAgain(other, copy)).toBe(true);
   });

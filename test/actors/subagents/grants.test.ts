@@ -1,4 +1,4 @@
-// The grants of a model's own tools, and the denials below it.
+// The grants of a model's tools, and the denials below it.
 
 import { describe, expect, test } from 'vitest';
 import { createChildSubagentToolset } from '../../../src/actors/subagent/child-toolset.ts';

@@ -1,4 +1,4 @@
-// The tools in a session: what a program's AI SDK agent has, a lead agent has, too.
+// The tools in a session: a lead agent has the same ones as a program's AI SDK agent.
 
 import { topic } from '../../../src/compat/index.ts';
 import { describe, expect, test } from 'vitest';
@@ -142,12 +142,12 @@ describe('a lead agent', () => {
       await environment.settle();
       expect(said()[1]).toBe('Lead: {"subagentId":"sub_2","status":"spawning"}');
       expect(said()[2]).toMatch(/"subagentId":"sub_2".*"status":"running","depth":1/);
-      // Forked: it knows what was said.
+      // The fork knows the conversation.
       expect(JSON.stringify(prompts[0]?.prompt)).toContain('The secret is 42');
       expect(prompts[0]?.toolNames).toContain('read');
       expect(prompts[0]?.toolNames).toContain('spawn_subagent');
       expect(prompts[0]?.toolNames).not.toContain('kill_subagent');
-      // It asks as itself, not as the lead agent: it does not see the other one.
+      // It asks under its own id, not as the lead agent, so it does not see the other one.
       expect(prompts[1]?.results).toEqual([{ subagents: [] }]);
       await environment.advance(10_000);
       await close();

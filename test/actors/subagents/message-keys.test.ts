@@ -1,4 +1,4 @@
-// MESSAGES-2: a message with a key is told once, and who sends it learns when it is in the journal.
+// MESSAGES-2: a message with a key is delivered once, and its sender learns when it is in the journal.
 
 import { expect, test } from 'vitest';
 import { THE_LEAD, createSubagentService } from '../../../src/entries/subagents.ts';
@@ -41,7 +41,7 @@ async function atWork({ call = ['look', {}] }: { call?: Parameters<typeof calls>
   return { environment, journal, service, spawn, id, told };
 }
 
-/** What has become of a promise by now. */
+/** Tells whether a promise has settled by now. */
 async function isSettled(environment: { settle(): Promise<void> }, promise: Promise<unknown>) {
   let settled = false;
   void promise.then(() => (settled = true));
@@ -148,7 +148,7 @@ test('MESSAGES-1: a wait for the receipt of a message settles as not delivered',
   await sent.written;
   expect(await isSettled(environment, sent.receipt)).toBe(false);
   void service.suspend();
-  // Nor does whoever comes too late.
+  // A message that is too late does not settle either.
   const late = service.send(id, { content: 'Hello?' }, THE_LEAD);
   if (!late.ok) throw new Error(late.error.message);
   for (const { receipt } of [sent, late]) {
@@ -203,7 +203,7 @@ test('MESSAGES-2: the tool answers when the message is in the journal', async ()
 test('SUBAGENT-TREE-5: an ended subagent accepts nothing, and no receipt waits for it', async () => {
   const { environment, journal, service, id } = await atWork();
   journal.shut();
-  // Something is on its way already: this waits behind it.
+  // Another entry is under way: this one waits behind it.
   service.cancel(id, THE_LEAD);
   const sent = service.send(id, { content: 'Hurry' }, THE_LEAD);
   if (!sent.ok) throw new Error(sent.error.message);

@@ -1,5 +1,4 @@
-// TREE-SNAPSHOT-2: no limit is widened by a crash: what those had used that nobody knows any more counts for
-// whoever they worked for.
+// TREE-SNAPSHOT-2: a crash widens no limit. The use of forgotten subagents counts for the agent that they worked for.
 
 import { expect, test } from 'vitest';
 import { SubagentTree } from '../../../src/actors/subagents/subagent-tree.ts';

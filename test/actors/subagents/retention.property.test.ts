@@ -35,7 +35,7 @@ test('RETENTION-1: never before it was delivered, always once it was long enough
   fc.assert(
     fc.property(fc.array(command, { maxLength: 60 }), (commands) => {
       const all: SubagentRecord[] = [];
-      /** Since when each is both ended and delivered. */
+      /** The time since which each is both ended and delivered. */
       const since = new Map<SubagentRecord, number>();
       let now = 0;
       const registry = registryAt(() => now, RETENTION_MS);
@@ -131,7 +131,7 @@ test('TREE-SNAPSHOT-2: the usage of a child that is forgotten after its parent c
   };
   end(parent, 10);
   now += RETENTION_MS - 1;
-  // It had a grace to stop.
+  // It had a grace period to stop.
   end(child, 5);
   now += 1;
   expect(registry.forgetDue()).toBe(1);

@@ -1,4 +1,5 @@
-// Workers of several versions at a run of an engine (RUN-WORKER-6): what one lacks is left to others, for a time.
+// Workers of several versions at a run of an engine (RUN-WORKER-6): a worker leaves an unknown part to others, for a
+// time.
 
 import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';
@@ -49,7 +50,7 @@ function versions() {
   return { environment, paid, workerOf, newer: workerOf({ pay: pay('newer') }) };
 }
 
-/** A run on an engine whose worker is another one at each time. */
+/** Starts a run on an engine whose worker changes. */
 function begun(environment: ReturnType<typeof simulatedEnvironment>, first: RunHandler) {
   let worker = first;
   const engine = simulatedRuns({
@@ -138,7 +139,7 @@ describe('a turn of a later version', () => {
   test.each([
     ['a field of the turn', { ...turn, urgent: true }],
     ['a field of the order', { ...turn, order: { ...order, urgent: true } }],
-    // Without it, the run would have more authority than it was given.
+    // Without it, the run would have more authority than it was granted.
     [
       'a bound of the run above',
       { ...turn, order: { ...order, above: { depth: 1, denied: [], atNight: false } } },

@@ -1,4 +1,4 @@
-// The service of subagents, without a session: spawned, looked at, told, asked, ended.
+// The service of subagents, without a session: spawn, check, send, ask, end.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -6,7 +6,7 @@ import { THE_LEAD } from '../../../src/actors/contracts/service-types.ts';
 import { readNotes } from '../../../src/testing/index.ts';
 import { by, puppets } from '../../support/puppets.ts';
 
-/** The note that the last model call read last. */
+/** Returns the last note that the last model call read. */
 function noteIn(prompts: ReturnType<typeof puppets>['prompts']) {
   const [note] = readNotes(prompts.at(-1)?.prompt.user ?? '');
   return note && { says: note.says, quotes: note.quotes };
@@ -125,7 +125,7 @@ describe('visibility of subagents', { tags: ['RW6'] }, () => {
     expect(service.check(stranger, by(parent))).toEqual(refused('NOT_FOUND'));
     expect(service.send(stranger, { content: 'Hi' }, by(parent))).toEqual(refused('NOT_FOUND'));
     expect(service.cancel(stranger, by(parent))).toBe(false);
-    // A colleague may be looked at and told something, not ended.
+    // A colleague may be checked and sent messages, but not ended.
     expect(service.check(colleague, by(stranger))).toMatchObject({ ok: true });
     expect(service.cancel(colleague, by(stranger))).toBe(false);
     expect(service.check(parent, by(child))).toEqual(refused('NOT_FOUND'));
@@ -168,7 +168,7 @@ describe('what is admitted', { tags: ['M1', 'M22', 'M23', 'M26', 'HW5'] }, () =>
       );
       expect(request('none', { maxDepth: 0 })).toEqual(rejected('DEPTH_EXCEEDED'));
       expect(request('none', { maxDepth: Number.NaN })).toEqual(rejected('DEPTH_EXCEEDED'));
-      // Trying again later does not help.
+      // A later attempt would not help.
       expect(request('none', { maxDepth: 0 })).toMatchObject({ error: { retryable: false } });
     },
   );

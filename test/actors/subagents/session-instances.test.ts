@@ -1,4 +1,4 @@
-// Subagents that a service keeps from run to run.
+// Subagents whose instances a service keeps between runs.
 
 import { describe, expect, test } from 'vitest';
 import type { SubagentConfig } from '../../../src/index.ts';
@@ -8,7 +8,7 @@ import { by, puppets } from '../../support/puppets.ts';
 
 type Stage = ReturnType<typeof puppets>;
 
-/** A configuration, and what became of its instances. */
+/** A configuration, with counts of its instances. */
 function kept(stage: Stage, more: Partial<SubagentConfig> = {}) {
   const seen = { made: 0, disposed: 0 };
   const dispose = (): void => {
@@ -72,7 +72,7 @@ describe("lifetime: 'session'", () => {
       await stage.settle();
       expect(stage.look(first)?.state).toBe('running');
       expect(stage.look(second)?.state).toBe('ready');
-      // The other slot is free, although somebody waits.
+      // The other slot is free, although a run waits.
       const other = stage.spawn('o');
       await stage.settle();
       expect(stage.look(other)?.state).toBe('running');
@@ -104,7 +104,7 @@ describe("lifetime: 'session'", () => {
     }
     begin('4');
     await stage.settle();
-    // Of each run there are four messages: together they do not fit, so nothing is kept but whole ones.
+    // Each run has four messages: both do not fit, and only whole runs are kept.
     expect(said(stage)).toEqual(['user: 4']);
     const roomy = puppets();
     const memo = kept(roomy, { maxHistory: 5 });

@@ -23,7 +23,7 @@ import { calls, never, say, simpleTool } from '../../support/subagent-runs.ts';
 
 const INSTRUCTIONS = 'You do one thing.';
 
-/** A process with this journal. */
+/** Creates a process with this journal. */
 function place(script: Script, journal: Journal = memoryJournal()) {
   const environment = simulatedEnvironment();
   const runtime = createRuntime({ environment, journal });
@@ -517,7 +517,7 @@ describe('SUBAGENT-LOGIC-3: a process that leaves', () => {
       answer: { text: 'Blue' },
     });
     await environment.settle();
-    // One id is one run: it has ended.
+    // One id is one run, which has ended.
     expect(second.getSnapshot()).toMatchObject({ status: 'done', value: 'completed' });
   });
 

@@ -1,5 +1,5 @@
-// Random families under random orders: whatever happens, in whatever order, every wait and
-// every receipt settles, everybody ends once, limits hold, and nothing is left behind.
+// Random families under random commands: in any order, every wait and every receipt settles, every subagent ends
+// once, limits hold, and nothing is left behind.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -133,12 +133,12 @@ async function play(commands: readonly Command[]) {
     expect(running.length).toBeLessThanOrEqual(LIMITS.maxConcurrentPerSession);
     for (const { parentId, depth } of live) {
       expect(depth).toBeLessThanOrEqual(LIMITS.maxDepth);
-      // SUBAGENT-TREE-4: whoever lives has a parent that lives.
+      // SUBAGENT-TREE-4: a living subagent has a living parent.
       if (parentId !== null) expect(live.map(({ id }) => id)).toContain(parentId);
     }
   }
 
-  // Nobody does anything any more: time alone ends every wait.
+  // No more actions follow: time alone ends every wait.
   await environment.advance(100_000);
   for (const { settled } of waits) expect(settled).not.toBeNull();
   const closed = service.close();

@@ -15,7 +15,7 @@ function family(stage: ReturnType<typeof puppets>) {
   return { parent, child, grandchild };
 }
 
-/** Answers twice: the first answer only makes it read that its children are at work. */
+/** Answers twice: the first answer only makes the agent read that its children work. */
 async function answersOver(stage: ReturnType<typeof puppets>, name: string, text: string) {
   await stage.says(name, text);
   await stage.says(name, text);

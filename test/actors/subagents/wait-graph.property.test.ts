@@ -17,7 +17,7 @@ const graph = fc.record(
   Object.fromEntries(ids.map((id) => [id, fc.array(need, { maxLength: 2 })])),
 ) as fc.Arbitrary<Record<string, readonly Need[]>>;
 
-/** Tries every order in which they can end: is there one in which `id` does? */
+/** Tries every order in which the subagents can end: tells whether `id` ends in one. */
 function canEnd(id: string, needs: Record<string, readonly Need[]>): boolean {
   const seen = new Set<string>();
   const left = [''];
@@ -50,14 +50,14 @@ test('WAIT-GRAPH-1: refused exactly if it could never end; the way that is named
       expect(way[0]).toBe('a');
       for (const [index, id] of way.slice(0, -1).entries())
         expect((whole[id as 'a'] ?? []).flatMap(({ of }) => of)).toContain(way[index + 1]);
-      // It closes: the last one was there before.
+      // The way closes: its last element occurs before.
       expect(way.slice(0, -1)).toContain(way.at(-1));
     }),
     { numRuns: 2000 },
   );
 });
 
-/** A scope as its rules say, without any index: every answer is a walk over all that is there. */
+/** A scope with the same rules and no index: every answer walks over all its parts. */
 class Scope {
   readonly parents = new Map<string, string | null>();
   readonly ended = new Set<string>();
@@ -168,7 +168,7 @@ test('WAIT-GRAPH-2: the graph agrees with a full walk after any waits, questions
           if (each.type !== 'end') continue;
           scope.ended.add(who);
           if (scope.queue.includes(who)) scope.queue.splice(scope.queue.indexOf(who), 1);
-          // Its waits may be there a moment longer: it needs nothing any more.
+          // The waits of an ended subagent may stay a moment longer.
           if (each.who % 2 === 0) for (const wait of graph.by(who)) over(wait);
         }
         const known = [...scope.parents.keys()];
@@ -182,6 +182,6 @@ test('WAIT-GRAPH-2: the graph agrees with a full walk after any waits, questions
     },
   );
   fc.assert(property, { numRuns: 500 });
-  // The story tells something.
+  // The story contains both outcomes often enough.
   expect(Math.min(refused, accepted)).toBeGreaterThan(1000);
 });

@@ -1,11 +1,11 @@
-// Waiting for subagents: by an end, a question, the time; and never in a circle.
+// Waits for subagents: until an end, a question or a time; and never in a circle.
 
 import { getEventListeners } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { THE_LEAD } from '../../../src/actors/contracts/service-types.ts';
 import { by, puppets } from '../../support/puppets.ts';
 
-/** The result of a wait, once there is one. */
+/** Returns the result of a wait, once there is one. */
 function later<T>(promise: Promise<T>): { value?: T } {
   const box: { value?: T } = {};
   void promise.then((value) => {
@@ -163,7 +163,7 @@ describe('a wait at a question', { tags: ['MW1'] }, () => {
       ],
     });
     const requestId = wait.value?.ok ? wait.value.reports[0]?.pendingRequest?.requestId : '';
-    // MODEL-MESSAGES-5: it is still so.
+    // MODEL-MESSAGES-5: the question is still open.
     expect(await service.await([id], THE_LEAD)).toMatchObject({ why: 'asked' });
     const sent = service.send(
       id,
@@ -263,7 +263,7 @@ describe('WAIT_CYCLE', () => {
     const child = spawn('c', { caller: by(parent), config: { completion: 'turn' } });
     await calls('c', ['request_input', { question: 'Which?' }]);
     await calls('o', ['wait', { ids: [child] }]);
-    // It reads the question with its next step; until then a wait tells it.
+    // It reads the question in its next step; until then a wait reports it.
     await calls('p', ['wait', { ids: [other] }]);
     expect(waited.get(parent)).toMatchObject({ ok: true, why: 'asked' });
     await calls('p', ['wait', { ids: [other] }]);

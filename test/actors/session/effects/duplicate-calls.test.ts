@@ -1,10 +1,10 @@
-// The lead agent calls for work that is under way already.
+// The lead agent requests work that is already under way.
 
 import { describe, expect, test } from 'vitest';
 import type { SubagentConfig } from '../../../../src/index.ts';
 import { textTalk, type ScriptedSubagent, type TalkOptions } from '../../../support/text-talk.ts';
 
-/** A subagent that works until the test lets it. */
+/** A subagent that works until the test releases it. */
 function slow(config: Partial<SubagentConfig> = {}) {
   const waiting: (() => void)[] = [];
   const subagent: ScriptedSubagent = {
@@ -91,14 +91,14 @@ describe('users row 8: the same work again', () => {
     const { start, type, states, outputs } = talk('confirm');
     await start();
     await type('use report');
-    // Both calls are made for the same words: the second is no confirmation of the first.
+    // Both calls answer the same words: the second does not confirm the first.
     await type('use report and report');
     expect(states()).toEqual(['running']);
     expect(outputs()[1]).toMatchObject({ status: 'needs_confirmation' });
     expect(outputs()[2]).toMatchObject({ status: 'needs_confirmation' });
     await type('use report');
     expect(states()).toEqual(['running', 'running']);
-    // It was confirmed once.
+    // The work was confirmed once.
     await type('use report');
     expect(states()).toEqual(['running', 'running']);
   });

@@ -1,5 +1,4 @@
-// The reports of subagents: to readers of a text session and to the ear; and what the lead agent
-// makes of a result.
+// The reports of subagents to readers of a text session and to listeners, and the lead agent's use of a result.
 import { describe, expect, test } from 'vitest';
 import { TextSession, type TextPart } from '../../../../src/index.ts';
 import { resultsIn, calls, counting, say, steps } from '../../../support/subagent-runs.ts';
@@ -39,7 +38,7 @@ describe('in a text session', () => {
         })),
       );
       expect(histories).toHaveLength(before);
-      // Only the note on what runs has the latest, in case the user asks about it.
+      // Only the note on running work has the latest progress, in case the user asks about it.
       await type('hello');
       expect(histories.at(-1)?.match(/\d+ of 30/g)).toEqual(['20 of 30']);
     },

@@ -1,4 +1,4 @@
-// Waits of an app: for a quiet session, and for the next result.
+// An app waits for a quiet session, and for the next result.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -13,7 +13,7 @@ import { calls, never, say, simpleTool, steps } from '../../../support/subagent-
 import { textTalk, type TalkOptions } from '../../../support/text-talk.ts';
 import { voiceTalk } from '../../../support/voice-talk.ts';
 
-/** Works for so long, and then says so. */
+/** Works for this long, and then reports it. */
 function working(
   subagents: Readonly<Record<string, number>>,
   options: TalkOptions = {},
@@ -36,7 +36,7 @@ function working(
   });
 }
 
-/** Notes when a promise settles. */
+/** Records when a promise settles. */
 function watched<T>(promise: Promise<T>) {
   const seen: { value?: T; error?: unknown; isSettled: boolean } = { isSettled: false };
   promise.then(
@@ -193,7 +193,7 @@ describe('nextResult', () => {
       const first = watched(session.nextResult());
       const second = watched(session.nextResult());
       await environment.advance(10_000);
-      // Told before anybody waited for it.
+      // The result was told before the app waited for it.
       const third = watched(session.nextResult());
       const fourth = watched(session.nextResult());
       await environment.settle();
@@ -236,7 +236,7 @@ describe('nextResult', () => {
     await environment.advance(10_000);
     expect(ofA.error).toMatchObject({ code: 'NO_RESULT' });
     expect(String(ofA.error)).toContain('was cancelled');
-    // Another one may come.
+    // Another result may come.
     expect(ofAny.isSettled).toBe(false);
   });
 

@@ -1,5 +1,4 @@
-// The lead agent of a text session in the middle of an answer: what comes between its words,
-// and a model that stalls.
+// The lead agent of a text session in the middle of an answer: events between its words, and a model that stalls.
 
 import { describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
@@ -58,12 +57,12 @@ async function talk(
       await session.sendText(text);
       await environment.settle();
     },
-    /** The answer under way goes on; a moment passes. */
+    /** Continues the current answer, and lets a moment pass. */
     async go(step: (answer: HandAnswer) => void) {
       step(answers.at(-1) as HandAnswer);
       await environment.advance(10);
     },
-    /** What the model read of the conversation when it was last asked: who, and what. */
+    /** Returns the conversation that the model read at its last call: roles and texts. */
     read: () =>
       (answers.at(-1) as HandAnswer).asked.prompt.flatMap((message) => {
         if (message.role === 'system') return [];

@@ -96,7 +96,7 @@ describe('TEXT-OUTPUT-6: a reader that breaks off leaves', () => {
   });
 });
 
-/** Notes what becomes of pieces. */
+/** Records the end of each piece. */
 function fates() {
   const log: string[] = [];
   const fate = (name: string): Fate => ({

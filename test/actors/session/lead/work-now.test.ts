@@ -1,4 +1,4 @@
-// What the lead agent is told of the work, until the user has heard what came of it.
+// The lead agent's information about the work, until the user has heard its result.
 
 import { expect, test } from 'vitest';
 import { workNow } from '../../../../src/actors/session/lead/settle-tool.ts';
@@ -10,7 +10,7 @@ const two = [
   { id: 'sub_2', definition: { name: 'ride' } },
 ];
 
-/** The parts of a session that are looked at. */
+/** The parts of a session that the test reads. */
 function sessionWith(
   pending: readonly object[],
   current: object | null,

@@ -1,5 +1,5 @@
-// The core of a session with a lead agent that only takes notes: what is kept and what is
-// forgotten, progress, and what happens when the unit itself breaks.
+// The core of a session with a lead agent that only records: kept and forgotten state, progress, and a failure inside
+// the unit.
 
 import { describe, expect, test } from 'vitest';
 import { waitFor } from 'xstate';
@@ -28,7 +28,7 @@ import { gatedJournal } from '../../../support/journals.ts';
 import { calls, never, say, simpleTool, steps } from '../../../support/subagent-runs.ts';
 import { agentOf, castOf, configsOf, type TalkOptions } from '../../../support/text-talk.ts';
 
-/** Connects, and writes down what it is told. */
+/** A lead agent that connects, and records its input. */
 class NotingLead implements Speaker {
   readonly said: string[] = [];
   readonly offers: Offer[] = [];
@@ -113,7 +113,7 @@ async function coreTalk(
       await environment.settle();
       return callId;
     },
-    /** The offer under way is heard. */
+    /** Reports the current offer as heard. */
     async hear() {
       const { generation } = lead.offers.at(-1) as Offer;
       core.receive('outbox', { type: 'delivery.playing', generation });
@@ -224,7 +224,7 @@ test('SESSION-UNIT-4 OUTBOX-6: a call that is refused and called off in the same
   expect(reserved()).toBe(1);
   core.projection.events.subscribe((event) => {
     if (event.type !== 'tool.called') return;
-    // Its validation is being written down, and it is called off before it can be handed on.
+    // The call is cancelled while its validation is being written, before the tool gets it.
     journal.shut();
     queueMicrotask(() => {
       core.receive('call:second', { type: 'call.cancel' });
@@ -327,7 +327,7 @@ describe('an offer', () => {
       [1, 1],
       [2, 2],
     ]);
-    // The end of the first attempt is no end of the second.
+    // The end of the first attempt does not end the second.
     core.receive('outbox', { type: 'delivery.heard', generation: 1, grade: 'assumed' });
     await environment.settle();
     expect(state().deliveries[0]).toMatchObject({ state: 'offered' });
@@ -338,14 +338,14 @@ describe('an offer', () => {
 });
 
 const broken = async ({ core, environment }: Awaited<ReturnType<typeof coreTalk>>) => {
-  // The machine would take this, but it lacks what the books want to keep of it.
+  // The machine would accept this event, but it lacks a field that the records keep.
   core.receive('calls', { type: 'tool.called', callId: 'broken', name: 'slow', arguments: '{}' });
   // @ts-expect-error: it has no error.
   core.receive('call:broken', { type: 'call.invalid' });
   await environment.settle();
 };
 
-/** What a promise has come to: its value, or the code of its error. */
+/** Returns the value of a promise, or the code of its error. */
 const settled = (promise: Promise<unknown>) =>
   promise.then(
     (value) => ({ value }),
@@ -353,7 +353,7 @@ const settled = (promise: Promise<unknown>) =>
   );
 
 describe('COMMIT-UNIT-2: an event that cannot be taken in', () => {
-  /** With subagents at work, a question that is open and a tool that runs. */
+  /** Creates a session with working subagents, an open question and a running tool. */
   async function busy(more: Parameters<typeof coreTalk>[1] = {}, journal = memoryJournal()) {
     const signals: AbortSignal[] = [];
     const slow = defineTool({
@@ -391,7 +391,7 @@ describe('COMMIT-UNIT-2: an event that cannot be taken in', () => {
     const before = parts();
     await broken(talk);
     expect(parts()).toEqual(before);
-    // The call itself goes on: it was valid.
+    // The call itself was valid, and continues.
     expect(core.unit.calls.stateOf('broken')?.value).toBe('executing');
     expect(ended).toEqual([]);
     expect(errors).toEqual([`${core.id}: \`call.invalid\` for call:broken`]);
@@ -439,7 +439,7 @@ describe('COMMIT-UNIT-2: an event that cannot be taken in', () => {
         return fold(received);
       };
       await talk.call('asking', 'again');
-      // USER-INPUT-2: what was not taken in is never told as taken in, nor is anybody left to wait.
+      // USER-INPUT-2: a refused input is never reported as taken in, and its caller does not wait for ever.
       const said = settled(core.userInput.say('hello'));
       await environment.settle();
       expect(await said).toEqual(
@@ -462,12 +462,12 @@ describe('COMMIT-UNIT-2: an event that cannot be taken in', () => {
       const closed = core.life.close();
       await environment.advance(60_000);
       await closed;
-      // ACTORS-1, ACTORS-2: the observers are told of the end, whichever actor it was that ended.
+      // ACTORS-1, ACTORS-2: the observers are informed of the end, whichever actor ended.
       expect(completions).toBe(1);
       expect(seen).not.toContain('created');
       expect(seen).not.toContain('connecting');
       if (planted !== 'session.close') expect(seen.at(-1)).toBe('closed');
-      // Its end cannot be gone on without.
+      // The session cannot continue after its end.
       expect(ended).toEqual([planted === 'session.close' ? 'INTERNAL' : null]);
       for (const { view } of replaySession(talk.journal.read({ scope: core.id })))
         expect(view.connection).toBeDefined();

@@ -1,5 +1,5 @@
-// The life of a session as an app sees it: start, greeting, hooks, close, and what is
-// refused before and after.
+// The life of a session as an app sees it: start, greeting, hooks, close, and the calls that are refused before and
+// after.
 import {
   JournalError,
   type JournalEntry,
@@ -18,7 +18,7 @@ import { calls, never, say, simpleTool, steps } from '../../../support/subagent-
 import { failingJournal, gatedJournal } from '../../../support/journals.ts';
 import { instructionsOf, textTalk } from '../../../support/text-talk.ts';
 
-/** Whose answers take a while. */
+/** A journal whose claims take a while. */
 function claimedJournal({ scheduler }: SimulatedEnvironment) {
   const inner = memoryJournal();
   const claimed = new Set<string>();
@@ -52,7 +52,7 @@ describe('start', () => {
     await Promise.all([session.start(), session.start()]);
     await environment.settle();
     expect(state().connection).toBe('active');
-    // The program that embeds it is no client.
+    // The program that embeds the session is not a client.
     expect(session.isAttached).toBe(false);
     const detach = session.attach();
     expect(session.isAttached).toBe(true);
@@ -227,7 +227,7 @@ describe('SESSION-LIFE-4: closed while it begins', () => {
     const first = textTalk({ sessionId: 'ses', runtime, environment });
     const started = first.session.start();
     started.catch(() => {});
-    // The claim is on its way.
+    // The claim is under way.
     await environment.advance(5);
     await first.session.close();
     const { session } = textTalk({ sessionId: 'ses', runtime, environment });
@@ -381,7 +381,7 @@ describe('close', () => {
     await environment.advance(1);
     expect(closed).toBe(true);
     expect(state().subagents.map((subagent) => subagent.state)).toEqual(['cancelled', 'cancelled']);
-    // Both runs share one dispose, which is given up and reported; then nothing of it is left.
+    // Both runs share one dispose, which is abandoned and reported; then nothing of it is left.
     await environment.advance(30_000);
     expect(errors.map(({ where }) => where)).toEqual(['dispose of work']);
     expect(environment.pendingTimers).toBe(0);

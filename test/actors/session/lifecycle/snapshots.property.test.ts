@@ -1,5 +1,5 @@
-// SCOPE-SNAPSHOTS-3: what goes on from a snapshot is what goes on from all entries before it. Whole conversations
-// with everything that goes wrong, each snapshot of them; what follows is looked at both ways.
+// SCOPE-SNAPSHOTS-3: a session continues from a snapshot as from all entries before it. Whole conversations with all
+// faults, at each of their snapshots; the following steps are compared.
 
 import { expect, test } from 'vitest';
 import { nothingFollows, replayHost } from '../../../../src/actors/replay/entry-by-entry.ts';
@@ -15,7 +15,7 @@ const isSnapshot = ({ event }: JournalEntry): boolean => event.type === 'session
 
 const OVER = new Set(['answered', 'expired', 'withdrawn', 'superseded']);
 
-/** What is due. What is over is forgotten sooner by who goes on from a snapshot. */
+/** Returns the due parts. A session that continues from a snapshot forgets ended parts sooner. */
 function due(view: ReplayView) {
   const { questions, subagents, calls, ...rest } = { ...view, at: 0 };
   const isLive = ({ state }: (typeof subagents)[number]): boolean =>
@@ -29,7 +29,7 @@ function due(view: ReplayView) {
   };
 }
 
-/** Who goes on from it would write the same one down again. */
+/** Expects that a session restored from the snapshot would write the same one. */
 function expectWhole(entry: JournalEntry): void {
   const snapshot = snapshotIn(entry);
   if (!snapshot) throw new Error('Expected a snapshot');
@@ -81,7 +81,7 @@ test.each([
           expect(after.isAccepted).toBe(before.isAccepted);
           expect(due(after.view)).toEqual(due(before.view));
           compared += 1;
-          // Further on there are other snapshots.
+          // Later entries have other snapshots.
           if (compared % 20 === 0) break;
         }
       }

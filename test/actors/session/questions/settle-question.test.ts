@@ -1,4 +1,4 @@
-// The consequences of a settlement within the session: once for each call, also if the call is repeated after a crash.
+// The effects of a settlement within the session: once for each call, even if the call is repeated after a crash.
 
 import { expect, test } from 'vitest';
 import {
@@ -46,6 +46,6 @@ test('SETTLE-3: the call of a settlement that is repeated puts nothing off again
   ]);
   expect(settle('c1', 9000)).toEqual([]);
   expect(settle('c2', 9000)).toHaveLength(1);
-  // The call that is repeated is answered, too.
+  // The repeated call is also answered.
   expect(posted).toHaveLength(3);
 });

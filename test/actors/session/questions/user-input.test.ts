@@ -1,4 +1,4 @@
-// The entrance of the user's input: each caller is told once (USER-INPUT-1).
+// The input of the user: each caller gets one receipt (USER-INPUT-1).
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -7,7 +7,7 @@ import {
 } from '../../../../src/actors/session/questions/user-input.ts';
 import { simulatedEnvironment } from '../../../../src/testing/index.ts';
 
-/** A session that takes everything in, and does nothing with it before it ends. */
+/** A session that takes in all input, and does nothing with it before it ends. */
 function entrance(): UserInput {
   const session = {
     host: { environment: simulatedEnvironment() },

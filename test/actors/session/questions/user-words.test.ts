@@ -73,7 +73,7 @@ test('USER-WORDS-7: a question for words is answered by words', () => {
 test('P3: consent is an exact yes or no, however often it is asked for', () => {
   const unclear = { ...approval, timesUnclear: 5, askedAgain: true };
   expect(readUtterance(approval, 'well I guess so', { typed: true })).toEqual({ to: 'again' });
-  // Asked again once: then there are the buttons, and the lead agent to talk to.
+  // The question was asked again once: now the buttons and the lead agent remain.
   expect(readUtterance(unclear, 'well I guess so', { typed: true })).toEqual(toLead);
   expect(readUtterance(unclear, 'yes', { typed: false })).toMatchObject({
     answer: { approved: true },
@@ -95,7 +95,7 @@ test('P3: consent is understood in the language of the agent that leads', () => 
   expect(said('oui, vas-y', 'fr')).toMatchObject({ answer: { approved: true } });
   expect(said('sí, adelante', 'es')).toMatchObject({ answer: { approved: true } });
   expect(said('ja, bitte')).toEqual({ to: 'again' });
-  // Without tables there are the buttons.
+  // Without tables only the buttons remain.
   expect(said('kyllä', 'fi')).toEqual({ to: 'again' });
 });
 

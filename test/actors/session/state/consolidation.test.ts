@@ -1,5 +1,5 @@
-// The results of one request, told in one reply: when, in which words, and what becomes of
-// those that come late, are seen before, or fail.
+// The results of one request, told in one reply: the moment, the words, and the treatment of results that come late,
+// are seen before, or fail.
 
 import { describe, expect, test } from 'vitest';
 import { TextSession, type ConsolidationOptions } from '../../../../src/index.ts';
@@ -16,7 +16,7 @@ describe('siblings of one request', { tags: ['R34'] }, () => {
     await type('use flight and hotel');
     await finish('flight');
     expect(told()).toEqual([]);
-    // It is on the screen meanwhile.
+    // The card is on the screen meanwhile.
     expect(deliveries()).toEqual(['flight pending']);
     await finish('hotel');
     expect(told()).toHaveLength(1);
@@ -128,7 +128,7 @@ describe('the ceiling', { tags: ['R34', 'R41'] }, () => {
       await start();
       await type('use flight and hotel and car');
       await environment.advance(60_000);
-      // Counted from the first result: before that nobody waits.
+      // The time counts from the first result; before that no result waits.
       await finish('flight', 'hotel');
       await environment.advance(CEILING_MS - 1);
       expect(told()).toEqual([]);

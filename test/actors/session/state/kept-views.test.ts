@@ -1,4 +1,4 @@
-// The views that screens see: what goes on, and the latest of what is over.
+// The views for screens: all current parts, and the latest ended ones.
 
 import { expect, test } from 'vitest';
 import { KeptViews } from '../../../../src/actors/session/state/projection.ts';

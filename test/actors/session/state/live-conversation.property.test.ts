@@ -1,5 +1,5 @@
-// One item of a conversation, asked for by itself while it is being said, is what the whole
-// conversation has in its place, whatever was said, cut off and committed before.
+// An item of a conversation that is read alone while it is being said equals the item in the whole conversation,
+// after any earlier words, cuts and commits.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -38,7 +38,7 @@ test('LIVE-CONVERSATION-2, LIVE-CONVERSATION-3: an item by itself is the item of
         } else if (step.type === 'read') void conversation.log;
         else if ('itemId' in step) {
           const { type, itemId: id, text: words } = step;
-          // Each id is of one kind, as on a wire.
+          // Each id has one kind, as on a wire.
           const isNote = id === NOTE_ID;
           if (type === 'saying' && !isNote) {
             const known = conversation.log.get(id);

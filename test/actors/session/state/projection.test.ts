@@ -1,4 +1,4 @@
-// The view of screens: each change as an event at once, the state in bulk.
+// The view for screens: each change as an immediate event, and the state in batches.
 
 import { describe, expect, test } from 'vitest';
 import { Projection } from '../../../../src/actors/session/state/projection.ts';

@@ -93,7 +93,7 @@ test('SESSION-STORE-1: listeners are released, however long the store is kept', 
     created.store.subscribe(({ context }) => (screen.shown = context.connection));
     return { created, listened: new WeakRef(screen), session: new WeakRef(reported) };
   })();
-  // A weak reference that was made or read keeps what it names until the turn is over.
+  // A weak reference that was created or read keeps its target alive until the turn ends.
   const areThere = async (): Promise<readonly boolean[]> => {
     await new Promise((done) => setImmediate(done));
     collect();

@@ -1,5 +1,5 @@
-// COMMIT-UNIT-2, COMMIT-UNIT-10: wherever a step of a session throws (a chart, the wiring, a record, the conversation), its
-// event is refused by name, nothing is changed, and there is no entry. Then the same event is taken as if nothing had been.
+// COMMIT-UNIT-2, COMMIT-UNIT-10: wherever a step of a session throws (a chart, the wiring, a record, the conversation),
+// its event is refused by name, nothing changes, and no entry is written. The same event is then accepted as usual.
 
 import { readFileSync } from 'node:fs';
 import { afterEach, expect, test, vi } from 'vitest';
@@ -34,7 +34,7 @@ import { textTalk } from '../../../support/text-talk.ts';
 
 afterEach(() => void vi.restoreAllMocks());
 
-/** A session that takes events in, and carries nothing out. */
+/** A session that takes events in, and executes no effect. */
 function sessionOf(first: JournalEntry) {
   const inputs = inputsIn([first]);
   if (!inputs) throw new Error('Expected an opening');
@@ -76,7 +76,7 @@ function sessionOf(first: JournalEntry) {
   };
 }
 
-/** Everything that a step of a session calls; the call of this number throws. */
+/** Makes the call of this number throw, among all calls in a step of a session. */
 function plant() {
   const state = { left: Number.POSITIVE_INFINITY, calls: 0 };
   const tried = (): void => {
@@ -111,7 +111,7 @@ function plant() {
   return state;
 }
 
-/** A conversation with a call of each kind, questions, notices, a transfer, and what a user can do to them. */
+/** A conversation with a call of each kind, questions, notices, a transfer, and the user's possible actions on them. */
 async function told(): Promise<readonly JournalEntry[]> {
   const journal = writtenJournal();
   const look = defineTool({

@@ -1,5 +1,4 @@
-// The service of subagents in a session: the lead agent and the app in the parent's place,
-// the user behind them.
+// The service of subagents in a session: the lead agent and the app act as the parent, on behalf of the user.
 
 import { z } from 'zod';
 import { describe, expect, test } from 'vitest';
@@ -12,7 +11,7 @@ import type { Script } from '../../../../src/testing/index.ts';
 import { calls, never, resultsIn, say, simpleTool } from '../../../support/subagent-runs.ts';
 import { instructionsOf, textTalk, type TalkOptions } from '../../../support/text-talk.ts';
 
-/** How often this run has been answered: scripts are shared, runs are not. */
+/** Returns the number of answers in this run: runs share scripts, but not counts. */
 const stepOf = ({ prompt }: Parameters<Script>[0]): number =>
   prompt.filter(({ role }) => role === 'assistant').length + 1;
 
@@ -128,7 +127,7 @@ describe('a subagent that the app or the lead model spawned', () => {
     expect(started).toEqual(['helper 1', 'helper 2']);
     expect(state().subagents).toMatchObject([
       { id: parent, parentId: null, depth: 1, hung: true },
-      // A child's call is none of the lead agent's.
+      // A child's call is not a call of the lead agent.
       { parentId: parent, depth: 2, callId: null, hung: true },
     ]);
   });

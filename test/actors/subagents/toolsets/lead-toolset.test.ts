@@ -45,7 +45,7 @@ describe('leadTools', () => {
     ]);
     const configs = leadSubagents({ ...helpers, other: tool({ inputSchema: z.object({}) }) });
     expect(configs).toMatchObject({ subagent__summarizer: { name: 'summarizer' } });
-    // What a session checks of its options.
+    // The checks of a session's options.
     expect(() => checkLeadTools('lead', tools, configs)).not.toThrow();
     expect(() => checkSubagentNames([{ name: 'lead', tools }], configs)).not.toThrow();
   });
@@ -94,7 +94,7 @@ describe('leadTools', () => {
         subagentId: 'sub_1',
         status: 'spawning',
       });
-      // The session knows the conversation that is forked.
+      // The session knows the conversation to fork.
       expect(service.spawned[0]).toMatchObject({ config: { context: 'fork' }, callId: 'c1' });
       expect(service.spawned[0]?.messages).toBeUndefined();
       expect(byName.get('await_subagent')?.timeout).toBeGreaterThan(300_000);

@@ -14,7 +14,7 @@ import { callOptions, fakeService } from '../../../support/fake-service.ts';
 import { checkSubagentConfig } from '../../../../src/actors/subagent/config.ts';
 import { planSpawn } from '../../../../src/actors/subagents/toolsets/spawn-plan.ts';
 
-/** The tools on a service of a program, called as the AI SDK calls them: through their schemas. */
+/** The tools on a program's service, called like the AI SDK does: through their schemas. */
 function parent(options: ParentToolsetOptions = {}) {
   const service = fakeService();
   const tools = createParentSubagentToolset({ service, ...options });
@@ -241,7 +241,7 @@ describe('spawn_subagent', () => {
     expect(await spawn({ adapterName: 'cook' })).toEqual({
       error: { code: 'ADAPTER_NOT_ALLOWED', message: 'No cook here' },
     });
-    // There is a list of models: it holds.
+    // The list of models applies.
     expect(await spawn({ adapterName: 'coder', model: 'large' })).toMatchObject({
       error: { code: 'MODEL_NOT_ALLOWED' },
     });
@@ -550,7 +550,7 @@ test(
       status: 'completed',
       result: 'three',
     });
-    // The conversation up to the call is what the subagent goes on from.
+    // The subagent continues from the conversation up to the call.
     expect(service.spawned[0]?.messages).toEqual([{ role: 'user', content: 'How many?' }]);
   },
 );

@@ -134,7 +134,7 @@ describe('one call of the tool', { tags: ['H4', 'H5'] }, () => {
     controller.abort();
     expect(await running).toMatchObject({ code: 'CANCELLED' });
     expect(service.list({ subagentId: null })).toEqual([]);
-    // Nobody is spawned for a call that is over already.
+    // A call that is over spawns no subagent.
     await call(['b'], { abortSignal: controller.signal });
     expect(service.spawned).toHaveLength(1);
   });
@@ -194,7 +194,7 @@ test(
       stopWhen: isStepCount(3),
     });
     while (service.waits < 2) await turn();
-    // Both run at once; the second is ready first.
+    // Both run at once; the second one ends first.
     expect(service.spawned.map(({ callId }) => callId)).toEqual(['s1', 's2']);
     service.end('sub_2', { result: { summary: '2' } });
     service.end('sub_1', {
