@@ -21,7 +21,7 @@ export type MatchEvidence =
   /** The whole label. */
   | 'label'
   | 'id'
-  /** A yes or a no, where one option means it. */
+  /** A yes or a no that means one of the options. */
   | 'meaning'
   /** "the second one", "option two", "last". */
   | 'ordinal'

@@ -53,7 +53,7 @@ export interface VoiceOptions {
   /** Time allowed for a transcript after the utterance, in milliseconds. @defaultValue 5000 */
   readonly settleTimeoutMs: number;
   /**
-   * Consecutive failed reconnects after which the session rests: subagents work on, results and questions wait, and
+   * Consecutive failed reconnects after which the session rests: subagents continue, results and questions wait, and
    * the pauses grow from `maxReconnectDelayMs` to ten times as much. A session that was never connected ends instead.
    * @defaultValue 5
    */

@@ -258,7 +258,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
   /** Handles the switch to another connection: for another agent, or before the previous connection ends. */
   connectionReplaced(untold: readonly TransportCommand[]): void {
     this.#modelLost();
-    // The untold messages go first: offers that follow must come after them.
+    // The messages that the model still needs go first, before any offer.
     this.#sendUntold(untold);
     this.#core.receive('session', { type: 'transport.replaced' });
     this.#sendKeptAudio();

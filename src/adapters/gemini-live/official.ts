@@ -1,5 +1,5 @@
 // The official types of the wire, for checks at compile time only. `@google/genai` is a
-// development dependency: nothing here may show up in a declaration that the public
+// development dependency: nothing here may appear in a declaration that the public
 // index reaches, so use these names in `satisfies` and in checks that are not exported.
 
 // oxlint-disable offstage/import-direction -- types only; in no published declaration

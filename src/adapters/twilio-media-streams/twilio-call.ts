@@ -22,7 +22,7 @@
 //   OUTGOING-SOUND-1. Sound is reported as played only after its mark came back, unless the sound was cleared before.
 //       The reported length grows in steps of at most `CHUNK_MS`.
 //   OUTGOING-SOUND-2. A mark that comes back after a clear proves nothing: Twilio also returns the marks of dropped
-//       sound. Sound played after the last proof counts as not heard.
+//       sound. Sound that was played meanwhile counts as not heard.
 //   OUTGOING-SOUND-3. Twilio holds at most `maxAheadMs` of sound (and one chunk): returned marks pace it, not a clock.
 //   OUTGOING-SOUND-4. Sound leaves in order and complete. The end of sound that does not fit into the queue is dropped,
 //       and never reported as played.

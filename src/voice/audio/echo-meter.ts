@@ -18,7 +18,7 @@ const ROOM_MS = 120_000;
 const LOUDEST_ECHO_DB = -6;
 /** The most by which the room's echo can be louder than when it was measured. */
 const LOUDER_DB = 6;
-/** The bins by which reports and reflections can shift the echo, and the bins for which a loud bin counts as voice. */
+/** The shift of the echo by reports and reflections, and the length of voice after a loud bin, in bins. */
 const AROUND_BINS = { before: 8, after: 3 };
 const VOICE_BINS = 12;
 /** 80 ms: the quiet beginning of a word. With a known echo, the transport receives all sound with this delay. */

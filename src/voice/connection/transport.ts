@@ -397,7 +397,7 @@ export interface TransportContext {
    */
   readonly history?: () => readonly TransportCommand[];
   /**
-   * Writes the notes of the session, for components that add messages beside it. @defaultValue without marks
+   * Writes the notes of the session, for components that also add messages. @defaultValue without marks
    */
   readonly notes?: NoteWriter;
 }

@@ -108,7 +108,7 @@ export class Acknowledgement {
   #saidForTime = false;
   #cancel: () => void = () => {};
 
-  /** @param canSpeak Whether the runtime can have a phrase said beside the conversation. */
+  /** @param canSpeak Whether the runtime can have a phrase said outside the conversation. */
   constructor(
     core: LeadSession,
     moment: Moment,

@@ -1,5 +1,5 @@
-// A short phrase of the runtime beside the conversation ("One moment."), said by a voice or by the model out of band: a
-// filler, or the acknowledgement of an answer. At most one phrase is under way.
+// A short phrase of the runtime outside the conversation ("One moment."), said by a voice or by the model out of band:
+// a filler, or the acknowledgement of an answer. At most one phrase is under way.
 //
 //   say ─▶ asked for ─▶ sounding ─▶ over
 //              └────────────┴── the user speaks, or speech comes first ──▶ silent

@@ -25,8 +25,8 @@
 //       often it was paused.
 //   LOUDSPEAKER-4. At most `KEPT_MS` of sound is kept. If an item needs more, it cannot be paused.
 //   LOUDSPEAKER-5. Lowered speech continues from where it was heard, at `LOW_GAIN`, as does sound that is said
-//       meanwhile. The full level returns with `resume`, and for speech that begins after all of it was heard or
-//       stopped.
+//       meanwhile. The full level returns with `resume`, and for speech that begins after the lowered speech was
+//       heard or stopped.
 
 import { Subject, type Observable } from 'rxjs';
 import type { Environment } from '../../actors/ports/environment.ts';

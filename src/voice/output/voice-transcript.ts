@@ -33,7 +33,7 @@ export class VoiceTranscript {
     this.#core = core;
   }
 
-  /** The start of each utterance whose words clients show, and which may still turn out to be for nobody. */
+  /** The start of each utterance whose words clients show while its addressee is unknown. */
   readonly #shown = new Map<string, number>();
 
   /** The words understood so far of all unfinished utterances. */

@@ -218,7 +218,7 @@ export function withModel(core: LeadSession, model: LanguageModel): WorkOut {
   return async ({ unfinished, signal }) => {
     const { records, agents, host } = core;
     // The notes' role is that of the voice model's transport; providers of text models refuse a system
-    // message in mid-conversation.
+    // message within a conversation.
     const notes = core.notes.writtenAs('user');
     const { agentName } = records;
     const { ids, clock } = host.environment;

@@ -3,7 +3,7 @@
 //
 // The guard does not wait for other calls of the thread, and does not keep the process alive.
 
-/** Steps of the models take some hundred milliseconds on a slow machine; loading takes a second or two. */
+/** Steps of the models take several hundred milliseconds on a slow machine; loading takes a second or two. */
 const LONGEST_STEP_MS = 5000;
 
 /** A thread as the exiting process controls it, without its event loop. */
