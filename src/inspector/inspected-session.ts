@@ -48,10 +48,10 @@ export interface ShownEntry {
   /** The facts that the entry has changed; null: the fact no longer exists. */
   readonly changes: Readonly<Record<string, string | null>>;
   /** Subagents that appear with this entry, by their ids. */
-  readonly born?: Readonly<Record<string, Born>>;
+  readonly spawned?: Readonly<Record<string, Spawned>>;
 }
 
-interface Born {
+interface Spawned {
   readonly name: string;
   readonly parentId: string | null;
 }
@@ -313,26 +313,26 @@ export class InspectedSession {
       name,
       value === null ? null : this.#fact(name, value),
     ]);
-    const born = this.#bornBy(step, n);
+    const spawned = this.#spawnedBy(step, n);
     return {
       ...stateless(entry, n),
       ok,
       changes: Object.fromEntries(shown) as ShownEntry['changes'],
-      ...(born && { born }),
+      ...(spawned && { spawned }),
     };
   }
 
-  #bornBy(step: ReplayStep, n: number): ShownEntry['born'] {
+  #spawnedBy(step: ReplayStep, n: number): ShownEntry['spawned'] {
     const { unit, event } = step.entry;
     const { name, parentId } = propertiesOf(event);
-    let born: readonly (readonly [id: string, name: string, parentId: unknown])[] = [];
-    if (event.type === 'subagent.spawned') born = [[unit, String(name), parentId]];
+    let spawned: readonly (readonly [id: string, name: string, parentId: unknown])[] = [];
+    if (event.type === 'subagent.spawned') spawned = [[unit, String(name), parentId]];
     // A snapshot contains its subagents. Elsewhere the view of all subagents would be slow.
     else if (n === this.#stateFrom)
-      born = step.view.subagents.map((each) => [each.id, each.name, each.parentId]);
-    if (born.length === 0) return undefined;
+      spawned = step.view.subagents.map((each) => [each.id, each.name, each.parentId]);
+    if (spawned.length === 0) return undefined;
     return Object.fromEntries(
-      born.map(([id, named, parent]): [string, Born] => [
+      spawned.map(([id, named, parent]): [string, Spawned] => [
         id,
         {
           name: clip(String(this.#redact(named, ['event', 'toolName'])), MAX_NAME),

@@ -97,8 +97,8 @@ function cutTo(g, text, width) {
   return text.slice(0, length) + '…';
 }
 function label(lane) {
-  const born = state.born.get(lane);
-  return plain(born ? born.name + ' ' + lane : lane);
+  const spawned = state.spawned.get(lane);
+  return plain(spawned ? spawned.name + ' ' + lane : lane);
 }
 function clock(at) {
   const ms = Math.max(0, at - (state.entries[0]?.at ?? at));

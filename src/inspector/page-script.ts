@@ -19,7 +19,7 @@ const state = {
   isLive: !given.get('entry'), isBehind: false, epoch: null, stateFrom: null,
   wanted: given.get('unit') === null ? null : { unit: given.get('unit'), seq: Number(given.get('seq')) },
   chosen: 'session', mayAct: false, charts: {}, placed: {}, own: new Map(), now: 0,
-  from: 0, to: 1, fits: true, lanes: new Map(), open: new Map(), born: new Map(), asked: 0,
+  from: 0, to: 1, fits: true, lanes: new Map(), open: new Map(), spawned: new Map(), asked: 0,
 };
 
 async function ask(path, init = {}) {
@@ -82,7 +82,7 @@ function pick(session) {
   void load();
 }
 function forget(epoch) {
-  Object.assign(state, { epoch, entries: [], checkpoints: [], lanes: new Map(), open: new Map(), born: new Map() });
+  Object.assign(state, { epoch, entries: [], checkpoints: [], lanes: new Map(), open: new Map(), spawned: new Map() });
 }
 
 let polls = 0;
@@ -165,7 +165,7 @@ function droppedIn({ isDropped, stateFrom }) {
 
 function take(entry) {
   const n = state.entries.push(entry);
-  for (const [id, born] of Object.entries(entry.born ?? {})) state.born.set(id, born);
+  for (const [id, spawned] of Object.entries(entry.spawned ?? {})) state.spawned.set(id, spawned);
   for (const [name, value] of Object.entries(entry.changes)) {
     const before = state.open.get(name);
     if (before) {
@@ -360,11 +360,11 @@ function treeOf(facts) {
   for (const [name, value] of facts) {
     const [what, id = ''] = name.split(' ');
     if (what === 'subagent') {
-      const born = state.born.get(id);
+      const spawned = state.spawned.get(id);
       const word = laneOf(name, value)[1];
-      const parent = born?.parentId && facts.has('subagent ' + born.parentId) ? 'subagent ' + born.parentId : 'session';
+      const parent = spawned?.parentId && facts.has('subagent ' + spawned.parentId) ? 'subagent ' + spawned.parentId : 'session';
       if (!below.has(parent)) below.set(parent, []);
-      below.get(parent).push({ id: name, label: (born?.name ?? '') + ' ' + id, state: word });
+      below.get(parent).push({ id: name, label: (spawned?.name ?? '') + ' ' + id, state: word });
     } else if (what === 'question') {
       const asker = 'subagent ' + id.slice(0, id.lastIndexOf('.'));
       add(facts.has(asker) ? asker : 'session', { id: name, label: name, state: value.split(':')[0] });

@@ -41,7 +41,7 @@ interface Told {
     readonly seq: number;
     readonly type: string;
     readonly changes: Readonly<Record<string, string | null>>;
-    readonly born?: Readonly<Record<string, { readonly name: string }>>;
+    readonly spawned?: Readonly<Record<string, { readonly name: string }>>;
   }[];
 }
 
@@ -97,7 +97,7 @@ test('INSPECTED-5: reports what a journal in memory has dropped, and shows all o
   expect(Object.values(shown.entries[0]?.changes ?? {})).toContain('use book_ride');
   // The subagent, its name, and what was said before are those of the snapshot.
   const [subagent] = session.subagents.list();
-  expect(shown.entries[0]?.born).toEqual({
+  expect(shown.entries[0]?.spawned).toEqual({
     [subagent?.id ?? '']: { name: 'book_ride', parentId: null },
   });
   const all = factsOf(whole.read());

@@ -33,7 +33,7 @@ type Told =
 export const service = {} as SubagentService;
 
 /** Returns the first entry of an ordinary spawned subagent. */
-export function birthOf(
+export function spawnedOf(
   own: Pick<SpawnedEvent, 'name' | 'task' | 'worksFor' | 'limits'>,
 ): SpawnedEvent {
   return {
@@ -157,7 +157,7 @@ export function loneSubagent(config: Partial<SubagentConfig>, script: Script) {
   const subagent = new Subagent(host, 'sub_1', definition, task, ports);
   const { maxSteps, timeout: timeoutMs, maxInputRetries } = definition;
   subagent.start(
-    birthOf({
+    spawnedOf({
       name: definition.name,
       task,
       worksFor: 'test',

@@ -76,9 +76,9 @@ export const faults: readonly Fault[] = [
           Subagent.prototype,
           'start',
           (right) =>
-            function (this: Subagent, birth) {
+            function (this: Subagent, spawned) {
               subagents.set(this.id, this);
-              right.call(this, birth);
+              right.call(this, spawned);
             },
         ),
         replace(
@@ -363,9 +363,9 @@ export const faults: readonly Fault[] = [
         Subagent.prototype,
         'start',
         (right) =>
-          function (this: Subagent, birth) {
+          function (this: Subagent, spawned) {
             Object.assign(this, { definition: { ...this.definition, onBargeIn: 'cancel' } });
-            right.call(this, birth);
+            right.call(this, spawned);
           },
       ),
   },

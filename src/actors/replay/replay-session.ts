@@ -312,7 +312,7 @@ export class Replay {
     const unknown = this.#isUnknown(entry);
     if (unknown !== null) return { isAccepted: false, setAside: unknown, changes: {} };
     let subagent = this.#subagents.get(id);
-    if (!subagent) this.#subagents.set(id, (subagent = ReplayedSubagent.born(entry)));
+    if (!subagent) this.#subagents.set(id, (subagent = ReplayedSubagent.spawned(entry)));
     if (!(subagent instanceof ReplayedSubagent))
       return { isAccepted: false, setAside: null, changes: {} };
     const { isAccepted, setAside } = subagent.fold(entry, this.#reasonOf(entry));

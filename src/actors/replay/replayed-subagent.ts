@@ -39,7 +39,7 @@ import type { ReplaySubagent } from './replay-view.ts';
 
 /** The state from which a subagent continues. */
 interface Begun extends Pick<RecordSnapshot, 'id' | 'bornAt' | 'birth'> {
-  /** Null: from its birth. */
+  /** Null: from its spawn. */
   readonly rest: SubagentUnitSnapshot | null;
   readonly since?: number | null;
 }
@@ -53,12 +53,12 @@ export class ReplayedSubagent implements UnitBody {
   readonly journalRefused = nothingFollows.journalRefused;
   readonly #id: string;
   readonly #scope: string;
-  readonly #birth: SpawnedEvent;
+  readonly #spawned: SpawnedEvent;
   readonly shapes = SUBAGENT_SHAPES;
   readonly #unit: CommitUnit;
   #state: SubagentUnitState;
   #outcome: Outcome | null = null;
-  readonly #bornAt: number;
+  readonly #spawnedAt: number;
   /** Since when the subagent has been in its state and step; null: unknown. */
   #since: number | null;
   /** JSON of the state, until the state changes. */
@@ -66,24 +66,24 @@ export class ReplayedSubagent implements UnitBody {
 
   private constructor(
     scope: string,
-    { id, bornAt, birth, rest, since = null }: Begun,
+    { id, bornAt, birth: spawned, rest, since = null }: Begun,
     seq: number,
   ) {
     this.#id = id;
     this.#scope = scope;
-    this.#bornAt = bornAt;
+    this.#spawnedAt = bornAt;
     this.#since = rest ? since : bornAt;
-    this.#birth = birth;
+    this.#spawned = spawned;
     const identity = { id, scope, kind: 'subagent', definitionVersion: SUBAGENT_VERSION };
     this.#unit = new CommitUnit(identity, replayHost(bornAt), this);
     this.#unit.setSequence(seq);
-    this.#state = rest ? stateIn(rest) : begin(id, { at: bornAt, limits: birth.limits })[0];
+    this.#state = rest ? stateIn(rest) : begin(id, { at: bornAt, limits: spawned.limits })[0];
   }
 
-  /** @throws {JournalError} `JOURNAL_CUT` if `spawned` is not its birth. */
-  static born(spawned: JournalEntry): ReplayedSubagent {
-    const { scope, unit: id, seq, at: bornAt, event } = spawned;
-    if (event.type !== SPAWNED) throw journalCut(spawned);
+  /** @throws {JournalError} `JOURNAL_CUT` if `entry` does not spawn it. */
+  static spawned(entry: JournalEntry): ReplayedSubagent {
+    const { scope, unit: id, seq, at: bornAt, event } = entry;
+    if (event.type !== SPAWNED) throw journalCut(entry);
     const birth = event as SpawnedEvent;
     return new ReplayedSubagent(scope, { id, bornAt, birth, rest: null }, seq - 1);
   }
@@ -128,7 +128,7 @@ export class ReplayedSubagent implements UnitBody {
     const known = record && ReplayedSubagent.known(first.scope, record);
     if (known && !(known instanceof ReplayedSubagent)) return null;
     if (!known && first.event.type !== SPAWNED) return null;
-    const subagent = known ?? ReplayedSubagent.born(first);
+    const subagent = known ?? ReplayedSubagent.spawned(first);
     for (const entry of entries) subagent.fold(entry, quarantineReason(entry));
     return subagent.messages;
   }
@@ -144,8 +144,8 @@ export class ReplayedSubagent implements UnitBody {
     const { snapshot, log, ...facts } = this.#state;
     this.#text ??= JSON.stringify({
       id: this.#id,
-      bornAt: this.#bornAt,
-      birth: this.#birth,
+      bornAt: this.#spawnedAt,
+      birth: this.#spawned,
       rest: { seq: this.#unit.seq, life: { snapshot, log }, ...facts },
       since: this.#since,
     } satisfies KnownSubagent);
@@ -185,7 +185,7 @@ export class ReplayedSubagent implements UnitBody {
 
   /** The event of a service that the subagent examines; null: it has another task. */
   get eventId(): string | null {
-    const { idempotencyKey, parentId, callId } = this.#birth;
+    const { idempotencyKey, parentId, callId } = this.#spawned;
     const prefix = `${this.#scope}:`;
     return parentId === null && callId === null && idempotencyKey?.startsWith(prefix) === true
       ? idempotencyKey.slice(prefix.length)
@@ -198,7 +198,7 @@ export class ReplayedSubagent implements UnitBody {
 
   get work(): WorkOf {
     const { snapshot, log } = this.#state;
-    const { parentId, callId, relay = null, engine = null } = this.#birth;
+    const { parentId, callId, relay = null, engine = null } = this.#spawned;
     const { calls, step } = snapshot.context;
     const tools = calls.flatMap(
       ({ callId: id }): [string, { toolName: string; engine?: string }][] => {
@@ -232,7 +232,7 @@ export class ReplayedSubagent implements UnitBody {
 
   get view(): ReplaySubagent {
     const { snapshot, log } = this.#state;
-    const { name, parentId, callId, task, budget } = this.#birth;
+    const { name, parentId, callId, task, budget } = this.#spawned;
     return {
       ...(budget && { budget: raisedLimits(budget, snapshot.context.raised) }),
       id: this.#id,

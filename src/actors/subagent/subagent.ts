@@ -145,8 +145,8 @@ export class Subagent implements UnitBody, Worker {
     this.#work = new SubagentWork(host, ports, this);
   }
 
-  start(birth: SpawnedEvent): void {
-    this.receive({ ...birth });
+  start(spawned: SpawnedEvent): void {
+    this.receive({ ...spawned });
   }
 
   /**

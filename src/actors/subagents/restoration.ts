@@ -63,13 +63,13 @@ export function restoredUnits(
       continue;
     }
     const problem = `Its first entry in the journal cannot be read: ${reason}`;
-    found.set(id, { bornAt, birth: unknownBirth(first), rest: null, entries: [], problem });
+    found.set(id, { bornAt, birth: unknownSpawn(first), rest: null, entries: [], problem });
   }
   return found;
 }
 
 /** Builds the `subagent.spawned` event of a subagent whose own cannot be read: it does nothing, and ends as lost. */
-function unknownBirth({ event }: JournalEntry): SpawnedEvent {
+function unknownSpawn({ event }: JournalEntry): SpawnedEvent {
   const { callId, worksFor } = event as Partial<Record<keyof SpawnedEvent, unknown>>;
   return {
     type: SPAWNED,
@@ -119,31 +119,31 @@ function restoreOne(
   scopes: readonly ScopePorts[],
   restored: MutableRestored,
 ): void {
-  const { bornAt, birth, rest, entries, asked, deliveredAt } = unit;
+  const { bornAt, birth: spawned, rest, entries, asked, deliveredAt } = unit;
   const { path: scope, registry, supervisor, budgets, instances } = host;
-  const parent = birth.parentId === null ? null : (registry.get(birth.parentId) ?? null);
+  const parent = spawned.parentId === null ? null : (registry.get(spawned.parentId) ?? null);
   const ports =
-    parent?.admission.ports ?? scopes.find(({ name }) => name === birth.worksFor) ?? host.ports;
-  const found = definitionOf(host, birth, parent, ports);
+    parent?.admission.ports ?? scopes.find(({ name }) => name === spawned.worksFor) ?? host.ports;
+  const found = definitionOf(host, spawned, parent, ports);
   const { definition, denied } = found;
-  const subagent = new Subagent(ports.host, id, definition, birth.task, host);
+  const subagent = new Subagent(ports.host, id, definition, spawned.task, host);
   const admission: Admission = {
     id,
     definition,
-    task: birth.task,
-    title: birth.title ?? null,
+    task: spawned.task,
+    title: spawned.title ?? null,
     lineage: parent ? [...parent.admission.lineage, parent.id] : [],
-    maxDepth: birth.maxDepth ?? Infinity,
+    maxDepth: spawned.maxDepth ?? Infinity,
     denied,
-    callId: birth.callId,
-    workstreamId: birth.workstreamId,
-    idempotencyKey: birth.idempotencyKey,
-    request: birth.request,
-    requestedBy: birth.requestedBy ?? null,
+    callId: spawned.callId,
+    workstreamId: spawned.workstreamId,
+    idempotencyKey: spawned.idempotencyKey,
+    request: spawned.request,
+    requestedBy: spawned.requestedBy ?? null,
     ports,
     startedAt: bornAt,
   };
-  const record = new SubagentRecord(admission, subagent, birth);
+  const record = new SubagentRecord(admission, subagent, spawned);
   if (rest && 'outcome' in rest) {
     restoreEnded(host, record, rest, restored);
     return;
@@ -167,8 +167,8 @@ function restoreOne(
   const { totalTokens: tokens, cost = 0 } = subagent.usage;
   const used = { startedAt: bornAt, tokens, cost, steps: subagent.step };
   const limits = definition.budget && raisedLimits(definition.budget, subagent.raised);
-  budgets.readmit(id, birth.parentId, limits, used, (message) => subagent.timeIsOver(message));
-  const end = ports.endOf(id, birth.callId);
+  budgets.readmit(id, spawned.parentId, limits, used, (message) => subagent.timeIsOver(message));
+  const end = ports.endOf(id, spawned.callId);
   const knowsEnd = record.deliveredAt !== null || end.isKnown;
   const told = knowsEnd && parent === null ? end.outcome : null;
   // A process that could not write its end down reported it (P1).
@@ -223,7 +223,7 @@ function restoreEnded(
  */
 function definitionOf(
   host: SubagentHost,
-  birth: SpawnedEvent,
+  spawned: SpawnedEvent,
   parent: SubagentRecord | null,
   ports: ScopePorts,
 ): {
@@ -231,20 +231,20 @@ function definitionOf(
   readonly denied: ReadonlySet<string>;
   readonly problem: string | null;
 } {
-  const { name, grant } = birth;
-  const granter = granterOf(parent, ports, birth.agentName);
+  const { name, grant } = spawned;
+  const granter = granterOf(parent, ports, spawned.agentName);
   const nothing = (problem: string) => ({
     definition: checkSubagentConfig({ name, instructions: '' }, name),
     denied: granter.denied,
     problem,
   });
-  if (birth.parentId !== null && parent === null)
-    return nothing(`${birth.parentId}, which it worked for, is not in the journal`);
+  if (spawned.parentId !== null && parent === null)
+    return nothing(`${spawned.parentId}, which it worked for, is not in the journal`);
   try {
-    const config = configOf(birth, granter, ports);
+    const config = configOf(spawned, granter, ports);
     if (!config)
       return nothing(
-        `There is no configuration "${name}" (${birth.task.toolName}) any more: expected one as it was spawned with`,
+        `There is no configuration "${name}" (${spawned.task.toolName}) any more: expected one as it was spawned with`,
       );
     const granted = grantTools(sourceOf(config), grant ?? undefined, granter);
     if (!granted.ok) return nothing(granted.error.message);

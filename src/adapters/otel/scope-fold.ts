@@ -20,7 +20,7 @@ import {
   TURN,
   WORDS,
 } from './scope-spans.ts';
-import { attributesOf, type Birth, SubagentFold, toolAttributes, USED } from './subagent-fold.ts';
+import { attributesOf, type Spawned, SubagentFold, toolAttributes, USED } from './subagent-fold.ts';
 import * as fields from './traced-events.ts';
 import { readAs } from './traced-events.ts';
 
@@ -212,7 +212,7 @@ export class ScopeFold {
     this.#isUserSpeaking = false;
     this.#spans.takeUp(
       at,
-      (key) => this.#subagents.get(key.replace(/^subagent:/, ''))?.birth.home ?? ROOT,
+      (key) => this.#subagents.get(key.replace(/^subagent:/, ''))?.spawned.home ?? ROOT,
     );
   }
 
@@ -387,8 +387,8 @@ export class ScopeFold {
         return;
       }
       case 'subagent.spawned': {
-        const birth = readAs(fields.spawned, event);
-        if (birth) this.#born(unit, birth, at);
+        const spawned = readAs(fields.spawned, event);
+        if (spawned) this.#spawned(unit, spawned, at);
         return;
       }
       case 'slot.granted':
@@ -472,7 +472,7 @@ export class ScopeFold {
     const working = new Map(known?.subagents.map((subagent) => [subagent.id, subagent]));
     for (const { id, bornAt, birth, rest } of delegation?.subagents ?? []) {
       if (this.#subagents.has(id) || rest.outcome !== undefined) continue;
-      const one = this.#born(id, birth, bornAt ?? at, working.get(id) ?? { parent: ROOT });
+      const one = this.#spawned(id, birth, bornAt ?? at, working.get(id) ?? { parent: ROOT });
       one.isParked = isWaiting(rest.life?.snapshot.value);
       one.takeState({ pending: [], isUncertain: true, hasWorked: true, step: 0 });
     }
@@ -520,8 +520,8 @@ export class ScopeFold {
   #addContexts(to: Record<string, string>): void {
     const keys = new Set([ROOT, CALLER, WORDS]);
     for (const [key, { parent }] of this.#spans.running) keys.add(key).add(parent);
-    for (const { isOver, birth } of this.#subagents.values())
-      if (!isOver) keys.add(`subagent:${birth.id}`).add(birth.parent).add(birth.home);
+    for (const { isOver, spawned } of this.#subagents.values())
+      if (!isOver) keys.add(`subagent:${spawned.id}`).add(spawned.parent).add(spawned.home);
     for (const [callId, { subagentId }] of this.#calls)
       if (subagentId !== undefined) keys.add(`call:${callId}`).add(`subagent:${subagentId}`);
     for (const key of keys) {
@@ -751,14 +751,14 @@ export class ScopeFold {
     this.#endOfCall(callKey(unit, callId), isError ? 'failed' : 'completed', at);
   }
 
-  #born(
+  #spawned(
     id: string,
     { name, callId, parentId, relay, traceparent }: z.infer<typeof fields.spawned>,
-    bornAt: number,
-    known: Partial<Pick<Birth, 'parent' | 'home'>> = {},
+    spawnedAt: number,
+    known: Partial<Pick<Spawned, 'parent' | 'home'>> = {},
   ): SubagentFold {
     const caller = this.#comesFrom(`caller:${id}`, { traceparent });
-    const above = this.#subagents.get(parentId ?? '')?.birth;
+    const above = this.#subagents.get(parentId ?? '')?.spawned;
     const home = known.home ?? (caller === '' ? (above?.home ?? ROOT) : caller);
     const ofCall = typeof callId === 'string' ? callKey(parentId ?? '', callId) : null;
     const isOfLead = typeof parentId !== 'string';
@@ -766,8 +766,8 @@ export class ScopeFold {
     const parent = known.parent ?? call;
     const isRemote = typeof relay === 'string';
     const root = above?.root ?? name;
-    const birth = { id, name, root, bornAt, parent, home, ofCall, isRemote };
-    const subagent = new SubagentFold(birth, this.#spans);
+    const spawned = { id, name, root, spawnedAt, parent, home, ofCall, isRemote };
+    const subagent = new SubagentFold(spawned, this.#spans);
     this.#subagents.set(id, subagent);
     if (ofCall !== null) this.#childOf.set(ofCall, id);
     if (typeof callId === 'string' && isOfLead) this.#callOf(callId).subagentId = id;
@@ -787,7 +787,7 @@ export class ScopeFold {
 
   /** Ends a subagent that no call waits for: only its own events report its end. */
   #endDetached(id: string, status: string, at: number): void {
-    const key = this.#subagents.get(id)?.birth.ofCall ?? '';
+    const key = this.#subagents.get(id)?.spawned.ofCall ?? '';
     if (this.#childOf.get(key) !== id) this.#endOne(id, status, at);
   }
 
@@ -797,9 +797,9 @@ export class ScopeFold {
     if (subagent.isOver) this.#subagents.delete(id);
     if (subagent.hasEnded) return;
     subagent.hasEnded = true;
-    const { name, bornAt } = subagent.birth;
+    const { name, spawnedAt } = subagent.spawned;
     const attributes = { [names.AGENT_NAME]: name, [names.OUTCOME]: status };
-    this.#measured?.duration.record(secondsBetween(bornAt, at), attributes);
+    this.#measured?.duration.record(secondsBetween(spawnedAt, at), attributes);
   }
 
   #endWork(id: string, at: number, attributes: Attributes): void {
@@ -826,7 +826,7 @@ function agentOf(name: string): Attributes {
 
 /** Returns the attributes of a log record about a subagent. */
 function logged(id: string, subagent: SubagentFold | undefined): Attributes {
-  return { [names.AGENT_NAME]: subagent?.birth.name, [names.SUBAGENT_ID]: id };
+  return { [names.AGENT_NAME]: subagent?.spawned.name, [names.SUBAGENT_ID]: id };
 }
 
 /** Whether this state of a subagent's machine waits for an answer. */

@@ -7,12 +7,12 @@ import type { ScopeSpans } from './scope-spans.ts';
 import type * as fields from './traced-events.ts';
 
 /** The facts about the subagent's start. */
-export interface Birth {
+export interface Spawned {
   readonly id: string;
   readonly name: string;
   /** The root of the subagent's subtree. */
   readonly root: string;
-  readonly bornAt: number;
+  readonly spawnedAt: number;
   /** The key of the call that spawned it. */
   readonly parent: string;
   /** The key of the parent of its later work: the root, or the caller's span. */
@@ -25,7 +25,7 @@ export interface Birth {
 type Traced = z.infer<typeof fields.state>['subagents'][number];
 
 export class SubagentFold {
-  readonly #birth: Birth;
+  readonly #spawned: Spawned;
   readonly #spans: ScopeSpans;
   /** The calls of the latest step without a result, with their kind. */
   readonly #pending = new Map<string, { readonly toolName: string; kind: string }>();
@@ -42,23 +42,23 @@ export class SubagentFold {
   /** The usage of a third-party agent since its work started or resumed. */
   #used = { input: 0, output: 0 };
 
-  constructor(birth: Birth, spans: ScopeSpans) {
-    this.#birth = birth;
+  constructor(spawned: Spawned, spans: ScopeSpans) {
+    this.#spawned = spawned;
     this.#spans = spans;
   }
 
-  get birth(): Birth {
-    return this.#birth;
+  get spawned(): Spawned {
+    return this.#spawned;
   }
 
   /** The key of the parent of its next work. */
   get place(): string {
-    return this.#hasWorked ? this.#birth.home : this.#birth.parent;
+    return this.#hasWorked ? this.#spawned.home : this.#spawned.parent;
   }
 
   /** The attributes for the usage of the subagent. */
   get agent(): Attributes {
-    return { [names.AGENT_NAME]: this.#birth.name, [names.ROOT_AGENT]: this.#birth.root };
+    return { [names.AGENT_NAME]: this.#spawned.name, [names.ROOT_AGENT]: this.#spawned.root };
   }
 
   toolOf(callId: string): string | undefined {
@@ -66,14 +66,14 @@ export class SubagentFold {
   }
 
   toState(): Traced {
-    const { id, name, parent, home, isRemote } = this.#birth;
+    const { id, name, parent, home, isRemote } = this.#spawned;
     const pending = [...this.#pending].map(([callId, call]) => ({ callId, ...call }));
     const own = { isUncertain: this.#isUncertain, hasWorked: this.#hasWorked, step: this.#step };
     return { id, name, parent, home, isRemote, ...own, pending };
   }
 
   /** Restores the state from a snapshot. */
-  takeState({ pending, isUncertain, hasWorked, step }: Omit<Traced, keyof Birth>): void {
+  takeState({ pending, isUncertain, hasWorked, step }: Omit<Traced, keyof Spawned>): void {
     this.#pending.clear();
     for (const { callId, ...call } of pending) this.#pending.set(callId, call);
     this.#isUncertain = isUncertain;
@@ -84,7 +84,7 @@ export class SubagentFold {
   /** The subagent has a run slot. */
   work(at: number): void {
     this.isParked = false;
-    const { id, name, isRemote } = this.#birth;
+    const { id, name, isRemote } = this.#spawned;
     const key = `subagent:${id}`;
     if (this.isOver || this.#spans.running.has(key)) return;
     this.#spans.begin(
@@ -113,7 +113,7 @@ export class SubagentFold {
   responded(at: number, { step, again, calls, response }: z.infer<typeof fields.responded>): void {
     this.isParked = calls.some(({ kind }) => kind === 'question' || kind === 'approval');
     if (this.isOver) return;
-    const { id, isRemote } = this.#birth;
+    const { id, isRemote } = this.#spawned;
     const { finish, usage, model } = response;
     this.#step = step;
     this.#isUncertain = false;
@@ -156,7 +156,7 @@ export class SubagentFold {
   settled(at: number, callId: string, status: string, code: string | undefined): void {
     this.#pending.delete(callId);
     if (this.isOver) return;
-    this.#spans.end(`tool:${this.#birth.id}:${callId}`, at, {
+    this.#spans.end(`tool:${this.#spawned.id}:${callId}`, at, {
       [names.OUTCOME]: status,
       [names.ERROR_TYPE]: code,
     });
@@ -165,7 +165,7 @@ export class SubagentFold {
 
   /** Ends the spans of the subagent. */
   end(at: number, attributes: Attributes): void {
-    const { id } = this.#birth;
+    const { id } = this.#spawned;
     this.isOver = true;
     for (const key of this.#spans.running.keys())
       if (key === `step:${id}` || key.startsWith(`tool:${id}:`))
@@ -175,7 +175,7 @@ export class SubagentFold {
 
   /** After a call the next one runs, or the model is asked, or the subagent waits. */
   #goOn(at: number): void {
-    const key = `subagent:${this.#birth.id}`;
+    const key = `subagent:${this.#spawned.id}`;
     if (!this.#spans.running.has(key)) return;
     const kinds = [...this.#pending.values()].map(({ kind }) => kind);
     if (kinds.some(isWork) || this.#isUncertain) return;
@@ -184,7 +184,7 @@ export class SubagentFold {
   }
 
   #beginStep(at: number): void {
-    const { id, name, isRemote } = this.#birth;
+    const { id, name, isRemote } = this.#spawned;
     // No local model is called: the span above covers the remote agent's work.
     if (isRemote) return;
     this.#spans.begin(`step:${id}`, 'chat', at, {
@@ -200,7 +200,7 @@ export class SubagentFold {
   }
 
   #beginTool(callId: string, toolName: string, at: number): void {
-    const { id } = this.#birth;
+    const { id } = this.#spawned;
     this.#spans.begin(`tool:${id}:${callId}`, `execute_tool ${toolName}`, at, {
       parent: `subagent:${id}`,
       attributes: { ...toolAttributes(toolName, callId), [names.SUBAGENT_ID]: id },

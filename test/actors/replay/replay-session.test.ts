@@ -274,8 +274,8 @@ describe('a journal that does not fit', () => {
   test('fails without its beginning', async () => {
     const { of } = await inMidQuestion();
     expect(failing(of.entries.slice(1))).toThrow(/first entry of ses in ses is entry 2/);
-    const born = of.entries.findIndex(({ unit }) => unit === 'sub_1');
-    expect(failing(of.entries.toSpliced(born, 1))).toThrow(
+    const spawned = of.entries.findIndex(({ unit }) => unit === 'sub_1');
+    expect(failing(of.entries.toSpliced(spawned, 1))).toThrow(
       expect.objectContaining({ code: 'JOURNAL_CUT' }),
     );
   });

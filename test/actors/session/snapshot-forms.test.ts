@@ -281,9 +281,9 @@ describe('SNAPSHOT-FORMS-2: a snapshot that cannot be read', () => {
 
   test('also where something of before is left, since the trimming was broken off', async () => {
     const all = ofVersions(of('chat'), NEWER);
-    const born = all.findIndex(({ unit, seq }) => unit === 'sub_2' && seq === 1);
-    expect(born).toBeGreaterThan(0);
-    const { start } = await found(all.slice(born));
+    const spawned = all.findIndex(({ unit, seq }) => unit === 'sub_2' && seq === 1);
+    expect(spawned).toBeGreaterThan(0);
+    const { start } = await found(all.slice(spawned));
     await expect(start()).rejects.toMatchObject({ code: 'JOURNAL_VERSION' });
   });
 });

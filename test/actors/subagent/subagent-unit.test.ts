@@ -45,13 +45,13 @@ const plainly = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 
 /** Folds the events of a subagent, and calls `look` at each step. */
 function folded(
-  [id, [birth, ...events]]: readonly [string, readonly Event[]],
+  [id, [spawned, ...events]]: readonly [string, readonly Event[]],
   look: (state: SubagentUnitState, event: Exclude<Event, { type: 'subagent.spawned' }>) => void,
 ): SubagentUnitState {
-  if (birth?.type !== 'subagent.spawned') throw new Error(`${id} has no birth`);
-  let [state] = begin(id, frozen(birth));
+  if (spawned?.type !== 'subagent.spawned') throw new Error(`${id} has no spawn`);
+  let [state] = begin(id, frozen(spawned));
   for (const event of events) {
-    if (event.type === 'subagent.spawned') throw new Error(`${id} is born twice`);
+    if (event.type === 'subagent.spawned') throw new Error(`${id} is spawned twice`);
     look(frozen(state), frozen(event));
     [state] = reduce(state, event);
   }

@@ -5,7 +5,7 @@ import { SubagentTree } from '../../../src/actors/subagents/subagent-tree.ts';
 import { createRuntime } from '../../../src/index.ts';
 import { createSubagentService } from '../../../src/entries/subagents.ts';
 import { scriptedModel, simulatedEnvironment } from '../../../src/testing/index.ts';
-import { birthOf } from '../../support/lone-subagent.ts';
+import { spawnedOf } from '../../support/lone-subagent.ts';
 import { say } from '../../support/subagent-runs.ts';
 
 test.each([
@@ -20,7 +20,7 @@ test.each([
     const boss = { name: 'boss', instructions: 'You lead.', budget: { steps: 3 } };
     const service = createSubagentService({ runtime, model, configs: { boss } });
     if (!(service instanceof SubagentTree)) throw new Error('Expected a tree');
-    const event = birthOf({
+    const event = spawnedOf({
       name: 'boss',
       task: { toolName: 'boss', description: 'Leads', args: {} },
       worksFor: 'program',

@@ -264,13 +264,13 @@ test('counts subagents at any depth, also without a waiting call, until they end
     unit: string,
     event: { readonly type: string; readonly [name: string]: unknown },
   ) => metered.append(withEvent(event, { unit, seq: (seq += 1), scope: 's' }));
-  const born = (unit: string, callId: string | null, parentId: string | null) =>
+  const spawned = (unit: string, callId: string | null, parentId: string | null) =>
     happens(unit, { type: 'subagent.spawned', name: unit, callId, parentId });
   const active = async () => (await measured())['offstage.subagent.active'];
-  await born('a', 'call_1', null);
-  await born('b', 'call_2', 'a');
-  await born('c', 'call_3', 'b');
-  await born('d', null, 'a');
+  await spawned('a', 'call_1', null);
+  await spawned('b', 'call_2', 'a');
+  await spawned('c', 'call_3', 'b');
+  await spawned('d', null, 'a');
   expect(await active()).toEqual(['4']);
   await happens('d', { type: 'subagent.cancel' });
   await happens('c', { type: 'subagent.cancel' });

@@ -185,11 +185,11 @@ describe('SNAPSHOT-FORMS-2: a service whose snapshot this version cannot read', 
 
   test('refuses to recover where entries may have been deleted', async () => {
     const entries = await kept(true);
-    const births = entries.flatMap(({ event, seq }, index) =>
+    const spawns = entries.flatMap(({ event, seq }, index) =>
       seq === 1 && event.type !== 'service.snapshot' ? index : [],
     );
-    expect(births).toHaveLength(2);
-    await expect(goesOn(entries.slice(births[1]))).rejects.toMatchObject({
+    expect(spawns).toHaveLength(2);
+    await expect(goesOn(entries.slice(spawns[1]))).rejects.toMatchObject({
       code: 'JOURNAL_VERSION',
     });
   });

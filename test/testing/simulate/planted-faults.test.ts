@@ -158,9 +158,9 @@ const planted: readonly Planted[] = [
       const { start, receive } = Subagent.prototype;
       const known = new Map<string, { readonly subagent: Subagent; readonly parentId: string }>();
       const undo = [
-        patched(Subagent.prototype, 'start', function (this: Subagent, birth: SpawnedEvent) {
-          known.set(this.id, { subagent: this, parentId: birth.parentId ?? '' });
-          start.call(this, birth);
+        patched(Subagent.prototype, 'start', function (this: Subagent, spawned: SpawnedEvent) {
+          known.set(this.id, { subagent: this, parentId: spawned.parentId ?? '' });
+          start.call(this, spawned);
         }),
         patched(
           Subagent.prototype,

@@ -62,7 +62,7 @@ interface Person {
   readonly endedAt: number;
 }
 
-interface Born {
+interface Child {
   readonly id: string;
   readonly callId: string | null;
   readonly parentId: string;
@@ -75,15 +75,15 @@ interface Born {
  */
 export function* families({ log }: RunRecord): Iterable<Broken> {
   const people = peopleIn(log);
-  const born = childrenIn(log);
-  if (born.length === 0) return;
-  yield* nobodyIsLeft(people, born, log);
-  yield* oneForEachCall(born);
+  const children = childrenIn(log);
+  if (children.length === 0) return;
+  yield* nobodyIsLeft(people, children, log);
+  yield* oneForEachCall(children);
   for (const { view } of people.values()) {
     const ledger = view.outcome?.toolLedger ?? [];
     for (const entry of ledger) {
       if (entry.status !== 'ok') continue;
-      if (entry.toolName.startsWith(SUB_AGENT)) yield* waitedFor(view, entry, born, people);
+      if (entry.toolName.startsWith(SUB_AGENT)) yield* waitedFor(view, entry, children, people);
       else yield* lookedAt(view, entry, people);
       if (entry.toolName === 'request_input') yield* answeredFromAbove(view, entry, people);
     }
@@ -102,7 +102,7 @@ function peopleIn(log: readonly LogEntry[]): ReadonlyMap<string, Person> {
 }
 
 /** Returns the children of a session, from their first entries in the journal. */
-function childrenIn(log: readonly LogEntry[]): readonly Born[] {
+function childrenIn(log: readonly LogEntry[]): readonly Child[] {
   return log.flatMap((entry) => {
     if (entry.kind !== 'kept' || entry.entry.event.type !== SPAWNED) return [];
     const { parentId, callId, task, worksFor } = entry.entry.event as SpawnedEvent;
@@ -114,10 +114,10 @@ function childrenIn(log: readonly LogEntry[]): readonly Born[] {
 
 function* nobodyIsLeft(
   people: ReadonlyMap<string, Person>,
-  born: readonly Born[],
+  children: readonly Child[],
   log: readonly LogEntry[],
 ): Iterable<Broken> {
-  for (const { id, parentId } of born) {
+  for (const { id, parentId } of children) {
     const child = people.get(id);
     const parent = people.get(parentId);
     if (!parent) yield { promise: 'P1', what: `${id} works for ${parentId}, whom nobody has seen` };
@@ -146,9 +146,9 @@ function upMs(log: readonly LogEntry[], from: number, to: number): number {
 }
 
 /** Checks that one call starts one child. Tools of an app may start any number. */
-function* oneForEachCall(born: readonly Born[]): Iterable<Broken> {
+function* oneForEachCall(children: readonly Child[]): Iterable<Broken> {
   const seen = new Map<string, string>();
-  for (const { id, parentId, callId, toolName } of born) {
+  for (const { id, parentId, callId, toolName } of children) {
     if (callId === null || !toolName.startsWith(SUB_AGENT)) continue;
     const call = `${parentId}/${callId}`;
     const first = seen.get(call);
@@ -162,7 +162,7 @@ function* oneForEachCall(born: readonly Born[]): Iterable<Broken> {
 function* waitedFor(
   parent: SubagentView,
   { callId, toolName, output }: LedgerEntry,
-  born: readonly Born[],
+  children: readonly Child[],
   people: ReadonlyMap<string, Person>,
 ): Iterable<Broken> {
   const broken = (what: string): Broken => ({
@@ -170,7 +170,7 @@ function* waitedFor(
     what: `${parent.id} read ${JSON.stringify(output)} of ${toolName} (${callId}): ${what}`,
   });
   const isFailure = isRecord(output) && 'error' in output && 'code' in output;
-  const child = born.find((one) => one.parentId === parent.id && one.callId === callId);
+  const child = children.find((one) => one.parentId === parent.id && one.callId === callId);
   const view = child && people.get(child.id)?.view;
   if (!view) {
     if (!isFailure) yield broken('nobody was started');
@@ -464,7 +464,7 @@ export function* services({ log }: RunRecord): Iterable<Broken> {
   for (const { scope, event } of arrived) {
     const { eventId, event: happened } = event as Arrived;
     const looking = kept.filter(
-      (entry) => birthIn(entry)?.idempotencyKey === `${scope}:${eventId}`,
+      (entry) => spawnedIn(entry)?.idempotencyKey === `${scope}:${eventId}`,
     );
     const [first] = looking;
     if (looking.length > 1)
@@ -518,10 +518,10 @@ function* resultsHad(kept: readonly JournalEntry[]): Iterable<Broken> {
   const programs = new Set(kept.flatMap(({ scope, unit }) => (scope === unit ? [scope] : [])));
   for (const entry of kept) {
     const { scope, unit } = entry;
-    const birth = birthIn(entry);
-    if (!birth || birth.worksFor !== 'program' || birth.parentId !== null) continue;
+    const spawned = spawnedIn(entry);
+    if (!spawned || spawned.worksFor !== 'program' || spawned.parentId !== null) continue;
     // A run with an id keeps its result for good (RUN-SUBAGENT-KR-1), and every repeated run returns it again.
-    const isKeptRun = birth.idempotencyKey === scope;
+    const isKeptRun = spawned.idempotencyKey === scope;
     if (!programs.has(scope) || isKeptRun) continue;
     const times = had.get(`${scope}/${unit}`) ?? 0;
     if (times !== 1)
@@ -532,6 +532,6 @@ function* resultsHad(kept: readonly JournalEntry[]): Iterable<Broken> {
   }
 }
 
-function birthIn({ event }: JournalEntry): SpawnedEvent | null {
+function spawnedIn({ event }: JournalEntry): SpawnedEvent | null {
   return event.type === SPAWNED ? (event as SpawnedEvent) : null;
 }
