@@ -116,8 +116,8 @@ class InMemoryWorkingMemory implements WorkingMemory {
     const read = readKey(owner, entry.key);
     if (!read.ok) return refused('INVALID_KEY', read.message);
     const { namespace, path: key } = read.key;
-    const foreign = notOwner(owner, namespace, 'writes');
-    if (foreign) return foreign;
+    const notOwned = notOwner(owner, namespace, 'writes');
+    if (notOwned) return notOwned;
     const checked = checkEntry(entry);
     if (!checked.ok) return refused('INVALID_ENTRY', checked.message);
     const { maxTtlMs, sessionTtlMs, subagentTtlMs } = this.#limits;
@@ -155,8 +155,8 @@ class InMemoryWorkingMemory implements WorkingMemory {
     // The caller cannot see the entry: an error that named the owner would disclose too much.
     if (!found.ok) return found;
     const { namespace } = found.at;
-    const foreign = notOwner(owner, namespace, 'deletes');
-    if (foreign) return foreign;
+    const notOwned = notOwner(owner, namespace, 'deletes');
+    if (notOwned) return notOwned;
     this.#table.drop(owner.sessionId, namespace, found.entry);
     return { ok: true as const, key: found.entry.key };
   }

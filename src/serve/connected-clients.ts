@@ -13,8 +13,8 @@
 
 import { bearerToken, offeredProtocols, protocolToken } from '../adapters/listen/access.ts';
 import {
-  foreignOf,
-  foreignReporter,
+  unservedOf,
+  unservedReporter,
   readText,
   refusal,
   webHandlers,
@@ -86,7 +86,7 @@ export class ConnectedClients implements ClientOwner {
   /** The clients on streams, by name: the receivers of POSTs. */
   readonly #streams = new Map<string, ServedClient>();
   readonly #users = new Map<string, User>();
-  readonly #reportForeign;
+  readonly #reportUnserved;
   #isClosed = false;
 
   constructor(options: CheckedServe, server: ConnectedClientsOptions) {
@@ -94,7 +94,7 @@ export class ConnectedClients implements ClientOwner {
     this.#server = server;
     this.environment = options.environment;
     this.limits = options.limits;
-    this.#reportForeign = foreignReporter(options.onError);
+    this.#reportUnserved = unservedReporter(options.onError);
     this.web = webHandlers({
       name: server.name,
       path: options.path,
@@ -111,11 +111,11 @@ export class ConnectedClients implements ClientOwner {
    * Rejects an upgrade with an untrusted Host or Origin; null: both are trusted. A page gets the reason over an open socket
    * only.
    */
-  foreign(host: string, origin: string | null): Admission | null {
-    const foreign = foreignOf({ host, origin }, this.#server.reachable);
-    if (!foreign) return null;
-    this.#reportForeign(foreign, `${this.#server.name}: upgrade`);
-    return { type: 'expel', bye: { type: 'bye', ...foreign, retry: false } };
+  unserved(host: string, origin: string | null): Admission | null {
+    const unserved = unservedOf({ host, origin }, this.#server.reachable);
+    if (!unserved) return null;
+    this.#reportUnserved(unserved, `${this.#server.name}: upgrade`);
+    return { type: 'expel', bye: { type: 'bye', ...unserved, retry: false } };
   }
 
   /** Decides on an upgrade whose Host and Origin are trusted. */

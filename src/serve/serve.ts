@@ -141,8 +141,8 @@ class Server implements OffstageServer {
   async #verdict({ request, target }: Visit): Promise<Verdict> {
     const { host = '', origin = null } = request.headers;
     const admission =
-      this.#connected.foreign(host, origin) ??
-      (target.authority === null ? null : this.#connected.foreign(target.authority, origin)) ??
+      this.#connected.unserved(host, origin) ??
+      (target.authority === null ? null : this.#connected.unserved(target.authority, origin)) ??
       (await this.#connected.admit(webHeaders(request.headers), urlOf(request)));
     if (admission.type === 'refuse') return { type: 'refuse', refusal: admission };
     if (admission.type === 'open')

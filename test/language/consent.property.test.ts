@@ -97,12 +97,12 @@ describe('P3: consent is what is nothing but consent', () => {
   });
 
   test('words around a yes make it doubtful', () => {
-    const foreign = fc.oneof(
+    const unrelated = fc.oneof(
       condition,
       row(verb, object),
       from('maybe', 'I guess', 'or', 'the email'),
     );
-    const more = fc.oneof(row(pureConsent, foreign), row(foreign, pureConsent));
+    const more = fc.oneof(row(pureConsent, unrelated), row(unrelated, pureConsent));
     fc.assert(
       fc.property(written(more), (said) => {
         // "do it" and "run that" are consents themselves.
@@ -358,8 +358,8 @@ describe.each(['en', 'de', 'fr', 'es'] as const)(
           from(...others, ...additions),
           fc.boolean(),
           from(' ', ', ', '. '),
-          (consents, echo, foreign, first, gap) => {
-            const parts = first ? [consents, echo, foreign] : [foreign, consents, echo];
+          (consents, echo, unrelated, first, gap) => {
+            const parts = first ? [consents, echo, unrelated] : [unrelated, consents, echo];
             const said = parts.filter((part) => part !== '').join(gap);
             expect([said, about(said)]).not.toEqual([said, 'approved']);
           },

@@ -1,7 +1,7 @@
 // Protects every listening server: the guard handles the sockets of unknown peers, before the code that serves authenticated
 // clients.
 //
-//   connection ─▶ stranger ─▶ request line ─▶ Host ─▶ Origin ─▶ the listener's verdict ─▶ client
+//   connection ─▶ unauthenticated ─▶ request line ─▶ Host ─▶ Origin ─▶ the listener's verdict ─▶ client
 //                    │                                                    │
 //                    └── deadline, displaced by a new peer, malformed ────┴─▶ refused, destroyed
 //
@@ -19,8 +19,8 @@
 //            WebSocket has an `error` listener, and an error of a listener is a 500 and reported to
 //            `onError`.
 //   GUARD-2. A refused socket is destroyed, even if its client keeps sending or never closes.
-//   GUARD-3. An unauthenticated peer keeps a socket for at most `strangerTimeoutMs`, and at most
-//            `maxStrangers` of them have one; a new one displaces the oldest of the address with the most.
+//   GUARD-3. An unauthenticated peer keeps a socket for at most `authenticationTimeoutMs`, and at most
+//            `maxUnauthenticated` of them have one; a new one displaces the oldest of the address with the most.
 //   GUARD-4. `maxClients` counts authenticated connections only.
 //   GUARD-5. A request with an untrusted `Host` (DNS rebinding), in any form, or from a web page that `isOrigin` rejects, is
 //       refused. Programs send no `Origin`.
@@ -42,7 +42,7 @@ import { ConfigurationError, isA, messageOf, quietly } from '../../values/errors
 import { shown } from '../../values/plain-checks.ts';
 import { createKeepAlive } from '../socket/keep-alive.ts';
 import { targetOf, type Target } from './access.ts';
-import { StrangerPlaces } from './stranger-places.ts';
+import { UnauthenticatedPlaces } from './unauthenticated-places.ts';
 
 /** The reason for a refusal in terms of HTTP. */
 export interface Refusal {
@@ -104,11 +104,11 @@ export interface GuardOptions {
   /** The limit of concurrent clients, in WebSockets. @defaultValue 64 */
   readonly maxClients?: number;
   /** The limit of concurrent unauthenticated connections. @defaultValue 64 */
-  readonly maxStrangers?: number;
+  readonly maxUnauthenticated?: number;
   /**
    * Time from the connection, or from the previous answer, to the proof, in milliseconds. @defaultValue 10000
    */
-  readonly strangerTimeoutMs?: number;
+  readonly authenticationTimeoutMs?: number;
   /** PEM texts, for TLS. @defaultValue none */
   readonly tls?: { readonly key: string; readonly cert: string } | null;
   /** Called with errors of the listener, and of the system (no free descriptors). @defaultValue none */
@@ -124,7 +124,7 @@ const MAX_EXPELLED_MESSAGE_BYTES = 1_024;
 /** No legitimate client sends longer headers. */
 const MAX_HEADER_BYTES = 16_384;
 const GOING_AWAY = 1001;
-const defaults = { maxClients: 64, maxStrangers: 64, strangerTimeoutMs: 10_000 };
+const defaults = { maxClients: 64, maxUnauthenticated: 64, authenticationTimeoutMs: 10_000 };
 
 /** A socket with its state. */
 interface Connection {
@@ -157,7 +157,7 @@ export async function createGuard(options: GuardOptions): Promise<Guard> {
 
 export class Guard {
   readonly #options: GuardOptions & typeof defaults;
-  readonly #strangers: StrangerPlaces;
+  readonly #unauthenticated: UnauthenticatedPlaces;
   readonly #connections = new Map<Duplex, Connection>();
   /** The WebSockets of clients. */
   readonly #sockets = new Set<WebSocket>();
@@ -172,7 +172,7 @@ export class Guard {
 
   constructor(options: GuardOptions, WebSocketServerClass: typeof WebSocketServer | null) {
     this.#options = { ...defaults, ...options };
-    this.#strangers = new StrangerPlaces(this.#options.maxStrangers);
+    this.#unauthenticated = new UnauthenticatedPlaces(this.#options.maxUnauthenticated);
     const { webSocket } = options;
     const serving = (maxPayload: number): WebSocketServer | null =>
       WebSocketServerClass &&
@@ -232,7 +232,7 @@ export class Guard {
     response.once('close', () => {
       if (socket.destroyed || connection.isUpgraded) return;
       // The unread rest of a body would be taken for the next request.
-      if (request.complete) this.#makeStranger(connection);
+      if (request.complete) this.#awaitAuthentication(connection);
       else this.#letGo(connection);
     });
     const visit = this.#visitOf(request);
@@ -345,7 +345,7 @@ export class Guard {
       if (this.#connections.size === 0) this.#whenEmpty();
     });
     if (this.#closed) socket.destroy();
-    else this.#makeStranger(connection);
+    else this.#awaitAuthentication(connection);
     return connection;
   }
 
@@ -366,11 +366,11 @@ export class Guard {
   }
 
   /** Starts (again) the deadline for a proof. */
-  #makeStranger(connection: Connection): void {
-    const { strangerTimeoutMs } = this.#options;
+  #awaitAuthentication(connection: Connection): void {
+    const { authenticationTimeoutMs } = this.#options;
     if (connection.isClient) this.#clients -= 1;
     connection.isClient = false;
-    this.#stay(connection, strangerTimeoutMs);
+    this.#stay(connection, authenticationTimeoutMs);
   }
 
   #makeClient(connection: Connection): void {
@@ -384,7 +384,7 @@ export class Guard {
     const { socket, address } = connection;
     connection.endStay();
     const end = (): void => void socket.destroy();
-    const release = this.#strangers.take(address, end);
+    const release = this.#unauthenticated.take(address, end);
     const cancel = this.#options.environment.scheduler.schedule(end, timeoutMs, {
       isBackground: true,
     });
@@ -430,7 +430,7 @@ export class Guard {
   /** Gives the client time to read the answer; then destroys the socket in any case. */
   #letGo(connection: Connection): void {
     const { socket } = connection;
-    if (connection.isClient) this.#makeStranger(connection);
+    if (connection.isClient) this.#awaitAuthentication(connection);
     this.#stay(connection, LINGER_MS);
     // Reading continues, so that a reset does not destroy the answer, and the end of the client is noticed.
     socket.once('end', () => socket.destroy());

@@ -42,16 +42,16 @@ export function isServedOrigin(
 }
 
 /** The reason for refusing a request with an untrusted Host or Origin. */
-export interface Foreign {
+export interface Unserved {
   readonly code: 'HOST_REFUSED' | 'ORIGIN_REFUSED';
   readonly message: string;
 }
 
 /** Returns the reason why this Host or Origin is refused; null if both are trusted. */
-export function foreignOf(
+export function unservedOf(
   { host, origin }: { readonly host: string; readonly origin: string | null },
   reachable: Reachable,
-): Foreign | null {
+): Unserved | null {
   if (!isServedHost(host, reachable))
     return {
       code: 'HOST_REFUSED',
@@ -69,9 +69,9 @@ export function foreignOf(
 const MAX_REPORTED = 100;
 
 /** Returns a function that reports each refusal of an untrusted Host or Origin once. */
-export function foreignReporter(
+export function unservedReporter(
   onError: (error: unknown, where: string) => void,
-): (foreign: Foreign, where: string) => void {
+): (unserved: Unserved, where: string) => void {
   const reported = new Set<string>();
   return ({ code, message }, where) => {
     if (reported.has(message) || reported.size >= MAX_REPORTED) return;
@@ -109,7 +109,7 @@ export function webHandlers(options: WebHandlersOptions): WebHandlers {
   const methods = options.methods.join(', ');
   const cors = options.cors ?? { headers: 'authorization, content-type', expose: '' };
   const nothingHere = (): Response => refusal(404, 'Nothing is here');
-  const reportForeign = foreignReporter(onError);
+  const reportUnserved = unservedReporter(onError);
 
   const fetch: WebHandlers['fetch'] = async (request) => {
     const readable: Record<string, string> = {};
@@ -118,10 +118,10 @@ export function webHandlers(options: WebHandlersOptions): WebHandlers {
       if (url.pathname !== path) return nothingHere();
       const host = request.headers.get('host') ?? url.host;
       const origin = request.headers.get('origin');
-      const foreign = foreignOf({ host, origin }, reachable);
-      if (foreign) {
-        reportForeign(foreign, `${name}: fetch`);
-        return refusal(403, foreign.message, {}, foreign.code);
+      const unserved = unservedOf({ host, origin }, reachable);
+      if (unserved) {
+        reportUnserved(unserved, `${name}: fetch`);
+        return refusal(403, unserved.message, {}, unserved.code);
       }
       if (origin !== null) {
         Object.assign(readable, {

@@ -301,8 +301,8 @@ async function startServer(options: ServerOptions): Promise<RunningServer> {
       upgrade: ({ request, target }): Verdict => {
         if (target.path !== PATH)
           return { type: 'refuse', refusal: { status: 404, message: `Expected ${PATH}.` } };
-        const stranger = unauthorized(request.headers, options);
-        if (stranger) return stranger;
+        const refused = unauthorized(request.headers, options);
+        if (refused) return refused;
         const model = target.query.get('model') ?? 'local-voice';
         return { type: 'open', open: (client) => connect(client, model, options) };
       },

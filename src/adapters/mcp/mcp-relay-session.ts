@@ -37,12 +37,12 @@ import {
   Refusal,
   type Asking,
   type CallResult,
-  type ForeignServer,
-  type ForeignTask,
-  type ForeignTool,
+  type RemoteServer,
+  type RemoteTask,
+  type RemoteTool,
   type FormResult,
   type Heard,
-} from './foreign-server.ts';
+} from './remote-server.ts';
 
 /** The input for the arguments of a tool call. */
 export interface McpPrompt {
@@ -57,7 +57,7 @@ interface McpRelaySessionOptions {
   readonly tool: string;
   readonly argumentsOf: ((prompt: McpPrompt) => Readonly<Record<string, unknown>>) | null;
   /** Connects; resumes the server's session with this id if the server still has it. */
-  connect(heard: Heard, sessionId: string | null): Promise<ForeignServer>;
+  connect(heard: Heard, sessionId: string | null): Promise<RemoteServer>;
   readonly start: RelayStart;
   readonly graceMs: number;
   readonly pollMs: number;
@@ -108,8 +108,8 @@ export class McpRelaySession implements RelaySession {
   /** Events that arrive before the caller of `open` has the session. */
   #early: RelayEvent[] | null = [];
   #conversation: string;
-  #server: ForeignServer | null = null;
-  #tool: ForeignTool | null = null;
+  #server: RemoteServer | null = null;
+  #tool: RemoteTool | null = null;
   #turn: Turn | null = null;
   /** The current task; a suspended session keeps it. */
   #taskId: string | null = null;
@@ -222,10 +222,10 @@ export class McpRelaySession implements RelaySession {
     if (known && known.taskId !== null) await this.#takeUp(server, known.taskId);
   }
 
-  async #takeUp(server: ForeignServer, taskId: string): Promise<void> {
+  async #takeUp(server: RemoteServer, taskId: string): Promise<void> {
     const { name, start, over, graceMs } = this.#options;
     const turn = this.#begin(taskId);
-    const look = async (): Promise<ForeignTask> => {
+    const look = async (): Promise<RemoteTask> => {
       try {
         return await server.look(taskId, over.signal);
       } catch (error) {
@@ -306,7 +306,7 @@ export class McpRelaySession implements RelaySession {
     }
   }
 
-  #argumentsOf(tool: ForeignTool, text: string): Readonly<Record<string, unknown>> {
+  #argumentsOf(tool: RemoteTool, text: string): Readonly<Record<string, unknown>> {
     const { argumentsOf, start } = this.#options;
     if (argumentsOf) {
       const { task } = start;
@@ -330,7 +330,7 @@ export class McpRelaySession implements RelaySession {
   }
 
   /** Reads the task repeatedly until it has ended. */
-  async #follow(turn: Turn, first: ForeignTask): Promise<void> {
+  async #follow(turn: Turn, first: RemoteTask): Promise<void> {
     const { over, pollMs } = this.#options;
     const server = this.#server;
     let task = first;
@@ -351,7 +351,7 @@ export class McpRelaySession implements RelaySession {
     }
   }
 
-  #take(turn: Turn, { status, message, result }: ForeignTask): void {
+  #take(turn: Turn, { status, message, result }: RemoteTask): void {
     if (status === 'cancelled') {
       this.#end(turn, 'cancelled', message);
       return;
@@ -368,7 +368,7 @@ export class McpRelaySession implements RelaySession {
   }
 
   /** MCP-RELAY-4 */
-  #listen(turn: Turn, { status, message }: ForeignTask): void {
+  #listen(turn: Turn, { status, message }: RemoteTask): void {
     if (status !== 'input_required') turn.wait = null;
     else if (turn.wait?.message !== message) turn.wait = { message, after: turn.looked };
     turn.looked = turn.asked.size;

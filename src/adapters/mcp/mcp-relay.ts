@@ -9,9 +9,9 @@ import { relayLoop } from '../../actors/subagent/relay-loop.ts';
 import type { Relay, RelaySession, RelayStart } from '../../actors/ports/relay.ts';
 import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
 import { openInTime, originFetch } from '../relays/remote-agent.ts';
-import { Foreign2025 } from './foreign-2025.ts';
-import { Foreign2026 } from './foreign-2026.ts';
-import type { ForeignServer, Heard } from './foreign-server.ts';
+import { Remote2025 } from './remote-2025.ts';
+import { Remote2026 } from './remote-2026.ts';
+import type { RemoteServer, Heard } from './remote-server.ts';
 import { loadClientSdk } from './load-sdk.ts';
 import { McpRelaySession, type McpPrompt } from './mcp-relay-session.ts';
 
@@ -122,23 +122,23 @@ async function connect(
   heard: Heard,
   sessionId: string | null,
   signal: AbortSignal,
-): Promise<ForeignServer> {
+): Promise<RemoteServer> {
   const { url, protocol, headers, fetch, ttlMs = 86_400_000 } = options;
   if (url === undefined) {
     const [sdk, transport] = [await loadClientSdk(), await options.transport?.()];
     if (!transport) throw new Error('`transport` returned none');
-    return Foreign2025.open(sdk, transport, { heard, ttlMs, signal, traceparent });
+    return Remote2025.open(sdk, transport, { heard, ttlMs, signal, traceparent });
   }
   const bound = originFetch(
     { url, ...(headers ? { headers } : {}), ...(fetch ? { fetch } : {}) },
     signal,
   );
-  if (protocol === '2026-07-28') return new Foreign2026({ url, fetch: bound, heard, traceparent });
+  if (protocol === '2026-07-28') return new Remote2026({ url, fetch: bound, heard, traceparent });
   const sdk = await loadClientSdk();
-  const open = (known: string | null): Promise<ForeignServer> => {
+  const open = (known: string | null): Promise<RemoteServer> => {
     const given = { fetch: bound, ...(known === null ? {} : { sessionId: known }) };
     const transport = new sdk.StreamableHTTPClientTransport(new URL(url), given);
-    return Foreign2025.open(sdk, transport, { heard, ttlMs, signal, traceparent });
+    return Remote2025.open(sdk, transport, { heard, ttlMs, signal, traceparent });
   };
   if (sessionId === null) return open(null);
   // A restarted server does not know the session, but may know its tasks.

@@ -34,7 +34,7 @@ import {
 } from '../../values/errors.ts';
 import { createGuard } from '../listen/guard.ts';
 import { readBody } from '../listen/request-body.ts';
-import { StrangerPlaces } from '../listen/stranger-places.ts';
+import { UnauthenticatedPlaces } from '../listen/unauthenticated-places.ts';
 import {
   checkOptions,
   type CheckedOptions,
@@ -78,7 +78,7 @@ class Webhook implements WebhookSource {
   readonly #undecided = new Set<string>();
   readonly #underWay = new Set<Promise<void>>();
   /** The places for bodies with an unverified signature. */
-  readonly #unsigned: StrangerPlaces;
+  readonly #unsigned: UnauthenticatedPlaces;
   /** The number of signed messages being accepted. */
   #taking = 0;
   #attempt: Attempt | null = null;
@@ -90,7 +90,7 @@ class Webhook implements WebhookSource {
     this.#options = options;
     this.#seen = new ReplayGuard(options.maxRemembered);
     this.#rate = new RateLimit(options.rate);
-    this.#unsigned = new StrangerPlaces(options.maxConcurrent);
+    this.#unsigned = new UnauthenticatedPlaces(options.maxConcurrent);
   }
 
   get url(): string | null {
@@ -427,8 +427,8 @@ async function listen(options: ListenerOptions): Promise<Listener> {
     environment,
     isHost: () => true,
     isOrigin: () => true,
-    maxStrangers: maxBodies + IDLE_CONNECTIONS,
-    strangerTimeoutMs: HEADERS_TIMEOUT_MS + bodyTimeoutMs,
+    maxUnauthenticated: maxBodies + IDLE_CONNECTIONS,
+    authenticationTimeoutMs: HEADERS_TIMEOUT_MS + bodyTimeoutMs,
     request: ({ request, response, admit }) => handler(request, response, admit),
     onError: report,
   });

@@ -115,19 +115,19 @@ describe('visibility of subagents', { tags: ['RW6'] }, () => {
     const parent = spawn('p');
     const child = spawn('c', { caller: by(parent) });
     const grandchild = spawn('g', { caller: by(child) });
-    const stranger = spawn('s', { workstreamId: 'w' });
+    const unrelated = spawn('s', { workstreamId: 'w' });
     const colleague = spawn('k', { workstreamId: 'w' });
     const seen = (id: string) => service.list(by(id)).map((report) => report.id);
     expect(seen(parent)).toEqual([parent, child, grandchild]);
     expect(seen(child)).toEqual([child, grandchild]);
-    expect(seen(stranger)).toEqual([stranger, colleague]);
+    expect(seen(unrelated)).toEqual([unrelated, colleague]);
     expect(service.list(THE_LEAD)).toHaveLength(5);
-    expect(service.check(stranger, by(parent))).toEqual(refused('NOT_FOUND'));
-    expect(service.send(stranger, { content: 'Hi' }, by(parent))).toEqual(refused('NOT_FOUND'));
-    expect(service.cancel(stranger, by(parent))).toBe(false);
+    expect(service.check(unrelated, by(parent))).toEqual(refused('NOT_FOUND'));
+    expect(service.send(unrelated, { content: 'Hi' }, by(parent))).toEqual(refused('NOT_FOUND'));
+    expect(service.cancel(unrelated, by(parent))).toBe(false);
     // A colleague may be checked and sent messages, but not ended.
-    expect(service.check(colleague, by(stranger))).toMatchObject({ ok: true });
-    expect(service.cancel(colleague, by(stranger))).toBe(false);
+    expect(service.check(colleague, by(unrelated))).toMatchObject({ ok: true });
+    expect(service.cancel(colleague, by(unrelated))).toBe(false);
     expect(service.check(parent, by(child))).toEqual(refused('NOT_FOUND'));
   });
 

@@ -17,7 +17,7 @@ import {
   type GuardOptions,
   type Verdict,
 } from '../../../src/adapters/listen/guard.ts';
-import { StrangerPlaces } from '../../../src/adapters/listen/stranger-places.ts';
+import { UnauthenticatedPlaces } from '../../../src/adapters/listen/unauthenticated-places.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 
 const HOST = '127.0.0.1';
@@ -182,7 +182,7 @@ describe('GUARD-2: a refused socket', () => {
 
 describe('GUARD-3: unknown peers', () => {
   test('ends each at the deadline of its phase, an expelled one sooner', async () => {
-    const { dial, port, until, environment } = await guarded({ strangerTimeoutMs: 5_000 });
+    const { dial, port, until, environment } = await guarded({ authenticationTimeoutMs: 5_000 });
     const host = `${HOST}:${port}`;
     await dial();
     (await dial()).write('GET / HTT');
@@ -197,7 +197,7 @@ describe('GUARD-3: unknown peers', () => {
   });
 
   test('limits their number without keeping a rightful client out', async () => {
-    const { dial, guard, environment, enter } = await guarded({ maxStrangers: 4 });
+    const { dial, guard, environment, enter } = await guarded({ maxUnauthenticated: 4 });
     for (let count = 0; count < 20; count += 1) await dial();
     await enter();
     await environment.settle();
@@ -205,7 +205,7 @@ describe('GUARD-3: unknown peers', () => {
   });
 
   test('PLACE-2: the peer with the most places gives way', () => {
-    const places = new StrangerPlaces(3);
+    const places = new UnauthenticatedPlaces(3);
     const shed: string[] = [];
     places.take('a', () => shed.push('a1'));
     places.take('b', () => shed.push('b1'));

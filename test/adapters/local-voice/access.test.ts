@@ -28,9 +28,9 @@ describe('access', () => {
     expect(address.apiKey).toMatch(/^local_.{12}/);
     expect(address.url).toBe(`ws://127.0.0.1:${address.port}/v1/realtime`);
 
-    const stranger = new WireClient(address.url);
-    expect((await stranger.next('error'))['error']).toMatchObject({ code: null });
-    expect(await stranger.closed()).toEqual({ code: 3000, reason: 'invalid_request_error' });
+    const withoutKey = new WireClient(address.url);
+    expect((await withoutKey.next('error'))['error']).toMatchObject({ code: null });
+    expect(await withoutKey.closed()).toEqual({ code: 3000, reason: 'invalid_request_error' });
 
     const headers = { authorization: 'Bearer sk-other' };
     const liar = new WireClient(address.url, { headers });

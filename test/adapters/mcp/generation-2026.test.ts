@@ -220,8 +220,8 @@ test('keeps tasks to clients with the capability, and to their user', async () =
     const params = { inputResponses: {} };
     const eve = { ...withExtension, token: 'eve' };
     const own = await ask(method, { ...params, taskId: 'nobody' }, withExtension);
-    const foreign = await ask(method, { ...params, taskId }, eve);
-    expect(foreign).toEqual(own);
+    const ofEve = await ask(method, { ...params, taskId }, eve);
+    expect(ofEve).toEqual(own);
     expect(own.error?.code).toBe(-32602);
   }
 });

@@ -361,7 +361,7 @@ describe('options and errors', () => {
     await expect(away.start(order)).rejects.toMatchObject(unreachable);
     await expect(away.view('r', 0, signal)).rejects.toMatchObject(unreachable);
     await expect(away.answer('r', { requestId: 'q' })).rejects.toMatchObject(unreachable);
-    const foreign = handleWith(async () => ({ memo: { offstageView: { turn: 'one' } } }));
-    await expect(foreign.view('r', 0, signal)).rejects.toMatchObject({ code: 'JOB_UNREADABLE' });
+    const ofOthers = handleWith(async () => ({ memo: { offstageView: { turn: 'one' } } }));
+    await expect(ofOthers.view('r', 0, signal)).rejects.toMatchObject({ code: 'JOB_UNREADABLE' });
   });
 });

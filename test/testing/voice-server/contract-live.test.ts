@@ -160,6 +160,6 @@ test('a stored session can be forked, one that was not stored cannot', async () 
     'I like tea',
     'You said: I like tea',
   ]);
-  const stranger = await call(WIRE, start, forkUrl('live_unknown'));
-  expect(stranger.client.closed?.code).toBe(1008);
+  const unknown = await call(WIRE, start, forkUrl('live_unknown'));
+  expect(unknown.client.closed?.code).toBe(1008);
 });

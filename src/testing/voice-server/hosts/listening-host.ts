@@ -54,8 +54,8 @@ export async function startListeningHost(options: HostOptions): Promise<Listenin
     environment,
     tls: certificate,
     maxClients: MAX_CONNECTIONS,
-    maxStrangers: MAX_CONNECTIONS,
-    strangerTimeoutMs: UNANSWERED_MS,
+    maxUnauthenticated: MAX_CONNECTIONS,
+    authenticationTimeoutMs: UNANSWERED_MS,
     isHost: isLoopbackName,
     isOrigin: () => true,
     webSocket: {

@@ -8,7 +8,7 @@
 
 type Shed = () => void;
 
-export class StrangerPlaces {
+export class UnauthenticatedPlaces {
   readonly #max: number;
   /** The places by address, the oldest first. */
   readonly #held = new Map<string, Set<Shed>>();

@@ -21,7 +21,7 @@ export interface Asking {
   readonly signal?: AbortSignal;
 }
 
-export interface ForeignTask {
+export interface RemoteTask {
   readonly taskId: string;
   readonly status: 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled';
   readonly message: string;
@@ -32,10 +32,10 @@ export interface ForeignTask {
 }
 
 export type Begun =
-  | { readonly type: 'task'; readonly task: ForeignTask }
+  | { readonly type: 'task'; readonly task: RemoteTask }
   | { readonly type: 'result'; readonly result: CallResult };
 
-export interface ForeignTool {
+export interface RemoteTool {
   readonly name: string;
   readonly inputSchema: z.infer<typeof inputSchemaSchema>;
   /** In 2025-11-25: whether the tool may, or must, be called as a task. */
@@ -43,18 +43,18 @@ export interface ForeignTool {
 }
 
 /** The connection to one server, for one session. */
-export interface ForeignServer {
+export interface RemoteServer {
   /** The server's id for this connection, if the server has sessions: some servers keep tasks for their session only. */
   readonly sessionId: string | null;
-  tools(signal: AbortSignal): Promise<readonly ForeignTool[]>;
+  tools(signal: AbortSignal): Promise<readonly RemoteTool[]>;
   /** Calls the tool. Resolves when the task has an id; for a tool without tasks, when the call has ended. */
   call(
-    tool: ForeignTool,
+    tool: RemoteTool,
     args: Readonly<Record<string, unknown>>,
     signal: AbortSignal,
   ): Promise<Begun>;
   /** Reads a task. Its requests for input arrive by `asked`. */
-  look(taskId: string, signal: AbortSignal): Promise<ForeignTask>;
+  look(taskId: string, signal: AbortSignal): Promise<RemoteTask>;
   cancel(taskId: string): Promise<void>;
   /** `suspended`: the session resumes later, perhaps in another process. */
   close(why: 'ended' | 'suspended'): Promise<void>;
@@ -128,8 +128,8 @@ const MAX_PAGES = 20;
 /** Reads all pages of `tools/list`. */
 export async function allTools(
   page: (params: { readonly cursor?: string }) => Promise<unknown>,
-): Promise<readonly ForeignTool[]> {
-  const all: ForeignTool[] = [];
+): Promise<readonly RemoteTool[]> {
+  const all: RemoteTool[] = [];
   let cursor: string | null = null;
   for (let pages = 0; pages < MAX_PAGES; pages += 1) {
     const given: unknown = await page(cursor === null ? {} : { cursor });

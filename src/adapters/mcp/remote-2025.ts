@@ -15,12 +15,12 @@ import {
   taskSchema,
   type Begun,
   type CallResult,
-  type ForeignServer,
-  type ForeignTask,
-  type ForeignTool,
+  type RemoteServer,
+  type RemoteTask,
+  type RemoteTool,
   type FormResult,
   type Heard,
-} from './foreign-server.ts';
+} from './remote-server.ts';
 import type { ClientSdk } from './load-sdk.ts';
 import { OFFSTAGE_VERSION } from '../../values/version.ts';
 
@@ -34,7 +34,7 @@ const polled = taskSchema.extend({ pollInterval: z.number().nullish() });
 const created = z.looseObject({ task: polled });
 const ENDED = new Set<string>(['completed', 'failed', 'cancelled']);
 
-interface Foreign2025Options {
+interface Remote2025Options {
   readonly heard: Heard;
   readonly ttlMs: number;
   readonly signal: AbortSignal;
@@ -42,12 +42,12 @@ interface Foreign2025Options {
   readonly traceparent: (() => string | undefined) | undefined;
 }
 
-export class Foreign2025 implements ForeignServer {
+export class Remote2025 implements RemoteServer {
   readonly #sdk: ClientSdk;
   readonly #client: Client;
   readonly #heard: Heard;
   readonly #ttlMs: number;
-  readonly #traceparent: Foreign2025Options['traceparent'];
+  readonly #traceparent: Remote2025Options['traceparent'];
   /** The waiting requests `tasks/result`, by task: questions arrive only while one of them waits. */
   readonly #results = new Map<string, Promise<CallResult>>();
   readonly #over = new AbortController();
@@ -56,10 +56,10 @@ export class Foreign2025 implements ForeignServer {
   static async open(
     sdk: ClientSdk,
     transport: Transport,
-    options: Foreign2025Options,
-  ): Promise<Foreign2025> {
+    options: Remote2025Options,
+  ): Promise<Remote2025> {
     const { signal } = options;
-    const server = new Foreign2025(sdk, options);
+    const server = new Remote2025(sdk, options);
     const isKnown = transport.sessionId !== undefined;
     const stop = (): void => void server.close('suspended');
     signal.addEventListener('abort', stop, { once: true });
@@ -79,7 +79,7 @@ export class Foreign2025 implements ForeignServer {
     return server;
   }
 
-  private constructor(sdk: ClientSdk, { heard, ttlMs, traceparent }: Foreign2025Options) {
+  private constructor(sdk: ClientSdk, { heard, ttlMs, traceparent }: Remote2025Options) {
     this.#sdk = sdk;
     this.#traceparent = traceparent;
     this.#heard = heard;
@@ -104,12 +104,12 @@ export class Foreign2025 implements ForeignServer {
     client.setNotificationHandler(sdk.TaskStatusNotificationSchema, () => heard.changed());
   }
 
-  tools(signal: AbortSignal): Promise<readonly ForeignTool[]> {
+  tools(signal: AbortSignal): Promise<readonly RemoteTool[]> {
     return allTools((params) => this.#request('tools/list', params, signal));
   }
 
   async call(
-    { name, isTask }: ForeignTool,
+    { name, isTask }: RemoteTool,
     args: Readonly<Record<string, unknown>>,
     signal: AbortSignal,
   ): Promise<Begun> {
@@ -123,7 +123,7 @@ export class Foreign2025 implements ForeignServer {
     return { type: 'task', task: await this.#taskOf(given.task) };
   }
 
-  async look(taskId: string, signal: AbortSignal): Promise<ForeignTask> {
+  async look(taskId: string, signal: AbortSignal): Promise<RemoteTask> {
     return this.#taskOf(read(polled, await this.#request('tasks/get', { taskId }, signal)));
   }
 
@@ -144,7 +144,7 @@ export class Foreign2025 implements ForeignServer {
     await this.#client.close().catch(() => {});
   }
 
-  async #taskOf(given: z.infer<typeof polled>): Promise<ForeignTask> {
+  async #taskOf(given: z.infer<typeof polled>): Promise<RemoteTask> {
     const { taskId, status, statusMessage, pollInterval } = given;
     const message = statusMessage ?? '';
     const waiting = this.#results.get(taskId) ?? this.#wait(taskId);

@@ -15,12 +15,12 @@ import {
   type Asking,
   type Begun,
   type CallResult,
-  type ForeignServer,
-  type ForeignTask,
-  type ForeignTool,
+  type RemoteServer,
+  type RemoteTask,
+  type RemoteTool,
   type FormResult,
   type Heard,
-} from './foreign-server.ts';
+} from './remote-server.ts';
 
 const VERSION = '2026-07-28';
 const META = 'io.modelcontextprotocol/';
@@ -52,7 +52,7 @@ const formSchema = z.looseObject({ message: z.string() });
 
 type InputRequests = z.infer<typeof inputRequests>;
 
-export interface Foreign2026Options {
+export interface Remote2026Options {
   readonly url: string;
   /** Its requests end with the session. */
   readonly fetch: typeof globalThis.fetch;
@@ -61,21 +61,21 @@ export interface Foreign2026Options {
   readonly traceparent: (() => string | undefined) | undefined;
 }
 
-export class Foreign2026 implements ForeignServer {
+export class Remote2026 implements RemoteServer {
   readonly sessionId = null;
-  readonly #options: Foreign2026Options;
+  readonly #options: Remote2026Options;
   #requests = 0;
 
-  constructor(options: Foreign2026Options) {
+  constructor(options: Remote2026Options) {
     this.#options = options;
   }
 
-  tools(signal: AbortSignal): Promise<readonly ForeignTool[]> {
+  tools(signal: AbortSignal): Promise<readonly RemoteTool[]> {
     return allTools((params) => this.#request('tools/list', params, signal));
   }
 
   async call(
-    { name }: ForeignTool,
+    { name }: RemoteTool,
     args: Readonly<Record<string, unknown>>,
     signal: AbortSignal,
   ): Promise<Begun> {
@@ -96,7 +96,7 @@ export class Foreign2026 implements ForeignServer {
     throw new Refusal(`it asked more than ${MAX_ROUNDS} times`);
   }
 
-  async look(taskId: string, signal: AbortSignal): Promise<ForeignTask> {
+  async look(taskId: string, signal: AbortSignal): Promise<RemoteTask> {
     return this.#taskOf(await this.#request('tasks/get', { taskId }, signal));
   }
 
@@ -137,7 +137,7 @@ export class Foreign2026 implements ForeignServer {
     asking.answer({ action: 'decline' });
   }
 
-  #taskOf(given: unknown): ForeignTask {
+  #taskOf(given: unknown): RemoteTask {
     const { taskId, status, statusMessage, pollIntervalMs, ...rest } = read(polled, given);
     const message = statusMessage ?? '';
     if (status === 'input_required')
