@@ -14,7 +14,7 @@ import { nodeEnvironment } from 'offstage/node';
 import type { LocalServer } from 'offstage/serve';
 import { sqliteJournal } from 'offstage/sqlite-journal';
 import { workingSound } from 'offstage/voice';
-import { sayWhatGoesOn } from './agents/after-a-crash.ts';
+import { sayWhatResumes } from './agents/after-a-crash.ts';
 import { leadAgent } from './agents/lead-agent.ts';
 import { temporaryFolder } from './agents/menu-editor.ts';
 import { subagentsIn } from './agents/subagents.ts';
@@ -87,7 +87,7 @@ export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
       ...options.sessionOptions,
     });
     endings.push(() => session.close());
-    sayWhatGoesOn(session, log);
+    sayWhatResumes(session, log);
     const server = await startDemoServer({ session, journal, world, about, port, log, ...kept });
     endings.push(server.close);
     return { ...server, about, session, close };

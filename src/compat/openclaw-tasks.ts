@@ -64,9 +64,9 @@ export function openClawPlan({ args, description }: RelayTask, latestTopic?: str
   const { thread, resource } = args;
   const hinted = typeof thread === 'string' && thread !== '' ? `hint:${thread}` : undefined;
   const named = openClawTaskKind(said);
-  const goesOn = named.domain === 'other' && words.some((one) => FOLLOWS_UP.test(one.trim()));
-  const topic = hinted ?? (goesOn ? latestTopic : undefined) ?? named.domain;
-  const domain = goesOn ? DOMAINS.find(([name]) => name === topic)?.[0] : named.domain;
+  const isFollowUp = named.domain === 'other' && words.some((one) => FOLLOWS_UP.test(one.trim()));
+  const topic = hinted ?? (isFollowUp ? latestTopic : undefined) ?? named.domain;
+  const domain = isFollowUp ? DOMAINS.find(([name]) => name === topic)?.[0] : named.domain;
   const id = typeof resource === 'string' && resource !== '' ? resource : 'primary';
   return {
     ...(topic === 'other' ? {} : { topic }),

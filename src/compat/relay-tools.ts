@@ -120,16 +120,16 @@ class Agents {
     const target = known === undefined ? undefined : this.#completed.get(known);
     if (continuity === 'force_resume' && target === undefined)
       return { status: 'error', error: 'force_resume_requested_but_no_resume_target' };
-    const goesOn = target !== undefined && continuity !== 'force_fresh';
+    const isContinued = target !== undefined && continuity !== 'force_fresh';
     const open = known === undefined ? undefined : this.#threads.get(known);
-    if (goesOn && known !== undefined && open?.isIdle === true)
+    if (isContinued && known !== undefined && open?.isIdle === true)
       return this.#turn(known, open, signal, () => open.say(task));
-    const threadId = goesOn && known !== undefined ? known : this.#nextThread();
+    const threadId = isContinued && known !== undefined ? known : this.#nextThread();
     const conversation = new Conversation(this.#options, owner);
     try {
-      await conversation.open(goesOn ? target : undefined, signal);
+      await conversation.open(isContinued ? target : undefined, signal);
     } catch (error) {
-      if (!goesOn || continuity === 'force_resume' || signal.aborted)
+      if (!isContinued || continuity === 'force_resume' || signal.aborted)
         return { status: 'error', error: messageOf(error) };
       // The agent no longer knows the session: a new one is tried once.
       try {

@@ -201,8 +201,8 @@ export class InspectedSession {
     const { clock } = this.#environment;
     const began = clock.now();
     if (began < this.#nextReadAt || this.#failure !== null) return;
-    const goesOn = await this.#follow();
-    if (!goesOn) {
+    const isSameLife = await this.#follow();
+    if (!isSameLife) {
       this.#replay = new Replay(quarantineReasons(this.#entries));
       this.#newest = null;
       this.#shown = [];
@@ -220,7 +220,7 @@ export class InspectedSession {
     }
     const now = clock.now();
     // A whole session is folded once, so that only work that the next reading repeats counts.
-    const repeated = goesOn ? now - began : this.#journal.readAfter ? 0 : readAt - began;
+    const repeated = isSameLife ? now - began : this.#journal.readAfter ? 0 : readAt - began;
     this.#nextReadAt = now + SHARE_OF_TIME * repeated;
   }
 

@@ -215,8 +215,8 @@ class Manager implements TaskManager {
     const { task, subagentId, scheduler } = start;
     // A suspended task resumes, and keeps its usage.
     if (why === 'ended') this.#used.delete(subagentId);
-    const goesOn = completed || used.owner !== subagentId;
-    if (why === 'suspended' || task === undefined || topic === null || !goesOn)
+    const isReusable = completed || used.owner !== subagentId;
+    if (why === 'suspended' || task === undefined || topic === null || !isReusable)
       return inner.release(why);
     const how = await inner.release('suspended');
     this.#keep(

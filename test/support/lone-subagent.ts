@@ -96,7 +96,7 @@ export function loneSubagent(config: Partial<SubagentConfig>, script: Script) {
     standingOf: ({ definition }) => ({
       budget: null,
       answerableBy: definition.answerableBy,
-      goesOn: true,
+      isRecoverable: true,
       atWork: [],
       isDenied: () => false,
       caller: {

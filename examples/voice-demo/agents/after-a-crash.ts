@@ -4,17 +4,17 @@ import type { VoiceSession } from 'offstage';
 import { listed } from '../rules/phrases.ts';
 import { nameOf } from './lead-agent.ts';
 
-export function sayWhatGoesOn(session: VoiceSession, log: (line: string) => void): void {
+export function sayWhatResumes(session: VoiceSession, log: (line: string) => void): void {
   session.events.subscribe((event) => {
     if (event.type !== 'session.recovered') return;
     const seconds = Math.max(1, Math.round(event.downMs / 1000));
-    const goesOn = session.subagents
+    const resumed = session.subagents
       .list()
       .filter(({ endedAt }) => endedAt === null)
       .map((view) =>
         view.state === 'waiting_for_input' ? `${nameOf(view)}, which waits for you` : nameOf(view),
       );
-    const work = goesOn.length === 0 ? 'Nothing was under way' : `I go on with ${listed(goesOn)}`;
+    const work = resumed.length === 0 ? 'Nothing was under way' : `I go on with ${listed(resumed)}`;
     log(`Goes on after ${seconds} s, from ${event.entries} entries. ${work}.`);
     for (const { subagentId, reason } of event.lost) log(`${subagentId} is lost: ${reason}`);
     const gone = `I was gone for ${seconds} ${seconds === 1 ? 'second' : 'seconds'}. ${work}.`;

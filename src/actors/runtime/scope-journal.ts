@@ -345,13 +345,13 @@ export interface SnapshotPolicy {
  */
 export function timeAwake(
   entries: readonly JournalEntry[],
-  goesOn: (entry: JournalEntry) => boolean,
+  isResumption: (entry: JournalEntry) => boolean,
 ): number {
   let awakeMs = 0;
   let before = entries[0]?.at ?? 0;
   for (const entry of entries) {
     // The previous process may have used another clock.
-    if (!goesOn(entry)) awakeMs += Math.max(0, entry.at - before);
+    if (!isResumption(entry)) awakeMs += Math.max(0, entry.at - before);
     before = entry.at;
   }
   return awakeMs;

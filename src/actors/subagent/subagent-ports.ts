@@ -88,7 +88,7 @@ export interface Standing {
   /** The identities that may answer for its configuration; undefined: all. */
   readonly answerableBy: readonly string[] | undefined;
   /** Whether another process continues it, if its journal refuses this one. */
-  readonly goesOn: boolean;
+  readonly isRecoverable: boolean;
   /** Ids of its children that have not ended. */
   readonly atWork: readonly string[];
   /** Tells whether the user denied this very call to a subagent above it. */

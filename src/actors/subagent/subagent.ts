@@ -543,7 +543,7 @@ export class Subagent implements UnitBody, Worker {
 
   journalRefused(error: unknown): void {
     this.#host.report(error, `journal of ${this.id}`);
-    if (!this.#ports.standingOf(this).goesOn)
+    if (!this.#ports.standingOf(this).isRecoverable)
       this.lose({ code: 'JOURNAL_REFUSED', message: messageOf(error), retryable: true });
     else this.suspend();
   }

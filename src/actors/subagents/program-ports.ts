@@ -120,7 +120,7 @@ export class ProgramPorts implements ScopePorts {
     const { handlers, ledger, model, terms, tools = {} } = options;
     this.terms = {
       ...terms,
-      goesOn: ledger !== undefined,
+      isRecoverable: ledger !== undefined,
       // A handler of the program holds the questions, and ends with its process.
       keepsQuestions: false,
       handlesInput: handlers.onInput !== undefined,

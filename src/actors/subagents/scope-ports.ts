@@ -43,7 +43,7 @@ export type ScopeNews =
 /** The rules of a scope, where they are not those of a session. */
 export interface ScopeTerms {
   /** Whether another process can continue its subagents. @defaultValue true */
-  readonly goesOn?: boolean;
+  readonly isRecoverable?: boolean;
   /** True if the process that continues has the open questions: they are not asked again. @defaultValue true */
   readonly keepsQuestions?: boolean;
   /** True if `input.requested` finds an answer by itself: its requests end no wait. @defaultValue false */

@@ -195,7 +195,7 @@ export class SubagentHost implements SubagentPorts {
       budget: budgets.of(id),
       caller: { sessionId, parentId, depth, requester, service: this.#service },
       answerableBy: this.#answerableBy(record),
-      goesOn: ports.terms.goesOn !== false,
+      isRecoverable: ports.terms.isRecoverable !== false,
       // Each call asks for its caller, and few for the children.
       get atWork() {
         return registry.childrenOf(record).flatMap((child) => (child.isLive ? [child.id] : []));

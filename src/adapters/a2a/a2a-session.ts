@@ -259,7 +259,7 @@ export class A2aSession implements RelaySession {
     turn.reading = new AbortController();
     const { signal } = turn.reading;
     const { client, streams, start, pollMs } = this.#options;
-    const goesOn = (): boolean => this.#turn === turn && !signal.aborted && turn.request === null;
+    const isOpen = (): boolean => this.#turn === turn && !signal.aborted && turn.request === null;
     let isSending = how === 'sends';
     let events: Events | null = first;
     for (let round = 0; ; round += 1) {
@@ -277,15 +277,15 @@ export class A2aSession implements RelaySession {
         }
         start.report(this.#unreadable(error));
       }
-      if (!goesOn()) return;
+      if (!isOpen()) return;
       if (turn.taskId === null) {
         this.#end(turn, 'failed', 'it answered with neither a task nor a message');
         return;
       }
       // A2A-SESSION-2
-      if (!(await this.#look(turn, turn.taskId, signal)) || !goesOn()) return;
+      if (!(await this.#look(turn, turn.taskId, signal)) || !isOpen()) return;
       if (round > 0 || !streams) await this.#pause(pollMs, signal);
-      if (!goesOn()) return;
+      if (!isOpen()) return;
       const { taskId } = turn;
       events = streams
         ? (reading) => client.resubscribeTask({ tenant: '', id: taskId }, { signal: reading })

@@ -89,12 +89,12 @@ export class CheckReport<M extends Machines = Machines, G = unknown> {
    * that is not part of another path.
    */
   *paths(): IterableIterator<Path> {
-    const goesOn = new Set(this.#graph.edges.map((edge) => edge.from));
+    const withSuccessor = new Set(this.#graph.edges.map((edge) => edge.from));
     const path = (edge: Edge): Path => ({
       choices: [...this.#graph.pathTo(edge.from), edge.choice],
     });
     for (const edge of this.#graph.edges) {
-      if (!this.#graph.isFirst(edge) || !goesOn.has(edge.to)) yield path(edge);
+      if (!this.#graph.isFirst(edge) || !withSuccessor.has(edge.to)) yield path(edge);
     }
   }
 

@@ -88,9 +88,9 @@ export class User {
       this.#later(SHORTEST_MS, () => this.says(words));
       return;
     }
-    const goesOn = words === '' ? null : faults.strikes('user.goesOn');
+    const longer = words === '' ? null : faults.strikes('user.goesOn');
     const durationMs =
-      goesOn?.within(LONG_MS, MOST_MS) ?? Math.max(SHORTEST_MS, words.length * CHAR_MS);
+      longer?.within(LONG_MS, MOST_MS) ?? Math.max(SHORTEST_MS, words.length * CHAR_MS);
     this.#utterance = { words, startedAt: this.#now, durationMs };
     note({ kind: 'said', words, how: 'speech' });
     client.speaks(durationMs);

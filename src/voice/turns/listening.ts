@@ -173,7 +173,7 @@ export class Listening {
   sound(frame: AudioFrame, isSent: boolean): void {
     const isFirst = this.#soundAt === null || this.#isAway;
     this.#soundAt = this.#now;
-    if (this.#isAway) this.#goesOn();
+    if (this.#isAway) this.#clientReturned();
     if (isFirst) this.watchLimits();
     if (isSent) this.#sentMs += frameDurationMs(frame);
     this.#bargeIn.sound(frame);
@@ -234,7 +234,7 @@ export class Listening {
   }
 
   /** Handles sound of a client that has returned: its unfinished utterance takes the floor again. */
-  #goesOn(): void {
+  #clientReturned(): void {
     this.#isAway = false;
     const { id } = this.#underWay ?? {};
     if (id === undefined || this.#floorless.has(id)) return;

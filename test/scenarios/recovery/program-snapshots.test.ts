@@ -166,7 +166,7 @@ describe('SNAPSHOT-FORMS-2: a service whose snapshot this version cannot read', 
         : entry,
     );
   };
-  const goesOn = (entries: readonly JournalEntry[]) => {
+  const recovered = (entries: readonly JournalEntry[]) => {
     const environment = simulatedEnvironment();
     const journal: Journal = { append: () => {}, read: () => entries };
     return createSubagentService({
@@ -180,7 +180,7 @@ describe('SNAPSHOT-FORMS-2: a service whose snapshot this version cannot read', 
 
   test('resumes from its entries where none of them is ever deleted', async () => {
     const entries = await kept(false);
-    expect((await goesOn(entries)).resumed).toHaveLength(2);
+    expect((await recovered(entries)).resumed).toHaveLength(2);
   });
 
   test('refuses to recover where entries may have been deleted', async () => {
@@ -189,7 +189,7 @@ describe('SNAPSHOT-FORMS-2: a service whose snapshot this version cannot read', 
       seq === 1 && event.type !== 'service.snapshot' ? index : [],
     );
     expect(spawns).toHaveLength(2);
-    await expect(goesOn(entries.slice(spawns[1]))).rejects.toMatchObject({
+    await expect(recovered(entries.slice(spawns[1]))).rejects.toMatchObject({
       code: 'JOURNAL_VERSION',
     });
   });

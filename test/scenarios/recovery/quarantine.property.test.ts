@@ -27,7 +27,7 @@ const NOTHING_LEFT = new Set(['JOURNAL_CUT', 'JOURNAL_VERSION']);
 const ends = (events: readonly SessionEvent[]) =>
   events.filter(({ type }) => type === 'session.ended' || type === 'session.suspended');
 
-async function goesOn(
+async function recovered(
   frozen: FrozenStory,
   seed: number,
 ): Promise<'quarantined' | 'folded' | 'refused'> {
@@ -84,7 +84,7 @@ describe.each(stories.map((story, index) => ({ scope: frozenScope(story), story,
     test('recovers, whichever of its entries is corrupted', async () => {
       const results: string[] = [];
       for (let number = 0; number < MUTATIONS; number += 1)
-        results.push(await goesOn(story, number * 1000 + index));
+        results.push(await recovered(story, number * 1000 + index));
       expect(results).toHaveLength(MUTATIONS);
     });
   },

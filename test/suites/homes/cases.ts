@@ -23,7 +23,12 @@ async function asked(user: HomeUser, errand: string, steps = 'ask, charge'): Pro
 }
 
 /** The question waits, under its id; its answer is taken, and the result told. */
-async function goesOn(bench: HomeBench, user: HomeUser, errand: string, id: string): Promise<void> {
+async function answered(
+  bench: HomeBench,
+  user: HomeUser,
+  errand: string,
+  id: string,
+): Promise<void> {
   const { requestId } = await user.question(errand);
   bench.expect(requestId === id, `the question to have its id ${id}, got ${requestId}`);
   bench.expect(await user.answer(id, 'The cheap one'), 'the answer to be taken');
@@ -37,7 +42,7 @@ export const homeScenes: readonly HomeScene[] = [
     async play(bench) {
       const ann = await bench.connected();
       const id = await asked(ann, 'a', 'look_up, ask, charge');
-      await goesOn(bench, ann, 'a', id);
+      await answered(bench, ann, 'a', id);
       bench.expectCounts('a', { look_up: 1, 'model-2': 1, 'model-3': 1, 'model-4': 1 });
       ann.client.close();
       await bench.asleep();
@@ -75,7 +80,7 @@ export const homeScenes: readonly HomeScene[] = [
         ann.said.includes('I am here as well') ? true : undefined,
       );
       const id = await asked(ann, 'a');
-      await goesOn(bench, bob, 'a', id);
+      await answered(bench, bob, 'a', id);
       await ann.told('a');
     },
   },
@@ -88,7 +93,7 @@ export const homeScenes: readonly HomeScene[] = [
       await bench.asleep();
       await bench.killAll();
       await bench.startAll();
-      await goesOn(bench, await bench.connected(), 'a', id);
+      await answered(bench, await bench.connected(), 'a', id);
     },
   },
   {
@@ -98,7 +103,7 @@ export const homeScenes: readonly HomeScene[] = [
       const id = await asked(ann, 'a');
       await bench.killAll();
       await bench.startAll();
-      await goesOn(bench, ann, 'a', id);
+      await answered(bench, ann, 'a', id);
     },
   },
   {
@@ -114,7 +119,7 @@ export const homeScenes: readonly HomeScene[] = [
       await bench.startAll();
       await bench.begun('a/model-2', 2);
       const again = await bench.connected();
-      await goesOn(bench, again, 'a', (await again.question('a')).requestId);
+      await answered(bench, again, 'a', (await again.question('a')).requestId);
       bench.expectCounts('a', { look_up: 1 });
     },
   },
@@ -167,7 +172,7 @@ export const homeScenes: readonly HomeScene[] = [
       await bench.killAll();
       await bench.startAll();
       const again = await bench.connected();
-      await goesOn(bench, again, 'a', id);
+      await answered(bench, again, 'a', id);
       const [, read = '0'] = /(?<!\d)(\d+)$/u.exec(await again.told('a')) ?? [];
       bench.expect(Number(read) >= FILLS * FILL_CHARS, `all to be read, got ${read} characters`);
     },
@@ -182,7 +187,7 @@ export const homeScenes: readonly HomeScene[] = [
       ann.client.status.subscribe(({ state }) => states.push(state));
       await bench.asleep();
       await bench.stage.evict?.(bench.session);
-      await goesOn(bench, ann, 'a', id);
+      await answered(bench, ann, 'a', id);
       bench.expect(!states.includes('waiting'), 'the connection to stay');
     },
   },
@@ -199,8 +204,8 @@ export const homeScenes: readonly HomeScene[] = [
       release();
       await bench.settled('the node to leave', Promise.resolve(drained));
       await bench.stage.start(0);
-      await goesOn(bench, ann, 'a', id);
-      await goesOn(bench, ann, 'b', (await ann.question('b')).requestId);
+      await answered(bench, ann, 'a', id);
+      await answered(bench, ann, 'b', (await ann.question('b')).requestId);
       bench.expectCounts('b', { look_up: 1 });
     },
   },
@@ -219,7 +224,7 @@ export const homeScenes: readonly HomeScene[] = [
       // Its time is over before these looks are.
       for (let look = 0; look < STOPPED_LOOKS; look += 1) await bench.moment();
       const bob = await bench.connected('bob', 1);
-      await goesOn(bench, bob, 'a', id);
+      await answered(bench, bob, 'a', id);
       bench.stage.go?.(0);
       await ann.told('a');
       await bob.say('Both are here');

@@ -334,7 +334,7 @@ export function settlementOf(
   );
   return {
     status,
-    ...(GOES_ON.has(status) && { tell: NOT_DONE }),
+    ...(RESUMES_WORK.has(status) && { tell: NOT_DONE }),
     ...(status === 'explain_now' &&
       explained && { explain: described(explained), tell: ALL_KNOWN }),
     ...(stillOpen.length > 0 && { stillOpen }),
@@ -343,7 +343,7 @@ export function settlementOf(
 }
 
 /** After these the subagent works on. */
-const GOES_ON: ReadonlySet<string> = new Set(['answered', 'corrected', 'declined']);
+const RESUMES_WORK: ReadonlySet<string> = new Set(['answered', 'corrected', 'declined']);
 const NOT_DONE = 'Passed on, not done yet. Say so briefly, unless you just did.';
 const ALL_KNOWN =
   'This, and what you have read before, is all there is: explain it from that. If the user asks for more, say that you do not know it.';

@@ -184,7 +184,7 @@ const HAPPENED: ReadonlySet<SessionEvent['type']> = new Set([
 ]);
 
 /** The entries by which a process continues a session. */
-const GOES_ON: ReadonlySet<string> = new Set(['session.recovered', 'session.woken']);
+const CONTINUATIONS: ReadonlySet<string> = new Set(['session.recovered', 'session.woken']);
 
 /**
  * Filters the log of a recovered session: states that it shows again before it reports its recovery are not new. Of
@@ -211,7 +211,7 @@ function recoveredAt(log: readonly LogEntry[], from: number): number {
   let isRecovering = false;
   for (let at = from + 1; at < log.length; at += 1) {
     const entry = log[at] as LogEntry;
-    if (entry.kind === 'kept') isRecovering ||= GOES_ON.has(entry.entry.event.type);
+    if (entry.kind === 'kept') isRecovering ||= CONTINUATIONS.has(entry.entry.event.type);
     if (entry.kind === 'event' && entry.event.type === 'session.recovered') return at;
     if (entry.kind === 'crashed' || entry.kind === 'slept') return isRecovering ? at : -1;
   }

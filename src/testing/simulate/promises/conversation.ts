@@ -318,7 +318,7 @@ const AT_ONCE_MS = 2 * TICK_MS;
 /** P5: a barge-in stops speech at once, and nothing else: no subagent is cancelled without a reason. */
 export function* interruptions(record: RunRecord): Iterable<Broken> {
   yield* speechStops(record);
-  yield* workGoesOn(record);
+  yield* workContinues(record);
 }
 
 function* speechStops({ log, plays, startedAt, wordsOf }: RunRecord): Iterable<Broken> {
@@ -353,7 +353,7 @@ function* speechStops({ log, plays, startedAt, wordsOf }: RunRecord): Iterable<B
   }
 }
 
-function* workGoesOn({ log, app }: RunRecord): Iterable<Broken> {
+function* workContinues({ log, app }: RunRecord): Iterable<Broken> {
   const end = log.findIndex(({ kind }) => kind === 'closing');
   // A duplicate may be replaced.
   const mayEnd = new Set(
