@@ -403,18 +403,18 @@ export class CallEffects {
   /** Returns the reason why a call is not done, because a subagent is at work on the same; null: it may be. */
   #heldBackBy({ name, duplicates }: SubagentDefinition, task: SubagentTask): Refusal | null {
     const work = workOf(task);
-    const twin = this.#twinOf(work);
-    if (!twin) {
+    const atWork = this.#atWork(work);
+    if (!atWork) {
       this.#heldBack.delete(work);
       return null;
     }
     const busy = `"${name}" is at work on exactly this already`;
-    const said = `${busy} (${twin.id})`;
+    const said = `${busy} (${atWork.id})`;
     switch (duplicates) {
       case 'join':
         return duplicate(said, {
           status: 'already_in_progress',
-          subagentId: twin.id,
+          subagentId: atWork.id,
           // A model may say it aloud: without ids.
           message: `${busy}. Nothing was started a second time; its result comes once.`,
         });
@@ -431,7 +431,7 @@ export class CallEffects {
         forgetOldest(this.#heldBack, MAX_HELD);
         return duplicate(said, {
           status: 'needs_confirmation',
-          subagentId: twin.id,
+          subagentId: atWork.id,
           message: `${busy}. Ask the user whether it shall be done a second time; if so, call again.`,
         });
       }
@@ -441,16 +441,16 @@ export class CallEffects {
   /** Records an accepted work, and cancels the one before it: only now is nothing lost by that. */
   #workBegan({ duplicates }: SubagentDefinition, task: SubagentTask, subagentId: string): void {
     const work = workOf(task);
-    if (duplicates === 'replace') this.#twinOf(work)?.cancel('the same work was asked for anew');
+    if (duplicates === 'replace') this.#atWork(work)?.cancel('the same work was asked for anew');
     this.#works.set(shortHashOf(work), subagentId);
     if (this.#works.size % MAX_WORKS !== 0) return;
     for (const [hash, id] of this.#works) if (!this.#session.tree.get(id)) this.#works.delete(hash);
   }
 
   /** Returns the subagent that works on exactly this. */
-  #twinOf(work: string): Subagent | undefined {
-    const twin = this.#session.tree.get(this.#works.get(shortHashOf(work)) ?? '');
-    return twin && workOf(twin.task) === work ? twin : undefined;
+  #atWork(work: string): Subagent | undefined {
+    const found = this.#session.tree.get(this.#works.get(shortHashOf(work)) ?? '');
+    return found && workOf(found.task) === work ? found : undefined;
   }
 
   #toolOf({ agentName, name }: CallRecord): LeadTool | undefined {
