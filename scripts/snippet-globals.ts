@@ -122,7 +122,7 @@ declare global {
   const outcome: offstage.Outcome;
   const service: SubagentService;
   const onQuestion: NonNullable<RunSubagentOptions['onQuestion']>;
-  const askSomebody: NonNullable<RunSubagentOptions['onQuestion']>;
+  const askUser: NonNullable<RunSubagentOptions['onQuestion']>;
   const execute: (
     tool: string,
     input: object,

@@ -197,10 +197,10 @@ export const batchMachine = setup({
       context.parts.length === 1 && context.parts[0] === deliveryId,
     hasParts: ({ context }) => context.parts.length > 0,
     hasOnePart: ({ context }) => context.parts.length === 1,
-    nobodyWorks: ({ context }) => context.working.length === 0,
+    hasNoWork: ({ context }) => context.working.length === 0,
     /** Every call that a result may wait for has ended, and no more calls come. */
     isComplete: ({ context }) => !context.isReplying && !someAreLate(context),
-    nobodyIsLate: ({ context }) => !someAreLate(context),
+    isNoneLate: ({ context }) => !someAreLate(context),
     isThisDeadline: ({ context }, { dueAt }: { dueAt: number }) => dueAt === context.dueAt,
   },
 }).createMachine({
@@ -269,7 +269,7 @@ export const batchMachine = setup({
       states: {
         idle: {
           // Every call was refused or cancelled.
-          always: { guard: and(['nobodyWorks', 'isComplete']), target: '#batch.over' },
+          always: { guard: and(['hasNoWork', 'isComplete']), target: '#batch.over' },
         },
         // The first result: the ceiling's clock starts only if a call has to be waited for.
         arriving: {
@@ -323,7 +323,7 @@ export const batchMachine = setup({
         },
       ],
       exit: stopActivity('deadline'),
-      always: { guard: 'nobodyIsLate', target: 'releasing' },
+      always: { guard: 'isNoneLate', target: 'releasing' },
       on: {
         'batch.settled': {
           guard: works,
@@ -382,7 +382,7 @@ export const batchMachine = setup({
       },
     },
     trailing: {
-      always: { guard: 'nobodyWorks', target: 'over' },
+      always: { guard: 'hasNoWork', target: 'over' },
     },
     over: {
       type: 'final',

@@ -301,7 +301,7 @@ function findClaims(text: string): Claim[] {
 }
 
 function claimIn(sentence: string, isOutermost: boolean): Claim | null {
-  if (sentence.endsWith('?') || spokenBySomebody.test(sentence)) return null;
+  if (sentence.endsWith('?') || quotedSpeech.test(sentence)) return null;
   for (const pattern of [firstPerson, coordinated, ...(isOutermost ? [elliptical] : []), passive]) {
     const match = pattern.exec(sentence);
     const past = match?.groups?.['verb'] ?? match?.groups?.['verb2'];
@@ -323,7 +323,7 @@ function claimIn(sentence: string, isOutermost: boolean): Claim | null {
 }
 
 /** Matches "Anna: I sent it.", but not "Status: I sent it." */
-const spokenBySomebody =
+const quotedSpeech =
   /^(?!(?:done|result|results|summary|status|note|update|answer|ok|okay|report|final answer|actions?(?: taken)?)\b)[\p{L}\p{N} .'’_-]{1,40}: (?:I|we)\b/iu;
 
 /** Returns the text without code, quotations and letters, whose contents are not the reporter's statements. */

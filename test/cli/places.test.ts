@@ -165,13 +165,13 @@ const isRoot = process.getuid?.() === 0;
 test.skipIf(process.platform === 'win32' || (isRoot && !isForAll(import.meta.dirname)))(
   'a journal without the right to write: it is read, and a command that acts says which right is missing',
   () => {
-    const nobody = 65_534;
+    const unprivileged = 65_534;
     const of = (name: string, mode: number): string => {
       const own = mkdtempSync(at('rights-'));
       const path = join(own, name);
       copyFileSync(whole, path);
       chmodSync(path, mode);
-      if (isRoot) for (const each of [own, path]) chownSync(each, nobody, nobody);
+      if (isRoot) for (const each of [own, path]) chownSync(each, unprivileged, unprivileged);
       return path;
     };
     chmodSync(folder, 0o755);
@@ -184,7 +184,7 @@ test.skipIf(process.platform === 'win32' || (isRoot && !isForAll(import.meta.dir
     const program = join(import.meta.dirname, 'support/run-commands.ts');
     const { stdout, stderr } = spawnSync(process.execPath, [program, file, inFolder, hidden], {
       encoding: 'utf8',
-      ...(isRoot && { uid: nobody, gid: nobody }),
+      ...(isRoot && { uid: unprivileged, gid: unprivileged }),
     });
     chmodSync(dirname(inFolder), 0o755);
     const lines = stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));

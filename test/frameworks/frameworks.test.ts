@@ -32,8 +32,8 @@ describe.each(Object.keys(hosts))('%s', (host) => {
     const session = rideSession();
     const { client } = await inHost(session);
     for (const transport of ['websocket', 'stream'] as const) {
-      const nobody = client({ transport, token: 'wrong' });
-      const { reason } = await nobody.status(({ state }) => state === 'closed');
+      const unauthorized = client({ transport, token: 'wrong' });
+      const { reason } = await unauthorized.status(({ state }) => state === 'closed');
       expect(reason?.code).toBe('UNAUTHORIZED');
     }
     await session.close();

@@ -25,7 +25,7 @@ import { mutate } from './support/mutate.ts';
 import { checkOutbox } from './support/outbox-check.ts';
 import {
   gateIgnored,
-  offersToNobody,
+  offersWithoutClient,
   outboxFaults,
   reofferForgotten,
   staleReportCounts,
@@ -187,7 +187,7 @@ describe('between the outbox, the session and the lead agent', patience, () => {
     },
     {
       fault: 'something urgent is offered to nobody',
-      options: { outbox: offersToNobody, mishaps: ['urgent', 'detach'] },
+      options: { outbox: offersWithoutClient, mishaps: ['urgent', 'detach'] },
       property: 'OUTBOX-1: only from an open gate',
     },
     {

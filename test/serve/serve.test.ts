@@ -163,10 +163,10 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
   test('refuses a client without an identity, which does not come again', async () => {
     const session = rideSession();
     const { client } = await served({ session: () => session });
-    const nobody = client({ transport, token: 'nobody' });
-    const { reason } = await nobody.status(({ state }) => state === 'closed');
+    const unauthorized = client({ transport, token: 'nobody' });
+    const { reason } = await unauthorized.status(({ state }) => state === 'closed');
     expect(reason?.code).toBe('UNAUTHORIZED');
-    await expect(nobody.it.send('hello')).rejects.toMatchObject({ code: 'CLIENT_CLOSED' });
+    await expect(unauthorized.it.send('hello')).rejects.toMatchObject({ code: 'CLIENT_CLOSED' });
     await session.close();
   });
 

@@ -74,7 +74,7 @@ export const PROGRESS_RING = 50;
 const MAX_NOTE_CHARS = 2000;
 const MAX_TITLE_CHARS = 200;
 
-const nobodyAbove: readonly string[] = [];
+const noLineage: readonly string[] = [];
 
 export class SubagentTree implements SubagentService {
   readonly #host: SubagentHost;
@@ -243,7 +243,7 @@ export class SubagentTree implements SubagentService {
       definition,
       task: request.task,
       title: titleOf(definition, request.task, works.host),
-      lineage: parent ? [...parent.admission.lineage, parent.id] : nobodyAbove,
+      lineage: parent ? [...parent.admission.lineage, parent.id] : noLineage,
       maxDepth,
       denied: granted.denied,
       callId,

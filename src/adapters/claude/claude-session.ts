@@ -74,7 +74,7 @@ interface HookInput {
 type Decision = 'allow' | 'deny' | 'defer';
 const NO_SESSION = 'No conversation found';
 const TAKEN_BACK = 'The request was taken back. Do not do it.';
-const NOBODY = 'Nobody answered. Go on without it.';
+const UNANSWERED = 'Nobody answered. Go on without it.';
 const CANCELLED: RelayAnswer = { type: 'cancelled' };
 const PERMITTED: RelayAnswer = { type: 'permitted' };
 /** The limit of lasting permissions that a session remembers. */
@@ -354,7 +354,7 @@ export class ClaudeSession implements RelaySession {
     if (name === ASK_USER_QUESTION)
       return answers.some(({ type }) => type === 'answered')
         ? { behavior: 'allow', updatedInput: answeredInput(input, answers) }
-        : { behavior: 'deny', message: NOBODY };
+        : { behavior: 'deny', message: UNANSWERED };
     if (answer.type !== 'permitted') return { behavior: 'deny', message: refusalOf(answer) };
     // CLAUDE-SESSION-3
     if (answer.lasting === true) this.#keep({ permitted: this.#remembered(call, answer) });
@@ -470,7 +470,7 @@ function decision(permissionDecision: Decision, permissionDecisionReason?: strin
 }
 
 function refusalOf(answer: RelayAnswer): string {
-  if (answer.type !== 'denied') return NOBODY;
+  if (answer.type !== 'denied') return UNANSWERED;
   return answer.words === '' ? 'The user did not permit it.' : `Not permitted: ${answer.words}`;
 }
 

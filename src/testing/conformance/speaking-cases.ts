@@ -233,7 +233,7 @@ const wordless = (): ConformanceScene => ({
     ),
 });
 
-const nobodyListens = (): ConformanceScene => ({
+const noPlayoutReports = (): ConformanceScene => ({
   name: 'loudspeaker that reports nothing: nothing counts as heard, and nobody waits for ever',
   voice: { maxAttempts: 2, playTimeoutMs: 20_000 },
   provokes: ['NO_PLAYOUT_REPORT'],
@@ -337,7 +337,7 @@ export const speakingScenes: readonly (() => ConformanceScene)[] = [
   saysNothing,
   fails,
   wordless,
-  nobodyListens,
+  noPlayoutReports,
   withoutPause,
   television,
 ];

@@ -114,7 +114,7 @@ function stepOf(
 ): ScriptedStep {
   const { tools } = prompt;
   const move = tools.length === 0 ? null : familyMove(prompt, chance);
-  const callable = ofNobody(tools);
+  const callable = withoutSubagent(tools);
   const isDone = callable.length === 0 || chance.happens(0.2 + 0.25 * turn);
   if (move || !isDone) {
     const calls = [move ?? callOf(chance.pick(callable), prompt, chance)];
@@ -239,7 +239,7 @@ function callsIn(message: Message): readonly string[] {
 }
 
 /** Tools that need the id of a subagent, and are called for a reason. */
-const ABOUT_SOMEBODY: ReadonlySet<string> = new Set([
+const NEEDS_SUBAGENT: ReadonlySet<string> = new Set([
   'await_subagent',
   'check_subagent',
   'send_to_subagent',
@@ -259,8 +259,8 @@ interface Known {
 }
 
 /** Returns the tools that may be called without knowing a subagent. */
-export function ofNobody(tools: ScriptedPrompt['tools']): ScriptedPrompt['tools'] {
-  return tools.filter(({ name }) => !ABOUT_SOMEBODY.has(name));
+export function withoutSubagent(tools: ScriptedPrompt['tools']): ScriptedPrompt['tools'] {
+  return tools.filter(({ name }) => !NEEDS_SUBAGENT.has(name));
 }
 
 /** Returns the next call about the subagents that the model has started; null: none. */

@@ -198,7 +198,7 @@ export class Listening {
         );
         this.#bargeIn.read(event.utteranceId, '', true);
         if (!this.#known.has(event.utteranceId))
-          this.#forNobody(event.utteranceId, 'not_transcribed');
+          this.#unaddressed(event.utteranceId, 'not_transcribed');
         this.understood(event.utteranceId);
         this.#turn.settled();
         break;
@@ -217,7 +217,7 @@ export class Listening {
     this.#core.projection.emit({ type: 'utterance.unanswered', utteranceId, reason });
   }
 
-  #forNobody(utteranceId: string, reason: UnaddressedReason): void {
+  #unaddressed(utteranceId: string, reason: UnaddressedReason): void {
     this.#transcript.withdraw(utteranceId);
     const to = 'nobody' as const;
     this.#core.projection.emit({ type: 'utterance.routed', utteranceId, to, reason });
@@ -290,7 +290,7 @@ export class Listening {
     const { id = '', since = this.#now } = this.#underWay ?? {};
     const lengthMs = this.#now - since;
     this.#noteBackground();
-    if (this.#isFar(since) && this.#bargeIn.mayBeNobodys(id)) this.#background.add(id);
+    if (this.#isFar(since) && this.#bargeIn.mayBeUnaddressed(id)) this.#background.add(id);
     this.#before = { since, endedAt: this.#now };
     this.#underWay = null;
     this.#limit.stop();
@@ -314,7 +314,7 @@ export class Listening {
     if (!final) this.#transcript.userPartial(utteranceId, text, startedAt);
     else if (text.trim() === '' || reason) {
       this.#memory.forget(utteranceId);
-      this.#forNobody(utteranceId, reason ?? 'no_words');
+      this.#unaddressed(utteranceId, reason ?? 'no_words');
       if (this.#bargeIn.owesReply(utteranceId)) {
         this.#memory.note(CUT_NOTE);
         this.#chart.send({ type: 'reply.wanted' });
@@ -533,7 +533,7 @@ export class BargeIn {
   }
 
   /** Returns whether an utterance far away broke off, or may break off, speech before the first words of the user. */
-  mayBeNobodys(utteranceId: string): boolean {
+  mayBeUnaddressed(utteranceId: string): boolean {
     const isOver = [this.#cutBy, this.#chart.context.doubted].includes(utteranceId);
     const { items } = this.#core.records.conversation;
     return isOver && this.#cutBy !== '' && !items.some(({ role }) => role === 'user');

@@ -16,7 +16,7 @@ export const gateIgnored = provide(outboxMachine, 'guards', { gateIsOpen: () => 
 export const staleReportCounts = provide(outboxMachine, 'guards', { isAttempt: () => true });
 
 /** The client leaves while an urgent item is offered, and the outbox offers it again at once. */
-export const offersToNobody = mutate(outboxMachine, (chart) =>
+export const offersWithoutClient = mutate(outboxMachine, (chart) =>
   forget(stateOf(chart, 'gate', 'open'), 'client.detached'),
 );
 

@@ -252,7 +252,7 @@ export class TextLead implements Speaker {
   }
 
   say(offer: Offer): void {
-    this.#checkSomebodyListens(offer);
+    this.#checkHasListener(offer);
     if (offer.kind === 'question') {
       this.#ask(offer);
       return;
@@ -391,7 +391,7 @@ export class TextLead implements Speaker {
   }
 
   /** Reports a delivery without a listener (TEXT-LEAD-5). */
-  #checkSomebodyListens({ kind, deliveryId }: Offer): void {
+  #checkHasListener({ kind, deliveryId }: Offer): void {
     const core = this.#core;
     const { awaited, userInput } = core;
     const isHeard = this.#output.isHeard || userInput.listeners > 0 || awaited.isListening;

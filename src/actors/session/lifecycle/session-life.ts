@@ -224,7 +224,7 @@ export class SessionLife {
     const continuing = [...live, ...untold, ...lost.map(({ record }) => record)];
     core.ofLead.expectOnly(new Set(continuing.map(({ id }) => id)));
     tree.resume(restored);
-    withdrawQuestionsOfNobody(core);
+    withdrawQuestionsOfEnded(core);
     core.journal.found(history.folded);
     const report: SessionEvent & RecoveryReport = {
       type: 'session.recovered',
@@ -473,7 +473,7 @@ function failureOf(begin: () => void): string | null {
 /**
  * Withdraws questions of askers that ended in a process that could not write the end of their questions down.
  */
-function withdrawQuestionsOfNobody(core: HostedSession): void {
+function withdrawQuestionsOfEnded(core: HostedSession): void {
   for (const { requestId, subagentId } of core.records.questions.values()) {
     const asker = core.tree.get(subagentId);
     if (asker?.outcome === null) continue;

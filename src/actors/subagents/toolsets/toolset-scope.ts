@@ -61,7 +61,7 @@ export async function inScope<T>(
   }
 }
 
-const NOBODY_ANSWERS =
+const UNANSWERABLE =
   'Nobody can answer now: the agent that gave you the task waits for your result. Go on without.';
 
 export interface AwaitEndOptions {
@@ -90,6 +90,6 @@ export async function awaitEnd(
     if (report.endedAt !== null || (request && questions === 'return')) return { ok: true, report };
     // Refused if the request is over by now: the next report shows how.
     if (request)
-      service.send(id, { content: NOBODY_ANSWERS, inResponseTo: request.requestId }, requester);
+      service.send(id, { content: UNANSWERABLE, inResponseTo: request.requestId }, requester);
   }
 }

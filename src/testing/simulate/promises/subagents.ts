@@ -77,7 +77,7 @@ export function* families({ log }: RunRecord): Iterable<Broken> {
   const people = peopleIn(log);
   const children = childrenIn(log);
   if (children.length === 0) return;
-  yield* nobodyIsLeft(people, children, log);
+  yield* noChildOutlives(people, children, log);
   yield* oneForEachCall(children);
   for (const { view } of people.values()) {
     const ledger = view.outcome?.toolLedger ?? [];
@@ -112,7 +112,7 @@ function childrenIn(log: readonly LogEntry[]): readonly Child[] {
   });
 }
 
-function* nobodyIsLeft(
+function* noChildOutlives(
   people: ReadonlyMap<string, Person>,
   children: readonly Child[],
   log: readonly LogEntry[],

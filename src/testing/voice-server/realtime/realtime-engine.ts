@@ -40,7 +40,7 @@ interface Asking {
   readonly instructions: string | null;
 }
 
-const nobody: Asking = { own: null, cause: null, instructions: null };
+const noRequester: Asking = { own: null, cause: null, instructions: null };
 
 export class RealtimeEngine implements VoiceEngine {
   readonly #ports: EnginePorts;
@@ -51,8 +51,8 @@ export class RealtimeEngine implements VoiceEngine {
   readonly #timers: Timers;
   readonly #ownTurns: OwnTurn[] = [];
   #transcriber: FakeTranscriber | null = null;
-  /** The requester of the next response; `nobody` if the end of an utterance begins it. */
-  #asking: Asking = nobody;
+  /** The requester of the next response; `noRequester` if the end of an utterance begins it. */
+  #asking: Asking = noRequester;
   #lastCommitted: string | null = null;
   #isConfigured = false;
   #isOver = false;
@@ -112,7 +112,7 @@ export class RealtimeEngine implements VoiceEngine {
       this.#asking = { own: null, cause, instructions: instructions ?? null };
     }
     this.#session.receive(text);
-    this.#asking = nobody;
+    this.#asking = noRequester;
   }
 
   end(): void {
