@@ -1,8 +1,8 @@
-// The settings of a `ToolLoopAgent` of the AI SDK as a subagent takes them, and their checked form.
+// The settings of a `ToolLoopAgent` of the AI SDK that a subagent accepts, and their checked form.
 
 import type { generateText, LanguageModelCallOptions, ToolLoopAgentSettings, ToolSet } from 'ai';
 
-/** Settings of the AI SDK's agents that a subagent cannot keep, and what stands in for them. */
+/** Settings of the AI SDK's agents that a subagent refuses, each with its replacement. */
 export const NOT_KEPT = {
   output: 'give `outputSchema` beside `agent`',
   prepareCall: 'give `createInstance` beside `agent`, which returns a configuration for each run',
@@ -36,10 +36,7 @@ export const NOT_KEPT = {
 
 type AnyContext = Record<string, unknown>;
 
-/**
- * The settings of a `ToolLoopAgent`, those excepted that a subagent cannot keep. They are refused by name, and the error
- * says what to use in their place.
- */
+/** The settings of a `ToolLoopAgent`, except those that a subagent refuses by name; the error names the replacement. */
 export type AgentSettings<
   TOOLS extends ToolSet = ToolSet,
   RUNTIME_CONTEXT extends AnyContext = AnyContext,
@@ -47,7 +44,7 @@ export type AgentSettings<
   readonly [Name in keyof typeof NOT_KEPT]?: never;
 };
 
-/** The settings of one model call, beside its messages. */
+/** The settings of one model call, without its messages. */
 export type CallSettings = LanguageModelCallOptions &
   Pick<
     Parameters<typeof generateText>[0],
@@ -55,20 +52,20 @@ export type CallSettings = LanguageModelCallOptions &
   >;
 
 /**
- * The loop of a `ToolLoopAgent`: `agentSubagent({ agent: settings })` makes it of the settings, beside `model`, `tools`,
- * `instructions`, `toolApproval` and `toolsContext`, which a configuration has itself.
+ * The loop of a `ToolLoopAgent`: `agentSubagent({ agent: settings })` makes it of the settings that a configuration does
+ * not already have (`model`, `tools`, `instructions`, `toolApproval` and `toolsContext`).
  */
 export interface AgentLoop {
-  /** What runs the loop. */
+  /** The executor of the loop. */
   readonly steps: { readonly stepsBy: 'agent' };
-  /** The settings of every call; a step may have others. */
+  /** The settings of every call; a step may override them. */
   readonly call: CallSettings;
   readonly runtimeContext: AnyContext;
   /** The names of the agent's own tools. */
   readonly toolNames: readonly string[];
   readonly activeTools: readonly string[] | undefined;
   readonly toolOrder: readonly string[] | undefined;
-  /** Asked after each step that called tools. */
+  /** The stop conditions, called after each step that called tools. */
   readonly stopWhen: readonly ((options: object) => unknown)[];
   readonly prepareStep: ((options: object) => unknown) | undefined;
 }

@@ -1,20 +1,19 @@
-// Standing orders to the lead agent that a tool or a hook sets and removes: "speak slowly", "the user is a
-// customer". They follow its instructions in every response.
+// Standing orders to the lead agent, which a tool or a hook sets and removes: "speak slowly", "the user is a customer".
+// They follow the agent's instructions in every response.
 //
 // Owns:     the directives in force, as an immutable value, and their text form.
-// Does not: send them to a model (lead), or decide when they end (records).
+// Does not: send them to a model (the lead does), or decide when they end (the records do).
 //
 // Invariants
-//   DIRECTIVES-1. There is one value per key and scope; for one key the agent's value overrides the
-//       session's.
-//   DIRECTIVES-2. The number of keys and the characters of each are bounded; more is refused.
-//   DIRECTIVES-3. A value is one entry: none of its lines can be mistaken for another entry.
+//   DIRECTIVES-1. Each key and scope has one value; for the same key the agent's value overrides the session's.
+//   DIRECTIVES-2. The number of directives and the characters of each are limited; more are refused.
+//   DIRECTIVES-3. A value is one entry: no line of it can be mistaken for another entry.
 
 import { shown } from '../../values/plain-checks.ts';
 import { CapacityError, ConfigurationError } from '../../values/errors.ts';
 import { indented } from '../../values/clip.ts';
 
-/** `session`: until it is removed. `agent`: until another agent leads. */
+/** `session`: in force until it is removed. `agent`: in force until another agent leads. */
 export type DirectiveScope = 'session' | 'agent';
 
 export interface Directive {
@@ -39,7 +38,7 @@ export class Directives {
     this.#all = all;
   }
 
-  /** Returns the directives whose `all` this is. */
+  /** Returns directives from the value of `all`. */
   static of(all: readonly Directive[]): Directives {
     return new Directives(all);
   }
@@ -66,15 +65,15 @@ export class Directives {
     return new Directives(index < 0 ? [...this.#all, directive] : this.#all.with(index, directive));
   }
 
-  /** Returns the directives without those of the agent, which end with it. */
+  /** Returns the directives without those of scope `agent`. */
   withoutAgents(): Directives {
     return new Directives(this.#all.filter(({ scope }) => scope !== 'agent'));
   }
 
   /**
    * Checks whether the directive could be set.
-   * @throws {ConfigurationError} `INVALID_DIRECTIVE` for an invalid one, {CapacityError} `DIRECTIVES_FULL`
-   *   (DIRECTIVES-2).
+   * @throws {ConfigurationError} `INVALID_DIRECTIVE` for an invalid key, value or scope.
+   * @throws {CapacityError} `DIRECTIVES_FULL` (DIRECTIVES-2).
    */
   check(key: unknown, value: unknown, scope: unknown): void {
     const invalid = (message: string) => new ConfigurationError('INVALID_DIRECTIVE', message);
@@ -100,10 +99,7 @@ export class Directives {
   }
 }
 
-/**
- * Returns the instructions of the lead model: its language, the agent's instructions, and the directives in
- * force.
- */
+/** Returns the instructions of the lead model: its language, the agent's instructions, and the directives in force. */
 export function leadInstructions(
   instructions: string,
   language: string | undefined,

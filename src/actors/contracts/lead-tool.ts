@@ -3,34 +3,29 @@ import type { SetDirective } from './directives.ts';
 import type { FlexibleSchema } from 'ai';
 import type { DeliveryMode } from '../../machines/index.ts';
 
-/** The context of an inline tool beside its arguments. */
+/** The context that an inline tool gets beside its arguments. */
 export interface ToolContext {
   readonly callId: string;
   /** The agent whose model made the call. */
   readonly agentName: string;
   readonly sessionId: string;
-  /**
-   * The same for every attempt at this call, even after a crash: pass it on to operations that must not
-   * happen twice.
-   */
+  /** The same for every attempt at this call, also after a crash: pass it to operations that must not happen twice. */
   readonly idempotencyKey: string;
-  /**
-   * The identity behind the words that caused the call, if the app vouched for one (`SessionOptions.user`,
-   * `by`).
-   */
+  /** The identity behind the words that caused the call, if the app vouched for one (`SessionOptions.user`, `by`). */
   readonly requester: string | null;
-  /** The identity that approved this very call, if a subagent that was granted the tool had to ask. */
+  /** The identity that approved this call, if a subagent with this tool had to ask. */
   readonly approver: string | null;
   /** Aborts when the call is cancelled or has taken too long. */
   readonly abortSignal: AbortSignal;
-  /** All subagents of the session; the lead agent's requester is `THE_LEAD`. */
+  /** All subagents of the session; the lead agent's `Requester` is `THE_LEAD`. */
   readonly subagents: SubagentService;
   /** Sends JSON to the clients: the event `client.json` of `session.events`. */
   sendJsonToClient(data: unknown): void;
   /**
-   * Sets a standing order to the lead agent, from its next response on; null removes it. With the scope
-   * `agent` it ends when another agent leads. @defaultValue scope 'session'
-   * @throws {ConfigurationError} for a key or value that is empty or too long; {CapacityError} for too many.
+   * Sets a standing order to the lead agent, from its next response on; null removes it. With the scope `agent` it ends
+   * when another agent leads. @defaultValue scope 'session'
+   * @throws {ConfigurationError} for a key or value that is empty or too long.
+   * @throws {CapacityError} for too many directives.
    */
   readonly setDirective: SetDirective;
 }
@@ -40,34 +35,34 @@ export interface ToolDefinition<Args = never> {
   readonly name: string;
   readonly description: string;
   /**
-   * A zod schema, or any other schema that the AI SDK accepts, of an object or a union of objects: the model is
-   * told the properties of all of them, and the value is validated as the schema says.
+   * A zod schema, or any other schema that the AI SDK accepts, of an object or a union of objects. The model gets the
+   * properties of all objects of a union; the schema validates the value.
    */
   readonly parameters: FlexibleSchema<Args>;
   /**
-   * `inline`: the model waits for `execute`. `background`: the subagent configured under this name works
-   * while the conversation continues. @defaultValue 'inline'
+   * `inline`: the model waits for `execute`. `background`: the subagent configured under this name works while the
+   * conversation continues. @defaultValue 'inline'
    */
   readonly execution?: 'inline' | 'background';
-  /** Background: the text that the model says at once. Absent: the model hears nothing before the result. */
+  /** Background: the text that the model says at once. Absent: the model gets nothing before the result. */
   readonly pendingMessage?: string;
   /**
-   * Background: whether its result may be told together with those of other calls for the same request.
-   * @defaultValue the setting of its subagent's configuration, else true
+   * Background: whether the result may be told together with those of other calls for the same request.
+   * @defaultValue the setting of the subagent's configuration, else true
    */
   readonly consolidate?: boolean;
   /**
-   * Background: how its result reaches the user; see `SubagentConfig.delivery`.
-   * @defaultValue the setting of its subagent's configuration, else 'when_idle'
+   * Background: how the result reaches the user; see `SubagentConfig.delivery`.
+   * @defaultValue the setting of the subagent's configuration, else 'when_idle'
    */
   readonly delivery?: DeliveryMode;
-  /** Required for inline tools. */
+  /** Runs an inline tool, for which it is required. */
   readonly execute?: (args: Args, context: ToolContext) => unknown;
   /** The time limit of `execute`, in milliseconds. @defaultValue 30000 */
   readonly timeout?: number;
   /**
-   * Inline: whether a call that a crash interrupted may be run again, with the same `idempotencyKey`.
-   * Otherwise the model and `onCallInDoubt` are told that its outcome is unknown. @defaultValue false
+   * Inline: whether a call that a crash interrupted may run again, with the same `idempotencyKey`. Otherwise the model
+   * and `onCallInDoubt` are told that its outcome is unknown. @defaultValue false
    */
   readonly idempotent?: boolean;
 }

@@ -1,33 +1,33 @@
-// The end of a subagent, with all the work that it had done. Plain JSON.
+// The end of a subagent, with all the work that it did. Plain JSON.
 
 import type { Ending, Failure } from '../../machines/index.ts';
 import type { Usage } from './usage.ts';
 
-/** One tool call as the runtime saw it, for verifying the claims of a model. */
+/** One tool call as the runtime saw it, against which a model's claims are verified. */
 export interface LedgerEntry {
   readonly step: number;
   readonly callId: string;
   readonly toolName: string;
   readonly input: unknown;
-  /** `in_flight`: the subagent or the process ended during the call; it may have had effects. */
+  /** `in_flight`: the subagent or the process ended during the call, which may have had effects. */
   readonly status: 'ok' | 'error' | 'denied' | 'unanswered' | 'not_run' | 'in_flight';
   /** The return value of the tool, or the message of its error. */
   readonly output: unknown;
   /** For a call that needed approval: the source of the approval, or the reason for its absence. */
   readonly approval?: ApprovalGrade;
   /**
-   * The user permitted an agent of somebody else this call and later ones, by the button of that offer, whose words are
-   * `lasting` of the input.
+   * True if the user permitted a third-party agent this call and later ones, by the button of that offer. The property
+   * `lasting` of `input` has the words of the offer.
    */
   readonly lasting?: true;
   /** For a question or an approval: the identity that answered, if the app vouched for one. */
   readonly answeredBy?: string;
-  /** When the model called, and when the call was settled (absent: never), in milliseconds since 1970. */
+  /** When the model made the call, and when the call was settled (absent: it was not), in milliseconds since 1970. */
   readonly calledAt?: number;
   readonly settledAt?: number;
 }
 
-/** A product of a subagent: content, or a reference to its location. */
+/** A product of a subagent: content, or a reference to it. */
 export interface Artifact {
   /** A media type, or a word that the application knows. */
   readonly type: string;
@@ -36,22 +36,22 @@ export interface Artifact {
   readonly content: unknown;
 }
 
-/** The replacement of an output that is too large to be read at once. */
+/** Replaces an output that is too large to be read at once. */
 export interface LargeOutput {
   readonly truncated: true;
-  /** Its size in UTF-8: of a text itself, otherwise of its JSON. */
+  /** The size in UTF-8 bytes: of the text itself if the output is a text, otherwise of its JSON. */
   readonly originalBytes: number;
-  /** The full path of the whole output in working memory; null if it is not kept. */
+  /** The full key of the whole output in working memory; null if it is not stored. */
   readonly reference: string | null;
-  /** For a model: how to read the rest. */
+  /** Tells a model how to read the rest. */
   readonly howToRead: string;
   /** The beginning of the output. */
   readonly excerpt: string;
 }
 
 /**
- * The end of a subagent: `status` tells which of the two it is. `Output`: the type of the output schema, where the
- * compiler knows it.
+ * The end of a subagent; `status` tells whether it completed. `Output`: the type of the output schema, if the compiler
+ * knows it.
  */
 export type Outcome<Output = unknown> = CompletedOutcome<Output> | UnfinishedOutcome;
 
@@ -59,7 +59,7 @@ export type Outcome<Output = unknown> = CompletedOutcome<Output> | UnfinishedOut
 export interface CompletedOutcome<Output = unknown> extends OutcomeFacts {
   readonly status: 'completed';
   /**
-   * The result: text, or the value of the output schema; `LargeOutput` if it was too large to pass on, and was stored in
+   * The result: text, or the value of the output schema; `LargeOutput` if it was too large to pass on and was stored in
    * working memory or cut.
    */
   readonly output: Output | LargeOutput;
@@ -74,13 +74,13 @@ export interface UnfinishedOutcome extends OutcomeFacts {
   readonly error: Failure;
 }
 
-/** The properties of both. */
+/** The properties of every end. */
 interface OutcomeFacts {
-  /** The result in words that can be spoken. Empty unless completed. */
+  /** The result as text that can be said aloud. Empty unless completed. */
   readonly text: string;
-  /** The result in a sentence or two that can be spoken, if the subagent gave a summary. */
+  /** The result in one or two sentences that can be said aloud, if the subagent gave a summary. */
   readonly summary?: string;
-  /** Products of the subagent beside the result. */
+  /** Products of the subagent in addition to the result. */
   readonly artifacts?: readonly Artifact[];
   /** The last text of a subagent that did not complete. */
   readonly partial?: string;
@@ -88,17 +88,15 @@ interface OutcomeFacts {
   readonly steps: number;
   readonly usage: Usage;
   readonly toolLedger: readonly LedgerEntry[];
-  /** The claims of the subagent about its work, checked against the ledger; absent if it makes none. */
+  /** The subagent's claims about its work, checked against the ledger; absent if it makes none. */
   readonly verification?: ClaimVerification;
-  /**
-   * The reason why it did not complete, and its state at that point. `reference`: the same in working memory.
-   */
+  /** Why the subagent did not complete, and its state at that point. `reference`: its key in working memory. */
   readonly diagnostics?: FailureDetails & { readonly reference: string | null };
-  /** The entries that it left in working memory: full keys, at most 20. */
+  /** The full keys of entries that the subagent left in working memory, at most 20. */
   readonly notes?: readonly string[];
 }
 
-/** An outcome as journals and engines have it: an older version stored ends without an error. */
+/** An outcome as journals and engines store it: an older version stored ends without an error. */
 export type StoredOutcome =
   | Outcome
   | (Omit<UnfinishedOutcome, 'error'> & { readonly error?: Failure | null });
@@ -109,7 +107,7 @@ export function readOutcome(stored: StoredOutcome): Outcome {
   return { ...stored, output: null, error: stored.error ?? unnamedFailure(stored.status) };
 }
 
-/** Returns the error of an end that has none of its own. */
+/** Returns the error of an end that was stored without one. */
 export function unnamedFailure(status: UnfinishedOutcome['status']): Failure {
   const code = status === 'cancelled' ? 'CANCELLED' : 'INTERNAL';
   return { code, message: `It ended as ${status}`, retryable: false };
@@ -127,28 +125,28 @@ export type ApprovalGrade =
   | 'inherited_denial'
   /** The author denied it: `toolApproval` of the agent's settings. */
   | 'author_denied'
-  /** No answer came in time. */
+  /** No answer arrived in time. */
   | 'expired'
   /** The question could not be asked, or was withdrawn. */
   | 'withdrawn';
-/** A sentence of a result that claims an action of which there is no successful tool call. */
+/** A sentence of a result that claims an action without a successful tool call. */
 export interface UnverifiedClaim {
   /** The sentence as the subagent wrote it. */
   readonly claim: string;
-  /** `no_call`: no tool of that kind was called. `failed`: it was called, without success. */
+  /** `no_call`: no tool of that kind was called. `failed`: such a call failed. */
   readonly reason: 'no_call' | 'failed';
   /** The tool that failed. */
   readonly toolName?: string;
 }
 
-/** The verification of a report. Plain JSON. */
+/** The verification of a report against the ledger. Plain JSON. */
 export interface ClaimVerification {
-  /** Whether the ledger contradicts no claim. */
+  /** True if the ledger contradicts no claim. */
   readonly verified: boolean;
-  /** The claims of the subagent about its work. */
+  /** The subagent's claims about its work. */
   readonly claims: readonly string[];
   readonly unverified: readonly UnverifiedClaim[];
-  /** Whether the report ends just before announced work ("Now let me save …"). */
+  /** Whether the report ends by announcing further work ("Now let me save …"). */
   readonly incomplete: boolean;
 }
 
@@ -162,12 +160,12 @@ export type FailureReason =
   | 'unanswered'
   | 'exception';
 
-/** The last tool call of a subagent, for a report on its end. */
+/** The last tool call of a subagent, for the report on its end. */
 export interface LastTool {
   readonly name: string;
   /** The arguments as JSON, at most 1,000 characters. */
   readonly args: string;
-  /** `in_flight`: the call was begun and had not ended; it may have had effects. */
+  /** `in_flight`: the call had begun and not ended; it may have had effects. */
   readonly status: LedgerEntry['status'];
   /** Milliseconds since 1970; null if unknown. */
   readonly calledAt: number | null;
@@ -184,7 +182,7 @@ export interface FailureDetails {
   /** The number of model steps begun. */
   readonly steps: number;
   readonly toolCalls: number;
-  /** At most 2,000 characters; null if it wrote no text. */
+  /** At most 2,000 characters; null if the model wrote no text. */
   readonly lastAssistantText: string | null;
   readonly lastTool: LastTool | null;
   /** The latest ten, oldest first. */

@@ -1,5 +1,5 @@
-// The contents behind the actors of a session. The machines hold ids and states; the words, inputs and
-// results are kept here, under the same ids, folded from the same events.
+// The contents behind the actors of a session. The machines hold ids and states; the records hold texts, inputs and results
+// under the same ids, folded from the same events.
 
 import type {
   DeliveryKind,
@@ -16,14 +16,14 @@ import type { DirectiveScope } from './directives.ts';
 import type { BudgetLimits } from './config.ts';
 import type { LeadUsage, ModelNames } from './usage.ts';
 
-/** An answer as the subagent that asked reads it. */
+/** An answer, as the subagent that asked gets it. */
 export interface Answer {
   /** The user's words, or the label of the chosen option. */
   readonly userResponse: string;
   readonly optionId?: string;
-  /** For an approval: whether it was given. */
+  /** For an approval: whether the user approved. */
   readonly approved?: boolean;
-  /** The identity that the app vouched for; absent: none. */
+  /** The identity for which the app vouched; absent: none. */
   readonly by?: string;
 }
 
@@ -37,41 +37,39 @@ export interface AskedQuestion {
   readonly timeoutMs: number;
   /** The call that an approval covers: this tool with exactly these arguments. */
   readonly action?: { readonly toolName: string; readonly input: unknown };
-  /** For an approval that is too long to be said: no words consent to it. @defaultValue false */
+  /** For an approval that is too long to be said: only its buttons count as consent. @defaultValue false */
   readonly byButton?: true;
   /** The identities that may answer. @defaultValue any identity */
   readonly answerableBy?: readonly string[];
-  /** Words that were taken for its answer, and that the asker gives back. @defaultValue none */
+  /** Words that the asker got as an answer and returned. @defaultValue none */
   readonly returned?: ReturnedWords;
 }
 
-/** Words of the user that a subagent got as an answer, and that were no answer. */
+/** Words of the user that a subagent got as an answer, but that do not answer its question. */
 export interface ReturnedWords {
   readonly words: string;
   readonly reason: string;
 }
 
-/** The reason for which a question is withdrawn whose asker needs no answer any more. */
+/** The reason of a withdrawal: the asker no longer needs an answer. */
 export const CANCELLED = 'cancelled';
 
 export interface QuestionRecord extends AskedQuestion {
   readonly askedAt: number;
   readonly answer: Answer | null;
-  /** The number of unclear spoken answers since the question was last presented because of them. */
+  /** The number of unclear spoken answers since the question was last repeated because of one. */
   readonly timesUnclear: number;
-  /**
-   * Whether an approval was asked again in words; that happens once, afterwards only its buttons are left.
-   */
+  /** Whether an approval was asked again in speech; this happens once, and afterwards only its buttons count. */
   readonly askedAgain: boolean;
-  /** Whether its action is read back: consent was given while other approvals wait, or something else was said since. */
+  /** Whether its action is read back: the user consented while other approvals waited, or after other words were said. */
   readonly readBack: boolean;
   /** The last settlement by the lead agent. @defaultValue none */
   readonly settledBy?: SettledBy;
-  /** It is asked again because nobody answered: in short, in this language. */
+  /** The question is repeated in its short form, in this language, because it was not answered. */
   readonly nudged?: string;
-  /** Why it was withdrawn. */
+  /** Why the question was withdrawn. */
   readonly reason?: string;
-  /** How it was last put to the user; absent: not yet, or by an earlier version. */
+  /** How the question was last put to the user; absent: not yet, or by an earlier version. */
   readonly put?: QuestionPut;
 }
 
@@ -81,14 +79,14 @@ export interface SettledBy {
   readonly utteranceId: string;
 }
 
-/** A question that was answered a short time ago: the user may still correct the answer. */
+/** A recently answered question: the user may still correct the answer. */
 export interface AnsweredQuestion extends AskedQuestion {
   readonly answer: Answer;
   readonly answeredAt: number;
   readonly settledBy?: SettledBy;
 }
 
-/** The lead agent's reading of the user's words about a question. */
+/** The actions by which the lead agent can settle a question. */
 export const SETTLE_ACTIONS = [
   'answer',
   'correct',
@@ -100,18 +98,18 @@ export const SETTLE_ACTIONS = [
 ] as const;
 export type SettleAction = (typeof SETTLE_ACTIONS)[number];
 
-/** Why a settlement by the lead agent does not count. */
+/** Why a settlement by the lead agent is refused. */
 export type SettleRefusal =
   /** The quotation is not in the user's words. */
   | 'not_said'
-  /** An approval is given by the user's own yes or no, or by a button. */
+  /** Only the user's own yes or no, or a button, gives an approval. */
   | 'needs_consent'
   | 'unknown_option'
-  /** These words have settled the question before, or it was answered otherwise. */
+  /** These words have settled the question before, or the question was answered otherwise. */
   | 'already_settled'
-  /** The asker has gone on with the answer. */
+  /** The asker has already continued with the answer. */
   | 'too_late'
-  /** There is no such question, or it was not put to this user before these words. */
+  /** The question is unknown, or was not put to this user before these words. */
   | 'not_open';
 
 export interface CallRecord {
@@ -119,32 +117,31 @@ export interface CallRecord {
   readonly name: string;
   /** The lead agent whose model made the call. */
   readonly agentName: string;
-  /** JSON text as the model wrote it. */
+  /** The arguments as JSON text, as the model wrote them. */
   readonly arguments: string;
-  /** The arguments, once they are validated. */
+  /** The arguments after validation. */
   readonly input: unknown;
   /** The output for the model, once it is known. */
   readonly output: unknown;
-  /** The words of the user that caused the call. */
+  /** The user's words that caused the call. */
   readonly request: string | null;
   /**
-   * The id of that utterance. @defaultValue null: no utterance caused it, or an earlier version wrote the
-   * record
+   * The id of those words' utterance. @defaultValue null: no utterance caused the call, or an earlier version wrote the record
    */
   readonly requestId?: string | null;
-  /** The identity behind that utterance, if the app vouched for one. @defaultValue null */
+  /** The identity behind the utterance, if the app vouched for one. @defaultValue null */
   readonly requestedBy?: string | null;
   readonly subagentId: string | null;
   readonly outcome: Outcome | null;
-  /** Whether the model has its answer: the result, or a pending message. */
+  /** Whether the model has an output of the call: the result, or a pending message. */
   readonly isAnswered: boolean;
-  /** When its subagent ended; 0 before that. */
+  /** When the call's subagent ended; 0 before that. */
   readonly endedAt: number;
-  /** How its result reaches the user. */
+  /** How the result reaches the user. */
   readonly delivery: DeliveryMode;
-  /** Whether it was run and failed or timed out. */
+  /** Whether the call was run and failed or timed out. */
   readonly failed?: boolean;
-  /** The reason for its cancellation; absent if it was not cancelled or no reason was given. */
+  /** The reason of the cancellation; absent if the call was not cancelled or no reason was given. */
   readonly cancelReason?: string;
 }
 
@@ -154,22 +151,19 @@ export interface DeliveryRecord {
   readonly priority: DeliveryPriority;
   readonly label: string;
   readonly text: string;
-  /** The prompt for the lead model; text if an earlier version wrote it. */
+  /** The prompt for the lead model; a text if an earlier version wrote it. */
   readonly prompt: Prompt;
   readonly subagentId: string | null;
-  /** The lead agent's call whose result the delivery is. */
+  /** The lead agent's call whose result this is. */
   readonly callId: string | null;
-  /** Whether this delivery answers a call that still waits. */
+  /** Whether the delivery is the output of a call that still waits for one. */
   readonly answersCall: boolean;
   /** The result of a spawned subagent, if it may be told together with others. */
   readonly result?: ToldResult;
   readonly at: number;
 }
 
-/**
- * Speech of the lead agent, calls and results; everything but the user's words. Times are start times in
- * milliseconds since 1970.
- */
+/** Speech of the lead agent, calls and results, but not the user's words. Times are start times in milliseconds since 1970. */
 export type ConversationEvent =
   | {
       readonly type: 'tool.called';
@@ -180,24 +174,24 @@ export type ConversationEvent =
       readonly calledAt?: number;
       /** The agent whose model made the call. @defaultValue the current lead agent */
       readonly agentName?: string;
-      /** The id of the utterance that caused it. @defaultValue null: no utterance */
+      /** The id of the utterance that caused the call. @defaultValue null: no utterance */
       readonly requestId?: string | null;
-      /** As of `assistant.said`; absent: unknown, and what it asked for counts as unanswered. */
+      /** As in `assistant.said`; absent: unknown, and the user's words before the call count as unanswered. */
       readonly repliesTo?: string | null;
-      /** The same response makes another call after it, with an entry of its own. @defaultValue false */
+      /** Whether the same response makes another call, which has a separate entry. @defaultValue false */
       readonly isFollowed?: boolean;
-      /** The response that made it; its message has this id. Absent: unknown. */
+      /** The response that made the call; its message has this id. Absent: unknown. */
       readonly responseId?: string;
-      /** As of `assistant.said`. */
+      /** As in `assistant.said`. */
       readonly after?: string;
-      /** What the provider gets back with the call, and with the parts before it. Absent: nothing. */
+      /** The data that the provider gets back with the call, and with the parts before it. Absent: none. */
       readonly echo?: Echo;
       /** The time limit of an inline tool, in milliseconds. @defaultValue 30000 */
       readonly timeoutMs?: number;
-      /** Whether its result may be told with others. @defaultValue false */
+      /** Whether the result may be told together with others. @defaultValue false */
       readonly isConsolidated?: boolean;
     }
-  /** A note of the runtime to the model, or one in place of a user turn. */
+  /** A note of the runtime to the model, possibly in place of a user turn. */
   | {
       readonly type: 'conversation.noted';
       readonly itemId: string;
@@ -207,37 +201,37 @@ export type ConversationEvent =
       /** The note; absent if an earlier version wrote the text. */
       readonly note?: Note;
     }
-  /** A complete message of the lead agent. Without text: it said nothing, or nothing beside its calls. */
+  /** A complete message of the lead agent. An empty text: the response has no words, or only calls. */
   | {
       readonly type: 'assistant.said';
       readonly itemId: string;
       readonly text: string;
       readonly saidAt: number;
-      /** The item that it precedes, which began in the same millisecond. */
+      /** The item that this one precedes, which began in the same millisecond. */
       readonly before?: string;
       /**
-       * The last item that the model had read when it began to reply. Null: it told a delivery, or is a reply that
-       * was cut off and will be given again. Absent: unknown; it counts as a reply to all that stands before it.
+       * The last item that the model had read when it began to reply. Null: the message told a delivery, or is a reply that was
+       * cut off and will be repeated. Absent: unknown; the message counts as a reply to all items before it.
        */
       readonly repliesTo?: string | null;
       /**
-       * The item that it follows: the last one that the model had read, or the last call that it had made. What came
-       * meanwhile stands after it. Absent: unknown; it stands where it began.
+       * The item that this one follows: the last item that the model had read, or its last call. Items that arrived meanwhile
+       * follow the message. Absent: unknown; the message is ordered by its start time.
        */
       readonly after?: string;
-      /** What the provider gets back with the parts after the last call. Absent: nothing, or it was broken off. */
+      /** The data that the provider gets back with the parts after the last call. Absent: none, or the response was cut off. */
       readonly echo?: Echo;
     }
-  /** The user heard only this part of the message. */
+  /** The user heard only `text` of the message. */
   | {
       readonly type: 'assistant.cut';
       readonly itemId: string;
       readonly text: string;
       readonly audioHeardMs: number;
-      /** Absent: the message had already been said. */
+      /** Absent: the message has an `assistant.said` already. */
       readonly saidAt?: number;
       readonly before?: string;
-      /** As of `assistant.said`. */
+      /** As in `assistant.said`. */
       readonly repliesTo?: string | null;
     }
   | {
@@ -248,9 +242,12 @@ export type ConversationEvent =
       readonly output?: unknown;
       /** Whether that output is an error. @defaultValue false */
       readonly failed?: boolean;
-      /** Whether no further output of this call follows. */
+      /** Whether this is the last output of the call. */
       readonly isOver: boolean;
-      /** Whether the lead agent is to say something to it. False: the outbox tells it, or nobody. @defaultValue true */
+      /**
+       * Whether the lead agent has to respond to the output. False: the outbox delivers the result, or it is not told.
+       * @defaultValue true
+       */
       readonly wantsReply?: boolean;
     };
 
@@ -269,12 +266,12 @@ export type SessionInputEvent =
       readonly subagentId: string | null;
       readonly ttlMs: number | null;
       readonly reserved: boolean;
-      /** For telling it together with others. Absent: it is told separately. */
+      /** The result, if it may be told together with others. Absent: it is told separately. */
       readonly result?: ToldResult;
     }
-  /** A subagent was spawned for this utterance: the result under this id may be told with others. */
+  /** A subagent was spawned for this utterance: the result under this id may be told together with others. */
   | { readonly type: 'result.expected'; readonly deliveryId: string; readonly requestId: string }
-  /** The agent of a service is to examine an event, and may report it to the user. */
+  /** The agent of a service has to examine an event, and may report it to the user. */
   | { readonly type: 'invocation.wanted'; readonly eventId: string }
   | {
       readonly type: 'user.said';
@@ -283,16 +280,16 @@ export type SessionInputEvent =
       readonly channel: 'speech' | 'typing';
       /** When the utterance began. */
       readonly startedAt: number;
-      /** The language tag for interpreting an answer. @defaultValue 'en' */
+      /** The language tag by which an answer is read. @defaultValue 'en' */
       readonly language?: string;
       /**
-       * The interpretation of the words for the question that has the floor; absent if there is none, or if
-       * an earlier version wrote the event.
+       * How the words are read for the question that has the floor; absent if there is none, or if an earlier version wrote the
+       * event.
        */
       readonly reading?: Reading;
       /**
-       * The delivery that was being told, which these words put off ("not now"); absent if there is none, or if
-       * an earlier version wrote the event.
+       * The delivery that was being told and that these words postpone ("not now"); absent if there is none, or if an earlier
+       * version wrote the event.
        */
       readonly putsOff?: string;
       /** The W3C trace context of the caller. @defaultValue none */
@@ -307,52 +304,52 @@ export type SessionInputEvent =
       readonly optionId?: string;
       readonly text?: string;
       readonly approved?: boolean;
-      /** The identity that the app vouched for. */
+      /** The identity for which the app vouched. */
       readonly by?: string;
     }
-  /** The lead agent has settled a question by a call, from words of the user. */
+  /** The lead agent has settled a question by a call, on the basis of words of the user. */
   | ({
       readonly type: 'question.settled';
       readonly requestId: string;
       readonly action: SettleAction;
       readonly optionId?: string;
       readonly text?: string;
-      /** The words of the user that the call rests on. */
+      /** The words of the user that the call quotes. */
       readonly quote: string;
-      /** Absent: it counts. */
+      /** Why the settlement is refused. Absent: it counts. */
       readonly refused?: SettleRefusal;
-      /** The action of the approval is read back after the reply. */
+      /** Whether the approval's action is read back after the reply. */
       readonly readsBack?: true;
     } & SettledBy)
-  /** The lead agent's model has used this since its last report. */
+  /** The use of the lead agent's model since its last report. */
   | {
       readonly type: 'usage.reported';
-      /** Or `summary`, `facts`, `claim_judge`. */
+      /** The lead agent, or `summary`, `facts`, `claim_judge`. */
       readonly agentName: string;
       readonly usage: LeadUsage;
-      /** When the call began, in milliseconds since 1970. Absent: it is one of the response under way. */
+      /** When the call began, in milliseconds since 1970. Absent: the call belongs to the current response. */
       readonly beganAt?: number;
-      /** How long the call of the response under way took, in milliseconds. Absent: it is a voice model's, or failed. */
+      /** The duration of the current response's call, in milliseconds. Absent: a voice model made it, or it failed. */
       readonly tookMs?: number;
-      /** Absent: an earlier version reported it. */
+      /** The model. Absent: an earlier version reported the use. */
       readonly model?: ModelNames;
     }
-  /** A model call for the lead agent's response has failed, and is made again at `retryAt`: at most `attempts` calls. */
+  /** A model call for the lead agent's response has failed, and is retried at `retryAt`; there are at most `attempts` calls. */
   | {
       readonly type: 'model.retried';
       readonly agentName: string;
-      /** The calls for this response that have failed. */
+      /** The number of failed calls for this response. */
       readonly failed: number;
       readonly attempts: number;
-      /** In milliseconds since 1970. */
+      /** When the next call is made, in milliseconds since 1970. */
       readonly retryAt: number;
       readonly error: Failure;
-      /** How long the call that failed took, in milliseconds. Absent: it is a voice model's. */
+      /** The duration of the failed call, in milliseconds. Absent: a voice model made it. */
       readonly tookMs?: number;
-      /** Absent: it is a voice model's. */
+      /** The model. Absent: it is a voice model. */
       readonly model?: ModelNames;
     }
-  /** The last model call for the lead agent's response has failed: there is none. */
+  /** The last model call for the lead agent's response has failed, and the response is given up. */
   | {
       readonly type: 'model.failed';
       readonly agentName: string;
@@ -365,16 +362,16 @@ export type SessionInputEvent =
   | {
       readonly type: 'budget.raised';
       readonly limits: BudgetLimits;
-      /** The identity that the app vouched for. */
+      /** The identity for which the app vouched. */
       readonly by?: string;
     }
-  /** The current lead agent has entered: its `onEnter` is done. */
+  /** The current lead agent has entered: its `onEnter` has run. */
   | { readonly type: 'agent.entered'; readonly agentName: string }
   | {
       readonly type: 'transfer.requested';
       readonly transferId: string;
       readonly to: string;
-      /** `agent.entered` follows, because the agent has an `onEnter` or a greeting. @defaultValue false */
+      /** Whether `agent.entered` follows, because the agent has an `onEnter` or a greeting. @defaultValue false */
       readonly enters?: true;
     }
   | {
@@ -390,29 +387,29 @@ export type SessionInputEvent =
       readonly covers: readonly string[];
     };
 
-/** A result that is to be told to the user. */
+/** A result, as it is told to the user. */
 export interface ToldResult {
   readonly toolName: string;
   readonly subagentId: string | null;
-  /** Null if it completed. */
+  /** The error; null if the subagent completed. */
   readonly error: Failure | null;
-  /** The result; the partial result if it did not complete. */
+  /** The result; the partial result if the subagent did not complete. */
   readonly text: string;
-  /** Keys that the subagent left in working memory. */
+  /** Keys of entries that the subagent left in working memory. */
   readonly notes: readonly string[];
   /** Claims of the subagent that its tool calls do not support. */
   readonly unverified: readonly string[];
-  /** Whether its last words announce work that it has not done. */
+  /** Whether the last words announce work that was not done. */
   readonly isUnfinished: boolean;
-  /** The arguments of a call that failed: there may have been several of one tool. */
+  /** The arguments of a failed call, to tell several calls of one tool apart. */
   readonly input?: unknown;
 }
 
-/** The treatment of an utterance while a question is presented. */
+/** How an utterance is treated while a question is presented. */
 export type Reading =
   /**
-   * Try it as the answer. `decisive`: unambiguous and no consent, so that it may interrupt the question. `more`: a wish of its own
-   * follows, and the lead agent gets the words, too.
+   * The words are tried as the answer. `decisive`: they are unambiguous and no consent, so that they may interrupt the
+   * question. `more`: they also contain another request, and the lead agent gets the words, too.
    */
   | {
       readonly to: 'question';
@@ -420,49 +417,49 @@ export type Reading =
       readonly decisive: boolean;
       readonly more?: true;
     }
-  /** Ask again: it was addressed to the question but cannot be interpreted. */
+  /** The words are about the question but cannot be interpreted: the question is asked again. */
   | { readonly to: 'again' }
-  /** Repeat the question with its options, on the user's request. */
+  /** The user asked to hear the question again: it is repeated with its options. */
   | { readonly to: 'repeat' }
-  /** A yes while several approvals wait: read back the action that it would approve. */
+  /** The words are a yes while several approvals wait: the action that they would approve is read back. */
   | { readonly to: 'readBack' }
-  /** Only more time was requested: wait this long, and then present the question again. */
+  /** The user asked only for time: the question is presented again after `forMs`. */
   | { readonly to: 'hold'; readonly forMs: number }
   /**
-   * For the lead agent. `about`: the question that had the floor, which the lead agent settles if the words were
-   * about it. Absent if there was none, or if an earlier version wrote the reading. `readsBack`: something else was
-   * said since, so this yes or no may mean that: the question is read back after the reply.
+   * The lead agent gets the words. `about`: the question that had the floor, which the lead agent settles if the words are
+   * about it; absent if there was none, or if an earlier version wrote the reading. `readsBack`: other words were said since,
+   * so this yes or no may refer to those: the question is read back after the reply.
    */
   | { readonly to: 'lead'; readonly about?: string; readonly readsBack?: true };
 
 /**
- * Returns the id of the delivery of a notice about this: an event of a service, a question of a subagent, a
- * subagent that has ended. It is always the same id, so that a repetition after a crash is recognised.
+ * Returns the id of the delivery of a notice about this: an event of a service, a question of a subagent, a subagent that has
+ * ended. The same subject always gets the same id, so that a repetition after a crash is recognised.
  */
 export function deliveryAbout(id: string): string {
   return `${PREFIX}${id}`;
 }
 const PREFIX = 'dlv_';
-/** Returns the subject of a delivery that `deliveryAbout` named. */
+/** Returns the subject of a delivery whose id `deliveryAbout` made. */
 export function subjectOf(deliveryId: string): string {
   return deliveryId.slice(PREFIX.length);
 }
 
-/** Words of the user. */
+/** An utterance of the user, typed or spoken. */
 export interface Utterance {
   readonly id: string;
   readonly text: string;
-  /** When it began, in milliseconds since 1970. */
+  /** When the utterance began, in milliseconds since 1970. */
   readonly startedAt: number;
   readonly typed: boolean;
 }
 
-/** The meaning of words that answered a question. */
+/** What the answer to a question meant. */
 export interface AnswerGiven {
-  /** The label of the option that they chose; null: none, or they approved or denied an action. */
+  /** The label of the chosen option; null: no option was chosen, or the question is an approval. */
   readonly choice: string | null;
   readonly isApproval: boolean;
 }
 
-/** The meaning of words to a question of a subagent: its answer, a request for time or to hear it again, or none of these. */
+/** What words meant for a subagent's question: an answer, a request for time or for a repetition, or (null) none of these. */
 export type WordsToQuestion = AnswerGiven | 'time' | 'repeat' | null;

@@ -1,15 +1,15 @@
-// The commands of a user to a session: from a client, from the inspector, or as events of its actor.
+// The commands of a user to a session: from a client, from the inspector, or as events sent to its actor.
 
 import type { MessageMode } from '../../machines/index.ts';
 import type { BudgetLimits } from './config.ts';
 import type { VouchedFor } from './identity.ts';
 
-/** The form of `session.answer`: exactly one of the three. */
+/** An answer as `session.answer` takes it: exactly one of the three. */
 export type ClientAnswer =
   /** The id of an option. */
   { readonly optionId: string } | { readonly text: string } | { readonly approved: boolean };
 
-/** What the user does at a client: words, answers, cancellations and acknowledgements. */
+/** The actions of a user at a client: words, answers, cancellations and acknowledgements. */
 export type SessionCommand =
   /** Words of the user. */
   | {
@@ -33,5 +33,5 @@ export type SessionCommand =
   | { readonly type: 'shown'; readonly deliveryId: string }
   | { readonly type: 'question.shown'; readonly requestId: string };
 
-/** The events that may be sent to the actor of a session. `by`: who sends it, if the app vouches for that. */
+/** The events that may be sent to the actor of a session. `by`: the sender, if the app vouches for one. */
 export type SessionActorEvent = SessionCommand & VouchedFor;

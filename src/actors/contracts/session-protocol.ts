@@ -1,8 +1,8 @@
-// The protocol of a session's unit: the events that each address takes, and the effects that lead out of
-// the unit. `receive('outbox', …)` with an event that the outbox does not take does not compile.
+// The protocol of a session's unit: the events that each address takes, and the effects that leave the unit.
+// `receive('outbox', …)` with an event of another address does not compile.
 //
-// Owns:     the names of the addresses, and what their events carry.
-// Does not: deliver anything (session-unit.ts), or validate what the journal has (unit/session-entries.ts).
+// Owns:     the names of the addresses, and the content of their events.
+// Does not: deliver events (session-unit.ts), or validate the journal's entries (unit/session-entries.ts).
 
 import type {
   Carrying,
@@ -25,16 +25,16 @@ import type {
 import type { AnswerReceipt } from './session-views.ts';
 import type { LeadUsage } from './usage.ts';
 
-/** Fields that the state of the session keeps of an event; its machine does not read them. */
+/** Fields of events that the session's state stores; the machines do not read them. */
 interface KeptFields {
-  /** When the last entry before it was written: connected clients left at that time. */
+  /** When the previous entry was written: clients that were connected then count as gone since. */
   readonly 'session.recovered': { readonly lastAt?: number };
   readonly 'transfer.started': { readonly enters?: true };
-  /** `by`: the identity that the app vouches for. */
+  /** `by`: the identity for which the app vouches. */
   readonly 'question.shown': { readonly by?: string };
   readonly 'question.answer': { readonly answer: Answer | null };
   readonly 'question.settle': { readonly answer: Answer | null };
-  /** The language of its short form. @defaultValue 'en' */
+  /** The language of the short form. @defaultValue 'en' */
   readonly 'question.nudge': { readonly language?: string };
   readonly 'call.validated': {
     readonly input: unknown;
@@ -50,7 +50,7 @@ interface KeptFields {
     readonly error: Failure;
     /** The output for the model. @defaultValue the message of the error */
     readonly output?: unknown;
-    /** Whether a place in the outbox was reserved for its result and is freed. */
+    /** Whether a place in the outbox was reserved for the result and is now freed. */
     readonly reserved?: true;
   };
   readonly 'subagent.ended': { readonly outcome: Outcome };
@@ -79,12 +79,12 @@ export interface SessionProtocol {
     MachineProtocol[`batch:${string}`],
     'batch.asking' | 'batch.resumed' | 'batch.left'
   >;
-  /** The outbox, or the batch that this delivery belongs to. */
+  /** The outbox, or the batch that contains this delivery. */
   readonly [delivery: `delivery:${string}`]: Named<
     MachineProtocol['outbox'],
     'delivery.shown' | 'delivery.dismissed'
   >;
-  /** The place that the outbox has reserved for the findings about this event of a service. */
+  /** The outbox place that is reserved for the message about this event of a service. */
   readonly [place: `place:${string}`]: { readonly type: 'place.freed' };
   readonly conversation: Input<
     | 'conversation.noted'
@@ -106,7 +106,7 @@ export interface SessionProtocol {
   readonly lead: Input<'model.retried' | 'model.failed'>;
   readonly budget: Input<'budget.raised'>;
   readonly answers: Input<'answer.given' | 'question.settled'>;
-  /** Its first entry; see `unit/session-entries.ts`. */
+  /** The first entry; see `unit/session-entries.ts`. */
   readonly opening: { readonly type: 'session.opened'; readonly inputs: unknown };
   /** Snapshots of the whole session; see `lifecycle/session-journal.ts`. */
   readonly snapshots: { readonly type: 'session.snapshot' };
@@ -115,7 +115,7 @@ export interface SessionProtocol {
 export type Address = keyof SessionProtocol;
 export type EventFor<A extends Address> = SessionProtocol[A];
 
-/** An event for one address of a session's unit. */
+/** An event with its address in a session's unit. */
 export type SessionMessage = MessageIn<SessionProtocol>;
 
 /** Puts an event into the mailbox of a session's unit. */
@@ -125,7 +125,7 @@ export interface Receiver {
 
 type KindOf<A extends Address> = A extends `${infer Before}:${string}` ? Before : A;
 
-/** An accepted event of a session's unit: the kind of its address, the id behind the colon, and the time. */
+/** An accepted event of a session's unit: the kind of its address, the id after the colon, and the time. */
 export type Received = {
   readonly [A in Address]: {
     readonly kind: KindOf<A>;
@@ -136,7 +136,7 @@ export type Received = {
 
 type Kind = Received['kind'];
 
-/** The kinds of addresses that an id follows. */
+/** The kinds of addresses that have an id. */
 const WITH_ID: ReadonlySet<string> = new Set<Kind>([
   'question',
   'call',
@@ -146,7 +146,7 @@ const WITH_ID: ReadonlySet<string> = new Set<Kind>([
   'place',
 ]);
 
-/** The machines decide which events they accept. */
+/** Addresses of machines, which themselves decide which events they accept. */
 const MACHINES: ReadonlySet<string> = new Set<Kind>(['session', 'interaction', 'outbox']);
 
 type Words = Exclude<Address, keyof MachineProtocol | `${string}:${string}`>;
@@ -155,7 +155,10 @@ type TakerOf<Type> = {
   readonly [A in Words]: Type extends SessionProtocol[A]['type'] ? A : never;
 }[Words];
 
-/** The address of each event that is for no machine: a type without a row, or with another's address, does not compile. */
+/**
+ * The address of each event that no machine takes: an event type that is missing, or has a wrong address, does not
+ * compile.
+ */
 const ADDRESSES: ReadonlyMap<string, Words> = new Map(
   Object.entries({
     'conversation.noted': 'conversation',
@@ -184,8 +187,8 @@ const ADDRESSES: ReadonlyMap<string, Words> = new Map(
 );
 
 /**
- * Reads an address: `question:abc:1` is the question `abc:1`. Null: a session has no such address, or it does
- * not take this event. Trusts the fields of the event: `receive` is typed, and shapes are checked.
+ * Reads an address: `question:abc:1` is the question `abc:1`. Null: a session has no such address, or the address does not
+ * take this event. Trusts the event's fields, since `receive` is typed and shapes are checked.
  */
 export function received(
   actor: string,
@@ -199,27 +202,27 @@ export function received(
   return { kind, id: colon < 0 ? '' : actor.slice(colon + 1), event } as Received;
 }
 
-/** The effects of the unit itself, beside those of its machines. */
+/** The effects of the unit, in addition to those of its machines. */
 export interface UnitEffects {
   /** The view of the session, or of a question, may have changed. */
   readonly 'session.changed': undefined;
   readonly 'question.changed': undefined;
-  /** Whether the outbox has a place for the findings about an event of a service. */
+  /** Whether the outbox has a place for the message about an event of a service. */
   readonly 'services.placed': { readonly eventId: string; readonly granted: boolean };
   readonly 'notices.posted': { readonly deliveryId: string };
-  /** A snapshot is in the journal, under this number. */
+  /** A snapshot is in the journal, with this number. */
   readonly 'snapshots.written': { readonly seq: number };
-  /** The lead agent's model has used this. */
+  /** The use of the lead agent's model. */
   readonly 'usage.reported': { readonly used: LeadUsage };
-  /** The lead agent answers these words. `about`: the question that had the floor. */
+  /** The lead agent has to answer these words. `about`: the question that had the floor. */
   readonly 'user.heardUser': { readonly utterance: Utterance; readonly about?: string };
-  /** These words answer the question of a subagent. */
+  /** The words answer the question of a subagent. */
   readonly 'user.overheard': {
     readonly utterance: Utterance;
     readonly subagentName: string;
     readonly were: WordsToQuestion;
   };
-  /** The asker of a question gives words back: they are the lead agent's. */
+  /** The asker of a question returns words, which the lead agent then gets. */
   readonly 'questions.returned': ReturnedWords & { readonly subagentName: string };
   /** The lead agent's settlement of a question counts, or is refused. */
   readonly 'answers.settled': Omit<EventFor<'answers'> & { type: 'question.settled' }, 'type'>;
@@ -236,7 +239,7 @@ export interface UnitEffects {
 export type EffectParams = MachineEffects & UnitEffects;
 export type EffectName = keyof EffectParams;
 
-/** The effects that lead out of the unit as well. */
+/** The effects that also leave the unit. */
 type Released =
   | Exclude<EffectName, WiredEffect>
   | 'outbox.begun'
@@ -249,10 +252,10 @@ type Released =
   | 'batch.delivered'
   | 'batch.dismissed';
 
-/** Handlers that carry out these effects, after the commit. */
+/** Handlers that execute these effects, after the commit. */
 export type HandlersOf<Name extends EffectName> = {
   readonly [N in Name]: (params: EffectParams[N]) => void;
 };
 
-/** One handler per effect that leads out of the unit. */
+/** One handler per effect that leaves the unit. */
 export type EffectHandlers = HandlersOf<Released>;

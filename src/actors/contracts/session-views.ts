@@ -1,5 +1,5 @@
 // The public state of a session and its services: plain records for screens, and one union of events. They are
-// projections; the machines own the underlying actors.
+// projections of the machines' states.
 
 import type {
   CallAnswer,
@@ -27,28 +27,28 @@ import {
 export interface TranscriptItem {
   readonly id: string;
   readonly role: 'user' | 'assistant';
-  /** Of words of a user: the identity that the app vouched for. @defaultValue none */
+  /** For words of a user: the identity for which the app vouched. @defaultValue none */
   readonly by?: string;
   /**
-   * Empty if there is nothing to show: it was interrupted before any of it was heard, or the words that were shown so
-   * far were for nobody (an echo, "mm-hm").
+   * The text; empty if there is nothing to show: the message was interrupted before any of it was heard, or the words
+   * that were shown so far are ignored (an echo, "mm-hm").
    */
   readonly text: string;
   /** False while more text may follow. */
   readonly final: boolean;
-  /** When it began, in milliseconds since 1970. */
+  /** When the item began, in milliseconds since 1970. */
   readonly at: number;
-  /** The user interrupted it: only `text` was heard. */
+  /** Whether the user interrupted the message: `text` is the part that was heard. */
   readonly interrupted?: boolean;
-  /** A filler; neither the model nor a subagent knows of it. */
+  /** Whether the item is a filler, which neither the model nor a subagent gets. */
   readonly filler?: boolean;
-  /** In a text session: the delivery that this item tells in full. `session.shown` acknowledges it. */
+  /** In a text session: the delivery whose whole text this item is. `session.shown` acknowledges it. */
   readonly deliveryId?: string;
   /** The results that this item tells together. */
   readonly deliveryIds?: readonly string[];
 }
 
-/** The state of a subagent; the last three are its ends. */
+/** The state of a subagent; the last three are final. */
 export type SubagentState =
   | 'spawning'
   | 'ready'
@@ -62,42 +62,42 @@ export type SubagentState =
 /** A subagent, as views show it. */
 export interface SubagentView {
   readonly id: string;
-  /** The `name` of its configuration. */
+  /** The `name` of the subagent's configuration. */
   readonly name: string;
   /** The subagent that spawned it; null for a subagent of the lead agent. */
   readonly parentId: string | null;
   /** 1 for a subagent of the lead agent. */
   readonly depth: number;
-  /** The lead agent's tool call that it works for. */
+  /** The lead agent's tool call for which the subagent works. */
   readonly callId: string | null;
   readonly toolName: string;
-  /** The description of its task: of a call, the description of the tool. */
+  /** The description of the task; for a call, the description of the tool. */
   readonly task: string;
-  /** Its work in a few words: the `title` of its configuration, or `task`. */
+  /** A title of the work: the `title` of the configuration, or `task`. */
   readonly title: string;
   readonly state: SubagentState;
-  /** Whether it has shown no sign of life for a long time; the next sign clears this. */
+  /** Whether the subagent shows no sign of life; the next sign clears the mark. */
   readonly hung: boolean;
   /** The current model step, from 1; 0 before the first. */
   readonly step: number;
   readonly maxSteps: number;
   readonly startedAt: number;
   readonly endedAt: number | null;
-  /** The latest progress. */
+  /** The latest progress note. */
   readonly progress: string | null;
-  /** The usage of its own model calls so far; `subtreeUsage` adds that of all subagents below it. */
+  /** The usage of the subagent's model calls so far; `subtreeUsage` adds that of all subagents below. */
   readonly usage: Usage;
   readonly outcome: Outcome | null;
 }
 
-/** A button. */
+/** An option of a question, shown as a button. */
 export interface QuestionOption {
   readonly id: string;
   readonly label: string;
   readonly description?: string;
 }
 
-/** The button of an approval with which the user permits another agent this call and later ones. */
+/** The id of an approval's button that permits a third-party agent this call and later ones. */
 export const APPROVE_LASTING = 'approve_lasting';
 
 /** A question or approval of a subagent for the user, as views show it. */
@@ -108,7 +108,7 @@ export interface QuestionView {
   readonly subagentName: string;
   readonly kind: 'question' | 'approval';
   readonly question: string;
-  /** Empty: free text is expected. */
+  /** The options; empty: free text is expected. */
   readonly options: readonly QuestionOption[];
   readonly state:
     | 'queued'
@@ -120,37 +120,40 @@ export interface QuestionView {
     | 'withdrawn'
     | 'superseded';
   readonly askedAt: number;
-  /** When the time to answer is over; null while the clock is paused. */
+  /** When the time to answer is over, in milliseconds since 1970; null while the clock is paused. */
   readonly dueAt: number | null;
   /** When the question is presented again after the user asked for time, in milliseconds since 1970. */
   readonly heldUntil?: number;
   readonly timeoutMs: number;
-  /** The answer in words. */
+  /** The answer as text. */
   readonly answer: string | null;
-  /** Why it was withdrawn, such as "cancelled", or the change of its tool over a restart. */
+  /** Why the question was withdrawn, such as "cancelled", or that its tool changed at a restart. */
   readonly reason?: string;
   /** The call that an approval covers: this tool with exactly these arguments. */
   readonly action?: { readonly toolName: string; readonly input: unknown };
-  /** It is too long to be said, and `question` is short: only `approved` consents to it, after its `action` was shown. */
+  /**
+   * True for an approval that is too long to be said, whose `question` is shortened: only `approved` consents to it,
+   * after its `action` was shown.
+   */
   readonly byButton?: true;
-  /** The identities that may answer; absent: any. Of the clients of `serve`, only operators get it. */
+  /** The identities that may answer; absent: any. `serve` sends this list only to operators. */
   readonly answerableBy?: readonly string[];
-  /** At a client: whether its user may answer. @defaultValue true */
+  /** At a client: whether the client's user may answer. @defaultValue true */
   readonly mayAnswer?: boolean;
   /** The identity that answered, if the app vouched for one. */
   readonly answeredBy?: string;
-  /** What was last said of it, if it was put to the user more than once: a screen shows that it is asked again. */
+  /** The last presentation, if the question was put to the user more than once: a screen shows that it is asked again. */
   readonly putAgain?: QuestionPut;
 }
 
 export interface QuestionPut {
-  /** How often the question has been put to the user by now, from 1. */
+  /** How often the question has been put to the user, from 1. */
   readonly times: number;
-  /** The words of the last time, such as those that read an approval back. */
+  /** The words of the last presentation, such as those that read an approval back. */
   readonly text: string;
 }
 
-/** Returns the words of a question for a client that shows nothing else of it. */
+/** Returns the full text of a question, for a client that shows only text. */
 export function wholeWords({
   question,
   action,
@@ -159,7 +162,7 @@ export function wholeWords({
   return byButton && action ? `${question}\n${argumentsText(action.input)}` : question;
 }
 
-/** Returns the words of an approval without the arguments of its call; another question as it is. */
+/** Returns the text of an approval without the arguments of its call; the text of another question unchanged. */
 export function withoutArguments({
   question,
   action,
@@ -178,7 +181,7 @@ export function mayAnswer(
   return answerableBy === undefined || (by !== undefined && answerableBy.includes(by));
 }
 
-/** Returns a question as somebody gets it who is told whether they may answer, and not who else may. */
+/** Returns a question for a user who learns whether they may answer it, but not which other identities may. */
 export function questionFor(question: QuestionView, by: string): QuestionView {
   if (!question.answerableBy) return question;
   const { answerableBy: _, ...shown } = question;
@@ -194,14 +197,14 @@ export interface DeliveryView {
   readonly text: string;
   readonly subagentId: string | null;
   readonly state: 'pending' | 'offered' | 'playing' | 'delivered' | 'dismissed' | 'dropped';
-  /** How it reached the user. */
+  /** How the delivery reached the user; null: it has not. */
   readonly grade: HearingGrade | null;
-  /** The reason why it will not be said. */
+  /** The reason why the delivery will not be said; null: none. */
   readonly dropped: DropReason | null;
   readonly attempts: number;
-  /** The identity that the app named when it was shown or dismissed, if any. */
+  /** The identity that the app named when the delivery was shown or dismissed, if any. */
   readonly by?: string;
-  /** Whether it could not be said and is to be shown. */
+  /** Whether the delivery could not be said and has to be shown. */
   readonly card: boolean;
   readonly at: number;
 }
@@ -223,25 +226,28 @@ export type ConnectionState =
   | 'active'
   | 'reconnecting'
   /**
-   * No connection to the voice model can be had. Subagents work on, results and questions wait. The session connects
-   * again at `outage.retryAt`, or earlier when a client attaches, the user types, or the app calls `reconnect()`.
+   * The voice model cannot be reached. Subagents continue; results and questions wait. The session connects again at
+   * `outage.retryAt`, or earlier when a client attaches, the user types, or the app calls `reconnect()`.
    */
   | 'resting'
-  /** As `resting`, but the provider has refused the connection, such as for a wrong key: nothing is tried by itself. */
+  /**
+   * Like `resting`, but the provider has refused the connection, for example because of a wrong key: the session does not
+   * retry by itself.
+   */
   | 'refused'
   | 'transferring'
   | 'closing'
   | 'closed'
-  /** The session has left this process, and continues from its journal when it is started again. */
+  /** The session has left this process. Start a session with the same id to resume it from its journal. */
   | 'suspended';
 
 /** Why there is no connection to the voice model. */
 export interface ConnectionOutage {
   /** `TRANSPORT_LOST` or `CONNECT_TIMEOUT`. */
   readonly code: string;
-  /** In the words of the provider, if it said why. */
+  /** The provider's message, if it gave one. */
   readonly message: string;
-  /** When it is tried again, in milliseconds since 1970; null: now, or not by itself. */
+  /** When the session connects again, in milliseconds since 1970; null: now, or only on request. */
   readonly retryAt: number | null;
 }
 
@@ -250,7 +256,7 @@ export type SessionEvent =
   | {
       readonly type: 'connection.changed';
       readonly state: ConnectionState;
-      /** The last failure, until there is a connection again. @defaultValue none */
+      /** The last failure, until a connection succeeds. @defaultValue none */
       readonly outage?: ConnectionOutage;
     }
   | { readonly type: 'session.ended'; readonly error: { code: string; message: string } | null }
@@ -270,22 +276,22 @@ export type SessionEvent =
       /** How the call was answered; `pending`: the work continues in the background. */
       readonly status: CallAnswer;
     }
-  /** After a crash: a call that was being run and is not run again; the app must find out its outcome. */
+  /** After a crash: a call that was running and does not run again; the app must find out its outcome. */
   | ({ readonly type: 'tool.in_doubt' } & DoubtfulCall)
   /**
-   * The session has left this process, and continues from its journal when it is started again. `error`: the
-   * suspension was not requested: the journal refuses the session, because another process has it.
+   * The session has left this process; start a session with the same id to resume it from its journal. `error`: the
+   * suspension was not requested; the journal refuses this process, because another process has the session.
    */
   | { readonly type: 'session.suspended'; readonly error: Failure | null }
-  /** The session continues from its entries in the journal. */
+  /** The session continues from its journal entries. */
   | ({ readonly type: 'session.recovered' } & RecoveryReport)
   | { readonly type: 'subagent.changed'; readonly subagent: SubagentView }
   | { readonly type: 'question.changed'; readonly question: QuestionView }
   | { readonly type: 'delivery.changed'; readonly delivery: DeliveryView }
   | { readonly type: 'service.changed'; readonly service: ServiceView }
-  /** An event of a service that no agent handled completely. */
+  /** An event of a service that no agent examined completely. */
   | { readonly type: 'service.dropped'; readonly event: DroppedEvent }
-  /** An agent begins to lead; `from` led before. After a failed transfer both are the same. */
+  /** An agent begins to lead; `from` led before. After a failed transfer both are the same agent. */
   | { readonly type: 'agent.entered'; readonly agentName: string; readonly from: string | null }
   | { readonly type: 'agent.exited'; readonly agentName: string; readonly to: string }
   | {
@@ -304,9 +310,9 @@ export type SessionEvent =
       readonly code: string;
       readonly message: string;
     }
-  /** The model has finished speaking. `turn` counts from 1. */
+  /** The model has finished a turn. `turn` counts from 1. */
   | { readonly type: 'turn.ended'; readonly turn: number; readonly agentName: string }
-  /** A lead agent's call was passed to a subagent. */
+  /** A call of the lead agent was passed to a subagent. */
   | {
       readonly type: 'subagent.delegated';
       readonly callId: string;
@@ -316,8 +322,8 @@ export type SessionEvent =
       readonly lifetime: 'ephemeral' | 'session';
     }
   /**
-   * A subagent reported its progress. `percent` is 0 to 100, or null where it did not say; `at` is
-   * milliseconds since 1970.
+   * A subagent reported progress. `percent` is 0 to 100, or null if the report has none; `at` is in milliseconds since
+   * 1970.
    */
   | {
       readonly type: 'subagent.progressed';
@@ -326,14 +332,14 @@ export type SessionEvent =
       readonly percent: number | null;
       readonly at: number;
     }
-  /** A subagent has ended; once for each. */
+  /** A subagent has ended; emitted once for each. */
   | {
       readonly type: 'subagent.ended';
       readonly subagent: SubagentView;
       readonly outcome: Outcome;
-      /** The batch with which its result is told; null: by itself, or not at all. */
+      /** The batch with which the result is told; null: it is told alone, or not at all. */
       readonly batchId: string | null;
-      /** The user's words that led to it; null where the user did not ask for it. */
+      /** The user's words that led to the subagent; null if the user did not request the work. */
       readonly request: string | null;
       /** Milliseconds since 1970. */
       readonly at: number;
@@ -344,22 +350,25 @@ export type SessionEvent =
   | { readonly type: 'memory.distilled'; readonly facts: readonly MemoryFact[] }
   /** An agent or a tool sent data to the clients. */
   | { readonly type: 'client.json'; readonly data: unknown }
-  /** The client must drop the sound that it has not played yet, and report the sound that it has played. */
+  /** The client must drop the audio that it has not played yet, and report how much it has played. */
   | { readonly type: 'playout.clear' }
   | { readonly type: 'speech.interrupted'; readonly itemId: string; readonly playedMs: number }
   /**
-   * The user's utterance was no interruption: speech continues with `itemId` at `playedMs`. The rest arrives
-   * as a new item.
+   * The user's utterance was no interruption: speech continues after `playedMs` of `itemId`. The rest arrives as a new
+   * item.
    */
   | { readonly type: 'speech.resumed'; readonly itemId: string; readonly playedMs: number }
-  /** The user has not been heard since all fell silent, `silentMs` ago; `user.back` follows when they are. */
+  /**
+   * The user has been silent for `silentMs` since all parties fell silent; `user.back` follows when the user is heard
+   * again.
+   */
   | { readonly type: 'user.away'; readonly silentMs: number }
   | { readonly type: 'user.back' }
   /** A backchannel of the user ("mm-hm"), which gets no answer. */
   | { readonly type: 'backchannel.heard'; readonly utteranceId: string; readonly text: string }
   /**
-   * An utterance of the user has found its place, once for each: the lead agent, the question that has the
-   * floor, or nobody, with the reason.
+   * The recipient of an utterance of the user is decided, once for each: the lead agent, the question that has the floor,
+   * or no recipient, with the reason.
    */
   | {
       readonly type: 'utterance.routed';
@@ -368,15 +377,18 @@ export type SessionEvent =
       readonly reason: UnaddressedReason | null;
     }
   /**
-   * The text that the user gets instead of an answer: show it, so that silence is never the answer. `utteranceId` is the
-   * user's last one if the lead agent has no reply; null: they have not spoken.
+   * The user gets this instead of an answer: show it, so that no utterance is met with silence. `utteranceId` is the
+   * user's last utterance if the lead agent has no reply; null: the user has not spoken.
    */
   | {
       readonly type: 'utterance.unanswered';
       readonly utteranceId: string | null;
       readonly reason: UnansweredReason;
     }
-  /** `used`: by the lead agent's model since its last report. Absent: a subagent has used more. */
+  /**
+   * The usage has changed. `used`: the use of the lead agent's model since its last report. Absent: a subagent has used
+   * more.
+   */
   | { readonly type: 'usage.changed'; readonly usage: UsageView; readonly used?: LeadUsage }
   | { readonly type: 'limits.changed'; readonly limits: readonly LimitView[] }
   /** An error that the session survives. */
@@ -389,8 +401,8 @@ export type SessionEvent =
     };
 
 /**
- * Why an utterance is addressed to nobody: it has no words; it is a backchannel ("mm-hm"); it is what the
- * lead agent says, heard by the microphone; the wire could not transcribe it; or it is a voice far away that talks on.
+ * Why an utterance has no recipient: it has no words; it is a backchannel ("mm-hm"); it is the lead agent's own speech,
+ * heard by the microphone; the wire could not transcribe it; or it is a distant voice that keeps talking.
  */
 export type UnaddressedReason =
   | 'no_words'
@@ -400,41 +412,41 @@ export type UnaddressedReason =
   | 'background';
 
 /**
- * Why an utterance gets no answer, or not yet. `words_late`: its words are not known in time; they count when they
- * come. `no_reply`: the model of the lead agent failed, or said nothing, however often it was asked.
+ * Why an utterance has no answer, or none yet. `words_late`: its words are not known in time; they are answered when they
+ * arrive. `no_reply`: the model of the lead agent failed or returned no text in every attempt.
  */
 export type UnansweredReason = 'words_late' | 'no_reply';
 
 /** A tool call with an unknown outcome. */
 export interface DoubtfulCall {
-  /** Null for a call of the lead agent. */
+  /** The subagent that made the call; null for a call of the lead agent. */
   readonly subagentId: string | null;
   readonly subagentName: string | null;
   readonly callId: string;
   readonly toolName: string;
   readonly input: unknown;
-  /** The key of the call: ask the external system about it. */
+  /** The idempotency key of the call: ask the external system about it. */
   readonly idempotencyKey: string;
 }
 
-/** The report of a session that continues from its journal after a crash. */
+/** The report of a session that was recovered after a crash. */
 export interface RecoveryReport {
   /** The number of folded entries. */
   readonly entries: number;
-  /** The ids of subagents that continue. */
+  /** The ids of the subagents that continue. */
   readonly resumed: readonly string[];
-  /** Subagents that cannot continue; each has ended as `lost`, with the reason. */
+  /** The subagents that cannot continue; each has ended as `lost`, with the reason. */
   readonly lost: readonly { readonly subagentId: string; readonly reason: string }[];
-  /** Entries that could not be folded, and were not quarantined before. */
+  /** Entries that could not be folded, and were quarantined in this recovery. */
   readonly setAside: readonly QuarantinedEntry[];
-  /** Time since the last entry, in milliseconds. */
+  /** The time since the last entry, in milliseconds. */
   readonly downMs: number;
 }
 
 /** The state in `session.store`. */
 export interface SessionState {
   readonly connection: ConnectionState;
-  /** Why there is no connection to the voice model; null: there is one, or none was lost. */
+  /** Why there is no connection to the voice model; null: the session is connected, or was not connected yet. */
   readonly outage: ConnectionOutage | null;
   readonly floor: 'user' | 'model' | 'nobody';
   /** The name of the lead agent; null before the session is connected. */
@@ -443,13 +455,13 @@ export interface SessionState {
   readonly subagents: readonly SubagentView[];
   readonly questions: readonly QuestionView[];
   readonly deliveries: readonly DeliveryView[];
-  /** The usage of the whole session, by the lead agent, by subagents and together. */
+  /** The usage of the session: by the lead agent, by subagents, and in total. */
   readonly usage: UsageView;
-  /** Empty until the wire has reported limits. */
+  /** The provider's limits; empty until the wire has reported them. */
   readonly limits: readonly LimitView[];
 }
 
-/** The state of a session of which nothing is known yet. */
+/** The state of a session before its first event. */
 export const emptySessionState: SessionState = Object.freeze({
   connection: 'created',
   outage: null,
@@ -463,7 +475,7 @@ export const emptySessionState: SessionState = Object.freeze({
   limits: [],
 });
 
-/** Numbers of views that are over and stay in the state. */
+/** How many ended items of each kind stay in the state. */
 export const KEPT_VIEWS = {
   transcript: 500,
   subagents: 100,
@@ -471,14 +483,14 @@ export const KEPT_VIEWS = {
   deliveries: 100,
 } as const;
 
-/** The fate of an answer. */
+/** Whether an answer was accepted. */
 export type AnswerReceipt =
-  /** `by`: the identity that the answer is recorded under, if there is one. */
+  /** `by`: the identity under which the answer is recorded, if there is one. */
   | { readonly accepted: true; readonly by?: string }
   | {
       readonly accepted: false;
       readonly reason:
-        /** The question is restricted to other identities: it stays open. */
+        /** Only other identities may answer: the question stays open. */
         | 'not_allowed'
         | 'unknown'
         | 'queued'
@@ -488,31 +500,31 @@ export type AnswerReceipt =
         | 'unclear';
     };
 
-/** The position of an entry that was quarantined, and the reason. */
+/** The position of a quarantined entry, and the reason. */
 export interface QuarantinedEntry {
   readonly scope: string;
   readonly unit: string;
   readonly seq: number;
-  /** The type of its event. */
+  /** The type of the entry's event. */
   readonly event: string;
   readonly reason: string;
 }
 
-/** Numbers of events since this process loaded the session. */
+/** Counts of events since this process loaded the session. */
 export interface ServiceCounts {
-  /** Events that waited for the agent, or still do. */
+  /** Events that were queued for the agent. */
   readonly accepted: number;
-  /** Events that the agent reported to the user. */
+  /** Events about which the agent informed the user. */
   readonly told: number;
-  /** Events that the agent did not report. */
+  /** Events about which the agent did not inform the user. */
   readonly silent: number;
-  /** Events on which the agent failed. */
+  /** Events whose examination failed. */
   readonly failed: number;
-  /** Events that were dropped before the agent saw them; `service.dropped` gave the reason. */
+  /** Events that were dropped before the agent got them; `service.dropped` gave the reason. */
   readonly dropped: number;
   /** Events that `shouldInvoke` rejected. */
   readonly ignored: number;
-  /** Inputs that were no `ExternalEvent`, or too large. */
+  /** Inputs that did not match `ExternalEvent`, or were too large. */
   readonly invalid: number;
 }
 
@@ -537,13 +549,13 @@ export interface ServiceView {
   readonly sources: readonly EventSourceView[];
 }
 
-/** An event that no agent handled completely. */
+/** An event that no agent examined completely. */
 export interface DroppedEvent {
   readonly service: string;
   readonly eventId: string;
   readonly source: string;
   readonly type: string;
   readonly priority: EventPriority;
-  /** `cancelled`: the agent was cancelled while working on it. */
+  /** `cancelled`: the agent was cancelled while it examined the event. */
   readonly reason: EventDropReason | 'cancelled';
 }

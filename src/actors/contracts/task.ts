@@ -1,4 +1,4 @@
-// The task of a subagent, the content of its steps, and the type of the tools that the runtime ships.
+// The task of a subagent, the content of its steps, and the type of the toolsets that come with Offstage.
 
 import type { Tool } from 'ai';
 
@@ -9,7 +9,7 @@ export interface SubagentTask {
   readonly description: string;
 }
 
-/** Streamed text and calls of a subagent with `stream: true`. Not in the journal. */
+/** Streamed text and calls of a subagent with `stream: true`. The journal does not have them. */
 export type StreamedChunk =
   | { readonly type: 'text_delta'; readonly step: number; readonly delta: string }
   | { readonly type: 'thinking'; readonly step: number; readonly delta: string }
@@ -26,7 +26,7 @@ export type StreamedChunk =
       readonly callId: string;
       readonly toolName: string;
       readonly output: unknown;
-      /** The message of its error, if it failed. */
+      /** The message of the tool's error, if it failed. */
       readonly error?: string;
     };
 
@@ -35,32 +35,32 @@ export interface StepReport {
   readonly step: number;
   readonly toolCalls: readonly string[];
   readonly tokensUsed: number;
-  /** In the currency of `price`; absent if it is not known. */
+  /** The cost in the currency of `price`; absent if unknown. */
   readonly cost?: number;
 }
 
-/** A tool call that was being run when the process ended, and is not run again. */
+/** A tool call that was running when the process ended, and does not run again. */
 export interface CallInDoubt {
   readonly callId: string;
   readonly toolName: string;
   readonly input: unknown;
-  /** The key of the call. */
+  /** The idempotency key of the call. */
   readonly idempotencyKey: string;
 }
 
-/** A question of a subagent to the agent that gave it the task. */
+/** A question of a subagent to its parent. */
 export interface AskedInput {
   readonly requestId: string;
   readonly subagentId: string;
   readonly subagentName: string;
   readonly question: string;
   readonly context?: string;
-  /** The time to answer, in milliseconds, if the call states it; otherwise the scope's default. */
+  /** The time to answer, in milliseconds, if the call sets one; otherwise the scope's default applies. */
   readonly timeoutMs?: number;
 }
 
 /**
- * AI SDK tools, by name. Their schemas describe the inputs; as a type they would expose the types of another
- * package.
+ * AI SDK tools by name. Their inputs are described by schemas only: types of the inputs would expose the types of
+ * another package.
  */
 export type Toolset<Name extends string> = Readonly<Record<Name, Tool>>;

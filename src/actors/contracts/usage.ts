@@ -1,4 +1,5 @@
-// The usage and the cost of model calls. The app has the prices; the runtime asks for each call, and keeps the answer with it.
+// The usage and the cost of model calls. The app knows the prices; the runtime asks for the cost of each call, and stores it
+// with the usage.
 
 /** Tokens as the provider counted them; 0 if it gave no count. */
 export interface Usage {
@@ -12,13 +13,13 @@ export interface Usage {
   /** The reasoning part of the output, if the provider reports it. */
   readonly reasoningTokens?: number;
   /**
-   * In the currency of the app: what `price` of the runtime returned, or what a relay reported. Absent if neither
+   * The cost in the currency of the app: as `price` of the runtime returned it, or as a relay reported it. Absent if neither
    * did.
    */
   readonly cost?: number;
 }
 
-/** The sum of two usages; a part that neither has is absent. */
+/** Returns the sum of two usages; a part that neither has is absent. */
 export function addUsage(left: Usage, right: Usage): Usage {
   const sum: Record<string, number> = {};
   for (const part of USAGE_PARTS) {
@@ -28,7 +29,7 @@ export function addUsage(left: Usage, right: Usage): Usage {
   return { inputTokens: 0, outputTokens: 0, totalTokens: 0, ...sum };
 }
 
-/** The tokens that are counted each. */
+/** The kinds of tokens that are counted separately. */
 export const TOKEN_KINDS = [
   'inputTokens',
   'outputTokens',
@@ -41,7 +42,7 @@ const USAGE_PARTS = [...TOKEN_KINDS, 'totalTokens', 'cost'] as const;
 
 export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0, totalTokens: 0 };
 
-/** The part of a usage that came after another one. */
+/** Returns the usage beyond an earlier one. */
 export function usageSince(all: Usage, before: Usage): Usage {
   const since: Record<string, number> = {};
   for (const part of USAGE_PARTS)
@@ -50,32 +51,32 @@ export function usageSince(all: Usage, before: Usage): Usage {
 }
 
 /**
- * Tokens of the lead agent's model, and of the calls that are made for the conversation beside it (summaries, facts, a judge of
- * claims); null if nobody has reported them.
+ * Tokens of the lead agent's model, and of model calls for the conversation (summaries, facts, a judge of claims); null if none
+ * were reported.
  */
 export interface LeadUsage {
   readonly inputTokens: number | null;
   readonly outputTokens: number | null;
-  /** The part of the input that the provider read from its cache. Absent: it has not reported that, as of the others. */
+  /** The part of the input that the provider read from its cache. Absent, like the other parts: not reported. */
   readonly cachedInputTokens?: number;
   /** The part of the input that the provider wrote to its cache. */
   readonly cacheWriteTokens?: number;
   /** The reasoning part of the output. */
   readonly reasoningTokens?: number;
-  /** The parts that are sound, which costs more than text. */
+  /** The audio parts, which cost more than text. */
   readonly audioInputTokens?: number;
   readonly audioOutputTokens?: number;
-  /** The sum that `price` of the runtime returned, in the currency of the app. Absent: there is no `price`. */
+  /** The cost that `price` of the runtime returned, in the currency of the app. Absent: there is no `price`. */
   readonly cost?: number;
 }
 
 /** The usage of a conversation so far, over all its processes and connections. */
 export interface UsageView {
-  /** Of the lead agent's model, in text or voice, and of summaries, facts and verdicts on claims. */
+  /** The usage of the lead agent's model, in text or voice, and of summaries, facts and verdicts on claims. */
   readonly lead: LeadUsage;
-  /** Of all subagents, also of those that are no longer in the state. */
+  /** The usage of all subagents, including those that are no longer in the state. */
   readonly subagents: Usage;
-  /** Both together; what the lead agent's wire does not report counts as 0. */
+  /** The total; parts that the lead agent's wire does not report count as 0. */
   readonly total: Usage;
 }
 
@@ -83,7 +84,7 @@ const LEAD_PARTS = [...TOKEN_KINDS, 'audioInputTokens', 'audioOutputTokens', 'co
 
 export const NO_LEAD_USAGE: LeadUsage = { inputTokens: null, outputTokens: null };
 
-/** Returns the usage in these numbers; null: they have none. Nothing else of them is kept. */
+/** Returns the known counts as a usage; null if there are none. Other properties are dropped. */
 export function leadUsageIn(
   reported: Readonly<Partial<Record<keyof LeadUsage, unknown>>>,
 ): LeadUsage | null {
@@ -96,7 +97,7 @@ export function leadUsageIn(
   return Object.keys(parts).length === 0 ? null : { ...NO_LEAD_USAGE, ...parts };
 }
 
-/** The sum of two; a count that neither has stays unknown. */
+/** Returns the sum of two usages; a count that neither has stays null. */
 export function addLeadUsage(left: LeadUsage, right: LeadUsage): LeadUsage {
   const sum: Record<string, number> = {};
   for (const part of LEAD_PARTS) {
@@ -106,26 +107,26 @@ export function addLeadUsage(left: LeadUsage, right: LeadUsage): LeadUsage {
   return { ...NO_LEAD_USAGE, ...sum };
 }
 
-/** The usage of a lead agent as that of a model: what is not known counts as 0. */
+/** Returns the usage of a lead agent as that of a model: unknown counts become 0. */
 export function asUsage(usage: LeadUsage): Usage {
   const { audioInputTokens: _, audioOutputTokens: __, ...parts } = usage;
   const [inputTokens, outputTokens] = [parts.inputTokens ?? 0, parts.outputTokens ?? 0];
   return { ...parts, inputTokens, outputTokens, totalTokens: inputTokens + outputTokens };
 }
 
-/** The usage of a conversation whose parts are these. */
+/** Returns the usage of a conversation with these parts. */
 export function usageOfBoth(lead: LeadUsage, subagents: Usage): UsageView {
   return { lead, subagents, total: addUsage(asUsage(lead), subagents) };
 }
 
-/** A view of a subagent, as far as its usage is concerned. */
+/** The part of a subagent's view that its usage needs. */
 export interface UsageOf {
   readonly id: string;
   readonly parentId: string | null;
   readonly usage: Usage;
 }
 
-/** The sum of a subagent and all below it, out of the views of a session; null: of all of them. */
+/** Returns the usage of a subagent and all below it, from the views of a session; with null, of all subagents. */
 export function usageBelow(subagents: readonly UsageOf[], id: string | null): Usage {
   const below = Map.groupBy(subagents, ({ parentId }) => parentId);
   const sum = (of: UsageOf): Usage =>
@@ -137,31 +138,31 @@ export function usageBelow(subagents: readonly UsageOf[], id: string | null): Us
   return roots.reduce((total, root) => addUsage(total, sum(root)), NO_USAGE);
 }
 
-/** No model call has more: a greater number is not a token count. */
+/** The limit of a valid token count, which no model call reaches. */
 const MAX_TOKENS = 1_000_000_000;
 
-/** Returns a token count of a provider; undefined if it is not a valid one. */
+/** Returns a provider's token count, rounded; undefined if it is invalid. */
 export function tokenCount(count: unknown): number | undefined {
   const isCount = typeof count === 'number' && count >= 0 && count <= MAX_TOKENS;
   return isCount ? Math.round(count) : undefined;
 }
 
-/** A model, by its names. */
+/** The names of a model. */
 export interface ModelNames {
   /**
-   * The provider of the model, as the AI SDK names it; `gateway` for a model that is named by a string, `unknown` for
-   * one that only a worker elsewhere has. For a voice model the name of its transport.
+   * The provider of the model, as the AI SDK names it; `gateway` for a model that a string names, `unknown` for one that only a
+   * worker elsewhere has. For a voice model, the name of its transport.
    */
   readonly provider: string;
-  /** The model as its provider names it; for `unknown`, the name of the configuration. */
+  /** The model's id at its provider; for `unknown`, the name of the configuration. */
   readonly modelId: string;
 }
 
-/** A model call that a provider has read. */
+/** A model call that a provider has processed. */
 export interface PricedCall extends ModelNames {
   /**
-   * As the provider counted it; estimated from the length of the texts if it counted nothing. Of a voice model: since
-   * its last report, with the parts that are sound.
+   * The usage, as the provider counted it; estimated from the length of the texts if it counted nothing. For a voice model: the
+   * usage since its last report, with its audio parts.
    */
   readonly usage: Omit<Usage, 'cost'> & Pick<LeadUsage, 'audioInputTokens' | 'audioOutputTokens'>;
   /** The name of the subagent's configuration, or of the lead agent; `summary`, `facts` or `claim_judge`. */
@@ -169,29 +170,30 @@ export interface PricedCall extends ModelNames {
 }
 
 /**
- * Returns what a model call costs, in a currency of the app's choice: a number that is not negative. Called once for each
- * call of a subagent, a lead agent or `ModelCalls` that a provider has read, not for those of relays; the journal keeps the answer, so
- * that a later price changes no earlier cost.
+ * Returns the cost of a model call, in a currency of the app's choice: a number of at least 0. Called once for each processed
+ * call of a subagent, a lead agent or `ModelCalls`, but not for those of relays; the journal stores the cost, so that a later
+ * price changes no earlier cost.
  */
 export type Price = (call: PricedCall) => number;
 
-/** A model call beside those of agents: a summary, facts, a verdict on claims. */
+/** A model call that no agent makes: a summary, facts, a verdict on claims. */
 export interface ModelUse extends ModelNames, Pick<PricedCall, 'name'> {
-  /** As the provider counted it; empty if it counted nothing. */
+  /** The usage, as the provider counted it; empty if it counted nothing. */
   readonly usage: Partial<Omit<Usage, 'totalTokens' | 'cost'>>;
-  /** For `price`, where the provider counted nothing. @defaultValue none */
+  /** The estimated usage for `price`, if the provider counted nothing. @defaultValue none */
   readonly estimated?: Omit<Usage, 'cost'>;
-  /** When it began, in milliseconds since 1970. */
+  /** When the call began, in milliseconds since 1970. */
   readonly beganAt: number;
 }
 
-/** The account of the conversation that a model call is made for. */
+/** The account of a conversation, for model calls made on its behalf. */
 export interface ModelCalls {
   /**
-   * Counts what a call has used, in `usage.lead` of the state, with its cost. Call it once for each call that a provider has read.
+   * Counts the use of a call, with its cost, in `usage.lead` of the state. Call it once for each call that a provider has
+   * processed.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`
    */
   used(use: ModelUse): void;
-  /** Whether the trace of the conversation has a span of each call that is counted. */
+  /** Returns whether the trace of the conversation has a span of each counted call. */
   tracesModelCalls(): boolean;
 }
