@@ -50,7 +50,7 @@ const RANGE_DB = 30;
 const LEAST_BINS = 12;
 /** The least variation of a level that a comparison needs. */
 const LEAST_DEVIATION_DB = 3;
-/** A level is computed from every fourth sample. */
+/** The levels of a stream are computed from every fourth sample; a gated frame is measured in full. */
 const STRIDE = 4;
 const MAX_ITEMS = 50;
 
