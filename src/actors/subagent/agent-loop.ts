@@ -1,16 +1,17 @@
 // An agent of the AI SDK as a subagent: the settings of a `ToolLoopAgent` become a configuration, and its loop (`prepareStep`,
-// `stopWhen`) the executor of the steps.
+// `stopWhen`) becomes the executor of the steps.
 //
-// Owns:     which settings are kept, and what stands for the others; what the agent's functions get and return; what they change for later steps, in memory.
+// Owns:     which settings are kept, and the replacements of the others; the arguments and results of the agent's functions;
+//           the changes that these functions make for later steps, in memory.
 // Does not: call a model or a tool, or ask the user (the subagent does).
 //
 // Invariants
-//   AGENT-SETTINGS-1. A setting is kept, or refused by its name: none is dropped.
-//   AGENT-LOOP-1. The agent's functions get the steps of this run as the AI SDK describes them: also those that another
-//       process has made. The sum of their usage is exact; after a restart the first step has that of all before it.
-//   AGENT-LOOP-2. Once a stop condition was met, no step has tools, except those that hand in the result: the next
-//       answer is the result. The loop of the SDK ends without this answer, and nobody would have words to say.
-//   AGENT-LOOP-3. A function that throws, or returns something else than the SDK documents, fails the run.
+//   AGENT-SETTINGS-1. Each setting is kept or refused by its name; none is dropped.
+//   AGENT-LOOP-1. The agent's functions get the steps of this run in the form of the AI SDK, including steps of another
+//       process. The sum of their usage is exact; after a restart the first step has the usage of all steps before it.
+//   AGENT-LOOP-2. Once a stop condition was met, a step has only the tools that submit the result: the next answer is the
+//       result. The SDK's loop ends without this answer, and would leave the user without one.
+//   AGENT-LOOP-3. A function that throws, or returns a value that the SDK does not document, fails the run.
 
 import {
   isStepCount,
@@ -57,31 +58,31 @@ import type {
 import type { Instance } from './instance.ts';
 import type { SubagentLog } from './subagent-log.ts';
 
-/** Options of a subagent for which the settings of an agent stand. */
+/** Options of a subagent that the settings of an agent provide. */
 const FROM_AGENT = ['instructions', 'tools', 'model', 'toolApproval', 'toolsContext'] as const;
 type FromAgent = (typeof FROM_AGENT)[number];
 
-/** A configuration whose model, tools and loop are those of an agent of the AI SDK. */
+/** A configuration whose model, tools and loop come from an agent of the AI SDK. */
 export type AgentSubagentConfig<
   TOOLS extends ToolSet = ToolSet,
   RUNTIME_CONTEXT extends Record<string, unknown> = Record<string, unknown>,
 > = Omit<SubagentConfig, FromAgent | 'name' | 'agent' | 'relay' | 'runs'> & {
-  /** The name in events, in the inspector and in texts for the user. @defaultValue the agent's id */
+  /** The name of the subagent in events, in the inspector and in texts for the user. @defaultValue the agent's id */
   readonly name?: string;
   /** The settings, as `new ToolLoopAgent(settings)` takes them. */
   readonly agent: AgentSettings<TOOLS, RUNTIME_CONTEXT>;
 };
 
-/** The agent's own conditions end its loop: this limit is for a condition that is never met. */
+/** The step limit, for a stop condition that is never met; normally the agent's conditions end the loop. */
 const MAX_STEPS = 1000;
-/** As a `ToolLoopAgent` has it. */
+/** The default of a `ToolLoopAgent`. */
 const DEFAULT_STEPS = 20;
 
 type Hook = (options: object) => unknown;
 const aHook = z.custom<Hook>((value) => typeof value === 'function', {
   error: 'expected a function',
 });
-/** Settings of a call, which a step may change. */
+/** Settings of a call, which a step may override. */
 const callChecks = {
   maxOutputTokens: z.number().int().min(1).optional(),
   temperature: z.number().optional(),
@@ -110,7 +111,7 @@ const systemMessage = z.strictObject(
   { error: 'expected text, or a system message without options of a provider' },
 );
 const aRecord = z.record(z.string(), z.unknown());
-/** Settings that a step may change, and that go on to the steps after it. */
+/** Settings that a step may change for itself and for the steps after it. */
 const loopChecks = {
   instructions: z
     .union([z.string(), systemMessage], {
@@ -182,11 +183,11 @@ const agentSteps: AgentLoop['steps'] & Maker<AgentLoop> = {
 };
 
 /**
- * Returns the configuration of a subagent that works as `new ToolLoopAgent(settings)` does: `{ agent: settings }`, with
- * any option of a subagent beside it. Its steps, tool calls and approvals are those of a subagent: in the journal,
- * within limits, and continued after a crash. `maxSteps` is 1000, because the agent's `stopWhen` ends its loop (default:
- * after 20 steps); the model is then asked once more, without tools, for its result.
- * @throws {ConfigurationError} that names a setting that a subagent cannot keep, and what to use in its place.
+ * Returns the configuration of a subagent that works like `new ToolLoopAgent(settings)`: `{ agent: settings }`, together with
+ * any options of a subagent. Its steps, tool calls and approvals are those of a subagent: in the journal, within limits, and
+ * continued after a crash. `maxSteps` is 1000, because the agent's `stopWhen` ends the loop (default: after 20 steps); the
+ * model is then called once more, without tools, for its result.
+ * @throws {ConfigurationError} that names a setting that a subagent refuses, and its replacement.
  */
 export function agentSubagent<
   TOOLS extends ToolSet,
@@ -199,7 +200,7 @@ export function agentSubagent<
   return own;
 }
 
-/** The loop of one run, around the executor of its steps. */
+/** The loop of one run; it wraps the executor of the steps. */
 class AgentRun implements Executor, StepLoop {
   readonly #loop: AgentLoop;
   readonly #inner: Executor;
@@ -208,14 +209,14 @@ class AgentRun implements Executor, StepLoop {
   #instructions: string | undefined;
   #runtimeContext: Context;
   #toolsContext: Readonly<Record<string, Context>> | undefined;
-  /** The messages that a step has put in the place of the first ones of the log. */
+  /** The messages with which a step has replaced the first messages of the log. */
   #instead: { readonly messages: readonly ModelMessage[]; readonly of: number } | null = null;
-  /** The steps, as far as this process knows them, by their number. */
+  /** Data of the steps that this process knows, by step number. */
   readonly #known: Known[] = [];
-  /** Steps that the stop conditions have seen. */
+  /** The number of steps that the stop conditions have got. */
   #judged = 0;
   #isStopped = false;
-  /** The number of the step under way, and its model. */
+  /** The number of the current step, and its model. */
   #step = 0;
   #model: ModelNames = namesOfModel(null);
 
@@ -240,12 +241,12 @@ class AgentRun implements Executor, StepLoop {
     return this.#inner.release?.(why);
   }
 
-  /** As the last step has it. */
+  /** The runtime context after the last step. */
   get runtimeContext(): Context {
     return this.#runtimeContext;
   }
 
-  /** Returns the contexts of the agent's tools; those of `prepareStep` take the place of the others. */
+  /** Returns the contexts of the agent's tools; those that `prepareStep` returned override the others. */
   toolsContext(own: Instance['definition']['toolsContext']): typeof own {
     return this.#toolsContext ? { ...own, ...this.#toolsContext } : own;
   }
@@ -299,7 +300,7 @@ class AgentRun implements Executor, StepLoop {
     };
   }
 
-  /** Remembers what the journal does not tell of a step. */
+  /** Remembers the data of a step that the journal does not have. */
   #responded({ usage, finish, providerMetadata }: ModelResponse): void {
     const model = this.#model;
     this.#known[this.#step] = { usage, finishReason: finish, model, providerMetadata };
@@ -342,7 +343,7 @@ class AgentRun implements Executor, StepLoop {
     }
   }
 
-  /** Returns the tools that the model sees: those of the runtime, and those that were granted, stay. */
+  /** Returns the tools that the model gets: tools of the runtime and granted tools are always among them. */
   #offered(tools: PreparedTools, changed: z.output<typeof preparedSchema>): PreparedTools {
     const { toolNames } = this.#loop;
     const { activeTools = this.#loop.activeTools, toolOrder = this.#loop.toolOrder } = changed;
@@ -434,7 +435,7 @@ interface Part {
   readonly text?: string;
 }
 
-/** Returns an answer of the model with the results of its calls, and takes these from the ledger. */
+/** Returns an answer of the model with the results of its calls, and removes these from the ledger. */
 function contentOf({ content }: ModelMessage, ledger: LedgerEntry[]): Part[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }];
   const results: Part[] = [];
@@ -458,7 +459,7 @@ function textOf({ text = '' }: Part): string {
   return text;
 }
 
-/** The answer, and the results of its calls. */
+/** Returns the answer, and the results of its calls. */
 function answersOf(said: readonly ModelMessage[], answer: ModelMessage): ModelMessage[] {
   const after = said[said.indexOf(answer) + 1];
   return after?.role === 'tool' ? [answer, after] : [answer];
@@ -486,7 +487,7 @@ function namesOfModel(model: LanguageModel | null): ModelNames {
 
 type ProviderOptions = CallSettings['providerOptions'];
 
-/** Options of a step beside those of every call, provider by provider. */
+/** Merges the provider options of a step into those of every call, by provider. */
 function merged(all: ProviderOptions, step: ProviderOptions): ProviderOptions {
   if (!all || !step) return step ?? all;
   const providers: Record<string, Record<string, JSONValue | undefined>> = { ...all };
@@ -514,7 +515,7 @@ function failed(name: string, why: string, cause: unknown): OffstageError {
 
 /**
  * Returns the configuration of a subagent that runs the loop of an agent with these settings.
- * @throws {ConfigurationError} that names the setting, its value and what to use in its place.
+ * @throws {ConfigurationError} that names the setting, its value and its replacement.
  */
 function configOfAgent(
   { agent, ...config }: { readonly agent: object } & Readonly<Record<string, unknown>>,
@@ -578,7 +579,7 @@ function callOf(settings: z.output<typeof settingsSchema>): AgentLoop['call'] {
   return { ...call, headers, repairToolCall };
 }
 
-/** Tells whether the runtime can run it: by its `execute`, by its role, or at its provider. */
+/** Returns whether the runtime can run the tool: by its `execute`, by its role, or at its provider. */
 function isRunnable(tool: unknown): boolean {
   if (typeof tool !== 'object' || tool === null) return true;
   const { execute, type } = propertiesOf(tool);

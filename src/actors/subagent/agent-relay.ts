@@ -1,14 +1,14 @@
-// A relay to an agent of the AI SDK: any object with its `Agent` interface, such as a `ToolLoopAgent`. The agent runs in
-// this process and owns its loop; it keeps its model, tools, instructions, stop conditions and approvals.
+// A relay to an agent of the AI SDK: any object with the `Agent` interface, such as a `ToolLoopAgent`. The agent runs
+// its loop in this process, with its own model, tools, instructions, stop conditions and approvals.
 //
-// Does not: keep its conversation after the process has ended, steer it within a turn, read its structured output, or
-// pass call options to it.
+// Does not: keep the conversation after the process has ended, steer the agent within a turn, read its structured
+//           output, or pass call options to it.
 //
 // Invariants
-//   AGENT-RELAY-1. A tool is reported before its `execute` is called, and after the words that were said before it. In
-//       a turn that was cut, none is called any more.
-//   AGENT-RELAY-2. Each call in the conversation has a result. One that a cut turn has left open says so, instead of
-//       being run again.
+//   AGENT-RELAY-1. A tool is reported before its `execute` is called, and after the words that preceded it. In a turn
+//       that was cut, no further tool is called.
+//   AGENT-RELAY-2. Each call in the conversation has a result. The result of a call that a cut turn left open says so,
+//       and the call is not run again.
 
 import type { Agent, ModelMessage, ToolModelMessage, ToolSet } from 'ai';
 import { z } from 'zod';
@@ -36,7 +36,7 @@ export interface RelayedAgent {
   }>;
 }
 
-/** A question for the user that an agent of the AI SDK asks by a tool call. */
+/** A question to the user that an agent of the AI SDK asks by a tool call. */
 export interface AgentQuestion {
   readonly text: string;
   readonly options?: readonly {
@@ -51,13 +51,13 @@ export interface AgentRelayOptions {
   /** The name of the agent in messages. @defaultValue the agent's id, or `an agent` */
   readonly name?: string;
   /**
-   * Tools of the agent without `execute` that ask the user, by name: a function that makes the question of the call's
+   * Tools of the agent without `execute` that ask the user, by name: a function that returns the question for the call's
    * input. The agent gets `{ answer, optionId? }` as the result. @defaultValue {}
    */
   readonly questions?: Readonly<Record<string, (input: unknown) => AgentQuestion>>;
 }
 
-/** The agent, without the types of its tools. */
+/** An agent with any tools. */
 type AnyAgent = Agent<never, ToolSet>;
 type StreamOptions = Parameters<AnyAgent['stream']>[0];
 type TurnEnd = Extract<RelayEvent, { readonly type: 'turn_ended' }>;
@@ -70,12 +70,12 @@ interface Call {
 
 interface Turn {
   readonly stop: AbortController;
-  /** Calls that the stream has shown; what was said before them has been passed on. */
+  /** Calls that the stream has shown; the words before them have been passed on. */
   readonly seen: Map<string, PromiseWithResolvers<void>>;
   readonly started: Set<string>;
 }
 
-/** The calls that one turn of the agent has left open. */
+/** The calls that one run of the agent's stream has left open. */
 interface Segment {
   readonly finishReason: string;
   readonly hasText: boolean;
@@ -111,8 +111,7 @@ const ENDS: Readonly<Record<string, TurnEnd['reason']>> = {
 };
 
 /**
- * Creates a relay to a finished agent of the AI SDK, for `defineSubagent({ relay })`. Nothing runs before a subagent
- * does.
+ * Creates a relay to an agent of the AI SDK, for `defineSubagent({ relay })`. The agent runs only while a subagent does.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function agentRelay(agent: RelayedAgent, options: AgentRelayOptions = {}): Relay {
@@ -122,7 +121,7 @@ export function agentRelay(agent: RelayedAgent, options: AgentRelayOptions = {})
   return {
     name,
     loop: relayLoop,
-    // Its conversation is in the memory of this process.
+    // The conversation is only in the memory of this process.
     capabilities: {
       openQuestionSurvives: false,
       resumes: false,
@@ -149,7 +148,7 @@ class AgentSession implements RelaySession {
   #turn: Turn | null = null;
   #requests = 0;
   #isOver = false;
-  /** Tools whose results a cut turn has lost. */
+  /** Tools whose results were lost in a cut turn. */
   #lost: string[] = [];
 
   constructor(
@@ -176,7 +175,7 @@ class AgentSession implements RelaySession {
     void this.#run(turn);
   }
 
-  /** The relay declares that it does not steer. */
+  /** The capabilities exclude steering. */
   steer(): void {}
 
   answer(requestId: string, answer: RelayAnswer): void {
@@ -205,7 +204,7 @@ class AgentSession implements RelaySession {
     if (this.#turn !== turn) return;
     this.#closeCalls();
     this.#turn = null;
-    // Later acts of the agent belong to no turn.
+    // Later actions of the agent belong to no turn.
     const isCut = turn.stop.signal.aborted;
     turn.stop.abort();
     this.#start.receive(isCut ? { type: 'turn_ended', reason: 'cancelled' } : end);
@@ -223,7 +222,7 @@ class AgentSession implements RelaySession {
         this.#messages.push({ role: 'tool', content });
         continue;
       }
-      // A stop condition has ended it: with words it has an answer.
+      // A stop condition has ended the run; its words, if there are any, are the answer.
       if (finishReason === 'tool-calls')
         return hasText
           ? { type: 'turn_ended', reason: 'completed' }
@@ -232,7 +231,7 @@ class AgentSession implements RelaySession {
     }
   }
 
-  /** Runs the agent until it ends, or has calls that somebody must answer. */
+  /** Runs the agent until it ends, or has calls that need an answer. */
   async #segment(turn: Turn): Promise<Segment> {
     const { signal } = turn.stop;
     const finished: ModelMessage[] = [];
@@ -252,7 +251,7 @@ class AgentSession implements RelaySession {
       this.#send(turn, { type: 'tool_started', toolId: call.toolCallId, ...toolOf(call) });
     };
     const ended = (call: Call, ok: boolean, output: unknown): void => {
-      // An agent that does not tell when a tool begins.
+      // Some agents do not report when a tool begins.
       started(calls.get(call.toolCallId) ?? call);
       running.delete(call.toolCallId);
       unanswered.delete(call.toolCallId);
@@ -262,7 +261,7 @@ class AgentSession implements RelaySession {
       messages: [...this.#messages],
       abortSignal: signal,
       onToolExecutionStart: async ({ toolCall }) => {
-        // AGENT-RELAY-1; the tool is not called before this settles, and never in a turn that was cut.
+        //   AGENT-RELAY-1. The tool is called after this promise settles, and never in a turn that was cut.
         await seenIn(turn, toolCall.toolCallId).promise;
         if (signal.aborted) await new Promise<never>(() => {});
         started(toolCall);
@@ -310,7 +309,7 @@ class AgentSession implements RelaySession {
         } else if (part.type === 'tool-result') {
           if (part.preliminary !== true) ended(part, true, part.output);
         } else if (part.type === 'tool-error') {
-          // An invalid call is never run.
+          // An invalid call is not run.
           if (calls.get(part.toolCallId) === undefined || turn.started.has(part.toolCallId))
             ended(part, false, messageOf(part.error));
           unanswered.delete(part.toolCallId);
@@ -335,7 +334,7 @@ class AgentSession implements RelaySession {
     return { finishReason, hasText, approvals, unanswered };
   }
 
-  /** Asks what a segment has left open, all at once. */
+  /** Asks for all answers that a segment needs, at the same time. */
   async #settle(
     turn: Turn,
     { approvals, unanswered }: Segment,

@@ -1,6 +1,5 @@
-// `ask_user`: the tool with which an interactive subagent asks the user. The runtime adds it, never an
-// author, and the runtime runs it, so it has no `execute`. `not_for_me`: its counterpart for words that were taken for
-// an answer.
+// `ask_user`: the tool with which an interactive subagent asks the user. The runtime adds it and handles its calls, so it has
+// no `execute`, and authors cannot define it. `not_for_me`: the tool that returns words that were wrongly taken for an answer.
 
 import { jsonSchema, tool, type JSONSchema7, type Tool } from 'ai';
 import { z } from 'zod';
@@ -57,15 +56,15 @@ export function askedQuestion(call: unknown): { question: string; options: Quest
   };
 }
 
-/** The tool with which a subagent gives words back that it got as an answer. */
+/** The tool with which a subagent returns words that it got as an answer. */
 export const NOT_FOR_ME = 'not_for_me';
 
 const returnedInput = z.object({ reason: z.string().min(1) });
 const returnedJson = objectJson({ reason: aText }, ['reason']);
 
 /**
- * The AI SDK tool. The runtime answers a call after words, with the answer to the same question, put again; any other call
- * is an error. It is offered from the first step on: a toolset that changes is a prompt that no provider has cached.
+ * The AI SDK tool. After words, the runtime answers a call with the answer to the same question, asked again; any other call is
+ * an error. The tool is offered from the first step on, because a changed toolset would lose the provider's prompt cache.
  */
 export const notForMeTool: Tool = tool({
   description:
@@ -79,7 +78,7 @@ export const notForMeTool: Tool = tool({
   },
 });
 
-/** Returns the last question of the ledger, and the words that answered it; null: words did not. */
+/** Returns the last question of the ledger, and the words that answered it; null if no words did. */
 function lastAnswered(ledger: readonly LedgerEntry[]): { asked: unknown; words: string } | null {
   const answered = ledger.findLast(
     ({ toolName }) => toolName === ASK_USER || toolName === NOT_FOR_ME,
@@ -92,24 +91,24 @@ function lastAnswered(ledger: readonly LedgerEntry[]): { asked: unknown; words: 
     : { asked: asked.input, words: userResponse };
 }
 
-/** Tells whether the last thing that a subagent got is words as an answer, which it may give back. */
+/** Returns whether the subagent has just got words as an answer, which it may return. */
 export function mayGiveBack(ledger: readonly LedgerEntry[]): boolean {
   const last = ledger.at(-1)?.toolName;
   return (last === ASK_USER || last === NOT_FOR_ME) && lastAnswered(ledger) !== null;
 }
 
-/** Builds the question that a subagent puts again because it gives words back. */
+/** Builds the question that a subagent asks again because it returns the words. */
 export function returnedQuestion(call: unknown, ledger: readonly LedgerEntry[]) {
   const { asked, words } = lastAnswered(ledger) ?? { asked: { question: '' }, words: '' };
   const { reason } = call as z.infer<typeof returnedInput>;
   return { ...askedQuestion(asked), returned: { words, reason } };
 }
 
-/** The ids of the buttons of an approval. The third one is there where another agent offers a lasting permission. */
+/** The ids of an approval's buttons. `APPROVE_LASTING` is the third, if a third-party agent offers a lasting permission. */
 export const APPROVE = 'approve';
 export const DENY = 'deny';
 
-/** The longest text of an approval that is said, in characters. */
+/** The longest text of an approval that can be said, in characters. */
 const MAX_SAID_CHARS = 2_000;
 const MAX_SHORT_CHARS = 300;
 
@@ -123,9 +122,9 @@ interface ApprovalQuestion {
 }
 
 /**
- * Builds the question of an approval. It has the tool and its exact arguments, whatever its words: the user consents to nothing
- * else. What a screen would not draw, or would draw elsewhere, stands in it as its code. `byButton`: it is too long to be
- * said, and no words consent to it.
+ * Builds the question of an approval. Besides the author's words it contains the tool and its exact arguments: the user
+ * consents to nothing else. Characters that a screen would hide or reorder are written as codes. `byButton`: the question is
+ * too long to be said, and only a button consents to it.
  */
 export function approvalQuestion(call: ModelCall | undefined): ApprovalQuestion {
   const toolName = call?.toolName ?? 'unknown';
@@ -148,19 +147,22 @@ export function approvalQuestion(call: ModelCall | undefined): ApprovalQuestion 
   };
 }
 
-/** The tool that stands for the tools of another agent, whose work a relay passes on. */
+/** The name that stands for all tools of a relayed agent. */
 export const AGENT_TOOL = 'agent_tool';
 
-/** Words never choose it: only its button does. */
+/** Returns the button of a lasting permission, which words cannot choose; none if the agent offers none. */
 function lastingOption(args: unknown): QuestionOption[] {
   const { lasting } = propertiesOf(args);
-  // One that is cut is not offered.
+  // An offer that would have to be cut is left out.
   if (typeof lasting !== 'string' || lasting.length > MAX_SHORT_CHARS) return [];
   const description = `The agent offers: ${visible(JSON.stringify(lasting))}`;
   return [{ id: APPROVE_LASTING, label: 'Yes, and from now on', description }];
 }
 
-/** Returns what is asked, without and with its arguments. The words of another agent are quoted: they are no words of ours. */
+/**
+ * Returns the runtime's question, without and with the arguments. Text of a relayed agent is quoted, to keep it apart from the
+ * runtime's words.
+ */
 function runtimeWords(toolName: string, args: unknown, about: string | undefined) {
   if (toolName !== AGENT_TOOL)
     return {
@@ -175,11 +177,11 @@ function runtimeWords(toolName: string, args: unknown, about: string | undefined
   };
 }
 
-/** An answer as a person or a program gives it: a button, words, or consent. */
+/** An answer of a person or a program: a button, words, or consent. */
 export interface GivenAnswer {
   readonly optionId?: string;
   readonly text?: string;
-  /** For an approval. */
+  /** Consent to an approval, or its denial. */
   readonly approved?: boolean;
 }
 
@@ -196,8 +198,8 @@ const answerSchema = z
 
 /**
  * Copies the properties of an answer, and no other property of the caller's object.
- * @throws {ConfigurationError} `INVALID_ANSWER` for a value of a wrong type, an unknown property, or not
- * exactly one of `optionId`, `text` and `approved`.
+ * @throws {ConfigurationError} `INVALID_ANSWER` for a value of a wrong type, an unknown property, or not exactly one of
+ *   `optionId`, `text` and `approved`.
  * @throws {CapacityError} `TEXT_TOO_LONG`
  */
 export function checkedAnswer(where: string, answer: unknown): GivenAnswer {
@@ -206,10 +208,7 @@ export function checkedAnswer(where: string, answer: unknown): GivenAnswer {
   return text === undefined ? { approved: approved === true } : { text: checkLength(where, text) };
 }
 
-/**
- * Translates a given answer into the answer that the subagent receives; null if it does not answer this
- * question.
- */
+/** Converts a given answer to the answer that the subagent gets; null if it does not answer this question. */
 export function givenAnswer(
   question: Pick<AskedQuestion, 'kind' | 'options'>,
   { optionId, text = '', approved = consentOf(optionId) }: GivenAnswer,

@@ -1,14 +1,14 @@
-// Judges a call of the subagent's model: the treatment by the machine, and the approval that the call has or needs. After a
-// restart it judges again what waited meanwhile, under the code that is there now.
+// Judges a call of the subagent's model: how the machine treats it, and the approval that it has or needs. After a restart,
+// judges waiting calls and questions again, with the current code.
 //
-// Owns:     the treatment of a call; the comparison of an earlier judgement with the present one.
+// Owns:     the treatment of a call; the comparison of an earlier judgement with the current one.
 // Does not: run the call, ask the user, or decide the order of the calls (the machine does).
 //
 // Invariants
-//   CALL-JUDGEMENT-1. A call that another process judged runs only if this process judges it alike: its tool is there, the
-//       schema of the tool makes the same input of it, whoever approved it may approve it, and no approval is missing.
-//   CALL-JUDGEMENT-2. A question that waited over a restart is withdrawn with its reason if its call would not run
-//       (CALL-JUDGEMENT-1), or if others may answer it now. The model may ask anew.
+//   CALL-JUDGEMENT-1. A call that another process judged runs only if this process judges it in the same way: its tool
+//       exists, the tool's schema yields the same input, its approver may still approve it, and no approval is missing.
+//   CALL-JUDGEMENT-2. A question that waited over a restart is withdrawn, with the reason, if its call would not run
+//       (CALL-JUDGEMENT-1), or if other identities may answer it now. The model may ask again.
 
 import type { ModelMessage } from 'ai';
 import { callKey } from '../../values/json.ts';
@@ -33,15 +33,15 @@ import type { StepLoop } from './executor.ts';
 import type { SubagentHandle, SubagentPorts } from './subagent-ports.ts';
 import type { SubagentLog } from './subagent-log.ts';
 
-/** The circumstances in which a call is judged. */
+/** The context in which a call is judged. */
 export interface Judging {
   readonly host: Host;
   readonly ports: SubagentPorts;
   readonly worker: SubagentHandle & { readonly log: SubagentLog };
-  /** The loop of an agent of the AI SDK, whose contexts `toolApproval` gets. */
+  /** The loop of an agent of the AI SDK, whose contexts `toolApproval` gets; null: there is none. */
   readonly loop: StepLoop | null;
   readonly definition: SubagentDefinition;
-  /** Null: they are known once its instance is made. */
+  /** The tools; null until the instance is made. */
   readonly tools: PreparedTools | null;
   /** The messages that the model had read when it called. */
   readonly messages: readonly ModelMessage[];
@@ -52,12 +52,12 @@ export interface Judging {
 type Kind = Omit<StepCall, 'callId'>;
 const asTool: Kind = { kind: 'tool' };
 
-/** Returns the treatment of a call by the machine, and the call with its consent and its arguments checked. */
+/** Returns how the machine treats a call, and the call with its consent and its checked arguments. */
 export async function judgedCall(
   judging: Judging,
   call: ModelCall,
 ): Promise<readonly [Kind, ModelCall]> {
-  // An invalid call of the model is answered with the error; the user is not asked.
+  // The result of an invalid call is its error; the user is not asked.
   if (call.invalid) return [asTool, call];
   const { definition, host, tools, worker } = judging;
   const { toolName, input } = call;
@@ -95,7 +95,7 @@ export async function judgedCall(
   return [delegates ? { kind: 'delegation' } : asTool, judged];
 }
 
-/** Returns the consent that the call has or needs, and the reason of the author. */
+/** Returns the consent that the call has or needs, and the author's reason. */
 async function consentOf(
   judging: Judging,
   entry: ToolEntry,
@@ -134,7 +134,7 @@ function circumstances(
   return { callId, messages, raw, context: contextOf(toolName, callId), signal, report };
 }
 
-/** The identities that may answer: those of the tool, or of the nearest configuration that names some. */
+/** Returns the identities that may answer: those of the tool, or of the nearest configuration that names some. */
 function answerersOf({ ports, worker }: Judging, entry: ToolEntry | null) {
   return entry?.answerableBy ?? ports.standingOf(worker).answerableBy;
 }
@@ -144,13 +144,16 @@ function whoMay(judging: Judging, entry: ToolEntry | null) {
   return answerableBy ? { answerableBy } : {};
 }
 
-/** Returns a digest of the input schema, as a model reads it; null: it is not known yet. */
+/** Returns a digest of the input schema, as a model reads it; null while the schema is unknown. */
 function formOf({ jsonSchema }: ToolEntry): string | null {
   const json = jsonSchema();
   return json && hashOf(JSON.stringify(json));
 }
 
-/** Returns how the present code differs from the one that judged the call; null: it judges it alike (CALL-JUDGEMENT-1). */
+/**
+ * Returns how the current code judges a call differently from the earlier judgement; null if it does not
+ * (CALL-JUDGEMENT-1).
+ */
 export async function changeSince(judging: Judging, call: ModelCall): Promise<string | null> {
   const { consent, invalid, toolName } = call;
   if (invalid || consent === 'inherited_denial' || consent === 'author_denied') return null;
@@ -159,7 +162,7 @@ export async function changeSince(judging: Judging, call: ModelCall): Promise<st
   const approval = worker.log.approvalOf(call.callId);
   if (approval && !mayAnswer({ answerableBy: answerersOf(judging, entry) }, approval.by))
     return 'who may approve it has changed, so it has to be asked for again';
-  // The tools of a relay are those of the other agent, which asks again itself.
+  // The tools of a relay belong to the relayed agent, which asks again itself.
   if (!tools || definition.relay) return null;
   if (!entry) return `there is no tool "${toolName}" any more`;
   const form = formOf(entry);
@@ -172,11 +175,11 @@ export async function changeSince(judging: Judging, call: ModelCall): Promise<st
   return now === 'ask' && consent !== 'ask' ? 'it needs the approval of the user now' : null;
 }
 
-/** Returns why a question that waited over a restart is withdrawn; null: it stands (CALL-JUDGEMENT-2). */
+/** Returns why a question that waited over a restart is withdrawn; null if it stays (CALL-JUDGEMENT-2). */
 export async function questionChange(judging: Judging, call: ModelCall): Promise<string | null> {
   const { definition, tools } = judging;
   const isApproval = call.consent === 'ask';
-  // The tools of an instance are known once it is made: the call is checked when it is run.
+  // The tools are unknown before the instance is made: the call is checked when it runs.
   if (isApproval && !tools && !definition.relay) return null;
   const change = isApproval ? await changeSince(judging, call) : null;
   if (change !== null) return change;
@@ -189,7 +192,7 @@ function listed(identities: readonly string[] | undefined): string {
   return JSON.stringify(identities?.toSorted() ?? null);
 }
 
-/** Tells whether the schema of the tool makes of the arguments what another process had made of them. */
+/** Returns whether the tool's schema converts the arguments to the same input as in the other process. */
 export async function yieldsTheSame(
   entry: ToolEntry,
   {
@@ -207,14 +210,14 @@ export async function yieldsTheSame(
   return anew.ok && isSame(anew.value);
 }
 
-/** Returns the result of a call that is not run because of this change (CALL-JUDGEMENT-1). */
+/** Returns the result of a call that does not run because of this change (CALL-JUDGEMENT-1). */
 export function withdrawnCall({ consent, toolName }: ModelCall, change: string): ToolOutcome {
   const approval =
     consent === 'ask' ? 'The approval no longer counts' : 'It was put off by a restart';
   return toolError(`"${toolName}" was not run. ${approval}: ${change}.`, 'OUTDATED');
 }
 
-/** Tells whether a call that was under way when its process ended may have had an effect, and must not be repeated. */
+/** Returns whether a call that was running when its process ended may have had an effect and must not be repeated. */
 export function mayHaveBegun(call: ModelCall, tool?: { idempotent: boolean }): boolean {
   const isDenied = call.consent === 'inherited_denial' || call.consent === 'author_denied';
   return !call.invalid && !isDenied && tool?.idempotent !== true;

@@ -1,10 +1,9 @@
-// The tools with which a subagent talks to its parent: it reports progress, asks, and hands in its result.
+// The tools with which a subagent talks to its parent: they report progress, ask, and submit the result.
 //
-// Owns:     the schemas of these tools, the text that a model reads of them, and the reading of their
-//           arguments. `complete_task` is added where a result must be handed in and no tool has that role.
-// Does not: settle `request_input` and `complete_task`: in a subagent the runtime recognizes them by their
-//           role, under any name, and settles them itself. Their `execute` is reached only outside a
-//           subagent, and reports that.
+// Owns:     the schemas of these tools, their descriptions for the model, and the reading of their arguments. `complete_task`
+//           is added if a result must be submitted and no tool has that role.
+// Does not: handle `request_input` and `complete_task`: in a subagent the runtime recognises them by their role, under any
+//           name, and handles them. Their `execute` is called only outside a subagent, and returns an error.
 
 import { propertiesOf } from '../../values/json.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
@@ -21,7 +20,7 @@ import { note, sentence, type Note } from '../notes/note.ts';
 import type { ModelCall } from '../model/model-step.ts';
 import { toolFailure, type ToolFailure } from '../model/tool-results.ts';
 
-/** Identifies the toolset in a registry of toolsets. */
+/** The name of the toolset in a registry of toolsets. */
 export const CHILD_TOOLSET = { name: 'subagent-child', version: '0.1.0' } as const;
 
 const MAX_WORDS = 20_000;
@@ -34,8 +33,8 @@ export type ChildTool = 'report_progress' | 'request_input' | 'complete_task';
 /** The options of `createChildSubagentToolset`. */
 export interface ChildToolsetOptions {
   /**
-   * The result is JSON of a shape instead of text: the `outputSchema` of the subagent, which its prompt
-   * describes. @defaultValue false
+   * Whether the result is JSON of the subagent's `outputSchema`, which the prompt describes, instead of text. @defaultValue
+   * false
    */
   readonly structured?: boolean;
 }
@@ -91,8 +90,8 @@ const optionsSchema = z.strictObject({
 const notASubagent = (): ToolFailure => toolFailure('INVALID_STATE', 'Not running as a subagent');
 
 /**
- * Creates plain AI SDK tools: `report_progress`, `request_input`, `complete_task`. Outside a subagent each
- * answers `{ error: { code: 'INVALID_STATE' } }`.
+ * Creates plain AI SDK tools: `report_progress`, `request_input`, `complete_task`. Outside a subagent each returns `{ error: {
+ * code: 'INVALID_STATE' } }`.
  */
 export function createChildSubagentToolset(given: ChildToolsetOptions = {}): Toolset<ChildTool> {
   const { structured = false } = check('createChildSubagentToolset(options)', optionsSchema, given);
@@ -140,7 +139,7 @@ const requestRead = z.object({
   timeoutMs: z.number().positive().optional().catch(undefined),
 });
 
-/** Reads the request from the arguments of a `request_input`, whatever the schema of the app's tool admits. */
+/** Reads the request from the arguments of a `request_input`, for any schema of an app's tool. */
 export function requestedInput(call: ModelCall | undefined): {
   question: string;
   context?: string;
@@ -149,18 +148,18 @@ export function requestedInput(call: ModelCall | undefined): {
   return withoutUndefined(requestRead.parse(call?.input ?? {}));
 }
 
-/** Finds the name of the tool that hands in a result; null if these tools have none. */
+/** Returns the name of the tool that submits a result; null if there is none. */
 export function completionToolOf(tools: Readonly<Record<string, unknown>>): string | null {
   return Object.keys(tools).find((name) => roleOf(tools[name]) === 'complete_task') ?? null;
 }
 
-/** As `completionToolOf`, for prepared tools. */
+/** Returns the same for prepared tools. */
 export function completionToolIn({ execution }: PreparedTools): string {
   for (const { name, role } of execution.values()) if (role === 'complete_task') return name;
   return 'complete_task';
 }
 
-/** Returns the tools that the runtime adds so that the work can end. */
+/** Returns the tools that the runtime adds so that the work can complete. */
 export function completionTools({
   completion,
   tools,
@@ -171,10 +170,7 @@ export function completionTools({
   return { complete_task };
 }
 
-/**
- * Returns the call with its result as the output schema parses it; a result that does not fit makes the call
- * invalid.
- */
+/** Returns the call with its result as the output schema converts it; a result that does not match makes the call invalid. */
 export async function checkHandIn(call: ModelCall, outputSchema: unknown): Promise<ModelCall> {
   if (outputSchema === undefined) return call;
   const { result, ...rest } = propertiesOf(call.input);
@@ -186,13 +182,15 @@ export async function checkHandIn(call: ModelCall, outputSchema: unknown): Promi
 
 const LEFT_AT_WORK = sentence`Your answer would end your subagents that are still at work. Await their results or cancel them, then answer again. If you answer now, they are cancelled.`;
 
-/** Returns the note to a model that would end its `children`, which are at work; null: it has none, or the note is in what it has just read. */
+/**
+ * Returns the note to a model whose answer would end its running `children`; null if it has none, or has just read this note.
+ */
 export function leftAtWork(children: readonly string[] = [], last: unknown = null): Note | null {
   if (children.length === 0 || JSON.stringify(last).includes(LEFT_AT_WORK)) return null;
   return note(LEFT_AT_WORK, { subagents: [...children] });
 }
 
-/** Returns the note to a model that answers instead of handing in. */
+/** Returns the note to a model that answers without submitting its result. */
 export function notHandedInNote(toolName: string): Note {
   return note(
     sentence`The task is not done before you call the quoted tool with its result. Go on, or call it now: other answers reach no reader.`,

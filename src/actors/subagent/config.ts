@@ -41,11 +41,11 @@ export const defaultSubagentOptions = {
 } as const satisfies Partial<SubagentConfig>;
 const defaultRetry: RetryOptions = { maxAttempts: 3, baseDelayMs: 1000 };
 /**
- * Another agent works for longer: each of its tools, and each question, is a step. Others run it, so that it
- * reads the task, and no conversation, facts or sibling tasks unless the configuration names them.
+ * The defaults for a relayed agent. It works for longer: each of its tools and questions is a step. It is a third
+ * party, so by default it gets the task, but no conversation, facts or sibling tasks.
  */
 const relayDefaults = { maxSteps: 1000, interactive: true, context: 'none' } as const;
-/** Options for a model of our own. */
+/** Options that only apply to a model. */
 const NOT_WITH_RELAY = [
   'tools',
   'model',
@@ -65,7 +65,7 @@ const capabilities = z.strictObject({
   steers: z.boolean(),
   reportsTools: z.boolean(),
 } satisfies ChecksOf<RelayCapabilities>);
-/** The same object: an adapter may be an instance of a class. */
+/** Checks a relay without copying it: an adapter may be an instance of a class. */
 const aRelay = z.custom<Relay>(
   (value) => {
     if (notAnObject(value) !== null) return false;
@@ -132,7 +132,7 @@ const schema = z.strictObject(checks);
 const definitions = new WeakMap<SubagentConfig, SubagentDefinition>();
 
 /**
- * Checks that a limit of costs has costs to count. A relay reports its own.
+ * Checks that a cost limit has known costs: a `price`, or a relay, which reports its costs.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function checkPriced(
@@ -148,11 +148,11 @@ export function checkPriced(
 }
 
 /**
- * Checks a configuration and fills in its defaults. The same configuration gives the same definition.
- * @throws {ConfigurationError} that names the option, its value and what was expected.
+ * Checks a configuration and fills in its defaults. The same configuration yields the same definition.
+ * @throws {ConfigurationError} that names the option, its value and the expected one.
  */
 export function checkSubagentConfig(config: SubagentConfig, given?: unknown): SubagentDefinition {
-  // Most callers give its name, which may be anything yet.
+  // Most callers pass the path of the configuration, which may be any value so far.
   const path = typeof given === 'string' ? given : 'subagent';
   checkIsObject(path, config, "{ name: 'reporter', instructions: 'You write reports.' }");
   const known = definitions.get(config);
@@ -182,7 +182,7 @@ function checkBesideRelay(path: string, config: SubagentConfig): void {
       );
 }
 
-/** A worker has one instance of a configuration, which no run owns. */
+/** Checks that a configuration for jobs has no options of single runs: a worker has one instance of it for all runs. */
 function checkBesideJobs(path: string, config: SubagentConfig): void {
   if (config.runs !== 'jobs') return;
   for (const option of ['agent', 'createInstance', 'dispose'] as const)
@@ -193,7 +193,7 @@ function checkBesideJobs(path: string, config: SubagentConfig): void {
       );
 }
 
-/** Names a configuration in errors, whatever value was passed for it. */
+/** Returns the name of a configuration for errors, whatever value was passed. */
 export function nameOf(config: unknown, otherwise: string): string {
   if (notAnObject(config) !== null) return otherwise;
   const { name } = propertiesOf(config);

@@ -1,4 +1,4 @@
-// Checks of a whole configuration: what `checkSubagentConfig` leaves to its first run, and what it needs beside itself.
+// Checks a whole configuration: the parts that `checkSubagentConfig` leaves to the first run, and the resources that it needs.
 
 import type { LanguageModel } from 'ai';
 import { ConfigurationError } from '../../values/errors.ts';
@@ -10,15 +10,15 @@ import { checkPriced, checkSubagentConfig, nameOf } from './config.ts';
 import { noModel, toolsOf } from './instance.ts';
 
 /**
- * Checks a configuration where it is defined, instead of at its first use.
- * @throws {ConfigurationError} for an option that is unknown or out of range, or does not fit another one.
+ * Checks a configuration at its definition, instead of at its first use.
+ * @throws {ConfigurationError} for an option that is unknown, out of range, or does not fit another one.
  */
 export function defineSubagent<C extends SubagentConfig>(config: C): C {
   checkParts(nameOf(config, 'defineSubagent(config)'), config);
   return config;
 }
 
-/** Supervision that can never act is a mistake. A long `toolTimeout` is not: several subagents may share one. */
+/** Refuses supervision that can never act. A long `toolTimeout` is permitted: several subagents may share one value. */
 function checkTimes(
   path: string,
   { timeout, inactivityTimeoutMs, onHung }: SubagentDefinition,
@@ -32,7 +32,10 @@ function checkTimes(
   if (wrong !== null) throw new ConfigurationError('INVALID_OPTION', `${path}.${wrong}`);
 }
 
-/** @throws {ConfigurationError} as `checkSubagentConfig`, for options that do not fit, and for tools or schemas that no model can be told. */
+/**
+ * @throws {ConfigurationError} as `checkSubagentConfig` does, for options that do not fit, and for tools or schemas that cannot
+ *   be described to a model.
+ */
 export function checkParts(path: string, config: SubagentConfig): SubagentDefinition {
   const definition = checkSubagentConfig(config, path);
   checkTimes(path, definition);
@@ -44,8 +47,8 @@ export function checkParts(path: string, config: SubagentConfig): SubagentDefini
 }
 
 /**
- * Checks a configuration beside what it will be run with.
- * @throws {ConfigurationError} as `checkParts`; `NO_MODEL`; `INVALID_OPTION` for a limit of costs without a `price`.
+ * Checks a configuration together with the resources of its run.
+ * @throws {ConfigurationError} as `checkParts`; `NO_MODEL`; `INVALID_OPTION` for a cost limit without a `price`.
  */
 export function checkNeeds(
   path: string,
@@ -65,7 +68,7 @@ export function checkNeeds(
 
 /**
  * Checks the names of tools in a configuration to which no tools are granted.
- * @throws {ConfigurationError} `INVALID_OPTION` for a tool that it does not have.
+ * @throws {ConfigurationError} `INVALID_OPTION` for a tool that the configuration lacks.
  */
 export function checkToolNames(
   path: string,

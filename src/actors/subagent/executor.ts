@@ -1,9 +1,9 @@
-// Who does the steps of a subagent: a model (here), an agent of the AI SDK (agent-loop.ts), an agent of somebody else
-// (relay-loop.ts), an engine (step-jobs.ts). A run has one executor; the definition, or the engine, brings those that are
-// no model.
+// The executor of a subagent's steps: a model (here), an agent of the AI SDK (agent-loop.ts), a third-party agent
+// (relay-loop.ts), or an engine (step-jobs.ts). A run has one executor; the definition, or the engine, supplies those that
+// are not a model.
 //
 // Owns:     the port, and the executor that asks a model and runs tools in this process.
-// Does not: retry, pay, judge calls, or report what a step led to (subagent-work.ts).
+// Does not: retry, charge budgets, judge calls, or report the events of a step (subagent-work.ts).
 
 import type { JSONValue, ModelMessage } from 'ai';
 import { OffstageError } from '../../values/errors.ts';
@@ -30,30 +30,30 @@ import type { SubagentUnitEvent } from './subagent-events.ts';
 import type { SubagentLog } from './subagent-log.ts';
 import type { SubagentHandle } from './subagent-ports.ts';
 
-/** The subagent whose work it is. */
+/** The subagent that the executor works for. */
 export interface Worker extends SubagentHandle {
   readonly log: SubagentLog;
-  /** The question under way, and the call that asks it; null: it does not wait for one. */
+  /** The open question, and the call that asks it; null: the subagent does not wait for one. */
   readonly openQuestion: { readonly requestId: string; readonly callId: string } | null;
   receive(event: SubagentUnitEvent): void;
 }
 
-/** The run that an executor works for. */
+/** The run that the executor works for. */
 export interface ExecutorRun {
   readonly host: Host;
   readonly worker: Worker;
-  /** Its own definition: that of the instance. */
+  /** The definition of the run's instance. */
   readonly definition: SubagentDefinition;
   /** The name of the subagent in the whole journal. */
   readonly path: string;
   readonly progressed: (text: string) => void;
-  /** Takes back the question that this call asks: nobody waits for the answer. */
+  /** Withdraws the question that this call asks, because its answer is no longer needed. */
   readonly withdrawn: (callId: string, reason: string) => void;
   /** Reports a sign of life. */
   readonly alive: () => void;
-  /** True: what was begun goes on when its signal aborts, for the process that takes the session up. */
+  /** True if running work continues after its signal aborts, for the process that resumes the session. */
   readonly isLeft: () => boolean;
-  /** Returns the span of the work under way, for whoever does it elsewhere; null: nobody traces. */
+  /** Returns the span of the current work, for another process that does a part of it; null: the work is not traced. */
   readonly traceOf: (part?: TracedWork['part']) => TraceContext | null;
 }
 
@@ -61,80 +61,83 @@ export interface ExecutorRun {
 export interface PreparedStep {
   readonly instance: Instance;
   readonly messages: readonly ModelMessage[];
-  /** @defaultValue none */
+  /** Settings of this step's model call. @defaultValue none */
   readonly call?: CallSettings;
-  /** Only a result is expected: the error of an answer that calls tools. @defaultValue calls are expected */
+  /** The error of an answer that calls tools, if only a result is expected. @defaultValue calls are permitted */
   readonly violation?: ReturnType<typeof failure> | null;
 }
 
 /** One attempt at a step. */
 export interface Thinking extends PreparedStep {
   readonly step: number;
-  /** Counts the attempts, from 1. */
+  /** The number of the attempt, counted from 1. */
   readonly attempt: number;
   readonly instructions: string;
-  /** No tool may be called: the words are the end of the run. */
+  /** True if no tool may be called: the answer ends the run. */
   readonly final: boolean;
   readonly maxOutputTokens: number | undefined;
-  /** Gets the words as they come; absent: nobody reads them. */
+  /** Gets the text as it streams; absent: it is not streamed. */
   readonly said: ((delta: Delta) => void) | undefined;
 }
 
-/** One call of a step, to be run. */
+/** One call of a step, before it runs. */
 export interface Acting {
   readonly step: number;
   readonly call: ModelCall;
   readonly entry: ToolEntry;
   readonly idempotencyKey: string;
   readonly keepLarge: KeepLarge | undefined;
-  /** Returns who calls, as its tool is told. */
+  /** Returns the caller, as the tool gets it. */
   readonly caller: () => Caller;
-  /** Returns the `context` of its tool. */
+  /** Returns the `context` of the tool. */
   readonly context: () => unknown;
   readonly preliminary: (output: JSONValue) => void;
-  /** Reports that nobody knows whether it was done. Returns what the model reads of it. */
+  /** Reports that it is unknown whether the call was done. Returns its result for the model. */
   readonly inDoubt: () => ToolOutcome;
 }
 
-/** Prepares the steps of an agent of the AI SDK, and has the contexts of its tools. */
+/** Prepares the steps of an agent of the AI SDK, and holds the contexts of its tools. */
 export interface StepLoop {
   readonly runtimeContext: Readonly<Record<string, unknown>>;
   toolsContext(own: SubagentDefinition['toolsContext']): typeof own;
   prepare(instance: Instance, log: SubagentLog, signal: AbortSignal): Promise<PreparedStep>;
 }
 
-/** Does the steps of one run. */
+/** Executes the steps of one run. */
 export interface Executor {
   /**
-   * True for an agent that keeps its conversation and reports its own costs; its answer without a call may go on in the
-   * next step. @defaultValue false
+   * True for an agent that keeps its conversation and reports its costs; its turn may continue in the next step after an
+   * answer without a call. @defaultValue false
    */
   readonly isRemote?: boolean;
-  /** The tools by which its calls are judged. @defaultValue those of the instance */
+  /** The tools against which calls are judged. @defaultValue those of the instance */
   readonly tools?: PreparedTools;
-  /** @defaultValue none: every step is as the instance has it */
+  /** The loop that prepares steps. @defaultValue none: every step has the settings of the instance */
   readonly loop?: StepLoop;
-  /** Makes the answer of a step. Rejects soon after the signal aborts. @throws {StepFailure} or what `toStepError` reads. */
+  /**
+   * Makes the answer of a step. Rejects soon after the signal aborts. @throws {StepFailure} or an error that `toStepError`
+   * reads.
+   */
   think(step: Thinking, signal: AbortSignal): Promise<ModelResponse>;
   /** Runs a call. Never rejects, and settles soon after the signal aborts. */
   act(acting: Acting, signal: AbortSignal): ToolOutcome | Promise<ToolOutcome>;
-  /** Lets the step under way end, so that a message is read. @defaultValue the next step reads it */
+  /** Ends the current step early, so that a message is read. @defaultValue the next step reads it */
   nudge?(): void;
-  /** Lets go of what it holds, after the last step. Never rejects. `suspended`: another process goes on. */
+  /** Releases the executor's resources after the last step. Never rejects. `suspended`: another process continues. */
   release?(why: 'ended' | 'suspended'): void | Promise<void>;
 }
 
-/** Makes the executor of a run, for whoever brings one: `of` is the relay, or the engine. `inner` asks the model. */
+/** Makes the executor of a run. `of`: the relay or the engine. `inner`: the executor that calls the model. */
 export interface Maker<Of> {
   make(run: ExecutorRun, of: Of, inner: Executor): Executor;
 }
 
-/** Tells whether a value that an app gives is one of ours: its port does not know what an executor is. */
+/** Returns whether an app's value is an Offstage executor: the ports do not expose what an executor is. */
 export function isMaker<Of>(given: object | undefined): given is Maker<Of> {
   return given !== undefined && 'make' in given && typeof given.make === 'function';
 }
 
-/** A step that failed elsewhere, and was classified there. */
+/** The failure of a step that another process ran and classified. */
 export class StepFailure extends OffstageError {
   readonly retryable: boolean;
   readonly retryAfterMs: number | undefined;
@@ -145,7 +148,7 @@ export class StepFailure extends OffstageError {
   }
 }
 
-/** Asks a model, and runs the tools in this process. */
+/** Creates the executor that calls a model and runs the tools in this process. */
 export function modelExecutor({ host, worker, definition }: ExecutorRun): Executor {
   const { environment, journal } = host;
   return {
@@ -176,7 +179,7 @@ export function modelExecutor({ host, worker, definition }: ExecutorRun): Execut
         raw: call.raw,
         messages: worker.log.messagesBeforeCalls,
         signal,
-        // A child limits its own time.
+        // A tool that delegates has no limit here: its subagent has one.
         timeoutMs: entry.delegates ? undefined : definition.toolTimeout,
         idempotencyKey,
         context: context(),
@@ -187,18 +190,18 @@ export function modelExecutor({ host, worker, definition }: ExecutorRun): Execut
   };
 }
 
-/** Returns the format of an answer that ends the run; null: plain words. */
+/** Returns the format of an answer that ends the run; null: plain text. */
 function formatOf(host: Host, { definition, model, tools }: Instance): Structured | null {
   const { outputSchema, completion, structured, name } = definition;
   if (outputSchema === undefined || completion === 'tool' || structured === 'off') return null;
-  // The packages of some providers ask for JSON with a tool of this name.
+  // Some provider packages request JSON by a tool of this name.
   if (model === null || tools.execution.has('json')) return null;
   return structuredOutput(model, outputSchema, (error) =>
     host.report(error, `structured output of ${name}: it is asked for in words from now on`),
   );
 }
 
-/** Returns the settings of a call, within the tokens that a budget has left; undefined: none. */
+/** Returns the settings of a call, with its output limited to the tokens that a budget has left; undefined: none. */
 function settingsWithin(
   given: CallSettings | undefined,
   left: number | undefined,

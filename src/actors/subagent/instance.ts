@@ -1,5 +1,5 @@
-// The instance of one run: the configuration (its own, or shared with other runs), the prepared tools, the
-// model and the first messages.
+// The instance of one run: its configuration (own, or shared with other runs), the prepared tools, the model and the
+// first messages.
 
 import type { LanguageModel, ModelMessage } from 'ai';
 import { shown } from '../../values/plain-checks.ts';
@@ -26,8 +26,8 @@ import { completionToolOf, completionTools } from './child-toolset.ts';
 /** The prompts that a run starts with. */
 export interface Briefing {
   /**
-   * Builds the system prompt, anew for each step: a subagent that waits keeps no text of its own for it. `words`: in the
-   * place of the author's instructions.
+   * Builds the system prompt for each step, so that a waiting subagent stores no text for it. `words`: replaces the
+   * author's instructions.
    */
   readonly instructions: (words?: string) => string;
   readonly messages: readonly ModelMessage[];
@@ -35,19 +35,20 @@ export interface Briefing {
 
 export interface Instance extends Pick<Briefing, 'instructions'> {
   readonly definition: SubagentDefinition;
-  /** Null: a relay does the work, or the model is where its jobs are done. */
+  /** Null: a relay does the work, or a worker has the model. */
   readonly model: LanguageModel | null;
   readonly tools: PreparedTools;
 }
 
 export type PreparedInstance = Instance & Briefing & { readonly notes: NoteMarks | null };
 
-/** Runs that share one configuration object share its `dispose`: the last one calls it. */
+/** The number of runs by configuration object: they share its `dispose`, which the last one calls. */
 const users = new WeakMap<SubagentConfig, number>();
 
 /**
- * Takes the instance of a configuration for one run; `releaseInstance` gives it back.
- * @throws {ConfigurationError} when `createInstance` gives no valid configuration; what it throws, or rejects with.
+ * Takes the instance of a configuration for one run; `releaseInstance` releases it.
+ * @throws {ConfigurationError} if `createInstance` returns no valid configuration; also throws, or rejects with, the
+ *   error of `createInstance`.
  */
 export function takeInstance(definition: SubagentDefinition): MaybePromise<SubagentDefinition> {
   const created: unknown = definition.createInstance?.();
@@ -74,8 +75,8 @@ function isConfiguration(created: unknown): created is SubagentConfig {
 }
 
 /**
- * Builds the prompts of a run: its task, and the shape of its result. `notes` is null if an earlier version
- * began the run: its messages are in the journal.
+ * Builds the prompts of a run: its task, and the shape of its result. `notes` is null if an earlier version began the
+ * run, whose messages are in the journal.
  */
 export function briefing(
   definition: SubagentDefinition,
@@ -106,9 +107,8 @@ export function briefing(
 }
 
 /**
- * Takes an instance and briefs it; gives it back when that fails or the signal aborts.
- * @throws {ConfigurationError} without a model, or as `takeInstance`; the rejection of `brief`;
- * `signal.reason`.
+ * Takes an instance and its prompts; releases it on a failure or an abort.
+ * @throws {ConfigurationError} without a model, or as `takeInstance`; the rejection of `brief`; `signal.reason`.
  */
 export async function prepareInstance(
   host: Host,
@@ -142,7 +142,7 @@ export function noModel(path: string): ConfigurationError {
   );
 }
 
-/** Returns the instance, unless the signal aborts first: then it is given back when it comes. */
+/** Returns the instance. If the signal aborts first, rejects, and releases an instance that arrives later. */
 async function unlessAborted(
   host: Host,
   taking: Promise<SubagentDefinition>,
@@ -159,7 +159,7 @@ async function unlessAborted(
   }
 }
 
-/** The tools of a relay are those of its loop. */
+/** The tools of a relay come from its loop. */
 const noTools: PreparedTools = { modelTools: undefined, execution: new Map() };
 
 const toolsets = new WeakMap<SubagentConfig, PreparedTools>();
@@ -180,12 +180,12 @@ export function toolsOf(definition: SubagentDefinition): PreparedTools {
   return prepared;
 }
 
-/** A release that takes longer is reported, and no longer waited for. */
+/** The time limit of a release; a slower one is reported and no longer waited for. */
 const RELEASE_TIMEOUT_MS = 30_000;
 
 /**
- * Releases the instance. Resolves when it is disposed, at once if other runs still use it, and after 30
- * seconds in any case. Never rejects.
+ * Releases the instance. Resolves when it is disposed; at once if other runs still use it, and after 30 seconds in any
+ * case. Never rejects.
  */
 export async function releaseInstance(
   host: Host,
@@ -198,7 +198,7 @@ export async function releaseInstance(
   await releaseInTime(host, `dispose of ${name}`, () => dispose());
 }
 
-/** Waits for what a run lets go of, for at most 30 seconds. Never rejects: what goes wrong is reported. */
+/** Waits for a release, for at most 30 seconds. Never rejects; errors are reported. */
 export async function releaseInTime(
   { environment, report }: Host,
   where: string,
@@ -219,13 +219,13 @@ export async function releaseInTime(
   }
 }
 
-/** @throws {OffstageError} `INTERNAL`: somebody else does its work. */
+/** @throws {OffstageError} `INTERNAL`: the run has no model in this process. */
 export function modelOf({ model, definition }: Instance): LanguageModel {
   if (model !== null) return model;
   throw new OffstageError('INTERNAL', `${definition.name} has no model`);
 }
 
-/** Returns the names of its model; undefined: it is somebody else's, or a worker's. */
+/** Returns the names of the model; undefined for a relay's or a worker's model. */
 export function modelAsked({ model }: Instance): ModelNames | undefined {
   return model === null ? undefined : namesOf(model);
 }

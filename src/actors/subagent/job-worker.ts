@@ -1,15 +1,15 @@
-// The other end of steps as jobs: does a model call or a tool call with the functions that a session uses itself.
+// The worker end of steps that are jobs: runs a model call or a tool call with the functions that a session uses, too.
 //
 // Owns:     the configurations by name; the tools that a job may use.
-// Does not: decide anything: consent, budgets, retries, checks of outputs and the next step stay with the session.
+// Does not: decide anything: the session decides on consent, budgets, retries, checks of outputs and the next step.
 //
 // Invariants
-//   JOB-WORKER-1. A job uses the tools that it names and that the worker knows, and no other one.
+//   JOB-WORKER-1. A job uses only tools that it names and that the worker has.
 //   JOB-WORKER-2. The worker refuses a job whose configuration, tool or form it does not know, without a call: a worker of
-//       another version may take it (JOBS-8).
-//   JOB-WORKER-4. A tool gets what its schema at this worker takes, and makes of the model's arguments what the session has
-//       made of them; a call of any other input is refused as in JOB-WORKER-2.
-//   JOB-WORKER-3. `do` resolves, whatever the model or the tool does, unless its signal aborts.
+//       another version may accept it (JOBS-8).
+//   JOB-WORKER-4. A tool gets an input only if its schema at this worker accepts it, and converts the model's arguments as
+//       the session did; a call with another input is refused as in JOB-WORKER-2.
+//   JOB-WORKER-3. `do` resolves on any error of the model or the tool, unless its signal aborts.
 
 import type { LanguageModel, ToolSet } from 'ai';
 import { z } from 'zod';
@@ -42,20 +42,20 @@ import { reporter } from '../../values/reporter.ts';
 
 /** The options of `jobWorker`. */
 export interface JobWorkerOptions {
-  /** Time and chance: `nodeEnvironment()` of `offstage/node`. */
+  /** The source of time and chance: `nodeEnvironment()` of `offstage/node`. */
   readonly environment: Environment;
-  /** The configurations of the subagents whose steps it does, found by their `name`. */
+  /** The configurations of the subagents whose steps the worker runs, found by their `name`. */
   readonly configs: Readonly<Record<string, SubagentConfig>>;
   /**
-   * Tools that subagents inherit from others (`spawn_subagent` with `tools`), by name. Those of a configuration come
-   * first. @defaultValue none
+   * Tools that subagents inherit from others (`spawn_subagent` with `tools`), by name. The tools of a configuration take
+   * precedence. @defaultValue none
    */
   readonly tools?: Readonly<Record<string, unknown>>;
-  /** The model of a configuration without a model of its own. */
+  /** The model of configurations without a model. */
   readonly model?: LanguageModel;
   /**
-   * Receives errors that end no job: a job that it refuses, a provider that refuses structured output, a preliminary output
-   * that is no JSON.
+   * Gets errors that end no job: a job that the worker refuses, a provider that refuses structured output, a preliminary
+   * output that is not JSON.
    */
   readonly onError?: (error: unknown, where: string) => void;
 }
@@ -75,8 +75,8 @@ interface Known {
 }
 
 /**
- * Returns the handler of a worker: give it to the engine's own worker (`restateJobs`, `temporalJobs`), or to
- * `localJobs`. Deploy it with the same configurations as the sessions.
+ * Creates the job handler of a worker: pass it to the engine's worker (`restateJobs`, `temporalJobs`), or to `localJobs`.
+ * Deploy it with the configurations of the sessions.
  * @throws {ConfigurationError} for options that are unknown or wrong, and for two configurations of one name.
  */
 export function jobWorker(options: JobWorkerOptions): JobHandler {
@@ -88,7 +88,7 @@ export function jobWorker(options: JobWorkerOptions): JobHandler {
 class JobWorker implements JobHandler {
   readonly #options: JobWorkerOptions;
   readonly #known = new Map<string, Known>();
-  /** Inherited tools. */
+  /** The tools that subagents may inherit. */
   readonly #shared: PreparedTools;
   readonly #report: (error: unknown, where: string) => void;
 
@@ -131,7 +131,7 @@ class JobWorker implements JobHandler {
     return work();
   }
 
-  /** Also learns the configurations of the tools that run subagents. */
+  /** Adds a configuration, and those of its tools that run subagents. */
   #learn(path: string, config: SubagentConfig): void {
     const definition = checkSubagentConfig(config, `jobWorker(options).configs.${path}`);
     const { name, source } = definition;
@@ -234,7 +234,7 @@ class JobWorker implements JobHandler {
     tools: PreparedTools,
   ): Structured | null {
     if (outputSchema === undefined || completion === 'tool' || structured === 'off') return null;
-    // The packages of some providers ask for JSON with a tool of this name.
+    // Some provider packages request JSON by a tool of this name.
     if (tools.execution.has('json')) return null;
     return structuredOutput(model, outputSchema, (error) =>
       this.#report(error, `structured output of ${name}`),
@@ -283,7 +283,7 @@ function calledIn({ definition, tools }: Known, toolName: string): ToolEntry {
   );
 }
 
-/** A tool at a worker has no subagents to talk to. */
+/** Returns the service of a tool at a worker, which has no subagents to talk to: every method throws. */
 function noService(toolName: string): SubagentService {
   const refuse = (): never => {
     throw new OffstageError(

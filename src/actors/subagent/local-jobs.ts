@@ -1,8 +1,8 @@
-// Jobs in this process: those of `jobWorker`, without an engine. The reference for the engines, and the choice for
-// development: the same configuration then runs on one of them.
+// Jobs in this process: runs those of `jobWorker` without an engine. It is the reference for the engines, and meant for
+// development: the same configuration then runs on an engine.
 //
-// Owns:     the jobs under way, by key.
-// Does not: keep ends: after a crash of the process the rules of calls in doubt apply.
+// Owns:     the running jobs, by key.
+// Does not: store ends: after a crash of the process the rules of calls in doubt apply.
 
 import { z } from 'zod';
 import { anObject, check, checkEnvironment, type ChecksOf } from '../../values/checks.ts';
@@ -25,16 +25,16 @@ import { stepJobs } from './step-jobs.ts';
 
 /** The options of `localJobs`. */
 export interface LocalJobsOptions {
-  /** Does the jobs: `jobWorker({ … })`. */
+  /** Runs the jobs: `jobWorker({ … })`. */
   readonly handler: JobHandler;
   /** The limit of a body, in bytes. @defaultValue Infinity */
   readonly maxBytes?: number;
   /**
-   * The longest time that a job may take, in milliseconds (JOBS-7). Needs the `environment`.
-   * @defaultValue Infinity: the limits of the subagent stop it
+   * The time limit of a job, in milliseconds (JOBS-7). Needs the `environment`.
+   * @defaultValue Infinity: only the limits of the subagent stop it
    */
   readonly longestMs?: number;
-  /** Time and chance, for `longestMs`: `nodeEnvironment()` of `offstage/node`. */
+  /** The source of time, for `longestMs`: `nodeEnvironment()` of `offstage/node`. */
   readonly environment?: Environment;
 }
 
@@ -52,7 +52,7 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<LocalJobsOptions>);
 
 /**
- * Does jobs in this process.
+ * Creates jobs that run in this process.
  * @throws {ConfigurationError} for options that are unknown or wrong.
  */
 export function localJobs(options: LocalJobsOptions): Jobs {
@@ -76,11 +76,11 @@ export function localJobs(options: LocalJobsOptions): Jobs {
     try {
       const work = (own: AbortSignal) => handler.do(job, own, say);
       const end = await doInTime(job, work, { signal, longestMs, later });
-      // No other worker is there to be asked.
+      // There is no other worker to ask.
       return 'refused' in end ? refusedEnd(end) : endWithin(job, end, maxBytes);
     } catch (error) {
       if (signal.aborted) return cancelledEnd();
-      // It may have been done.
+      // The work may have been done.
       if (job.once) return { lost: true };
       throw new JobError('JOBS_UNREACHABLE', `The worker threw: ${messageOf(error)}`, {
         retryable: true,
@@ -96,7 +96,7 @@ export function localJobs(options: LocalJobsOptions): Jobs {
     const say = (text: string): void => {
       for (const listener of listeners) listener(text);
     };
-    // Begun in a later turn, so that the job is known by its key before it ends.
+    // Starts in a later turn, so that `jobs` has the job before it ends.
     const end = Promise.resolve().then(() => toEnd(job, controller.signal, say));
     const begun = { controller, end, listeners };
     jobs.set(job.key, begun);

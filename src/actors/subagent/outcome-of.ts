@@ -1,4 +1,4 @@
-// Builds the outcome of a subagent from the ending of its machine and the content of its log.
+// Builds the outcome of a subagent from the end state of its machine and the content of its log.
 
 import type { Ending, Failure } from '../../machines/index.ts';
 import {
@@ -17,7 +17,7 @@ export function outcomeOf(ending: Ending, log: SubagentLog): Outcome {
   return { ...end, steps, usage: log.usage, toolLedger: log.ledger };
 }
 
-/** A model that has used up its steps on answers that were not accepted: the reason is the last one's. */
+/** Adds the last refusal to the error of a model that used up its steps on answers that were not accepted. */
 function explained(error: Failure, log: SubagentLog): Failure {
   const refusal = error.code === 'STEP_LIMIT' ? log.refusal : null;
   if (refusal === null) return error;

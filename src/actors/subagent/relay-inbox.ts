@@ -1,10 +1,10 @@
-// The events of an agent of somebody else that no step has taken yet. What comes from outside is read here, and is
-// bounded before it is kept.
+// The events of a relayed agent that no step has taken yet. Events from outside are validated here, and limited before
+// they are stored.
 //
 // Invariants
-//   RELAY-INBOX-1. The events that wait, and the characters in them, are bounded: an agent that floods is let go.
-//   RELAY-INBOX-2. No event is larger than what a journal keeps of one call. Words, and the title, output and arguments
-//       of a tool that runs are cut; what the user would consent to never is.
+//   RELAY-INBOX-1. The waiting events, and their characters, are limited: an agent that exceeds the limits is released.
+//   RELAY-INBOX-2. No event is larger than the journal's limit of one call. Text, and the title, output and arguments
+//       of a running tool, are cut; the content of a permission request never is.
 
 import { z } from 'zod';
 import { clip } from '../../values/clip.ts';
@@ -14,14 +14,14 @@ import type { RelayEvent } from '../ports/relay.ts';
 
 const MAX_EVENTS = 2_000;
 const MAX_CHARACTERS = 64 * 1024 * 1024;
-/** Of an event that is no JSON, such as one that is nested too deeply. */
+/** The assumed size of an event that is not JSON, such as one that is nested too deeply. */
 const UNKNOWN_SIZE = 1024 * 1024;
 export const MAX_WORDS = 256 * 1024;
 export const MAX_LABEL = 2_000;
 const MAX_KIND = 100;
 const MAX_ARTIFACT = 8 * 1024 * 1024;
 const MAX_CHOICES = 1_000;
-/** Above this, tokens and prices are no longer added up exactly. */
+/** Above this, sums of tokens and prices are inexact. */
 const MAX_COUNT = 1e12;
 
 const anything = z.unknown();
@@ -50,7 +50,7 @@ const eventSchema = z.discriminatedUnion('type', [
     requestId: id,
     toolId: id.optional(),
     lasting: label.optional(),
-    // Not cut: the user consents to all of it.
+    // Not cut, because the user consents to all of it.
     title: z.string(),
     kind,
     input: anything,
@@ -85,7 +85,10 @@ const eventSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('closed'), message: label }),
 ]);
 
-/** An event that cannot be read. `requestId`: it was a request, which waits for an answer. */
+/**
+ * An event that cannot be read. `requestId`: the id of an unreadable request, which waits for an answer; null: the
+ * event is no request.
+ */
 export interface UnreadableEvent {
   readonly why: string;
   readonly requestId: string | null;
@@ -96,7 +99,7 @@ const requestSchema = z.object({
   requestId: z.string(),
 });
 
-/** Reads an event of an agent. */
+/** Reads an event of a relayed agent. */
 export function readRelayEvent(given: unknown): RelayEvent | UnreadableEvent {
   const { success, data, error } = eventSchema.safeParse(given);
   if (success) return data;
@@ -104,7 +107,7 @@ export function readRelayEvent(given: unknown): RelayEvent | UnreadableEvent {
   return { why: z.prettifyError(error), requestId: request.data?.requestId ?? null };
 }
 
-/** The events that wait, oldest first. */
+/** The waiting events, oldest first. */
 export class RelayInbox {
   #events: { readonly event: RelayEvent; readonly size: number }[] = [];
   #size = 0;
@@ -117,7 +120,7 @@ export class RelayInbox {
     return this.#events[0]?.event;
   }
 
-  /** Adds an event. Returns why the agent has to be let go; null: it fits. RELAY-INBOX-1 */
+  /** Adds an event. Returns why the agent has to be released; null: the event fits (RELAY-INBOX-1). */
   push(event: RelayEvent): string | null {
     const last = this.#events.at(-1);
     if (event.type === 'words' && last?.event.type === 'words') {
@@ -161,7 +164,7 @@ export class RelayInbox {
   }
 }
 
-/** The characters of an event; words are counted quickly, as there are many of them. */
+/** Returns the number of characters of an event; text, which is frequent, is counted without conversion. */
 function sizeOf(event: RelayEvent): number {
   if (event.type === 'words') return event.text.length;
   const json = asJson(event);

@@ -1,19 +1,19 @@
-// The loop of a subagent whose work an agent of somebody else does: the agent takes the place of the model. Each step of
-// the subagent waits for the next thing that has to be in the journal before it goes on: the agent's session, a tool
-// that it runs, a permission or a question, or the end of its turn. A permission is a call of the tool
-// `agent_tool` that needs approval, a question is a call of `ask_user`. So states, approvals, limits, ledger and
-// recovery are those of any subagent.
+// The loop of a subagent whose work a third-party agent does in place of a model. Each step of the subagent waits for
+// the next fact that has to be in the journal before the work continues: the agent's session, a tool that it runs, a
+// permission or a question, or the end of its turn. A permission is a call of the tool `agent_tool` that needs approval;
+// a question is a call of `ask_user`. So states, approvals, limits, ledger and recovery are those of any subagent.
 //
-// Owns:     the session with the agent, and the requests that are open.
-// Does not: speak a protocol (the relay does), read and bound what comes (relay-inbox.ts), decide what is permitted, or
-//           keep what was answered (the log does).
+// Owns:     the session with the agent, and its open requests.
+// Does not: speak a protocol (the relay does), read and limit incoming events (relay-inbox.ts), decide on permissions,
+//           or store answers (the log does).
 //
 // Invariants
-//   RELAY-LOOP-1. The agent is told an answer only from the ledger, under the call that its request became.
-//   RELAY-LOOP-2. A tool that was running when the connection or the process ended is NEEDS_RECONCILE.
-//   RELAY-LOOP-3. A turn that may have been begun is never begun again without saying so.
-//   RELAY-LOOP-4. Nobody is asked to permit what cannot be shown whole: such a request is denied.
-//   RELAY-LOOP-5. Each request of the agent is answered, also one that cannot be read: nothing waits for ever.
+//   RELAY-LOOP-1. The agent gets an answer only from the ledger, under the call that its request became.
+//   RELAY-LOOP-2. A tool that was running when the connection or the process ended has the error NEEDS_RECONCILE.
+//   RELAY-LOOP-3. A turn that may have begun is not begun again without telling the agent so.
+//   RELAY-LOOP-4. A permission request that cannot be shown completely is denied without asking the user.
+//   RELAY-LOOP-5. Each request of the agent is answered, also one that cannot be read, so that the agent never waits
+//       forever.
 
 import type { JSONValue, ModelMessage } from 'ai';
 import { z } from 'zod';
@@ -49,18 +49,18 @@ import {
 } from './relay-inbox.ts';
 import { INTERRUPTED } from './subagent-log.ts';
 
-/** The call that keeps the id of the agent's session; the last one counts. */
+/** The call that records the id of the agent's session; the last one counts. */
 const START_AGENT = 'start_agent';
 const COMPLETE_TASK = 'complete_task';
 
 const MAX_ARTIFACTS = 20;
-/** The characters of the arguments that the user is asked about. */
+/** The limit of the arguments that the user is asked about, in characters. */
 const MAX_ARGUMENTS = 1024 * 1024;
-/** The choices that become buttons; of more, the user says one. */
+/** The limit of choices that become buttons; the user names one of more choices in words. */
 const MAX_BUTTONS = 20;
 const CHARACTERS_PER_TOKEN = 4;
 
-/** The work and the messages of the subagent so far, at the beginning of a step. */
+/** The subagent's work and messages at the beginning of a step. */
 interface RelayStep extends Pick<
   Thinking,
   'step' | 'instructions' | 'messages' | 'final' | 'said'
@@ -69,13 +69,13 @@ interface RelayStep extends Pick<
   readonly signal: AbortSignal;
 }
 
-/** A call of `agent_tool`, and what it waits for. */
+/** A call of `agent_tool`, and the event that it waits for. */
 interface Work {
   readonly title: string;
-  /** The permission that it has to give. */
+  /** The permission request that the call answers. */
   readonly requestId?: string;
   readonly toolId?: string;
-  /** The tool has ended: the call reports it. */
+  /** The outcome of a tool that has already ended, which the call reports. */
   readonly outcome?: ToolOutcome;
 }
 
@@ -85,7 +85,7 @@ const anything = z.record(z.string(), z.unknown());
 
 const CUT_OFF = `Your connection ended, perhaps in the middle of a turn. What you had asked was withdrawn, and a step that was under way may or may not have been done. Find out what is done before you repeat anything, ask again for what you still need, and then go on with the task.`;
 
-/** Does the steps of a subagent with a relay: `Relay.loop`. */
+/** Makes the executor of a subagent with a relay: `Relay.loop`. */
 export const relayLoop: RelayExecutor & Maker<Relay> = {
   stepsBy: 'relay',
   make: (run, relay) => new RelayLoop(run, relay),
@@ -96,35 +96,35 @@ class RelayLoop implements Executor {
   readonly tools: PreparedTools;
   readonly #owner: ExecutorRun;
   readonly #relay: Relay;
-  /** Names the calls of this loop: no other process uses the same. */
+  /** A part of the ids of this loop's calls; no other process uses the same. */
   readonly #generation: string;
   #session: RelaySession | null = null;
-  /** Counts the sessions, so that a late event of an earlier one is dropped. */
+  /** The number of the session, by which late events of an earlier session are dropped. */
   #connection = 0;
   readonly #inbox = new RelayInbox();
   #wake: (() => void) | null = null;
   #isNudged = false;
   #isInterrupted = false;
-  /** A turn is under way, as far as the events that were taken say. */
+  /** Whether a turn is running, according to the events that were taken. */
   #isTurn = false;
   #isReleased = false;
   #calls = 0;
   #words = '';
-  /** The last words that were not blank. */
+  /** The last text that was not blank. */
   #said = '';
-  /** Messages that the agent has; null: those before its last question. */
+  /** The number of messages that the agent has; null: those before its last question. */
   #read: number | null = 0;
   #prompts = 0;
-  /** Words for the agent that come when its turn has ended. */
+  /** Text for the agent, to be sent after its turn has ended. */
   #later: string[] = [];
   #denied: string | null = null;
-  /** Since the last step; without a cost, the agent has reported none. */
+  /** The usage since the last step; without `cost`, the agent has reported none. */
   #used: Usage = NO_USAGE;
   #artifacts: Extract<RelayEvent, { readonly type: 'artifact' }>[] = [];
-  /** The open requests of the agent: the call that each became, by its id. */
+  /** The open requests of the agent, with the id of the call that each became. */
   readonly #requests = new Map<string, string>();
   readonly #works = new Map<string, Work>();
-  /** Tools of the agent that run while no call waits for them: their call, by their id. */
+  /** Running tools of the agent whose call was already settled, by tool id. */
   readonly #running = new Map<string, { readonly callId: string; readonly tool: RelayTool }>();
 
   constructor(owner: ExecutorRun, relay: Relay) {
@@ -145,7 +145,7 @@ class RelayLoop implements Executor {
           ...entry,
           needsApproval: (_input: unknown, { toolCallId }: { toolCallId: string }) =>
             this.#works.get(toolCallId)?.requestId !== undefined,
-          // A question that survives is answered again, under its old id.
+          // A question that survives is answered again, under the same id.
           idempotent: openQuestionSurvives,
         },
         [COMPLETE_TASK]: complete_task,
@@ -153,7 +153,7 @@ class RelayLoop implements Executor {
     });
   }
 
-  /** Waits for the next thing that has to be in the journal. Settles as soon as the signal aborts. */
+  /** Waits for the next fact that has to be in the journal. Settles as soon as the signal aborts. */
   async think(step: Thinking, signal: AbortSignal): Promise<ModelResponse> {
     signal.throwIfAborted();
     try {
@@ -181,7 +181,7 @@ class RelayLoop implements Executor {
     }
   }
 
-  /** Lets the step under way end, so that a message is read. */
+  /** Ends the current step early, so that a message is read. */
   nudge(): void {
     if (!this.#relay.capabilities.steers || !this.#isTurn) return;
     this.#isNudged = true;
@@ -248,7 +248,7 @@ class RelayLoop implements Executor {
     return this.#nextPause(step);
   }
 
-  /** Takes a session up that an earlier connection began. */
+  /** Resumes a session that an earlier connection began. */
   async #takeUp(step: RelayStep, known: string): Promise<void> {
     const relay = this.#relay;
     const { openQuestionSurvives, resumes } = relay.capabilities;
@@ -269,7 +269,7 @@ class RelayLoop implements Executor {
     this.#prompt(step, [CUT_OFF, ...sinceAsked(step.ledger), ...opening(step)]);
   }
 
-  /** Continues the turn that the agent has under way for an earlier connection. */
+  /** Continues the turn that the agent began in an earlier connection. */
   #continueTurn(): void {
     this.#isTurn = true;
     this.#prompts = 1;
@@ -297,7 +297,7 @@ class RelayLoop implements Executor {
       },
       report,
     });
-    // A session that is made too late is let go.
+    // A session that arrives after an abort is released.
     const late = async (): Promise<void> => {
       const session = await starting;
       if (this.#session !== session) await session.release('suspended');
@@ -335,7 +335,7 @@ class RelayLoop implements Executor {
       const entry = ledger.findLast((one) => one.callId === callId);
       if (!entry) continue;
       this.#requests.delete(requestId);
-      // A message came instead of the answer: it ends the turn.
+      // A message replaced the answer, and ends the turn.
       if (String(entry.output).startsWith(INTERRUPTED)) this.#isInterrupted = true;
       const answer = answerOf(entry);
       if (answer.type === 'denied') this.#denied = titleOf(entry.input);
@@ -343,7 +343,7 @@ class RelayLoop implements Executor {
     }
   }
 
-  /** Ends the turn under way: a message interrupted it. */
+  /** Ends the running turn, because a message interrupted it. */
   async #stopTurn(signal: AbortSignal): Promise<void> {
     if (!this.#isTurn) return;
     this.#openSession.interrupt();
@@ -363,7 +363,7 @@ class RelayLoop implements Executor {
     return this.#respond([], this.#lastWords);
   }
 
-  /** The words since the last step; without any, the last that it said. */
+  /** The text since the last step; if it is blank, the last text that was not. */
   get #lastWords(): string {
     return this.#words.trim() === '' ? this.#said : this.#words;
   }
@@ -374,7 +374,7 @@ class RelayLoop implements Executor {
       await this.#waiting(step.signal);
       if (this.#inbox.length === 0) {
         this.#isNudged = false;
-        // Not the end of the turn: a message is to be read.
+        // The turn continues: the step ends only so that a message is read.
         return { ...this.#respond([]), finish: 'tool-calls' };
       }
       const event = await this.#next(step.signal);
@@ -449,7 +449,7 @@ class RelayLoop implements Executor {
     ]);
   }
 
-  /** Settles the call of a tool that was reported as running, and asks now: it has not run. Codex does so. */
+  /** Settles the call of a tool that was reported as running although it still needs permission, as Codex does. */
   #notYetRun(toolId: string | undefined): readonly ModelCall[] {
     const reported = toolId === undefined ? undefined : this.#running.get(toolId);
     if (toolId === undefined || !reported) return [];
@@ -494,8 +494,8 @@ class RelayLoop implements Executor {
   }
 
   /**
-   * Returns the id of the call that a request becomes; null: it is one already. A request that outlived the
-   * process in which it was answered is answered again.
+   * Returns the id of the call that a request becomes; null if the request already has one. A request that an earlier
+   * process answered before it ended gets the same answer again.
    */
   #callIdOf(requestId: string, ledger: readonly LedgerEntry[]): string | null {
     if (this.#requests.has(requestId)) return null;
@@ -520,7 +520,7 @@ class RelayLoop implements Executor {
       }
       return this.#completed();
     }
-    // Some agents end their turn when they are denied something.
+    // Some agents end their turn after a denial.
     if (reason === 'cancelled' && denied !== null)
       throw new OffstageError(
         'RELAY_DENIED',
@@ -549,14 +549,14 @@ class RelayLoop implements Executor {
     const session = this.#session;
     this.#session = null;
     this.#isTurn = false;
-    // It may be taken up again: what it has left here stays, until the subagent has ended.
+    // The session may be resumed, so its local data stays until the subagent has ended.
     session?.release('suspended').catch((error: unknown) => this.#report(error));
     return new ProviderError('RELAY_CLOSED', `The connection to ${relay.name} ended: ${message}`, {
       retryable: relay.capabilities.resumes || relay.capabilities.openQuestionSurvives,
     });
   }
 
-  /** Gives the permission of a call, or waits for a tool of the agent; null: nobody knows how it ended. */
+  /** Permits a call, or waits for a tool of the agent; null: its outcome is unknown. */
   async #run(
     { callId, lasting }: Pick<ModelCall, 'callId' | 'lasting'>,
     signal: AbortSignal,
@@ -580,7 +580,7 @@ class RelayLoop implements Executor {
         this.#running.delete(toolId);
         return outcomeOf(event);
       }
-      // Reported by the agent once more: it was permitted.
+      // The agent has reported the permitted tool again.
       const isSame = event?.type === 'tool_started' && event.toolId === toolId;
       if (isSame || event?.type === 'words' || event?.type === 'artifact') {
         this.#inbox.shift();
@@ -592,12 +592,12 @@ class RelayLoop implements Executor {
         this.#running.delete(toolId);
         return done({ status: 'ended', result: 'not reported' });
       }
-      // The next event needs a step of its own. The end of this tool is reported when it comes.
+      // The next event needs a separate step. The end of this tool is reported when it arrives.
       return done({ status: RUNNING });
     }
   }
 
-  /** Takes up a permission that an earlier process may not have passed on: its request comes again. */
+  /** Resumes a permission that an earlier process may not have passed on: the agent asks for it again. */
   async #workAgain(callId: string, signal: AbortSignal): Promise<Work | null> {
     const known = sessionIn(this.#ledger);
     if (this.#session || known === null || !callId.startsWith(SURVIVING)) return null;
@@ -683,7 +683,7 @@ class RelayLoop implements Executor {
     this.#inbox.push({ type: 'closed', message: tooMuch });
   }
 
-  /** Takes a request back: before a step took it, or while the user is asked. */
+  /** Withdraws a request, before a step takes it or while the user is asked. */
   #withdrawn(requestId: string, reason: string): void {
     const waiting = this.#inbox.find(
       (event) =>
@@ -704,7 +704,7 @@ class RelayLoop implements Executor {
     }
   }
 
-  /** Waits for an event, or for a message to be read. */
+  /** Waits for an event, or for a message to read. */
   async #waiting(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     while (this.#inbox.length === 0 && !this.#isNudged) await this.#more(signal);
@@ -737,7 +737,7 @@ class RelayLoop implements Executor {
     const { cost, totalTokens: _none, ...tokens } = this.#used;
     this.#used = NO_USAGE;
     const used = { ...tokens };
-    // The counts of an agent may be no whole numbers.
+    // An agent may count fractions of tokens.
     for (const kind of TOKEN_KINDS) {
       const count = used[kind];
       if (count !== undefined) used[kind] = Math.round(count);
@@ -767,9 +767,9 @@ class RelayLoop implements Executor {
   }
 }
 
-/** Begins the ids of calls that are questions of an agent whose questions survive. */
+/** The prefix of calls that are questions of an agent with `openQuestionSurvives`. */
 const SURVIVING = 'ask:';
-/** The status of a tool that ran on while the agent asked, or began another. */
+/** The status of a tool that was still running when the agent asked, or began another tool. */
 const RUNNING = 'running';
 
 const ENDINGS = {
@@ -783,7 +783,7 @@ function callOf(toolName: string, input: unknown, callId: string): ModelCall {
   return { callId, toolName, input };
 }
 
-/** The call that reports the end of a tool whose own call was settled while it ran. */
+/** Returns the id of the call that reports the end of a tool whose call was settled while it ran. */
 function endOf(callId: string): string {
   return `${callId}.end`;
 }
@@ -794,7 +794,7 @@ function sessionIn(ledger: readonly LedgerEntry[]): string | null {
   return typeof session === 'string' ? session : null;
 }
 
-/** Returns the calls of tools that were running when they were settled, and of which no end was reported. */
+/** Returns the calls of tools that were settled while they ran, and whose end is not reported. */
 function runningIn(ledger: readonly LedgerEntry[]): readonly LedgerEntry[] {
   const ids = new Set(ledger.map(({ callId }) => callId));
   return ledger.filter(
@@ -805,7 +805,7 @@ function runningIn(ledger: readonly LedgerEntry[]): readonly LedgerEntry[] {
   );
 }
 
-/** Returns what the user has said to the last question, which the agent may not have heard. */
+/** Returns the user's answer to the last question, which the agent may not have received. */
 function sinceAsked(ledger: readonly LedgerEntry[]): readonly string[] {
   const last = ledger.at(-1);
   if (last?.toolName === ASK_USER && last.status === 'ok')

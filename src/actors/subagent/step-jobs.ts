@@ -1,15 +1,15 @@
-// The steps of a subagent as jobs: what a job's body and the text of its end hold, and the executor that asks for them.
+// The steps of a subagent as jobs: the form of a job's body and of the text of its end, and the executor that requests jobs.
 //
-// Owns:     the form of bodies and of ends; asking again while the engine cannot be reached.
-// Does not: do a step (job-worker.ts, or the executor in this process), decide which calls are jobs
-//           (call-judgement.ts), retry a model call.
+// Owns:     the form of bodies and ends; the repetition of requests while the engine cannot be reached.
+// Does not: run a step (job-worker.ts, or the executor in this process), decide which calls are jobs (call-judgement.ts), or
+//           retry a model call.
 //
 // Invariants
-//   STEP-JOBS-1. An engine that cannot be reached is asked again under the same key, until the signal aborts.
-//   STEP-JOBS-2. A worker's answer is read as a stranger's: what has another shape is a failure.
-//   STEP-JOBS-3. A body with a field that this version does not know is unreadable, since a step that is done without that field
-//       would be another step; a worker of the version that wrote it takes the job. A field that is new is optional, and is
-//       written only where it says something: bodies of earlier versions stay readable.
+//   STEP-JOBS-1. A request to an engine that cannot be reached is repeated under the same key, until the signal aborts.
+//   STEP-JOBS-2. A worker's answer is validated like any external data: an answer of another shape is a failure.
+//   STEP-JOBS-3. A body with an unknown field is unreadable, because the step would be another one without that field; a worker
+//       of the version that wrote it accepts the job. A new field is optional and is written only if it is needed, so that
+//       bodies of earlier versions stay readable.
 
 import type { JSONValue, ModelMessage } from 'ai';
 import { z } from 'zod';
@@ -32,13 +32,13 @@ import {
   type Thinking,
 } from './executor.ts';
 
-/** The description of a caller that travels: its service stays with the session. */
+/** The caller as a job contains it: without the service, which stays with the session. */
 export type JobCaller = Omit<Caller, 'service'>;
 
 interface StepBase {
   /** The name of the configuration. */
   readonly config: string;
-  /** The names of the tools that the subagent has: grants and denials are decided by the session. */
+  /** The names of the subagent's tools, after the session's decisions on grants and denials. */
   readonly tools: readonly string[];
 }
 
@@ -47,10 +47,10 @@ export interface ModelJob extends StepBase {
   readonly kind: 'model';
   readonly instructions: string;
   readonly messages: readonly ModelMessage[];
-  /** The model may not call tools. */
+  /** True if the model may not call tools. */
   readonly final: boolean;
   readonly maxOutputTokens?: number | undefined;
-  /** It may send the parts of its answer before its end. */
+  /** Whether the job may send parts of the answer before its end. */
   readonly stream: boolean;
 }
 
@@ -61,7 +61,7 @@ export interface ToolJob extends StepBase {
   readonly callId: string;
   readonly input: unknown;
   readonly raw: boolean;
-  /** The model's arguments, where the schema of the session made others of them. */
+  /** The model's arguments, if the session's schema changed them. */
   readonly given?: unknown;
   readonly timeoutMs?: number | undefined;
   readonly caller: JobCaller;
@@ -70,7 +70,7 @@ export interface ToolJob extends StepBase {
 
 export type StepJob = ModelJob | ToolJob;
 
-/** The words and outputs of a job while it is under way. */
+/** Text and outputs that a job sends while it runs. */
 export type StepSaid =
   | { readonly type: 'text' | 'reasoning'; readonly delta: string }
   | { readonly type: 'preliminary'; readonly output: JSONValue };
@@ -166,7 +166,7 @@ type Asked = Pick<Job, 'key' | 'name' | 'once'> & { readonly trace: TraceContext
 
 const AGAIN = { baseMs: 250, maxMs: 30_000 };
 
-/** Asks an engine for the steps of a subagent that are jobs: `Jobs.steps`. */
+/** Makes the executor that requests steps as jobs: `Jobs.steps`. */
 export const stepJobs: JobsExecutor & Maker<Jobs> = {
   stepsBy: 'jobs',
   make: (run, jobs, inner) => new StepJobs(run, jobs, inner),
@@ -262,13 +262,13 @@ class StepJobs implements Executor {
   async release(why: 'ended' | 'suspended'): Promise<void> {
     await this.#inner.release?.(why);
     if (why === 'suspended') return;
-    // The end is in the journal: no process asks for its jobs again.
+    // The subagent's end is in the journal, so no process requests its jobs again.
     const { definition, host, path, worker } = this.#owner;
     const asks = definition.runs === 'jobs' || Object.values(definition.tools).some(runsAsJob);
     if (asks) callSafely(host, `jobs of ${worker.id}`, () => this.#jobs.ended?.(`${path}:`));
   }
 
-  /** Returns what the job gave; null: nobody knows whether it was done. Rejects with a `StepFailure`. */
+  /** Returns the result of the job; null: it is unknown whether the job was done. Rejects with a `StepFailure`. */
   async #ask(
     { key: own, trace, ...about }: Asked,
     step: StepJob,
@@ -302,13 +302,13 @@ class StepJobs implements Executor {
   }
 }
 
-/** Messages of an engine are read as those of a stranger; one that cannot be read is left out. */
+/** Validates texts of an engine like any external data; drops unreadable ones. */
 function heard(hear: (told: StepSaid) => void): (text: string) => void {
   return (text) => {
     try {
       hear(read(said, text, 'what a job said') as StepSaid);
     } catch {
-      // It may be lost.
+      // Such a text may be lost.
     }
   };
 }

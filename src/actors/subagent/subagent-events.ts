@@ -1,9 +1,9 @@
-// The events of a subagent's unit: `subagent.spawned`, those of its machine with the fields that its log
-// keeps, and their shapes in the journal.
+// The events of a subagent's unit: `subagent.spawned`, those of its machine with the fields that its log stores, and
+// their shapes in the journal.
 //
-// The first entry holds everything that is fixed at the admission of a subagent and cannot be derived from
-// anything else. The work of its author (tools, model, instructions) is code: the runtime finds it again by
-// name, or by the recipe of the tool that spawned the subagent.
+// The first entry holds all facts that are fixed at the admission of a subagent and cannot be derived. The author's part
+// (tools, model, instructions) is code: the runtime finds it by name, or by the recipe of the tool that spawned the
+// subagent.
 
 import { z } from 'zod';
 import type { JSONValue, ModelMessage } from 'ai';
@@ -32,46 +32,46 @@ import type { OffstageError } from '../../values/errors.ts';
 
 export const SPAWNED = 'subagent.spawned';
 
-/** Raised when the machine, or the content of its events, changes. */
+/** The version of the definition; increased when the machine, or the content of its events, changes. */
 export const SUBAGENT_VERSION = 3;
 
 export interface SpawnedEvent {
   readonly type: typeof SPAWNED;
-  /** The `name` of its configuration. */
+  /** The `name` of the subagent's configuration. */
   readonly name: string;
   readonly task: SubagentTask;
-  /** The name of this work for lists; null: its description. @defaultValue null */
+  /** The title of the work for lists; null: the description of the task. @defaultValue null */
   readonly title?: string | null;
   /** The parent; null: the lead agent or a program. */
   readonly parentId: string | null;
-  /** The name of the scope's ports that it works for (`ScopePorts.name`). */
+  /** The name of the scope's ports that the subagent works for (`ScopePorts.name`). */
   readonly worksFor: string;
-  /** The lead agent at that time, whose tools were granted to it; null: no lead agent. */
+  /** The lead agent at the time of the spawn, whose tools could be granted; null: no lead agent. */
   readonly agentName: string | null;
   readonly callId: string | null;
   readonly workstreamId: string | null;
   readonly idempotencyKey: string | null;
-  /** A digest of the request that has the key (`requestDigest`). Absent in journals of earlier versions. */
+  /** A digest of the request with the key (`requestDigest`). Absent in journals of earlier versions. */
   readonly requestDigest?: string;
-  /** The words of the user that led to it. */
+  /** The words of the user that led to the subagent. */
   readonly request: string | null;
-  /** The user who said them, if the app vouched for the identity. @defaultValue null */
+  /** The identity behind those words, if the app vouched for one. @defaultValue null */
   readonly requestedBy?: string | null;
   readonly maxDepth: number | null;
-  /** The grant of its spawner: names out of the spawner's own tools; see `ToolGrant`. */
+  /** The tools that the spawner granted, by name; see `ToolGrant`. */
   readonly grant: {
     readonly tools?: readonly string[];
     readonly disallowedTools?: readonly string[];
   } | null;
-  /** The data from which the tool that spawned it can rebuild the same configuration. */
+  /** The data from which the spawning tool restores the configuration. */
   readonly recipe: JSONValue | null;
-  /** The conversation that it continues, if it was given one. */
+  /** The conversation that the subagent continues; null: none. */
   readonly messages: readonly ModelMessage[] | null;
-  /** The limits that its machine began with; those of a later configuration apply to later runs. */
+  /** The limits with which the machine began; a changed configuration applies to later runs. */
   readonly limits: Pick<SubagentInput, 'maxSteps' | 'timeoutMs' | 'maxInputRetries'>;
-  /** The limits of its own budget, for readers of the journal; a process takes them from the configuration. */
+  /** The limits of the subagent's budget, for readers of the journal; a process takes them from the configuration. */
   readonly budget?: BudgetLimits;
-  /** The agent of somebody else that does the work (`Relay.name`), for readers of the journal. */
+  /** The third-party agent that does the work (`Relay.name`), for readers of the journal. */
   readonly relay?: string;
   /** The engine of its model calls (`Jobs.name`), for readers of the journal. */
   readonly engine?: string;
@@ -81,37 +81,39 @@ export interface SpawnedEvent {
 
 /** A model call that failed. */
 export interface FailedCall {
-  /** The model that was asked. Absent: it is not known here. */
+  /** The model that was called. Absent: unknown to this process. */
   readonly model?: ModelNames | undefined;
-  /** How long it took, in milliseconds. Absent: it was not made, or its answer says so. */
+  /** The duration, in milliseconds. Absent: no call was made, or the response has the duration. */
   readonly tookMs?: number;
 }
 
-/** Fields that the log of a subagent keeps of an event; its machine does not read them. */
+/** Fields of events that the subagent's log stores; the machine does not read them. */
 interface KeptFields {
-  /** `marks`: the secret of the marks of its notes; left out: an earlier version began it. */
+  /** `marks`: the secret of the note marks; absent: an earlier version began the run. */
   readonly 'subagent.prepared': {
     readonly messages?: readonly ModelMessage[] | null;
     readonly marks?: string;
   };
-  /** The conversation from before it began. */
+  /** The conversation of earlier runs of the instance. */
   readonly 'slot.granted': { readonly history?: readonly ModelMessage[] };
   readonly 'model.responded': {
     readonly response: ModelResponse;
-    /** A message that asks the model again. */
+    /** A message that makes the model answer again. */
     readonly retryMessage?: string | undefined;
     /** The value of the output schema. */
     readonly result?: unknown;
   };
-  /** An answer that cannot be used: it counts all the same. */
+  /** `response`: an answer that cannot be used but is counted. */
   readonly 'model.failed': { readonly response?: ModelResponse } & FailedCall;
   readonly 'model.retried': FailedCall;
-  /** How long it ran, in milliseconds. Absent: it did not run in this process, or its time is a child's. */
+  /**
+   * The duration of the tool, in milliseconds. Absent: the tool did not run in this process, or waited for a subagent.
+   */
   readonly 'tool.settled': { readonly outcome: ToolOutcome; readonly tookMs?: number | undefined };
-  /** `messageId`: the message that carries the answer of its parent. */
+  /** `messageId`: the message that contains the parent's answer. */
   readonly 'question.answered': { readonly answer: Answer; readonly messageId?: string };
   readonly 'question.withdrawn': { readonly reason?: string };
-  /** `by`: the identity that the app vouches for. */
+  /** `by`: the identity for which the app vouches. */
   readonly 'subagent.message': {
     readonly text: string;
     readonly by?: string;
@@ -124,7 +126,7 @@ interface KeptFields {
 /** The events of a subagent's unit: `subagent.spawned`, and those of its machine. */
 export type SubagentUnitEvent = SpawnedEvent | Carrying<Unstamped<SubagentEvent>, KeptFields>;
 
-/** Events that nothing waits for. */
+/** Events for which no activity waits. */
 const UNAWAITED: ReadonlySet<string> = new Set<SubagentUnitEvent['type']>([
   'model.retried',
   'subagent.message',
@@ -133,8 +135,8 @@ const UNAWAITED: ReadonlySet<string> = new Set<SubagentUnitEvent['type']>([
 ]);
 
 /**
- * Returns the event that settles what a refused one was to settle: plain words in its place. `crash`: there is none, and
- * the subagent would wait without end; null: nothing waits for it.
+ * Returns an event without the faulty content that settles what a refused event should have settled. `crash`: there is
+ * no such event, and the subagent would wait forever; null: nothing waits for the event.
  */
 export function insteadOf(
   event: SubagentUnitEvent,
@@ -178,7 +180,7 @@ const response = z.looseObject({
   ),
 });
 
-/** The text and usage of a model answer that failed. */
+/** The text and usage of an answer that failed. */
 const saidInVain = z.looseObject({ text, usage });
 
 const toolOutcome = z.union([
@@ -294,7 +296,7 @@ const rest = z.union([
   }),
 ]);
 
-/** The state of all subagents of a scope, as a snapshot holds it. */
+/** The state of all subagents of a scope, as stored in a snapshot. */
 export const delegationShape = z.looseObject({
   subagents: z.array(
     z.looseObject({

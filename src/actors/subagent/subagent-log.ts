@@ -1,15 +1,14 @@
-// The words and actions of a subagent: its messages, the calls of the step under way and the ledger of all
-// its calls. The log is folded from the events that the machine accepted, so it can be rebuilt from them. It
-// records the words and results of an event before the machine decides what happens next.
+// The words and actions of a subagent: its messages, the calls of the current step and the ledger of all calls. The log
+// is folded from the events that the machine accepted. It records an event before the machine decides on the next action.
 //
 // Owns:     the messages, the results, the ledger, the token counts.
-// Does not: call anything, or decide what happens next.
+// Does not: call anything, or decide on the next action.
 //
 // Invariants
 //   SUBAGENT-LOG-1. Between two model calls every call is answered exactly once, in call order.
-//   SUBAGENT-LOG-2. The ledger holds every call that was made, however the subagent ended, and lists a call
-//       that was not made as not run.
-//   SUBAGENT-LOG-3. The words of a message are among the messages from the model call on that reads it.
+//   SUBAGENT-LOG-2. The ledger holds every call that was made, however the subagent ended, and lists a call that was not
+//       made as not run.
+//   SUBAGENT-LOG-3. The text of a message is among the messages from the model call that reads it onwards.
 
 import type { ModelMessage } from 'ai';
 import { propertiesOf } from '../../values/json.ts';
@@ -35,13 +34,13 @@ import { note, quoted, sentence, type Note } from '../notes/note.ts';
 import type { SubagentUnitEvent } from './subagent-events.ts';
 
 const BUDGET_USED_UP = 'not run: the budget is used up';
-/** The output of a call that was given up for a message. */
+/** The output of a call that a message interrupted. */
 export const INTERRUPTED = 'interrupted by a message';
 
-/** The output of a call that was running then. */
+/** The output of such a call that was already running. */
 const CUT_OFF = `${INTERRUPTED}: whether it was done is not known. Find out before you repeat it.`;
 
-/** The answer to a call that was given up for a message. */
+/** The answer to a call that a message interrupted. */
 const UNREAD_FIRST = 'Not run: a message came first. Read it, then decide again.';
 const HAND_IN_NOW = note(
   sentence`What you may use is used up. This is your last answer, and you cannot call tools. Hand in what you have so far, and say what is missing, if anything.`,
@@ -55,30 +54,30 @@ interface OpenCall extends ModelCall {
   readonly step: number;
   approval?: ApprovalGrade;
   lasting?: true;
-  /** The person who answered, or consented. */
+  /** The identity that answered, or consented. */
   answeredBy?: string;
   readonly calledAt: number;
   isUnderWay?: boolean;
   result: StepResult | null;
 }
 
-/** A message from outside. */
+/** A message to the subagent. */
 interface Words {
   readonly messageId: string;
   readonly text: string;
-  /** The note that carries the text; undefined: the message is from an agent above. */
+  /** The note that contains the text; undefined: the message is from an agent above. */
   readonly note?: Note | undefined;
 }
 
-/** The answer of the model, as the log keeps it. */
+/** The answer of the model, as the log stores it. */
 interface Responded {
   readonly step: number;
   readonly response: ModelResponse;
-  /** A message that asks the model again. */
+  /** A message that makes the model answer again. */
   readonly retryMessage?: string | undefined;
   /** The value of the output schema. */
   readonly result?: unknown;
-  /** The call that hands in the result. */
+  /** The call that submits the result; null: none. */
   readonly completion: string | null;
 }
 
@@ -87,15 +86,15 @@ type Answered = Extract<
   { readonly type: 'question.answered' | 'question.expired' | 'question.withdrawn' }
 >;
 
-/** The arguments of the call that handed in the result. */
+/** The arguments of the call that submitted the result. */
 interface HandedIn {
-  /** Plain JSON; of the output schema, where there is one. */
+  /** Plain JSON, of the output schema if there is one. */
   readonly result: unknown;
   readonly summary?: string;
   readonly artifacts?: readonly Artifact[];
 }
 
-/** The answer to a `request_input`, as the model reads it. A withdrawn request did not time out. */
+/** The answer to a `request_input`, as the model reads it. `timedOut` is false for a withdrawn request. */
 type InputResult =
   | { readonly responded: true; readonly response: string; readonly timedOut: false }
   | { readonly responded: false; readonly timedOut: boolean };
@@ -103,7 +102,7 @@ type InputResult =
 /** A log as plain JSON. */
 export interface LogRecord {
   readonly messages: readonly ModelMessage[];
-  /** Without the input, which is in the message that made the call. */
+  /** The open calls without their input, which is in the message that made the call. */
   readonly calls: readonly (Omit<OpenCall, 'input'> & Partial<Pick<OpenCall, 'input'>>)[];
   readonly ledger: readonly LedgerEntry[];
   readonly text: string;
@@ -111,9 +110,9 @@ export interface LogRecord {
   readonly unread: readonly Words[];
   readonly completion: string | null;
   readonly result?: unknown;
-  /** The secret of its marks; absent in records of earlier versions. */
+  /** The secret of the note marks; absent in records of earlier versions. */
   readonly marks?: string;
-  /** The number of messages before the first answer of its model; absent: there is no answer. */
+  /** The number of messages before the model's first answer; absent: there is no answer yet. */
   readonly opening?: number;
 }
 
@@ -141,7 +140,7 @@ export class SubagentLog {
   #result: unknown;
   #notes: NoteMarks | null;
   #opening: number | undefined;
-  /** The time of the event that is being folded. */
+  /** The time of the event being folded. */
   #at = 0;
 
   /** Continues from `record`. */
@@ -175,7 +174,7 @@ export class SubagentLog {
     };
   }
 
-  /** The secret of its marks; undefined before it is prepared, and for a run of an earlier version. */
+  /** The secret of the note marks; undefined before the run is prepared, and for a run of an earlier version. */
   get marks(): string | undefined {
     return this.#notes?.secret;
   }
@@ -185,13 +184,13 @@ export class SubagentLog {
     return this.#messages;
   }
 
-  /** The messages that the model had read when it made the calls of the step under way. */
+  /** The messages that the model had read when it made the current calls. */
   get messagesBeforeCalls(): readonly ModelMessage[] {
     const answer = this.#messages.findLastIndex(({ role }) => role === 'assistant');
     return this.#messages.slice(0, answer);
   }
 
-  /** The number of messages before the first answer of its model in this run. */
+  /** The number of messages before the model's first answer in this run. */
   get opening(): number {
     return this.#opening ?? this.#messages.length;
   }
@@ -209,7 +208,7 @@ export class SubagentLog {
     return this.#text;
   }
 
-  /** Why the last answer that did not fit the output schema was not accepted; null if all did. */
+  /** Why the last answer that did not match the output schema was refused; null if there was none. */
   get refusal(): string | null {
     const told = this.#messages.findLast(
       ({ role, content }) => role === 'user' && refusalIn(content) !== null,
@@ -217,7 +216,7 @@ export class SubagentLog {
     return told ? refusalIn(told.content) : null;
   }
 
-  /** The value of the output schema, if the last answer had one. */
+  /** The value of the output schema in the last answer, if it had one. */
   get result(): unknown {
     return this.#result;
   }
@@ -226,7 +225,7 @@ export class SubagentLog {
     return this.#callOf(callId);
   }
 
-  /** Returns the names of the tools that were called at this time or later, and may have begun. */
+  /** Returns the names of the tools that were called at this time or later and may have begun. */
   calledSince(at: number): readonly string[] {
     const settled = this.#ledger.filter(({ status }) => HAS_BEGUN.has(status));
     const open = this.#calls.filter(({ result }) => result === null);
@@ -235,12 +234,12 @@ export class SubagentLog {
       .map(({ toolName }) => toolName);
   }
 
-  /** Returns the person who consented to this call, if the app vouched for the identity. */
+  /** Returns the identity that consented to this call, if the app vouched for one. */
   approverOf(callId: string): string | null {
     return this.approvalOf(callId)?.by ?? null;
   }
 
-  /** Returns the consent of the user to this call; null: there is none. */
+  /** Returns the user's consent to this call; null: there is none. */
   approvalOf(callId: string): { readonly by: string | undefined } | null {
     const call = this.#callOf(callId);
     return call?.approval === 'given' ? { by: call.answeredBy } : null;
@@ -256,14 +255,17 @@ export class SubagentLog {
     return { role: 'user', content: this.written(HAND_IN_NOW, 'hand in') };
   }
 
-  /** Returns the prompt of a step. Only that of the last step says so: later prompts do not have its note. */
+  /**
+   * Returns the prompt of a step. The prompt of the last step ends with a note that says so; the log does not store that
+   * note.
+   */
   prompt(isLast: boolean): readonly ModelMessage[] {
     if (!isLast) return this.#messages;
     const content = (this.#notes ?? unmarkedNotes).text(LAST_STEP, 'last step');
     return [...this.#messages, { role: 'user', content }];
   }
 
-  /** Records the words and results of an event. `before` is the snapshot of the machine before it. */
+  /** Records the text and results of an event. `before`: the machine's snapshot before the event. */
   fold(event: SubagentUnitEvent & Stamped, before: SubagentSnapshot): void {
     this.#at = event.at;
     switch (event.type) {
@@ -271,7 +273,7 @@ export class SubagentLog {
         this.begin(event.messages ?? [], event.marks);
         break;
       case 'slot.granted':
-        // The conversation from before it began.
+        // The conversation of earlier runs precedes the messages of this run.
         this.#messages.unshift(...(event.history ?? []));
         break;
       case 'model.responded': {
@@ -299,11 +301,11 @@ export class SubagentLog {
       }
       case 'budget.exhausted':
         if (event.graceful) this.#beginNothing(before);
-        // The budget refused the model call of this subagent: the step under way is the last one.
+        // The budget refused a model call of this subagent: the current step is the last one.
         if (before.matches({ running: 'thinking' }) && event.step === before.context.step)
           this.#messages.push(this.handIn);
         break;
-      // These change the machine only.
+      // These events change only the machine.
       case 'subagent.spawned':
       case 'subagent.unprepared':
       case 'subagent.cancel':
@@ -327,7 +329,7 @@ export class SubagentLog {
     else this.#unanswered(callId, `The question was ${event.reason ?? 'withdrawn'}`, 'withdrawn');
   }
 
-  /** Interrupts the step for a message. In the last step there is nothing to interrupt. */
+  /** Interrupts the step for a message. */
   #breakOff(before: SubagentSnapshot): void {
     const open = before.context.calls.filter(({ settled }) => !settled);
     const begun = open.filter(isUnderWay(before));
@@ -336,7 +338,7 @@ export class SubagentLog {
     this.#giveUp(idsOf(open.filter((call) => !begun.includes(call))), 'not_run', INTERRUPTED);
   }
 
-  /** Lets running calls continue, gives up waiting calls, and begins no more. */
+  /** Cancels the calls that have not begun; running calls continue. */
   #beginNothing(before: SubagentSnapshot): void {
     const open = before.context.calls.filter((call) => !call.settled && !isCompletion(call));
     const begun = open.filter(isUnderWay(before));
@@ -344,7 +346,7 @@ export class SubagentLog {
     this.#giveUp(idsOf(open.filter((call) => !begun.includes(call))), 'not_run', BUDGET_USED_UP);
   }
 
-  /** Adds the first messages; `marks` is the secret of their marks. */
+  /** Adds the first messages; `marks` is the secret of the note marks. */
   begin(messages: readonly ModelMessage[], marks?: string): void {
     if (marks !== undefined) this.#notes = new NoteMarks(marks);
     this.#messages.push(...messages);
@@ -365,12 +367,12 @@ export class SubagentLog {
     if (retryMessage !== undefined) this.#messages.push({ role: 'user', content: retryMessage });
   }
 
-  /** Records the words and the cost of a model answer, also of one that cannot be used. */
+  /** Records the text and the usage of a model answer, also of one that cannot be used. */
   #said({ text, usage }: Pick<ModelResponse, 'text' | 'usage'>): void {
     if (text !== '') this.#text = text;
     this.#usage = addUsage(this.#usage, {
       ...usage,
-      // Journals of earlier versions hold the token counts of the provider unchecked.
+      // Journals of earlier versions contain unchecked token counts of the provider.
       inputTokens: tokenCount(usage.inputTokens) ?? 0,
       outputTokens: tokenCount(usage.outputTokens) ?? 0,
       totalTokens: tokenCount(usage.totalTokens) ?? 0,
@@ -391,7 +393,7 @@ export class SubagentLog {
     }
     if (answer.approved === false) {
       const { userResponse } = answer;
-      // The model of a provider without denials reads this like a result.
+      // Models of providers without denials read this text as the result.
       const denied = `Not approved. The answer: ${quoted(userResponse)}. If it asks for something else, do that: a changed call asks for approval again. Otherwise go on without this call.`;
       this.#settle(callId, { callId, denied }, 'denied', userResponse);
       return;
@@ -401,9 +403,7 @@ export class SubagentLog {
     this.#settle(callId, { callId, output }, 'ok', output);
   }
 
-  /**
-   * Records that the question got no answer; the model reads why. An approval without an answer is denied.
-   */
+  /** Records that the question got no answer, and why. An approval without an answer counts as denied. */
   #unanswered(callId: string, error: string, how: 'expired' | 'withdrawn'): void {
     if (this.call(callId)?.consent !== 'ask') {
       this.#settle(callId, { callId, output: { error } }, 'unanswered', error);
@@ -414,7 +414,7 @@ export class SubagentLog {
     this.#settle(callId, { callId, denied }, 'denied', denied);
   }
 
-  /** Records the answer of the agent that gave the task, or that there is none. */
+  /** Records the parent's answer, or that there is none. */
   #inputAnswered(callId: string, event: Answered): void {
     if (event.type !== 'question.answered') {
       const output: InputResult = { responded: false, timedOut: event.type === 'question.expired' };
@@ -427,7 +427,7 @@ export class SubagentLog {
     this.#settle(callId, { callId, output }, 'ok', output);
   }
 
-  /** Records that these calls were given up. A call that was begun may have had an effect. */
+  /** Records that these calls were abandoned. A call that had begun may have had an effect. */
   #giveUp(
     callIds: readonly string[],
     status: 'error' | 'unanswered' | 'not_run' | 'in_flight',
@@ -437,7 +437,7 @@ export class SubagentLog {
       this.#settle(callId, { callId, output: { error } }, status, error);
   }
 
-  /** Puts these messages before the next model call. */
+  /** Adds these messages before the next model call. */
   #read(messageIds: readonly string[]): void {
     if (messageIds.length === 0) return;
     const isRead = ({ messageId }: Words): boolean => messageIds.includes(messageId);
@@ -446,13 +446,13 @@ export class SubagentLog {
     this.#unread = this.#unread.filter((words) => !isRead(words));
   }
 
-  /** Returns the text for the model. A run that an earlier version began has no marks. */
+  /** Returns the text for the model. Notes of a run that an earlier version began have no marks. */
   #written({ messageId, text, note: told }: Words): string {
     if (!this.#notes) return told ? unmarked(told) : text;
     return this.#notes.text(told ?? note(FROM_ABOVE, { message: text }), messageId);
   }
 
-  /** Begins a model call: everything before it is settled, and the messages that are due become readable. */
+  /** Begins a model call: settles the open calls, and adds the messages that are due. */
   beginStep({
     messageIds,
     final,
@@ -465,7 +465,7 @@ export class SubagentLog {
     if (final) this.#messages.push(this.handIn);
   }
 
-  /** Answers the calls of the step, so that the model can be called again. */
+  /** Answers the open calls of the step, so that the model can be called again. */
   #closeStep(notRun: string): void {
     if (this.#calls.length === 0) return;
     const left = this.#calls.filter(({ result }) => result === null);
@@ -483,7 +483,7 @@ export class SubagentLog {
     this.#calls = [];
   }
 
-  /** Hands in the result at the end; null if the model just answered. */
+  /** Settles the call that submitted the result, and returns its arguments; null if the model just answered. */
   complete(): HandedIn | null {
     const call = this.#calls.find(({ callId }) => callId === this.#completion);
     if (!call) return null;
@@ -493,7 +493,7 @@ export class SubagentLog {
     return handedIn;
   }
 
-  /** Records which calls are under way at the end, in this state; a question only waits. */
+  /** Records which calls are running when the subagent ends; a question is not running. */
   endIn(snapshot: SubagentSnapshot): void {
     const isActive = snapshot.matches('running') || snapshot.matches('waiting_for_children');
     const open = isActive ? snapshot.context.calls.filter(({ settled }) => !settled) : [];
@@ -501,7 +501,7 @@ export class SubagentLog {
     for (const call of this.#calls) call.isUnderWay = begun.includes(call.callId);
   }
 
-  /** Closes calls that were never run, or were under way, at the end. */
+  /** Closes the open calls at the end, as running or not run. */
   abandonCalls(): void {
     for (const call of this.#calls)
       if (call.result === null)
@@ -509,7 +509,7 @@ export class SubagentLog {
     this.#calls = [];
   }
 
-  /** Reads the input of a call from the message of the step under way. */
+  /** Returns the input of a call, from the message that made it. */
   #inputOf(callId: string): unknown {
     const content = this.#messages.findLast(({ role }) => role === 'assistant')?.content;
     if (typeof content === 'string') return undefined;
@@ -544,7 +544,7 @@ export class SubagentLog {
   }
 }
 
-/** Returns the status of given-up calls: a question was not answered; anything else was broken off. */
+/** Returns the status of abandoned calls in this state. */
 function statusIn(snapshot: SubagentSnapshot): 'in_flight' | 'error' | 'unanswered' {
   if (snapshot.matches('running')) return 'in_flight';
   return snapshot.matches('waiting_for_input') ? 'unanswered' : 'error';
@@ -559,7 +559,7 @@ function isUnderWay(snapshot: SubagentSnapshot): (call: CallState) => boolean {
 
 function entry(call: OpenCall, status: LedgerEntry['status'], output: unknown): LedgerEntry {
   const { step, callId, toolName, input, consent, answeredBy, calledAt, lasting } = call;
-  // A call that was to be asked for, and was not, has no grade: its status says that it was not run.
+  // A call whose approval was never requested has no grade; its status is `not_run`.
   const approval = call.approval ?? (consent === 'ask' ? undefined : consent);
   return {
     step,
@@ -575,7 +575,10 @@ function entry(call: OpenCall, status: LedgerEntry['status'], output: unknown): 
   };
 }
 
-/** Reads the result from the arguments of the call. They fit the schema of the tool; an app's own tool may check less. */
+/**
+ * Reads the result from the arguments of the call, which fit the tool's schema; the schema of an app's tool may check
+ * less.
+ */
 function handedInBy({ input }: ModelCall): HandedIn {
   const { result = null, summary, artifacts } = propertiesOf(input);
   return {

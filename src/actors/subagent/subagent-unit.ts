@@ -1,12 +1,12 @@
-// A subagent as a pure function over plain JSON: its state and an event lead to the next state and its effects. The
-// running subagent, its recovery, a replay and a fork all take their steps here.
+// A subagent as a pure function over plain JSON: its state and an event yield the next state and the effects. The running
+// subagent, its recovery, a replay and a fork all use this function.
 //
-// Owns:     what an event does to its chart and its log, and the facts that neither of them holds.
-// Does not: carry an effect out, read a clock, or keep the state (subagent.ts).
+// Owns:     the effect of an event on chart and log, and the facts that neither of them has.
+// Does not: execute an effect, read a clock, or hold the state (subagent.ts).
 //
 // Invariants
-//   SUBAGENT-UNIT-1. The state follows from the first entry and the later ones alone, and comes back from JSON unchanged.
-//   SUBAGENT-UNIT-2. A step changes nothing that it was given: what throws has not happened.
+//   SUBAGENT-UNIT-1. The state depends only on the entries, and survives a conversion to JSON unchanged.
+//   SUBAGENT-UNIT-2. A step does not change its arguments, so a step that throws has no effect.
 
 import type { AnyMachineSnapshot } from 'xstate';
 import {
@@ -32,21 +32,21 @@ export interface SubagentUnitState {
   readonly log: LogRecord;
   /** Keys of the calls that the user denied. @defaultValue none */
   readonly denied?: readonly string[];
-  /** Ids of the latest messages, the oldest first. @defaultValue none */
+  /** Ids of the latest messages, oldest first. @defaultValue none */
   readonly taken?: readonly string[];
 }
 
 /** A subagent in the snapshot of its scope, as plain JSON. */
 export interface SubagentUnitSnapshot extends Omit<SubagentUnitState, 'snapshot' | 'log'> {
-  /** Number of its entries in the journal. */
+  /** The number of its entries in the journal. */
   readonly seq: number;
   readonly life: Pick<SubagentUnitState, 'snapshot' | 'log'> & {
-    /** True if it only waited. @defaultValue false */
+    /** True if the subagent only waited. @defaultValue false */
     readonly isParked?: true;
   };
 }
 
-/** Returns the state from which a subagent of a snapshot goes on. */
+/** Returns the state from which the subagent of a snapshot continues. */
 export function stateIn({ life, denied, taken }: SubagentUnitSnapshot): SubagentUnitState {
   return withoutUndefined({ snapshot: life.snapshot, log: life.log, denied, taken });
 }
@@ -58,14 +58,14 @@ export interface RunEffects extends SubagentEffects {
   readonly ended: Ending;
   /** A message is in the journal. */
   readonly taken: string;
-  /** A message is to be read at once. */
+  /** A message has to be read at once. */
   readonly steered: undefined;
   readonly stepped: StepReport;
 }
 
 export type SubagentStep = readonly [state: SubagentUnitState, effects: readonly Effect[]];
 
-/** Ids of messages that are kept: a repeated message comes soon after the first. */
+/** The number of remembered message ids: a repeated message arrives soon after the first. */
 const MAX_TAKEN = 100;
 
 function effectOf<Name extends keyof RunEffects>(name: Name, params: RunEffects[Name]): Effect {
@@ -81,12 +81,12 @@ export function stateOf({ value }: Pick<AnyMachineSnapshot, 'value'>): SubagentS
   return (typeof value === 'string' ? value : Object.keys(value)[0]) as SubagentState;
 }
 
-/** Returns the id of the message that an event brings; null: it brings none. */
+/** Returns the id of the message in an event; null: it has none. */
 export function messageIdOf(event: SubagentUnitEvent): string | null {
   return 'messageId' in event && typeof event.messageId === 'string' ? event.messageId : null;
 }
 
-/** The first step of a subagent. */
+/** Returns the first step of a subagent. */
 export function begin(
   id: string,
   { at, limits }: Pick<SpawnedEvent, 'limits'> & Stamped,
@@ -95,12 +95,12 @@ export function begin(
   return [{ snapshot: plain(snapshot), log: new SubagentLog().record }, effects];
 }
 
-/** Tells whether this event would change anything. */
+/** Returns whether the event would change anything. */
 export function takes(state: SubagentUnitState, event: SubagentUnitEvent & Stamped): boolean {
   return accepts(snapshotOf(state), event);
 }
 
-/** The step that an event leads to: first in the log, then in the chart. */
+/** Returns the step for an event, which the log records before the chart takes it. */
 export function reduce(
   state: SubagentUnitState,
   event: Exclude<SubagentUnitEvent, SpawnedEvent> & Stamped,
@@ -110,7 +110,7 @@ export function reduce(
   const [facts, reports] = factsOf(state, event, before, log);
   log.fold(event, before);
   const [after, done] = moved(subagentMachine, before, event);
-  // The messages of a model call follow from the entries.
+  // The messages of a model call follow from the entries, so they are added here.
   for (const effect of done)
     if (effect.kind === 'start' && effect.name === 'modelStep')
       log.beginStep(effect.input as ModelStepInput);
@@ -127,7 +127,7 @@ export function reduce(
   ];
 }
 
-/** Returns the facts beside chart and log after an event, and the effects that report it. */
+/** Returns the facts outside chart and log after an event, and the effects that report the event. */
 function factsOf(
   { denied = [], taken = [] }: SubagentUnitState,
   event: SubagentUnitEvent,
@@ -158,7 +158,7 @@ function factsOf(
   return [facts, effects];
 }
 
-/** Returns the report of the step that an event ends, for the hooks; null: it ends none. */
+/** Returns the report on the step that an event ends, for hooks; null: it ends none. */
 function stepIn(event: SubagentUnitEvent): StepReport | null {
   if (event.type !== 'model.responded' && event.type !== 'model.failed') return null;
   if (event.response === undefined) return null;

@@ -1,17 +1,17 @@
-// The activity of a subagent while its machine is in a lasting state: it prepares, calls its model, or runs
-// tools. One activity at a time; each reports its events, unless it was stopped.
+// The activity of a subagent while its machine is in a lasting state: it prepares, calls its model, or runs tools. One activity
+// runs at a time, and reports its events unless it was stopped.
 //
-// Owns:     the activity under way, its AbortController, the instance of the configuration and its executor; the
-//           retries of a model call, and its cost for the budget.
-// Does not: decide what is done next (the machine does), keep the results (the log does), or know who does a step
-//           (the executor does).
+// Owns:     the current activity, its AbortController, the instance of the configuration and its executor; the retries of a
+//           model call, and its cost for the budget.
+// Does not: decide on the next action (the machine does), store results (the log does), or know who runs a step (the executor
+//           does).
 //
 // Invariants
-//   SUBAGENT-WORK-1. A stopped activity reports nothing any more.
-//   SUBAGENT-WORK-2. `dispose` of the instance runs once, after the activity under way was stopped; also for
-//       an instance that was still being made.
-//   SUBAGENT-WORK-3. After a crash a call whose fate is unknown is made again, with the same key, only if its
-//       tool permits that; any other call is settled as one that the app must reconcile.
+//   SUBAGENT-WORK-1. A stopped activity reports nothing more.
+//   SUBAGENT-WORK-2. `dispose` of the instance runs once, after the activity was stopped; also for an instance that was still
+//       being made.
+//   SUBAGENT-WORK-3. After a crash a call with an unknown outcome is repeated, with the same key, only if its tool permits
+//       that; any other such call is settled as one that the app must reconcile.
 
 import type { JSONValue } from 'ai';
 import { clip } from '../../values/clip.ts';
@@ -85,18 +85,18 @@ import {
 interface Activity {
   readonly controller: AbortController;
   readonly signal: AbortSignal;
-  /** The step of the model; 0 for the preparation. */
+  /** The model step; 0 for the preparation. */
   readonly step: number;
-  /** Number of events that the activity has still to report. */
+  /** The number of events that the activity still has to report. */
   expected: number;
-  /** Report the calls that are under way, by their ids: one that is cut off may have been done. */
+  /** Functions that report the running calls as in doubt, by call id: an aborted call may have had an effect. */
   readonly underWay: Map<string, () => void>;
 }
 
 /** A model call, which may be attempted several times. */
 interface Attempted extends PreparedStep {
   readonly activity: Activity;
-  /** The model may not call tools: its words are the end of the run. */
+  /** True if the model may not call tools: its answer ends the run. */
   readonly final: boolean;
   /** The budget that pays for the calls; null: no limit. */
   readonly budget: Budget | null;
@@ -106,11 +106,11 @@ const CUT_OFF = 'The budget is used up: its last tokens were not enough for the 
 const COST_UNKNOWN = 'The budget is used up: the cost of a call is not known';
 const MAX_PROGRESS_CHARS = 200;
 
-/** Returns the idempotency key of a call: the same for every attempt, in this process and after it. */
+/** Returns the idempotency key of a call: the same for every attempt, also in a later process. */
 const keyOf = ({ id }: Worker, step: number, callId: string): string => `${id}:${step}:${callId}`;
 
 export class SubagentWork {
-  /** The progress that its tools report while they work; null when none does. */
+  /** The progress that running tools report; null when none does. */
   progress: string | null = null;
   readonly #host: Host;
   readonly #ports: SubagentPorts;
@@ -120,13 +120,13 @@ export class SubagentWork {
   #preparing: Promise<void> | null = null;
   #activity: Activity | null = null;
   #reportsProgress = false;
-  /** True for a restored subagent: its instance is made again when it is needed. */
+  /** True for a restored subagent: its instance is made again when needed. */
   #isRestored = false;
-  /** The calls that were under way when the earlier process ended; null once the work continues, or their fate was reported. */
+  /** The calls that were running when the earlier process ended; null once the work has resumed, or they were reported. */
   #inDoubt: { readonly step: number; readonly calls: readonly ModelCall[] } | null = null;
-  /** Another process, perhaps with other code, judged the calls of the step. */
+  /** Whether another process, possibly with other code, judged the calls of the step. */
   #isJudgedElsewhere = false;
-  /** Another process goes on. */
+  /** Whether another process continues the work. */
   #isLeft = false;
 
   constructor(host: Host, ports: SubagentPorts, worker: Worker) {
@@ -135,23 +135,23 @@ export class SubagentWork {
     this.#worker = worker;
   }
 
-  /** The tools of its instance, as their author defined them; empty before there is an instance. */
+  /** The tools of the instance, as their author defined them; empty before there is an instance. */
   get tools(): Readonly<Record<string, unknown>> {
     if (this.#instance) return this.#instance.definition.tools;
     return this.#isRestored ? this.#worker.definition.tools : {};
   }
 
-  /** True while no activity is under way. */
+  /** True while no activity runs. */
   get isIdle(): boolean {
     return this.#activity === null;
   }
 
-  /** The number of events that the activity has still to report. */
+  /** The number of events that the activity still has to report. */
   get owes(): number {
     return this.#activity?.expected ?? 0;
   }
 
-  /** Marks the subagent as restored. `inDoubt`: these calls were under way. */
+  /** Marks the subagent as restored. `inDoubt`: the calls that were running. */
   restored(inDoubt: ToolCallsInput | null = null): void {
     this.#isRestored = true;
     if (inDoubt) {
@@ -162,7 +162,7 @@ export class SubagentWork {
     this.#isJudgedElsewhere = true;
   }
 
-  /** Withdraws the open question of another process if the present code would not put it so (CALL-JUDGEMENT-2). */
+  /** Withdraws the open question of another process if the current code would ask it differently (CALL-JUDGEMENT-2). */
   async recheckQuestion(): Promise<void> {
     const worker = this.#worker;
     const open = worker.openQuestion;
@@ -171,12 +171,12 @@ export class SubagentWork {
     const { signal } = new AbortController();
     const change = await questionChange(this.#judgingOf(signal, worker.definition), call);
     if (change === null) return;
-    // Another worker may have the code that put the question.
+    // A worker with the earlier code may still exist.
     this.#lacks(`${call.toolName} for ${worker.definition.name}: ${change}`);
     this.#questionWithdrawn(call.callId, `withdrawn: ${change}`, change);
   }
 
-  /** Begins an activity of the machine. */
+  /** Begins an activity that the machine requests. */
   begin(name: string, input: unknown): void {
     const controller = new AbortController();
     const { step = 0, callIds } = input as Partial<ToolCallsInput>;
@@ -203,7 +203,7 @@ export class SubagentWork {
         this.#settle(activity, callId, toolError(message, 'FAILED'));
     };
     if (this.#instance) begin(this.#instance);
-    // The first messages are in the log already.
+    // The first messages are already in the log.
     else if (this.#isRestored)
       this.#making(
         signal,
@@ -215,9 +215,9 @@ export class SubagentWork {
   }
 
   /**
-   * Stops the activity. An activity that has reported every event has ended by itself and is not aborted.
-   * `reason` makes the abort reason of the signals of tools and models; most activities need none, and an error
-   * costs a stack trace. `suspended`: another process continues the work, and jobs go on for it.
+   * Stops the activity; one that has reported every event has ended and is not aborted. `reason` creates the abort reason,
+   * lazily, because most activities need none and an error costs a stack trace. `suspended`: another process continues the
+   * work, and its jobs keep running.
    */
   stop(reason: () => Error, why: 'ended' | 'suspended' = 'ended'): void {
     const activity = this.#activity;
@@ -230,17 +230,17 @@ export class SubagentWork {
     if (why === 'ended') for (const report of activity.underWay.values()) report();
   }
 
-  /** Lets the other agent's step end, so that it reads a message that has come. */
+  /** Lets the relayed agent's step end, so that the agent reads a message. */
   nudge(): void {
     this.#executor?.nudge?.();
   }
 
   /**
-   * Releases the instance, after the stop. Resolves when it is disposed; never rejects. `suspended`: another
-   * process continues the work.
+   * Releases the instance after the stop. Resolves when it is disposed; never rejects. `suspended`: another process continues
+   * the work.
    */
   async release(why: 'ended' | 'suspended'): Promise<void> {
-    // An earlier process may have left something at whoever does its steps.
+    // An earlier process may have left resources with the executor.
     const isKnown = this.#executor !== null || (why === 'ended' && this.#isRestored);
     if (isKnown) await this.#does.release?.(why);
     if (!this.#instance) return this.#preparing ?? Promise.resolve();
@@ -251,7 +251,7 @@ export class SubagentWork {
     return { scope: this.#ports.path, unit: this.#worker.id, ...(part && { part }) };
   }
 
-  /** Calls a function of the app, or what calls some, in the span of the work that it is part of. */
+  /** Calls a function of the app within the span of the work that it belongs to. */
   #inSpan<T>(call: () => T, part?: TracedWork['part']): T {
     return inSpanOf(this.#host, this.#traced(part), call);
   }
@@ -282,7 +282,7 @@ export class SubagentWork {
     );
   }
 
-  /** Makes the instance. One of the callbacks is called, unless the signal aborts before. */
+  /** Makes the instance, and calls one of the callbacks, unless the signal aborts first. */
   #making(
     signal: AbortSignal,
     again: PreparedBefore | undefined,
@@ -345,7 +345,7 @@ export class SubagentWork {
       : executor;
   }
 
-  /** Takes a question back while the user is asked. `reason` is for the model, `told` for the user. */
+  /** Withdraws an open question. `reason` is for the model, `told` for the user. */
   #questionWithdrawn(callId: string, reason: string, told?: string): void {
     const open = this.#worker.openQuestion;
     if (open?.callId !== callId) return;
@@ -354,7 +354,7 @@ export class SubagentWork {
     this.#worker.receive({ type: 'question.withdrawn', requestId, reason });
   }
 
-  /** Begins the model call after a turn of the event loop: audio goes first. */
+  /** Begins the model call in a later turn of the event loop, so that audio is served first. */
   #think(activity: Activity, instance: Instance, { final, last }: ModelStepInput): void {
     const { budget } = this.#ports.standingOf(this.#worker);
     const isLast = last && !final && instance.tools.modelTools !== undefined;
@@ -366,7 +366,7 @@ export class SubagentWork {
     );
   }
 
-  /** As `#attempt`, for a step that a loop prepares. */
+  /** Prepares a step with the loop, and continues like `#attempt`. */
   async #attemptIn(loop: StepLoop, thinking: Attempted): Promise<void> {
     const { activity, instance } = thinking;
     const { signal, step } = activity;
@@ -394,11 +394,11 @@ export class SubagentWork {
     const { isRemote = false } = executor;
     const instructions = instance.instructions();
     const { environment } = this.#host;
-    // Another agent keeps its conversation itself: only what it says is counted here.
+    // A relayed agent keeps its conversation: only its output is counted here.
     const read = isRemote ? { instructions: '', messages: [] } : { instructions, messages };
     const permit = permitFor({ budget, ...read, final });
     if (!permit.ok) {
-      // The log gets this message when the journal has it; this call cannot wait for that.
+      // The log gets this note only after the commit; this call cannot wait for that.
       const told = [...messages, this.#worker.log.handIn];
       this.#exhausted(activity, permit.message);
       await this.#attempt({ ...thinking, messages: told, final: true }, 1);
@@ -421,7 +421,7 @@ export class SubagentWork {
       );
       const timed = isRemote ? response : { ...response, tookMs: tookMs() };
       const paid = this.#paid(thinking, permit, timed);
-      // Cut off by the budget, not by the model: the partial answer is handed in.
+      // The budget cut the answer, not the model: the partial answer is submitted.
       const isCut =
         !isRemote && response.finish === 'length' && maxOutputTokens !== undefined && !final;
       if (isCut) this.#exhausted(activity, CUT_OFF);
@@ -451,7 +451,7 @@ export class SubagentWork {
         pauseMs,
       );
       signal.addEventListener('abort', cancel, { once: true });
-      // Not by `#report`: the answer is still expected.
+      // Not sent by `#report`, because the answer is still expected.
       this.#worker.receive({
         type: 'model.retried',
         step,
@@ -465,7 +465,7 @@ export class SubagentWork {
     }
   }
 
-  /** Settles what an answer used, and returns it with its cost. */
+  /** Settles the use of an answer, and returns the answer with its cost. */
   #paid(
     { activity, instance, budget, final }: Attempted,
     permit: Granted,
@@ -473,7 +473,7 @@ export class SubagentWork {
   ): ModelResponse {
     if (!budget && !this.#host.price) return response;
     const usage = permit.counted(response);
-    // Not with every step.
+    // A relayed agent does not report a cost with every step.
     if (this.#does.isRemote === true) {
       permit.settle(usage.totalTokens, usage.cost ?? 0);
       return response;
@@ -481,25 +481,25 @@ export class SubagentWork {
     const cost = this.#priceOf(instance, usage);
     permit.settle(usage.totalTokens, cost ?? 0);
     if (cost !== null) return { ...response, usage: { ...response.usage, cost } };
-    // The answer counts; no further call begins.
+    // The answer counts, but no further call begins.
     if (budget?.countsCost && !final && !activity.signal.aborted)
       this.#worker.receive({ type: 'budget.exhausted', graceful: true, message: COST_UNKNOWN });
     return response;
   }
 
-  /** Returns null where nobody knows it. */
+  /** Returns the price of a usage; null if it is unknown. */
   #priceOf({ model, definition: { name } }: Instance, usage: Usage): number | null {
     const of = model === null ? { provider: 'unknown', modelId: name } : namesOf(model);
     return costOf(this.#host, { ...of, usage, name }) ?? null;
   }
 
-  /** Reports that the budget refused a call: this step is the last one. */
+  /** Reports that the budget refused a call: the current step is the last one. */
   #exhausted({ signal, step }: Activity, message: string): void {
     if (signal.aborted) return;
     this.#worker.receive({ type: 'budget.exhausted', graceful: true, message, step });
   }
 
-  /** Reports the answer: calls, a result, or words that ask the model again. */
+  /** Reports the answer: its calls, a result, or a message that makes the model answer again. */
   async #digest(thinking: Attempted, response: ModelResponse) {
     const { activity, instance, messages, final, violation } = thinking;
     const { signal, step } = activity;
@@ -535,7 +535,7 @@ export class SubagentWork {
       report({ type, step, calls, response: { ...response, calls: judged } });
       return;
     }
-    // Its turn goes on: a message is read first.
+    // The agent's turn continues after it has read a message.
     if (this.#does.isRemote === true && response.finish === 'tool-calls') {
       report({ type, step, calls: [], again: true, response });
       return;
@@ -561,10 +561,10 @@ export class SubagentWork {
     }
   }
 
-  /** Runs the calls of one step side by side: each is settled, whatever its tool does. */
+  /** Runs the calls of one step concurrently: each is settled, whatever its tool does. */
   #act(activity: Activity, instance: Instance, { step, callIds }: ToolCallsInput): void {
     const { log } = this.#worker;
-    // An engine that keeps results knows the fate of its jobs.
+    // An engine that keeps results knows the outcome of its jobs.
     const keeper = this.#host.jobs?.keepsResults === true ? this.#host.jobs.name : null;
     const wasBegun = this.#inDoubt !== null;
     this.#inDoubt = null;
@@ -590,7 +590,7 @@ export class SubagentWork {
     this.#ports.tell(this.#worker, news);
   }
 
-  /** Another process had it: the one that took the call from the model. */
+  /** Reports something that this process lacks and another one had. */
   #lacks(what: string): void {
     this.#tell({ type: 'lacks', what });
   }
@@ -673,13 +673,13 @@ export class SubagentWork {
     if (words !== null && !signal.aborted) this.#progressed(words);
   }
 
-  /** Reports a call whose fate is unknown. Returns what the model reads of it. */
+  /** Reports a call with an unknown outcome. Returns its result for the model. */
   #doubtful(step: number, call: ModelCall, why?: string): ToolOutcome {
     this.#reportInDoubt(step, call);
     return toolError(inDoubtMessage(call.toolName, why), 'NEEDS_RECONCILE');
   }
 
-  /** Reports the calls of the earlier process, whose work stops before it continues. */
+  /** Reports the running calls of the earlier process, if the work stops before it has resumed. */
   #leaveInDoubt(): void {
     const { step, calls } = this.#inDoubt ?? { step: 0, calls: [] };
     for (const call of calls) {
@@ -724,7 +724,7 @@ export class SubagentWork {
     };
   }
 
-  /** Returns the context that a tool, and its `needsApproval`, receive. */
+  /** Returns the context that a tool, and its `needsApproval`, get. */
   #contextOf(
     step: number,
     definition: SubagentDefinition,
@@ -746,7 +746,7 @@ export class SubagentWork {
     };
   }
 
-  /** Returns the receiver of what the model says and of the beginning and end of calls, where it streams. */
+  /** Returns the receiver of streamed text and of the begin and end of calls, if the subagent streams. */
   #streamOf(
     { signal }: Activity,
     { definition }: Instance,
@@ -759,7 +759,10 @@ export class SubagentWork {
     };
   }
 
-  /** Reports progress once in a turn of the event loop: an agent may report some and ask in one breath, which ends the step. */
+  /**
+   * Reports progress once in a turn of the event loop: an agent may report progress and ask in the same turn, and the question
+   * ends the step.
+   */
   #progressed(words: string): void {
     this.progress = clip(words, MAX_PROGRESS_CHARS);
     this.#tell({ type: 'alive' });
@@ -776,19 +779,19 @@ export class SubagentWork {
 /** A model call that may be made. */
 interface Granted {
   readonly ok: true;
-  /** Limit on the output tokens of the call; undefined: no limit. */
+  /** The limit of output tokens of the call; undefined: no limit. */
   readonly maxOutputTokens: number | undefined;
   /** Returns the usage of an answer, estimated by its length if the provider counted nothing. */
   counted(response: Pick<ModelResponse, 'usage' | 'text'>): Usage;
-  /** Records what a call that was answered used. */
+  /** Records the use of an answered call. */
   settle(tokens: number, cost: number): void;
-  /** Records a call that failed. `underWay`: the provider may have read it, and charged for it. */
+  /** Records a call that failed. `underWay`: the provider may have processed and charged it. */
   failed(underWay: boolean, priceOf: (usage: Usage) => number): void;
 }
 
 type Permit = Granted | { readonly ok: false; readonly message: string };
 
-/** Asks the budget for permission before a model call. `final`: the call hands in partial work. */
+/** Asks the budget to permit a model call. `final`: the call submits partial work. */
 export function permitFor({
   budget,
   instructions,

@@ -1,22 +1,22 @@
-// One subagent: its state, moved by `reduce` in a commit unit of its own, and its effects.
+// One subagent: its state, which `reduce` changes in a separate commit unit, and its effects.
 //
-// Owns:     its state while it runs or waits, its work, the receipts of its messages, its end.
-// Does not: decide what an event leads to (subagent-unit.ts), grant slots (supervisor), or talk to the user, to
-//           its parent or to its children (its host does).
+// Owns:     the state while it runs or waits, its work, the receipts of its messages, its end.
+// Does not: decide the result of an event (subagent-unit.ts), grant slots (supervisor), or talk to the user, its parent
+//           or its children (its host does).
 //
 // Invariants
-//   SUBAGENT-1. `ended` is called exactly once, with everything that was done.
+//   SUBAGENT-1. The news `ended` is sent exactly once, with all work that was done.
 //   SUBAGENT-2. `dispose` of the instance runs exactly once, after the last effect was aborted.
-//   SUBAGENT-3. While it waits for an answer it is parked: no actor, no controller, no timer and no promise,
-//       only one string. The next event, or a reader of its log, wakes it.
+//   SUBAGENT-3. A subagent that waits for an answer is parked: it has no actor, controller, timer or promise, only one
+//       string. The next event, or a reader of its log, wakes it.
 //   SUBAGENT-4. A stopped effect reports nothing any more.
 //   SUBAGENT-5. Each message has exactly one receipt: applied, at the step that reads it, or refused. A
 //       repeated message gets no second receipt while the first is outstanding.
-//   SUBAGENT-6. An event that its unit cannot take has no entry: its state follows from the entries alone, of which the
-//       first is `subagent.spawned`.
-//   SUBAGENT-7. When the time of its budget is over, it ends at once if it waits for a run slot, without a
-//       model call. Otherwise it may finish its step and hand in partial work, within 30 seconds.
-//   SUBAGENT-8. An event that its unit refuses as malformed leaves nothing waiting: its failure is written instead.
+//   SUBAGENT-6. An event that the unit refuses has no entry: the state depends only on the entries, the first of which
+//       is `subagent.spawned`.
+//   SUBAGENT-7. When the time of its budget is over, a subagent that waits for a run slot ends at once, without a model
+//       call. Any other may finish its step and submit partial work within 30 seconds.
+//   SUBAGENT-8. After an event that the unit refuses as malformed nothing keeps waiting: the failure is written instead.
 
 import { callKey } from '../../values/json.ts';
 import type { ModelMessage } from 'ai';
@@ -83,16 +83,16 @@ import {
 } from './subagent-unit.ts';
 import { SubagentWork } from './subagent-work.ts';
 
-/** Its end, from the instant in which it is certain: the outcome may be processed before it is reported. */
+/** The end, from the instant in which it is certain; the outcome may be processed before it is reported. */
 interface Ended {
   outcome: Outcome;
   isReported: boolean;
   disposed: Promise<void>;
 }
 
-/** Time to hand in partial work after the time of its budget is over. */
+/** The time to submit partial work after the time of the budget is over. */
 const HAND_IN_MS = 30_000;
-/** A sender that outruns the model by more messages is refused. */
+/** The limit of unread messages; further ones are refused. */
 export const MAX_UNREAD = 100;
 
 export class Subagent implements UnitBody, Worker {
@@ -106,21 +106,19 @@ export class Subagent implements UnitBody, Worker {
   readonly #host: Host;
   readonly #ports: SubagentPorts;
   readonly #work: SubagentWork;
-  /** Its state, as a string while it only waits; null until `subagent.spawned` is committed. */
+  /** The state; a string while the subagent is parked, null until `subagent.spawned` is committed. */
   #form: SubagentUnitState | string | null = null;
-  /** The log of its state; null until a reader asks for it. */
+  /** The log of the state; null until it is read. */
   #log: SubagentLog | null = null;
   #ended: Ended | null = null;
-  /**
-   * The type of the event applied last, and the ending that it caused: the reason for stopping the activity.
-   */
+  /** The type of the last applied event, and the ending that it caused: the reason for stopping the activity. */
   #stoppedBy = '';
   #ending: Ending | null = null;
-  /** The ending of an earlier process, whose entry is quarantined. */
+  /** The ending from an earlier process, whose entry is quarantined. */
   #crash: Ending | null = null;
-  /** Cancels the deadline for handing in partial work; null: its time is not over. */
+  /** Cancels the deadline for submitting partial work; null: no such deadline runs. */
   #handIn: (() => void) | null = null;
-  /** Ids of the messages without a receipt; null until a message comes. */
+  /** Ids of the messages without a receipt; null until a message arrives. */
   #unread: Set<string> | null = null;
 
   constructor(
@@ -150,18 +148,18 @@ export class Subagent implements UnitBody, Worker {
   }
 
   /**
-   * Applies its entries of the journal. Returns its ending; null: `resume` continues it.
-   * @throws {OffstageError} if its entries do not lead to a life that this code knows.
+   * Folds the subagent's entries of the journal. Returns its ending; null: `resume` continues it.
+   * @throws {OffstageError} if the entries do not lead to a state of this code.
    */
   refold(entries: readonly JournalEntry[]): Ending | null {
     this.#unit.refold(entries);
-    // Messages that come meanwhile follow the activity that was under way.
+    // Messages that arrive meanwhile wait until the activity has resumed.
     this.#unit.pause();
     const { status, output } = snapshotOf(this.#awake);
     return status === 'done' ? output : this.#crash;
   }
 
-  /** Its state, for `restore`. */
+  /** Returns the state, for `restore`. */
   toSnapshot(): SubagentUnitSnapshot {
     const { snapshot, log, ...facts } = this.#known ?? this.#awake;
     const parked = typeof this.#form === 'string' ? { isParked: true as const } : {};
@@ -169,8 +167,8 @@ export class Subagent implements UnitBody, Worker {
   }
 
   /**
-   * Continues from the state that `toSnapshot` returned, and then applies the later entries of the journal, as
-   * `refold` does. `isAsked`: the user side of its host still has its question.
+   * Continues from the result of `toSnapshot`, and then folds the later entries of the journal, as `refold` does.
+   * `isAsked`: the host still has the question to the user.
    */
   restore(
     rest: SubagentUnitSnapshot,
@@ -183,13 +181,13 @@ export class Subagent implements UnitBody, Worker {
     const asksParent = askOf(state.snapshot.context.calls)?.kind === 'input';
     const onlyWaits = rest.life.isParked === true && isAsked && !asksParent;
     if (entries.length > 0 || !onlyWaits) return this.refold(entries);
-    // Restoring wakes no parked subagent.
+    // A parked subagent stays parked.
     this.#park();
     this.#unit.pause();
     return null;
   }
 
-  /** Takes on a state: the next one, or one to continue from. */
+  /** Replaces the state, by the next one or one to continue from. */
   #moveTo(state: SubagentUnitState | null): void {
     const isNew = this.#form === null;
     this.#form = state;
@@ -200,26 +198,26 @@ export class Subagent implements UnitBody, Worker {
     if (isNew && state && actors.isWatched) actors.began(this.#shown());
   }
 
-  /** Its state; null: it is not in the journal yet. Reading it wakes no parked subagent. */
+  /** The state; null before the first commit. Reading it wakes no parked subagent. */
   get #known(): SubagentUnitState | null {
     const form = this.#form;
     return typeof form === 'string' ? (JSON.parse(form) as SubagentUnitState) : form;
   }
 
-  /** Its state, which stays in memory until it is parked again. */
+  /** The state, which then stays in memory until the subagent is parked again. */
   get #awake(): SubagentUnitState {
     const known = this.#known;
     if (!known) throw new OffstageError('INTERNAL', `${this.id} has not begun`);
     return (this.#form = known);
   }
 
-  /** Leaves one string of it until an event or a reader of its log wakes it. */
+  /** Reduces the state to one string, until an event or a reader of the log wakes it. */
   #park(): void {
     if (typeof this.#form === 'object' && this.#form) this.#form = JSON.stringify(this.#form);
     this.#log = null;
   }
 
-  /** Begins the interrupted activity again, or reports the end. */
+  /** Restarts the interrupted activity, or reports the end. */
   resume(): void {
     if (this.#crash) this.#resumeEnd(this.#crash);
     else if (typeof this.#form === 'string') this.#work.restored();
@@ -228,7 +226,7 @@ export class Subagent implements UnitBody, Worker {
     if (this.state === 'waiting_for_input' && !this.#ended) void this.#recheck();
   }
 
-  /** Other code, or another configuration, may have put the question (CALL-JUDGEMENT-2). */
+  /** Rechecks the open question, which other code or another configuration may have asked (CALL-JUDGEMENT-2). */
   async #recheck(): Promise<void> {
     await this.#work.recheckQuestion();
     if (this.state === 'waiting_for_input' && !this.#ended) this.#park();
@@ -249,7 +247,7 @@ export class Subagent implements UnitBody, Worker {
       const isOver = this.#unit.hasQueued(
         (event) => 'requestId' in event && event.requestId === requestId,
       );
-      // The question is put again, under its old id.
+      // The question is asked again, under the same id.
       if (!isOver) this.#ask({ id: this.id, requestId, callId, kind });
       this.#park();
       return;
@@ -262,12 +260,12 @@ export class Subagent implements UnitBody, Worker {
       this.#unit.releaseDue(due);
       return;
     }
-    // It had a slot in a process that is gone: deadlines begin at once, its work when it has a slot here.
+    // The subagent had a slot in the earlier process: its deadlines start at once, its work when it has a slot here.
     const isDeadline = ({ effect }: Posted): boolean => effect.name === 'deadline';
     this.#unit.releaseDue(due.filter(isDeadline));
     const work = due.filter((posted) => !isDeadline(posted));
     this.#ports.requestSlot(this.id, true, () => {
-      // An event that came meanwhile has begun its own activity.
+      // An event that arrived meanwhile has started another activity.
       if (this.#work.isIdle) this.#unit.releaseDue(work);
     });
   }
@@ -277,7 +275,7 @@ export class Subagent implements UnitBody, Worker {
     this.#unit.releaseDue([{ actor: 'subagent', effect }]);
   }
 
-  /** Returns the outcome of an end that is known already, without a report. */
+  /** Returns the outcome of an end that was already reported, without another report. */
   recall(ending: Ending): Outcome {
     const { log } = this;
     this.#unit.dispose();
@@ -293,7 +291,7 @@ export class Subagent implements UnitBody, Worker {
     return this.#work.progress;
   }
 
-  /** Returns the reason with which activities are stopped now. */
+  /** Returns the reason for stopping activities now. */
   #stopReason(): Error {
     const { status, error } = this.#ending ?? {};
     return status && error ? endReason(status, error) : interruption(this.#stoppedBy);
@@ -307,7 +305,7 @@ export class Subagent implements UnitBody, Worker {
     return callId === undefined ? null : { requestId: requestIdOf(this.id, asked), callId };
   }
 
-  /** Its words and actions. Wakes a parked subagent. */
+  /** The words and actions. Reading them wakes a parked subagent. */
   get log(): SubagentLog {
     return (this.#log ??= new SubagentLog(this.#awake.log));
   }
@@ -316,12 +314,12 @@ export class Subagent implements UnitBody, Worker {
     return this.log.messages;
   }
 
-  /** The secret of its marks; undefined before it is prepared, and for a run of an earlier version. */
+  /** The secret of the note marks; undefined before the run is prepared, and for a run of an earlier version. */
   get marks(): string | undefined {
     return this.#known?.log.marks;
   }
 
-  /** The usage of its model calls so far. */
+  /** The usage of the model calls so far. */
   get usage(): Usage {
     return this.#known?.log.usage ?? NO_USAGE;
   }
@@ -335,30 +333,30 @@ export class Subagent implements UnitBody, Worker {
     return this.deniedKeys.includes(callKey(toolName, input));
   }
 
-  /** Puts an event into its mailbox. */
+  /** Puts an event into the mailbox. */
   receive(event: SubagentUnitEvent): void {
     this.#unit.receive('subagent', event);
   }
 
   /**
-   * Checks the mailbox before a request from outside is passed to it.
+   * Checks for room in the mailbox before a request from outside.
    * @throws {CapacityError} `MAILBOX_FULL`
    */
   checkRoom(): void {
     this.#unit.checkRoom();
   }
 
-  /** The limits of its budget that were raised since it began, with their totals. */
+  /** The limits of the budget that were raised so far, with their totals. */
   get raised(): BudgetLimits {
     return this.#known?.snapshot.context.raised ?? {};
   }
 
-  /** False once its budget is used up: it hands in what it has. */
+  /** False once the budget is used up: the subagent then submits its partial work. */
   get isRaisable(): boolean {
     return this.#known?.snapshot.context.exhausted === null;
   }
 
-  /** Records that limits of its budget have new totals. */
+  /** Records new totals of the budget's limits. */
   raiseBudget(limits: BudgetLimits, by?: string): void {
     const raised = withoutUndefined(limits);
     this.receive({ type: 'budget.raised', limits: raised, ...(by === undefined ? {} : { by }) });
@@ -369,9 +367,9 @@ export class Subagent implements UnitBody, Worker {
   }
 
   /**
-   * Sends it a message: words of an agent above it, or a note. Each message id gets one receipt, perhaps
-   * before this call returns: `messageApplied` or `messageRefused`.
-   * @throws {CapacityError} when its mailbox is full; then there is no receipt.
+   * Sends the subagent a message: words of an agent above, or a note. Each message id gets one receipt, possibly before
+   * this call returns: `message.applied` or `message.refused`.
+   * @throws {CapacityError} if the mailbox is full; the message then gets no receipt.
    */
   message(messageId: string, words: string | Note, mode: MessageMode, by?: string): void {
     const isTaken = this.hasTaken(messageId);
@@ -381,7 +379,7 @@ export class Subagent implements UnitBody, Worker {
     else if ((this.#unread?.size ?? 0) >= MAX_UNREAD)
       this.#refuse([messageId], `${MAX_UNREAD} messages are unread already`);
     else {
-      // First: the message may be read before `receive` returns.
+      // Recorded before `receive`, which may already cause the message to be read.
       const unread = (this.#unread ??= new Set()).add(messageId);
       if (isTaken) return;
       try {
@@ -404,7 +402,7 @@ export class Subagent implements UnitBody, Worker {
 
   /** Reports that the model call of this step reads these messages. */
   #applied(messageIds: readonly string[], step: number): void {
-    // An earlier process may have taken some of them.
+    // An earlier process may have accepted some of them.
     for (const messageId of messageIds) this.#unread?.delete(messageId);
     this.#tell({ type: 'message.applied', ids: messageIds, step });
   }
@@ -417,23 +415,23 @@ export class Subagent implements UnitBody, Worker {
     this.#ports.tell(this, news);
   }
 
-  /** Tells whether this message, or answer, is in its journal. Does not wake a parked subagent. */
+  /** Returns whether this message, or answer, is in the journal. Does not wake a parked subagent. */
   hasTaken(messageId: string): boolean {
     return this.#known?.taken?.includes(messageId) ?? false;
   }
 
-  /** Tells whether this message was received and not read yet. */
+  /** Returns whether this message was received and is still unread. */
   #hasUnread(messageId: string): boolean {
     const { unread = [] } = this.#known?.snapshot.context ?? {};
     return unread.some((one) => one.messageId === messageId);
   }
 
-  /** Ends its budget: one last step to hand in partial work, or none at all. */
+  /** Ends the budget: with a last step that submits partial work, or (`graceful` false) without one. */
   exhaust(message: string, graceful = true): void {
     this.receive({ type: 'budget.exhausted', message, graceful });
   }
 
-  /** Ends the time of its budget (SUBAGENT-7). */
+  /** Handles the end of the budget's time (SUBAGENT-7). */
   timeIsOver(message: string): void {
     const isHeldUp = this.state === 'spawning' || this.state === 'ready';
     this.exhaust(message, !isHeldUp);
@@ -442,9 +440,9 @@ export class Subagent implements UnitBody, Worker {
     this.#handIn = scheduler.schedule(() => this.exhaust(message, false), HAND_IN_MS);
   }
 
-  /** Ends it at once, without its machine: the grace of a closing session is over. */
+  /** Ends the subagent at once, without its machine, because the grace period of a closing session is over. */
   kill(reason: string): void {
-    // An outcome that is still being processed is reported as it is.
+    // An outcome that is still being processed is reported unprocessed.
     this.#report();
     this.#end({
       status: 'lost',
@@ -453,7 +451,7 @@ export class Subagent implements UnitBody, Worker {
     });
   }
 
-  /** Suspends it, to continue in another process or later: aborts its activity without a report. */
+  /** Suspends the subagent, to be continued in another process or later: aborts its activity without a report. */
   suspend(): void {
     this.#handIn?.();
     this.#unit.dispose();
@@ -462,25 +460,25 @@ export class Subagent implements UnitBody, Worker {
     void this.#work.release('suspended');
   }
 
-  /** Ends it as lost: no process can continue it after a crash. */
+  /** Ends the subagent as lost, because no process can continue it after a crash. */
   lose(error: Failure): void {
     this.#end({ status: 'lost', steps: this.step, error });
   }
 
   take(_actor: string, taken: UnitEvent & Stamped): (UnitEvent & Stamped) | null {
-    // Typed where it was sent.
+    // `receive` is typed.
     const event = taken as SubagentUnitEvent & Stamped;
     const state = this.#known;
     const isTaken = state ? event.type !== SPAWNED && takes(state, event) : event.type === SPAWNED;
     if (!isTaken) return null;
-    // Awake, as its step finds it.
+    // The state is parsed once, for the step that follows.
     this.#form = state;
     return event;
   }
 
   /**
-   * Reports a message that came too late, so that no caller waits for its entry, and settles what a refused event was to
-   * settle (SUBAGENT-8).
+   * Reports a message that arrived too late, so that no caller waits for its entry, and settles what a refused event
+   * should have settled (SUBAGENT-8).
    */
   ignored(ignored: UnitEvent, error: OffstageError | null): void {
     const event = ignored as SubagentUnitEvent;
@@ -521,7 +519,7 @@ export class Subagent implements UnitBody, Worker {
       this.#work.begin(effect.name, effect.input);
     } else {
       const name = effect.name as keyof RunEffects;
-      // `reduce` made it, with the params of this name.
+      // `reduce` made the effect, with the params of this name.
       Subagent.#carriers[name](this, effect.params as never);
     }
   }
@@ -531,7 +529,7 @@ export class Subagent implements UnitBody, Worker {
     this.#end(this.#crashedBy(messageOf(error)));
   }
 
-  /** Records the end with which an earlier process left the unit: its entry is quarantined. */
+  /** Records the end that an earlier process gave the unit by quarantining an entry. */
   endedBy(reason: string): void {
     this.#crash = this.#crashedBy(reason);
   }
@@ -553,8 +551,8 @@ export class Subagent implements UnitBody, Worker {
   }
 
   /**
-   * Resolves when all that it was sent so far is in the journal, or it has ended.
-   * @throws {CancelledError} (rejects) if it is suspended before.
+   * Resolves when all events sent so far are in the journal, or the subagent has ended.
+   * @throws {CancelledError} (rejects) if the subagent is suspended before.
    */
   async whenHandled(): Promise<void> {
     try {
@@ -564,25 +562,22 @@ export class Subagent implements UnitBody, Worker {
     }
   }
 
-  /**
-   * The time at which it wakes by itself, milliseconds since 1970; `Infinity`: only an event from outside
-   * wakes it.
-   */
+  /** When the subagent's next deadline is due, in milliseconds since 1970; `Infinity`: none is pending. */
   get nextDueAt(): number {
     return this.#unit.nextDueAt;
   }
 
-  /** True when its whole state is in the journal, and its host has been told. */
+  /** True if the whole state is in the journal and the host has all news. */
   get isSettled(): boolean {
     return !this.isBusy && this.#form !== null && this.#ended?.isReported !== false;
   }
 
-  /** The number of ends of its steps that it still waits for. */
+  /** The number of events that the current activity still has to report. */
   get owes(): number {
     return this.#work.owes;
   }
 
-  /** Its machine, as its actor shows it; null before it is in the journal. */
+  /** The machine, as its actor shows it; null before the first commit. */
   get shown(): Shown | null {
     return this.#form === null ? null : this.#shown();
   }
@@ -598,7 +593,7 @@ export class Subagent implements UnitBody, Worker {
     };
   }
 
-  /** The path of its actor. */
+  /** The path of the actor. */
   get path(): string {
     return `${this.#ports.path}/${this.id}`;
   }
@@ -632,7 +627,7 @@ export class Subagent implements UnitBody, Worker {
     );
   }
 
-  /** Puts a question to its addressee: the user, or the agent that gave the task. */
+  /** Passes a question to the user, or to the parent. */
   #ask({ requestId, callId, kind }: AskInput): void {
     const { name: subagentName, inputTimeout: timeoutMs } = this.definition;
     const call = this.log.call(callId);
@@ -686,7 +681,7 @@ export class Subagent implements UnitBody, Worker {
     }
   }
 
-  /** Reports the outcome, processed or as it is; at most once (SUBAGENT-1). */
+  /** Reports the outcome, processed or not; at most once (SUBAGENT-1). */
   #report(outcome = this.#ended?.outcome): void {
     const ended = this.#ended;
     if (!ended || !outcome || ended.isReported) return;
@@ -698,7 +693,7 @@ export class Subagent implements UnitBody, Worker {
   }
 }
 
-/** Returns the reason with which this end aborts the work, as its `AbortSignal` gives it. */
+/** Returns the `AbortSignal` reason with which this end stops the work. */
 function endReason(status: Ending['status'], { code, message }: Failure): Error {
   if (status === 'timed_out') return new TimeoutError(message, { code });
   if (status === 'cancelled' || code === 'KILLED')
