@@ -1,17 +1,18 @@
-// A run that an engine keeps, as the program that asks for it sees it: it begins the run, shows its questions to the
-// program's handlers, and gets the outcome. The program may die: the next one with the same id is shown the same questions.
+// A run that an engine keeps, as the requesting program sees it: it begins the run, passes questions to the program's handlers,
+// and gets the outcome. If the program dies, the next one with the same id gets the same questions.
 //
-// Owns:     the requests that handlers of this process have, those of child runs included, and asking again while the engine cannot be reached.
-// Does not: do a turn (run-worker.ts), or keep anything.
+// Owns:     the requests that handlers of this process have, including those of child runs, and the repetition of calls while
+//           the engine cannot be reached.
+// Does not: run a turn (run-worker.ts), or store anything.
 //
 // Invariants
 //   ENGINE-RUN-1. `result` resolves once, and never rejects.
-//   ENGINE-RUN-2. A request is shown to its handler once in each process, and its signal aborts when it is over.
-//   ENGINE-RUN-3. An engine that cannot be reached is asked again until the run ends.
-//   ENGINE-RUN-4. What the engine gives is read as a stranger's: an outcome or a question of another shape, such as one that is
-//       packed, ends the run as lost (`JOB_UNREADABLE`).
-//   ENGINE-RUN-5. A message is sent once the run has begun, in the order of the calls, and again until the engine has it. Its
-//       receipt settles once: when a view says that it was read, or with the run.
+//   ENGINE-RUN-2. A request is passed to its handler once in each process, and its signal aborts when the request is over.
+//   ENGINE-RUN-3. A call to an engine that cannot be reached is repeated until the run ends.
+//   ENGINE-RUN-4. The engine's answers are validated like any external data: an outcome or a question of another shape, such as
+//       a packed one, ends the run as lost (`JOB_UNREADABLE`).
+//   ENGINE-RUN-5. A message is sent once the run has begun, in the order of the calls, and repeated until the engine has it.
+//       Its receipt settles once: when a view says that it was read, or when the run ends.
 
 import { z } from 'zod';
 import { CancelledError, messageOf } from '../../values/errors.ts';
@@ -51,7 +52,7 @@ const outcomeShape = z.looseObject({
   usage: z.looseObject({}),
   toolLedger: z.array(z.looseObject({ toolName: z.string(), status: z.string() })),
 });
-/** Of a question, and of a request. */
+/** The shape of a question, and of a request. */
 const askedSchema = z.looseObject(
   { requestId: z.string(), subagentId: z.string() },
   { error: 'expected a question: both ends need the same packing' },
@@ -61,7 +62,7 @@ const AGAIN = { baseMs: 100, maxMs: 10_000 };
 const LOOK_MS = 1_000;
 const FIRST_LOOK_MS = 10;
 
-/** Begins the run, or finds the one that was begun. */
+/** Begins the run, or finds the one that has begun. */
 export function engineRun(order: RunOrder, options: EngineRunOptions) {
   const asking = new Asking(order, options);
   return {
@@ -74,7 +75,7 @@ export function engineRun(order: RunOrder, options: EngineRunOptions) {
   };
 }
 
-/** The fate of a message to a run. */
+/** Whether the run has read a message. */
 export type RunMessageReceipt =
   | { readonly applied: true }
   | { readonly applied: false; readonly reason: string };
@@ -87,7 +88,10 @@ const FULL: RunMessageReceipt = {
 
 interface Sent {
   readonly id: string;
-  /** `Infinity`: its sending was cut off, or came after the end. The ids in the view say whether it was read. */
+  /**
+   * The message's number. `Infinity`: its sending was interrupted, or came after the end; the ids in the view then say whether
+   * it was read.
+   */
   readonly nth: number;
   settle(receipt: RunMessageReceipt): void;
 }
@@ -102,7 +106,7 @@ class Asking {
   /** ENGINE-RUN-5 */
   #posting: Promise<unknown>;
   readonly #sent = new Set<Sent>();
-  /** The newest view of the run; null: none yet. */
+  /** The newest view of the run; null: there is none yet. */
   #view: RunView | null = null;
 
   constructor(order: RunOrder, options: EngineRunOptions) {
@@ -110,7 +114,7 @@ class Asking {
     this.#options = options;
     this.#report = reporter(options.onError);
     this.#started = this.#again(() => options.engine.start(order), this.#over.signal);
-    // `result` has its rejection.
+    // `result` handles its rejection.
     this.#started.catch(() => {});
     this.#posting = this.#started;
   }
@@ -125,7 +129,7 @@ class Asking {
     }
   }
 
-  /** Never rejects. */
+  /** Sends a message; never rejects. */
   async send(message: RunMessage): Promise<RunMessageReceipt> {
     const { engine } = this.#options;
     const { signal } = this.#over;
@@ -150,7 +154,7 @@ class Asking {
     });
   }
 
-  /** Settles the receipts of messages of which the newest view tells. */
+  /** Settles the receipts of messages that the newest view covers. */
   #tell(): void {
     const { last = 0, unread = [], read = [] } = this.#view?.messages ?? {};
     const isOver = this.#over.signal.aborted;
@@ -162,7 +166,7 @@ class Asking {
     }
   }
 
-  /** Shows the requests of a run and of its children, until it has an outcome. */
+  /** Passes the requests of a run and of its children to the handlers, until the run has an outcome. */
   async #follow(id: string, signal: AbortSignal): Promise<Outcome> {
     const { engine } = this.#options;
     const asked = new Map<string, AbortController>();
@@ -263,7 +267,7 @@ class Asking {
       }
       const question = asked as AskedQuestion;
       const given = (await onQuestion?.(question, signal)) ?? null;
-      // The worker reads it again, as every answer.
+      // The worker validates the answer again.
       if (given !== null) answerOf(question, given);
       return { requestId, given };
     } catch (error) {

@@ -1,12 +1,11 @@
-// The authority of a subagent: the constraints on a spawn request before it is counted (the names of its
-// inputs, its depth, its adapter, its model), and its tools: exactly those that its author configured or, where
-// a model spawns it, also some of its spawner's. No subagent gets more than its spawner has, and a denial holds
+// The authority of a subagent: the checks of a spawn request before it is counted (input names, depth, adapter, model),
+// and the subagent's tools: exactly those that its author configured and, if a model spawns it, some of its spawner's.
+// No subagent gets more than its spawner has, and a denial applies to all descendants.
 // for all descendants.
 //
 // Invariants
-//   P8. A grant is a subset of the requester's own tools; an absent grant is all of them, an empty one none.
-//       A denial holds for the whole subtree, for granted and for configured tools, and for the tools that
-//       an instance brings along.
+//   P8. A grant is a subset of the requester's tools; an absent grant means all of them, an empty one none. A denial
+//       applies to the whole subtree: to granted and configured tools, and to those of an instance.
 
 import type { LanguageModel } from 'ai';
 import { asJson } from '../../values/json.ts';
@@ -23,7 +22,7 @@ import type { SubagentRecord } from './subagent-registry.ts';
 
 type Tools = Readonly<Record<string, unknown>>;
 
-/** The agent that grants: its own tools, and the context of its tools. */
+/** The agent that grants: its tools, and their contexts. */
 export interface Granter {
   readonly tools: Tools;
   readonly toolsContext?: SubagentConfig['toolsContext'];
@@ -36,9 +35,7 @@ export type Granted =
   | { readonly ok: true; readonly config: SubagentConfig; readonly denied: ReadonlySet<string> }
   | Refused;
 
-/**
- * Returns the configuration with the tools that the subagent really gets: the same object if nothing changes.
- */
+/** Returns the configuration with the tools that the subagent gets; the same object if nothing changes. */
 export function grantTools(
   config: SubagentConfig,
   grant: ToolGrant | undefined,
@@ -62,14 +59,13 @@ export function grantTools(
   return { ok: true, config: withoutDenied(whole, denied), denied };
 }
 
-/** Returns the configuration as its author wrote it, also from a checked one. */
+/** Returns the configuration as its author wrote it, for a checked one too. */
 export function sourceOf(config: SubagentConfig): SubagentConfig {
   return 'source' in config ? (config.source as SubagentConfig) : config;
 }
 
 /**
- * Returns the granter. `parent` null: the lead agent (of this name; by default the current one), or a
- * program.
+ * Returns the granter. With `parent` null it is the lead agent named `agentName` (null: the current one), or a program.
  */
 export function granterOf(
   parent: SubagentRecord | null,
@@ -85,9 +81,9 @@ export function granterOf(
 interface Wanted {
   readonly definition: SubagentDefinition;
   readonly task: SubagentTask;
-  /** Depth: 1 for a subagent of the lead agent or of a program. */
+  /** The depth: 1 for a subagent of the lead agent or of a program. */
   readonly depth: number;
-  /** The lowest of the depth limits of its ancestors and of its request. */
+  /** The lowest depth limit among its ancestors and its request. */
   readonly maxDepth: number;
   readonly adapterName: string;
   readonly modelName: string | undefined;
@@ -95,8 +91,8 @@ interface Wanted {
 }
 
 /**
- * Returns the constraint that refuses the request; null: no constraint does.
- * @throws {ConfigurationError} INVALID_SCHEMA, for an `inputSchema` that is no schema.
+ * Returns the refusal of the request; null if it meets all constraints.
+ * @throws {ConfigurationError} INVALID_SCHEMA, for an `inputSchema` that is not a schema.
  */
 export function constraintOn(wanted: Wanted, limits: SessionLimits): Refused | null {
   const { definition, task, depth, maxDepth, adapterName } = wanted;
@@ -112,7 +108,7 @@ export function constraintOn(wanted: Wanted, limits: SessionLimits): Refused | n
       'INVALID_INPUT',
       `The inputs of ${definition.name}: ${wrong}. No subagent was spawned.`,
     );
-  // Written so that a limit that is not a number admits nothing.
+  // Negated, so that a limit that is not a number admits no subagent.
   if (!(depth <= maxDepth))
     return refusal(
       'DEPTH_EXCEEDED',
@@ -166,10 +162,7 @@ function withInherited(
   };
 }
 
-/**
- * Removes denied tools. The runtime's own tools (`complete_task`, `request_input`) grant no authority and
- * stay.
- */
+/** Removes denied tools. The runtime's own tools (`complete_task`, `request_input`) give no authority and stay. */
 function withoutDenied(config: SubagentConfig, denied: ReadonlySet<string>): SubagentConfig {
   if (denied.size === 0) return config;
   const tools = config.tools ?? {};
@@ -205,7 +198,7 @@ function wrongInputsOf(definition: SubagentDefinition, { args }: SubagentTask): 
   return wrongInputNames(wrapSchema(inputSchema, `${name}.inputSchema`), args);
 }
 
-/** Returns the requested name, the id of the model, and the part of the id after its provider. */
+/** Returns the requested model name and the model's id, with and without its provider. */
 function namesOf({ modelName, model }: Wanted): readonly string[] {
   const asked = modelName === undefined ? [] : [modelName];
   if (model === undefined) return asked;

@@ -1,12 +1,13 @@
-// Jobs and runs whose texts an engine stores packed (packing.ts): `packedEngine` where they are asked for, `packedHandler` where
-// they are done. The engine sees names, keys and times: of a run its id, the name of the configuration, and the ids of requests.
+// Jobs and runs whose texts an engine stores packed (packing.ts): `packedEngine` at the requesting end, `packedHandler` at the
+// worker. The engine sees names, keys and times; of a run, its id, the name of the configuration, and the ids of requests.
 //
 // Invariants
-//   PACKED-ENGINE-1. Bodies, results and messages of failures of jobs, and task, user, bounds, journal, questions, answers,
-//       messages, reasons and outcomes of runs reach the engine packed only.
-//   PACKED-ENGINE-2. What cannot be unpacked ends the run as lost (`JOB_UNREADABLE`); claims that cannot be reached make
-//       the engine do the turn again.
-//   PACKED-ENGINE-3. The claims of a run are kept until it is deleted: all turns that follow read the entries of a turn.
+//   PACKED-ENGINE-1. These reach the engine only packed: bodies, results and failure messages of jobs; task, user, limits,
+//       journal, questions, answers, messages, reasons and outcomes of runs.
+//   PACKED-ENGINE-2. A text that cannot be unpacked ends the run as lost (`JOB_UNREADABLE`); after claims that cannot be
+//       reached the engine repeats the turn.
+//   PACKED-ENGINE-3. The claims of a run are stored until the run is deleted, because all later turns read the entries of a
+//       turn.
 
 import { z } from 'zod';
 import { propertiesOf } from '../../values/json.ts';
@@ -47,7 +48,7 @@ const endOf = (key: string): string => `${key}/end`;
 const jobsSchema = z.looseObject({
   name: z.string(),
   keepsResults: z.boolean(),
-  // May be Infinity, which is no number for zod.
+  // The limit may be Infinity, which zod does not count as a number.
   maxBytes: z.union([z.number(), z.literal(Infinity)]),
   run: aFunction,
   cancel: aFunction,
@@ -65,7 +66,7 @@ const runsSchema = z.looseObject({
   forget: aFunction.optional(),
 });
 
-// `runWorker` refuses what it does not know.
+// `runWorker` refuses unknown fields.
 const bodySchema: z.ZodType<Pick<RunOrder, 'task' | 'by' | 'above'>> = z.looseObject({
   task: z.looseObject({
     description: z.string(),
@@ -98,13 +99,13 @@ const PLACES = {
   asked: (id: string, requestId: string) => `${id}/run:asked:${requestId}`,
   journal: (id: string) => `${id}/run:journal`,
   outcome: (id: string) => `${id}/run:outcome`,
-  // An engine may pass a run's reason on to its children.
+  // An engine may pass the reason of a run on to its children, so the place has no id.
   reason: () => 'run:cancel',
 };
 
 /**
- * Packs the texts of jobs or of runs before they reach the engine, and unpacks its answers: for `createRuntime({ jobs })`, and for
- * `runSubagent({ engine })`.
+ * Packs the texts of jobs or of runs before they reach the engine, and unpacks the engine's answers: for `createRuntime({ jobs
+ * })` and `runSubagent({ engine })`.
  * @throws {ConfigurationError} for options that are unknown or wrong.
  */
 export function packedEngine(engine: Jobs, packing: JobPacking): Jobs;
@@ -125,8 +126,8 @@ export function packedEngine(engine: Jobs | RunEngine, packing: JobPacking): Job
 }
 
 /**
- * Unpacks at a worker the bodies of jobs or the turns of runs, and packs their ends: around `jobWorker({ … })`, and around
- * `runWorker({ … })`.
+ * Unpacks the bodies of jobs or the turns of runs at a worker, and packs their ends: wraps `jobWorker({ … })` or `runWorker({ …
+ * })`.
  * @throws {ConfigurationError} for options that are unknown or wrong.
  */
 export function packedHandler(handler: JobHandler, packing: JobPacking): JobHandler;
@@ -152,7 +153,7 @@ function packedJobs(jobs: Jobs, packer: Packer, claims: JobPacking['claims']): J
     async run(job, { signal, said }) {
       signal.throwIfAborted();
       const body = await raceAbort(packer.pack(bodyOf(job.key), job.body), signal);
-      // Words on the way are not packed, so they stay with the engines that carry none of them.
+      // Texts that a running job sends are not packed, so a sealing packer transmits none.
       const hear = packer.isSealing ? undefined : said;
       const end = await jobs.run({ ...job, body }, { signal, said: hear });
       return raceAbort(unpackedEnd(packer, job.key, end), signal);
@@ -191,7 +192,7 @@ function packedJobHandler(handler: JobHandler, packer: Packer): JobHandler {
       try {
         return await raceAbort(packedEnd(packer, job.key, end), signal);
       } catch (error) {
-        // It was done, and its result cannot be told.
+        // The work was done, but its result cannot be packed.
         if ('done' in end && job.once && !signal.aborted) return { lost: true };
         if (signal.aborted || !isA(error, JobError)) throw error;
         const { code, message, retryable } = error;
@@ -210,7 +211,7 @@ function packedRuns(engine: RunEngine, packer: Packer, claims: JobPacking['claim
     start: async (order) => engine.start(await texts.packOrder(order)),
     async view(id, after, signal) {
       const view = await engine.view(id, after, signal);
-      // It has nothing new.
+      // The view has nothing new, so nothing is unpacked.
       if (view.turn <= after && view.outcome === null)
         return { ...view, waiting: [], digest: undefined };
       return raceAbort(texts.unpackView(id, view), signal);
@@ -249,7 +250,7 @@ function packedRunHandler(handler: RunHandler, packer: Packer): RunHandler {
         end = await handler.turn(given, texts.readableReason(signal));
       } catch (error) {
         if (signal.aborted || !isA(error, JobError) || error.retryable) throw error;
-        // PACKED-ENGINE-2. Its time is that of no clock: nothing is waited for any more.
+        //   PACKED-ENGINE-2. The time has no meaning, because nothing is waited for.
         end = { at: 0, journal: [], waiting: [], wakeAt: null, outcome: lostBy(error) };
       }
       if (end.missing) return end;
@@ -297,7 +298,7 @@ class RunTexts {
     return { ...view, waiting, outcome, digest };
   }
 
-  /** `isHeld`: the handler has the journal. */
+  /** Unpacks a turn. `isHeld`: the handler holds the journal. */
   async unpackTurn(turn: RunTurn, isHeld: boolean): Promise<RunTurn> {
     const { order, journal, since = [], waiting, news, messages } = turn;
     const { id } = order;
@@ -355,7 +356,7 @@ class RunTexts {
     };
   }
 
-  /** As `packedJobs` packs it, for `packedHandler`. */
+  /** Packs a step's body as `packedJobs` does, for `packedHandler`. */
   async #packStep(step: RunStep): Promise<RunStep> {
     const { key, body } = step;
     return body === undefined
@@ -363,7 +364,7 @@ class RunTexts {
       : { ...step, body: await this.#packer.pack(bodyOf(key), body) };
   }
 
-  /** A cancel reaches a turn with its reason as text. */
+  /** Returns a signal whose reason is unpacked: a cancel reaches a turn with its reason as text. */
   readableReason(signal: AbortSignal): AbortSignal {
     const controller = new AbortController();
     const abort = async (): Promise<void> => {
@@ -428,7 +429,7 @@ class RunTexts {
     return news;
   }
 
-  /** The engine has reasons of its own. */
+  /** Unpacks a reason. The engine's own reasons are not packed. */
   async #unpackReason(reason: string): Promise<string> {
     return isPacked(reason) ? this.#unpackJson(reason, PLACES.reason(), z.string()) : reason;
   }
@@ -455,7 +456,7 @@ class RunTexts {
   }
 }
 
-/** The message of a failure may hold words of a user or of a provider: it is hidden like a result. */
+/** Packs the end of a job. A failure message may contain words of a user or provider, and is packed like a result. */
 async function packedEnd<End extends JobEnd | JobRefusal>(
   packer: Packer,
   key: string,
@@ -475,7 +476,7 @@ async function unpackedEnd(packer: Packer, key: string, end: JobEnd): Promise<Jo
   return { failed: { ...end.failed, message } };
 }
 
-/** The code of a failure counts, whatever became of its message. */
+/** Unpacks a failure message. If it is unreadable, the failure keeps its code. */
 async function unpackedMessage(packer: Packer, key: string, packed: string): Promise<string> {
   try {
     return String(JSON.parse(await packer.unpack(packed, endOf(key))));

@@ -1,10 +1,10 @@
-// The ports of subagents without a session: a program takes the place of the user and of the lead agent.
+// The ports of subagents without a session: a program replaces the user and the lead agent.
 //
-// Owns:     the questions that the program handles, and their time.
-// Does not: know which subagents there are.
+// Owns:     the questions that the program handles, and their time limits.
+// Does not: know the subagents.
 //
 // Invariants
-//   PROGRAM-PORTS-2. A question ends once: answered, expired or withdrawn. Then its signal aborts.
+//   PROGRAM-PORTS-2. A question ends once: answered, expired or withdrawn. Its signal aborts then.
 
 import type { LanguageModel } from 'ai';
 import { aFunction, type ChecksOf } from '../../values/checks.ts';
@@ -30,14 +30,14 @@ import type { PendingInput, ProgressNote, SpawnRequest } from '../contracts/serv
 import type { StepReport, SubagentTask } from '../contracts/task.ts';
 import type { SubagentUnitEvent } from '../subagent/subagent-events.ts';
 
-/** A request of a subagent to the program that gave it the task. */
+/** A request of a subagent to its parent, if that is the program. */
 export interface ProgramRequest extends PendingInput {
   readonly subagentId: string;
   readonly subagentName: string;
 }
 
 /**
- * `by`: the identity of the answerer, for which the program vouches; required where the question has
+ * The answer to a question. `by`: the identity of the answerer, for which the program vouches; required if the question has
  * `answerableBy`.
  */
 export type ProgramAnswer = GivenAnswer & VouchedFor;
@@ -45,21 +45,21 @@ export type ProgramAnswer = GivenAnswer & VouchedFor;
 /** The callbacks of a program for its running subagents. */
 export interface ProgramHandlers {
   /**
-   * Answers a question to the user, and consents to tool calls; null: no answer. `signal` aborts when the
-   * question is over. Without this handler, questions are withdrawn at once.
+   * Answers a question to the user, or an approval; null: no answer. `signal` aborts when the question is over. Without this
+   * handler, questions are withdrawn at once.
    */
   readonly onQuestion?: (
     question: AskedQuestion,
     signal: AbortSignal,
   ) => ProgramAnswer | null | Promise<ProgramAnswer | null>;
-  /** Answers a request to the parent (`request_input`), where that is the program; null: no answer. */
+  /** Answers a request to the parent (`request_input`) if that is the program; null: no answer. */
   readonly onInput?: (request: ProgramRequest) => string | null | Promise<string | null>;
-  /** Gets the progress of a subagent: what it reports itself, and what its tools or the agent behind its relay report (`percent` null). */
+  /** Gets the progress of a subagent: its own notes, and the reports of its tools or its relayed agent (`percent` null). */
   readonly onProgress?: (note: ProgressNote, subagentId: string) => void;
   readonly onStep?: (report: StepReport, subagentId: string) => void;
   /**
-   * Reports, after a crash, a tool call that was under way when the process ended and is not repeated, since
-   * its tool is not `idempotent`. The model is told so, too.
+   * Reports, after a crash, a tool call that was running when the process ended and is not repeated, because its tool is not
+   * `idempotent`. The model is told so, too.
    */
   readonly onCallInDoubt?: (call: DoubtfulCall) => void;
 }
@@ -74,25 +74,25 @@ export const handlerChecks = {
   onCallInDoubt: handler,
 } satisfies ChecksOf<ProgramHandlers>;
 
-/** The program, as its subagents reach it. */
+/** The program, as its subagents see it. */
 export interface ProgramPortsOptions {
   readonly host: Host;
   readonly model: LanguageModel | undefined;
   readonly handlers: ProgramHandlers;
   readonly tools?: Readonly<Record<string, unknown>>;
   readonly outcomes?: OutcomeOptions;
-  /** Configurations by name, for subagents that come back from the journal. */
+  /** Configurations by name, for subagents that are restored from the journal. */
   readonly configs?: Readonly<Record<string, SubagentConfig>>;
-  /** The ledger of the results that the program has had, where they are written down. */
+  /** The record of results that the program has received, if a journal stores it. */
   readonly ledger?: { hasHad(id: string): boolean; had(id: string): void };
-  /** Returns the tree of the subagents; null: none of them works for these ports. */
+  /** Returns the tree of the subagents; null: no subagent works for these ports. */
   tree(): SubagentTree | null;
-  /** Without `onInput`: tells whether an answer may come from elsewhere. */
+  /** Whether `send` may answer a request if there is no `onInput`. */
   readonly answersBySend: boolean;
-  /** When a question was asked first, in milliseconds since 1970, where that outlives the process. @defaultValue now */
+  /** Returns when a question was first asked, in milliseconds since 1970, if an earlier process asked it. @defaultValue now */
   askedAt?(requestId: string): number | undefined;
   readonly terms?: Pick<ScopeTerms, 'standIn' | 'stepsAreJobs' | 'denied'>;
-  /** Gets what changed, what ended and what the process lacks. */
+  /** Gets news of changes, of ends and of missing resources. */
   onNews?(news: ScopeNews): void;
 }
 
@@ -112,7 +112,7 @@ export class ProgramPorts implements ScopePorts {
   readonly outcomes: OutcomeProcessor;
   readonly #options: ProgramPortsOptions;
   readonly #questions = new Map<string, OpenQuestion>();
-  /** The last progress of each subagent that works: the same words in its view are no news. */
+  /** The last progress of each running subagent, to report only a new text. */
   readonly #progress = new Map<string, string>();
 
   constructor(options: ProgramPortsOptions) {
@@ -241,7 +241,7 @@ export class ProgramPorts implements ScopePorts {
     question.controller.abort(new CancelledError('the question is over'));
   }
 
-  /** Withdraws all questions: the process that continues asks them again. */
+  /** Withdraws all questions: the process that resumes the subagents asks them again. */
   suspend(): void {
     for (const requestId of this.#questions.keys()) this.#withdraw(requestId);
   }
@@ -265,7 +265,7 @@ export class ProgramPorts implements ScopePorts {
     });
   }
 
-  /** The view alone has the progress of a tool, or of an agent behind a relay. */
+  /** Reports new progress of a tool or a relayed agent, which only the view contains. */
   #progressed(view: SubagentView): void {
     const { id, progress: update } = view;
     if (update === null || update === this.#progress.get(id)) return;
@@ -274,7 +274,7 @@ export class ProgramPorts implements ScopePorts {
   }
 }
 
-/** @throws {ConfigurationError} `INVALID_ANSWER`, for what is no answer to a request. */
+/** @throws {ConfigurationError} `INVALID_ANSWER`, for a value that does not answer a request. */
 export function contentOf(given: unknown): string | null {
   if (given === null || typeof given === 'string') return given;
   throw new ConfigurationError(
@@ -283,11 +283,9 @@ export function contentOf(given: unknown): string | null {
   );
 }
 
-/**
- * @throws {OffstageError} for a value that does not answer this question, or an answerer without permission.
- */
+/** @throws {OffstageError} for a value that does not answer this question, or an identity that may not answer it. */
 export function answerOf(question: AskedQuestion, given: ProgramAnswer): Answer {
-  // The characters of a text, or the items of a list, would each become a property.
+  // Spreading a text or a list would yield its characters or items.
   const isPlain = typeof given === 'object' && given !== null && !Array.isArray(given);
   const { by, ...rest } = isPlain ? given : ({} as ProgramAnswer);
   const answer = givenAnswer(question, checkedAnswer('onQuestion', isPlain ? rest : given));

@@ -1,9 +1,9 @@
-// The refusals of the service as errors, and the outcome of a run that could not be played.
+// The refusals of the service as errors, and the outcome of a run that could not be executed.
 //
 // Invariants
-//   REFUSAL-1. An id stands for one request: the name of the subagent and its task. With another request it is refused
-//       (`ID_REUSED`). A request of a journal without its digest counts as the same: an earlier version wrote it, or secrets
-//       were removed from it.
+//   REFUSAL-1. An id identifies one request: the name of the subagent and its task. Another request with this id is refused
+//       (`ID_REUSED`). A request without a digest in the journal counts as the same: an earlier version wrote it, or its
+//       secrets were removed.
 
 import { callKey } from '../../values/json.ts';
 import type {
@@ -18,7 +18,7 @@ import type { Outcome } from '../contracts/outcome.ts';
 import { outcomeOf } from '../subagent/outcome-of.ts';
 import { SubagentLog } from '../subagent/subagent-log.ts';
 
-/** Codes of errors that may not occur again if the call is repeated later. */
+/** Codes of errors that a later call may not get. */
 const passing: ReadonlySet<DelegationErrorCode> = new Set([
   'SESSION_LIMIT',
   'GLOBAL_LIMIT',
@@ -34,7 +34,7 @@ export function refusal(code: DelegationErrorCode, message: string): Refused {
   return { ok: false, error: failure(code, message) };
 }
 
-/** Returns the outcome of a run that could not be played. */
+/** Returns the outcome of a run that could not be executed. */
 export function lostBy(error: unknown): Outcome {
   const code = codeOf(error);
   const lost = { code, message: messageOf(error), retryable: code !== 'ID_REUSED' };
@@ -48,13 +48,13 @@ export function wholeTask(
   return { toolName, args: {}, ...(typeof task === 'string' ? { description: task } : task) };
 }
 
-/** Returns a digest of what a caller asked for: of no default, and not of the user that it is for. */
+/** Returns a digest of a request, without its defaults and the user it is for. */
 export function requestDigest(name: string, task: Parameters<typeof wholeTask>[1]): string {
   const { toolName, args, description } = wholeTask(name, task);
   return shortHashOf(callKey(JSON.stringify([name, toolName, description]), args));
 }
 
-/** Tells whether an id with the digest `known` stands for another request (REFUSAL-1). */
+/** Returns whether an id with the digest `known` belongs to another request (REFUSAL-1). */
 export function isOther(known: string | undefined, digest: string): boolean {
   return known !== digest && known?.length === digest.length;
 }

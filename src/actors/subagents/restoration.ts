@@ -1,13 +1,13 @@
-// Restores subagents from the journal: puts each in its place among the others, with the configuration that
-// the code has for it now.
+// Restores subagents from the journal: puts each in its place among the others, with its configuration in the current
+// code.
 //
-// Does not: begin anything: live subagents continue when all are restored.
+// Does not: start anything: live subagents resume when all are restored.
 //
 // Invariants
 //   RESTORATION-1. Every subagent of the journal is in the registry again: live, ended, or lost with a reason.
-//   RESTORATION-2. A restored subagent gets no more than the current code grants it: its configuration is
-//       checked and its grant cut as at its admission.
-//   RESTORATION-3. The end of a subagent that was reported is not reported again.
+//   RESTORATION-2. A restored subagent gets no more than the current code grants: its configuration is checked and its
+//       grant restricted as at its admission.
+//   RESTORATION-3. The end of a subagent is not reported again if it was reported before.
 
 import type { Ending } from '../../machines/index.ts';
 import { messageOf } from '../../values/errors.ts';
@@ -29,24 +29,24 @@ import { reconfigureOf, subAgentOf } from '../model/tool-flags.ts';
 import type { ScopePorts } from './scope-ports.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
 
-/** The data of one subagent in the journal. */
+/** The journal's data of one subagent. */
 export interface RestoredUnit {
-  /** Time of its admission; milliseconds since 1970. */
+  /** When the subagent was admitted, in milliseconds since 1970. */
   readonly bornAt: number;
   readonly birth: SpawnedEvent;
-  /** Its state before its entries; null: they begin with `subagent.spawned`. */
+  /** The state before the entries; null: the entries begin with `subagent.spawned`. */
   readonly rest: RecordSnapshot['rest'] | null;
   readonly asked?: RecordSnapshot['asked'];
   readonly deliveredAt?: RecordSnapshot['deliveredAt'];
   readonly entries: readonly JournalEntry[];
-  /** The reason why it cannot continue. @defaultValue none */
+  /** Why the subagent cannot continue. @defaultValue none */
   readonly problem?: string;
 }
 
-/** The subagents by their ids, in the order of their admission. */
+/** The subagents by id, in the order of their admission. */
 export type RestoredUnits = ReadonlyMap<string, RestoredUnit>;
 
-/** Finds the subagents among the units of a scope. `known`: their state before these entries. */
+/** Finds the subagents among the units of a scope. `known`: their states before these entries. */
 export function restoredUnits(
   units: ReadonlyMap<string, readonly JournalEntry[]>,
   known: readonly RecordSnapshot[] = [],
@@ -68,7 +68,7 @@ export function restoredUnits(
   return found;
 }
 
-/** Builds the `subagent.spawned` event of a subagent whose own cannot be read: it does nothing, and ends as lost. */
+/** Builds a `subagent.spawned` event in place of an unreadable one: its subagent does nothing, and ends as lost. */
 function unknownSpawn({ event }: JournalEntry): SpawnedEvent {
   const { callId, worksFor } = event as Partial<Record<keyof SpawnedEvent, unknown>>;
   return {
@@ -94,14 +94,14 @@ export interface Restored {
   readonly live: readonly SubagentRecord[];
   /** Ended subagents whose end was not reported. */
   readonly untold: readonly SubagentRecord[];
-  /** Ended subagents whose end was reported, and whose result was never read. */
+  /** Ended subagents whose end was reported, and whose result was not read. */
   readonly unread: readonly SubagentRecord[];
   readonly lost: readonly { readonly record: SubagentRecord; readonly reason: string }[];
 }
 
 type MutableRestored = { -readonly [Name in keyof Restored]: Restored[Name][number][] };
 
-/** Restores the subagents, each for the scope that its entry names. None of them continues yet. */
+/** Restores the subagents, each for the ports that its entry names. None of them continues yet. */
 export function restoreSubagents(
   host: SubagentHost,
   units: RestoredUnits,
@@ -162,7 +162,8 @@ function restoreOne(
   registry.add(record);
   supervisor.readmit(scope, id);
   instances.enter(record);
-  // It held the instance of its name when the process ended, or when it ended: no other run comes between.
+  // The subagent held the lock of its instance when the process ended, or when the subagent ended: no other run may
+  // come between.
   if (subagent.step > 0) instances.lock(record, () => {});
   const { totalTokens: tokens, cost = 0 } = subagent.usage;
   const used = { startedAt: bornAt, tokens, cost, steps: subagent.step };
@@ -171,14 +172,14 @@ function restoreOne(
   const end = ports.endOf(id, spawned.callId);
   const knowsEnd = record.deliveredAt !== null || end.isKnown;
   const told = knowsEnd && parent === null ? end.outcome : null;
-  // A process that could not write its end down reported it (P1).
+  // An earlier process reported the end but could not write it (P1).
   if (told && problem === null) ending ??= endingOf(told);
   if (ending && (knowsEnd || parent !== null)) {
-    // RESTORATION-3: its result can be read, and that is all.
+    //   RESTORATION-3. Only the result can be read.
     const { messages } = subagent;
     const at = entries.at(-1)?.at ?? bornAt;
     const recalled = subagent.recall(ending);
-    // The outcome that was reported, after its processing.
+    // The processed outcome, if it was reported.
     registry.ended(record, told ?? recalled, at);
     if (parent === null || !parent.isLive) registry.markDelivered(record, at);
     registry.keepResult(record, at);
@@ -192,7 +193,7 @@ function restoreOne(
   else restored.live.push(record);
 }
 
-/** Restores an ended subagent: its result can be read, and that is all (RESTORATION-3). */
+/** Restores an ended subagent, of which only the result can be read (RESTORATION-3). */
 function restoreEnded(
   host: SubagentHost,
   record: SubagentRecord,
@@ -218,8 +219,8 @@ function restoreEnded(
 }
 
 /**
- * Returns the current definition (RESTORATION-2). `problem`: why there is none; the placeholder then does
- * nothing.
+ * Returns the current definition (RESTORATION-2). `problem`: why there is none; the definition is then a placeholder
+ * that does nothing.
  */
 function definitionOf(
   host: SubagentHost,
@@ -261,7 +262,7 @@ function endingOf({ status, steps, error }: Outcome): Ending {
 }
 
 /**
- * Finds the configuration by the recipe of the tool that spawned it, by the tool that runs such subagents, or
+ * Finds the configuration by the recipe of the tool that spawned the subagent, by the tool that runs such subagents, or
  * by name.
  */
 function configOf(
@@ -276,7 +277,7 @@ function configOf(
       const made = reconfigureOf(tool)?.(recipe);
       if (made) return made;
     } catch (error) {
-      // Another tool of its kind may know the names.
+      // Another tool of this kind may know the names.
       problems.push(error);
     }
   if (problems.length > 0) throw problems[0];

@@ -1,12 +1,11 @@
-// One run of an engine at a worker: the runtime of every other run, on the journal that the engine has, from the news of a
-// turn until it rests. With steps that the engine records, it may be played on from memory in the next turn.
+// One run of an engine at a worker: executes the run with the ordinary runtime, on the engine's journal, from the news of a
+// turn until the run waits. If the engine records its steps, the next turn may continue it from memory.
 //
-// A subagent of the run that a tool runs (`createSubAgentTool`) is a run of its own, beside this one. Here a stand-in has its
-// place: it has the limits of none, and its one step is the whole work of the other run. So the run waits, is cancelled and goes
-// on after a crash as with any subagent.
+// A subagent that a tool runs (`createSubAgentTool`) is a separate run, a child run. A stand-in takes its place in this run: it
+// has no limits, and its one step is the whole child run. So this run waits, is cancelled and recovers as with any subagent.
 //
-// Owns:     the runtime of the run, the steps that it waits for, and the one that it does itself.
-// Does not: decide which process plays (run-worker.ts, whose invariants it keeps), or keep anything.
+// Owns:     the runtime of the run, the steps for which it waits, and the step that it runs itself.
+// Does not: decide which process executes a turn (run-worker.ts, which defines the invariants), or store anything.
 
 import { withoutUndefined } from '../../values/without-undefined.ts';
 import { z } from 'zod';
@@ -50,21 +49,21 @@ import { lostBy } from './refusal.ts';
 import { ownedService, type OwnedSubagentTree } from './subagent-service.ts';
 
 const MAX_CHILD_ID_CHARS = 200;
-/** Turns of the event loop without a sign, after which a call that waits for subagents has begun. */
+/** The number of turns of the event loop without activity after which a call that waits for subagents counts as begun. */
 const MAX_BEGINNINGS = 20;
-/** The name of the engine in the journals of runs whose steps it records. */
+/** The name of the engine in the journals of runs whose steps the engine records. */
 const ENGINE_OF_STEPS = 'run';
 
-/** A subagent with a run of its own, as the run that it works for has it. */
+/** A subagent that is a child run, as its parent run sees it. */
 interface StandIn {
   readonly config: SubagentConfig;
   readonly onParentClose: OnParentClose;
 }
 
-/** By the configurations of the tools that run them. */
+/** The stand-ins by the configurations of the tools that run them. */
 export type StandIns = ReadonlyMap<SubagentConfig, StandIn>;
 
-/** In the run of its own it has its own limit. */
+/** The child run has its own time limit. */
 const NO_TIMEOUT_MS = Number.MAX_SAFE_INTEGER;
 
 export function standInsOf(known: ReadonlyMap<string, SubagentConfig>): StandIns {
@@ -81,7 +80,7 @@ export function standInsOf(known: ReadonlyMap<string, SubagentConfig>): StandIns
         runs: 'jobs',
         ...(title ? { title } : {}),
         inputSchema,
-        // The run of its own has checked it.
+        // The child run has checked its result.
         outputSchema: z.unknown(),
         structured: 'off',
         timeout: NO_TIMEOUT_MS,
@@ -92,7 +91,7 @@ export function standInsOf(known: ReadonlyMap<string, SubagentConfig>): StandIns
   return standIns;
 }
 
-/** The answer of the one step of a stand-in. */
+/** Returns the answer of a stand-in's one step. */
 function endOf(stored: StoredOutcome | null): JobEnd {
   const outcome = stored && readOutcome(stored);
   if (outcome?.status === 'completed') {
@@ -116,7 +115,7 @@ function endOf(stored: StoredOutcome | null): JobEnd {
   return { failed: { code, message, retryable: false } };
 }
 
-/** The end of a turn: the run has ended, or rests. */
+/** The end of a turn: the run has ended, or waits. */
 type Rest =
   | { readonly outcome: Outcome }
   | (Pick<RunTurnEnd, 'waiting' | 'wakeAt' | 'children'> & { readonly steps: readonly RunStep[] });
@@ -124,23 +123,23 @@ type Rest =
 export interface RunPlaySetup {
   readonly standIns: StandIns;
   readonly environment: Environment;
-  /** Does the steps that a turn may do; the engine has the others done. */
+  /** Runs the steps that a turn may run itself; the engine runs the others. */
   readonly steps: JobHandler;
-  /** The other engine that keeps their ends: those that must not be repeated may be asked for again. Null: none. */
+  /** An engine that keeps the ends of steps, so that steps with `once` may be requested again. Null: none. */
   readonly kept: Jobs | null;
-  /** The limit of the end of a step. */
+  /** The limit of the end of a step, in bytes. */
   readonly maxEndBytes: number;
   readonly report: (error: unknown, where: string) => void;
 }
 
-/** A step that the run waits for, and that it does not do itself. */
+/** A step for which the run waits and that it does not run itself. */
 interface Wanted {
   readonly job: Job;
   readonly subagentId: string;
   settle(end: JobEnd | Promise<JobEnd>): void;
 }
 
-/** A question or request that people have. */
+/** A question or request that people have to answer. */
 interface Asked {
   readonly wait: RunWait;
   answer(answer: RunAnswer): void;
@@ -152,7 +151,7 @@ interface AwaitedChild {
 }
 
 export class RunPlay {
-  /** The mark of the last turn's end; null before the first one. */
+  /** The mark of the last turn's end; null before it. */
   mark: string | null = null;
   #turn: RunTurn;
   readonly #config: SubagentConfig;
@@ -161,24 +160,24 @@ export class RunPlay {
   readonly #service: OwnedSubagentTree;
   readonly #standIns: ReadonlyMap<SubagentConfig, StandIn>;
   readonly #asked = new Map<string, Asked>();
-  /** The runs that are waited for, by the subagents of this run that they are. */
+  /** The child runs that are waited for, by the subagent of this run. */
   readonly #children = new Map<string, AwaitedChild>();
-  /** By the keys of the steps. */
+  /** The wanted steps by their keys. */
   readonly #wanted = new Map<string, Wanted>();
-  /** The messages that this process has sent to the run, by number: true once a model call reads it. */
+  /** The messages that this process has passed to the run, by number; true once a model call reads the message. */
   readonly #sent = new Map<number, boolean>();
-  /** Steps that this process does now. */
+  /** Steps that this process is running. */
   readonly #own = new Map<string, AbortController>();
   #underWay = 0;
-  /** The one step of this turn was begun. */
+  /** Whether the one step of this turn has begun. */
   #hasBegunOne = false;
   #hasBegun = false;
   #fail: ((error: unknown) => void) | null = null;
-  /** Another attempt at the turn is needed. */
+  /** Whether another attempt at the turn is needed. */
   #isFailed = false;
-  /** Something that the run needs, and that this worker does not have (RUN-WORKER-6). */
+  /** Something that the run needs and this worker lacks (RUN-WORKER-6). */
   #lacking: JobError | null = null;
-  /** The run goes on without it. */
+  /** Whether the run continues without what is missing. */
   #doesWithout = false;
   #look: (() => void) | null = null;
   #leaving: Promise<void> | null = null;
@@ -192,7 +191,7 @@ export class RunPlay {
     const { order, waiting, journal, since = [] } = turn;
     const { depth = 0, denied = [] } = order.above ?? {};
     const entries = [journal, ...since].flatMap((part) => (typeof part === 'string' ? [] : part));
-    // Everything that happens is an entry.
+    // Each change of the run appends an entry.
     this.#journal = new PlayJournal(entries, readTraceContext(order.trace) ?? null, () =>
       this.#look?.(),
     );
@@ -202,7 +201,7 @@ export class RunPlay {
       journal: this.#journal,
       jobs: this.#recorded(),
       snapshots: { trim: true },
-      // The engine limits how many steps are done at once.
+      // The engine limits how many steps run at once.
       maxTotalActive: Number.MAX_SAFE_INTEGER,
     });
     this.#service = ownedService(
@@ -215,7 +214,7 @@ export class RunPlay {
           maxDepth: Math.max(1, defaultSessionLimits.maxDepth - depth),
         },
         onQuestion: (question, signal) => this.#question(question, signal),
-        // The run that waits for a child does not answer it.
+        // A parent run does not answer the requests of a child run.
         onInput: (request) => (order.above ? null : this.#input(request)),
         onError: report,
       },
@@ -237,7 +236,7 @@ export class RunPlay {
     });
   }
 
-  /** The step that the turn does itself was begun. */
+  /** Whether the step that the turn runs itself has begun. */
   get hasBegunStep(): boolean {
     return this.#hasBegunOne;
   }
@@ -246,12 +245,12 @@ export class RunPlay {
     return this.#journal;
   }
 
-  /** The run needs something that this worker does not have: the turn was not done. */
+  /** Whether the worker lacks something that the run needs, so that the turn was not executed. */
   get isLacking(): boolean {
     return this.#lacking !== null;
   }
 
-  /** Leaves the run to the journal; `isTaken`: with a snapshot at its end. */
+  /** Leaves the run to its journal; `isTaken`: with a snapshot at the end. */
   leave(isTaken = false): Promise<void> {
     const { report } = this.#setup;
     const leave = isTaken ? this.#service.suspend() : this.#service.leave();
@@ -260,17 +259,17 @@ export class RunPlay {
     ));
   }
 
-  /** When it goes on by itself, in milliseconds since 1970; null: never. */
+  /** When the run continues without news, in milliseconds since 1970; null: it waits for news. */
   get #wakeAt(): number | null {
     const due = [...this.#asked.values()].map(({ wait: { kind, asked, askedAt } }) =>
       kind === 'question' ? askedAt + (asked as AskedQuestion).timeoutMs : Infinity,
     );
     const next = Math.min(this.#service.nextDueAt, ...due);
-    // A stand-in has no time of its own.
+    // A stand-in has no deadline.
     return next >= NO_TIMEOUT_MS ? null : next;
   }
 
-  /** Plays on until the run has ended or rests. `doesWithout`: what this worker lacks, no worker has. */
+  /** Executes the run until it has ended or waits. `doesWithout`: no worker has what this worker lacks. */
   async untilRest(turn: RunTurn, signal: AbortSignal, doesWithout: boolean): Promise<Rest> {
     this.#turn = turn;
     this.#doesWithout = doesWithout;
@@ -311,7 +310,7 @@ export class RunPlay {
     this.#fail?.(this.#lacking);
   }
 
-  /** Gives the news to those who have waited since an earlier turn. */
+  /** Passes the turn's news to the waiting parts of the run. */
   #hear(): void {
     const { news } = this.#turn;
     if (news.type === 'ended')
@@ -322,7 +321,7 @@ export class RunPlay {
     if (news.type === 'answered') this.#asked.get(news.answer.requestId)?.answer(news.answer);
   }
 
-  /** RUN-WORKER-10. Returns false if there is nothing to send. */
+  /** RUN-WORKER-10. Passes the turn's messages on. Returns false if there is none to pass on. */
   #sends(subagentId: string): boolean {
     const { messages = [], news } = this.#turn;
     for (const nth of this.#sent.keys())
@@ -333,7 +332,7 @@ export class RunPlay {
     const last = unsent.findLast(({ mode }) => mode === 'steer');
     for (const message of unsent) {
       const { nth, id, content, by } = message;
-      // The model call reads all of them: it is broken off before it has begun.
+      // The model call reads all of the messages, so it is interrupted before it has begun.
       const mode = isWaiting && message === last ? 'interrupt' : message.mode;
       this.#sent.set(nth, false);
       const sent = this.#service.send(
@@ -347,7 +346,7 @@ export class RunPlay {
     return unsent.length > 0;
   }
 
-  /** The next model call of the subagent is prepared, and has not begun. */
+  /** Returns whether the subagent's next model call is prepared and has not begun. */
   #isBeforeModelCall(subagentId: string): boolean {
     const { underWay = [] } = this.#turn;
     const own = [...this.#wanted.values()].filter((wanted) => wanted.subagentId === subagentId);
@@ -394,7 +393,7 @@ export class RunPlay {
         const wakeAt = this.#wakeAt;
         const isAwaiting = this.#asked.size + this.#children.size + this.#wanted.size > 0;
         const hasEnd = wakeAt === null ? isAwaiting : wakeAt > clock.now();
-        // A call that spawns a subagent, or waits for one, gives no sign of its beginning.
+        // A call that spawns a subagent, or waits for one, does not report that it has begun.
         if (this.#isAtRest && this.#isBeginningToWait && beginnings < MAX_BEGINNINGS) {
           beginnings += 1;
           again();
@@ -430,8 +429,9 @@ export class RunPlay {
   }
 
   /**
-   * RUN-WORKER-2. The journal of a turn is written at once, so that an answer has reached its subagent when the turn looks
-   * (RUN-WORKER-3). A parent that waits for a subagent waits for whatever that waits for.
+   * Whether the run waits (RUN-WORKER-2). The turn's journal is written synchronously, so that an answer has reached its
+   * subagent when this is checked (RUN-WORKER-3). A parent that waits for a subagent also waits for everything that the
+   * subagent waits for.
    */
   get #isAtRest(): boolean {
     if (this.#underWay > 0) return false;
@@ -453,7 +453,7 @@ export class RunPlay {
     );
   }
 
-  /** The only thing that the run waits for is a step, and the engine has nothing else of it. */
+  /** The only thing for which the run waits, if that is one step and the engine runs no other; else null. */
   get #lone(): Wanted | null {
     const { steps, underWay = [] } = this.#turn;
     const others = this.#asked.size + this.#children.size + underWay.length;
@@ -471,7 +471,7 @@ export class RunPlay {
     return this.#isOnce(lone.job) && !isRecorded ? null : lone;
   }
 
-  /** The steps that the turn leaves to the next one, or to the engine. */
+  /** The steps that the turn leaves to the next turn, or to the engine. */
   get #left(): readonly RunStep[] {
     const { underWay = [] } = this.#turn;
     const lone = this.#lone;
@@ -482,7 +482,7 @@ export class RunPlay {
     });
   }
 
-  /** Nobody may begin it again, or ask for it again. */
+  /** Returns whether the step must be neither begun nor requested again. */
   #isOnce({ once }: Pick<Job, 'once'>): boolean {
     return once && !this.#setup.kept;
   }
@@ -510,13 +510,13 @@ export class RunPlay {
     } catch (error) {
       if (signal.aborted) return cancelledEnd();
       if (this.#isOnce(job)) return { lost: true };
-      // Another attempt at the turn does it again.
+      // Another attempt at the turn runs the step again.
       this.#fail?.(error);
       throw error;
     }
   }
 
-  /** Work of this process keeps the turn from its rest. */
+  /** Runs work of this process that delays the end of the turn. */
   async #under<T>(work: () => Promise<T>): Promise<T> {
     this.#underWay += 1;
     try {
@@ -543,7 +543,7 @@ export class RunPlay {
     return answered.then(({ content }) => content ?? null);
   }
 
-  /** Resolves in the turn that has the answer. */
+  /** Resolves in the turn that brings the answer. */
   #ask(asked: Omit<RunWait, 'askedAt'>): Promise<RunAnswer> {
     const { requestId } = asked;
     const { news, waiting } = this.#turn;
@@ -557,7 +557,7 @@ export class RunPlay {
     });
   }
 
-  /** RUN-WORKER-4. Resolves in the turn that has the outcome. */
+  /** RUN-WORKER-4. Resolves in the turn that brings the outcome. */
   async #ended(
     subagent: Subagent,
     { onParentClose }: StandIn,
@@ -579,7 +579,7 @@ export class RunPlay {
     }));
   }
 
-  /** Puts something that the run waits for into `waiting`, until it has its end or the signal aborts. */
+  /** Adds a wait of the run to `waiting`, until it has its end or the signal aborts. */
   #endIn<Waiting>(
     waiting: Map<string, Waiting>,
     key: string,
@@ -590,7 +590,7 @@ export class RunPlay {
     if (signal.aborted) return raceAbort(promise, signal);
     const over = (): void => {
       signal.removeEventListener('abort', over);
-      // Another wait may have the key by now.
+      // A later wait may have the same key.
       if (waiting.get(key) === wait) waiting.delete(key);
     };
     const wait = made((end) => {
@@ -603,21 +603,21 @@ export class RunPlay {
     return raceAbort(promise, signal);
   }
 
-  /** Returns the id of the subagent whose step a job is. */
+  /** Returns the id of the subagent that a job's step belongs to. */
   #subagentOf(key: string): string {
     const prefix = `${this.#turn.order.id}/`;
     const [id = ''] = key.startsWith(prefix) ? key.slice(prefix.length).split(':', 1) : [];
     return id;
   }
 
-  /** Returns the stand-in whose step a job is. */
+  /** Returns the stand-in that a job's step belongs to; null: an ordinary subagent has the step. */
   #standInOf(job: Job): [Subagent, StandIn] | null {
     const subagent = this.#service.get(this.#subagentOf(job.key));
     const standIn = subagent && this.#standIns.get(subagent.definition.source);
     return standIn ? [subagent, standIn] : null;
   }
 
-  /** The engine that records each step in the history of the run. */
+  /** Returns the engine that records each step in the history of the run. */
   #recorded(): Jobs {
     return {
       name: ENGINE_OF_STEPS,
@@ -627,7 +627,7 @@ export class RunPlay {
       cancel: (key) => {
         const own = this.#own.get(key);
         own?.abort(new JobError('CANCELLED', 'The step was cancelled', { retryable: false }));
-        // The engine stops what it has begun; a turn that was broken off has left this one.
+        // The engine stops steps that it has begun; this one was left by a turn that was broken off.
         if (!own && !this.#turn.underWay?.includes(key)) this.#setup.kept?.cancel(key);
       },
       run: async (job, { signal }) => {
@@ -641,7 +641,7 @@ export class RunPlay {
     };
   }
 
-  /** Resolves in the turn that does the step, or has its end. */
+  /** Resolves in the turn that runs the step, or brings its end. */
   #wait(job: Job, signal: AbortSignal): Promise<JobEnd> {
     const { key } = job;
     const subagentId = this.#subagentOf(key);
@@ -650,8 +650,8 @@ export class RunPlay {
 }
 
 /**
- * Returns the id of the run that a subagent is, the same in every turn. An engine's workflow can write it without a digest,
- * which its sandbox may lack.
+ * Returns the id of a child run, the same in every turn. It is made without a crypto digest, which the sandbox of an engine's
+ * workflow may lack.
  */
 function childIdOf(runId: string, subagentId: string): string {
   const id = `${runId}/${subagentId}`;
@@ -659,14 +659,14 @@ function childIdOf(runId: string, subagentId: string): string {
   return `${shortHashOf(runId)}${shortHashOf(`above ${runId}`)}/${subagentId}`;
 }
 
-/** The journal of a run at a worker: the entries that the engine has, and those since. */
+/** The journal of a run at a worker: the engine's entries, and the later ones. */
 class PlayJournal implements Journal {
   #entries: JournalEntry[];
   /** The number of entries that the engine has. */
   #known: number;
-  /** The engine's journal is longer at its beginning. */
+  /** Whether the engine's journal has more entries at its beginning. */
   #isTrimmed = false;
-  /** The size of the entries as JSON. */
+  /** The size of the entries, in characters of JSON. */
   #chars = 0;
 
   readonly #trace: TraceContext | null;
@@ -694,7 +694,7 @@ class PlayJournal implements Journal {
     return [...this.#entries];
   }
 
-  /** The steps are below the span of the program: no turn has one of its own. */
+  /** Returns the program's span as the parent of the steps' spans: a turn has no span. */
   traceContextOf(): TraceContext | null {
     return this.#trace;
   }
@@ -706,7 +706,7 @@ class PlayJournal implements Journal {
     this.#isTrimmed = true;
   }
 
-  /** Returns what the engine does not have yet; or all, if that replaces what it has. */
+  /** Returns the entries that the engine lacks, or all entries if they replace the engine's. */
   taken(): Pick<RunTurnEnd, 'journal' | 'isMore'> {
     const isMore = !this.#isTrimmed && this.#known > 0;
     const journal = isMore ? this.#entries.slice(this.#known) : [...this.#entries];

@@ -1,20 +1,17 @@
-// One subagent without a conversation: a program gives it a task and gets its outcome. It is the same
-// subagent as in a session; the program takes the place of the user.
+// One subagent without a conversation: a program gives it a task and gets its outcome. The program replaces the user; otherwise
+// the subagent is the same as in a session.
 //
-// A run with an id outlives the process that began it. The same id continues it from the last step, or
-// resolves with the outcome that was kept. It is a service of its own, with one subagent.
+// A run with an id outlives the process that began it. A run with the same id resumes it from the last step, or resolves with
+// the stored outcome. It is a separate service, with one subagent.
 //
-// Owns:     the promise of the outcome, the scope that the runs of a runtime share, and the ids that run in
-//           this process.
-// Does not: anything that the service of subagents does (subagent-service.ts).
+// Owns:     the promise of the outcome, the scope that the runs of a runtime share, and the ids of the runs in this process.
+// Does not: do the work of the service of subagents (subagent-service.ts).
 //
 // Invariants
-//   RUN-SUBAGENT-N-1. `result` resolves once, with the outcome, after its instance was disposed. It never
-//       rejects.
-//   RUN-SUBAGENT-KR-1. One id is one run, in however many processes: its outcome is kept under its id, for
-//       good. With another request it is `lost` (`ID_REUSED`), and the run is left as it is.
-//   RUN-SUBAGENT-2. If the journal cannot be reached, a run with an id resolves as `lost`, and nothing of
-//       that is kept.
+//   RUN-SUBAGENT-N-1. `result` resolves once, with the outcome, after the instance was disposed. It never rejects.
+//   RUN-SUBAGENT-KR-1. An id identifies one run, in all processes; the journal stores its outcome permanently. Another request
+//       with this id is `lost` (`ID_REUSED`), and the run is not affected.
+//   RUN-SUBAGENT-2. If the journal cannot be reached, a run with an id resolves as `lost`, and nothing is stored.
 
 import { withoutUndefined } from '../../values/without-undefined.ts';
 import type { LanguageModel } from 'ai';
@@ -56,57 +53,58 @@ import { idReused, lostBy, requestDigest, wholeTask } from './refusal.ts';
 import { inTerminal, reporter } from '../../values/reporter.ts';
 import { readTraceparent } from '../../values/traceparent.ts';
 
-/** The task of a run. `toolName` names it in the prompt; by default the subagent's own name. */
+/** The task of a run. `toolName` names the task in the prompt. @defaultValue the subagent's name */
 export type RunTask = Pick<SubagentTask, 'description'> & Partial<SubagentTask>;
 
 export interface RunSubagentOptions extends ProgramHandlers, OutcomeOptions {
   readonly runtime: Runtime;
   /**
-   * Id of the run in the journal, unique in it. The same id in another process or after a crash is the same
-   * run: it continues from its last step, or has ended with the outcome that was kept. With another subagent or
-   * task the result is `lost` (`ID_REUSED`), and that run is left as it is. `journal.forget(id)` forgets it. @defaultValue none: the run ends with the process
+   * The id of the run, unique in the journal. In another process, or after a crash, the same id is the same run: it resumes
+   * from its last step, or resolves with the stored outcome. With another subagent or task the result is `lost` (`ID_REUSED`),
+   * and the existing run is not affected. `journal.forget(id)` deletes the run. @defaultValue none: the run ends with the
+   * process
    */
   readonly id?: string;
   /**
-   * The engine that keeps the run under its `id`, and wakes it: `restateRuns(…)`, `temporalRuns(…)`. Its turns are done
-   * by a `runWorker`, which finds the configuration by its name; this process answers its questions, and may die.
-   * Refused beside the options that a worker has: `model`, `onProgress`, `onStep`, `onCallInDoubt` and those for
-   * outcomes. @defaultValue none: the run is done in this process, and kept in the journal of the runtime
+   * The engine that keeps the run under its `id`, and wakes it: `restateRuns(…)`, `temporalRuns(…)`. A `runWorker` executes its
+   * turns, and finds the configuration by name; this process answers its questions, and may die. Refused beside options that
+   * belong to the worker: `model`, `onProgress`, `onStep`, `onCallInDoubt` and those for outcomes. @defaultValue none: this
+   * process executes the run, and the runtime's journal stores it
    */
   readonly engine?: RunEngine;
   /**
-   * The user that it works for, for whose identity the program vouches: tools read it as `requester`.
+   * The user for whom the run works, as the program vouches: tools get the identity as `requester`.
    * @defaultValue none
    */
   readonly by?: string;
   /**
-   * The W3C `traceparent` of the caller's span: the spans of `tracedJournal` of this run are below it; with an `engine`, those
-   * of `tracedHandler` at its workers. One that cannot be read is ignored. @defaultValue none: a trace of its own
+   * The W3C `traceparent` of the caller's span, the parent of this run's spans of `tracedJournal`, or, with an `engine`, of
+   * `tracedHandler` at its workers. An invalid one is ignored. @defaultValue none: a new trace
    */
   readonly traceparent?: string;
-  /** The model of a configuration without a model of its own. */
+  /** The model of a configuration without a model. */
   readonly model?: LanguageModel;
-  /** Cancels the run when it aborts, with its reason, as `cancel` does. @defaultValue none */
+  /** Cancels the run when it aborts, with its reason, like `cancel`. @defaultValue none */
   readonly abortSignal?: AbortSignal;
-  /** Receives errors that do not end the run: a model call that is tried again, a throwing hook. */
+  /** Gets errors that do not end the run: a model call that is retried, a throwing hook. */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
-/** `Output`: the type of the results (`outputSchema`). */
+/** A run. `Output`: the type of the results (`outputSchema`). */
 export interface SubagentRun<Output = unknown> {
-  /** The given id, or else the id of its subagent. */
+  /** The given id, or the id of the subagent. */
   readonly id: string;
   /**
-   * The outcome. Never rejects. With an `id`: `lost`, with the code of the error, also if the journal cannot
-   * be reached (then it can be run again), or another process runs it (`SCOPE_IN_USE`).
+   * The outcome. Never rejects. With an `id`, it is `lost`, with the code of the error, also if the journal cannot be reached
+   * (the run can then be repeated), or if another process has the run (`SCOPE_IN_USE`).
    */
   readonly result: Promise<Outcome<Output>>;
   /**
-   * Sends the subagent words of the program. Resolves when a model call reads them, or when it is certain that none will:
-   * the run ended first, or has 100 messages that it has not read (25 on an engine). Words that are sent again with the same
-   * `idempotencyKey`, by another process too, are read once.
-   * @throws {ConfigurationError} for words that are no text of 1 to 100,000 characters, and for options that are unknown or wrong
-   * (rejects, with nothing else).
+   * Sends the subagent a message of the program. Resolves when a model call reads it, or when it is certain that none will: the
+   * run ended before, or has 100 unread messages (25 on an engine). A message that is repeated with the same `idempotencyKey`,
+   * also by another process, is read once.
+   * @throws {ConfigurationError} for a message that is not a text of 1 to 100,000 characters, and for unknown or wrong options
+   *   (rejects, with no other error).
    */
   send(content: string, options?: RunMessageOptions): Promise<RunMessageReceipt>;
   /** Cancels the run, unless it has ended. */
@@ -117,17 +115,16 @@ export type { RunMessageReceipt } from './engine-run.ts';
 
 /** The options of a message to a run. */
 export interface RunMessageOptions extends Pick<SendRequest, 'mode' | 'idempotencyKey'> {
-  /** The user whose words they are, for whose identity the program vouches. @defaultValue none */
+  /** The author of the message, for whose identity the program vouches. @defaultValue none */
   readonly by?: string;
 }
 
 /**
- * Starts a subagent that works for a program instead of a conversation. Its requests (`request_input`) go to
- * `onInput`; without that handler they get no answer. An instance with `lifetime: 'session'` lives as long as
- * its run. Without an `id` nothing is written to a journal that outlives the process.
- * @throws {ConfigurationError} for a configuration that cannot work, or a task without the inputs that it
- * declares.
- * @throws {CapacityError} when 100,000 runs of the runtime have not ended.
+ * Starts a subagent that works for a program instead of a conversation. Its requests (`request_input`) go to `onInput`; without
+ * that handler they get no answer. An instance with `lifetime: 'session'` lasts as long as its run. Without an `id`, no journal
+ * that outlives the process stores the run.
+ * @throws {ConfigurationError} for a configuration that cannot work, or a task without its declared inputs.
+ * @throws {CapacityError} if 100,000 runs of the runtime have not ended.
  */
 export function runSubagent(
   config: SubagentConfig,
@@ -142,12 +139,12 @@ export function runSubagent(
   return run;
 }
 
-/** A run, as its host has it. */
+/** A run, as the process that executes it has it. */
 export interface StartedRun {
   readonly run: SubagentRun;
-  /** Leaves it to its journal: it is continued under its id. Returns false where it has none, and nothing was done. */
+  /** Leaves the run to its journal, from which its id resumes it. Returns false, and does nothing, for a run without an id. */
   leave(): boolean;
-  /** Of the request that its id stands for. @defaultValue it has no id, or an engine keeps it */
+  /** The digest of the run's request. @defaultValue the run has no id, or an engine keeps it */
   readonly digest?: string;
 }
 
@@ -159,7 +156,7 @@ function cancelWith(signal: AbortSignal, run: SubagentRun): void {
 }
 
 /**
- * Starts a run of arguments that were checked. `changed` gets the views of its subagents as they change.
+ * Starts a run with checked arguments. `changed` gets the views of its subagents as they change.
  * @throws as `runSubagent`.
  */
 export function startRun(
@@ -179,7 +176,7 @@ export function startRun(
   checkNeeds(own.name, own, { model, jobs, price });
   checkToolNames(own.name, own);
   const [outcomes, handlers] = splitOutcomeOptions(rest);
-  // The actors below an actor are its own.
+  // A run of an actor has a separate scope, so that the actors below it are its own.
   const { tree, host } = changed ? openScope(runtime) : scopeOf(runtime);
   const { promise: result, resolve } = Promise.withResolvers<Outcome>();
   const ports = new ProgramPorts({
@@ -237,7 +234,7 @@ const optionsSchema = z.strictObject({
   model: aModel.optional(),
   abortSignal: z.instanceof(AbortSignal).optional(),
   onError: aFunction.optional(),
-  // Checked where it is used.
+  // `startRun` checks it.
   by: z.unknown().optional(),
   traceparent: z.string().optional(),
 } satisfies ChecksOf<RunSubagentOptions>);
@@ -271,7 +268,7 @@ const MAX_MESSAGE_CHARS = 100_000;
 const messageOptions = z.strictObject({
   mode: z.enum(['queue', 'steer', 'interrupt']).optional(),
   idempotencyKey: z.string().min(1).max(200).optional(),
-  // Checked where it is used.
+  // `checkMessage` checks it.
   by: z.unknown().optional(),
 } satisfies ChecksOf<RunMessageOptions>);
 
@@ -303,7 +300,7 @@ interface Scope {
 
 const scopes = new WeakMap<Runtime, Scope>();
 
-/** Returns the scope of the runs of a runtime: they count together, and do not see each other. */
+/** Returns the scope of a runtime's runs, which share limits but do not see each other. */
 function scopeOf(runtime: Runtime): Scope {
   const scope = scopes.get(runtime) ?? openScope(runtime);
   scopes.set(runtime, scope);
@@ -320,7 +317,7 @@ function openScope(runtime: Runtime): Scope {
     maxConcurrentPerSession: Number.MAX_SAFE_INTEGER,
     maxLivePerSession: 100_000,
     maxTotalPerSession: Number.MAX_SAFE_INTEGER,
-    // The caller that started a run has its result.
+    // The caller of a run has its result.
     stateRetentionMs: 0,
   };
   const noProgram = new ProgramPorts({
@@ -335,7 +332,7 @@ function openScope(runtime: Runtime): Scope {
   return { tree, host };
 }
 
-/** The options that have a meaning where a run is done on an engine. */
+/** The options that apply to a run on an engine. */
 const WITH_ENGINE = new Set([
   'runtime',
   'engine',
@@ -347,7 +344,7 @@ const WITH_ENGINE = new Set([
   'onError',
 ]);
 
-/** @throws {ConfigurationError} for a run without an id, and for options that its worker would have to know. */
+/** @throws {ConfigurationError} for a run without an id, and for options that only its worker could apply. */
 function onEngine(
   engine: RunEngine,
   config: SubagentConfig,
@@ -399,7 +396,7 @@ const UNBEGUN = { applied: false, reason: 'The run did not begin' } as const;
 
 const running = new WeakMap<Runtime, Map<string, StartedRun>>();
 
-/** Returns the run under this id in this process; null: there is none, or its request has another digest. */
+/** Returns the run with this id in this process; null: there is none, or its request has another digest. */
 export function runUnder(runtime: Runtime, id: string, digest: string): SubagentRun | null {
   const known = running.get(runtime)?.get(id);
   return known?.digest === digest ? known.run : null;
@@ -434,10 +431,10 @@ function keptRun(
       ...serviceOptions,
       id,
       configs: { [config.name]: config },
-      // Without this handler there is no answerer.
+      // Without this handler no component answers.
       onInput,
       onError: (error, where) => {
-        // It continues in another process, or nowhere. Before the handler, which may throw.
+        // The run continues in another process, or not at all. Settled before the handler, which may throw.
         if (isA(error, JournalError) && isForGood(error)) settle(lostBy(error));
         (onError ?? inTerminal)(error, where);
       },
@@ -450,7 +447,7 @@ function keptRun(
       if (chunk.type === 'ended' && chunk.parentId === null) resolve(chunk.outcome);
     });
   });
-  /** The id of its subagent; null: it never began. */
+  /** The id of the run's subagent; null: it never began. */
   const spawned = Promise.withResolvers<string | null>();
   let cancelled: string | null = null;
   const cancel = (): void => {
@@ -466,7 +463,7 @@ function keptRun(
       const { code, message } = receipt.error;
       throw new OffstageError(code, message);
     }
-    // A recovery reports no change: subagents that the journal knew are where they were.
+    // A recovery reports no changes, so the views of restored subagents are reported here.
     if (changed) for (const view of service.views) changed(view);
     cancel();
     spawned.resolve(receipt.subagentId);
@@ -484,7 +481,7 @@ function keptRun(
       spawned.resolve(null);
     });
   const result = settled.then(async (outcome) => {
-    // The journal keeps the outcome for later runs of this id.
+    // The journal stores the outcome for later runs with this id.
     await service.suspend();
     runs.delete(id);
     return outcome;

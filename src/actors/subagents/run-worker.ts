@@ -1,30 +1,32 @@
-// The turns of runs that an engine keeps (ports/run-flow.ts): each plays the run with the runtime of every other run, from
-// the journal that the engine has (run-play.ts).
+// The turns of runs that an engine keeps (ports/run-flow.ts): each executes the run with the ordinary runtime, from the
+// engine's journal (run-play.ts).
 //
-// A step is an entry of the engine's own history of the run: a turn ends before the next step that the engine has to record.
-// With `jobs`, whoever does a step asks another engine for it, which keeps its end: it may be asked for again.
+// A step is an entry of the engine's history of the run: a turn ends before the next step that the engine has to record. With
+// `jobs`, the step is requested from another engine that keeps its end, so the request may be repeated.
 //
-// Owns:     the configurations by name; the runs that this process plays on in their next turn.
-// Does not: play a run, or keep anything that another process would miss.
+// Owns:     the configurations by name; the runs that this process holds in memory for their next turn.
+// Does not: execute a run, or store data that another process needs.
 //
 // Invariants
-//   RUN-WORKER-1. A turn that is done again asks for the same steps under the same keys: the ids of subagents follow from
-//       the run and from the calls that spawned them. A step that must not be repeated is begun in no turn that does not
-//       know that the engine has recorded it, unless it is a job whose end another engine keeps.
-//   RUN-WORKER-2. A turn ends when the run has ended, or when nothing goes on without people, time or the engine's steps.
-//   RUN-WORKER-3. An answer reaches the run in the turn that got it, or its question is open no more.
-//   RUN-WORKER-4. A subagent with a run of its own has that run's outcome, its failure included; it is asked for under the
-//       same id in every turn, and no more once its call is over.
-//   RUN-WORKER-5. A run of its own has no more authority than the subagent would have had in this run: denied calls, who
-//       may answer, and the depth. One under a budget, or with granted or denied tools, is a part of this run (P8).
-//   RUN-WORKER-6. A turn that this worker cannot do, because another version has written its journal or begun it, or because it
-//       lacks a configuration, a tool or a subagent of the run, is left to other workers, and so is a step: while old and new ones
-//       work side by side, no run is lost. After `offerMs` no worker has what is missing, and the run does without.
-//   RUN-WORKER-8. Subagents that are spawned in the run do their steps as its own do, whatever their configuration says.
-//   RUN-WORKER-9. A run is played on from memory only by the process that did the turn which the engine has recorded (its
-//       mark); every other process plays it from the journal.
-//   RUN-WORKER-10. A message of a program reaches the run at the beginning of the first turn that has it, and again wherever
-//       another process plays on; the run reads it once, by its id. A turn tells which of its messages were read.
+//   RUN-WORKER-1. A repeated turn wants the same steps under the same keys: the ids of subagents depend on the run and on the
+//       calls that spawned them. A step that must not be repeated begins only in a turn that knows that the engine has recorded
+//       it, unless it is a job whose end another engine keeps.
+//   RUN-WORKER-2. A turn ends when the run has ended, or when it continues only with people, time or the engine's steps.
+//   RUN-WORKER-3. An answer reaches the run in the turn that brings it, or its question is no longer open.
+//   RUN-WORKER-4. A subagent that is a child run has the child run's outcome, also a failure; the child run is requested under
+//       the same id in every turn until its call is over.
+//   RUN-WORKER-5. A child run has no more authority than the subagent would have had in this run: the same denied calls,
+//       answering identities and depth. A subagent under a budget, or with granted or denied tools, stays a part of this run
+//       (P8).
+//   RUN-WORKER-6. A turn that this worker cannot execute, because another version has written its journal or begun it, or
+//       because the worker lacks a configuration, tool or subagent of the run, is left to other workers; the same holds for a
+//       step. So no run is lost while old and new workers coexist. After `offerMs` no worker is assumed to have what is
+//       missing, and the run continues without it.
+//   RUN-WORKER-8. The steps of subagents that the run spawns run as the run's own steps, whatever their configuration says.
+//   RUN-WORKER-9. Only the process whose turn the engine has recorded (by its mark) continues a run from memory; every other
+//       process executes it from the journal.
+//   RUN-WORKER-10. A program's message reaches the run at the beginning of the first turn that has it, and again if another
+//       process continues the run; the run reads it once, by its id. A turn reports which of its messages were read.
 
 import { z } from 'zod';
 import type { TraceContext } from '../../values/traceparent.ts';
@@ -68,29 +70,30 @@ import { RunPlay, standInsOf, type StandIns } from './run-play.ts';
 
 /** The options of `runWorker`. */
 export interface RunWorkerOptions {
-  /** Time and chance: `nodeEnvironment()` of `offstage/node`. */
+  /** The source of time and chance: `nodeEnvironment()` of `offstage/node`. */
   readonly environment: Environment;
-  /** The configurations of the runs, found by their `name`. Each has `runs: 'jobs'`, and so have those of its tools. */
+  /** The configurations of the runs, found by their `name`. Each needs `runs: 'jobs'`, also those of their tools. */
   readonly configs: Readonly<Record<string, SubagentConfig>>;
   /**
-   * Does the steps, where the engine wants them done: `jobWorker({ … })`. Each is an entry of the run's own workflow.
-   * @defaultValue none: `jobs` is needed
+   * Runs the steps where the engine calls: `jobWorker({ … })`. Each step is an entry of the run's workflow.
+   * @defaultValue none: `jobs` is required
    */
   readonly steps?: JobHandler;
   /**
-   * The engine that does the steps elsewhere, and keeps their ends: `restateJobs(…)`, `temporalJobs(…)`. Each is an invocation of
-   * its own, too. @defaultValue none: `steps` is needed
+   * The engine that runs the steps elsewhere, and keeps their ends: `restateJobs(…)`, `temporalJobs(…)`. Each step is also a
+   * separate invocation. @defaultValue none: `steps` is required
    */
   readonly jobs?: Jobs;
   /**
-   * How long a turn or step that needs what this worker does not know is left to other workers, in milliseconds: longer than a
-   * deploy takes. Then the run ends as lost (`NOT_RECOVERABLE`) if it is its configuration, and else does without.
+   * How long a turn or step is left to other workers if this worker lacks something that it needs, in milliseconds: longer than
+   * a deploy takes. Then a run without its configuration ends as lost (`NOT_RECOVERABLE`), and any other continues without what
+   * is missing.
    * @defaultValue 600000, ten minutes
    */
   readonly offerMs?: number;
-  /** The limit of the text of a run's journal, in characters; a larger one ends the run. @defaultValue 1500000 */
+  /** The limit of a run's journal, in characters; a larger one ends the run. @defaultValue 1500000 */
   readonly maxChars?: number;
-  /** Receives errors that end no run: an engine that is asked again, an answer that answers nothing. */
+  /** Gets errors that end no run: an engine that has to be called again, an answer that answers nothing. */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
@@ -107,9 +110,9 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<RunWorkerOptions>);
 
 /**
- * Returns the handler that does turns of runs: for `restateRunWorkflow`, `temporalRunActivities`.
- * @throws {ConfigurationError} for options that are unknown or wrong: jobs that keep no ends, and configurations whose
- * steps would be done again when a turn is (RUN-WORKER-1).
+ * Creates the handler that executes turns of runs: for `restateRunWorkflow`, `temporalRunActivities`.
+ * @throws {ConfigurationError} for unknown or wrong options: jobs that keep no ends, and configurations whose steps a repeated
+ *   turn would repeat (RUN-WORKER-1).
  */
 export function runWorker(options: RunWorkerOptions): RunHandler {
   check('runWorker(options)', optionsSchema, options);
@@ -131,7 +134,7 @@ export function runWorker(options: RunWorkerOptions): RunHandler {
   return new RunWorker(options, known);
 }
 
-/** Checks a configuration, and those of the tools that run subagents. */
+/** Checks a configuration, and those of its tools that run subagents, and adds them to `known`. */
 function learn(known: Map<string, SubagentConfig>, path: string, config: SubagentConfig): void {
   const definition = checkSubagentConfig(config, path);
   const { name, runs } = definition;
@@ -158,7 +161,7 @@ const boundsSchema = z.strictObject({
   denied: z.array(z.string()),
   answerableBy: z.array(z.string()).exactOptional(),
 }) satisfies z.ZodType<RunBounds>;
-/** A worker of an earlier version does not know what a later one has added: without it, the turn would be another one. */
+/** Unknown fields are refused: a later version added them, and the turn would be another one without them. */
 const turnSchema = z.strictObject({
   order: z.strictObject({
     id: z.string(),
@@ -172,7 +175,7 @@ const turnSchema = z.strictObject({
     by: z.string().exactOptional(),
     above: boundsSchema.exactOptional(),
     packed: z.string().exactOptional(),
-    // It decides nothing: one that cannot be read is none.
+    // For tracing only: an invalid context counts as none.
     trace: z.custom<TraceContext>().exactOptional(),
   } satisfies ChecksOf<RunOrder>),
   number: z.number(),
@@ -199,22 +202,22 @@ const turnSchema = z.strictObject({
   mark: z.string().exactOptional(),
 } satisfies ChecksOf<RunTurn>);
 
-/** Runs that are kept while the engine does their steps. */
+/** The limit of runs that are held while the engine runs their steps. */
 const MAX_KEPT = 1_000;
 /**
- * Runs that are kept while people have their questions, for answers that come at once. Each takes some 30 KB, also where
- * another process got the answer.
+ * The limit of runs that are held while people have their questions, for quick answers. Each takes some 30 KB, also if another
+ * process got the answer.
  */
 const MAX_KEPT_ASKING = 100;
 
-/** Turns and steps that this process has refused, in all. */
+/** The limit of refused turns and steps that this process remembers. */
 const MAX_REFUSED = 10_000;
 
-/** The turns and steps that are left to other workers. */
+/** The turns and steps that this process leaves to other workers. */
 class Offers {
   readonly #environment: Environment;
   readonly #offerMs: number;
-  /** When this process has refused it first, by its key. */
+  /** When this process first refused each turn or step, by key. */
   readonly #since = new Map<string, number>();
 
   constructor(environment: Environment, offerMs: number) {
@@ -222,7 +225,7 @@ class Offers {
     this.#offerMs = offerMs;
   }
 
-  /** Other workers have had their time. */
+  /** Returns whether the time of other workers is over. */
   isOver(key: string): boolean {
     const since = this.#since.get(key);
     return since !== undefined && this.#environment.clock.now() - since >= this.#offerMs;
@@ -234,7 +237,7 @@ class Offers {
   }
 }
 
-/** Its engine makes no second attempt at such a turn. */
+/** Returns whether the engine makes only one attempt at the turn. */
 function isOnly({ news }: RunTurn): boolean {
   return news.type === 'next' && news.step.once;
 }
@@ -292,7 +295,7 @@ class RunWorker implements RunHandler {
       const { read } = play;
       const told = read.length > 0 ? { read } : {};
       if ('outcome' in rest) return { ...this.#ended(rest.outcome), ...told };
-      // A snapshot at its end is shorter than a long journal.
+      // A snapshot may be shorter than a long journal.
       const isLong = play.journal.chars > maxChars;
       if (isLong) await play.leave(true);
       if (isLong && play.journal.chars > maxChars)
@@ -308,7 +311,7 @@ class RunWorker implements RunHandler {
       const at = environment.clock.now();
       const end = { at, waiting, ...told, wakeAt, children, outcome: null };
       const mark = environment.ids.next('turn');
-      // This process plays it on, if it is asked for the next turn.
+      // This process continues the run if it gets the next turn.
       isKept = steps.length + waiting.length > 0 && !isLong;
       play.mark = mark;
       if (isKept) (steps.length > 0 ? this.#kept : this.#asking).keep(id, play);
@@ -331,7 +334,7 @@ class RunWorker implements RunHandler {
     return { at, journal: [], waiting: [], wakeAt: null, outcome };
   }
 
-  /** Returns the play that this process has kept, or another one; or why there is none. */
+  /** Returns the run that this process holds, or a new one; or the error that prevents it. */
   #playOf(turn: RunTurn): RunPlay | OffstageError {
     const read = turnSchema.safeParse(turn);
     if (!read.success)
@@ -351,7 +354,7 @@ class RunWorker implements RunHandler {
     const isHeld = this.holds(turn);
     const kept = this.#kept.take(order.id) ?? this.#asking.take(order.id);
     if (kept && isHeld) return kept;
-    // Another process has done turns since.
+    // Another process has executed turns since.
     void kept?.leave();
     const { answerableBy = order.above?.answerableBy } = config;
     const bound = answerableBy === config.answerableBy ? config : { ...config, answerableBy };
@@ -367,8 +370,8 @@ class RunWorker implements RunHandler {
 }
 
 /**
- * Asks another engine for a step. One that the run no longer waits for is told to stop.
- * @throws {JobError} where the step may be asked for again.
+ * Requests a step from another engine. A step for which the run no longer waits is asked to stop.
+ * @throws {JobError} if the step may be requested again.
  */
 async function askedOf(jobs: Jobs, job: Job, signal: AbortSignal): Promise<JobEnd> {
   const stop = (): void => {
@@ -387,7 +390,7 @@ async function askedOf(jobs: Jobs, job: Job, signal: AbortSignal): Promise<JobEn
   }
 }
 
-/** By the ids of the runs; the one that has had no turn for longest is the first, and goes first. */
+/** Held runs by id, those without a turn for the longest time first; they are dropped first. */
 class KeptPlays {
   readonly #plays = new Map<string, RunPlay>();
   readonly #max: number;
