@@ -67,7 +67,7 @@ const api = new API({ cwd: root });
 const text = `# Public names
 
 Written by \`npm run api\` from the exports and their docstrings; \`npm run check\` fails when it is not
-up to date.
+up to date. The site that \`npm run site\` builds has each name with its signature, members, defaults and errors.
 
 Types that are only a part have no name of their own: the options of a function are \`Parameters<typeof forkSession>[1]\`, a
 part of a view is \`SessionState['outage']\`, the input of a statechart is XState's \`InputFrom<typeof questionMachine>\`.

@@ -1,12 +1,12 @@
 // Builds the static site of the documents: `npm run site` writes docs/site/dist. The guide and the topics are the
-// Markdown files of docs/; the reference is made from the docstrings and declarations of the public names.
+// Markdown files of docs/; docs/site/reference.ts makes the reference from the declarations of the public names.
 
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import process, { stdout } from 'node:process';
 import { fileURLToPath } from 'node:url';
-import { API, SymbolFlags } from 'typescript/unstable/sync';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const site = join(root, 'docs/site');
@@ -78,117 +78,6 @@ function write(slug: string, title: string, body: string, more = ''): void {
   writeFileSync(file, `---\ntitle: ${JSON.stringify(title)}\n${more}---\n\n${body}`);
 }
 
-function reference(): void {
-  const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
-    readonly exports: Readonly<Record<string, string | { readonly 'offstage-source': string }>>;
-  };
-  const api = new API({ cwd: root });
-  const [project] = api
-    .updateSnapshot({ openProjects: [join(root, 'tsconfig.json')] })
-    .getProjects();
-  if (!project) throw new Error('tsconfig.json was not opened');
-  const { program, checker } = project;
-  const subpaths = Object.entries(manifest.exports).filter(
-    ([, entry]) => typeof entry !== 'string',
-  );
-  for (const [order, [subpath, entry]] of subpaths.entries()) {
-    if (typeof entry === 'string') continue;
-    const file = program.getSourceFile(join(root, entry['offstage-source']));
-    const module = file && checker.getSymbolAtLocation(file);
-    if (!module) throw new Error(`${subpath} is no module`);
-    const parts = checker.getExportsOfModule(module).map((symbol) => {
-      const isAlias = (symbol.flags & SymbolFlags.Alias) !== 0;
-      const target = isAlias ? checker.getAliasedSymbol(symbol) : symbol;
-      const [declaration] = target.declarations ?? [];
-      const node = declaration?.resolve(project);
-      const source = node ? node.getSourceFile().text.slice(node.getStart(), node.end) : '';
-      return {
-        name: symbol.name,
-        says: target.getDocumentationComment(checker),
-        tags: target.getJsDocTags(checker),
-        shape: shapeOf(source),
-      };
-    });
-    const name = `offstage${subpath.slice(1)}`;
-    const body = parts
-      .toSorted((a, b) => a.name.localeCompare(b.name))
-      .map(
-        ({ name: title, says, tags, shape }) =>
-          `## ${title}\n\n${says}\n\n\`\`\`ts\n${shape}\n\`\`\`\n\n${tagged(tags)}`,
-      )
-      .join('\n');
-    const slug = `reference/${name.replaceAll('/', '-')}`;
-    write(
-      slug,
-      name,
-      body,
-      `sidebar:\n  order: ${100 + order}\ntableOfContents:\n  maxHeadingLevel: 2\n`,
-    );
-  }
-  api.close();
-}
-
-interface Tag {
-  readonly name: string;
-  readonly text?: string | undefined;
-}
-
-/** The tags of a docstring that a reader needs: arguments, defaults, and the errors with a link to their cause. */
-function tagged(tags: readonly Tag[]): string {
-  const of = (name: string): readonly string[] =>
-    tags
-      .filter((tag) => tag.name === name)
-      .map(({ text = '' }) => text.replaceAll(/\s+/g, ' ').trim());
-  const list = (title: string, texts: readonly string[]): string =>
-    texts.length === 0 ? '' : `**${title}**\n\n${texts.map((text) => `- ${text}`).join('\n')}\n\n`;
-  return [
-    list(
-      'Arguments',
-      of('param').map((text) => text.replace(/^(\w+)(?: -)?/, '`$1`:')),
-    ),
-    list('Returns', of('returns')),
-    list('Default', of('defaultValue')),
-    list('Throws', of('throws').map(withCodes)),
-  ].join('');
-}
-
-const codes = new Set(
-  [...readFileSync(join(root, 'docs/errors.md'), 'utf8').matchAll(/^\| `([A-Z_]+)`/gm)].map(
-    ([, code = '']) => code,
-  ),
-);
-
-function withCodes(text: string): string {
-  return text
-    .replace(/^\{(\w+)\}/, '`$1`')
-    .replaceAll(/`([A-Z_]+)`/g, (whole, code: string) =>
-      codes.has(code) ? `[${whole}](../errors/#${code.toLowerCase()})` : whole,
-    );
-}
-
-/** Returns the declaration without the bodies of functions, and only the beginning of a value. */
-function shapeOf(source: string): string {
-  const lines: string[] = [];
-  let depth = 0; // inside the body of a function or method
-  for (const line of source.split('\n')) {
-    if (depth === 0 && !/^\s*(?:readonly )?#|^\s*(?:private|protected) /.test(line))
-      lines.push(line);
-    const opens = /^(?:export )?(?:async )?function\b.*\{$|^\s+.*\).*\{$/.test(line);
-    if (depth > 0 || opens) depth += count(line, '{') - count(line, '}');
-  }
-  const [first = ''] = lines;
-  const isFunction = /^(?:export )?(?:async )?function\b/.test(source);
-  if (isFunction) lines[lines.length - 1] = (lines.at(-1) ?? '').replace(/ \{$/, '');
-  // For a constant the checker returns the text after its keyword.
-  else if (!/^(?:export|abstract|class|interface|type)\b/.test(first)) lines[0] = `const ${first}`;
-  const kept = lines.slice(0, 120).join('\n');
-  return lines.length > 120 ? `${kept}\n// …` : kept;
-}
-
-function count(text: string, sign: string): number {
-  return text.split(sign).length - 1;
-}
-
 rmSync(content, { recursive: true, force: true });
 for (const page of pages) {
   const text = readFileSync(join(root, page), 'utf8');
@@ -202,20 +91,26 @@ for (const page of pages) {
   );
 }
 cpSync(join(root, 'docs/images'), join(content, 'images'), { recursive: true });
-reference();
 
-const run = (...command: readonly [string, ...string[]]): void => {
-  const [program, ...args] = command;
-  const { status } = spawnSync(program, args, {
-    cwd: site,
-    stdio: 'inherit',
-    env: { ...process.env, ASTRO_TELEMETRY_DISABLED: '1' },
-  });
-  if (status !== 0) process.exit(status ?? 1);
+const run = async (cwd: string, ...[program, ...args]: readonly [string, ...string[]]) => {
+  const env = { ...process.env, ASTRO_TELEMETRY_DISABLED: '1' };
+  const [code] = await once(spawn(program, args, { cwd, stdio: 'inherit', env }), 'exit');
+  if (code !== 0) process.exit(Number(code ?? 1));
 };
-// Without a lock file: a new one would lack the binaries of other platforms, and `npm ci` would refuse it.
-run('npm', 'install', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error');
-run('npm', 'run', 'build');
+rmSync(join(site, '.types'), { recursive: true, force: true });
+await Promise.all([
+  // Without a lock file: a new one would lack the binaries of other platforms, and `npm ci` would refuse it.
+  run(site, 'npm', 'install', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'),
+  // `npm run check` checks the types.
+  run(
+    root,
+    'tsc',
+    ...'-p tsconfig.build.json --noCheck --emitDeclarationOnly --outDir docs/site/.types'.split(
+      ' ',
+    ),
+  ),
+]);
+await run(site, 'npm', 'run', 'build');
 // A wide table can then be scrolled by keyboard; an empty corner is no heading.
 for (const page of globSync('**/*.html', { cwd: join(site, 'dist') })) {
   const file = join(site, 'dist', page);

@@ -8,6 +8,7 @@ export default defineConfig({
     starlight({
       title: 'Offstage',
       description: 'An actor-model runtime for subagents',
+      customCss: ['./src/signatures.css'],
       // A line that does not fit goes on in the next one; a drawing whose lines cannot be broken scrolls by itself.
       expressiveCode: { defaultProps: { wrap: true } },
       // Each part in the order of docs/README.md, which scripts/site.ts writes into the pages.

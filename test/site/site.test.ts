@@ -105,10 +105,20 @@ test('finds a guide and a public name by keyboard, and sends nothing to other se
 test('the reference of a name has its signature, its text, and the errors with their cause', async () => {
   const { page } = await opened('/reference/offstage-doctor/');
   await page.getByText('Examines the machine, and each of these adapters.').waitFor();
-  await page.getByText('export function examine(').waitFor();
+  await page.getByText('examine(machine: Machine, names: readonly string[])').waitFor();
   await page.getByRole('link', { name: 'INVALID_OPTION' }).click();
   await page.waitForURL('**/reference/errors/#invalid_option');
   expect(await page.locator(':target').count()).toBe(1);
+});
+
+test('the reference leads from a signature to the types in it, exported or not, and says the default of an option', async () => {
+  const { page } = await opened('/reference/offstage-sqlite-journal/');
+  await page.getByRole('link', { name: 'SqliteJournalOptions', exact: true }).nth(1).click();
+  await page.getByRole('link', { name: 'readOnly', exact: true }).click();
+  await page.waitForURL('**#part.SqliteJournalOptions.readOnly');
+  await page.locator(':target').locator('xpath=following::p[.="Default: false"]').first().waitFor();
+  await page.getByRole('link', { name: 'JournalEntry', exact: true }).first().click();
+  await page.waitForURL('**/reference/offstage-journal/#JournalEntry');
 });
 
 test('the guide stands in the order of docs/README.md, and leads on to the next page', async () => {

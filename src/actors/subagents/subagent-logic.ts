@@ -57,7 +57,7 @@ export type SubagentActorEvent =
     } & VouchedFor)
   /** Words of the program, which the next model call reads. */
   | ({ readonly type: 'message'; readonly text: string } & RunMessageOptions)
-  /** Cancels the run. @defaultValue the reason `cancelled` */
+  /** Cancels the run; its `reason` is `cancelled` if none is given. */
   | { readonly type: 'cancel'; readonly reason?: string };
 
 /** The context of a subagent's actor: its work and the questions that wait. */

@@ -14,7 +14,7 @@ export type VoiceWire = 'openai-realtime' | 'openai-live' | 'gemini-live';
 
 /** One action of the model. Steps of a script follow one another. */
 export type VoiceStep =
-  /** Speaks: transcript in pieces, and PCM16 sound of `durationMs`. @defaultValue 60 ms for each character */
+  /** Speaks: transcript in pieces, and PCM16 sound of `durationMs`, or of 60 ms for each character. */
   | { readonly say: string; readonly durationMs?: number }
   /**
    * Calls a tool by name; `arguments` is an object, or text as the model writes it. Gemini's wire cannot carry a text
