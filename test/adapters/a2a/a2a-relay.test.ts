@@ -1,5 +1,5 @@
-// How the A2A relay reads a task: lost connections, agents without events, results of a time when nobody listened, and
-// where headers go (REMOTE-AGENT-1, A2A-SESSION-1 to 3).
+// How the A2A relay reads a task: lost connections, agents without events, results from a time without a reader, and
+// the targets of headers (REMOTE-AGENT-1, A2A-SESSION-1 to 3).
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -34,7 +34,7 @@ function stage(url: string, options: Partial<A2aRelayOptions> = {}) {
       },
       report: (error) => errors.push(error),
     });
-  /** Waits for an event; `passing` lets this much time pass at each look. */
+  /** Waits for an event; lets `passing` ms pass at each look. */
   const next = async <Type extends RelayEvent['type']>(type: Type, passing = 0) => {
     for (let turn = 0; turn < 100_000; turn += 1) {
       const found = events.find((event) => event.type === type);
@@ -124,7 +124,7 @@ describe('a session with a hosted agent', () => {
     expect(again.isRunning).toBe(true);
     expect(await second.next('turn_ended')).toMatchObject({ reason: 'completed' });
     expect(second.words()).toContain('Booked.');
-    // A session that is taken up after its end, under its last id, has nothing to tell.
+    // A session that is resumed under its last id after its end has no news.
     const third = await stage(server.url).start(session.id);
     expect(third.isRunning).toBe(false);
   });

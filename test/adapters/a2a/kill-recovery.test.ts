@@ -1,5 +1,5 @@
-// A subagent on a hosted agent, whose process is killed at random (RELAY-LOOP-1..3, A2A-SESSION-1): the task goes on at
-// the agent, is found by its id, and gets each answer once.
+// A subagent on a hosted agent, whose program is killed at random (RELAY-LOOP-1..3, A2A-SESSION-1): the task continues
+// at the agent, is found by its id, and gets each answer once.
 
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
@@ -17,7 +17,7 @@ test.each(SEEDS)(
     await playKills({ seed, program: PROGRAM, args: [server.url] }, ({ outcome }) => {
       expect(outcome).toMatchObject({ status: 'completed' });
       expect(outcome.text).toMatch(/denied\. Done\.$/);
-      // One task, and each answer once, to its question.
+      // There is one task, and each answer reached its question once.
       const [prompt, ...answers] = server.told;
       expect(prompt).toContain('acts:');
       expect(answers).toEqual([

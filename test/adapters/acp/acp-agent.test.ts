@@ -1,5 +1,5 @@
-// A session of ours as an ACP agent, with the client of the official SDK on the other side, in another process
-// (ACP-AGENT-1, ACP-SERVED-1, 2).
+// An Offstage session as an ACP agent; its client is the official SDK, in another process (ACP-AGENT-1, ACP-SERVED-1,
+// 2).
 
 import {
   client,
@@ -147,7 +147,7 @@ describe('a turn', () => {
       sessionUpdate: 'plan',
       entries: [{ content: 'Paints', priority: 'medium', status: 'in_progress' }],
     });
-    // Told once.
+    // The result was told once.
     expect(one.words().match(/Painted/g)).toHaveLength(1);
     one.close();
     await one.ended;
@@ -210,7 +210,7 @@ describe('a turn', () => {
     await withdrawn.promise;
     expect(deletions(folder)).toBe('');
     const before = one.updates.length;
-    // The session lives on, and shows nothing between turns (ACP-SERVED-2).
+    // The session stays alive, and shows nothing between turns (ACP-SERVED-2).
     expect(await one.prompt(id, 'hello')).toEqual({ stopReason: 'end_turn' });
     expect(one.updates.length).toBeGreaterThan(before);
   });
@@ -219,7 +219,7 @@ describe('a turn', () => {
     const folder = temporary();
     const takenBack: string[] = [];
     const one = await editor(folder, {
-      // An editor that never answers what was taken back.
+      // An editor that never answers a withdrawn request.
       permission: ({ toolCall }, signal) =>
         new Promise(() => {
           signal.addEventListener('abort', () => takenBack.push(toolCall.toolCallId));
@@ -290,7 +290,7 @@ describe('another process', () => {
         sessionUpdate: 'user_message_chunk',
         content: { type: 'text', text: 'remove it' },
       });
-      // Nobody has permitted it yet.
+      // The user has not permitted it yet.
       expect(deletions(folder)).toBe('');
       expect(await second.prompt(id, 'Where are we?')).toEqual({ stopReason: 'end_turn' });
       expect(second.asked).toHaveLength(1);

@@ -1,4 +1,4 @@
-// What an ACP agent is given, what it leaves behind (ACP-PROCESS-1, 2), and how its requests are read.
+// The input of an ACP agent, the processes that it leaves behind (ACP-PROCESS-1, 2), and the reading of its requests.
 
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -72,7 +72,7 @@ describe.runIf(existsSync('/proc/self/environ'))('an agent', () => {
     });
     const pid = orphan.pid ?? 0;
     const startedAt = ofProcess(pid, 'stat').split(') ').at(-1)?.split(' ')[19];
-    // The id of the owner belongs to another process by now.
+    // The id of the owner now belongs to another process.
     const owner = { owner: process.pid, ownerStartedAt: '1' };
     writeFileSync(join(folder, 'orphan.json'), JSON.stringify({ pid, startedAt, ...owner }));
     const ended = new Promise((resolve) => orphan.once('exit', (_code, by) => resolve(by)));
@@ -260,7 +260,7 @@ describe('a tool', () => {
     expect(started('failed', true)).toEqual([]);
     expect(started('in_progress', true)).toEqual(['tool_started']);
     expect(started('completed', true)).toEqual(['tool_started', 'tool_ended']);
-    // One that reports no beginning may have done something before it failed.
+    // A call that reports no beginning may have had an effect before it failed.
     expect(started('failed', false)).toEqual(['tool_started', 'tool_ended']);
   });
 });

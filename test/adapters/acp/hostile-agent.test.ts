@@ -1,5 +1,5 @@
-// Agents that mean harm, or are broken: a subagent on one ends, and says why; the user consents to nothing unseen; and
-// this process goes on (ACP-SESSION-3, 4, RELAY-LOOP-4, 5, RELAY-INBOX-2).
+// Malicious or broken agents: a subagent on one ends with a reason; the user consents to nothing unseen; and this
+// process continues (ACP-SESSION-3, 4, RELAY-LOOP-4, 5, RELAY-INBOX-2).
 
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
-// A subagent on an ACP agent, whose process or whose agent's process is killed at random (RELAY-LOOP-1..3,
-// ACP-PROCESS-1): no permission that nobody gave, no answer to another question, no process left over.
+// A subagent on an ACP agent, whose program or agent process is killed at random (RELAY-LOOP-1..3, ACP-PROCESS-1): no
+// permission without the user, no answer to another question, no process left over.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,13 +19,13 @@ function kill(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // It has ended meanwhile.
+    // The process has ended meanwhile.
   }
 }
 
 function isAlive(pid: number): boolean {
   try {
-    // A process that was killed, and not yet waited for, is no longer running.
+    // A killed process that is not yet reaped is no longer running.
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
   } catch {
     return false;
@@ -49,10 +49,10 @@ test.each(SEEDS)(
     };
     await playKills(kills, ({ folder, told, outcome }) => {
       const heard = linesOf(join(folder, 'agent.log'));
-      // A denial in the last turn, whatever came before.
+      // The last turn contains a denial, whatever came before.
       expect(outcome).toMatchObject({ status: 'completed' });
       expect(outcome.text.trimEnd()).toMatch(/Done\.$/);
-      // Nobody but the user gives a permission, and each is used once.
+      // Only the user gives permissions, and each is used once.
       const given = heard.filter(({ what }) => what === 'permitted');
       expect(given.every(({ detail }) => detail === 'Edit')).toBe(true);
       expect(given.length).toBeLessThanOrEqual(count(told, 'approved'));
@@ -62,7 +62,7 @@ test.each(SEEDS)(
         expect(answer).toBe(`about ${question}`);
       }
       expect(count(heard, 'answer')).toBeGreaterThanOrEqual(2);
-      // Nothing is left running.
+      // No process is left running.
       sweep(join(folder, 'processes'));
       expect(agentsIn(folder)).toEqual([]);
       expect([...seen].filter(isAlive)).toEqual([]);

@@ -1,5 +1,5 @@
-// Forty agents at once in one process: when they have ended, their processes, handles and memory are back where they
-// were (ACP-PROCESS-1).
+// Forty agents at once in one process: after their end, the processes, handles and memory are the same as before
+// (ACP-PROCESS-1).
 
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,7 +20,7 @@ const MAX_GROWTH = 16 * 1024 * 1024;
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
-/** The processes whose environment has this mark. */
+/** Returns the number of processes whose environment has this mark. */
 function processesOf(mark: string): number {
   return readdirSync('/proc').filter((name) => {
     try {
@@ -54,7 +54,7 @@ test.runIf(existsSync('/proc/self/environ'))(
       }),
     });
     const runtime = createRuntime({ environment: nodeEnvironment() });
-    /** Runs this many; all are asked before the first is answered. */
+    /** Runs this many; all have asked before the first one is answered. */
     const round = async (count: number) => {
       const all = Promise.withResolvers<void>();
       let asked = 0;
@@ -84,13 +84,13 @@ test.runIf(existsSync('/proc/self/environ'))(
     const before = { handles: handles(), memory: process.memoryUsage().heapUsed };
     const { outcomes, most } = await round(AGENTS);
     expect(outcomes.map(({ status }) => status)).toEqual(Array(AGENTS).fill('completed'));
-    // One call was permitted, never a lasting one.
+    // One call was permitted, and no lasting permission was given.
     expect(outcomes.every(({ text }) => text.includes('"once"'))).toBe(true);
     expect(outcomes[0]?.usage).toMatchObject({ inputTokens: 30, outputTokens: 4 });
-    // Each agent, and its child.
+    // Each agent, with its child.
     expect(most).toBe(2 * AGENTS);
     expect(readdirSync(folder)).toEqual([]);
-    // Pipes are closed in the turns of the event loop that follow.
+    // Pipes close in the following turns of the event loop.
     for (let turn = 0; turn < 100_000 && handles() > before.handles; turn += 1)
       await new Promise((resolve) => setImmediate(resolve));
     expect(handles()).toBeLessThanOrEqual(before.handles);

@@ -1,4 +1,4 @@
-// ACP-SESSION-5: no prompt is sent before the session has the options that the app named.
+// ACP-SESSION-5: no prompt is sent before the session has the options of the app.
 
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,9 @@ const CHOOSY = fileURLToPath(new URL('support/choosy-agent.ts', import.meta.url)
 
 type Options = NonNullable<AcpRelayOptions['configOptions']>;
 
-/** Returns what the agent was told to set, and what is set; rejects as the start of the session does. */
+/**
+ * Returns the options that the agent was told to set, and those that are set; rejects like the start of the session.
+ */
 async function play(kind: string, configOptions: Options | undefined, resume?: string) {
   const stateFolder = mkdtempSync(join(tmpdir(), 'offstage-test-acp-'));
   onTestFinished(() => rmSync(stateFolder, { recursive: true, force: true }));

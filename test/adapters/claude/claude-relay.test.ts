@@ -1,5 +1,5 @@
-// What the relay to Claude gives to the SDK, and how it reads what comes back, with a `query` of this test. The tests with the
-// real SDK are in test/claude.
+// The input of the SDK from the relay to Claude, and the relay's reading of the output, with a `query` of this test.
+// The tests with the real SDK are in test/claude.
 
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,7 +30,7 @@ interface Given {
   };
 }
 
-/** Plays Claude: `play` gets what `query` was given, and says its messages. */
+/** Plays Claude: `play` gets the arguments of `query`, and yields its messages. */
 function stage(play: (given: Given) => AsyncGenerator, options: Partial<ClaudeRelayOptions> = {}) {
   const stateFolder = mkdtempSync(join(tmpdir(), 'offstage-test-claude-'));
   onTestFinished(() => rmSync(stateFolder, { recursive: true, force: true }));
@@ -245,7 +245,7 @@ test.each([
       const deferred = { id: 'toolu_1', name: 'Bash', input: { command: 'rm a' } };
       yield { ...success, deferred_tool_use: deferred };
     }
-    // Killed before it has told anything of the answer.
+    // It is killed before it has reported anything about the answer.
     if (round === 2) {
       const project = join(options.env['CLAUDE_CONFIG_DIR'] ?? '', 'projects', 'p');
       mkdirSync(project, { recursive: true });

@@ -1,5 +1,5 @@
-// The official client, asked for the same, says the same: its converters check and shape
-// each message that we build by hand.
+// The official client sends the same messages for the same requests: its converters check and shape each message that
+// the adapter builds by hand.
 
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -21,7 +21,7 @@ import * as wire from '../../../src/adapters/gemini-live/wire.ts';
 import { configuration } from '../support/configuration.ts';
 import { API_KEY } from './support/call.ts';
 
-/** The official client in a session, and all that it says. */
+/** Opens a session of the official client, and collects its messages. */
 async function official(model: string, config: LiveConnectConfig) {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
   await once(server, 'listening');
@@ -45,7 +45,7 @@ async function official(model: string, config: LiveConnectConfig) {
   onTestFinished(() => session.close());
   return {
     setup: said[0],
-    /** What it says when it is made to. */
+    /** Returns the message that `speak` makes the client send. */
     async says(speak: (session: Session) => void): Promise<unknown> {
       const [socket] = server.clients;
       if (socket === undefined) throw new Error('No client');

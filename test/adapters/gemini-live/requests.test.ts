@@ -41,7 +41,7 @@ const response = (id: string, more: object, output = 'Booked.') => ({
   ...more,
 });
 
-/** Begins and ends of responses with a key, in short. */
+/** Returns the begins and ends of responses with a key, in short. */
 const keyed = (events: readonly TransportEvent[]) =>
   events.flatMap((event) =>
     (event.type === 'response.started' || event.type === 'response.ended') && event.responseKey
@@ -257,12 +257,12 @@ describe('a request', () => {
       call.says(words('Premium.'));
       call.says(sound());
       await call.sends(...calls);
-      // The first answer takes longer than a model takes to begin one.
+      // The first answer comes later than a model's answer can begin.
       call.says(generated);
       await call.advance(6_000);
       call.says(turnComplete, sound(), generated, turnComplete);
       expect(call.frames).toHaveLength(heard);
-      // What answers something later is heard.
+      // An answer to a later message is heard.
       call.says(sound());
       expect(call.frames).toHaveLength(heard + 1);
     },

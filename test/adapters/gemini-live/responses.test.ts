@@ -149,7 +149,7 @@ describe('the end of a response', () => {
     const call = await startCall();
     call.says(sound(), interrupted, sound(), turnComplete, sound());
     expect(call.frames).toHaveLength(1);
-    // Nobody answers so soon.
+    // No model answers so soon.
     await call.advance(200);
     call.says(sound());
     expect(call.frames).toHaveLength(2);
@@ -176,7 +176,7 @@ describe('a cancel by the session', () => {
     expect(call.frames).toHaveLength(1);
     call.news();
     call.says(interrupted);
-    // GEMINI-LIVE-TRANSLATOR-2: nobody spoke.
+    // GEMINI-LIVE-TRANSLATOR-2: the user did not speak.
     expect(call.news()).toEqual([]);
     call.says(turnComplete, sound());
     expect(call.frames).toHaveLength(2);

@@ -19,7 +19,7 @@ const handle = (newHandle: string, more = {}) => ({
   sessionResumptionUpdate: { newHandle, resumable: true, ...more },
 });
 
-/** Goes on from another connection. */
+/** Resumes another connection. */
 function goOn(from: Call, options?: GeminiLiveOptions): Call {
   const resume = from.last('transport.resumable')?.resume;
   const { environment } = from;
@@ -84,7 +84,7 @@ describe('a resumed session', () => {
     call.hears();
     await call.sends({ ...note, text: '[note] known' });
     await call.sends(note);
-    // The setup is 0, the sound 1, what is known 2; or else they are 1, 2 and 3.
+    // The setup is 0, the sound 1, the known message 2; or else they are 1, 2 and 3.
     call.says(handle('h1', { lastConsumedClientMessageIndex: '3' }));
     const next = goOn(call);
     next.says({ setupComplete: {} });

@@ -7,8 +7,8 @@ import {
   type ServerMessage,
 } from '../../../src/adapters/gemini-live/wire.ts';
 
-// `never` when each field that we read is in the official type and has a type that our schema
-// accepts; else the names of the fields that drifted.
+// `never` if each field that the adapter reads is in the official type, with a type that the adapter's schema
+// accepts; else the names of the fields that differ.
 type Drift<Read, Official> = {
   [Key in keyof Read]-?: Key extends keyof Official
     ? NonNullable<Official[Key]> extends NonNullable<Read[Key]>

@@ -10,7 +10,7 @@ import {
   type Call,
 } from './support/call.ts';
 
-/** What is told of utterances, in short. */
+/** Returns the events about utterances, in short. */
 function told(events: readonly TransportEvent[]): readonly string[] {
   return events.flatMap((event) => {
     if (event.type === 'utterance.transcribed') return [`${event.final ? '=' : '~'}${event.text}`];

@@ -17,11 +17,11 @@ import { API_KEY } from './support/call.ts';
 interface Scene extends Pick<TalkOptions, 'subagents' | 'greeting'> {
   readonly model: string;
   readonly respond?: VoiceResponder;
-  /** The server also says when somebody speaks. */
+  /** The server also reports where speech begins and ends. */
   readonly voiceActivity?: boolean;
 }
 
-/** Calls what the user names; else says what it was told. */
+/** A model that calls the tools that the user names; otherwise it says the requested message. */
 const obedient: VoiceResponder = ({ cause, model }) => {
   if (cause.type === 'utterance') {
     const wanted = /^use (\w+)$/.exec(cause.text)?.[1];
@@ -32,7 +32,7 @@ const obedient: VoiceResponder = ({ cause, model }) => {
     const texts = model.items
       .slice(spoke + 1)
       .flatMap((item) => (item.kind === 'message' && item.role === 'user' ? [item.text] : []));
-    // What the request names it has read before.
+    // The model has already read the notes that the request names.
     const marks = cause.text.match(/(?<=\bnote )[\w-]+/g) ?? [];
     const told = texts.filter((text) => marks.some((mark) => text.includes(` ${mark}]`)));
     return [{ say: `Told: ${[...new Set([...told, cause.text])].join('\n')}` }];
@@ -56,13 +56,13 @@ async function start({ model, respond = obedient, voiceActivity = false, ...talk
     model: castOf(talk),
     agents: agentsOf(talk),
     subagentConfigs: configsOf(talk),
-    // Nobody reminds the user within the minute that a model may take to say all that it reads.
+    // No reminder for the user comes within the minute in which a model may say everything that it reads.
     voice: { nudgeAfterMs: null },
     hooks: { onError: (error) => errors.push(error) },
   });
   const events: SessionEvent[] = [];
   session.events.subscribe((event) => events.push(event));
-  // A loudspeaker that plays as fast as it gets sound.
+  // A loudspeaker that plays sound as soon as it arrives.
   const playedMs = new Map<string, number>();
   session.audioOut.subscribe((frame) => {
     const { itemId = '' } = frame;
@@ -80,7 +80,7 @@ async function start({ model, respond = obedient, voiceActivity = false, ...talk
     await closed;
     await server.close();
   });
-  /** Time passes, with a microphone that is on. */
+  /** Lets time pass, with an open microphone. */
   const pass = async (ms: number): Promise<void> => {
     for (let leftMs = ms; leftMs > 0; leftMs -= 100) {
       session.audioIn.next({ samples: new Int16Array(1_600), sampleRateHz: 16_000 });
@@ -99,7 +99,7 @@ async function start({ model, respond = obedient, voiceActivity = false, ...talk
     errors,
     latest,
     state: () => session.store.getSnapshot().context,
-    /** What was said aloud to the end, in order. */
+    /** Returns the messages that were said to the end, in order. */
     said: () =>
       server.connections.flatMap(({ replies }) =>
         replies
@@ -119,7 +119,7 @@ const report = (pending: string | null, delayMs = 0) => ({
   report: { script: () => ({ text: 'Sales are up.', delayMs }), pending },
 });
 
-/** Asks the user which class it shall be. */
+/** Asks the user for the class. */
 const ride: TalkOptions['subagents'] = {
   ride: {
     pending: null,
@@ -173,7 +173,7 @@ describe.each(MODELS)('%s', (model) => {
   test('P2, P3: asks the user a question, whose answer goes to the subagent alone', async () => {
     const scene = await start({ model, subagents: ride });
     await scene.say('use ride');
-    // This model says all that it reads, which takes its time.
+    // This model says everything that it reads, which takes time.
     await scene.pass(60_000);
     expect(scene.said().filter((text) => text.includes('Economy or Premium?'))).toHaveLength(1);
     await scene.say('Economy');
@@ -204,7 +204,7 @@ describe.each(MODELS)('%s', (model) => {
 
   test('greets the user when the session begins', async () => {
     const scene = await start({ model, greeting: 'Welcome the user.' });
-    // It says all that it was asked, word for word.
+    // The model says the whole request, word for word.
     await scene.pass(20_000);
     expect(scene.said()).toHaveLength(1);
     expect(scene.errors).toEqual([]);

@@ -1,4 +1,4 @@
-// The Stately Inspector in a window of a page: both sides are those of the package.
+// The Stately Inspector in a window of a page: both sides come from the package.
 
 import { createBrowserReceiver, type StatelyInspectionEvent } from '@statelyai/inspect';
 import { expect, test } from 'vitest';
@@ -10,7 +10,7 @@ import { stamped, startInteraction, startSession } from './support/ride.ts';
 
 type Listener = (event: { readonly data: unknown }) => void;
 
-/** A window that can be talked to, and may open others. */
+/** A window that receives messages, and may open other windows. */
 class FakeWindow {
   readonly listeners = new Set<Listener>();
   readonly opened: [string, string][] = [];
@@ -34,7 +34,7 @@ class FakeWindow {
   }
 }
 
-/** The inspector's window loads (again), and its receiver says that it is there. */
+/** Loads the inspector's window (again), whose receiver reports that it is ready. */
 function load(inspectorWindow: FakeWindow) {
   const view = seen();
   inspectorWindow.listeners.clear();
@@ -73,7 +73,7 @@ test('sends everything to a window that opens late or is loaded again', async ()
     connection: 'connecting',
   });
   expect(again.events('ses_1')).toEqual([]);
-  // Once: the earlier page is not told any more.
+  // Once: the earlier page gets no more messages.
   expect(view.snapshots('ses_1')).toHaveLength(2);
 
   await inspector.stop();

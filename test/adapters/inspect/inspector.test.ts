@@ -22,9 +22,9 @@ afterEach(async () => {
   inspector = undefined;
 });
 
-/** An inspector with a relay, and a viewer that is already there. */
+/** Creates an inspector with a relay, and a connected viewer. */
 async function watched(options: Partial<InspectorOptions> = {}) {
-  // What is due at once needs no time to pass.
+  // Tasks that are due at once need no time to pass.
   const environment = simulatedEnvironment();
   inspector = await createInspector({ environment, flushMs: 0, ...options });
   const { inspect, streamUrl } = inspector;
@@ -110,7 +110,7 @@ describe('an inspected scenario', () => {
         'string',
       ]);
     }
-    // The same states, events and targets as the machine's own.
+    // The same states, events and targets as the machine itself.
     const definition = JSON.parse(view.actor('ses_1/question:q1')!.definition) as {
       states: Record<string, { on: object; invoke: object }>;
     };
@@ -158,7 +158,7 @@ describe('an inspected scenario', () => {
       'subagent_interaction',
       'main_agent',
     ]);
-    // Each event comes before the state that it led to.
+    // Each event comes before the state that it caused.
     const own = view.messages.filter(
       ({ sessionId, type }) => sessionId === 'ses_1/sub_1' && type !== '@xstate.actor',
     );
@@ -236,7 +236,7 @@ describe('a viewer that comes late', () => {
     });
     expect(late.snapshots('ses_1/sub_1').map(({ snapshot }) => snapshot.value)).toEqual(['failed']);
     expect(late.messages.filter(({ type }) => type === '@xstate.event')).toEqual([]);
-    // And from then on, what is new.
+    // From then on, the viewer gets new events.
     const next = startInteraction(inspect, 'ses_2');
     next.send({ type: 'interaction.request', id: 'q9' });
     await late.until(({ events }) => events('ses_2/interaction').length === 2);

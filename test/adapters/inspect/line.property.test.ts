@@ -1,5 +1,4 @@
-// Whatever is in contexts, events, outputs and errors: it is not in the messages, and
-// the messages are not large.
+// For any contexts, events, outputs and errors: the messages do not contain them, and are not large.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

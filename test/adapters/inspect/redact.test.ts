@@ -1,4 +1,4 @@
-// The shown part of values: by default no words of users or models.
+// The shown part of values: by default it contains no words of users or models.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -32,7 +32,7 @@ describe('REDACT-1: a text is shown only under a known key, if it looks like a n
     ['status', '秘密'],
     ['note', 'word'],
     ['name', 'Moneypenny'],
-    // Says what the user chose.
+    // It would reveal the user's choice.
     ['optionId', 'economy'],
   ])('hides under the key `%s`: %s', (key, value) => {
     expect(show({ [key]: value })).toEqual({ [key]: `[redacted ${value.length} chars]` });

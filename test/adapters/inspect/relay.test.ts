@@ -24,7 +24,7 @@ async function relay(target: Omit<RelayTarget, 'mode'> = {}) {
   return { inspector, host, port: Number(port), streamUrl: inspector.streamUrl! };
 }
 
-/** How the relay answers somebody who wants the stream: `open`, or an HTTP status. */
+/** Returns the relay's answer to a client that requests the stream: `open`, or an HTTP status. */
 function knock(url: string, headers: Record<string, string> = {}): Promise<string> {
   return new Promise((resolve) => {
     const socket = new WebSocket(url, { headers });

@@ -9,7 +9,7 @@ import { scriptedModel, simulatedEnvironment } from '../../../src/testing/index.
 import { bookRide, RIDE_INSTRUCTIONS, rideConfig, rideScript } from '../../support/ride.ts';
 import { receive, type Seen } from './support/receiver.ts';
 
-/** In what the user says, in arguments, results, instructions, questions and errors. */
+/** Texts in the user's words, in arguments, results, instructions, questions and errors. */
 const SECRETS = [
   'airport of my secret lover',
   'Economy or Premium?',
@@ -72,7 +72,7 @@ async function ride(redact = true): Promise<{ view: Seen; stop: () => Promise<vo
   void session.sendText('a ride to the airport of my secret lover');
   await environment.advance(1000);
   expect(requestId).not.toBe('');
-  // In words that name no option: they go to the subagent.
+  // The words name no option, so they go to the subagent.
   void session.answer(requestId, { text: 'the cheaper one with the leather seats' });
   await environment.advance(1000);
   await session.answer(requestId, { optionId: 'economy' });

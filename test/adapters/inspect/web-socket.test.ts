@@ -1,4 +1,4 @@
-// An inspector server elsewhere, which comes late, goes away and comes back.
+// A remote inspector server that starts late, disappears and returns.
 
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
@@ -8,7 +8,7 @@ import { simulatedEnvironment } from '../../../src/testing/doubles/simulated-env
 import { seen } from './support/receiver.ts';
 import { stamped, startInteraction, startSession } from './support/ride.ts';
 
-/** A server that writes down what it is sent; one view for each connection. */
+/** Starts a server that records its messages; one view for each connection. */
 async function listen(port = 0) {
   const server = new WebSocketServer({ host: '127.0.0.1', port });
   await new Promise((resolve) => server.on('listening', resolve));
@@ -29,12 +29,12 @@ async function listen(port = 0) {
   };
 }
 
-// Real sockets: on a machine with many other things to do one of them was once never closed.
+// Real sockets: on a busy machine one of them once stayed open.
 const realSockets = { timeout: 20_000, retry: 2 };
 
 test('sends everything again after each lost connection', realSockets, async () => {
   const environment = simulatedEnvironment();
-  /** What goes on outside takes as long as it takes; meanwhile our time passes, too. */
+  /** Lets simulated time pass while an outside event takes its time. */
   const inTime = async (happening: Promise<unknown>): Promise<void> => {
     let isOver = false;
     void happening.then(() => (isOver = true));
@@ -64,7 +64,7 @@ test('sends everything again after each lost connection', realSockets, async () 
   session.send(stamped({ type: 'transport.ready' as const }));
   startInteraction(inspector.inspect);
 
-  // Not there yet: it is tried again, less and less often.
+  // The server is not there yet: the connection is tried again, at growing intervals.
   gone = lost();
   await environment.advance(250);
   await gone;
@@ -80,7 +80,7 @@ test('sends everything again after each lost connection', realSockets, async () 
     `No connection to the inspector at ws://127.0.0.1:${port}/in; trying again in 500 ms`,
   ]);
 
-  // What was noted last arrives before the connection is closed.
+  // The last message arrives before the connection is closed.
   session.send(stamped({ type: 'client.attached' as const }));
   await inTime(inspector.stop());
   await second.view.until(({ events }) =>

@@ -1,4 +1,4 @@
-// Our messages are those of `@statelyai/inspect`: the same machine, watched by both.
+// Offstage's messages are those of `@statelyai/inspect`: both watch the same machine.
 
 import {
   createInspector as createStatelyInspector,
@@ -69,7 +69,7 @@ test('sends the messages of the package, apart from names and parents', async ()
   await environment.advance(50);
   await view.until(({ messages }) => messages.length >= ours.length);
 
-  // Theirs reads the first snapshot late, and says when it sent, not when it happened.
+  // The package reads the first snapshot late, and reports the time of sending instead of the event.
   const comparable = (message: InspectorMessage | StatelyInspectionEvent) => {
     const plain = JSON.parse(JSON.stringify(message)) as Record<string, unknown>;
     const { createdAt, sessionId, parentId, sourceId, rootId, snapshot, ...rest } = plain;

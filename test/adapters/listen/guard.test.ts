@@ -1,5 +1,4 @@
-// The invariants of the guard, on a server of its own. Every real listener is attacked in
-// `listeners.fuzz.test.ts`.
+// The invariants of the guard, on a separate server. `listeners.fuzz.test.ts` attacks every real listener.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -33,7 +32,7 @@ const upgradeTo = (target: string, host: string, more: readonly string[] = []): 
     '\r\n',
   ].join('\r\n');
 
-/** `?key=right` is let in, `?key=wrong` told so on a WebSocket, anybody else refused. */
+/** Starts a server: it admits `?key=right`, refuses `?key=wrong` on a WebSocket, and refuses all others. */
 async function guarded(options: Partial<GuardOptions> = {}) {
   const environment = simulatedEnvironment();
   const errors: unknown[] = [];
@@ -67,21 +66,21 @@ async function guarded(options: Partial<GuardOptions> = {}) {
     onTestFinished(() => void socket.destroy());
     return socket;
   };
-  /** The status line of what is answered to these bytes. */
+  /** Returns the status line of the answer to these bytes. */
   const ask = async (bytes: string): Promise<string> => {
     const socket = await dial();
     socket.write(bytes);
     const [answer] = (await once(socket, 'data')) as [Buffer];
     return answer.toString().split('\r\n', 1)[0] ?? '';
   };
-  /** Served as a rightful client. */
+  /** Connects as a legitimate client. */
   const enter = async (): Promise<WebSocket> => {
     const socket = new WebSocket(`ws://${HOST}:${port}/?key=right`);
     await once(socket, 'open');
     onTestFinished(() => socket.terminate());
     return socket;
   };
-  /** Until so many connections are left; without time, and then with. */
+  /** Waits until this many connections are left, first without time and then with it. */
   const until = async (connections: number): Promise<void> => {
     while (guard.size.connections !== connections) await environment.settle();
   };
@@ -125,7 +124,7 @@ describe('GUARD-1: nothing that comes in throws', () => {
     const socket = await dial();
     socket.write(upgradeTo('/?key=wrong', `${HOST}:${port}`));
     await once(socket, 'data');
-    // A frame that is not masked.
+    // A frame without a mask.
     socket.write(Buffer.from([0x81, 0x01, 0x41]));
     await environment.advance(1_000);
     await until(0);
@@ -237,7 +236,7 @@ describe('GUARD-4: the limit of clients', () => {
     const socket = await dial();
     socket.write(upgradeTo('/?key=right', `${HOST}:${port}`));
     await once(socket, 'data');
-    // A frame that is not masked.
+    // A frame without a mask.
     socket.write(Buffer.from([0x81, 0x01, 0x41]));
     await once(socket, 'data');
     await environment.advance(1_000);
@@ -313,7 +312,7 @@ test('GUARD-6: `close` ends every socket, those of clients with code 1001', asyn
 });
 
 describe('GUARD-6: a client that does not answer the close', () => {
-  /** A client that reads, and never says goodbye. */
+  /** Creates a client that reads, and never answers the close. */
   async function deaf(options: Partial<GuardOptions> = {}) {
     const made = await guarded(options);
     const socket = await made.dial();
@@ -326,7 +325,7 @@ describe('GUARD-6: a client that does not answer the close', () => {
     const { guard } = await deaf();
     expect(guard.size).toEqual({ connections: 1, clients: 1 });
     const closed = guard.close();
-    // No time passes, and `ws` loses its patience only after seconds.
+    // No time passes; `ws` gives up only after seconds.
     for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
     expect(guard.size).toEqual({ connections: 0, clients: 0 });
     await closed;

@@ -1,5 +1,5 @@
-// Every listener of this repository under attacks of one seed: none throws, a rightful client is
-// served at once in the middle of it, and afterwards no socket is left.
+// Every listener of this repository under attacks from one seed: none throws, a legitimate client is served at once
+// meanwhile, and no socket is left afterwards.
 //
 // OFFSTAGE_FUZZ_ATTACKS: how many for each listener (default 160). OFFSTAGE_FUZZ_SEED: which ones.
 
@@ -13,7 +13,7 @@ const ATTACKS = Number(process.env['OFFSTAGE_FUZZ_ATTACKS'] ?? 160);
 const SEED = Number(process.env['OFFSTAGE_FUZZ_SEED'] ?? 1);
 const AT_ONCE = 40;
 
-/** Sockets of this process that somebody holds, those of the clients included. */
+/** Returns the number of open sockets of this process, including those of the clients. */
 function openSockets(): number {
   return descriptors() - socketsLostByNode();
 }
@@ -38,14 +38,14 @@ async function started(start: () => Promise<Listener>): Promise<Listener> {
   return listener;
 }
 
-/** Lets time pass until the server has ended every socket that nobody has a right to. */
+/** Lets time pass until the server has ended every illegitimate socket. */
 async function untilGone(
   { environment, isOwnServer }: Listener,
   attackers: readonly Attacker[],
   before: number,
 ): Promise<void> {
   const alive = (): number => attackers.filter(({ socket }) => !socket.destroyed).length;
-  // What was never upgraded on somebody else's server is theirs to end.
+  // On a third-party server, that server must end sockets without an upgrade.
   for (const { socket, isRightful } of attackers) if (isRightful || !isOwnServer) socket.destroy();
   while (openSockets() > before + alive()) await environment.advance(60_000);
   for (const { socket } of attackers) socket.destroy();
@@ -64,7 +64,7 @@ describe.each(Object.entries(listeners))('%s', (name, start) => {
         attack(chanceOf(chance.below(2 ** 31), index), listener),
       );
       const attackers: Attacker[] = [];
-      // Attacks that wait for an answer wait until their time is over.
+      // Attacks that wait for an answer wait until their time limit.
       const all = Promise.all(attacks.map(async (one) => attackers.push(await one)));
       await listener.environment.settle();
       await listener.serveRightful();

@@ -7,7 +7,7 @@ import { scriptedModel } from './support/scripted-model.ts';
 import { scriptedSpeech } from './support/scripted-speech.ts';
 import { WireClient } from './support/wire-client.ts';
 
-/** The status of the answer to an upgrade request. */
+/** Returns the status of the answer to an upgrade request. */
 function upgrade(url: string, headers: Record<string, string>): Promise<number> {
   const client = new WireClient(url, { headers });
   return new Promise((resolve) => {
@@ -136,7 +136,7 @@ describe('the server', () => {
     await client.closed();
     const late = new WireClient(address.url);
     await late.closed();
-    // An engine of one's own may serve others.
+    // The app's engine may serve other servers.
     expect(speech.closed).toBe(false);
   });
 

@@ -1,4 +1,4 @@
-// The health of a connection: pings, and back-pressure of a client that does not read.
+// The health of a connection: pings, and back-pressure from a client that does not read.
 
 import { describe, expect, test } from 'vitest';
 import type { Environment } from '../../../src/actors/ports/environment.ts';
@@ -9,7 +9,7 @@ import { WireClient } from './support/wire-client.ts';
 const KEEP_ALIVE_MS = 20_000;
 const POLL_MS = 20;
 
-/** Real time, but tasks with a delay of `heldMs` run only when asked to. */
+/** Real time, in which tasks with a delay of `heldMs` run only on request. */
 function holding(heldMs: number) {
   const environment = nodeEnvironment();
   const held: (() => void)[] = [];
@@ -25,7 +25,7 @@ function holding(heldMs: number) {
   };
   return {
     environment: { ...environment, scheduler },
-    /** Waits for the next such task and takes it. */
+    /** Waits for the next such task and returns it. */
     async take(): Promise<() => void> {
       for (;;) {
         const task = held.shift();
@@ -49,7 +49,7 @@ describe('keep-alive', () => {
       });
       (await take())();
       await pinged;
-      // Its pong is on the way before this is.
+      // The pong is under way before this message.
       await client.fence();
     }
   });
@@ -78,11 +78,11 @@ describe('a client that does not read', () => {
     client.send({ type: 'response.create' });
     await client.next('response.output_audio.delta');
     client.socket.pause();
-    // It looks again later: it is waiting.
+    // The server waits, and checks again later.
     const lookAgain = await take();
     const spoken = speech.spoken.length;
     expect(spoken).toBeLessThan(sentences.length);
-    // Nothing was read meanwhile, so it goes on waiting.
+    // The client has read nothing meanwhile, so the server continues to wait.
     lookAgain();
     client.socket.resume();
     client.send({ type: 'response.cancel' });

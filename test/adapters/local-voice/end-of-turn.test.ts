@@ -1,5 +1,5 @@
-// When a turn of the user ends: by the words so far, the open question and a function of the app. All times are those
-// of the sound.
+// The end of a user's turn: by the words so far, the open question and a function of the app. All times are times of
+// the sound.
 
 import { describe, expect, test } from 'vitest';
 import { judgeTurn } from '../../../src/adapters/local-voice/end-of-turn.ts';
@@ -66,7 +66,7 @@ async function start(
   return { ...harness, client, transcribed };
 }
 
-/** How long the user was silent before the turn ended; 600 ms of speech began after 1000 ms. */
+/** Returns how long the user was silent before the turn ended; 600 ms of speech began after 1000 ms. */
 async function waitedMs(client: WireClient): Promise<number> {
   return (await client.next('input_audio_buffer.speech_stopped'))['audio_end_ms'] - 1_600;
 }
@@ -95,7 +95,7 @@ describe('the end of a turn by its words', () => {
     await client.fence();
     expect(client.count('input_audio_buffer.speech_started')).toBe(1);
     expect(client.count(COMPLETED)).toBe(1);
-    // Each time with 250 ms before and 300 ms after it.
+    // Each with 250 ms before it and 300 ms after it.
     expect(transcribed).toEqual([600 + 550, 600 + 1_500 + 600 + 550]);
   });
 
@@ -250,7 +250,7 @@ describe('the longest utterance', () => {
       await client.next('input_audio_buffer.speech_started'),
     ];
     expect(begun['audio_start_ms']).toBe(700);
-    // Nothing between the two is lost.
+    // No sound between the two is lost.
     expect(next['audio_start_ms']).toBe(4_700);
     expect((await client.next(COMPLETED))['transcript']).toBe('Economy.');
   });
@@ -301,7 +301,7 @@ describe('transcription in a pause', () => {
     client.speak(tone(WHOLE, 600));
     client.speak(tone(0, 2_000));
     expect((await client.next(COMPLETED))['transcript']).toBe('Book me a ride to the station.');
-    // Two cuts of the pause; then the whole utterance.
+    // Two cuts in the pause; then the whole utterance.
     expect(transcribed).toEqual([250 + 600 + 300, 100 + 600 + 100, 250 + 600 + 300]);
     expect(client.count(COMPLETED)).toBe(1);
   });

@@ -76,7 +76,7 @@ describe('Endpointer', () => {
       'started',
     ]);
     expect(endpoints[1]).toMatchObject({ startMs: 0, endMs: 50 * WINDOW_MS });
-    // Two windows of speech begin the next one; nothing lies between the two but its padding.
+    // Two windows of speech begin the next one; only its padding lies between the two.
     expect(endpoints[2]).toMatchObject({ at: 51, startMs: 50 * WINDOW_MS - 300 });
   });
 

@@ -20,7 +20,7 @@ describe('findSpeech', () => {
     ['one', '..###..', [[200, 500]]],
     ['one that fades', '..##++..', [[200, 600]]],
     ['never loud enough', '..++..', []],
-    // As long as an utterance may wait for its other half.
+    // The longest time that an utterance may wait for its second half.
     ['a pause joins', `##${'.'.repeat(24)}##`, [[0, 2_800]]],
     [
       'a long pause parts',
@@ -67,7 +67,7 @@ describe('transcribeSound', () => {
       ...tone(0, 100),
     ]);
     expect(await transcribeSound(speech, { samples, sampleRateHz: 24_000 })).toBe('one two');
-    // 250 ms before, 300 ms after; the sound ends 100 ms after the second one, and it is quiet then.
+    // 250 ms before, 300 ms after; the sound ends 100 ms after the second one, and silence follows.
     expect(lengths).toEqual([950, 950]);
   });
 });

@@ -105,7 +105,7 @@ test('LEVEL-GATE-1: takes the level of an utterance from its nearest voice', () 
   expect(nearestLevel([...far, ...user, ...far])).toBeGreaterThan(USER_DB - 8);
   expect(nearestLevel(user)).toBeGreaterThan(USER_DB - 8);
   expect(nearestLevel(far)).toBe(USER_DB - 30);
-  // A click is no voice.
+  // A click is not a voice.
   expect(nearestLevel([0, 0, ...far])).toBe(USER_DB - 30);
   expect(nearestLevel([])).toBeNull();
 });
@@ -183,7 +183,7 @@ describe('a level gate over the wire', () => {
     await client.next('input_audio_buffer.speech_stopped');
     await client.next(completed);
     client.speak(tone(USER, 600));
-    // The television talks on for a while when the user has finished.
+    // The television continues for a while after the user has finished.
     client.speak(tone(TELEVISION, 3_000));
     await client.fence();
     const stopped = client.events.filter((each) => each.type.endsWith('speech_stopped'));
@@ -191,7 +191,7 @@ describe('a level gate over the wire', () => {
   }
 
   test('ends the turn of the user while a television talks', async () => {
-    // The last loud window is in view for two more.
+    // The last loud window counts for two more windows.
     expect(await stoppedAfterMs(15)).toBe(500 + 2 * 20);
   });
 

@@ -1,5 +1,5 @@
-// The official clients hold a conversation with the server: they ask, it calls a
-// tool, they answer, and they barge in. Nothing here reads the wire by itself.
+// The official clients hold a conversation with the server: they ask, it calls a tool, they answer, and they
+// interrupt. This test does not read the wire itself.
 
 import { readFileSync } from 'node:fs';
 import { once } from 'node:events';
@@ -26,7 +26,7 @@ const words = { [BOOK]: 'book me a ride', [WAIT]: 'wait' };
 const pem = (name: string): string =>
   readFileSync(new URL(`support/test-only-${name}.pem`, import.meta.url), 'utf8');
 
-/** Collects what an emitter says and waits for it. */
+/** Collects the events of an emitter, and waits for them. */
 function collector<Event extends { readonly type: string }>() {
   const events: Event[] = [];
   const seen = new Map<string, number>();
@@ -36,7 +36,7 @@ function collector<Event extends { readonly type: string }>() {
       events.push(event);
       wake();
     },
-    /** The first event of this type that was not returned yet. */
+    /** Returns the first event of this type that was not yet returned. */
     async next<Type extends Event['type']>(type: Type): Promise<Extract<Event, { type: Type }>> {
       for (;;) {
         const from = seen.get(type) ?? 0;
@@ -53,7 +53,7 @@ function collector<Event extends { readonly type: string }>() {
   };
 }
 
-/** Sound of one loudness, 100 ms at a time. */
+/** Returns sound of one loudness, in pieces of 100 ms. */
 function pieces(loudness: number, count: number): Int16Array[] {
   return Array.from({ length: count }, () => tone(loudness, 100));
 }
@@ -138,7 +138,7 @@ describe('the client `openai`', () => {
     append(0, 6);
     const last = await next('response.done');
     expect(last.response).toMatchObject({ status: 'completed' });
-    // It knows of the call and its answer, not of what was not heard.
+    // The model knows the call and its answer, but not unheard words.
     const prompt = JSON.stringify(model.prompt(2));
     expect(prompt).toContain('{\\"ok\\":true}');
     expect(prompt).not.toContain('Your ride is booked');
@@ -209,14 +209,14 @@ describe('the client `@openai/agents-realtime`', () => {
     expect(booked).toEqual(['airport']);
 
     say(WAIT);
-    // Of the call, of what was interrupted, of the last words.
+    // The ends of the call, of the interrupted response, and of the last words.
     for (let count = 0; count < 3; count += 1) await next('response.done');
     held.open();
     expect(interruptions.length).toBe(1);
     expect(bytesOfSound).toBeGreaterThan(0);
     expect(errors).toEqual([]);
 
-    // It asks for items again when it wants to know them whole; the last answer is on its way.
+    // The client requests items again to know them completely; the last answer is under way.
     const said = () =>
       history.flatMap((item) =>
         item.type === 'message' && item.role !== 'system'

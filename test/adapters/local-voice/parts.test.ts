@@ -1,5 +1,4 @@
-// A transcriber and a voice of one's own, in the place of the engine's: what the engine keeps is where
-// speech begins and ends.
+// A transcriber and a voice of the app instead of the engine's: the engine still finds where speech begins and ends.
 
 import { describe, expect, test } from 'vitest';
 import { localVoice } from '../../../src/adapters/local-voice/index.ts';

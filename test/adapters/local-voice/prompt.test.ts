@@ -14,7 +14,7 @@ const call = (callId: string): Remembered => ({
 });
 const answer = (callId: string, output: string): Remembered => ({ kind: 'answer', callId, output });
 
-/** Role and, of tool messages, the answer. */
+/** Returns the roles, with the answers of tool messages. */
 async function outline(items: readonly Remembered[]): Promise<string[]> {
   const messages = await toModelMessages(items);
   for (const message of messages) modelMessageSchema.parse(message);

@@ -1,5 +1,4 @@
-// The real transcriber and the real voice: what Flite says is understood, and what is
-// answered can be understood again.
+// The real transcriber and the real voice: the transcriber understands Flite's speech, and the answer's speech.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
@@ -27,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => voice.close());
 
-/** Words only. */
+/** Returns only the words. */
 function plain(text: string): string {
   return text.toLowerCase().replace(/[^a-z ]/g, '');
 }
@@ -74,7 +73,7 @@ describe('a spoken conversation', () => {
     expect(sound.length / 24_000).toBeGreaterThan(2);
     expect(client.invalid).toEqual([]);
 
-    // Its own answer, said to it by somebody who holds the button.
+    // The server's answer, spoken to it by a client that holds the button.
     const listener = await connect(null);
     listener.speak(Int16Array.from(sound));
     listener.send({ type: 'input_audio_buffer.commit' });
@@ -92,7 +91,7 @@ describe('a spoken conversation', () => {
     });
     client.speak(tone(0, 1_000));
     client.speak(noise);
-    // The end of this utterance proves that everything before it was listened to.
+    // The end of this utterance proves that the server has heard everything before it.
     client.speak(await speak('never mind'));
     client.speak(tone(0, 600));
     const heard = await client.next(COMPLETED);

@@ -100,7 +100,7 @@ describe('a response', () => {
     // With a pause between the two sentences.
     expect((samples * 1000) / RATE_HZ).toBe(text.length * MS_PER_CHARACTER + 150);
 
-    // Words before their sound, but not all words before all sound.
+    // Words come before their sound, but not all words before all sound.
     const order = client.events
       .filter(({ type }) => type.endsWith('.delta'))
       .map(({ type, delta }) => (type === 'response.output_audio.delta' ? '♪' : delta));
@@ -114,7 +114,7 @@ describe('a response', () => {
     const { connect, speech } = await startHarness({
       answers: [['One. Two three four. Five.']],
     });
-    // As voices do: a little noise before and after the words; the second sentence is quiet throughout.
+    // Like real voices: a little noise before and after the words; the second sentence is quiet throughout.
     speech.synthesize = ({ text }) => {
       const isQuiet = text.startsWith('Two');
       const at = (ms: number): number => (ms * RATE_HZ) / 1000;
@@ -140,7 +140,7 @@ describe('a response', () => {
     expect(Math.round(last)).toBe(thirdFrom + 20 + 650);
     expect((sound.length * 1000) / RATE_HZ).toBe(thirdFrom + 20 + 650 + 20);
 
-    // "Two three " fills the first half of its sentence: cut there, "three" was heard and "four" was not.
+    // "Two three " fills the first half of its sentence: after a cut there, "three" was heard and "four" was not.
     const itemId = response.output[0].id;
     const audioEndMs = secondFrom + 700;
     client.send({
@@ -391,7 +391,7 @@ describe('cancelling a response', () => {
       client.events.findIndex(({ type }) => type === 'response.done'),
     );
     expect(after.filter(({ response_id: id }) => id === response.id)).toEqual([]);
-    // The model remembers what it said, not what it was about to say.
+    // The model remembers the words that it said, but not the following ones.
     expect(JSON.stringify(model.prompt(1))).not.toContain('Second');
   });
 
@@ -405,12 +405,12 @@ describe('cancelling a response', () => {
     const { response } = await client.next('response.done');
     expect(response).toMatchObject({ id, status: 'cancelled' });
     const before = client.events.length;
-    // While this is spoken the other would go on.
+    // The other response would continue during this one.
     client.send({ type: 'response.create' });
     await client.next('response.done');
     const after = client.events.slice(before);
     expect(after.filter(({ response_id: each }) => each === id)).toEqual([]);
-    // What was not sent is not in the item.
+    // The item does not contain unsent words.
     const { transcript } = response.output[0].content[0];
     expect(transcript.length).toBeLessThan(endless.length);
     expect(endless.startsWith(transcript)).toBe(true);
@@ -486,7 +486,7 @@ describe('a response out of band', () => {
     first.open();
     const story = (await client.next('response.done'))['response'];
     expect(story.output[0].content[0].text).toBe('Long story');
-    // Three items were added: the question and the story with their events; the aside has none.
+    // Three items were added: the question and the story with events; the response outside the conversation has none.
     const added = client.events.filter(({ type }) => type === 'conversation.item.added');
     expect(added.map(({ item }) => item.role)).toEqual(['user', 'assistant']);
     expect(model.prompt(1)).toEqual([

@@ -24,7 +24,7 @@ function configure(
   });
 }
 
-/** Silence, speech, and the silence that ends it. */
+/** Sends silence, speech, and the silence that ends it. */
 function say(client: WireClient, loudness: number): void {
   client.speak(tone(0, 1_000));
   client.speak(tone(loudness, 600));
@@ -123,7 +123,7 @@ describe('server_vad', () => {
     client.speak(tone(0, 400));
     expect((await client.next('input_audio_buffer.speech_started'))['audio_start_ms']).toBe(900);
     expect((await client.next('input_audio_buffer.speech_stopped'))['audio_end_ms']).toBe(1900);
-    // The scripted detector is never more than 0.9 sure.
+    // The scripted detector's probability is never above 0.9.
     configure(client, { type: 'server_vad', threshold: 0.95 });
     say(client, PREMIUM);
     await client.fence();

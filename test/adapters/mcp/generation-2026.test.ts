@@ -70,13 +70,13 @@ interface Options {
 const withExtension = { capabilities: { extensions: { [TASKS]: {} } } };
 const withForms = { capabilities: { elicitation: { form: {} } } };
 
-/** Its types want the type of the result to follow from that of the request. */
+/** The client's types derive the type of the result from the request. */
 const answering = (answer: () => Promise<unknown>) =>
   ({ onInputRequest: answer }) as unknown as Parameters<typeof withTasks>[1];
 const ride = { name: 'ride_booker', arguments: { task: 'To the airport' } };
 const premium = { action: 'accept', content: { answer: 'premium' } } as const;
 
-/** One POST for each request, as a client of the extension needs it. */
+/** Sends one POST for each request, as a client of the extension needs it. */
 type Port = Parameters<typeof withTasks>[0];
 
 function port(url: string): Port {
@@ -194,7 +194,7 @@ test('asks a client without tasks in a second round of the same call', async () 
   );
   expect(refused.error).toMatchObject({ code: -32602, data: { code: 'INVALID_ANSWER' } });
   const next = { ...ride, requestState, inputResponses: { [key]: premium } };
-  // Of another user, or of another tool, it is nothing.
+  // For another user, or another tool, the state is invalid.
   const eve = await ask('tools/call', next, { ...withForms, token: 'eve' });
   const other = await ask('tools/call', { ...next, name: 'mailer' }, withForms);
   expect([eve.error?.code, other.error?.code]).toEqual([-32602, -32602]);
@@ -271,7 +271,7 @@ test('confirms an answer when it is in the journal', async () => {
     { taskId, inputResponses: { [key]: premium } },
     withExtension,
   ).then(() => (isTaken = true));
-  // The question is over for clients, while its answer is not kept yet.
+  // The question is over for clients, although its answer is not kept yet.
   await expect.poll(state).toMatchObject({ status: 'working' });
   expect(isTaken).toBe(false);
   shut.resolve();

@@ -1,4 +1,4 @@
-// Servers that mean harm, or are broken: a relay to one ends its turn, or is answered, and this process goes on
+// Malicious or broken servers: a relay to one ends its turn, or gets an answer, and this process continues
 // (MCP-RELAY-1, REMOTE-AGENT-2).
 
 import { once } from 'node:events';
@@ -16,7 +16,10 @@ interface Call {
   readonly params: Readonly<Record<string, unknown>>;
 }
 
-/** A server of 2026-07-28 with one tool. `answer` answers what is not `tools/list`; null: it has written by itself. */
+/**
+ * A server of 2026-07-28 with one tool. `answer` answers all requests but `tools/list`; null: it has written the
+ * answer itself.
+ */
 async function served(answer: (call: Call, response: ServerResponse) => object | null) {
   const calls: Call[] = [];
   const server = createServer((request, response) => {
@@ -41,7 +44,7 @@ async function served(answer: (call: Call, response: ServerResponse) => object |
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`, calls };
 }
 
-/** Plays one turn. Returns its events, and what was reported. */
+/** Plays one turn. Returns its events and its reports. */
 async function turn(url: string, answerOf: (asked: Asked) => RelayAnswer) {
   const { scheduler, ids } = nodeEnvironment();
   const events: RelayEvent[] = [];

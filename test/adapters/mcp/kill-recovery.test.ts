@@ -1,5 +1,5 @@
-// A subagent on a tool of an MCP server, whose process is killed at random (RELAY-LOOP-1..3, MCP-RELAY-1): the task goes
-// on at the server and is found by its id; no permission that nobody gave, no answer to another question.
+// A subagent on a tool of an MCP server, whose program is killed at random (RELAY-LOOP-1..3, MCP-RELAY-1): the task
+// continues at the server and is found by its id; no permission without the user, no answer to another question.
 
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -20,7 +20,7 @@ describe.each(['2025-11-25', '2026-07-28'] as const)('MCP %s', (protocol) => {
         ({ told, outcome }) => {
           expect(outcome).toMatchObject({ status: 'completed' });
           expect(outcome.text).toMatch(/denied\. Done\.$/);
-          // Nobody but the user gives a permission, and each is used once.
+          // Only the user gives permissions, and each is used once.
           const given = server.answers.filter((answer) => answer.includes('"allow":true'));
           expect(given.every((answer) => answer.startsWith('Pay => '))).toBe(true);
           expect(given.length).toBeLessThanOrEqual(count(told, 'approved'));
@@ -34,7 +34,7 @@ describe.each(['2025-11-25', '2026-07-28'] as const)('MCP %s', (protocol) => {
             expect(answered.length).toBeGreaterThanOrEqual(2);
             return;
           }
-          // One task, unless its id was lost with the process, and each answer once.
+          // There is one task, unless its id was lost with the process, and each answer came once.
           expect(server.answers.slice(-4)).toEqual([
             'Pay => {"action":"accept","content":{"allow":true}}',
             'First question? => {"action":"accept","content":{"answer":"about First question?"}}',

@@ -1,5 +1,5 @@
-// What the MCP relay makes of a server: calls that are no tasks, forms, our own server on the other side, standard input
-// and output, and settings that do not fit.
+// The MCP relay with different servers: calls that are not tasks, forms, Offstage's own server, standard input and
+// output, and settings that do not fit.
 
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -43,7 +43,7 @@ async function ownServer(): Promise<string> {
 
 const NO_ANSWER: RelayAnswer = { type: 'cancelled' };
 
-/** Plays one turn, and answers what is asked. */
+/** Plays one turn, and answers its questions. */
 async function turn(
   options: McpRelayOptions,
   text: string,
@@ -122,7 +122,7 @@ describe.each(['2025-11-25', '2026-07-28'] as const)(
       const url = await ownServer();
       const options = { url, protocol, headers, tool: 'mailer' };
       const played = await turn(options, 'Write to Bob', () => ({ type: 'denied', words: 'No' }));
-      // The user sees the call itself, not only the words of the server.
+      // The user sees the call itself besides the server's words.
       expect(played.asked[0]).toMatchObject({ type: 'permission', input: { to: 'bob' } });
       expect(played.words).not.toContain('"sent"');
     });
@@ -168,7 +168,7 @@ test('takes the arguments of a call from the app where the tool needs more than 
   expect(told).toEqual([`${say}!`]);
 });
 
-// A server on the official SDK puts each question once: a connection that breaks takes it along, and the server waits.
+// A server on the official SDK puts each question once: a broken connection loses the question, and the server waits.
 test.each(['First?', 'Second?'])(
   'MCP-RELAY-4: asks %s again after a lost connection',
   async (loses) => {
@@ -188,7 +188,7 @@ test.each(['First?', 'Second?'])(
         runtime,
         async onQuestion({ question }) {
           asked.push(question);
-          // The relay has looked at the task in the meantime.
+          // The relay has polled the task in the meantime.
           const requests = server.headers.length;
           await vi.waitUntil(() => server.headers.length > requests + 1);
           return { text: `about ${question}` };
@@ -199,7 +199,7 @@ test.each(['First?', 'Second?'])(
       status: 'completed',
       text: expect.stringMatching(/Done\.$/) as unknown,
     });
-    // A slow machine may take a question for a lost one.
+    // On a slow machine the relay may take a question for a lost one.
     expect(server.told.length).toBeGreaterThanOrEqual(2);
     expect(asked.slice(-2)).toEqual(['First?', 'Second?']);
     expect(server.answers.slice(-1)).toEqual([expect.stringContaining('about Second?')]);

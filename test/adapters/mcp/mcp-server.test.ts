@@ -1,4 +1,4 @@
-// Subagents as tools and tasks, with the client of the official SDK at the other end.
+// Subagents as tools and tasks; the client is the official SDK.
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -83,7 +83,7 @@ async function served(options: Partial<McpServerOptions> = {}) {
 const textOf = (result: unknown): string =>
   (result as CallToolResult).content.map((part) => (part.type === 'text' ? part.text : '')).join();
 
-/** Starts a task; resolves with its id. */
+/** Starts a task and returns its id. */
 async function begun(
   { tasks }: Awaited<ReturnType<typeof connected>>,
   name: string,
@@ -191,7 +191,7 @@ describe('tools', () => {
     const { url } = await served();
     const yes = await connected(url, { answer: answers(true) });
     const sent = await yes.client.callTool({ name: 'mailer', arguments: { task: 'Write to Bob' } });
-    // The tool knows for whom it works.
+    // The tool knows the user that it works for.
     expect(textOf(sent)).toContain('"sent":"bob","for":"ann"');
     expect(yes.asked[0]?.message).toContain('send_mail');
     expect(yes.asked[0]?.params).toMatchObject({
@@ -281,7 +281,7 @@ describe('tasks', () => {
     await expect.poll(() => first.asked.length).toBe(1);
     const second = await connected(url, { answer: answers('premium') });
     expect(textOf(await second.tasks.getTaskResult(id, CallToolResultSchema))).toContain('premium');
-    // The first one waited for the same task: its question was taken back.
+    // The first client waited for the same task: its question was withdrawn.
     expect(textOf(await pending)).toContain('premium');
     // A result can be read again.
     expect(textOf(await second.tasks.getTaskResult(id, CallToolResultSchema))).toContain('premium');
@@ -314,7 +314,7 @@ describe('tasks', () => {
     const { url } = await served();
     const one = await connected(url);
     const id = await begun(one, 'worker', { what: 'everything' });
-    // What its tool reports.
+    // The report of its tool.
     await expect
       .poll(async () => (await one.tasks.getTask(id)).statusMessage, { interval: 5 })
       .toBe('Working on it');
@@ -348,7 +348,7 @@ describe('tasks', () => {
       message: expect.stringContaining('"economy", "premium"'),
     });
     expect(times).toBe(3);
-    // The question is open still.
+    // The question is still open.
     const second = await connected(url, { answer: answers('premium') });
     expect(textOf(await second.tasks.getTaskResult(id, CallToolResultSchema))).toContain('premium');
   });
@@ -408,7 +408,7 @@ describe('tasks', () => {
 });
 
 describe('storage of tasks', () => {
-  /** An environment whose clock is moved by hand, and whose sweeps are. */
+  /** An environment whose clock and sweeps the test controls. */
   function moved() {
     const real = nodeEnvironment();
     const sweeps: (() => void)[] = [];
@@ -627,7 +627,7 @@ describe('a server in a process of its own', () => {
     const result = await answering.tasks.getTaskResult(id, CallToolResultSchema);
     expect(textOf(result)).toContain('premium');
     expect(answering.asked).toHaveLength(1);
-    // Killed when it has ended: the result is kept.
+    // Killed after its end: the result is kept.
     await killed(third.child);
     const fourth = await program(path);
     const later = await connected(fourth.url, { answer: never });

@@ -79,7 +79,7 @@ describe('FACT-FILE-1: a crash', () => {
     const store = fileMemory({ path });
     await store.remember(fact('a'));
     const before = await readFile(path, 'utf8');
-    // A folder in the place of the draft: the write cannot even begin.
+    // A folder replaces the draft file, so the write cannot begin.
     await mkdir(`${path}.tmp`);
     const failure = store.remember(fact('b'));
     await expect(failure).rejects.toThrow(ProviderError);

@@ -5,7 +5,7 @@ import { openaiLive } from '../../../src/adapters/openai-live/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { memorySockets } from './support/peer.ts';
 
-/** What a stored session leaves behind. */
+/** Returns the state that a stored session leaves. */
 function stored(): unknown {
   const call = dial({ store: true });
   call.peer.opens();

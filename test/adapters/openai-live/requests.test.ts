@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { startCall } from './support/called.ts';
 
-/** A request whose text the server has taken in. */
+/** Creates a request whose text the server has accepted. */
 function asked(options?: Parameters<typeof startCall>[0]) {
   const call = startCall(options);
   call.request('offer:1', 'Tell the user: it is done.');
@@ -78,7 +78,7 @@ describe('OPENAI-LIVE-REQUESTS-4: a held request', () => {
     peer.sounds(100);
     expect(news()).toEqual(['started -']);
     expect(told(call)).toEqual([]);
-    // It can be taken back as long as it was not sent.
+    // A request can be withdrawn until it is sent.
     send({ type: 'response.withdraw', responseKey: 'offer:1' });
     expect(news()).toEqual(['ended offer:1 cancelled (cancelled) 0']);
     peer.pauses();
@@ -245,7 +245,7 @@ describe('OPENAI-LIVE-REQUESTS-5: a text that was requested before', () => {
   const times = ({ peer }: Started) =>
     peer.told.filter(([, , text]) => text.includes('It is done')).length;
 
-  /** A request that has just lapsed. */
+  /** Creates a request that has just lapsed. */
   async function lapsed() {
     const call = startCall();
     ask(call, 'offer:1');
@@ -300,7 +300,7 @@ describe('OPENAI-LIVE-REQUESTS-5: a text that was requested before', () => {
     ask(call, 'offer:2');
     await call.advance(3000);
     expect(times(call)).toBe(2);
-    // The model knew the text before.
+    // The model already knew the text.
     call.peer.replies('It is done.');
     expect(call.news()[0]).toBe('started offer:2');
     await call.advance(1000);
@@ -361,7 +361,7 @@ describe('the text of a request', () => {
     send({ type: 'delegation.accept', delegationId: 'd1', callIds: ['c1'] });
     send({ type: 'tool.answer', callId: 'c1', output: 'Booked.', silent: true });
     request('offer:1', 'Tell the user now.');
-    // The model may speak to what it has delegated.
+    // The model may speak about its delegation.
     await advance(3000);
     expect(peer.told.map(([channel, id]) => [channel, id])).toEqual([
       ['thinking', 'd1'],

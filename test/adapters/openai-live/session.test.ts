@@ -1,5 +1,5 @@
-// A whole voice session on the wire, against the fake server: the model delegates, the session
-// works out what is meant, subagents do it, and what they find is heard by the user.
+// A whole voice session on the wire, with the fake server: the model delegates, the session works out the meaning,
+// subagents do the work, and the user hears their results.
 
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
@@ -15,7 +15,7 @@ import {
 import type { TransportEvent } from '../../../src/voice/connection/transport.ts';
 import { calls, say, steps } from '../../support/subagent-runs.ts';
 import { LEAD, castOf, configsOf, type ScriptedSubagent } from '../../support/text-talk.ts';
-/** The model hands everything over, and says what it is told to say. */
+/** A model that delegates everything, and says the requested messages. */
 const delegating: VoiceResponder = ({ cause }) => {
   switch (cause.type) {
     case 'utterance':
@@ -29,7 +29,7 @@ const delegating: VoiceResponder = ({ cause }) => {
   }
 };
 
-/** What the model is asked to say, without how. */
+/** Returns the requested message without its instructions. */
 function wanted(text: string): string {
   return /It was: (.*)/.exec(text)?.[1] ?? text;
 }
@@ -79,7 +79,7 @@ async function talk({
   });
   const events: SessionEvent[] = [];
   session.events.subscribe((event) => events.push(event));
-  // A loudspeaker: it plays what comes at once.
+  // A loudspeaker that plays sound as soon as it arrives.
   const played = new Map<string, number>();
   session.audioOut.subscribe(({ itemId = '', samples, sampleRateHz }) => {
     played.set(itemId, (played.get(itemId) ?? 0) + (samples.length * 1000) / sampleRateHz);
@@ -108,7 +108,7 @@ async function talk({
     errors,
     model,
     state: () => session.store.getSnapshot().context,
-    /** The user says something, and what follows from it follows. */
+    /** Speaks as the user, and waits for the consequences. */
     async say(text: string, thenMs = 10_000) {
       void model().user.says(text);
       await environment.advance(thenMs);

@@ -65,7 +65,7 @@ describe('session.start', () => {
     const text = startInstructions(configuration);
     expect(text).toMatch(/^Be brief\.\n/);
     expect(text).toContain('- book_ride: Books a ride (details: to, when)');
-    // The wire says "One moment." itself.
+    // The model itself says "One moment." on this wire.
     expect(text).toContain('acknowledged for you');
     expect(startInstructions({ ...configuration, tools: [] })).toContain('Do not delegate');
   });

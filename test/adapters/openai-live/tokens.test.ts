@@ -57,7 +57,7 @@ describe('splitText', () => {
 
 describe('estimateTokens', () => {
   test.each([
-    // With what the tokenizer o200k_base counts.
+    // The counts of the tokenizer o200k_base.
     ['Your appointment is confirmed for Thursday at 2:00 PM.', 13],
     ['{"status":"confirmed","order_id":"order_123"}', 12],
     ['Ihr Termin am Donnerstag um vierzehn Uhr ist bestätigt.', 12],

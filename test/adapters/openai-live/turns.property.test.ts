@@ -1,5 +1,5 @@
-// Whatever the server says and the session asks, in whatever order: what is inferred from it
-// is a conversation as the port promises it.
+// For any order of the server's events and the session's requests, the adapter infers a conversation that keeps the
+// contract of the port.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -38,7 +38,7 @@ test('every random story becomes responses, requests and utterances that begin a
       call.connection.audio.subscribe(({ responseId = '' }) =>
         heardAt.push({ responseId, at: call.events.length }),
       );
-      // The session asks for one thing at a time.
+      // The session makes one request at a time.
       const open = (): boolean => openRequests(call.events, asked).length > 0;
       const asked: string[] = [];
       for (const [index, name] of names.entries()) {
@@ -56,7 +56,7 @@ test('every random story becomes responses, requests and utterances that begin a
   );
 });
 
-/** OPENAI-LIVE-REQUESTS-3: those that have not ended. Each ends once. */
+/** OPENAI-LIVE-REQUESTS-3: returns the requests that have not ended. Each ends once. */
 function openRequests(events: readonly TransportEvent[], asked: readonly string[]): string[] {
   return asked.filter((key) => {
     const ends = events.filter(
@@ -69,7 +69,7 @@ function openRequests(events: readonly TransportEvent[], asked: readonly string[
   });
 }
 
-/** One at a time, each ends once, and sound is of the one under way. */
+/** Checks that responses come one at a time, that each ends once, and that sound belongs to the current one. */
 function checkResponses(
   events: readonly TransportEvent[],
   heard: readonly { readonly responseId: string; readonly at: number }[],
@@ -84,7 +84,7 @@ function checkResponses(
       spans.set(current, { from: index, to: Infinity });
     }
     const span = event.type === 'response.ended' ? spans.get(event.responseId) : undefined;
-    // A request that came to nothing ends without having begun.
+    // A request without an effect ends without a beginning.
     if (!span) continue;
     expect(span.to).toBe(Infinity);
     span.to = index;
@@ -98,7 +98,7 @@ function checkResponses(
   }
 }
 
-/** One at a time: a beginning, an end, and then the words. */
+/** Checks that utterances come one at a time: a beginning, an end, and then the words. */
 function checkUtterances(events: readonly TransportEvent[]): void {
   const steps = events
     .filter((event) => event.type.startsWith('utterance.'))

@@ -34,7 +34,7 @@ describe('a close by the session', () => {
 
   test('ends after a deadline when the peer does not answer the close frame', async () => {
     const { client, peer } = await startCall();
-    // Reads nothing any more, so it cannot answer.
+    // The peer no longer reads, so it cannot answer.
     peer.socket.pause();
     const closing = client.connection.close();
     expect(client.environment.pending).toEqual([1_000]);
@@ -125,7 +125,7 @@ describe('keep-alive', () => {
       const pinged = new Promise((resolve) => pings.once('ping', resolve));
       client.environment.advance(1_000);
       await pinged;
-      // The pong travels before this event does.
+      // The pong arrives before this event.
       peer.send({ type: 'input_audio_buffer.speech_stopped', audio_end_ms: 1, item_id: 'i' });
       await client.next('utterance.ended');
     }

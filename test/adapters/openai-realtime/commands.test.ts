@@ -41,10 +41,10 @@ describe('the client event of a command', () => {
         code: 'invalid_value',
         message: 'No.',
       });
-      // What was refused does not hold for what is said next.
+      // The refused instructions do not apply to the next response.
       client.send({ type: 'response.request', responseKey: 'k', instructions: 'Say it.' });
       expect((await peer.next('response.create')).response?.instructions).toBe('First.\n\nSay it.');
-      // One that nobody asked for answers nothing.
+      // An update without a request answers nothing.
       peer.send({ type: 'session.updated', session: { type: 'realtime' } });
       peer.send({ type: 'input_audio_buffer.speech_stopped', audio_end_ms: 1, item_id: 'i' });
       await client.next('utterance.ended');
@@ -212,7 +212,7 @@ describe('sound of the user', () => {
     const { client, peer } = await startCall({ maxBufferedAudioMs: 1_000 });
     peer.socket.pause();
     let sent = 0;
-    // The system takes some megabytes before it pushes back.
+    // The system buffers some megabytes before it pushes back.
     while (client.connection.diagnostics.droppedAudio.frames === 0 && sent < 20_000) {
       sent += 1;
       client.connection.sendAudio(userAudio(sent));

@@ -58,7 +58,7 @@ describe('SOCKET-CONNECTION-3: session.update comes first', () => {
           input: {
             format: { type: 'audio/pcm', rate: 24_000 },
             transcription: { model: 'gpt-4o-mini-transcribe' },
-            // The server waits for the rest of a sentence that breaks off.
+            // The server waits for the rest of an unfinished sentence.
             turn_detection: {
               type: 'semantic_vad',
               create_response: false,
@@ -165,7 +165,7 @@ describe('the readiness of a connection', () => {
     const client = connectTo(server.url);
     const peer = await server.nextPeer();
     peer.send({ type: 'session.created', session: { type: 'realtime' } });
-    // A later event that has arrived proves that session.created was dealt with.
+    // The arrival of a later event proves that session.created was handled.
     peer.send({ type: 'input_audio_buffer.speech_stopped', audio_end_ms: 1, item_id: 'i' });
     await client.next('utterance.ended');
     expect(client.events.map(({ type }) => type)).toEqual(['utterance.ended']);
@@ -235,7 +235,7 @@ describe('transport.closed', () => {
     const peer = await server.nextPeer();
     const update = await peer.next('session.update');
     const error = { type, code, message: 'No voice marin' };
-    // Not every server says which event it refuses.
+    // Some servers do not name the refused event.
     const eventId = retryable ? {} : { event_id: update.event_id };
     peer.send({ type: 'error', error: { ...error, ...eventId } });
     expect(await client.next('transport.closed')).toMatchObject({

@@ -2,13 +2,13 @@ import { describe, expect, test } from 'vitest';
 import { startCall, type Call } from './support/connected.ts';
 import { responseEvents } from './support/response.ts';
 
-/** Asks for a response; resolves when the server has the request. */
+/** Requests a response; resolves when the server has the request. */
 function request({ client, peer }: Call, responseKey: string) {
   client.send({ type: 'response.request', responseKey });
   return peer.next('response.create');
 }
 
-/** Resolves when everything that the server sent before has been dealt with. */
+/** Resolves when all earlier events of the server were handled. */
 async function settle({ client, peer }: Call) {
   peer.send({ type: 'input_audio_buffer.speech_stopped', audio_end_ms: 1, item_id: 'mark' });
   await client.next('utterance.ended');
@@ -169,7 +169,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-1: errors', () => {
     await request(call, 'answer_1');
     call.peer.send({ type: 'error', error: conflict });
     expect(await call.client.next('transport.error')).toMatchObject({ responseKey: 'answer_1' });
-    // It was answered; the next one without an id is nobody's.
+    // It was answered; the next error without an id belongs to no request.
     call.peer.send({ type: 'error', error: conflict });
     expect(await call.client.next('transport.error')).toMatchObject({ responseKey: null });
   });
@@ -250,7 +250,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-2: the generation gate', () => {
     peer.send(response.audio(100, 3));
     await settle(call);
     expect(client.frames.map(({ samples }) => samples[0])).toEqual([1]);
-    // OPENAI-REALTIME-TRANSLATOR-3: only what was handed on can be heard.
+    // OPENAI-REALTIME-TRANSLATOR-3: only sound that was passed on can be heard.
     expect(await client.next('response.ended')).toMatchObject({
       status: 'cancelled',
       audio: [{ itemId: 'resp_1_item', durationMs: 100 }],

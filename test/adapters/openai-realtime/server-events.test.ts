@@ -21,10 +21,10 @@ describe('the declared events', () => {
         'session.updated'
       >]
     >().toBeNever();
-    // The event is typed with what we may ask for; what the server answers has a type of its own.
+    // The event has the type of a request; the server's answer has another type.
     expectTypeOf<
       Drift<
-        // `extensions` is said by `localVoice` alone.
+        // Only `localVoice` sends `extensions`.
         Omit<
           NonNullable<Extract<ServerEvent, { type: 'session.updated' }>['session']>,
           'extensions'

@@ -1,4 +1,4 @@
-// The rest of the wire: usage, limits, its own end, and further requests.
+// The rest of the wire: usage, limits, the end of a session, and further requests.
 
 import { describe, expect, test } from 'vitest';
 import { Expiry } from '../../../src/adapters/openai-realtime/openai-realtime.ts';

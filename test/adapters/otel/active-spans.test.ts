@@ -1,5 +1,5 @@
-// TRACED-JOURNAL-9: spans that functions of the app begin are below the work that called them, by text and by voice, of
-// lead agents and of subagents, whichever context the session was in.
+// TRACED-JOURNAL-9: spans of the app's functions are children of the work that called them, by text and by voice, for
+// lead agents and subagents, in any context of the session.
 
 import { context, ROOT_CONTEXT, trace } from '@opentelemetry/api';
 import { tool } from 'ai';
@@ -131,7 +131,7 @@ test('puts spans of tools, models and approvals in a text session below their wo
       void session.answer(part.requestId, { optionId: 'approve' });
   });
   await session.start();
-  // The request of the user has a span of its own, in another trace: nothing of the session is below it.
+  // The user's request has a span in another trace: no part of the session is below it.
   const request = tracerProvider.getTracer('web').startSpan('GET /chat');
   await context.with(trace.setSpan(ROOT_CONTEXT, request), async () => {
     await session.sendText('research it');
@@ -140,7 +140,7 @@ test('puts spans of tools, models and approvals in a text session below their wo
   await session.close();
   const turn = 'invoke_agent lead < offstage.session';
   const work = `invoke_agent researcher < execute_tool research < ${turn}`;
-  // After the approval it goes on, below the session.
+  // After the approval the work continues, below the session.
   const later = 'invoke_agent researcher < offstage.session';
   expect(placesOf(spans()).toSorted()).toEqual(
     [
@@ -164,7 +164,7 @@ test('puts spans of models and tools in a voice session below their work', async
   withContexts();
   const { tracerProvider, spans } = sdk();
   const tracer = tracerProvider.getTracer('app');
-  // Simulated time stands still between two turns of the event loop.
+  // Simulated time stops between two turns of the event loop.
   const probe = async (name: string): Promise<string> => {
     await Promise.resolve();
     tracer.startSpan(name).end();

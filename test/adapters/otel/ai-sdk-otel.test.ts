@@ -1,4 +1,4 @@
-// TRACED-JOURNAL-6, MODEL-TELEMETRY-1 and -2, with `@ai-sdk/otel` itself, registered as an app registers it.
+// TRACED-JOURNAL-6, MODEL-TELEMETRY-1 and -2, with the real `@ai-sdk/otel`, registered like in an app.
 
 import { OpenTelemetry } from '@ai-sdk/otel';
 import {
@@ -15,7 +15,7 @@ import { redactingJournal } from '../../../src/actors/runtime/redacting-journal.
 import { memoryJournal } from '../../../src/index.ts';
 import { ride, storeOf } from './support/ride.ts';
 
-/** The provider of the app, and the integration of the AI SDK on it, named by agent as its docs advise. */
+/** Creates the provider of the app, with the integration of the AI SDK, named by agent as its docs recommend. */
 function app() {
   const exporter = new InMemorySpanExporter();
   const tracerProvider = new BasicTracerProvider({
@@ -26,7 +26,7 @@ function app() {
   );
   return {
     tracerProvider,
-    /** The names of the spans of the SDK, or of Offstage, sorted, and the ids of their traces. */
+    /** Returns the sorted names of the spans of the SDK or of Offstage, and the ids of their traces. */
     spansOf(instrumentation: 'ai' | 'offstage') {
       const spans = exporter
         .getFinishedSpans()
@@ -61,7 +61,7 @@ test('writes one trace with a traced journal, and no span of the SDK (TRACED-JOU
   expect(spansOf('ai').names).toEqual([]);
   const { names, traces } = spansOf('offstage');
   expect(traces).toBe(1);
-  // Two turns of the lead agent, three stretches of work of the subagent.
+  // Two turns of the lead agent, three periods of work of the subagent.
   expect(agentsOf(names)).toEqual([
     'invoke_agent lead',
     'invoke_agent lead',

@@ -1,6 +1,7 @@
-// What a receiver of OTLP gets of conversations, with the official SDK and its exporters: by text, by voice, after a crash, and
-// where work fails. A receiver that is away, slow or refuses holds nobody up. `OTEL_COLLECTOR` names a build of the OpenTelemetry
-// Collector with its `otlp` receiver and its `otlp_http` exporter: then all of it goes through that, too.
+// The signals that a receiver of OTLP gets from conversations, with the official SDK and its exporters: by text, by
+// voice, after a crash, and for failed work. A receiver that is down, slow or refuses delays nothing. `OTEL_COLLECTOR`
+// names a build of the OpenTelemetry Collector with its `otlp` receiver and its `otlp_http` exporter; everything then
+// also passes through it.
 
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -20,7 +21,7 @@ const { version } = JSON.parse(
   readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'),
 ) as { version: string };
 
-/** Words of users, models, tools and of the app that no signal may hold. */
+/** Words of users, models, tools and the app, which no signal may contain. */
 const WORDS = [
   'please',
   'Window',
@@ -53,7 +54,7 @@ async function rides(journal: Journal): Promise<void> {
   await session.close();
 }
 
-/** It dies in a model call, and another process goes on. */
+/** The process dies in a model call, and another one continues. */
 async function ridesWithACrash(sdk: Sdk): Promise<void> {
   const environment = simulatedEnvironment();
   const first = storeOf();
@@ -81,7 +82,7 @@ async function talksByVoice(sdk: Sdk): Promise<void> {
   await talk.session.close();
 }
 
-/** A tool of a subagent throws, then its model does. */
+/** A tool of a subagent throws, and then its model does. */
 async function fails(sdk: Sdk): Promise<void> {
   const environment = simulatedEnvironment();
   const talk = textTalk({
@@ -116,7 +117,7 @@ const stories = {
   'where a tool and a model fail': fails,
 };
 
-/** The Collector, which sends on what it gets; null: there is none. */
+/** Starts the Collector, which passes its input on; null: there is none. */
 async function collectorBefore(to: Receiver): Promise<string | null> {
   const { OTEL_COLLECTOR: program } = process.env;
   if (program === undefined) return null;
@@ -156,7 +157,7 @@ async function collectorBefore(to: Receiver): Promise<string | null> {
   return `http://127.0.0.1:${port}`;
 }
 
-/** Plays a story, and flushes what the app has. */
+/** Plays a story, and flushes the app's signals. */
 async function played(to: Receiver, url: string, form: 'json' | 'protobuf', story: string) {
   const sdk = exportingTo(url, form);
   await stories[story as keyof typeof stories](sdk);
@@ -173,7 +174,7 @@ async function played(to: Receiver, url: string, form: 'json' | 'protobuf', stor
   };
 }
 
-/** The attributes that a metric may have: names, kinds and codes, whose number does not grow with the conversations. */
+/** The allowed attributes of a metric: names, kinds and codes, whose number does not grow with the conversations. */
 const DIMENSIONS = [
   'gen_ai.agent.name',
   'gen_ai.operation.name',
@@ -214,7 +215,7 @@ function checkAll({ spans, logs, metrics }: Awaited<ReturnType<typeof played>>):
     if (operation === undefined) expect(['offstage.session', 'user_input']).toContain(name);
     else expect(name.startsWith(String(operation))).toBe(true);
     if (operation === 'chat') expect(kind).toBe(3);
-    // Which model it is, a provider that counts nothing does not tell.
+    // A provider that counts nothing does not name its model.
     if (attributes['gen_ai.usage.input_tokens'] !== undefined) {
       expect(attributes).toMatchObject({
         'gen_ai.provider.name': 'offstage',
@@ -249,7 +250,7 @@ describe.each(Object.keys(stories))('a conversation %s', (story) => {
       const got = await played(to, collector ?? to.url, form, story);
       const paths = new Set(to.requests.map(({ path }) => path));
       expect([...paths].toSorted()).toEqual(['/v1/logs', '/v1/metrics', '/v1/traces']);
-      // Texts are as they are in both forms.
+      // Both forms contain texts unchanged.
       for (const { body } of to.requests)
         expect(WORDS.filter((word) => body.includes(word))).toEqual([]);
       if (form === 'json' || collector !== null) checkAll(got);
@@ -301,7 +302,7 @@ describe('a receiver with trouble', () => {
     await rides(watched(sdk, simulatedEnvironment()));
     const flushed = sdk.forceFlush();
     await isAsked;
-    // The next one, while the first batch is under way.
+    // The next export, while the first batch is under way.
     await rides(watched(sdk, simulatedEnvironment()));
     expect(held.length).toBeGreaterThan(0);
     to.answers((response) => response.writeHead(200).end('{}'));
@@ -326,7 +327,7 @@ describe('a receiver with trouble', () => {
     await sdk.forceFlush();
     await sdk.shutdown();
     const taken = to.spans();
-    // What was refused was sent twice.
+    // The refused spans were sent twice.
     expect(taken.length).toBe(2 * new Set(taken.map(({ spanId }) => spanId)).size);
   });
 

@@ -1,4 +1,4 @@
-// METERED-JOURNAL-1 to METERED-JOURNAL-4, with the official SDK: what a conversation measures.
+// METERED-JOURNAL-1 to METERED-JOURNAL-4, with the official SDK: the measurements of a conversation.
 
 import { metrics, type MeterProvider } from '@opentelemetry/api';
 import {
@@ -51,7 +51,7 @@ function sdk() {
   const reader = new PeriodicExportingMetricReader({ exporter });
   const meterProvider = new SdkMeterProvider({ readers: [reader] });
   onTestFinished(() => meterProvider.shutdown());
-  /** Each measurement: its attributes in order, and its sum, or its value. */
+  /** Returns each measurement: its attributes in order, and its sum or value. */
   const measured = async (): Promise<Readonly<Record<string, readonly string[]>>> => {
     exporter.reset();
     await reader.forceFlush();
@@ -247,7 +247,7 @@ test('measures after a crash what it appends, with times from before (METERED-JO
   for (let waits = 0; waits < 20; waits += 1) await later.advance(1_000);
   const all = await measured();
   await second.close();
-  // The first step of the subagent was measured, or lost, by the process that died.
+  // The process that died had measured, or lost, the subagent's first step.
   expect(all['gen_ai.client.inference.operation.input_tokens']).toEqual([
     'ride_booker ride_booker offstage scripted chat 2: 20',
     'lead lead offstage scripted chat 1: 10',
@@ -274,7 +274,7 @@ test('counts subagents at any depth, also without a waiting call, until they end
   expect(await active()).toEqual(['4']);
   await happens('d', { type: 'subagent.cancel' });
   await happens('c', { type: 'subagent.cancel' });
-  // One that a call waits for has ended when the call has.
+  // A subagent that a call waits for has ended when the call has.
   expect(await active()).toEqual(['3']);
   await happens('a', { type: 'tool.settled', callId: 'call_2', outcome: { status: 'error' } });
   expect(await active()).toEqual(['1']);
@@ -301,7 +301,7 @@ test('measures a subagent whose beginning was trimmed, and nothing in a reader (
   const after = sdk();
   const kept = memoryJournal();
   for (const each of of.entries) kept.append(each);
-  // An inspector of another process.
+  // An inspector in another process.
   const reading = meteredJournal(kept, { meterProvider: after.meterProvider });
   await reading.read({ scope: 'orders' });
   expect(of.entries.map(({ event }) => event.type)).toEqual(['service.snapshot']);
@@ -436,7 +436,7 @@ test.each([
   expect(make).toThrow(named);
 });
 
-/** The records of a logger, without their trace. */
+/** Returns the records of a logger, without their trace. */
 function logs() {
   const exporter = new InMemoryLogRecordExporter();
   const loggerProvider = new LoggerProvider({
@@ -468,7 +468,7 @@ test('measures the first sound, interruptions, attempts and waiting deliveries o
   expect(await measured()).toMatchObject({
     'offstage.time_to_first_audio': ['1: 0.4'],
     'offstage.outbox.depth': ['1'],
-    // It ended after 3.4 s of 6.8.
+    // It ended after 3.4 s of 6.8 s.
     'offstage.outbox.age': ['3.4'],
   });
   await talk.breaksIn(spoken);
@@ -729,7 +729,7 @@ describe('log records for an operator (METERED-JOURNAL-4)', () => {
         'offstage.outcome': 'failed',
         'error.type': 'STEP_LIMIT',
       },
-      // Its lead agent is asked to tell it, and makes calls instead, in each of three attempts.
+      // Its lead agent is requested to tell it, and makes calls instead, in each of three attempts.
       ...Array.from({ length: 3 }, () => ({
         eventName: 'offstage.model.failed',
         severityText: 'WARN',

@@ -1,5 +1,5 @@
-// A trace goes on in the agents that do part of the work, and goes on here from those who ask for it: the official SDKs
-// of each protocol are at the other end (TRACED-JOURNAL-7, TRACED-JOURNAL-8).
+// A trace continues in remote agents that do part of the work, and in Offstage from its callers: the other ends use the
+// official SDK of each protocol (TRACED-JOURNAL-7, TRACED-JOURNAL-8).
 
 import { client, methods, ndJsonStream } from '@agentclientprotocol/sdk';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
@@ -57,7 +57,7 @@ function sdk() {
     spanProcessors: [new SimpleSpanProcessor(exporter)],
   });
   const spans = () => exporter.getFinishedSpans();
-  /** The `traceparent` of each span of this name. */
+  /** Returns the `traceparent` of each span of this name. */
   const named = (name: string): readonly string[] =>
     spans()
       .filter((span) => span.name === name)
@@ -201,7 +201,7 @@ describe('TRACED-JOURNAL-7: the span of the work of an agent behind a relay', ()
     const [before = '', after = ''] = told;
     expect(after.split('-')[1]).toBe(before.split('-')[1]);
     expect(after).not.toBe(before);
-    // Both are spans of ours.
+    // Both are spans of Offstage.
     const ids = [...first.spans(), ...next.spans()].map((span) => span.spanContext().spanId);
     expect(ids).toEqual(expect.arrayContaining([before.split('-')[2], after.split('-')[2]]));
   });

@@ -1,5 +1,5 @@
-// Steps that are done elsewhere are in the trace of the session that asks for them: on every engine in memory, after a kill
-// in the middle, and of whole runs (TRACED-HANDLER-1 to -3, TRACED-JOURNAL-9).
+// Steps elsewhere are in the trace of the session that requests them: on every engine in memory, after a kill in the
+// middle, and in whole runs (TRACED-HANDLER-1 to -3, TRACED-JOURNAL-9).
 
 import { SpanKind, type TracerProvider } from '@opentelemetry/api';
 import { tool } from 'ai';
@@ -38,7 +38,7 @@ import { placesOf, sdk, tracesIn, withContexts } from './support/traces.ts';
 const INSTRUCTIONS = 'You book rides.';
 const CALLER = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 
-/** A worker in a process of its own, with the tracing of that process. */
+/** A worker in another process, with its tracing. */
 function worker(charged: () => Promise<unknown> = () => Promise.resolve()) {
   const { tracerProvider, spans } = sdk();
   const tracer = tracerProvider.getTracer('app');
@@ -129,7 +129,7 @@ test('asks for the same job after a kill in a tool, below another span of its tr
   const asked: Job[] = [];
   const jobs = simulatedJobs({ handler });
   let isKilled = false;
-  /** A killed process gets no end any more. */
+  /** A killed process gets no more ends. */
   const jobsOf = (isDead: () => boolean): Jobs => ({
     ...jobs,
     run: async (job, options) => {
@@ -170,7 +170,7 @@ test('asks for the same job after a kill in a tool, below another span of its tr
   expect(again?.trace?.traceparent).not.toBe(one?.trace?.traceparent);
   const all = [...spansBefore, ...spans(), ...after.spans()];
   expect(tracesIn(all)).toBe(1);
-  // Done once, for the first of them, whose span died with its process.
+  // Done once, for the first one, whose span died with its process.
   expect(placesOf(all)).toEqual([
     'POST /model < offstage.job model of rides < chat scripted',
     'POST /charges < offstage.job tool charge of rides',
@@ -322,7 +322,7 @@ test('does a job of an earlier version, and a job for one, alike', async () => {
   });
   const { result } = runSubagent(config, 'Go', { runtime: createRuntime({ environment, jobs }) });
   expect(await result).toMatchObject({ status: 'completed' });
-  // Nobody traces it: nothing is sent.
+  // Without tracing, no trace context is sent.
   for (const job of asked) expect(Object.keys(job)).toEqual(['key', 'name', 'once', 'body']);
 });
 

@@ -54,7 +54,7 @@ test('writes a conversation with a question, an approval and a late result as on
     'gen_ai.usage.input_tokens': 10,
     'gen_ai.response.finish_reasons': ['tool-calls'],
   });
-  // No content: neither words of the user, nor of the question, nor a result.
+  // No content: neither words of the user or the question, nor a result.
   const written = JSON.stringify(
     spans.map(({ name, attributes, events }) => [name, attributes, events]),
   );
@@ -72,7 +72,7 @@ test('continues the trace of a conversation that was killed in a model call (TRA
   await killed.start();
   await killed.sendText('a ride, please');
   await promise;
-  // As after a SIGKILL: the next process has the journal, and other objects.
+  // As after a SIGKILL: the next process has the journal, and new objects.
   const earlier = JSON.parse(JSON.stringify(first.kept)) as JournalEntry[];
   const spansBefore = [...before.exporter.getFinishedSpans()];
   const after = sdk();
@@ -101,7 +101,7 @@ test('continues the trace of a conversation that was killed in a model call (TRA
       "    chat scripted",
     ]
   `);
-  // The call that the crash cut off was made again, under a link to the span that never ended.
+  // The call that the crash cut off was repeated, with a link to the span that never ended.
   expect(JSON.stringify(earlier)).toContain('traceparents');
   await killed.close();
 });

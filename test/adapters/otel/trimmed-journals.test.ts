@@ -1,5 +1,5 @@
-// TRACED-JOURNAL-10: the trace of a conversation whose journal is trimmed to a snapshot, wherever its process dies, is that of
-// one whose journal keeps all; a reader leaves a trace alone.
+// TRACED-JOURNAL-10: wherever the process dies, a journal trimmed to a snapshot gives the same trace as one that keeps
+// all entries; a reader does not change a trace.
 
 import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';
@@ -50,7 +50,7 @@ const work = {
 const isOver = ({ deliveries }: SessionState): boolean =>
   deliveries.some(({ kind, state }) => kind === 'result' && state === 'delivered');
 
-/** A traced world, in which a process dies at this entry; null: none dies. */
+/** Creates a traced world, in which a process dies at this entry; null: none dies. */
 function tracedWorld(trim: boolean, fate: ReturnType<typeof instantsOf>[number] | null) {
   const traces: ReturnType<typeof sdk>[] = [];
   const of = world({
@@ -69,7 +69,7 @@ function tracedWorld(trim: boolean, fate: ReturnType<typeof instantsOf>[number] 
   };
 }
 
-/** Plays the story in as many processes as it takes. */
+/** Plays the story in as many processes as necessary. */
 async function talked(trim: boolean, fate: ReturnType<typeof instantsOf>[number] | null) {
   const { of, spans, open } = tracedWorld(trim, fate);
   for (let lives = 1; ; lives += 1) {
@@ -183,7 +183,7 @@ test('leaves out spans that a snapshot without tracing does not know', async () 
   expect(await next.resultOf(id)).toBe('Booked.');
   await next.close();
   expect(own.open).toEqual([]);
-  // The approved call was made before a step that it has seen: neither it nor the step after it has a span.
+  // The approved call came before a step that the reader has seen: neither the call nor the step after it has a span.
   expect(drawn(own.spans())).toEqual([
     'offstage.session',
     '  invoke_agent order parked=waiting_for_input',
@@ -199,7 +199,7 @@ describe('a scope with two processes', () => {
   const told = (seq: number): JournalEntry => withEvent({ type: 'response.ended' }, { seq });
   const { scope } = entry(1);
 
-  /** A journal that several processes share: the one that claims it last may write. */
+  /** A journal that several processes share: the one that claimed it last may write. */
   function shared() {
     const kept = memoryJournal();
     let writer: object | null = null;

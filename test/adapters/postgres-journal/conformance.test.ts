@@ -3,7 +3,7 @@ import { postgresJournal } from '../../../src/adapters/postgres-journal/index.ts
 import { runJournalConformance } from '../../testing/journal-conformance/support/run-journal-conformance.ts';
 import { connection, expireLeases, newSchema, open } from './support.ts';
 
-/** Nothing is renewed meanwhile: leases are over when a case says so. */
+/** Leases are not renewed meanwhile: they are over when a case says so. */
 const leaseMs = 600_000;
 
 runJournalConformance({

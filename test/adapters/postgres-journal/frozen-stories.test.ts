@@ -1,4 +1,4 @@
-// Rows that earlier versions wrote into a database are read unchanged.
+// The journal reads rows that earlier versions wrote into a database, unchanged.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';

@@ -7,7 +7,7 @@ import { connection, newSchema } from './support.ts';
 
 // 50 is the long form.
 const SEEDS = Number(process.env['HOME_SEEDS'] ?? 5);
-/** Short, so that nobody waits long, and longer than a loaded machine stands still; how long it takes is not looked at. */
+/** Short, so that no test waits long, and longer than a loaded machine stalls; the tests do not assert its duration. */
 const LEASE_MS = 1_500;
 
 function setupOf(fault: PlantedFault | null = null): HomeConformanceSetup {

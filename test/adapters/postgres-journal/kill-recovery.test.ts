@@ -1,5 +1,5 @@
-// A busy voice session on PostgreSQL: each process that is killed by SIGKILL is followed by one
-// that takes its session over, as soon as the lease of the dead one is over.
+// A busy voice session on PostgreSQL: after each SIGKILL another process takes its session over, once the lease of
+// the dead one is over.
 
 import { killedOften } from '../../support/kill-recovery/killed-often.ts';
 import { connection, newSchema, open } from './support.ts';

@@ -1,5 +1,5 @@
 // A process that serves the sessions of a PostgreSQL journal: `node node.ts <host> <schema> <lease in ms>`. Prints its
-// address. Where another process has a session, it sends the client there.
+// address. It redirects the client if another process has the session.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';

@@ -1,5 +1,5 @@
-// Many processes on one database: what their heartbeats and looks cost, who gets which session, and versions side by
-// side.
+// Many processes on one database: the cost of their heartbeats and looks, the distribution of sessions, and versions
+// side by side.
 
 import { describe, expect, test } from 'vitest';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
@@ -17,7 +17,7 @@ interface Plan {
   readonly 'WAL Bytes': number;
 }
 
-/** Runs a statement, and returns what it cost. The parameters are written into it. */
+/** Runs a statement, and returns its cost. The parameters are written into the text. */
 async function costOf(statement: string, values: readonly string[]): Promise<Plan> {
   const text = statement.replaceAll(/\$(\d+)/g, (_, at) => values[Number(at) - 1] ?? 'null');
   const [row] = await ask<{ 'QUERY PLAN': readonly [{ readonly Plan: Plan }] }>(
@@ -61,12 +61,12 @@ describe('the cost of a node', () => {
     `);
     await ask(`analyze ${schema}.leases, ${schema}.wake_times, ${schema}.nodes`);
     const taking = [String(node?.id), '3', '0', String(NOW), '16', `'{}'`];
-    // The first one sets the hints of rows that were just written.
+    // The first run sets the hints of new rows.
     await costOf(take(schema), taking);
     expect(buffers(await costOf(take(schema), taking))).toBeLessThan(100);
     const next = [String(NOW), `'\u{10ffff}'`, '1', '0'];
     expect(buffers(await costOf(unattended(schema), next))).toBeLessThan(100);
-    // Nor with a node that has died, beyond the sessions that are taken.
+    // A dead node costs nothing either, beyond the sessions that are taken.
     await ask(`update ${schema}.nodes set expires_at = clock_timestamp() where id = 1000007`);
     expect(await journal.wakeTimes.take?.({ now: NOW, limit: 16, except: [] })).toHaveLength(16);
   });
@@ -89,7 +89,7 @@ describe('sessions that are due', () => {
       taken.push(...found.flatMap((scopes) => scopes ?? []));
     }
     expect(taken.toSorted()).toEqual(due.filter((scope) => scope !== 'ses_50').toSorted());
-    // They are claimed.
+    // The sessions are claimed.
     const [scope = ''] = taken;
     const outcomes = await Promise.allSettled(journals.map((journal) => journal.claim(scope)));
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
@@ -212,7 +212,7 @@ describe('two releases side by side', () => {
     expect(await asked(later)).toEqual(before);
     const beside = await poolOf(1);
     await beside.start();
-    // Whether it is in memory there or not.
+    // Whether the session is in memory there or not.
     await expect(asked(beside)).rejects.toMatchObject({
       code: expect.stringMatching(/^(SCOPE_IN_USE|JOURNAL_TOO_NEW)$/),
     });
@@ -234,7 +234,7 @@ describe('two releases side by side', () => {
     await downgrade(schema, 2);
     await ask(`insert into ${schema}.leases (scope, token, holder, expires_at)
       values ('scope', 77, 'an old process', clock_timestamp() + interval '1 hour')`);
-    // These are upgraded by one of them, which loses nothing.
+    // One of them upgrades these tables, without a loss.
     const [journal, other] = await Promise.all([open({ schema }), open({ schema })]);
     expect(await other.read()).toEqual([entry(1)]);
     expect(await other.wakeTimes.earliest({ limit: 9 })).toEqual([{ scope: 'scope', at: NOW }]);

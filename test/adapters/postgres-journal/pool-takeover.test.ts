@@ -1,5 +1,5 @@
-// SESSION-POOL-3, SESSION-POOL-4 on a real server: a process with a pool is killed, and the pool of another one, which was there
-// before, sees to its sessions: to those that it had put away when they are due, to the others at once.
+// SESSION-POOL-3, SESSION-POOL-4 on a real server: a process with a pool is killed, and an existing pool of another
+// process takes over its sessions: hibernated sessions when they are due, the others at once.
 
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -10,12 +10,12 @@ import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { expireLeases, newSchema, open } from './support.ts';
 import { ASK_MS, sleepersOn } from './sleepers.ts';
 
-/** Claims are over when the test says so, however slow the machine is. */
+/** Claims are over when the test says so, at any speed of the machine. */
 const LEASE_MS = 600_000;
 
 const source = fileURLToPath(new URL('sleepers.ts', import.meta.url));
 
-/** A clock that can be put forward. */
+/** A clock that the test can advance. */
 function forwardClock(): Environment & { forward(ms: number): void } {
   const node = nodeEnvironment();
   let ahead = 0;
@@ -57,7 +57,7 @@ test('SESSION-POOL-3, SESSION-POOL-4: another process wakes hibernated sessions 
   const lines: string[] = [];
   for await (const line of createInterface({ input: child.stdout })) {
     lines.push(line);
-    // As long as it lives nobody touches what it has.
+    // While it lives, no other process takes its sessions.
     expect(opened).toEqual([]);
     child.kill('SIGKILL');
   }

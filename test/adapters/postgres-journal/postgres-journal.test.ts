@@ -9,7 +9,7 @@ import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { ask, connection, downgrade, entry, expireLeases, newSchema, open } from './support.ts';
 
-/** All connections to the journals of this schema, which are named after it, break. */
+/** Breaks all connections to the journals of this schema, which are named after it. */
 async function cutOff(schema: string): Promise<number> {
   const cut = await ask(
     'select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1',
@@ -19,8 +19,8 @@ async function cutOff(schema: string): Promise<number> {
 }
 
 /**
- * Somebody is about to write the first entry of the unit, so that an append of it waits, in the
- * middle of its statement. Returns how they think better of it.
+ * Makes another client begin to write the first entry of the unit, so that an append of this entry waits in the
+ * middle of its statement. Returns a function that rolls the other client back.
  */
 async function keepFirst(schema: string): Promise<() => Promise<void>> {
   const keeper = new Client(connection);
@@ -34,7 +34,7 @@ async function keepFirst(schema: string): Promise<() => Promise<void>> {
   };
 }
 
-/** Until so many connections named after the schema wait for a lock. */
+/** Waits until this many connections named after the schema wait for a lock. */
 async function untilWaiting(schema: string, count: number): Promise<void> {
   const waiting = `select 1 from pg_stat_activity where application_name = $1 and wait_event_type = 'Lock'`;
   while ((await ask(waiting, [schema])).length < count);
@@ -74,7 +74,7 @@ describe('appends', () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
-    // Nothing that takes less room when it is packed.
+    // Random bytes, which packing cannot shrink.
     const large = randomBytes(1_000_000).toString('base64');
     const entries = [
       ...Array.from({ length: 1500 }, (_, index) => entry(1, `unit ${index}`)),
@@ -167,7 +167,7 @@ describe('a connection that is lost', () => {
     await journal.claim('scope');
     await journal.append(entry(1));
     expect(await cutOff(schema)).toBeGreaterThan(0);
-    // It may have noticed, or not yet.
+    // The journal may or may not have noticed yet.
     await journal.append(entry(2)).catch(() => journal.append(entry(2)));
     expect(await journal.read()).toEqual([entry(1), entry(2)]);
   });
@@ -176,7 +176,7 @@ describe('a connection that is lost', () => {
     const schema = newSchema();
     const journal = await open({ schema, connection: { ...connection, application_name: schema } });
     await journal.claim('scope');
-    // Somebody keeps the table, so that the append waits.
+    // Another client locks the table, so that the append waits.
     const giveBack = await keepFirst(schema);
     const refusal = journal.append(entry(1)).catch((error: unknown) => error);
     await untilWaiting(schema, 1);
@@ -216,7 +216,7 @@ describe('leases', () => {
       const alive = `select 1 from ${schema}.leases l join ${schema}.nodes n on n.id = l.node
         where n.expires_at > clock_timestamp()`;
       while ((await ask(alive)).length < 2);
-      // The next beat is armed when the answer has come.
+      // The next heartbeat is armed when the answer has come.
       while (environment.backgroundTimers === 0) await environment.settle();
     }
     await journal.close();
@@ -234,7 +234,7 @@ describe('leases', () => {
     const lease = `select * from ${schema}.leases`;
     const before = await ask(lease);
     await environment.advance(1000);
-    // It has nothing left to renew, so no beat follows.
+    // There is nothing left to renew, so no heartbeat follows.
     while (environment.backgroundTimers > 0) await environment.settle();
     await expect(
       Promise.all([journal.append(entry(1)), environment.advance(0)]),
@@ -303,7 +303,7 @@ describe('leases', () => {
     const journal = await open({ schema: newSchema() });
     await journal.claim('scope');
     const last = journal.append(entry(1));
-    // They wait for the append.
+    // The releases wait for the append.
     const released = [journal.release('scope'), journal.release('scope')];
     await journal.claim('scope');
     await Promise.all([last, ...released]);
@@ -339,7 +339,7 @@ describe('forgetting', () => {
     await journal.claim('scope');
     const entries = Array.from({ length: 4500 }, (_, index) => entry(1, `unit ${index}`));
     await Promise.all(entries.map((one) => journal.append(one)));
-    // The last part fails, as it would if the process died.
+    // The last part fails, as if the process died.
     await ask(`create function ${schema}.refuse() returns trigger language plpgsql as
       $$ begin if old.unit = 'unit 7' then raise 'refused'; end if; return old; end $$`);
     await ask(`create trigger refuse before delete on ${schema}.entries
@@ -349,7 +349,7 @@ describe('forgetting', () => {
     await ask(`drop trigger refuse on ${schema}.entries`);
     await journal.forget('scope');
     expect(await journal.read()).toEqual([]);
-    // It was ours, and still is.
+    // The scope is still claimed by this journal.
     await journal.append(entry(1));
   });
 
@@ -421,14 +421,14 @@ describe('trimming', () => {
 
   test('READING-1: a concurrent read finds a scope as it was before, or as it is afterwards', async () => {
     const schema = newSchema();
-    // A page looks at its own rows only.
+    // A page reads only its rows.
     const options = '-c enable_seqscan=off -c enable_bitmapscan=off -c enable_sort=off';
     const named = { ...connection, application_name: schema, options };
     const journal = await open({ schema, connection: named });
     await journal.claim('scope');
     const entries = Array.from({ length: 4500 }, (_, index) => entry(1, `unit ${index}`));
     await Promise.all(entries.map((one) => journal.append(one)));
-    // Whoever reads the middle of it waits for us.
+    // A reader of the middle waits for this transaction.
     const us = new Client(connection);
     await us.connect();
     await us.query('select pg_advisory_lock(hashtext($1))', [schema]);
@@ -464,7 +464,7 @@ describe('trimming', () => {
     await other.end();
     expect(await trimmed).toMatchObject({ code: 'FENCED', retryable: false });
     expect(await journal.read()).toEqual([entry(1), entry(2), entry(3)]);
-    // It has noticed.
+    // The journal has noticed.
     await expect(journal.append(entry(4))).rejects.toMatchObject({ code: 'FENCED' });
   });
 
@@ -476,7 +476,7 @@ describe('trimming', () => {
     await journal.claim('scope');
     for (const seq of [1, 2, 3]) await journal.append(entry(seq));
     await expireLeases(schema);
-    // Somebody keeps a row that is to be deleted.
+    // Another client locks a row that is to be deleted.
     const keeper = new Client(connection);
     await keeper.connect();
     await keeper.query(`begin; select 1 from ${schema}.entries where seq = 1 for update`);

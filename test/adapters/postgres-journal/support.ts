@@ -1,4 +1,4 @@
-// A journal in a schema of its own, and what several tests do with the server behind it.
+// A journal in a separate schema, and operations on the server behind it for several tests.
 
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
@@ -15,7 +15,7 @@ import { connectionTo } from '../../support/postgres/global-setup.ts';
 
 export const connection = connectionTo(inject('postgresHost'));
 
-/** Nobody has had this one before. */
+/** Returns a new schema name. */
 export function newSchema(): string {
   return `test_${randomUUID().replaceAll('-', '')}`;
 }
@@ -26,7 +26,7 @@ afterEach(async () => {
   await Promise.all(opened.splice(0).map((journal) => journal.close()));
 });
 
-/** Closed when the test is over. */
+/** Opens a journal, which is closed when the test ends. */
 export async function open(
   options: Partial<PostgresJournalOptions> & { readonly environment?: Environment } = {},
 ): Promise<PostgresJournal> {
@@ -35,7 +35,7 @@ export async function open(
   return journal;
 }
 
-/** Asks the server what the journal does not tell. */
+/** Queries the server directly. */
 export async function ask<Found extends object>(text: string, values: unknown[] = []) {
   const client = new Client(connection);
   await client.connect();
@@ -46,12 +46,12 @@ export async function ask<Found extends object>(text: string, values: unknown[] 
   }
 }
 
-/** The nodes that live now are over, and so are their leases. They live on, if somebody still says so. */
+/** Ends the living nodes and their leases. A node lives on if its process renews it. */
 export async function expireLeases(schema: string): Promise<void> {
   await ask(`update ${schema}.nodes set expires_at = clock_timestamp() - interval '1 second'`);
 }
 
-/** The tables become those of an earlier version, with what they have. */
+/** Changes the tables to those of an earlier version, with their content. */
 export async function downgrade(schema: string, version: 1 | 2): Promise<void> {
   await ask(`
     drop table ${schema}.nodes;

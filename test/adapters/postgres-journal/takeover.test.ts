@@ -1,4 +1,4 @@
-// Two processes on one server: one dies, or is stopped, and the other takes over.
+// Two processes on one server: one dies or is stopped, and the other takes over.
 
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -8,7 +8,7 @@ import type { JournalEntry } from '../../../src/entries/journal.ts';
 import type { PostgresJournal } from '../../../src/adapters/postgres-journal/index.ts';
 import { entry, newSchema, open } from './support.ts';
 
-/** Short, so that nobody waits long; how long it takes is not looked at. */
+/** Short, so that no test waits long; the tests do not assert its duration. */
 const LEASE_MS = 400;
 
 const writer = fileURLToPath(new URL('writer.ts', import.meta.url));
@@ -21,7 +21,7 @@ function start(schema: string) {
   return {
     child,
     ended,
-    /** What it says next; undefined when it has ended. */
+    /** Returns its next line; undefined when it has ended. */
     async next(): Promise<string | undefined> {
       const { done, value } = await lines.next();
       return done === true ? undefined : value;
@@ -29,7 +29,7 @@ function start(schema: string) {
   };
 }
 
-/** Asks again and again, as a process does that waits for its turn. */
+/** Claims repeatedly, like a process that waits for its turn. */
 async function takeOver(journal: PostgresJournal): Promise<void> {
   for (;;)
     try {
@@ -59,7 +59,7 @@ test('P9: another process takes over from a killed one, and no kept entry is los
     await process.ended;
     await takeOver(journal);
     const entries = await journal.read({ scope: 'scope' });
-    // The one that was being written may be there, its answer not.
+    // The entry that was being written may exist without its answer.
     expect(entries.length - kept).toBeOneOf([0, 1]);
     expect(seqs(entries)).toEqual(upTo(entries.length));
     await journal.append(entry(entries.length + 1));
@@ -80,7 +80,7 @@ test('APPEND-QUEUE-3: a stopped process is fenced when it resumes, and writes no
   for (let line = await process.next(); line !== undefined; line = await process.next())
     last = line;
   await process.ended;
-  // It dies of what its own unit would be told: FENCED, not to be tried again.
+  // It ends with the error that its unit would get: FENCED, not to be retried.
   expect(last).toBe('FENCED false');
   await journal.append(entry(found.length + 2));
   const after = await journal.read({ scope: 'scope' });

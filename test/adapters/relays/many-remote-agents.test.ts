@@ -1,5 +1,5 @@
-// Forty subagents at once on agents behind A2A and MCP: when they have ended, the handles and the memory of this process
-// are back where they were, and the servers have nothing open.
+// Forty subagents at once on agents behind A2A and MCP: after their end, the handles and the memory of this process are
+// the same as before, and the servers have nothing open.
 
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -25,7 +25,7 @@ const allTimers = (): number =>
 interface Served {
   readonly relay: Relay;
   readonly running: () => number;
-  /** Timers of the server, which is in this process, too. */
+  /** The timers of the server, which is also in this process. */
   readonly timers: () => number;
 }
 
@@ -57,7 +57,7 @@ test.each([
   const timers = (): number => allTimers() - timersOfServer();
   const runtime = createRuntime({ environment: nodeEnvironment() });
   const task = actsPrompt({ question: 'When?' }, { say: 'Done.' });
-  /** Runs this many; all are asked before the first is answered. */
+  /** Runs this many; all have asked before the first one is answered. */
   const round = async (count: number) => {
     const all = Promise.withResolvers<void>();
     let asked = 0;
@@ -78,7 +78,7 @@ test.each([
     );
     return outcomes;
   };
-  /** Connections and timers end in the turns of the event loop that follow. */
+  /** Waits: connections and timers end in the following turns of the event loop. */
   const settled = async (isSo: () => boolean): Promise<void> => {
     for (let turn = 0; turn < 100_000 && !isSo(); turn += 1)
       await new Promise((resolve) => setImmediate(resolve));

@@ -1,5 +1,5 @@
-// restateJobs and restateJobService without a server: an ingress in memory that calls the service as Restate does. The
-// tests on a real server are in test/engines.
+// restateJobs and restateJobService without a server: an ingress in memory calls the service like Restate. The tests
+// on a real server are in test/engines.
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -33,7 +33,7 @@ type Durable<T> = Promise<T> & { map<U>(mapper: (value: T) => U): Promise<U> };
 const durable = <T>(promise: Promise<T>): Durable<T> =>
   Object.assign(promise, { map: <U>(mapper: (value: T) => U) => promise.then(mapper) });
 
-/** Answers requests as `answer` does. */
+/** Answers requests with `answer`. */
 async function ingress(
   answer: (
     path: string,
@@ -55,7 +55,7 @@ async function ingress(
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Time passes while a case looks. */
+/** Time passes while a case polls. */
 const environment = simulatedEnvironment();
 const moment = realMoment(() => environment.advance(1));
 
@@ -68,7 +68,7 @@ const made = (handler: JobHandler, more: Partial<RestateJobServiceOptions> = {})
     ...more,
   }) as Service;
 
-/** Invocations by idempotency key, and their ends. A worker that dies leaves only what was written down. */
+/** Invocations by idempotency key, and their ends. A worker that dies leaves only recorded state. */
 async function openRestate(handler: JobHandler) {
   const services = (): Readonly<Record<string, Service>> => ({
     offstage_jobs: made(handler),
@@ -106,7 +106,7 @@ async function openRestate(handler: JobHandler) {
             steps.set(number, did);
             return did;
           } catch {
-            // It is called again.
+            // The service is called again.
           }
       };
       return durable(step());
@@ -123,7 +123,7 @@ async function openRestate(handler: JobHandler) {
         one.isEnded = true;
         one.end.resolve(end);
       },
-      // Another attempt.
+      // Makes another attempt.
       () => {
         if (!isDead()) invoke(id);
       },
@@ -176,7 +176,7 @@ describe('conformance', () => {
 });
 
 describe('attempts that Restate has not recorded', () => {
-  /** The end of the connection, in the nth step of an attempt: that was done, and is recorded or not. */
+  /** The end of the connection in the nth step of an attempt: the step was done, and is recorded or not. */
   interface Cut {
     readonly at: number;
     readonly isRecorded: boolean;
@@ -185,7 +185,7 @@ describe('attempts that Restate has not recorded', () => {
   const THE_JOB = 1;
   const asked = { key: 'ses/sub:1', name: 'charge', once: true, body: '{}' };
 
-  /** One invocation: returns the attempts at it, which have what was recorded before them. */
+  /** Creates one invocation: returns its attempts, which have the earlier records. */
   function invocation(id: string, job: Job = asked) {
     const steps: unknown[] = [];
     return (worker: Service, cut?: Cut): Promise<unknown> => {

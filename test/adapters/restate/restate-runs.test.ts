@@ -1,5 +1,5 @@
-// restateRuns and restateRunWorkflow without a server: an ingress in memory that calls the workflow as Restate does. The
-// tests on a real server, with everything killed, are in test/engines.
+// restateRuns and restateRunWorkflow without a server: an ingress in memory calls the workflow like Restate. The tests
+// on a real server, with everything killed, are in test/engines.
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -42,7 +42,7 @@ const copied = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? n
 /** Calls a handler of the workflow with this key. */
 type Call = (key: string, handler: 'run' | 'cancel', input: unknown) => Promise<unknown>;
 
-/** One workflow's state, as its handlers reach it. */
+/** Creates one workflow's state, as its handlers reach it. */
 function contextOf(call: Call = () => Promise.reject(new Error('there is no other workflow'))) {
   const state = new Map<string, unknown>();
   const promises = new Map<
@@ -146,13 +146,13 @@ describe.each(['steps', 'jobs'] as const)('conformance, with `%s`', (by) => {
       return { program };
     },
   });
-  // Its questions expire in real time, which the tests on a server let pass.
+  // Its questions expire in real time, which only the tests on a server let pass.
   const own = cases.filter(({ name, skipped }) => skipped === null && !name.includes('expire'));
   test.each(own)('$name', ({ run }) => run());
 });
 
 describe('the request of a program for the next view', () => {
-  /** Restate's ingress, which gives `outcome` to those who attach, and no view. */
+  /** Restate's ingress, which gives `outcome` to attached requests, and no view. */
   function waiting(outcome: Promise<object>) {
     const asked = Promise.withResolvers<AbortSignal | null | undefined>();
     const fetching = vi.spyOn(globalThis, 'fetch').mockImplementation(async (url, init) => {
@@ -235,7 +235,7 @@ describe('the workflow', () => {
     expect(turns).toBe(1);
   });
 
-  /** Plays what Restate has recorded, and runs the rest. */
+  /** Plays the records of Restate, and runs the rest. */
   const recordedThen = (ends: readonly unknown[]) => {
     const ctx = contextOf();
     let at = 0;
@@ -272,7 +272,7 @@ describe('the workflow', () => {
       await again.run(recordedThen([{ ...rest, steps: [charge], mark: 'm1' }]), order);
       expect(news).toEqual([lost]);
     }
-    // A process whose own attempt at the turn was not recorded: another one's was.
+    // A process whose attempt at the turn was not recorded, because another one was.
     news.length = 0;
     const { handlers: third } = restateRunWorkflow({ restate: sdk, handler: handler('m3') });
     const never = new Promise<never>(() => {});
@@ -313,7 +313,10 @@ describe('the workflow', () => {
     ]);
   });
 
-  /** Plays a run whose first letter was opened by an earlier process: Restate plays it back before it runs what has no end yet. */
+  /**
+   * Plays a run whose first letter an earlier process opened: Restate replays it before it runs the steps without an
+   * end.
+   */
   async function newsAfter(letter: object): Promise<readonly unknown[]> {
     const news: unknown[] = [];
     const handler: RunHandler = {

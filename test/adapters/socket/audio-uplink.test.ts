@@ -40,7 +40,7 @@ describe('AUDIO-UPLINK-1, AUDIO-UPLINK-2: a bounded uplink', () => {
     uplink.open();
     expect(marks()).toEqual([3, 4, 5]);
     expect(uplink.dropped).toEqual({ frames: 2, durationMs: 200 });
-    // Nobody needs to be told that a call begins with a connection that is not there yet.
+    // Congestion before the connection exists at the start of a call is not reported.
     expect(congestions()).toBe(0);
   });
 
@@ -92,7 +92,7 @@ describe('AUDIO-UPLINK-3: times of the session', () => {
     for (let n = 0; n < 5; n += 1) uplink.push(userAudio());
     setBufferedBytes(0);
     uplink.pump();
-    // The server got 100 ms, then a gap of 200 ms that it does not know of, then 300 ms.
+    // The server got 100 ms, then a gap of 200 ms that it does not know, then 300 ms.
     expect(uplink.toSessionMs(99)).toBe(99);
     expect(uplink.toSessionMs(100)).toBe(300);
     expect(uplink.toSessionMs(150)).toBe(350);

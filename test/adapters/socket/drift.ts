@@ -1,4 +1,4 @@
-// Has what we read of a wire moved away from what the official package says of it?
+// Compares the fields that the adapter reads from a wire with the official package.
 
 type KeyOf<Union> = Union extends unknown ? keyof Union : never;
 type ValueOf<Union, Key> = Union extends unknown
@@ -7,8 +7,8 @@ type ValueOf<Union, Key> = Union extends unknown
     : never
   : never;
 /**
- * `never` when each field that we read is in the official type and has a type that our schema
- * accepts; else the names of the fields that drifted.
+ * `never` if each field that the adapter reads is in the official type, with a type that the adapter's schema
+ * accepts; else the names of the fields that differ.
  */
 export type Drift<Read, Official> = {
   [Key in keyof Read]-?: Key extends KeyOf<Official>

@@ -1,4 +1,5 @@
-// A keep-alive whose event loop the test turns: timers first, then what came in the socket, then the tasks that waited for it.
+// A keep-alive whose event loop the test turns: first timers, then input of the socket, then the tasks that waited for
+// it.
 
 import { describe, expect, it } from 'vitest';
 import { createKeepAlive } from '../../../src/adapters/socket/keep-alive.ts';

@@ -1,10 +1,10 @@
-// A server that is asked for tokens, and answers as it is told to.
+// A server for token requests, with a fixed answer.
 
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** Closes with the test. `host`: such as `127.0.0.1:40000`. */
+/** Starts the server; it closes with the test. `host`: such as `127.0.0.1:40000`. */
 export async function tokenServer(status: number, answer: string) {
   const requests: { readonly request: IncomingMessage; readonly body: string }[] = [];
   const server = createServer((request, response) => {

@@ -1,5 +1,5 @@
-// SQLITE-JOURNAL-DATABASE-4, SQLITE-JOURNAL-DATABASE-5: who may read the file, and a file that is shorter than it says; and that whatever is wrong with a
-// path or a file is one of our errors, which names it.
+// SQLITE-JOURNAL-DATABASE-4, SQLITE-JOURNAL-DATABASE-5: the permissions of the file, and a file that is shorter than
+// its header says. Every problem with a path or a file is an Offstage error that names it.
 
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -170,7 +170,7 @@ test('SQLITE-JOURNAL-DATABASE-5: a cut file reads whole or counts as damaged, ne
   expect(all).toHaveLength(60);
 });
 
-/** What only the log has: entries at the end of the file, or a page at its beginning. */
+/** The parts that only the log contains: entries at the end of the file, or a page at its beginning. */
 const inTheLog: Readonly<Record<string, (journal: SqliteJournal) => readonly unknown[]>> = {
   entries: (journal) => [61, 62, 63].map((seq) => journal.append(entry(seq))),
   'a wake time': (journal) => [journal.wakeTimes.set('ses', 5)],
@@ -291,7 +291,7 @@ describe('a wrong path or file', () => {
     for (let number = 0; number < 20; number += 1)
       expect(() => open('foreign')).toThrow(expect.objectContaining({ code: 'NOT_A_JOURNAL' }));
     expect(descriptors()).toBeLessThan(before + 5);
-    // Nobody has it any more.
+    // No connection has the file any more.
     const again = new DatabaseSync(at('foreign'));
     again.exec('begin exclusive');
     again.close();

@@ -1,4 +1,4 @@
-// READ-ONLY-1, READ-ONLY-2: a journal that is only looked at.
+// READ-ONLY-1, READ-ONLY-2: a journal that is only read.
 
 import { spawnSync } from 'node:child_process';
 import {
@@ -59,7 +59,7 @@ async function write(...entries: readonly JournalEntry[]): Promise<void> {
   journal.close();
 }
 
-/** All that is in the folder, byte by byte. */
+/** Returns all files of the folder, byte by byte. */
 const files = () =>
   Object.fromEntries(
     readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), 'hex')]),
@@ -124,7 +124,7 @@ describe('READ-ONLY-1: a journal that was closed', () => {
 });
 
 describe('a journal that was not closed', () => {
-  /** As a process leaves it that was killed. */
+  /** Leaves the files like a killed process. */
   async function leave(): Promise<void> {
     const from = join(folder, 'living');
     mkdirSync(from);
@@ -144,7 +144,7 @@ describe('a journal that was not closed', () => {
     journal.close();
     expect(readFileSync(path).equals(file)).toBe(true);
     expect(readFileSync(`${path}-wal`).equals(log)).toBe(true);
-    // Whoever goes on with it finds the same.
+    // A process that continues with the journal finds the same.
     expect(open(false).read()).toEqual([entry(1), entry(2), entry(3)]);
   });
 
@@ -226,7 +226,7 @@ describe('a file that cannot be opened read-only', () => {
 describe('a folder that cannot be written', () => {
   const reader = fileURLToPath(new URL('reader.ts', import.meta.url));
 
-  /** What a process says that may only read: the superuser may write everywhere. */
+  /** Returns the output of a process that may only read: the superuser may write everywhere. */
   function readElsewhere(): string {
     chmodSync(path, 0o444);
     chmodSync(folder, 0o555);

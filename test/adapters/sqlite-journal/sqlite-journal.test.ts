@@ -71,7 +71,7 @@ test('SQLITE-JOURNAL-DATABASE-7: reads a file with a flipped bit up to its end, 
   const whole = readFileSync(path);
   const hidden: number[] = [];
   const codes = new Set<unknown>();
-  // The index is a part of these pages: a bit of it that is flipped hides entries from a search.
+  // These pages contain a part of the index: a flipped bit of it hides entries from a search.
   for (let at = 101; at < whole.length; at += 101) {
     const damaged = Buffer.from(whole);
     damaged[at] = (damaged[at] ?? 0) ^ 4;
@@ -82,7 +82,7 @@ test('SQLITE-JOURNAL-DATABASE-7: reads a file with a flipped bit up to its end, 
       const entries = read.read({ scope: 'ses' });
       for (const [name, last] of Object.entries(units)) {
         const seqs = entries.filter(({ unit }) => unit === name).map(({ seq }) => seq);
-        // A beginning that is missing looks like one that was trimmed: who folds the scope refuses it.
+        // A missing beginning looks like a trimmed one: the fold of the scope refuses it.
         const from = seqs[0] ?? 1;
         if (seqs.length !== last - from + 1 || seqs.at(-1) !== last) hidden.push(at);
       }
@@ -218,7 +218,7 @@ describe('scopes', () => {
     ) as JournalEntry[];
     const journal = open();
     expect(journal.read()).toEqual(before);
-    // The same entry is the same one, packed or not.
+    // The same entry is equal, packed or not.
     for (const one of before) await journal.append(one);
     const long = entry(1, 'ses', 'a long text '.repeat(1000));
     await journal.append(long);
@@ -552,7 +552,7 @@ describe('a file that cannot be used', () => {
       writeFileSync(path, damaged);
       const journal = open();
       try {
-        // Where the page is of the index only, reading does not need it.
+        // If the page only contains the index, reading does not need it.
         expect(journal.read()).toEqual(Array.from({ length: 60 }, (_, index) => entry(index + 1)));
       } catch (error) {
         expect(error).toMatchObject({ code: 'JOURNAL_CORRUPT' });
@@ -566,7 +566,7 @@ describe('a file that cannot be used', () => {
 
 test('SQLITE-JOURNAL-DATABASE-3: opens a log that ends anywhere with what was committed before', async () => {
   const journal = open();
-  // Each is a transaction of its own.
+  // Each append is a separate transaction.
   for (let seq = 1; seq <= 8; seq += 1) await journal.append(entry(seq));
   const log = readFileSync(`${path}-wal`);
   const torn = join(folder, 'torn.journal');
@@ -578,7 +578,7 @@ test('SQLITE-JOURNAL-DATABASE-3: opens a log that ends anywhere with what was co
     const kept = after.read();
     expect(kept).toEqual(kept.map((_, index) => entry(index + 1)));
     lengths.push(kept.length);
-    // It can be written on from there.
+    // The journal accepts further entries from there.
     await after.append(entry(kept.length + 1));
     after.close();
   }
@@ -614,7 +614,7 @@ describe('other processes', () => {
       const journal = open();
       const entries = journal.read({ unit: 'unit' });
       expect(entries.map(({ seq }) => seq)).toEqual(entries.map((_, index) => index + 1));
-      // The one that was being written may be there, its answer not.
+      // The entry that was being written may exist without its answer.
       expect(entries.length - kept).toBeOneOf([0, 1]);
       journal.close();
     }

@@ -1,5 +1,5 @@
-// temporalJobs, its activities and its workflow without a server: a Temporal in memory that runs them as the real one
-// does. The tests in Temporal's sandbox, and on a real server, are in test/engines.
+// temporalJobs, its activities and its workflow without a server: a Temporal in memory runs them like the real one.
+// The tests in Temporal's sandbox and on a real server are in test/engines.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -23,7 +23,7 @@ interface ActivityOptions {
   readonly retry: { readonly maximumAttempts?: number };
 }
 
-/** Workflows by id, and their results; an activity whose worker dies fails, or is tried again. */
+/** Workflows by id, and their results; an activity whose worker dies fails, or is retried. */
 function openTemporal(handler: JobHandler) {
   interface Attempt {
     readonly controller: AbortController;
@@ -52,7 +52,7 @@ function openTemporal(handler: JobHandler) {
       cancellationSignal: controller.signal,
       info: { heartbeatTimeoutMs: 1000 },
       heartbeat() {},
-      // Only what is in a hurry passes.
+      // Only short sleeps end.
       sleep: (ms) => (ms < 100 ? moment() : new Promise(() => {})),
     };
     const over = (): boolean => running.delete(own);

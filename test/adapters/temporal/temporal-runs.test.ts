@@ -1,5 +1,5 @@
-// temporalRuns, its activity and its workflow without a server: a Temporal in memory that runs them as the real one does.
-// The tests in Temporal's sandbox, and on a real server with everything killed, are in test/engines.
+// temporalRuns, its activity and its workflow without a server: a Temporal in memory runs them like the real one. The
+// tests in Temporal's sandbox, and on a real server with everything killed, are in test/engines.
 
 import { describe, expect, test } from 'vitest';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
@@ -33,11 +33,11 @@ const copied = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? n
 interface Execution {
   readonly updates: Map<string, (arg: unknown) => unknown>;
   memo: Readonly<Record<string, unknown>>;
-  /** Cancels the workflow, as an operator does. */
+  /** Cancels the workflow, like an operator. */
   stop(): void;
   isOver: boolean;
   renewals: number;
-  /** The activities under way that it has asked to stop. */
+  /** The running activities that it has asked to stop. */
   stopped: number;
   readonly ended: PromiseWithResolvers<unknown>;
 }
@@ -65,7 +65,7 @@ function openTemporal(handler: RunHandler, { renewsAfter = Infinity, isFull = fa
     let controller = new AbortController();
     let turns = 0;
     let scope: ((cancel: () => void) => void) | null = null;
-    /** Those under way: the end of the workflow stops them. */
+    /** The current scopes, which the end of the workflow stops. */
     const underWay = new Set<AbortController>();
     const within = <T>(work: () => Promise<T>): Promise<T> => {
       const mine = new AbortController();
@@ -115,7 +115,7 @@ function openTemporal(handler: RunHandler, { renewsAfter = Infinity, isFull = fa
         expect(type).toBe('offstageRun');
         const { workflowId, args, parentClosePolicy } = options as Record<string, unknown>;
         begin(workflowId as string, copied(args) as unknown[]);
-        // Its history may be begun anew.
+        // Its history may be restarted.
         const child = (): Execution => executions.get(workflowId as string)!;
         scope?.(() => child().stop());
         if (parentClosePolicy === 'REQUEST_CANCEL') closing.push(child);
@@ -134,7 +134,7 @@ function openTemporal(handler: RunHandler, { renewsAfter = Infinity, isFull = fa
           controller = this.#controller;
           const done = work();
           scope = null;
-          // Work that is begun outside is not cancelled.
+          // Work that begins outside is not cancelled.
           controller = new AbortController();
           return done;
         }
@@ -199,7 +199,7 @@ describe.each([
       };
     },
   });
-  // Its questions expire in real time, which the tests on a server let pass.
+  // Its questions expire in real time, which only the tests on a server let pass.
   const own = cases.filter(({ name, skipped }) => skipped === null && !name.includes('expire'));
   test.each(own)('$name', ({ run }) => run());
 });
@@ -243,7 +243,7 @@ describe('TEMPORAL-WORKFLOW-4: the history of a workflow that always has a step 
         isScoutDone = true;
         ({ renewals = 0 } = executions.values().next().value ?? {});
       }
-      // The steps of both have other lengths: one always goes on.
+      // The steps of the two have different lengths: one always continues.
       for (let moments = isScout ? 7 : 31; moments > 0; moments -= 1) await turnOfTheLoop();
     });
     const steps = jobWorker({ environment, configs, model });

@@ -1,4 +1,4 @@
-// Short texts: what is read is what was written, whatever it is, by this version and by those before.
+// Short texts: for any text, this version and earlier ones read what was written.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

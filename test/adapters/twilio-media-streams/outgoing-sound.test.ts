@@ -34,7 +34,7 @@ function onPhone({ maxAheadMs = 1000, maxQueuedMs = 300_000 } = {}) {
         sampleRateHz,
         ...(itemId === undefined ? {} : { itemId, responseId: `resp_${itemId}` }),
       }),
-    /** So many more marks come back. */
+    /** Returns this many more marks. */
     giveBack: (count: number) => {
       for (const name of marks().slice(given, given + count)) sound.marked(name);
       given = Math.min(given + count, marks().length);
@@ -172,9 +172,9 @@ describe('OUTGOING-SOUND-4: sound on its way out', () => {
     const samples = phone.sent.flatMap((it) =>
       it.event === 'media' ? [...decodeMuLaw(Buffer.from(it.media.payload, 'base64'))] : [],
     );
-    // But for what the filter holds back of the last.
+    // Without the end of the last sound, which the filter still holds.
     expect(samples.length).toBeGreaterThan(8 * 170);
-    // A code stands for 256 values there.
+    // A code there stands for 256 values.
     expect(Math.abs((samples[8 * 30] as number) - 5000)).toBeLessThan(200);
     expect(Math.abs((samples[8 * 90] as number) + 5000)).toBeLessThan(200);
     expect(Math.abs(samples[8 * 150] as number)).toBeLessThan(20);
@@ -218,7 +218,7 @@ test('OUTGOING-SOUND-1, OUTGOING-SOUND-2, OUTGOING-SOUND-3: reports no more than
           const cut = phone.sound.clear();
           const known = phone.reports.findLast(({ itemId }) => itemId === cut?.itemId);
           if (cut && known) expect(cut.playedMs).toBeLessThanOrEqual(known.playedMs);
-          // Of an item that goes on after a clear the rest counts anew.
+          // After a clear, the rest of the same item counts from zero.
           item += 1;
         }
         const last = new Map<string, number>();

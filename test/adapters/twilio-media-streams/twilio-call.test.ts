@@ -16,7 +16,7 @@ import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import type { AudioFrame } from '../../../src/voice/audio/audio-frame.ts';
 import { FakeTwilio } from './support/fake-twilio.ts';
 
-/** A session that only keeps what it is told. */
+/** A session that only records its input. */
 class Listener implements CallSession {
   readonly heard: AudioFrame[] = [];
   readonly reports: unknown[] = [];
@@ -55,7 +55,7 @@ function ring(options: Partial<TwilioCallOptions> = {}) {
     onError: (error) => errors.push(error as Error),
     ...options,
   });
-  // Tests that do not look at it shall not fail by it.
+  // Tests that do not read it must not fail because of it.
   accepted.catch(() => {});
   return { environment, twilio, errors, accepted };
 }
@@ -204,7 +204,7 @@ describe('the session’s sound', () => {
       { itemId: 'item_1', playedMs: 200 },
     ]);
     await environment.advance(100);
-    // The last 4 ms are held back by the filter.
+    // The filter holds the last 4 ms.
     expect(session.reports.at(-1)).toMatchObject({ itemId: 'item_1' });
     expect(twilio.heardMs).toBeGreaterThan(290);
     expect(twilio.of('media').every(({ streamSid }) => streamSid === 'MZ1')).toBe(true);
@@ -220,7 +220,7 @@ describe('the session’s sound', () => {
     await environment.advance(2000);
     expect(twilio.heardMs).toBe(450);
     expect(session.reports.at(-1)).toEqual({ itemId: 'item_1', playedMs: 400 });
-    // The marks that came back with the clear said nothing more.
+    // The marks that came back with the clear gave no further report.
     expect(session.reports).toHaveLength(5);
   });
 
@@ -266,7 +266,7 @@ describe('TWILIO-CALL-1: the end of a call', () => {
     expect(session.attached).toBe(0);
     expect(twilio.closedWith?.code ?? null).toBe(code);
     expect(environment.pendingTimers).toBe(0);
-    // Nobody hears it, and nobody is heard.
+    // Sound is passed on in neither direction.
     const before = twilio.sent.length;
     session.audioOut.next(frame(100));
     session.events.next({ type: 'playout.clear' });

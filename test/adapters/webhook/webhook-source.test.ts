@@ -135,7 +135,7 @@ describe('WEBHOOK-SOURCE-1: the signature', () => {
       await hook.send({ body: '{}', headers: { ...good, 'webhook-signature': 'v1,c2hvcnQ=' } }),
       await hook.send({ body: '{}', headers: { ...good, 'webhook-timestamp': 'soon' } }),
       await hook.send({ body: '{}', headers: { ...good, 'webhook-id': undefined } }),
-      // No JSON either, but nobody looks before the signature is right.
+      // It is not JSON either, but the signature is checked first.
       await hook.send({ body: '{' }),
     ];
     for (const reply of replies) expect(reply).toMatchObject(unauthorized);
@@ -230,7 +230,7 @@ describe('WEBHOOK-SOURCE-2: a message is taken once', () => {
       status: 200,
       body: { accepted: true, duplicate: true },
     });
-    // A sender that tries again signs anew, with the same id.
+    // A sender that retries signs again, with the same id.
     await hook.environment.advance(10_000);
     expect(await hook.sendSigned({ n: 1 })).toMatchObject({ body: { duplicate: true } });
     expect(hook.emitted).toHaveLength(1);
@@ -349,7 +349,7 @@ describe('WEBHOOK-SOURCE-4: the limits of a source', () => {
     expect([await statusOf('a'), await statusOf('b'), await statusOf('c')]).toEqual([
       202, 202, 429,
     ]);
-    // Nor does a replay.
+    // A replay gets no event either.
     expect(await statusOf('a')).toBe(200);
     await hook.environment.advance(1_000);
     expect(await statusOf('c')).toBe(202);
@@ -370,7 +370,7 @@ describe('WEBHOOK-SOURCE-4: the limits of a source', () => {
     request.write('{');
     return { answered, request };
   };
-  /** The server has begun to read them. */
+  /** Waits until the server has begun to read them. */
   const read = async (timers: number): Promise<void> => {
     while (hook.environment.pendingTimers < timers) await hook.environment.settle();
   };

@@ -20,13 +20,13 @@ import { actsIn, perform } from '../../../../src/testing/doubles/relay-acts.ts';
 
 export interface AgentServer {
   readonly url: string;
-  /** What it was told: the text of each message, in order. */
+  /** The text of each received message, in order. */
   readonly told: readonly string[];
   /** The headers of each request. */
   readonly headers: readonly IncomingMessage['headers'][];
-  /** Streams that are being read. */
+  /** Returns the number of streams that have a reader. */
   streams(): number;
-  /** Ends what is being read, as a lost connection does. */
+  /** Ends the streams that have a reader, like a lost connection. */
   cut(): void;
   close(): void;
 }
@@ -39,7 +39,7 @@ export interface AgentServerOptions {
 interface Work {
   bus: ExecutionEventBus;
   answer: ((message: Message) => void) | null;
-  /** Settles when it asks, or has ended. */
+  /** Settles when the task asks, or has ended. */
   pause: PromiseWithResolvers<void>;
   readonly cancelled: AbortController;
   isDeaf: boolean;
@@ -243,7 +243,7 @@ export async function agentServer(options: AgentServerOptions = {}): Promise<Age
     response.setHeader('content-type', 'text/event-stream');
     reading.add(response);
     response.once('close', () => reading.delete(response));
-    // It goes on without a reader: the store is written by this loop.
+    // The loop continues without a reader, because it writes the store.
     try {
       for await (const event of result) response.write(`data: ${JSON.stringify(event)}\n\n`);
     } catch {
@@ -264,7 +264,7 @@ export async function agentServer(options: AgentServerOptions = {}): Promise<Age
   };
 }
 
-/** Lets the events that were published be written. */
+/** Waits until the published events are written. */
 async function written(): Promise<void> {
   for (let turn = 0; turn < 100; turn += 1) await setImmediate();
 }

@@ -1,4 +1,4 @@
-// Where the agent of these tests is.
+// The path of the agent in these tests.
 
 import { fileURLToPath } from 'node:url';
 

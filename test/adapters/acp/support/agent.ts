@@ -1,5 +1,5 @@
 // An ACP v1 agent on the official SDK, without a model: it performs the acts of its prompts. Its sessions are files
-// in the folder STATE, so that another process takes them up.
+// in the folder STATE, so that another process can resume them.
 
 import {
   agent,

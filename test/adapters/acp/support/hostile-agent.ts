@@ -1,4 +1,4 @@
-// An ACP agent that means harm, or is broken, without the SDK: what it does in its turn is its argument.
+// A malicious or broken ACP agent, without the SDK: its argument says what it does in its turn.
 
 import { spawn } from 'node:child_process';
 import { closeSync, writeSync } from 'node:fs';
@@ -12,7 +12,7 @@ let prompt: Id;
 
 const write = (message: object): void => {
   const bytes = Buffer.from(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
-  // All of it, also where the pipe is full.
+  // Writes everything, even if the pipe is full.
   for (let at = 0; at < bytes.length;)
     try {
       at += writeSync(1, bytes, at);
@@ -25,7 +25,7 @@ const update = (given: object): void =>
 const say = (text: string): void =>
   update({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } });
 const end = (): void => write({ id: prompt, result: { stopReason: 'end_turn' } });
-/** It lives on, whatever becomes of its pipes. */
+/** Keeps the process alive, whatever happens to its pipes. */
 const linger = (): void => void setInterval(() => {}, 60_000);
 const permission = (rawInput: unknown, toolCallId = 't'): void =>
   write({

@@ -1,5 +1,5 @@
-// A program with a subagent on an ACP agent, which is killed by its test, or whose agent is:
-// `node killed-program.ts <folder>`.
+// A program with a subagent on an ACP agent; the test kills the program or the agent: `node killed-program.ts
+// <folder>`.
 
 import { join } from 'node:path';
 import { acpRelay } from '../../../../src/adapters/acp/index.ts';

@@ -1,5 +1,5 @@
 // A program that an editor starts: `node served-program.ts <folder>`. Its session has a subagent that asks for the
-// colour, and one that wants to delete a file. What it did is in `done.log`.
+// colour, and one that wants to delete a file. `done.log` records the effects.
 
 import { tool } from 'ai';
 import { appendFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// An ACP v1 agent without the SDK and without a model, small enough to run forty times: it starts a child of its own,
-// asks for permission, and says what it was given.
+// An ACP v1 agent without the SDK and without a model, small enough to run forty times: it starts a child process,
+// requests permission, and reports the answer.
 
 import { spawn } from 'node:child_process';
 import process from 'node:process';

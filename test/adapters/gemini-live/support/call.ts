@@ -1,4 +1,4 @@
-// A connection to a server in memory, with everything that it says in logs, in simulated time.
+// A connection to a server in memory, with logs of its events, in simulated time.
 
 import { onTestFinished } from 'vitest';
 import { geminiLive, type GeminiLiveOptions } from '../../../../src/adapters/gemini-live/index.ts';
@@ -50,7 +50,7 @@ export class Call {
     });
   }
 
-  /** Opens, and accepts the setup. Forgets what was said until then. */
+  /** Opens the connection, and accepts the setup. Forgets the earlier messages. */
   async begin(): Promise<this> {
     this.peer.open();
     this.peer.says({ setupComplete: {} });
@@ -71,7 +71,7 @@ export class Call {
     return this.peer.news();
   }
 
-  /** The user's microphone. */
+  /** Sends sound of the user's microphone. */
   hears(ms = 100): void {
     this.connection.sendAudio({ samples: new Int16Array(ms * 16), sampleRateHz: 16_000 });
   }
@@ -84,14 +84,14 @@ export class Call {
     return this.environment.advance(ms);
   }
 
-  /** What happened since this was asked for last. */
+  /** Returns the events since the last call. */
   news(): readonly TransportEvent[] {
     const news = this.events.slice(this.#taken);
     this.#taken = this.events.length;
     return news;
   }
 
-  /** The last event of this type. */
+  /** Returns the last event of this type. */
   last<Type extends TransportEvent['type']>(
     type: Type,
   ): Extract<TransportEvent, { type: Type }> | undefined {
@@ -105,7 +105,7 @@ export function startCall(options?: GeminiLiveOptions): Promise<Call> {
   return new Call(options).begin();
 }
 
-/** Sound of the model. */
+/** Returns sound of the model. */
 export function sound(ms = 100): ServerSays {
   const data = encodePcm16Base64(new Int16Array(ms * 24).fill(7));
   return {

@@ -1,5 +1,5 @@
-// A socket in memory, and a server that a test plays by hand. What it sends is typed
-// against the official types, so that a drift of the wire does not compile.
+// A socket in memory, with a server that the test controls. Its messages have the official types, so that a change of
+// the wire does not compile.
 
 import type {
   WebSocketFactory,
@@ -9,14 +9,14 @@ import type {
 import type { OfficialServerMessage } from '../../../../src/adapters/gemini-live/official.ts';
 
 export type ServerSays = OfficialServerMessage;
-/** A client message as it was on the wire. */
+/** A client message as on the wire. */
 export type Said = Readonly<Record<string, unknown>>;
 
 /** The server's end of one connection. */
 export class MemoryPeer {
   readonly url: string;
   readonly options: WebSocketOptions;
-  /** All that the client said. */
+  /** All messages of the client. */
   readonly said: Said[] = [];
   /** Each frame as text. */
   readonly frames: string[] = [];
@@ -67,7 +67,7 @@ export class MemoryPeer {
     this.#emit('close', code, Buffer.from(reason));
   }
 
-  /** What the client said since this was asked for last, without its sound. */
+  /** Returns the messages of the client since the last call, without its sound. */
   news(): readonly Said[] {
     const news = this.said.slice(this.#taken);
     this.#taken = this.said.length;

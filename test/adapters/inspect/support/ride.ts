@@ -1,5 +1,5 @@
-// Some real machines, hosted by hand as a session hosts them: each the root of its own
-// system, named by its path. What they do is a list of effects that nobody carries out.
+// Some real machines, hosted by hand like a session's: each is the root of a separate system, named by its path.
+// Their effects are listed and not executed.
 
 import { createActor, fromCallback, type AnyStateMachine, type InspectionEvent } from 'xstate';
 import {
@@ -14,7 +14,7 @@ export const SECRET = 'my bank account is at the corner of Elm Street';
 
 type Inspect = (event: InspectionEvent) => void;
 
-/** The machine with activities that only last. */
+/** Returns the machine with activities that only last. */
 export function idle<M extends AnyStateMachine>(machine: M): M {
   const names = Object.keys(machine.implementations.actors);
   const actors = Object.fromEntries(names.map((name) => [name, fromCallback(() => {})]));
@@ -53,7 +53,7 @@ export function startQuestion(
   }).start();
 }
 
-/** With what every event has, and what the machine does not read. */
+/** Adds the fields of every event, and fields that the machine does not read. */
 export function stamped<E extends { readonly type: string }>(event: E): E & Stamped {
   return { ...event, at: 1 };
 }

@@ -1,5 +1,5 @@
-// Attacks on a port, drawn from one seed: bytes that are no HTTP, request lines and
-// headers nobody should send, slow and half-open connections, frames that are none.
+// Attacks on a port, drawn from one seed: bytes that are not HTTP, invalid request lines and headers, slow and
+// half-open connections, invalid frames.
 
 import { connect, type Socket } from 'node:net';
 import { randomBytes } from 'node:crypto';
@@ -9,17 +9,17 @@ export interface AttackedPort {
   readonly port: number;
   /** Paths that are served. */
   readonly paths: readonly string[];
-  /** The target and headers of a rightful upgrade; null: the listener has no WebSockets. */
+  /** Returns the target and headers of a legitimate upgrade; null: the listener has no WebSockets. */
   readonly proof: (() => { readonly target: string; readonly headers: readonly string[] }) | null;
-  /** Headers of a body that looks signed, and is not. */
+  /** Returns headers of a body that looks signed, but is not. */
   readonly bodyHeaders?: () => readonly string[];
 }
 
-/** How a client goes on after it has written what it had to write. */
+/** The client's behaviour after it has written everything. */
 type Ending = 'waits' | 'half_closes' | 'resets' | 'sends_on' | 'leaves';
 const endings: readonly Ending[] = ['waits', 'half_closes', 'resets', 'sends_on', 'leaves'];
 
-/** Targets that `new URL` throws on, and others that mislead whoever takes them apart by hand. */
+/** Targets on which `new URL` throws, and others that mislead a parser by hand. */
 const targets = [
   '/\\', 'http://a:99999/', 'http://[/', '//', '///', '/%', '/%00', '/%c0%ae', '/..%2f', '*', '/?', '/??',
   '//evil.example/', 'http://evil.example/', 'ws://127.0.0.1/', 'x://y', '/#', '/?token=', '/\u00e9\u00ff',
@@ -75,7 +75,7 @@ function some<T>(chance: Chance, from: readonly T[], most: number): T[] {
   return Array.from({ length: chance.below(most + 1) }, () => chance.pick(from));
 }
 
-/** A frame that breaks a rule of RFC 6455, or one that keeps them all with a content nobody expects. */
+/** Returns a frame that breaks a rule of RFC 6455, or a valid one with unexpected content. */
 function frameOf(chance: Chance): Buffer {
   const mask = randomBytes(4);
   const masked = (payload: Buffer): Buffer =>
@@ -126,10 +126,10 @@ function frameOf(chance: Chance): Buffer {
 }
 
 interface Attack {
-  /** It has the proof: what it does in its WebSocket is wrong, but nobody ends it for being there. */
+  /** The client has the proof: its messages in the WebSocket are wrong, but its connection is allowed. */
   readonly isRightful?: boolean;
   readonly bytes: Buffer;
-  /** Sent one after the other, when the answer to the first has begun. */
+  /** Sent one after the other, once the answer to the first one has begun. */
   readonly frames: readonly Buffer[];
 }
 
@@ -147,7 +147,7 @@ function attackOn(chance: Chance, { port, paths, proof, bodyHeaders }: AttackedP
   const kinds: readonly (() => Attack)[] = [
     () => ({ bytes: Buffer.alloc(0), frames: [] }),
     () => ({ bytes: randomBytes(chance.within(1, 400)), frames: [] }),
-    // The named ones, with nothing else wrong.
+    // The listed targets, without another error.
     () => ({
       bytes: requestOf(`GET ${chance.pick(targets)}`, [own, ...upgradeHeaders]),
       frames: [],
@@ -177,7 +177,7 @@ function attackOn(chance: Chance, { port, paths, proof, bodyHeaders }: AttackedP
       ),
       frames: [],
     }), // prettier-ignore
-    // Pipelined, an upgrade among them.
+    // Pipelined requests, with an upgrade among them.
     () => ({
       bytes: Buffer.concat(
         Array.from({ length: chance.within(2, 12) }, () =>
@@ -189,7 +189,7 @@ function attackOn(chance: Chance, { port, paths, proof, bodyHeaders }: AttackedP
       ),
       frames: [],
     }),
-    // An upgrade with a body, frames right behind it, and no proof.
+    // An upgrade with a body, frames right after it, and no proof.
     () => ({
       bytes: Buffer.concat([
         requestOf(
@@ -215,7 +215,7 @@ function attackOn(chance: Chance, { port, paths, proof, bodyHeaders }: AttackedP
 
 let lostSockets = 0;
 
-/** Node.js 24 never closes a socket whose reset fails because the other side was first. */
+/** Counts sockets that Node.js 24 never closes, because the other side reset them first. */
 export function socketsLostByNode(): number {
   return lostSockets;
 }
@@ -225,11 +225,11 @@ export interface Attacker {
   readonly isRightful: boolean;
 }
 
-/** Carries out one attack. Resolves when all of it was written; the socket may still be open. */
+/** Performs one attack. Resolves when everything was written; the socket may still be open. */
 export async function attack(chance: Chance, port: AttackedPort): Promise<Attacker> {
   const { bytes, frames, isRightful = false } = attackOn(chance, port);
   const ending = chance.pick(endings);
-  // One that is half-open never closes because the other side has.
+  // A half-open socket never closes because of the other side.
   const socket = connect({
     port: port.port,
     host: '127.0.0.1',
@@ -257,7 +257,7 @@ export async function attack(chance: Chance, port: AttackedPort): Promise<Attack
   if (ending === 'half_closes') socket.end();
   if (ending === 'resets') socket.resetAndDestroy();
   if (ending === 'leaves') socket.destroy();
-  // What is answered is read, but for some who never do.
+  // Most clients read the answer, and some never do.
   if (chance.happens(0.8)) socket.resume();
   return { socket, isRightful };
 }

@@ -1,4 +1,4 @@
-// Everything in this repository that listens, each with its way to be served rightfully.
+// All listeners of this repository, each with its legitimate access.
 
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
@@ -20,14 +20,14 @@ import type { AttackedPort } from './attacks.ts';
 
 export interface Listener extends AttackedPort {
   readonly environment: SimulatedEnvironment;
-  /** The server is ours, from the first byte on; else only its upgrades are. */
+  /** Offstage owns the server from the first byte on; otherwise only its upgrades. */
   readonly isOwnServer: boolean;
-  /** A client that has the proof is served, and leaves. */
+  /** Serves a client with the proof, which then leaves. */
   serveRightful(): Promise<void>;
   close(): Promise<unknown>;
 }
 
-/** Opens a WebSocket, waits until it is served, and leaves. */
+/** Opens a WebSocket, waits until it is served, and closes it. */
 async function dial(
   port: number,
   { target, headers }: { readonly target: string; readonly headers: readonly string[] },
@@ -51,7 +51,7 @@ async function dial(
   await once(socket, 'close');
 }
 
-/** The way in of a voice server that wants `the-right-key`. */
+/** Returns the access to a voice server that requires `the-right-key`. */
 function keyed(port: number): Pick<Listener, 'proof' | 'serveRightful'> {
   const proof = () => ({
     target: '/v1/realtime?model=m',

@@ -40,7 +40,7 @@ describe('Flite', () => {
   test('rejects an unknown voice, and continues to work', async () => {
     const wrong = flite.speak({ text: 'Hello', voice: '/etc/passwd', speed: 1 });
     await expect(wrong).rejects.toBeInstanceOf(ProviderError);
-    // And it goes on.
+    // The voice continues to work.
     expect((await flite.speak({ text: 'Hi', voice: 'slt', speed: 1 })).samples.length).not.toBe(0);
   });
 });

@@ -59,7 +59,7 @@ describe('a speech thread', () => {
     while (Atomics.load(steps, 0) === 0) await nextTurn();
     const closed = thread.close();
     await expect(pending).rejects.toBeInstanceOf(CancelledError);
-    // A thread that is stopped from outside would be gone by now.
+    // A thread that was stopped from outside would be gone by now.
     await nextTurn();
     Atomics.store(steps, 1, 1);
     Atomics.notify(steps, 1);

@@ -13,7 +13,7 @@ import {
 } from '../../../../src/adapters/local-voice/speech/voice-packages.ts';
 import { ConfigurationError } from '../../../../src/values/errors.ts';
 
-/** Lets the voice look for its packages in a new folder. */
+/** Makes the voice look for its packages in a new folder. */
 async function inEmptyFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'offstage-voice-'));
   vi.stubEnv('OFFSTAGE_VOICE_DIR', folder);

@@ -1,4 +1,4 @@
-// A server with scripted parts, and its clients; all gone when the test ends.
+// A server with scripted parts, and its clients; all are closed when the test ends.
 
 import { expect, onTestFinished } from 'vitest';
 import {
@@ -15,13 +15,13 @@ export interface Harness {
   readonly address: LocalVoiceAddress;
   readonly model: ScriptedModel;
   readonly speech: ScriptedSpeech;
-  /** One more client; what it gets is checked by the official schemas when the test ends. */
+  /** Adds a client; the official schemas check its events when the test ends. */
   connect(): Promise<WireClient>;
 }
 
 export interface HarnessOptions extends Partial<LocalVoiceOptions> {
   readonly answers?: ModelStep[][];
-  /** Which words a loudness stands for. */
+  /** The words that each loudness stands for. */
   readonly words?: Readonly<Record<number, string>>;
 }
 
@@ -60,7 +60,7 @@ export function gate(): { readonly opened: Promise<void>; open(): void } {
   return { opened, open: () => open() };
 }
 
-/** The session of most tests: nothing happens by itself, words instead of sound. */
+/** The session of most tests: no automatic actions, and words instead of sound. */
 export const textOnly = {
   type: 'session.update',
   session: { type: 'realtime', output_modalities: ['text'] },

@@ -1,4 +1,4 @@
-// A language model that says what it is told to, and remembers what it was asked.
+// A language model that follows a script, and records its calls.
 
 import type {
   LanguageModelV4,
@@ -7,7 +7,7 @@ import type {
 } from '@ai-sdk/provider';
 import { providerCheck } from '../../../../src/testing/doubles/provider-rules.ts';
 
-/** A text, a call, an error, or something to wait for in between. */
+/** A text, a call, an error, or a promise to wait for. */
 export type ModelStep =
   | string
   | { readonly call: string; readonly input: unknown }
@@ -16,7 +16,7 @@ export type ModelStep =
   | { readonly finish: 'length' | 'content-filter' };
 
 export interface ScriptedModel extends LanguageModelV4 {
-  /** What the next calls answer, in order. A call without a script fails. */
+  /** The answers of the next calls, in order. A call without a script fails. */
   readonly answers: ModelStep[][];
   readonly calls: LanguageModelV4CallOptions[];
   /** The messages of a call, as plain data. */
@@ -57,7 +57,7 @@ async function* partsOf(
     if (typeof step === 'string') {
       const id = `text-${(texts += 1)}`;
       yield { type: 'text-start', id };
-      // As models do: a few characters at a time.
+      // Like real models: a few characters at a time.
       for (const delta of step.match(/.{1,7}/gs) ?? []) yield { type: 'text-delta', id, delta };
       yield { type: 'text-end', id };
     } else if ('until' in step) {

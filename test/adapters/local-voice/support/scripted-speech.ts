@@ -1,5 +1,5 @@
-// A speech engine without speech. Sound is a constant: its loudness is its meaning.
-// What is loud is speech; `words` says which words a loudness stands for.
+// A speech engine without speech. Sound is a constant, whose loudness is its meaning. Loud sound is speech; `words`
+// has the words that a loudness stands for.
 
 import type { SpeechDetector, SpeechEngine } from '../../../../src/adapters/local-voice/index.ts';
 
@@ -7,17 +7,17 @@ const RATE_HZ = 24_000;
 const WINDOW_MS = 20;
 const WINDOW_SAMPLES = (RATE_HZ * WINDOW_MS) / 1000;
 const SPEECH_LOUDNESS = 500;
-/** How long a character of synthesized text sounds. */
+/** The duration of a character of synthesized text. */
 export const MS_PER_CHARACTER = 20;
 
 export interface ScriptedSpeech extends SpeechEngine {
-  /** What was synthesized, in order. */
+  /** The synthesized texts, in order. */
   readonly spoken: { text: string; voice: string; speed: number }[];
-  /** What happens on the next calls of `transcribe`; then what `words` says. */
+  /** The results of the next calls of `transcribe`; after them, `words` decides. */
   readonly nextTranscriptions: (() => Promise<string>)[];
-  /** The next push of a detector rejects. */
+  /** Makes the next push of a detector reject. */
   failDetection(): void;
-  /** Detectors answer when this is resolved. */
+  /** Detectors answer when this promise resolves. */
   detectionHeldUntil: Promise<unknown>;
   closed: boolean;
 }

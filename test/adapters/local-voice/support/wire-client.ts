@@ -1,6 +1,5 @@
-// A raw client of the wire. It keeps every event and has each checked by the schemas
-// of an official client (@openai/agents-realtime), which turns what it does not
-// understand into a "generic" event.
+// A raw client of the wire. It keeps every event, and the schemas of an official client (@openai/agents-realtime)
+// check each: an unknown event becomes a "generic" event.
 
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -15,13 +14,13 @@ interface OfficialSchemas {
 }
 
 const require = createRequire(import.meta.url);
-// The package exports no path to this file, so it is found beside its main file.
+// The package exports no path to this file, so it is found next to its main file.
 const agentsMain = require.resolve('@openai/agents-realtime');
 const { parseRealtimeEvent } = (await import(
   pathToFileURL(join(dirname(agentsMain), 'openaiRealtimeEvents.mjs')).href
 )) as OfficialSchemas;
 
-/** An event of the server, loosely typed: tests look into it. */
+/** An event of the server, loosely typed: tests read its fields. */
 // oxlint-disable-next-line typescript/no-explicit-any
 export type Received = { type: string; event_id: string } & Record<string, any>;
 
@@ -29,7 +28,7 @@ const FRAME_SAMPLES = 480;
 
 export class WireClient {
   readonly events: Received[] = [];
-  /** Types of the events that the official schemas refuse. */
+  /** The types of the events that the official schemas refuse. */
   readonly invalid: string[] = [];
   readonly socket: WebSocket;
   readonly #seen = new Map<string, number>();
@@ -43,7 +42,7 @@ export class WireClient {
       const text = (data as Buffer).toString();
       const event = JSON.parse(text) as Received;
       this.events.push(event);
-      // The official types have pictures; these schemas do not know them yet.
+      // The official types have pictures, which these schemas do not know yet.
       const knownGap = text.includes('"input_image"');
       if (!knownGap && parseRealtimeEvent({ data: text }).isGeneric) this.invalid.push(event.type);
       this.#wake();
@@ -65,7 +64,7 @@ export class WireClient {
     this.socket.send(JSON.stringify(event));
   }
 
-  /** The first event of this type that was not returned yet. */
+  /** Returns the first event of this type that was not yet returned. */
   async next(type: string): Promise<Received> {
     const from = this.#seen.get(type) ?? 0;
     const index = await this.#until(() => {
@@ -76,7 +75,7 @@ export class WireClient {
     return this.events[index] as Received;
   }
 
-  /** Resolves when the server has answered everything sent before. */
+  /** Resolves when the server has answered all earlier events. */
   async fence(): Promise<void> {
     const id = `fence_${(this.#fences += 1)}`;
     this.send({ type: 'conversation.item.retrieve', item_id: id, event_id: id });
@@ -90,7 +89,7 @@ export class WireClient {
     return this.#until(() => this.#closed, 'close', true);
   }
 
-  /** Types of the events since the first of `type`, without fences; repeated ones once. */
+  /** Returns the types of the events since the first of `type`, without fences; repetitions once. */
   typesFrom(type: string): string[] {
     const start = this.events.findIndex((event) => event.type === type);
     const types = this.events

@@ -1,5 +1,5 @@
-// MCP servers with a tool that performs the acts of its task, without a model: of 2025-11-25 on the official SDK, and of
-// 2026-07-28 by hand, as no SDK runs tasks on the side of the server. Both over HTTP on 127.0.0.1.
+// MCP servers with a tool that performs the acts of its task, without a model: for 2025-11-25 on the official SDK, and
+// for 2026-07-28 by hand, because no SDK runs tasks on a server. Both use HTTP on 127.0.0.1.
 
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -17,14 +17,14 @@ import { actsIn, perform } from '../../../../src/testing/doubles/relay-acts.ts';
 
 export interface ActingServer {
   readonly url: string;
-  /** The tasks that it was given, in order. */
+  /** The received tasks, in order. */
   readonly told: readonly string[];
-  /** The answers that it was given, with the message that asked for them. */
+  /** The received answers, each with the message that requested it. */
   readonly answers: readonly string[];
   readonly headers: readonly IncomingMessage['headers'][];
   /** `_meta` of the calls of its tool. */
   readonly metas: readonly Readonly<Record<string, unknown>>[];
-  /** Sessions, or requests that are being answered. */
+  /** Returns the number of sessions, or of requests without an answer yet. */
   running(): number;
   close(): void;
 }
@@ -33,7 +33,7 @@ export interface ActingServerOptions {
   readonly protocol: '2025-11-25' | '2026-07-28';
   /** The port to listen on. @defaultValue a free one */
   readonly port?: number;
-  /** A question of 2025-11-25 that does not reach the client the first time, as if its connection had just broken. */
+  /** A question of 2025-11-25 that does not reach the client the first time, like on a broken connection. */
   readonly loses?: string;
 }
 
@@ -55,14 +55,14 @@ interface FormResult {
 interface Performing {
   readonly cancelled: AbortSignal;
   progress(text: string): Promise<void>;
-  /** Puts a form to the client; null: it was cancelled. */
+  /** Puts a form to the client; null: the form was cancelled. */
   ask(form: Form): Promise<FormResult | null>;
   die(): void | Promise<void>;
   deaf(): void;
   garbage(): void;
 }
 
-/** Performs a task. Returns its words, and how it has ended. */
+/** Performs a task. Returns its words and its end. */
 async function act(task: string, on: Performing) {
   let text = '';
   const actor: RelayActor = {
@@ -160,7 +160,7 @@ interface Message {
   readonly params?: { readonly _meta?: Readonly<Record<string, unknown>> };
 }
 
-/** Tells of tasks that a client cancels. */
+/** A store that reports the tasks which a client cancels. */
 class ObservedStore extends InMemoryTaskStore {
   readonly cancels = new Map<string, AbortController>();
 
@@ -169,7 +169,7 @@ class ObservedStore extends InMemoryTaskStore {
   ): Promise<void> {
     const [taskId, status] = args;
     const cancel = this.cancels.get(taskId);
-    // Deaf: the client waits for ever.
+    // A task that ignores the cancellation: the client waits for ever.
     if (status === 'cancelled' && cancel === undefined) await new Promise<never>(() => {});
     await super.updateTaskStatus(...args);
     if (status === 'cancelled') cancel?.abort();
@@ -297,7 +297,7 @@ function tasksOf2025(shared: Shared): Handler {
   };
 }
 
-/** What the requests of these methods carry. */
+/** The params of the requests of these methods. */
 interface Params {
   readonly name: string;
   readonly arguments: { readonly task: string };
@@ -368,7 +368,7 @@ function tasksOf2026({ told, answers, die }: Shared): Handler {
         return promise;
       },
       async die() {
-        // What it has said is read first.
+        // The client first reads its words.
         await new Promise<void>((resolve) => looks.add(resolve));
         die();
       },

@@ -1,5 +1,5 @@
-// A program with a subagent on a tool of an MCP server, which is killed by its test:
-// `node killed-program.ts <folder> <url> <protocol>`.
+// A program with a subagent on a tool of an MCP server; the test kills the program: `node killed-program.ts <folder>
+// <url> <protocol>`.
 
 import { mcpRelay } from '../../../../src/adapters/mcp/index.ts';
 import { liveOn } from '../../../support/relay-life.ts';
@@ -12,7 +12,7 @@ await liveOn({
     url,
     tool: 'work',
     protocol: protocol === '2026-07-28' ? protocol : '2025-11-25',
-    // A question that does not come again is given up after this time.
+    // A question that does not come again is abandoned after this time.
     graceMs: 300,
   }),
   acts: [

@@ -1,4 +1,4 @@
-// A connection to a peer in memory, with everything that it says in logs.
+// A connection to a peer in memory, with logs of its events.
 
 import { openaiLive, type OpenaiLiveOptions } from '../../../../src/adapters/openai-live/index.ts';
 import { simulatedEnvironment } from '../../../../src/testing/index.ts';
@@ -19,7 +19,7 @@ type EventOf<Type extends TransportEvent['type']> = Extract<TransportEvent, { ty
 export function dial(
   options: OpenaiLiveOptions = {},
   context: Omit<TransportContext, 'environment'> = {},
-  /** What the session does at once. */
+  /** The session's immediate reaction. */
   react: (event: TransportEvent) => void = () => {},
 ) {
   const { peers, webSocket } = memorySockets();
@@ -58,9 +58,9 @@ export function dial(
     advance: (ms: number) => environment.advance(ms),
     of: <Type extends TransportEvent['type']>(type: Type): EventOf<Type>[] =>
       events.filter((event): event is EventOf<Type> => event.type === type),
-    /** What came since the last time, as short as it can be told. */
+    /** Returns the events since the last call, in short. */
     news: (): readonly string[] => events.splice(0).map(inShort),
-    /** Asks the model to speak. */
+    /** Requests speech from the model. */
     request: (responseKey: string, instructions?: string, insist?: boolean) =>
       connection.send({
         type: 'response.request',
@@ -83,7 +83,7 @@ export function startCall(...args: Parameters<typeof dial>) {
   return call;
 }
 
-/** 20 ms of the user. */
+/** Returns 20 ms of the user. */
 export function userFrame(level = 1, ms = 20, sampleRateHz = 24_000): AudioFrame {
   return { samples: new Int16Array((ms * sampleRateHz) / 1000).fill(level), sampleRateHz };
 }

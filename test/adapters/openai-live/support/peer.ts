@@ -1,5 +1,5 @@
-// The other end of the wire, in memory: what we sent, and what the test says in answer. It
-// speaks the official types, so that a test cannot say what the server could not.
+// The other end of the wire, in memory: the client's events, and the test's answers. The answers have the official
+// types, so that a test cannot send what the server could not.
 
 import type { ClientEvent, ServerEvent, SessionResource } from 'openai/resources/live/live';
 import type { ForkClientEvent } from 'openai/resources/live/forks/forks';
@@ -16,7 +16,7 @@ type Append = Extract<Sent, { content: string }>;
 
 type Listener = (...args: never[]) => void;
 
-/** A connection of ours, as the server sees it. */
+/** A connection of the adapter, as the server sees it. */
 export class Peer implements WebSocketLike {
   readonly url: string;
   readonly options: WebSocketOptions;
@@ -26,7 +26,7 @@ export class Peer implements WebSocketLike {
   closeCode: number | null = null;
   readonly #listeners = new Map<string, Listener[]>();
   #events = 0;
-  /** Of the output track. */
+  /** The length of the output track, in milliseconds. */
   #trackMs = 0;
 
   constructor(url: string, options: WebSocketOptions) {
@@ -78,7 +78,7 @@ export class Peer implements WebSocketLike {
     this.#emit('message', text);
   }
 
-  /** The session begins. */
+  /** Begins the session. */
   starts(session: Partial<SessionResource> = {}): void {
     this.says({
       type: 'session.started',
@@ -86,26 +86,26 @@ export class Peer implements WebSocketLike {
     });
   }
 
-  /** So much of the output track, at a level; 0 is silence. */
+  /** Sends this much of the output track, at a level; 0 is silence. */
   sounds(durationMs: number, level = 3000, sampleRateHz = 24_000): void {
     this.#trackMs += durationMs;
     const samples = new Int16Array((durationMs * sampleRateHz) / 1000).fill(level);
     this.says({ type: 'session.output_audio.delta', delta: encodePcm16Base64(samples) });
   }
 
-  /** Words of the model, where the track is now. */
+  /** Sends words of the model, at the present place in the track. */
   speaks(delta: string, startMs = this.#trackMs): void {
     const at = { start_ms: startMs, end_ms: startMs + 200 };
     this.says({ type: 'session.output_transcript.delta', delta, ...at });
   }
 
-  /** Words of the user. */
+  /** Sends words of the user. */
   hears(delta: string, startMs: number, endMs = startMs + 200): void {
     const at = { start_ms: startMs, end_ms: endMs };
     this.says({ type: 'session.input_transcript.delta', delta, ...at });
   }
 
-  /** The model says something, from its first sound to the pause after it. */
+  /** Says something as the model, from its first sound to the pause after it. */
   replies(text: string, durationMs = 600): void {
     this.sounds(durationMs / 2);
     this.speaks(text);
@@ -113,7 +113,7 @@ export class Peer implements WebSocketLike {
     this.pauses();
   }
 
-  /** Long enough to have finished. */
+  /** Sends a pause that is long enough to end the speech. */
   pauses(durationMs = 800): void {
     for (let ms = 0; ms < durationMs; ms += 100) this.sounds(100, 0);
   }
@@ -130,7 +130,7 @@ export class Peer implements WebSocketLike {
     this.says({ type: 'error', error: { type: 'invalid_request_error', ...error } });
   }
 
-  /** Every append that was not answered yet is taken in. */
+  /** Accepts every append that has no answer yet. */
   takesIn(): void {
     for (const { type, event_id: id } of this.appends.slice(this.#taken)) {
       const at = { start_ms: this.#trackMs, end_ms: this.#trackMs };
@@ -149,7 +149,7 @@ export class Peer implements WebSocketLike {
     return this.sent.filter((event): event is Append => 'content' in event);
   }
 
-  /** As channel, delegation and text, in order. */
+  /** Returns the appends as channel, delegation and text, in order. */
   get told(): readonly (readonly [channel: string, delegationId: string | null, text: string])[] {
     return this.appends.map(
       ({ type, delegation_id: id, content }) => [type.split('.')[1] ?? '', id, content] as const,

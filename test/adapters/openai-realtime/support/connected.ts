@@ -1,4 +1,4 @@
-// A connection to a fake server, with everything that it says in logs.
+// A connection to a fake server, with logs of its events.
 
 import { onTestFinished } from 'vitest';
 import {
@@ -31,7 +31,7 @@ export interface Client {
   readonly completed: Promise<void>;
 }
 
-/** Connects to `url`; closes when the test is over. */
+/** Connects to `url`; closes when the test ends. */
 export function connectTo(url: string, options: OpenaiRealtimeOptions = {}): Client {
   const environment = manualEnvironment();
   const transport = openaiRealtime({ apiKey: API_KEY, url, ...options });
@@ -84,7 +84,7 @@ export async function startCall(options?: OpenaiRealtimeOptions): Promise<Call> 
   return { client, peer, server };
 }
 
-/** 100 ms of the user, each sample with this value. */
+/** Returns 100 ms of the user, each sample with this value. */
 export function userAudio(mark = 1, ms = 100): AudioFrame {
   return { samples: new Int16Array(ms * 24).fill(mark), sampleRateHz: 24_000 };
 }

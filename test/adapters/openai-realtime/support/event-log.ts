@@ -1,13 +1,9 @@
-// Everything that came, in order, and promises for what is yet to come. Tests wait
-// for events with it, never for time.
+// The entries so far, in order, and promises for later ones. Tests use it to wait for events, and never for time.
 
 export interface EventLog<T> {
   readonly all: readonly T[];
   push(entry: T): void;
-  /**
-   * The first entry that matches, past or future, and was not returned before by a `next` with
-   * the same `name`.
-   */
+  /** Returns the first entry that matches, past or future, and that no earlier `next` with the same `name` returned. */
   next<Match extends T>(name: string, matches: (entry: T) => entry is Match): Promise<Match>;
 }
 

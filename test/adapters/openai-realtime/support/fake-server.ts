@@ -1,6 +1,5 @@
-// A server on 127.0.0.1 that a test plays by hand. What it sends is typed against
-// the official union, so a drift of the wire does not compile; what it receives is
-// logged as official client events.
+// A server on 127.0.0.1 that the test controls. Its messages have the official types, so a change of the wire does
+// not compile; it logs received messages as official client events.
 
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -21,7 +20,7 @@ export interface FakePeer {
   readonly socket: WebSocket;
   readonly request: IncomingMessage;
   readonly received: readonly RealtimeClientEvent[];
-  /** Client events of this type, one after the other. */
+  /** Returns client events of this type, one after the other. */
   next<Type extends ClientEventType>(
     type: Type,
   ): Promise<Extract<RealtimeClientEvent, { type: Type }>>;
@@ -33,13 +32,13 @@ export interface FakePeer {
 
 export interface FakeServer {
   readonly url: string;
-  /** Connections in the order of their coming. */
+  /** Returns connections in the order of arrival. */
   nextPeer(): Promise<FakePeer>;
   close(): Promise<void>;
 }
 
 export interface FakeServerOptions {
-  /** Answers the upgrade itself, or leaves it unanswered. @defaultValue a WebSocket */
+  /** Answers the upgrade, or leaves it without an answer. @defaultValue a WebSocket */
   readonly onUpgrade?: (request: IncomingMessage, socket: Duplex) => void;
 }
 

@@ -1,11 +1,11 @@
-// An environment whose time stands still until a test moves it.
+// An environment whose time only the test advances.
 
 import type { Environment } from '../../../../src/actors/ports/environment.ts';
 
 export interface ManualEnvironment extends Environment {
-  /** Moves time and runs what is due, in order of its time. */
+  /** Advances time and runs the due tasks, in the order of their times. */
   advance(ms: number): void;
-  /** Delays of what is scheduled and not yet run or taken back. */
+  /** The delays of the scheduled tasks that have not run or been cancelled. */
   readonly pending: readonly number[];
 }
 

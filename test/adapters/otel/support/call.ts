@@ -1,4 +1,4 @@
-// A spoken conversation with a subagent, whose result is broken off by the user. Its process may end at any point.
+// A spoken conversation with a subagent, whose result the user interrupts. Its process may end at any point.
 
 import type { Journal } from '../../../../src/actors/ports/journal.ts';
 import { createRuntime } from '../../../../src/index.ts';
@@ -47,9 +47,9 @@ export function call(journal: Journal, environment: SimulatedEnvironment) {
   return {
     ...talk,
     plays,
-    /** Until half of a second of the result is told. */
+    /** Plays until half a second of the result is told. */
     untilTold,
-    /** The user speaks for a second, and asks for the report. */
+    /** Speaks as the user for a second, and requests the report. */
     async asks() {
       model().speechStarted('u1');
       await environment.advance(1_000);
@@ -60,7 +60,7 @@ export function call(journal: Journal, environment: SimulatedEnvironment) {
       await environment.settle();
       await plays('I am on it.', 600);
     },
-    /** The user breaks in, and it is quiet 120 ms later. */
+    /** Interrupts as the user; silence follows 120 ms later. */
     async breaksIn({ itemId, end }: Awaited<ReturnType<typeof untilTold>>) {
       model().speechStarted('u2');
       await environment.advance(120);

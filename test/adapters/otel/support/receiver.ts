@@ -1,4 +1,4 @@
-// A receiver of OTLP over HTTP, and the official SDK that exports to it as an app does.
+// A receiver of OTLP over HTTP, and the official SDK that exports to it like an app.
 
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -87,13 +87,13 @@ function valueOf(raw: Raw): Value {
   return raw.stringValue ?? raw.doubleValue ?? raw.boolValue ?? '';
 }
 
-/** How a receiver answers a request; the default is 200. */
+/** Answers a request; the default is 200. */
 export type Answer = (response: ServerResponse, path: string) => void;
 const accepts: Answer = (response) => {
   response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
 };
 
-/** Keeps what it gets. `received` decodes JSON; of protobuf there are the bytes. */
+/** Creates a receiver that keeps its input. `received` decodes JSON; for protobuf it has the bytes. */
 export async function receiver() {
   let answer = accepts;
   const requests: { path: string; type: string; body: Buffer }[] = [];
@@ -164,7 +164,7 @@ export async function receiver() {
 
 export type Receiver = Awaited<ReturnType<typeof receiver>>;
 
-/** The SDK of an app, which exports traces, metrics and logs in batches. */
+/** Creates the SDK of an app, which exports traces, metrics and logs in batches. */
 export function exportingTo(url: string, form: 'json' | 'protobuf') {
   const of = (signal: string) => ({ url: `${url}/v1/${signal}`, timeoutMillis: 2_000 });
   const isJson = form === 'json';

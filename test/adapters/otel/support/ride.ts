@@ -12,7 +12,7 @@ import {
 } from '../../../../src/index.ts';
 import { readNotes, scriptedModel } from '../../../../src/testing/index.ts';
 
-/** A journal that keeps what it was given for the process after a crash. */
+/** A journal that keeps its entries for the process after a crash. */
 export function storeOf(earlier: readonly JournalEntry[] = []) {
   const inner = memoryJournal();
   for (const each of earlier) inner.append(each);
@@ -29,15 +29,15 @@ export function storeOf(earlier: readonly JournalEntry[] = []) {
 
 interface Story {
   readonly journal: Journal;
-  /** The model of the subagent never answers its second step. */
+  /** The subagent's model never answers its second step. */
   readonly hangs?: () => void;
   readonly price?: Price;
   readonly environment?: Environment;
-  /** Before the user answers a question. */
+  /** Called before the user answers a question. */
   readonly thinks?: () => Promise<void>;
 }
 
-/** A ride: the subagent asks, charges with an approval, and its result is told. */
+/** Plays a ride: the subagent asks, charges with an approval, and its result is told. */
 export function ride({ journal, hangs, thinks, ...options }: Story) {
   const session = new TextSession({
     ...options,

@@ -1,5 +1,5 @@
-// Twilio and a telephone, for tests: the far end of a Media Stream. It plays what it is sent
-// in simulated time, gives marks back when they are reached, and all of them on a clear.
+// Twilio and a telephone, for tests: the far end of a Media Stream. It plays received sound in simulated time, and
+// returns marks when they are reached, or all of them on a clear.
 
 import type { TwilioSocket } from '../../../../src/adapters/twilio-media-streams/index.ts';
 import { decodeMuLaw, encodeMuLaw } from '../../../../src/voice/audio/mu-law.ts';
@@ -22,11 +22,11 @@ const PHONE_RATE_HZ = 8000;
 
 export class FakeTwilio implements TwilioSocket {
   readonly streamSid = 'MZ1';
-  /** All that it was sent. */
+  /** All received messages. */
   readonly sent: Sent[] = [];
-  /** All that came out of the telephone, in samples. */
+  /** All sound of the telephone, in samples. */
   readonly heard: number[] = [];
-  /** How the socket was closed by the other side. */
+  /** How the other side closed the socket. */
   closedWith: { code: number; reason: string } | null = null;
   readonly #environment: SimulatedEnvironment;
   readonly #listeners: Partial<Listeners> = {};
@@ -43,7 +43,7 @@ export class FakeTwilio implements TwilioSocket {
     return this;
   }
 
-  /** From our side: text, and nothing after the socket is closed. */
+  /** Receives text from the adapter; nothing comes after the close of the socket. */
   send(text: string): void {
     if (this.closedWith) return;
     const sent = JSON.parse(text) as Sent;
@@ -64,12 +64,12 @@ export class FakeTwilio implements TwilioSocket {
     return this.sent.filter((sent) => sent.event === event);
   }
 
-  /** What came out of the telephone, in milliseconds. */
+  /** Returns the played sound, in milliseconds. */
   get heardMs(): number {
     return (this.heard.length * 1000) / PHONE_RATE_HZ;
   }
 
-  /** A message as Twilio writes it. */
+  /** Sends a message in Twilio's form. */
   tell(event: string, content: object = {}): void {
     this.tellRaw(JSON.stringify({ event, streamSid: this.streamSid, ...content }));
   }
@@ -93,7 +93,7 @@ export class FakeTwilio implements TwilioSocket {
     });
   }
 
-  /** 20 ms of the caller's voice: one value all along, so that it can be told from others. */
+  /** Sends 20 ms of the caller's voice: one constant value, which identifies it. */
   say(value: number, track = 'inbound'): void {
     const codes = encodeMuLaw(new Int16Array(160).fill(value));
     const payload = Buffer.from(codes).toString('base64');
@@ -104,12 +104,12 @@ export class FakeTwilio implements TwilioSocket {
     for (const digit of digits) this.tell('dtmf', { dtmf: { track: 'inbound_track', digit } });
   }
 
-  /** The caller hangs up. */
+  /** Hangs up as the caller. */
   stop(): void {
     this.tell('stop', { stop: { accountSid: 'AC1', callSid: 'CA1' } });
   }
 
-  /** The network is gone. */
+  /** Ends the network connection. */
   vanish(): void {
     this.#listeners.close?.();
   }

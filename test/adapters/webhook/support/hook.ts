@@ -1,5 +1,4 @@
-// A webhook that was started without a service, and a sender that signs: real HTTP, on a clock
-// that the test moves.
+// A webhook without a service, and a sender that signs: real HTTP, with a clock that the test controls.
 
 import { createHmac } from 'node:crypto';
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
@@ -49,10 +48,10 @@ export async function startHook(options: Partial<WebhookSourceOptions> = {}) {
     emitted,
     errors,
     failures,
-    /** What the service says to the next events. */
+    /** The service's receipt for the next events. */
     receipt: { accepted: true, eventId: 'evt' } as EventReceipt | Promise<EventReceipt>,
     source,
-    /** Starts it, as a service would, until the controller aborts. */
+    /** Starts it like a service, until the controller aborts. */
     async begin(started: WebhookSource = source, controller = new AbortController()) {
       controllers.push(controller);
       await started.start(
@@ -72,10 +71,10 @@ export async function startHook(options: Partial<WebhookSourceOptions> = {}) {
       for (const controller of controllers) controller.abort();
       await source.stop?.();
     },
-    /** Whole seconds, as the clock of the webhook. */
+    /** Returns the time in whole seconds, by the clock of the webhook. */
     seconds,
     send: (sent: Sent = {}) => send(source.url ?? '', sent),
-    /** Sends a body that is signed as Standard Webhooks say. */
+    /** Sends a body with a signature of Standard Webhooks. */
     sendSigned: (body: unknown, { id = 'msg_1', at = seconds(), secret = SECRET } = {}) => {
       const text = typeof body === 'string' ? body : JSON.stringify(body);
       return send(source.url ?? '', {
