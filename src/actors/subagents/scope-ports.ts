@@ -14,80 +14,82 @@ import type { SubagentTask } from '../contracts/task.ts';
 
 type Own<Type extends SubagentNews['type']> = Extract<SubagentNews, { readonly type: Type }>;
 
-/** What the scope learns of one of its subagents. */
+/** The news of one subagent to its scope. */
 type Seen = { readonly view: SubagentView } & (
   | Own<'changed' | 'stepped' | 'call.in_doubt'>
   | { readonly type: 'progressed'; readonly note: ProgressNote }
-  /** The lead agent or the program answers it with `send`. */
+  /** A request, which the lead agent or the program answers with `send`. */
   | { readonly type: 'input.requested'; readonly request: PendingInput }
-  /** The last news but `delivered`. */
+  /** The last news of a subagent, except `delivered`. */
   | (Own<'ended'> & {
-      /** True if the result was delivered to a wait already. */
+      /** Whether a wait has already delivered the result. */
       readonly isDelivered: boolean;
-      /** The words of the user that led to it; null: no user asked. */
+      /** The words of the user that led to the subagent; null: the user did not request the work. */
       readonly request: string | null;
     })
 );
 
-/** What the subagents of a scope tell it. */
+/** The news of subagents to their scope. */
 export type ScopeNews =
   | Seen
   | Own<'question.asked' | 'question.withdrawn' | 'lacks'>
-  /** A request of `input.requested` is over, however it ended. */
+  /** A request of `input.requested` has been settled, with or without an answer. */
   | { readonly type: 'input.settled'; readonly requestId: string }
-  /** The lead agent, or the program, begins to wait for a subagent, or a wait is over. */
+  /** The lead agent, or the program, begins a wait for a subagent, or a wait ends. */
   | { readonly type: 'wait.began' | 'wait.ended' }
-  /** The result has reached its addressee, also before `ended`. `parentId` null: the program. */
+  /** The result has reached its recipient, possibly before `ended`. `parentId` null: the program is the recipient. */
   | { readonly type: 'delivered'; readonly id: string; readonly parentId: string | null };
 
-/** The rules of a scope, where they are not those of a session. */
+/** The rules of a scope that differ from those of a session. */
 export interface ScopeTerms {
-  /** Whether another process can continue its subagents. @defaultValue true */
+  /** Whether another process can continue the subagents. @defaultValue true */
   readonly isRecoverable?: boolean;
-  /** True if the process that continues has the open questions: they are not asked again. @defaultValue true */
+  /**
+   * Whether the process that continues keeps the open questions, so that they are not asked again. @defaultValue true
+   */
   readonly keepsQuestions?: boolean;
-  /** True if `input.requested` finds an answer by itself: its requests end no wait. @defaultValue false */
+  /** Whether a handler answers `input.requested`, so that requests end no wait. @defaultValue false */
   readonly handlesInput?: boolean;
-  /** Subagents do their steps as jobs here, whatever their configurations say. @defaultValue false */
+  /** Whether all steps run as jobs, regardless of the configurations. @defaultValue false */
   readonly stepsAreJobs?: boolean;
-  /** Keys of the calls that the user denied above the subagents of this scope. @defaultValue none */
+  /** Keys of the calls that the user denied above the scope's subagents. @defaultValue none */
   readonly denied?: ReadonlySet<string>;
   /**
-   * Returns the configuration that stands in here for one whose subagents work elsewhere. Not asked for a subagent whose
-   * tools are granted or denied, or that a budget is above. @defaultValue the same
+   * Returns the stand-in for a configuration whose subagents run elsewhere. Not called for a subagent with granted or
+   * denied tools, or under a budget. @defaultValue the configuration itself
    */
   standIn?(config: SubagentConfig): SubagentConfig;
 }
 
-/** Who gives the work: the lead agent, or a program. */
+/** The agent that gives tasks: the lead agent, or a program. */
 export interface Giver {
-  /** The current lead agent; null: a program. */
+  /** The name of the current lead agent; null: a program. */
   readonly agentName: string | null;
-  /** Writes the notes to the lead agent, and so those in a conversation that is passed on. */
+  /** Writes the notes to the lead agent, and those in a conversation that a subagent continues. */
   readonly notes?: NoteMarks;
-  /** The model of subagents without a model of their own. */
+  /** The model of subagents without a model. */
   readonly model: LanguageModel | undefined;
-  /** Its tools, out of which a grant is made. `agentName`: those of this agent, whichever leads now. */
+  /** Returns the tools that may be granted. `agentName`: the agent whose tools they are, even if another leads now. */
   tools(agentName?: string | null): Readonly<Record<string, unknown>>;
 }
 
-/** No method may throw but `brief`, whose rejection fails the run. */
+/** The functions of a session or program that its subagents need. Only `brief` may throw, which fails the run. */
 export interface ScopePorts {
-  /** Identifies it among the ports of the same scope, in this process and the next. */
+  /** The name of these ports, unique in the scope and the same in every process. */
   readonly name: string;
   readonly host: Host;
   readonly terms: ScopeTerms;
   readonly giver: Giver;
-  /** Processes outputs and outcomes; absent: they stay as they are. */
+  /** Processes outputs and outcomes; absent: they stay unchanged. */
   readonly outcomes?: OutcomeProcessor;
   /**
-   * Returns what led to this call of the lead agent: the words of the user (null: no user asked), and the user (null: no
-   * particular one). Absent: there is no lead agent.
+   * Returns the origin of a call of the lead agent: the words of the user (null: none) and the user's identity (null:
+   * unknown). Absent: there is no lead agent.
    */
   originOf?(callId: string): { readonly request: string | null; readonly requester: string | null };
   /**
-   * Builds the prompts of a run. `messages`: the conversation that it continues. `notes` writes the messages;
-   * null: an earlier version began the run, and its messages are in the journal.
+   * Builds the prompts of a run. `messages`: the conversation that the run continues. `notes` writes the messages; null:
+   * an earlier version began the run, whose messages are in the journal.
    */
   brief(
     definition: SubagentDefinition,
@@ -95,11 +97,9 @@ export interface ScopePorts {
     messages: SpawnRequest['messages'],
     notes: NoteMarks | null,
   ): Briefing | Promise<Briefing>;
-  /**
-   * Returns the configuration of a subagent that was spawned before a crash, by its tool and its own name.
-   */
+  /** Returns the configuration of a subagent that was spawned before a crash, by its tool and its name. */
   configOf?(toolName: string, name: string): SubagentConfig | undefined;
-  /** Tells, after a crash, whether the end of a subagent was reported, with its outcome where that is kept. */
+  /** Returns, after a crash, whether the end of a subagent was reported, and its outcome if that is stored. */
   endOf(
     id: string,
     callId: string | null,

@@ -1,9 +1,9 @@
-// Checks the arguments of `SubagentService`: untyped programs and JSON call it, too, and their arguments are
+// Checks the arguments of `SubagentService`, because untyped programs and JSON call it, too, and its arguments are
 // written to the journal.
 //
 // Invariants
-//   SARG-1. The checked value has the named properties only: no other property of the caller's object gets
-//       into an event.
+//   SARG-1. The checked value has only the declared properties: no other property of the caller's object reaches an
+//       event.
 
 import { z } from 'zod';
 import { isRecord } from '../../values/json.ts';
@@ -21,11 +21,11 @@ import type {
   SpawnRequest,
 } from '../contracts/service-types.ts';
 
-/** An id that no subagent has, also an empty one, is answered as unknown. */
+/** Any text: an id without a subagent, such as an empty one, is answered as unknown. */
 const id = z.string();
 const key = z.string().min(1);
 const names = z.array(z.string());
-/** Any number, also one that is out of range: the service refuses it with a reason. */
+/** Any number: the service refuses one that is out of range, with a reason. */
 const anyNumber = z.custom<number>((value) => typeof value === 'number', {
   error: 'expected a number',
 });
@@ -44,7 +44,7 @@ const schemas = {
   id,
   ids: z.array(id),
   reason: z.string().optional(),
-  /** The value of `callerOf` has more properties. */
+  /** Other properties are permitted: the value of `callerOf` has some. */
   requester: z.object({ subagentId: id.nullable() }),
   inputsOf: z.strictObject({
     config: aConfig,
@@ -107,7 +107,7 @@ interface Checked {
 }
 
 /**
- * Checks one argument of a method; `where` names both, as `send(id, message)`.
+ * Checks one argument of a method; `where` names both, as in `send(id, message)`.
  * @throws {ConfigurationError} `INVALID_ARGUMENT`
  */
 export function argument<Name extends keyof Checked>(

@@ -1,15 +1,14 @@
-// The journal of a program's service: the entries that it writes about itself, beside its subagents (the results
-// that the program has had, its snapshots, its closing), and the reading of it after a crash, by which exactly the
-// results that the program has not had are reported.
+// The journal of a program's service: the entries about the service itself (the results that the program has received,
+// snapshots, its closing), and their use after a crash, which reports exactly the results that the program has not
+// received.
 //
-// Owns:     the service's view of the journal, its own unit there, which has its id, and its snapshots.
+// Owns:     the service's view of the journal, its own unit there, which has the id of the service, and its snapshots.
 // Does not: know its subagents (subagent-tree.ts) or restore them (restoration.ts).
 //
 // Invariants
-//   SERVICE-LEDGER-1. A result counts as had when that is in the journal: after a crash before that it is
-//       reported again.
-//   SERVICE-LEDGER-2. Applying the entries of the journal can be tried again from its beginning, until it is
-//       opened.
+//   SERVICE-LEDGER-1. A result counts as received once the journal says so: after an earlier crash it is reported
+//       again.
+//   SERVICE-LEDGER-2. The folding of the journal can be repeated from the beginning, until the ledger is opened.
 
 import { z } from 'zod';
 import type { Stamped } from '../../machines/index.ts';
@@ -30,18 +29,18 @@ import {
 import { delegationShape, SUBAGENT_VERSION } from '../subagent/subagent-events.ts';
 import type { SubagentTreeSnapshot } from './subagent-registry.ts';
 
-/** The actor of all its entries. */
+/** The actor of all entries of the ledger. */
 const LEDGER = 'service';
 
-/** The entries of the service's own unit, beside `result.had`. */
+/** The types of the entries of the service's own unit, except `result.had`. */
 export const CLOSED = 'service.closed';
 const RECOVERED = 'service.recovered';
 const SNAPSHOT = 'service.snapshot';
 
-/** Raised when the ledger, or the content of its events, changes. */
+/** The version of the definition; increased when the ledger, or the content of its events, changes. */
 export const LEDGER_VERSION = 1;
 
-/** No form of a service's snapshot has been given up yet. */
+/** The forms of a service's snapshot: so far only one. */
 const SNAPSHOT_FORMS = {
   type: SNAPSHOT,
   versions: { form: 1, program: LEDGER_VERSION, subagent: SUBAGENT_VERSION },
@@ -50,7 +49,10 @@ const SNAPSHOT_FORMS = {
 
 interface SnapshotEvent extends UnitEvent {
   readonly versions: typeof SNAPSHOT_FORMS.versions;
-  /** The entries before it may be deleted: also for versions that can read nothing else of it. */
+  /**
+   * Whether the entries before the snapshot may be deleted; versions that cannot read the rest of the snapshot read
+   * this.
+   */
   readonly trims: boolean;
   readonly delegation: SubagentTreeSnapshot;
 }
@@ -59,11 +61,11 @@ const SNAPSHOT_SHAPES = { [SNAPSHOT]: z.looseObject({ delegation: delegationShap
 
 const LEDGER_SHAPES: EventShapes = { 'result.had': z.looseObject({ subagentId: text }) };
 
-/** The service that a ledger belongs to. */
+/** The service to which a ledger belongs. */
 interface LedgerOwner {
-  /** Whether it has left, and a later service with its id continues in this process. */
+  /** Whether the service has left, and a later one with its id continues in this process. */
   readonly isTakenOver: boolean;
-  /** Returns the state of its subagents; null while one of them is busy. */
+  /** Returns the state of the subagents; null while one of them is busy. */
   toSnapshot(): SubagentTreeSnapshot | null;
 }
 
@@ -73,7 +75,7 @@ export class ServiceLedger implements UnitBody {
   readonly host: Host;
   readonly unit: CommitUnit;
   readonly snapshots: ScopeSnapshots;
-  /** The results that the journal lists as had, with their times; null once they were used. */
+  /** When each result was received, according to the journal; null once this was used. */
   #had: Map<string, number> | null = new Map();
   #whenClosed: (() => void) | null = null;
 
@@ -98,7 +100,7 @@ export class ServiceLedger implements UnitBody {
     });
     const identity = { id, scope: id, kind: 'program', definitionVersion: LEDGER_VERSION };
     this.unit = new CommitUnit(identity, this.host, this);
-    // The entries of the journal come first.
+    // The unit folds the journal's entries first.
     this.unit.pause();
     const made = () => {
       const tree = service.toSnapshot();
@@ -112,7 +114,7 @@ export class ServiceLedger implements UnitBody {
     );
   }
 
-  /** @throws {OffstageError} for entries that it does not know (SERVICE-LEDGER-2). */
+  /** @throws {OffstageError} for entries that cannot be folded (SERVICE-LEDGER-2). */
   refold({ units, before, unfit }: ServiceHistory): void {
     const [first] = unfit;
     if (first && this.host.onUnfoldable === 'lose') throw first;
@@ -122,7 +124,7 @@ export class ServiceLedger implements UnitBody {
     for (const failure of unfit) this.unit.quarantine(failure);
   }
 
-  /** Completes a snapshot with the results that the program has had since. */
+  /** Completes a snapshot with the results that the program has received since. */
   complete(known: SubagentTreeSnapshot): SubagentTreeSnapshot {
     const subagents = known.subagents.map((record) => {
       const deliveredAt = this.#had?.get(record.id);
@@ -135,7 +137,7 @@ export class ServiceLedger implements UnitBody {
     return { ...known, subagents };
   }
 
-  /** Opens the ledger: from now on the program is served. `isNew`: nothing continues. */
+  /** Opens the ledger, so that the service takes calls. `isNew`: the service does not continue an earlier one. */
   open(isNew: boolean): void {
     this.#had = null;
     if (isNew) this.unit.resume();
@@ -150,7 +152,7 @@ export class ServiceLedger implements UnitBody {
     this.unit.receive(LEDGER, { type: 'result.had', subagentId } as UnitEvent);
   }
 
-  /** Closes the service; resolves when that is written down. */
+  /** Closes the service; resolves when the journal has that. */
   close(): Promise<void> {
     return new Promise((resolve) => {
       this.#whenClosed = resolve;
@@ -189,30 +191,30 @@ export class ServiceLedger implements UnitBody {
   }
 }
 
-/** The entries of a service from the beginning of the life that continues. */
+/** The entries of a service since it was last created. */
 export interface ServiceHistory {
-  /** Nothing continues: the journal is empty, or its service was closed. */
+  /** Whether there is nothing to continue: the journal is empty, or the service was closed. */
   readonly isNew: boolean;
-  /** The state of its subagents before the folded entries; null: the entries hold all of it. */
+  /** The state of the subagents before the folded entries; null: the entries contain all of it. */
   readonly known: SubagentTreeSnapshot | null;
-  /** A snapshot of it cannot be read: the entries before the snapshot are folded instead. */
+  /** Whether a snapshot cannot be read, so that the entries before it are folded instead. */
   readonly hasUnreadable: boolean;
   /** Snapshots that cannot be applied, and were not quarantined before. */
   readonly unfit: readonly UnfoldableEntry[];
-  /** Number of folded entries. */
+  /** The number of folded entries. */
   readonly folded: number;
-  /** The folded entries by their unit. */
+  /** The folded entries by unit. */
   readonly units: ReadonlyMap<string, readonly JournalEntry[]>;
-  /** Number of entries of the service's own unit before these. */
+  /** The number of entries of the service's own unit before these. */
   readonly before: number;
-  /** Time that it spent in some process, in milliseconds. */
+  /** How long the service was loaded in any process, in milliseconds. */
   readonly awakeMs: number;
 }
 
 /**
- * Reads the history out of all entries of the service `id`.
- * @throws {JournalError} `JOURNAL_CUT` if the beginning of the life is missing; `JOURNAL_VERSION` if it has
- * a snapshot that this version cannot read, and the entries before it are not complete, or may not be.
+ * Reads the history from all entries of the service `id`.
+ * @throws {JournalError} `JOURNAL_CUT` if the first entries are missing; `JOURNAL_VERSION` if there is a snapshot that
+ *   this version cannot read, and the entries before it are not, or may not be, complete.
  */
 export function readServiceHistory(entries: readonly JournalEntry[], id: string): ServiceHistory {
   const isOwn = ({ unit }: JournalEntry): boolean => unit === id;
@@ -234,8 +236,8 @@ export function readServiceHistory(entries: readonly JournalEntry[], id: string)
   const passedOver = entries.filter((entry) => isUnreadable(entry, SNAPSHOT_FORMS));
   const lastOfThese = passedOver.at(-1);
   const hasUnreadable = lastOfThese !== undefined || unfit.length > 0 || quarantined.size > 0;
-  // No entry marks the beginning of a life. After an interrupted deletion, the first remaining entry may be
-  // a `subagent.spawned`.
+  // No entry marks the creation of a service. After an interrupted deletion, the first remaining entry may be a
+  // `subagent.spawned`.
   const isCut =
     first &&
     (first.seq > 1 ||
@@ -264,7 +266,7 @@ export function readServiceHistory(entries: readonly JournalEntry[], id: string)
   };
 }
 
-/** Returns the state in a snapshot; null: the entry is no snapshot, or one of another version. */
+/** Returns the state in a snapshot; null: the entry is no snapshot, or cannot be read by this version. */
 export function treeSnapshotIn(entry: JournalEntry): SubagentTreeSnapshot | null {
   const snapshot = readSnapshot(entry, SNAPSHOT_FORMS);
   return snapshot && (snapshot as SnapshotEvent).delegation;

@@ -1,15 +1,14 @@
-// Subagents that a session keeps (`lifetime: 'session'`): one instance for each name, which remembers its
-// earlier runs. Its runs follow each other.
+// Instances that a session keeps (`lifetime: 'session'`): one for each name, which remembers the conversation of its
+// earlier runs. Its runs are serialised.
 //
-// Owns:     the instances, their locks and histories, and their end.
-// Does not: grant run slots: a subagent that waits for a lock has not asked for a slot yet.
+// Owns:     the instances, their locks and histories, and their disposal.
+// Does not: grant run slots: a subagent requests a slot only when it has the lock.
 //
 // Invariants
-//   SESSION-INSTANCES-1. At most one run of a name holds the lock, in the order in which the runs were
-//       spawned.
-//   SESSION-INSTANCES-2. A lock is free again when its holder has ended, however; an ended run waits no more.
-//   SESSION-INSTANCES-3. An instance is disposed once, when its last run is over and the session has closed,
-//       or no further run of it can begin.
+//   SESSION-INSTANCES-1. At most one run of a name holds the lock; runs get it in the order in which they were spawned.
+//   SESSION-INSTANCES-2. After any end of its holder a lock is free; an ended run no longer waits for it.
+//   SESSION-INSTANCES-3. An instance is disposed once, when its last run is over and the session has closed, or when no
+//       further run of it can begin.
 
 import type { ModelMessage } from 'ai';
 import { closeDanglingCalls } from '../model/tool-results.ts';
@@ -20,26 +19,25 @@ import { releaseInstance, takeInstance } from '../subagent/instance.ts';
 import type { SubagentRecord } from './subagent-registry.ts';
 
 /**
- * A function on a configuration: tells whether a further run of it can begin. Without it, the instance is
- * kept for as long as the session lasts. An instance that is no longer wanted is released when the next run
- * of any instance begins or ends.
+ * A function on a configuration: returns whether a further run of it can begin. Without the function, the instance is
+ * kept as long as the session. An unwanted instance is released when the next run of any instance begins or ends.
  */
 export const IS_WANTED: unique symbol = Symbol('offstage.isWanted');
 
 interface Instance {
   isWanted(): boolean;
-  /** The runs that use it, in the order of their spawning: the first one may hold the lock. */
+  /** The runs that use the instance, in the order of their spawning; only the first may hold the lock. */
   readonly users: string[];
   holder: string | null;
   readonly history: ModelMessage[];
-  /** The definition that the runs share; null before the first run is prepared, and where it could not be made. */
+  /** The definition that the runs share; null before the first run is prepared, and after a failure. */
   made: {
     readonly from: SubagentDefinition;
     readonly own: MaybePromise<SubagentDefinition>;
   } | null;
-  /** The secret of the marks of all its runs, whose notes are in its history; null: no run has begun. */
+  /** The secret of the note marks of all runs, whose notes are in the history; null: no run has begun. */
   marks: string | null;
-  /** Callbacks of runs that wait to be the first. */
+  /** The callbacks of runs that wait for the lock. */
   readonly waiting: Map<string, () => void>;
 }
 
@@ -47,20 +45,20 @@ export class SessionInstances {
   readonly #host: Host;
   readonly #byName = new Map<string, Instance>();
   readonly #remembered = new Map<string, readonly ModelMessage[]>();
-  /** Instances that are being disposed. */
+  /** The disposals under way. */
   readonly #leaving = new Set<Promise<void>>();
 
   constructor(host: Host) {
     this.#host = host;
   }
 
-  /** The conversation of each instance, by its name. */
+  /** The conversation of each instance, by name. */
   get histories(): Readonly<Record<string, readonly ModelMessage[]>> {
     const known = [...this.#byName].map(([name, { history }]) => [name, [...history]] as const);
     return Object.fromEntries([...this.#remembered, ...known]);
   }
 
-  /** Sets the conversations of another process: the first run here continues from them. */
+  /** Sets the conversations from another process, from which the first runs here continue. */
   remember(histories: Readonly<Record<string, readonly ModelMessage[]>>): void {
     for (const [name, said] of Object.entries(histories)) this.#remembered.set(name, said);
   }
@@ -69,7 +67,7 @@ export class SessionInstances {
     return this.#byName.size === 0 && this.#leaving.size === 0;
   }
 
-  /** Puts a run into the queue for the lock. */
+  /** Adds a run to the queue for the lock. */
   enter({ id, admission }: SubagentRecord): void {
     if (admission.definition.lifetime !== 'session') return;
     this.#releaseUnwanted();
@@ -90,7 +88,7 @@ export class SessionInstances {
   }
 
   /**
-   * Returns the definition of a run: made once, and again only for a different configuration, or after a failure.
+   * Returns the definition of a run. It is made once, and again only for a different configuration or after a failure.
    * @throws {ConfigurationError} as `createInstance` does.
    */
   definitionOf({ admission }: SubagentRecord): MaybePromise<SubagentDefinition> {
@@ -115,18 +113,18 @@ export class SessionInstances {
     return made;
   }
 
-  /** Returns the secret of the marks of earlier runs; null: no run has begun. */
+  /** Returns the secret of the note marks of earlier runs; null: no run has begun. */
   marksOf({ admission }: SubagentRecord): string | null {
     return this.#instanceOf(admission.definition)?.marks ?? null;
   }
 
-  /** Records the secret of the marks of a run; later runs use the same marks. */
+  /** Records the secret of a run's note marks, which later runs also use. */
   marked({ admission }: SubagentRecord, marks: string): void {
     const instance = this.#instanceOf(admission.definition);
     if (instance) instance.marks ??= marks;
   }
 
-  /** Calls back with the earlier conversation when the run holds the lock; at once if it needs none. */
+  /** Calls back with the earlier conversation when the run holds the lock; at once if the run needs none. */
   lock(
     { id, admission }: SubagentRecord,
     granted: (history: readonly ModelMessage[]) => void,
@@ -140,7 +138,7 @@ export class SessionInstances {
     pass(instance);
   }
 
-  /** Tells whether the run waits for another run to end. */
+  /** Returns whether the run waits for the lock. */
   isLocked({ id, admission }: SubagentRecord): boolean {
     return this.#instanceOf(admission.definition)?.waiting.has(id) ?? false;
   }
@@ -151,14 +149,14 @@ export class SessionInstances {
     return users.slice(0, Math.max(0, users.indexOf(id)));
   }
 
-  /** Returns the runs that may run only when this one has ended. */
+  /** Returns the runs that may run only after this one has ended. */
   after({ id, admission }: SubagentRecord): readonly string[] {
     const users = this.#instanceOf(admission.definition)?.users;
     const place = users?.indexOf(id) ?? -1;
     return users && place >= 0 ? users.slice(place + 1) : [];
   }
 
-  /** Removes an ended run: its conversation is remembered, if it ever ran. */
+  /** Removes an ended run, and remembers its conversation if it ever ran. */
   ended({ id, admission }: SubagentRecord, messages: () => readonly ModelMessage[]): void {
     const { definition } = admission;
     const instance = this.#instanceOf(definition);
@@ -175,7 +173,7 @@ export class SessionInstances {
     this.#releaseUnwanted();
   }
 
-  /** Disposes all instances at the end, after the last run. Resolves when every instance is disposed. */
+  /** Disposes all instances, after the last run. Resolves when every instance is disposed. */
   async dispose(): Promise<void> {
     for (const name of this.#byName.keys()) this.#release(name);
     await Promise.all(this.#leaving);
@@ -203,7 +201,7 @@ export class SessionInstances {
   }
 }
 
-/** Gives the lock to the first run, if that has asked for it and the lock is free. */
+/** Gives the lock to the first run, if that run has requested it and the lock is free. */
 function pass(instance: Instance): void {
   const { users, waiting, holder } = instance;
   const [first = ''] = users;
@@ -214,7 +212,7 @@ function pass(instance: Instance): void {
   grant();
 }
 
-/** Returns the last messages, from a message to the subagent on: a beginning that is complete by itself. */
+/** Returns the last messages, starting with a message to the subagent, so that no call lacks its result. */
 function recent(messages: readonly ModelMessage[], max: number): readonly ModelMessage[] {
   const from = messages.findIndex(
     ({ role }, index) => role === 'user' && messages.length - index <= max,

@@ -1,19 +1,18 @@
-// The host of the subagents of one scope: the state of the scope, the services that its subagents call, and the
-// consequences of their ends. One host for all, so that ten thousand subagents need no object of their own.
+// The host of the subagents of one scope: the state of the scope, the services that its subagents call, and the consequences of
+// their ends. One host serves all, so that ten thousand subagents need no object each.
 //
-// Owns:     the open requests of subagents to their parents, the stream of events, the cascade, the timer of the
-//           sweep, and the end of the last subagent.
-// Does not: decide how many may run (supervisor), run any of them (subagent), or answer callers of the service
+// Owns:     the open requests of subagents to their parents, the stream of events, the cascade, the timer of the sweep, and the
+//           callback after the last end.
+// Does not: decide how many subagents may run (supervisor), run them (subagent), or answer callers of the service
 //           (subagent-tree.ts).
 //
 // Invariants
-//   SUBAGENT-TREE-4. No subagent outlives its parent: when a subagent ends, its descendants are cancelled,
-//       and killed after a grace. `stop` and `kill` do that to all, and `whenEnded` calls back when the last
-//       one is gone and every instance disposed.
+//   SUBAGENT-TREE-4. No subagent outlives its parent: when a subagent ends, its descendants are cancelled, and killed after a
+//       grace period. `stop` and `kill` do this to all subagents, and `whenEnded` calls back when the last one has ended and
+//       every instance is disposed.
 //   SUBAGENT-TREE-5. A wait for a subagent (for its end, an answer, a receipt) is settled when it ends.
-//   SUBAGENTS-REQUESTS-1. A request is settled once: answered, expired or withdrawn; the asker is told how.
-//   SUBAGENTS-REQUESTS-2. A request that is put again, because it was open in a process that is gone, keeps
-//       its time.
+//   SUBAGENTS-REQUESTS-1. A request is settled once, as answered, expired or withdrawn, and the asker is told which.
+//   SUBAGENTS-REQUESTS-2. A request that is asked again, because it was open in an earlier process, keeps its deadline.
 
 import { callKey } from '../../values/json.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
@@ -55,15 +54,15 @@ import {
 import { Waits } from './waits.ts';
 
 export interface SubagentTreeOptions {
-  /** Id of the scope; the scope is open at the supervisor. */
+  /** The id of the scope, which is open at the supervisor. */
   readonly id: string;
   readonly supervisor: Supervisor;
   readonly limits: SessionLimits;
-  /** Budget of the whole scope; no bound where it is not set. */
+  /** The budget of the whole scope; absent limits do not apply. */
   readonly budget?: BudgetLimits | undefined;
-  /** The ports of all subagents whose request names no others. */
+  /** The ports of all subagents whose request names no other ports. */
   readonly ports: ScopePorts;
-  /** Time that the descendants of an ended subagent may take to stop, in milliseconds. @defaultValue 5000 */
+  /** The time that descendants of an ended subagent have to stop, in milliseconds. @defaultValue 5000 */
   readonly graceMs?: number;
 }
 
@@ -73,14 +72,14 @@ type OwnProperties<T> = T extends unknown
   ? Omit<T, 'subagentId' | 'name' | 'parentId' | 'callId' | 'depth' | 'at'>
   : never;
 
-/** The properties of one chunk that the others do not have. */
+/** The specific properties of a chunk. */
 type ChunkBody = OwnProperties<SubagentChunk>;
 
 /** The tools as their author defined them. */
 type Tools = Readonly<Record<string, unknown>>;
 
 export class SubagentHost implements SubagentPorts {
-  /** Id of the scope. */
+  /** The id of the scope. */
   readonly path: string;
   readonly ports: ScopePorts;
   readonly limits: SessionLimits;
@@ -99,7 +98,7 @@ export class SubagentHost implements SubagentPorts {
   #stopSweep: (() => void) | null = null;
   #isDisposed = false;
 
-  /** `service`: the service that the tools of its subagents call. */
+  /** `service`: the service that the subagents' tools call. */
   constructor(options: SubagentTreeOptions, service: SubagentService) {
     const { id, ports, limits, supervisor, budget, graceMs = DEFAULT_GRACE_MS } = options;
     const { environment, price } = ports.host;
@@ -161,10 +160,7 @@ export class SubagentHost implements SubagentPorts {
     return outcomes.settle(handle, { owner, startedAt, tools, readerTools, progress }, outcome);
   }
 
-  /**
-   * Requests a slot, after the lock of the instance: a subagent that waits for another run of its instance
-   * asks later.
-   */
+  /** Requests a slot, after the lock of the instance: a subagent that waits for the lock requests its slot later. */
   requestSlot(
     id: string,
     resumed: boolean,
@@ -196,7 +192,7 @@ export class SubagentHost implements SubagentPorts {
       caller: { sessionId, parentId, depth, requester, service: this.#service },
       answerableBy: this.#answerableBy(record),
       isRecoverable: ports.terms.isRecoverable !== false,
-      // Each call asks for its caller, and few for the children.
+      // A getter, because each call needs its caller, and few need the children.
       get atWork() {
         return registry.childrenOf(record).flatMap((child) => (child.isLive ? [child.id] : []));
       },
@@ -262,14 +258,14 @@ export class SubagentHost implements SubagentPorts {
     const { waits, messages, registry } = this;
     const { parentId, admission } = record;
     const isHandled = parentId === null && admission.ports.terms.handlesInput === true;
-    // The events that follow from the request are written down as well.
+    // The journal also has the events that follow from the request.
     const isKnown = record.asked?.requestId === asked.requestId;
     const request = this.#openRequest(record, asked, isHandled);
     const pending = pendingOf(request);
     this.emit(record, { type: 'input.requested', request: pending });
     // A reader of the stream may have answered the request already, or ended the asker.
     if (record.request !== request || waits.asked(record)) return;
-    // A handler of the program ended with its process: the next one gets the request.
+    // A handler of the program ended with its process, so the next handler gets the request.
     if (isKnown && !isHandled) return;
     const view = viewOf(record);
     if (parentId === null) {
@@ -278,7 +274,7 @@ export class SubagentHost implements SubagentPorts {
     }
     const parent = registry.get(parentId);
     if (!parent?.isLive) return;
-    // A request that is put again after a crash has the same message id: the parent reads it once.
+    // A request that is asked again after a crash has the same message id: the parent reads it once.
     const messageId = messages.idOf(parent, asked.requestId);
     void messages
       .send(parent, messageId, requestMessage(view, pending), 'steer')
@@ -287,7 +283,7 @@ export class SubagentHost implements SubagentPorts {
       });
   }
 
-  /** Returns the configuration with which a subagent is kept here: its own, or one that stands in for it. */
+  /** Returns the configuration of a subagent in this scope: its own, or its stand-in. */
   keptAs(
     granted: SubagentConfig,
     parent: SubagentRecord | null,
@@ -299,7 +295,7 @@ export class SubagentHost implements SubagentPorts {
     return terms.stepsAreJobs === true && kept.runs !== 'jobs' ? { ...kept, runs: 'jobs' } : kept;
   }
 
-  /** The bounds of a subagent that follow from those above it, for one that works elsewhere; null: there is none of this id. */
+  /** Returns the limits that a subagent inherits, for one that runs elsewhere; null: there is no subagent with this id. */
   boundsOf(id: string): Bounds | null {
     const record = this.registry.get(id);
     if (!record) return null;
@@ -313,7 +309,7 @@ export class SubagentHost implements SubagentPorts {
     };
   }
 
-  /** A hot stream of the events of all subagents; completes with `dispose`. */
+  /** The events of all subagents, without past ones; completes at `dispose`. */
   get events(): Observable<SubagentChunk> {
     return guarded(this.#chunks, this.ports.host, 'events');
   }
@@ -335,7 +331,7 @@ export class SubagentHost implements SubagentPorts {
     return this.#environment.clock.now();
   }
 
-  /** Answers the open request of a subagent. `messageId`: the message that carries the answer. */
+  /** Answers the open request of a subagent. `messageId`: the message that contains the answer. */
   answerRequest(
     record: SubagentRecord,
     content: string,
@@ -352,14 +348,14 @@ export class SubagentHost implements SubagentPorts {
     });
   }
 
-  /** Settles a request that will get no answer. */
+  /** Withdraws a request that will get no answer. */
   dismissRequest(record: SubagentRecord): void {
     const requestId = this.#closeRequest(record, 'withdrawn');
     if (requestId !== null)
       record.subagent?.receive({ type: 'question.withdrawn', requestId, reason: 'not answered' });
   }
 
-  /** Arms or cancels the timer of the sweep, according to whether time can change something. */
+  /** Arms or cancels the timer of the sweep, depending on whether a sweep can change anything. */
   armSweep(): void {
     const { sweepIntervalMs } = this.limits;
     if (this.#isDisposed || sweepIntervalMs === 0 || !this.registry.needsSweep) {
@@ -391,7 +387,7 @@ export class SubagentHost implements SubagentPorts {
     this.#checkEnded();
   }
 
-  /** Breaks off waits, messages and clocks: another process, or a later one, continues the subagents. */
+  /** Cancels waits, messages and clocks: another process, or a later one, continues the subagents. */
   stop(): void {
     this.waits.stop();
     this.messages.stop();
@@ -399,7 +395,7 @@ export class SubagentHost implements SubagentPorts {
     this.budgets.stop();
   }
 
-  /** The last call: stops everything that could still happen. */
+  /** Stops all timers and streams. No other call follows. */
   dispose(): void {
     this.#isDisposed = true;
     this.armSweep();
@@ -496,7 +492,7 @@ export class SubagentHost implements SubagentPorts {
     return request;
   }
 
-  /** Closes the open request of a subagent, and returns its id; null: none is open. */
+  /** Closes the open request of a subagent, and returns the request's id; null: none is open. */
   #closeRequest(record: SubagentRecord, how: 'answered' | 'expired' | 'withdrawn'): string | null {
     const { request } = record;
     if (!request) return null;
@@ -520,10 +516,10 @@ export class SubagentHost implements SubagentPorts {
     const marks = parent?.subagent?.marks;
     const ofParent = marks === undefined ? undefined : new NoteMarks(marks);
     const written = parentId === null ? ports.giver.notes : ofParent;
-    // The conversation of a fork was written for the agent that spawned it.
+    // The notes in a forked conversation have the marks of the agent that spawned the subagent.
     const forked = messages && notes && written ? notes.rewritten(messages, written) : messages;
     const briefing = await ports.brief(own, task, forked, notes);
-    // Its first messages are in the journal.
+    // The journal already has the first messages.
     if (isAgain || !notes || own.lineage !== true || !ports.outcomes) return briefing;
     const seen = this.registry.allSeenBy({ subagentId: parentId });
     return ports.outcomes.withLineage(briefing, {
@@ -537,7 +533,7 @@ export class SubagentHost implements SubagentPorts {
     });
   }
 
-  /** Returns the marks of a run. Runs that share an instance share them: each reads the history of the others. */
+  /** Returns the note marks of a run. Runs of one instance share them, because each reads the history of the others. */
   #notesOf(record: SubagentRecord, known: string | undefined): NoteMarks {
     const { ids } = record.admission.ports.host.environment;
     const marks = known ?? this.instances.marksOf(record) ?? ids.next('mark');
@@ -549,20 +545,23 @@ export class SubagentHost implements SubagentPorts {
     return { sessionId: this.path, path: [...this.#recordOf(id).admission.lineage, id] };
   }
 
-  /** A configuration without `answerableBy` takes the value of its nearest ancestor that has one. */
+  /**
+   * Returns the identities that may answer. A configuration without `answerableBy` inherits it from its nearest ancestor that
+   * has one.
+   */
   #answerableBy({ admission }: SubagentRecord): readonly string[] | undefined {
     const above = admission.lineage.toReversed().map((id) => this.registry.get(id)?.admission);
     return [admission, ...above].find((one) => one?.definition.answerableBy)?.definition
       .answerableBy;
   }
 
-  /** Returns the record of a subagent. A subagent that reports is live, so its record exists. */
+  /** Returns the record of a subagent. A subagent that sends news is live, so its record exists. */
   #recordOf(id: string): SubagentRecord {
     return this.registry.get(id) as SubagentRecord;
   }
 }
 
-/** The bounds that a subagent has from those above it. Plain JSON. */
+/** The limits that a subagent inherits. Plain JSON. */
 export interface Bounds {
   /** The number of subagents above it. */
   readonly depth: number;
@@ -577,8 +576,8 @@ interface Grace {
 }
 
 /**
- * Ends the descendants of an ended subagent: cancels them at once, kills them after a grace. Owns the running
- * graces, one for each subagent that left live children.
+ * Ends the descendants of an ended subagent: cancels them at once, kills them after a grace period. Holds the running grace
+ * periods, one for each subagent that left live children.
  */
 export class Cascade {
   readonly #scheduler: Scheduler;
@@ -590,7 +589,7 @@ export class Cascade {
     this.#graceMs = graceMs;
   }
 
-  /** Cancels the children of a subagent that has ended; each of them does the same for its own. */
+  /** Cancels the children of an ended subagent; each child's end does the same to its own children. */
   begin(parent: SubagentRecord, children: readonly SubagentRecord[]): void {
     if (children.length === 0) return;
     const reason = `${parent.admission.definition.name} (${parent.id}), which it worked for, has ended`;

@@ -1,17 +1,16 @@
 // A subagent as XState actor logic: `createActor`, `invoke`, `spawn`, `sendTo`, `waitFor`, `useSelector`, `inspect`,
 // `getPersistedSnapshot` and `actor.send` work as with any other logic.
 //
-// Owns:     the snapshot of the actor, and what an event that was sent to it asks of its run.
-// Does not: run anything: the run does (run-subagent.ts). An event goes to its mailbox and its journal, and the snapshot
-//           changes once it has happened; an answer closes its question at once.
+// Owns:     the snapshot of the actor, and the commands to the run that an event becomes.
+// Does not: run the subagent (run-subagent.ts does). An event goes to the subagent's mailbox and journal, and the snapshot
+//           changes afterwards; only an answer closes its question at once.
 //
 // Invariants
-//   SUBAGENT-LOGIC-1. Outsiders move it by an answer, a message or a cancellation only. Any other event, and one that has no
+//   SUBAGENT-LOGIC-1. Outsiders can only send an answer, a message or a cancellation. Any other event, and one that has no
 //       effect, is emitted as `refused` and changes nothing.
-//   SUBAGENT-LOGIC-2. The snapshot is plain JSON beside its methods. With an `id`, an actor that is made of it in another
-//       process continues the same run from its journal, however old the snapshot is.
-//   SUBAGENT-LOGIC-3. An actor that is stopped cancels its run, unless `leave` has aborted: then the run is left to its
-//       journal.
+//   SUBAGENT-LOGIC-2. The snapshot is plain JSON, apart from its methods. With an `id`, an actor restored from it in another
+//       process resumes the same run from its journal, however old the snapshot is.
+//   SUBAGENT-LOGIC-3. Stopping an actor cancels its run, unless `leave` has aborted: the run is then left to its journal.
 
 import type { ActorLogic, ActorScope, AnyActorRef, Snapshot } from 'xstate';
 import { z } from 'zod';
@@ -41,9 +40,9 @@ import {
   type StartedRun,
 } from './run-subagent.ts';
 
-/** The task of the subagent of an actor. Plain JSON: it is part of the snapshot. */
+/** The task of a subagent's actor. Plain JSON, as a part of the snapshot. */
 export interface SubagentActorInput extends Pick<RunSubagentOptions, 'id' | 'by' | 'traceparent'> {
-  /** The task, in words or with the inputs that the subagent declares. */
+  /** The task, as text or with the subagent's declared inputs. */
   readonly task: RunTask | string;
 }
 
@@ -55,24 +54,27 @@ export type SubagentActorEvent =
       readonly requestId: string;
       readonly answer: ClientAnswer;
     } & VouchedFor)
-  /** Words of the program, which the next model call reads. */
+  /** A message of the program, which the next model call reads. */
   | ({ readonly type: 'message'; readonly text: string } & RunMessageOptions)
   /** Cancels the run; its `reason` is `cancelled` if none is given. */
   | { readonly type: 'cancel'; readonly reason?: string };
 
 /** The context of a subagent's actor: its work and the questions that wait. */
 export interface SubagentActorContext {
-  /** The id of the run; null: it ends with the process. */
+  /** The id of the run; null: the run ends with the process. */
   readonly id: string | null;
   readonly name: string;
-  /** Its work in a few words. */
+  /** A title of the work. */
   readonly title: string;
   /** The current model step, from 1; 0 before the first. */
   readonly step: number;
   readonly maxSteps: number;
-  /** The latest progress. */
+  /** The latest progress; null: none. */
   readonly progress: string | null;
-  /** The questions and approvals that wait for an answer, in the order in which they were asked: its own, and those of its subagents. */
+  /**
+   * The questions and approvals that wait for an answer, of the subagent and those below it, in the order in which they were
+   * asked.
+   */
   readonly questions: readonly AskedQuestion[];
 }
 
@@ -81,20 +83,20 @@ export type SubagentActorSnapshot<Output = unknown> = Snapshot<Outcome<Output>> 
   readonly value: SubagentState;
   readonly context: SubagentActorContext;
   readonly input: SubagentActorInput;
-  /** Tells whether this is the state. */
+  /** Returns whether the actor is in this state. */
   matches(value: SubagentState): boolean;
-  /** Tells whether this event would be taken now. */
+  /** Returns whether the event would be accepted now. */
   can(event: SubagentActorEvent): boolean;
 };
 
-/** Options of `runSubagent` that an actor has no use for. */
+/** Options of `runSubagent` that an actor does not take. */
 const OF_RUNS = ['id', 'by', 'traceparent', 'engine', 'abortSignal', 'onQuestion'] as const;
 
 /** The options of `subagentLogic`. */
 export interface SubagentLogicOptions extends Omit<RunSubagentOptions, (typeof OF_RUNS)[number]> {
   /**
-   * Aborts when the process leaves: runs with an `id` are left to their journal, from which an actor with the same `id`
-   * continues them, and stopping their actors cancels nothing. @defaultValue none: an actor that is stopped cancels its run
+   * Aborts when the process leaves: runs with an `id` are left to their journal, from which an actor with the same `id` resumes
+   * them, and stopping their actors cancels nothing. @defaultValue none: stopping an actor cancels its run
    */
   readonly leave?: AbortSignal;
 }
@@ -119,30 +121,30 @@ interface Asked {
   settle(answer: ProgramAnswer): void;
 }
 
-/** The run and the open questions of an actor that was started. */
+/** The run and the open questions of a started actor. */
 interface Live {
-  /** Null until it begins: an earlier run with its id is still leaving. */
+  /** Null until the run begins: an earlier run with its id is still leaving. */
   started: StartedRun | null;
   readonly asked: Map<string, Asked>;
-  /** The reason for which a run that has not begun is cancelled; null: it is not. */
+  /** Why a run is cancelled before it begins; null: it is not cancelled. */
   cancelled: string | null;
-  /** The actor was stopped, or the process leaves: nothing is shown any more. */
+  /** Whether the actor was stopped, or the process leaves: the snapshot no longer changes. */
   isOver: boolean;
 }
 
 const inputSchema = z.strictObject({
   task: taskSchema,
   id: scopeName.optional(),
-  // Checked where they are used.
+  // `startRun` checks the following.
   by: z.unknown().optional(),
   traceparent: z.string().optional(),
 } satisfies ChecksOf<SubagentActorInput>);
 
 /**
- * Returns a subagent as actor logic of XState. Its actor has the states of the subagent: `running`, `waiting_for_input`,
- * `completed`, `failed` and `cancelled`, and `spawning`, `ready` and `waiting_for_children` on the way. In the three ends
- * it is done, and the outcome is its output.
- * @throws {ConfigurationError} for a configuration or an option that is wrong.
+ * Returns a subagent as actor logic of XState. The actor has the states of the subagent: `spawning`, `ready`, `running`,
+ * `waiting_for_input`, `waiting_for_children`, and the final `completed`, `failed` and `cancelled`. In a final state the actor
+ * is done, and its output is the outcome.
+ * @throws {ConfigurationError} for a wrong configuration or option.
  */
 export function subagentLogic(
   config: SubagentConfig,
@@ -159,7 +161,7 @@ export function subagentLogic(
     );
   const { name, maxSteps } = checkSubagentConfig(config, config.name);
   const lives = new WeakMap<object, Live>();
-  /** What an event of the run leads to. No event of an outsider is one of these. */
+  /** The changes of the snapshot by the events of the run. An outsider's event is not among them. */
   const moves = new WeakMap<object, (before: Kept) => Partial<Kept>>();
 
   function begin({ self }: Scope, input: SubagentActorInput): void {
@@ -190,7 +192,7 @@ export function subagentLogic(
       }
     };
     const changed = ({ parentId, state, endedAt, title, step, progress }: SubagentView): void => {
-      // Its end comes with the outcome.
+      // The end is reported with the outcome.
       if (parentId !== null || endedAt !== null) return;
       move(`subagent.${state}`, ({ context }) => ({
         value: state,
@@ -227,13 +229,13 @@ export function subagentLogic(
         ? null
         : runUnder(options.runtime, input.id, requestDigest(name, task));
     if (!earlier) return start();
-    // It is ending, or leaving.
+    // The earlier run is ending, or leaving.
     void earlier.result.then(start).catch((error: unknown) => {
       move('subagent.unstarted', () => ({ status: 'error', error }));
     });
   }
 
-  /** Returns why an event would have no effect now; null: it has one. */
+  /** Returns why an event would have no effect now; null: it would have one. */
   function refusalOf(kept: Kept, event: unknown): OffstageError | null {
     const given: unknown = isRecord(event) ? event['type'] : event;
     if (kept.status !== 'active')
@@ -268,7 +270,7 @@ export function subagentLogic(
     }
   }
 
-  /** Carries an event out. Returns what changes at once, or a promise of the reason for which it has no effect. */
+  /** Executes an event. Returns the immediate changes, or a promise of the reason why the event has no effect. */
   function carryOut(
     kept: Kept,
     live: Live,
@@ -280,7 +282,7 @@ export function subagentLogic(
         const { requestId, answer, by } = event;
         asked.get(requestId)?.settle({ ...answer, ...(by !== undefined && { by }) });
         asked.delete(requestId);
-        // At once: a question takes one answer.
+        // Changed at once, because a question takes only one answer.
         return { context: { ...kept.context, questions: questionsOf(asked) } };
       }
       case 'message': {
@@ -333,7 +335,7 @@ export function subagentLogic(
           'INVALID_STATE',
           `${name}: expected the snapshot of an actor whose input has an \`id\`, since only such a run outlives its process`,
         );
-      // Its questions are asked again, under their ids.
+      // The run asks its questions again, under the same ids.
       return shot({ ...kept, context: { ...kept.context, questions: [] } });
     },
 

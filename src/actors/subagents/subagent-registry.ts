@@ -1,23 +1,23 @@
-// The records of the subagents of one scope: a forest with visibility, and the projections of each record.
+// The records of the subagents of one scope: their trees, their visibility, and the projections of each record.
 //
-// Owns:     the records in the order of their admission, the mark of hung ones, and the time for which the
-//           result of an ended one can be read.
-// Does not: start, stop or wait for a subagent, or keep a timer: the host sweeps.
+// Owns:     the records in the order of their admission, the mark of hung subagents, and how long the result of an ended
+//           one can be read.
+// Does not: start, stop or wait for a subagent, or run a timer (the host sweeps).
 //
 // Invariants
-//   SUBAGENT-REGISTRY-1. A subagent sees itself, its descendants and its workstream; the lead agent and a program see
-//       all. A subagent that the requester does not see is treated as nonexistent.
-//   SUBAGENT-REGISTRY-2. A record knows its ancestors as long as it exists: it does not need their records.
-//   RETENTION-1. A result is kept until it was delivered, whatever the time, and `stateRetentionMs` longer.
+//   SUBAGENT-REGISTRY-1. A subagent sees itself, its descendants and its workstream; the lead agent and a program see all.
+//       A subagent that the requester does not see is treated as nonexistent.
+//   SUBAGENT-REGISTRY-2. A record lists its ancestors, whose records may be gone.
+//   RETENTION-1. A result is kept until it was delivered, and for `stateRetentionMs` afterwards.
 //   RETENTION-2. At most the last `MAX_DELIVERED` delivered results with `MAX_DELIVERED_CHARS` are kept, and new subagents
-//       are refused while `MAX_UNDELIVERED` results or `MAX_UNDELIVERED_CHARS` are undelivered: nothing grows without
-//       bound, and nothing is dropped unread.
-//   HEALTH-1. Only a subagent that prepares or runs can be hung: one that waits (for a slot, an answer, a
-//       child) is not silent, but waiting. Being hung is a mark beside the state; a sign of life clears it.
-//   TREE-SNAPSHOT-1. A snapshot holds every known subagent, in the order of their admission: a parent precedes
-//       its children.
-//   TREE-SNAPSHOT-2. A snapshot holds the usage of forgotten subagents, by the nearest agent above them that is known:
-//       no crash widens a limit.
+//       are refused while `MAX_UNDELIVERED` results or `MAX_UNDELIVERED_CHARS` are undelivered: memory is limited, and no
+//       undelivered result is dropped.
+//   HEALTH-1. Only a subagent that prepares or runs can be hung, not one that waits (for a slot, an answer, a child).
+//       Being hung is a mark beside the state; a sign of life clears it.
+//   TREE-SNAPSHOT-1. A snapshot holds every known subagent in the order of admission, so that a parent precedes its
+//       children.
+//   TREE-SNAPSHOT-2. A snapshot holds the usage of forgotten subagents, by their nearest known ancestor, so that a crash
+//       widens no limit.
 
 import { withoutUndefined } from '../../values/without-undefined.ts';
 import type { ModelMessage } from 'ai';
@@ -42,32 +42,32 @@ import type { ScopePorts } from './scope-ports.ts';
 
 export const MAX_DELIVERED = 1000;
 export const MAX_UNDELIVERED = 1000;
-/** In UTF-16 code units of JSON. All of it is a part of each snapshot, which has at most 256 MB. */
+/** In UTF-16 code units of JSON. Both limits are parts of each snapshot, which has at most 256 MB. */
 export const MAX_DELIVERED_CHARS = 8_000_000;
 export const MAX_UNDELIVERED_CHARS = 32_000_000;
 
-/** The open request of a subagent to the agent that gave it the task. */
+/** The open request of a subagent to its parent. */
 export interface OpenRequest extends PendingInput {
   readonly stopClock: () => void;
-  /** The parent has read it: in a report, or as a message. */
+  /** Whether the parent has read the request, in a report or as a message. */
   isTold: boolean;
-  /** A handler of the program answers it: it ends no wait. */
+  /** Whether a handler of the program answers the request, so that it ends no wait. */
   readonly isHandled: boolean;
 }
 
 /** The part of an open request that outlives the process. */
 type RequestSnapshot = Pick<OpenRequest, 'requestId' | 'askedAt' | 'isTold'>;
 
-/** Forgotten subagents, by the nearest agent above them that is known. */
+/** The sums of forgotten subagents, by their nearest known ancestor. */
 interface ForgottenSubagents {
-  /** That agent; null: the lead agent or the program. */
+  /** The id of that ancestor; null: the lead agent or the program. */
   readonly parentId: string | null;
   readonly agents: number;
   readonly tokens: number;
   readonly steps: number;
   /** Absent in snapshots of earlier versions. */
   readonly cost?: number;
-  /** All that they used. Absent in snapshots of earlier versions, which have `tokens` and `cost` of it. */
+  /** The whole usage. Absent in snapshots of earlier versions, which have only its `tokens` and `cost`. */
   readonly usage?: Usage;
 }
 
@@ -76,30 +76,30 @@ export interface Admission {
   readonly id: string;
   readonly definition: SubagentDefinition;
   readonly task: SubagentTask;
-  /** As its configuration names this work; null: it does not. */
+  /** The title from the configuration; null: none. */
   readonly title: string | null;
-  /** Its ancestors, the uppermost first; the last one is its parent. */
+  /** The ancestors, from the top down; the last one is the parent. */
   readonly lineage: readonly string[];
-  /** The greatest depth that is permitted to it and its descendants. */
+  /** The depth limit of the subagent and its descendants. */
   readonly maxDepth: number;
-  /** Tools that are denied to it and all its descendants. */
+  /** Tools that are denied to the subagent and all its descendants. */
   readonly denied: ReadonlySet<string>;
   readonly callId: string | null;
   readonly workstreamId: string | null;
   readonly idempotencyKey: string | null;
-  /** The words of the user that led to it, or to an ancestor; null: no user asked. */
+  /** The words of the user that led to the subagent or an ancestor; null: the user did not request the work. */
   readonly request: string | null;
-  /** The user who said them, if the app vouched for the identity. */
+  /** The identity behind those words, if the app vouched for one. */
   readonly requestedBy: string | null;
-  /** The ports of the session or program that it and its descendants work for. */
+  /** The ports of the session or program that the subagent and its descendants work for. */
   readonly ports: ScopePorts;
   readonly startedAt: number;
 }
 
-/** A subagent that has ended, and whose end was reported to its parent. */
+/** An ended subagent whose end was reported to its parent. */
 export interface EndedSnapshot {
   readonly outcome: Outcome;
-  /** Time of the end, in milliseconds since 1970. */
+  /** When the subagent ended, in milliseconds since 1970. */
   readonly endedAt: number;
   readonly deliveredAt: number | null;
   readonly step: number;
@@ -108,22 +108,22 @@ export interface EndedSnapshot {
 /** A known subagent, live or ended. */
 export interface RecordSnapshot {
   readonly id: string;
-  /** Time of its admission; milliseconds since 1970. */
+  /** When the subagent was admitted, in milliseconds since 1970. */
   readonly bornAt: number;
   readonly birth: SpawnedEvent;
   readonly rest: SubagentUnitSnapshot | EndedSnapshot;
-  /** Its open request to the agent that gave it the task. @defaultValue none */
+  /** The open request to the parent. @defaultValue none */
   readonly asked?: RequestSnapshot;
-  /** Time at which the result of a live subagent was read; milliseconds since 1970. @defaultValue not read */
+  /** When the result of a live subagent was read, in milliseconds since 1970. @defaultValue not read */
   readonly deliveredAt?: number;
 }
 
 export interface SubagentTreeSnapshot {
   readonly subagents: readonly RecordSnapshot[];
   readonly gone: readonly ForgottenSubagents[];
-  /** The conversations of the instances that a session keeps, by name. */
+  /** The conversations of the session's instances, by name. */
   readonly histories: Readonly<Record<string, readonly ModelMessage[]>>;
-  /** Time that the scope spent in some process, in milliseconds. @defaultValue 0 */
+  /** How long the scope was loaded in any process, in milliseconds. @defaultValue 0 */
   readonly awakeMs?: number;
 }
 
@@ -132,31 +132,31 @@ const nothingUsed = { agents: 0, tokens: 0, steps: 0, cost: 0, usage: NO_USAGE }
 
 export class SubagentRecord {
   readonly admission: Admission;
-  /** Null: it never had children. Most subagents have none, and a set costs memory. */
+  /** Null: the subagent never had children. Most subagents have none, and a set costs memory. */
   children: Set<string> | null = null;
-  /** Null once it has ended: only the record is kept. */
+  /** Null once the subagent has ended. */
   subagent: Subagent | null;
   request: OpenRequest | null = null;
   progress: readonly ProgressNote[] = nothingSaid;
-  /** The latest progress note, unless one of its tools has reported since. */
+  /** The latest progress note; null if a tool has reported since. */
   said: string | null = null;
-  /** The entry of its admission in the journal. */
+  /** The journal's entry of the admission. */
   readonly spawned: SpawnedEvent;
-  /** Its request of a process that is gone, until it is put again. */
+  /** The open request of an earlier process, until it is asked again. */
   asked: RequestSnapshot | null = null;
-  /** The conversation that it continues, until its log holds it. */
+  /** The conversation that the subagent continues, until the log has it. */
   opening: SpawnRequest['messages'];
   lastActiveAt: number;
   isHung = false;
   outcome: Outcome | null = null;
   endedAt: number | null = null;
-  /** The length of its snapshot, once it has ended. */
+  /** The length of the record's snapshot, once the subagent has ended. */
   keptChars: number | null = null;
-  /** The model step during which it ended. */
+  /** The model step during which the subagent ended. */
   lastStep = 0;
-  /** The part of its usage that is in the sum of its scope. */
+  /** The part of the usage that the scope's sum includes. */
   counted = NO_USAGE;
-  /** Time at which its result reached its addressee, or no addressee was left. */
+  /** When the result reached its recipient, or the recipient had ended. */
   deliveredAt: number | null = null;
 
   constructor(admission: Admission, subagent: Subagent, spawned: SpawnedEvent) {
@@ -183,7 +183,7 @@ export class SubagentRecord {
     return this.subagent !== null;
   }
 
-  /** Tells whether this subagent is below the requester; null (the lead agent, a program) is above all. */
+  /** Returns whether the subagent is below the requester; null (the lead agent, a program) is above all. */
   isBelow(requesterId: string | null): boolean {
     return requesterId === null || this.admission.lineage.includes(requesterId);
   }
@@ -193,7 +193,7 @@ type RegistryLimits = Pick<SessionLimits, 'stateRetentionMs' | 'inactivityTimeou
 
 export class SubagentRegistry {
   readonly #asking = new Set<SubagentRecord>();
-  /** The same, by the agent that they ask. */
+  /** The subagents with an open request, by the agent that they ask. */
   readonly #askersOf = new Map<string | null, Set<SubagentRecord>>();
   readonly #clock: Clock;
   readonly #limits: RegistryLimits;
@@ -202,7 +202,7 @@ export class SubagentRegistry {
   readonly #forgotten = new Map<string | null, ForgottenSubagents>();
   /** Live subagents that can become hung. */
   readonly #watched = new Set<SubagentRecord>();
-  /** Ended and delivered subagents, in the order of the time since when they are both. */
+  /** Ended and delivered subagents with the time since when they are both, in that order. */
   readonly #delivered = new Map<SubagentRecord, number>();
   readonly #undelivered = new Set<SubagentRecord>();
   #deliveredChars = 0;
@@ -219,24 +219,24 @@ export class SubagentRegistry {
     return this.#liveCount;
   }
 
-  /** Subagents with an open request, in the order of their asking. */
+  /** Subagents with an open request, in the order of the requests. */
   get asking(): ReadonlySet<SubagentRecord> {
     return this.#asking;
   }
 
-  /** Those that ask this agent, in the order of their asking; null: the lead agent or the program. */
+  /** The subagents that ask this agent, in the order of the requests; null: the lead agent or the program. */
   askersOf(parentId: string | null): readonly SubagentRecord[] {
     return [...(this.#askersOf.get(parentId) ?? [])];
   }
 
-  /** Those that ask another subagent. */
+  /** The subagents that ask another subagent. */
   get askingOthers(): readonly SubagentRecord[] {
     return [...this.#askersOf].flatMap(([parentId, askers]) =>
       parentId === null ? [] : [...askers],
     );
   }
 
-  /** Opens a request of a subagent to the agent that gave it the task. */
+  /** Opens a request of a subagent to its parent. */
   asks(record: SubagentRecord, request: OpenRequest): void {
     const { parentId } = record;
     record.request = request;
@@ -254,7 +254,7 @@ export class SubagentRegistry {
     if (askers?.delete(record) && askers.size === 0) this.#askersOf.delete(parentId);
   }
 
-  /** Adds subagents that were forgotten, by this process or another one. */
+  /** Adds sums of forgotten subagents of this process or an earlier one. */
   remember(gone: ForgottenSubagents): void {
     const isKnown = gone.parentId !== null && this.#records.has(gone.parentId);
     const parentId = isKnown ? gone.parentId : null;
@@ -270,12 +270,12 @@ export class SubagentRegistry {
     });
   }
 
-  /** The sum over all subagents, with those that are forgotten; the same object until one has used more. */
+  /** The usage of all subagents, also forgotten ones; the same object until the usage changes. */
   get usage(): Usage {
     return this.#usage;
   }
 
-  /** Adds what a subagent has used since it was counted last. */
+  /** Adds the usage of a subagent since it was last counted. */
   count(record: SubagentRecord): void {
     const usage = usageIn(record);
     if (usage.totalTokens === record.counted.totalTokens && usage.cost === record.counted.cost)
@@ -284,7 +284,7 @@ export class SubagentRegistry {
     record.counted = usage;
   }
 
-  /** Adds what those of an earlier process have used that are restored, or were forgotten. */
+  /** Adds the usage of restored subagents, and of those forgotten in an earlier process. */
   countRestored(gone: readonly ForgottenSubagents[]): void {
     for (const record of this.#records.values()) this.count(record);
     for (const group of gone) this.#usage = addUsage(this.#usage, usageOfForgotten(group));
@@ -321,15 +321,15 @@ export class SubagentRegistry {
     return key === undefined ? undefined : this.#byKey.get(key);
   }
 
-  /** Returns the record of the subagent that works, or worked, for this call of the lead agent. */
+  /** Returns the record of the subagent for this call of the lead agent. */
   ofCall(callId: string): SubagentRecord | undefined {
-    // Searched only when a call is cancelled, which is rare: an index would cost memory for each record.
+    // A search, which is rarely needed (when a call is cancelled): an index would cost memory for each record.
     for (const record of this.#records.values())
       if (record.admission.callId === callId && record.parentId === null) return record;
     return undefined;
   }
 
-  /** Returns a record; undefined also for one that the requester does not see. */
+  /** Returns a record; undefined for an unknown one, and for one that the requester does not see. */
   seenBy({ subagentId }: Requester, id: string): SubagentRecord | undefined {
     const record = this.#records.get(id);
     return record && this.#sees(subagentId, record) ? record : undefined;
@@ -343,7 +343,7 @@ export class SubagentRegistry {
     return [...(record.children ?? [])].flatMap((id) => this.#records.get(id) ?? []);
   }
 
-  /** Marks a subagent as ended and releases the objects that it consisted of. */
+  /** Marks a subagent as ended, and releases its objects. */
   ended(record: SubagentRecord, outcome: Outcome, at: number): void {
     record.lastStep = record.subagent?.step ?? 0;
     record.subagent = null;
@@ -355,7 +355,7 @@ export class SubagentRegistry {
     this.#watched.delete(record);
   }
 
-  /** Returns its report, which counts as delivered if the reader is above it. */
+  /** Returns the report, which counts as delivered if the reader is above the subagent. */
   read(record: SubagentRecord, { subagentId }: Requester): SubagentReport {
     if (record.request && record.parentId === subagentId) record.request.isTold = true;
     const report = reportOf(record);
@@ -363,7 +363,7 @@ export class SubagentRegistry {
     return report;
   }
 
-  /** Records that its result has reached its addressee, also before it ends, and reports that to its scope. */
+  /** Records that the result has reached its recipient, possibly before the end, and tells the scope. */
   delivered(record: SubagentRecord): void {
     const isNew = record.deliveredAt === null;
     this.markDelivered(record, this.#clock.now());
@@ -371,7 +371,7 @@ export class SubagentRegistry {
     if (isNew) admission.ports.tell({ type: 'delivered', id, parentId });
   }
 
-  /** Records that its result has reached its addressee, or that there is none; also before it ends. */
+  /** Records that the result has reached its recipient, or that there is none; possibly before the end. */
   markDelivered(record: SubagentRecord, at: number): void {
     if (record.deliveredAt !== null) return;
     record.deliveredAt = at;
@@ -380,26 +380,26 @@ export class SubagentRegistry {
     this.#retain(record, at);
   }
 
-  /** Keeps the result of an ended subagent as long as it has to be kept. */
+  /** Keeps the result of an ended subagent as RETENTION-1 and RETENTION-2 demand. */
   keepResult(record: SubagentRecord, at: number): void {
     if (record.deliveredAt !== null) return this.#retain(record, at);
     if (!this.#undelivered.has(record)) this.#undeliveredChars += charsOf(record);
     this.#undelivered.add(record);
   }
 
-  /** True if so many results are unread that no subagent is admitted. */
+  /** Whether so many results are undelivered that no subagent is admitted. */
   get isFull(): boolean {
     return (
       this.#undelivered.size >= MAX_UNDELIVERED || this.#undeliveredChars >= MAX_UNDELIVERED_CHARS
     );
   }
 
-  /** True while time alone can change something: a live subagent can become hung, or a result be forgotten. */
+  /** Whether a sweep can change anything: a live subagent can become hung, or a result can be forgotten. */
   get needsSweep(): boolean {
     return this.#watched.size > 0 || this.#delivered.size > 0;
   }
 
-  /** Records a sign of life. True if the subagent was hung until now. */
+  /** Records a sign of life. Returns whether the subagent was hung. */
   active(record: SubagentRecord): boolean {
     const wasHung = record.isHung;
     record.lastActiveAt = this.#clock.now();
@@ -421,7 +421,7 @@ export class SubagentRegistry {
     return found;
   }
 
-  /** Forgets results that are due, and returns their number. */
+  /** Forgets the results whose time is over, and returns their number. */
   forgetDue(): number {
     const now = this.#clock.now();
     let count = 0;
@@ -433,7 +433,7 @@ export class SubagentRegistry {
     return count;
   }
 
-  /** Returns the state of all subagents. None may be busy: a snapshot does not hold the content of mailboxes. */
+  /** Returns the state of all subagents. None may be busy, because a snapshot does not hold mailboxes. */
   toSnapshot(): Pick<SubagentTreeSnapshot, 'subagents' | 'gone'> {
     return {
       subagents: this.all.flatMap((record) => recordSnapshot(record) ?? []),
@@ -445,7 +445,7 @@ export class SubagentRegistry {
     if (!this.#delivered.has(record)) this.#deliveredChars += charsOf(record);
     this.#delivered.set(record, at);
     if (this.#limits.stateRetentionMs === 0) return this.#forget(record);
-    // The latest is kept, whatever its length: its reader may read it again.
+    // The latest result is kept, even if it is too long: its reader may read it again.
     for (const [oldest] of this.#delivered) {
       const isRoom =
         this.#delivered.size <= MAX_DELIVERED && this.#deliveredChars <= MAX_DELIVERED_CHARS;
@@ -461,10 +461,10 @@ export class SubagentRegistry {
     if (!this.#records.delete(id)) return;
     const usage = outcome?.usage ?? NO_USAGE;
     const { totalTokens: tokens, cost = 0 } = usage;
-    // Its parent may have ended and been forgotten before it.
+    // The parent may have ended and been forgotten before.
     const heir = admission.lineage.findLast((one) => this.#records.has(one)) ?? null;
     this.remember({ parentId: heir, agents: 1, tokens, steps: lastStep, cost, usage });
-    // The usage of its forgotten children counts for the same agent.
+    // The usage of its forgotten children is assigned to the same ancestor.
     const below = this.#forgotten.get(id);
     if (below && this.#forgotten.delete(id)) this.remember({ ...below, parentId: heir });
     if (idempotencyKey !== null) this.#byKey.delete(idempotencyKey);
@@ -478,7 +478,7 @@ export class SubagentRegistry {
     return this.#records.get(requesterId)?.admission.workstreamId === workstreamId;
   }
 
-  /** Returns the timeout that its author wrote, 0 included; else that of the scope. */
+  /** Returns the timeout that the author set, also 0; otherwise the scope's. */
   #inactivityTimeoutOf({ admission }: SubagentRecord): number {
     return admission.definition.source.inactivityTimeoutMs ?? this.#limits.inactivityTimeoutMs;
   }
@@ -510,7 +510,7 @@ export function reportOf(record: SubagentRecord): SubagentReport {
   };
 }
 
-/** Returns the notes of a subagent, the last of which may be what its tool has reported just now. */
+/** Returns the progress notes; the last may be the current report of a tool. */
 function notesOf({
   progress,
   subagent,
@@ -521,7 +521,7 @@ function notesOf({
   return [...progress, { update, percent: null, at }];
 }
 
-/** Copies a request without its internal properties. */
+/** Copies a request without internal properties. */
 export function pendingOf(request: OpenRequest): PendingInput {
   const { stopClock: _, isTold: __, isHandled: ___, ...pending } = request;
   return pending;
@@ -547,7 +547,7 @@ export function viewOf(record: SubagentRecord): SubagentView {
     name: definition.name,
     parentId,
     depth,
-    // The call of a child belongs to its parent.
+    // The call of a child belongs to its parent, not to the lead agent.
     callId: parentId === null ? callId : null,
     toolName: task.toolName,
     task: task.description,
@@ -593,11 +593,11 @@ function askedBy({ request }: SubagentRecord): RequestSnapshot | null {
 }
 
 /**
- * Returns the state: `ready` until it runs; once there is an outcome, the outcome's, with `lost` and
- * `timed_out` as failed.
+ * Returns the state: `ready` until the subagent runs; after the end, the outcome's state, with `lost` and `timed_out` as
+ * `failed`.
  */
 function stateOf({ subagent, outcome }: SubagentRecord): SubagentState {
-  // The end is shown with the outcome, whose processing may take a moment.
+  // The end is shown together with the outcome, whose processing may take a moment.
   if (subagent) return isOver(subagent.state) ? 'running' : subagent.state;
   const { status } = outcome ?? { status: 'failed' };
   return status === 'completed' || status === 'cancelled' ? status : 'failed';

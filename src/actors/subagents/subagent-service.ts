@@ -1,13 +1,13 @@
-// The service of subagents outside a session: for a program, or for a program's AI SDK agent that has
+// The service of subagents outside a session: for a program, or for a program's AI SDK agent with
 // `createParentSubagentToolset({ service })`.
 //
-// Owns:     the options of a program's service, its scope at the supervisor and in the journal from `recover` to
-//           `close` or `suspend`, and the service that the tools of one runtime share.
+// Owns:     the options of a program's service, its scope at the supervisor and in the journal from `recover` to `close` or
+//           `suspend`, and the service that the tools of one runtime share.
 // Does not: run anything (subagent-tree.ts), or restore subagents (restoration.ts).
 //
 // Invariants
-//   OWNED-SERVICE-1. A recovery that failed has changed nothing, and holds no claim: it can be tried again.
-//   OWNED-SERVICE-2. A suspended service reports no end, and writes down every accepted event.
+//   OWNED-SERVICE-1. A failed recovery changes nothing and holds no claim, so it can be repeated.
+//   OWNED-SERVICE-2. A suspended service reports no end, and writes every accepted event.
 
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
@@ -61,60 +61,59 @@ export type { SubagentService } from '../contracts/service-types.ts';
 export interface SubagentServiceOptions extends ProgramHandlers, OutcomeOptions {
   readonly runtime: Runtime;
   /**
-   * Id of the service in the journal: the next service with this id, in another process or after a crash,
-   * continues its subagents; see `recover`. @defaultValue a new id, which no process continues
+   * The id of the service in the journal: the next service with this id, in another process or after a crash, continues its
+   * subagents; see `recover`. @defaultValue a new id, which no process continues
    */
   readonly id?: string;
   /**
-   * Configurations by name, with which subagents continue after a crash. The tool that spawned a subagent
-   * rebuilds the configuration itself.
+   * Configurations by name, with which subagents continue after a crash. For a subagent that a tool spawned, the tool
+   * restores the configuration.
    */
   readonly configs?: Readonly<Record<string, SubagentConfig>>;
-  /** The model of configurations without a model of their own. */
+  /** The model of configurations without a model. */
   readonly model?: LanguageModel;
-  /** The tools of the program, out of which a model that spawns may grant. @defaultValue none */
+  /** The program's tools, from which a spawning model may grant. @defaultValue none */
   readonly tools?: Readonly<Record<string, unknown>>;
-  /** Limits as for a session, but without a bound on the total over its life, unless one is given. */
+  /** Limits, as for a session. @defaultValue those of a session, without a limit of the total number */
   readonly constraints?: Partial<SessionLimits>;
   /** The budget of all subagents together. */
   readonly budget?: BudgetLimits;
-  /** Time that the descendants of an ended subagent may take to stop, in milliseconds. @defaultValue 5000 */
+  /** The time that descendants of an ended subagent have to stop, in milliseconds. @defaultValue 5000 */
   readonly graceMs?: number;
-  /** Receives errors that end no run: a throwing hook, a journal that is tried again. */
+  /** Gets errors that end no run: a throwing hook, a journal append that is retried. */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
 /** The result of a recovery. */
 export interface ServiceRecovery {
-  /** Ids of subagents that continue. */
+  /** The ids of subagents that continue. */
   readonly resumed: readonly string[];
-  /** Ids of ended subagents whose results the program has not had: `await` and `check` return them. */
+  /** The ids of ended subagents whose results the program has not received: `await` and `check` return them. */
   readonly ended: readonly string[];
   /** Subagents that cannot continue; each has ended as `lost`. */
   readonly lost: readonly { readonly subagentId: string; readonly reason: string }[];
 }
 
-/** A service whose owner ends it. */
+/** A service that its owner ends. */
 export interface OwnedSubagentService extends SubagentService {
   /**
-   * Restores the service with this `id` from the journal and continues it: the first call, also where the
-   * journal holds nothing yet. Questions are asked again under their old ids, each with its whole time. A
-   * service that was closed stays closed. Without an `id` there is nothing to restore. A failed recovery has
-   * changed nothing, and can be repeated.
-   * @throws {OffstageError} for a journal that does not fit; the errors of the journal.
+   * Restores the service with this `id` from the journal and resumes it; must be the first call, also if the journal has
+   * nothing of it yet. Questions are asked again under the same ids, each with its full time. A closed service is not
+   * restored. Without an `id` there is nothing to restore. A failed recovery changes nothing, and can be repeated.
+   * @throws {OffstageError} for a journal that cannot be folded; the errors of the journal.
    */
   recover(): Promise<ServiceRecovery>;
   /**
-   * Writes down accepted events and leaves all subagents to the journal: no end is reported, questions are
-   * withdrawn from their handlers, and waits of the program are broken off (`CANCELLED`). The service
-   * continues when a service with its `id` recovers, here or in another process.
+   * Writes accepted events and leaves all subagents to the journal: no end is reported, handlers lose their questions, and
+   * waits of the program end (`CANCELLED`). The service resumes when a service with its `id` recovers, here or in another
+   * process.
    * @throws {ConfigurationError} `INVALID_STATE` for a service without an `id`.
    */
   suspend(): Promise<void>;
   /**
-   * Cancels all subagents, kills the remaining ones after `graceMs`, and resolves when all have ended and are
-   * disposed; then its `id` begins a new service. Safe to call twice. After `suspend` it does nothing.
-   * @throws {ConfigurationError} `INVALID_ARGUMENT` for a reason that is no text (rejects).
+   * Cancels all subagents, kills the remaining ones after `graceMs`, and resolves when all have ended and are disposed; a
+   * new service may then use the `id`. A repeated call has no effect, nor has a call after `suspend`.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT` for a reason that is not a text (rejects).
    */
   close(reason?: string): Promise<void>;
 }
@@ -128,7 +127,7 @@ const schema = z.strictObject({
   ...handlerChecks,
   ...outcomeChecks,
   runtime: anObject('a runtime: createRuntime(…)'),
-  // The following options are checked where they are used.
+  // Other functions check the following options.
   id: z.unknown().optional(),
   constraints: z.unknown().optional(),
   budget: z.unknown().optional(),
@@ -140,8 +139,8 @@ const schema = z.strictObject({
 } satisfies ChecksOf<SubagentServiceOptions>);
 
 /**
- * Creates a service of its own: its subagents are a scope of the runtime, as those of a session are.
- * @throws {ConfigurationError} for a constraint, a budget, a grace or an id that is unknown or out of range.
+ * Creates a service: its subagents are a separate scope of the runtime, like those of a session.
+ * @throws {ConfigurationError} for a constraint, a budget, a grace period or an id that is unknown or out of range.
  */
 export function createSubagentService(options: SubagentServiceOptions): OwnedSubagentService {
   const where = 'createSubagentService(options)';
@@ -156,8 +155,8 @@ export function createSubagentService(options: SubagentServiceOptions): OwnedSub
 }
 
 /**
- * Creates the service with the methods that only the runtime needs. `own`: as in `ProgramPortsOptions`. `digest`: of the one
- * request that its id stands for.
+ * Creates the service with the methods that only the runtime needs. `own`: as in `ProgramPortsOptions`. `digest`: the digest
+ * of the only request of the service, if its id identifies one.
  */
 export function ownedService(
   options: SubagentServiceOptions,
@@ -234,7 +233,7 @@ type OwnedTreeOptions = SubagentTreeOptions & { readonly digest: string | undefi
 export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentService {
   readonly #options: OwnedTreeOptions;
   readonly #ports: ProgramPorts;
-  /** Null for a service without an id: no process continues it. */
+  /** Null for a service without an id, which no process continues. */
   readonly #ledger: ServiceLedger | null;
   #recovery: Promise<ServiceRecovery> | null = null;
   #isOpen: boolean;
@@ -259,7 +258,7 @@ export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentServ
 
   recover(): Promise<ServiceRecovery> {
     return (this.#recovery ??= this.#recover().catch((error: unknown) => {
-      // Nothing has begun: the journal may be reachable, or unclaimed, at the next attempt.
+      // Nothing has started: the next attempt may reach the journal, or find it unclaimed.
       this.#recovery = null;
       throw error;
     }));
@@ -271,7 +270,7 @@ export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentServ
     if (!ledger || this.#leaving) return nothing;
     const { journal, host, unit } = ledger;
     const entries = await journal.open(this.id, host);
-    // `close` and `suspend` give the claim back.
+    // `close` and `suspend` release the claim.
     if (this.#leaving) return nothing;
     try {
       return this.#continue(readServiceHistory(entries, this.id), ledger);
@@ -288,11 +287,11 @@ export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentServ
     }
   }
 
-  /** Synchronous: no `close` or `suspend` can intervene. */
+  /** Synchronous, so that no `close` or `suspend` can intervene. */
   #continue(history: ServiceHistory, ledger: ServiceLedger): ServiceRecovery {
     const { isNew, folded, awakeMs, units, hasUnreadable } = history;
     const { digest = '' } = this.#options;
-    // Nothing of another request goes on.
+    // Subagents of another request are not continued.
     for (const { birth } of restoredUnits(units, history.known?.subagents).values())
       if (birth.idempotencyKey === this.id && isOther(birth.requestDigest, digest))
         throw idReused(this.id);
@@ -332,7 +331,7 @@ export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentServ
     await (this.#leaving ??= this.#suspend(this.#ledger));
   }
 
-  /** As `suspend`, without a snapshot: the journal says all. */
+  /** Leaves the service like `suspend`, without a snapshot: the journal has all entries. */
   async leave(): Promise<void> {
     await (this.#leaving ??= this.#ledger ? this.#suspend(this.#ledger, false) : Promise.resolve());
   }
@@ -353,7 +352,7 @@ export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentServ
     const ledger = this.#ledger;
     if (!ledger) return;
     await this.#briefly('recovery', () => this.#recovered());
-    // A service that was never opened continues another time.
+    // A service that was never opened can be continued later.
     if (this.#isOpen) await this.#briefly('close', () => ledger.close());
     await this.#briefly('release', () => ledger.journal.releaseSafely(this.id, ledger.host));
   }
@@ -371,7 +370,7 @@ export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentServ
     await ledger.journal.releaseSafely(this.id, ledger.host);
   }
 
-  /** Limits the time for which an unresponsive journal delays a `close` to the grace. */
+  /** Limits how long an unresponsive journal delays a `close`, to the grace period. */
   async #briefly(what: string, work: () => Promise<unknown>): Promise<void> {
     const { graceMs: timeoutMs = DEFAULT_GRACE_MS, id } = this.#options;
     const { report, environment } = this.#ports.host;
@@ -383,7 +382,7 @@ export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentServ
     );
   }
 
-  /** Waits for a claim that is on its way before it is given back. */
+  /** Waits for a running recovery, whose claim is then released. */
   async #recovered(): Promise<void> {
     await this.#recovery?.catch(() => {});
   }
@@ -393,13 +392,13 @@ export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentServ
   }
 }
 
-/** The options that determine where subagents run without a session. */
+/** The options that determine where subagents run outside a session. */
 export interface ProgramOptions {
-  /** `createSubagentService(…)`: a service of its own, with its limits and its end. */
+  /** A service with separate limits and a separate end: `createSubagentService(…)`. */
   readonly service?: SubagentService;
-  /** Instead of a service: all tools with the same runtime share one, which ends with the process. */
+  /** Instead of a service: all tools with the same runtime share one service, which ends with the process. */
   readonly runtime?: Runtime;
-  /** The model of subagents without a model of their own. */
+  /** The model of subagents without a model. */
   readonly model?: LanguageModel;
 }
 
@@ -411,7 +410,7 @@ export const programChecks = {
 
 const shared = new WeakMap<Runtime, SubagentService>();
 
-/** Returns the service; undefined where the program gave neither: the tool then works in a session only. */
+/** Returns the service; undefined if the program gave neither: the tool then works only in a session. */
 export function programService({ service, runtime }: ProgramOptions): SubagentService | undefined {
   if (service || !runtime) return service;
   const known = shared.get(runtime);

@@ -1,14 +1,14 @@
-// The tree of the subagents of one scope: admits them, and is the service that a session, a program and the tools
+// The tree of the subagents of one scope: admits subagents, and is the service that a session, a program and the tools
 // of subagents call.
 //
 // Owns:     admission, and the permissions among the subagents of the scope.
-// Does not: decide how many may run (supervisor), serve running subagents or carry out the consequences of their
-//           ends (subagent-host.ts), or decide when a wait ends (waits.ts).
+// Does not: decide how many subagents may run (supervisor), serve running subagents or execute the consequences of
+//           their ends (subagent-host.ts), or decide when a wait ends (waits.ts).
 //
 // Invariants
-//   DELEGATION-6. A requester may read every subagent that it sees; only an ancestor may end or answer one. A
-//       subagent that the requester does not see is answered like one that does not exist.
-//   SUBAGENT-TREE-3. Every request is accepted or rejected, once; every accepted one is reported ended once.
+//   DELEGATION-6. A requester may read every subagent that it sees; only an ancestor may end or answer one. A subagent
+//       that the requester does not see is answered like a nonexistent one.
+//   SUBAGENT-TREE-3. Every request is accepted or rejected once; the end of every accepted one is reported once.
 
 import type { Shown } from '../runtime/hosting.ts';
 import type { Observable } from 'rxjs';
@@ -69,7 +69,7 @@ import type { Waits } from './waits.ts';
 
 const WAITING: ReadonlySet<SubagentState> = new Set(['waiting_for_input', 'waiting_for_children']);
 
-/** Number of progress notes that are kept for each subagent: the latest. */
+/** The number of progress notes that are kept for each subagent: the latest ones. */
 export const PROGRESS_RING = 50;
 const MAX_NOTE_CHARS = 2000;
 const MAX_TITLE_CHARS = 200;
@@ -92,7 +92,7 @@ export class SubagentTree implements SubagentService {
     return this.#host.events;
   }
 
-  /** The open waits for its subagents. */
+  /** The open waits for the scope's subagents. */
   get waits(): Pick<Waits, 'count' | 'isAwaited' | 'isAwaitedByLead' | 'isWaiting' | 'userWaits'> {
     return this.#host.waits;
   }
@@ -107,32 +107,32 @@ export class SubagentTree implements SubagentService {
     return this.#host.registry.all.map(viewOf);
   }
 
-  /** The usage of all subagents, also of those that are no longer known; the same object until one has used more. */
+  /** The usage of all subagents, also of forgotten ones; the same object until the usage changes. */
   get usage(): Usage {
     return this.#host.registry.usage;
   }
 
-  /** True while a subagent has something that is not in the journal yet. */
+  /** Whether an event of a subagent is not yet in the journal. */
   get isBusy(): boolean {
     return this.live.some(({ isBusy }) => isBusy);
   }
 
   /**
-   * Resolves when all that its subagents were sent so far is in the journal.
-   * @throws {CancelledError} (rejects) if one is suspended before.
+   * Resolves when all events sent to the subagents so far are in the journal.
+   * @throws {CancelledError} (rejects) if a subagent is suspended before.
    */
   async whenHandled(): Promise<void> {
     await Promise.all(this.live.map((subagent) => subagent.whenHandled()));
   }
 
-  /** True when every live subagent waits for something outside, and no wait for a subagent is open. */
+  /** Whether every live subagent waits for an event from outside, and no wait for a subagent is open. */
   get isIdle(): boolean {
     const isWaiting = (subagent: Subagent): boolean =>
       subagent.isSettled && WAITING.has(subagent.state);
     return this.waits.count === 0 && this.live.every(isWaiting);
   }
 
-  /** Time at which a subagent acts by itself, milliseconds since 1970; `Infinity`: none does. */
+  /** When the first deadline of a subagent is due, in milliseconds since 1970; `Infinity`: none is pending. */
   get nextDueAt(): number {
     const { registry, budgets } = this.#host;
     const asked = [...registry.asking].map(({ request }) => request?.dueAt ?? Infinity);
@@ -140,17 +140,19 @@ export class SubagentTree implements SubagentService {
     return [...asked, ...live].reduce((next, at) => Math.min(next, at), budgets.nextDueAt);
   }
 
-  /** Returns a live subagent; undefined for one that has ended. */
+  /** Returns a live subagent; undefined for an ended or unknown one. */
   get(id: string): Subagent | undefined {
     return this.#host.registry.get(id)?.subagent ?? undefined;
   }
 
-  /** The bounds of a subagent from those above it, for one that works elsewhere; null: there is none of this id. */
+  /**
+   * Returns the limits that a subagent inherits, for one that runs elsewhere; null: there is no subagent with this id.
+   */
   boundsOf(id: string): Bounds | null {
     return this.#host.boundsOf(id);
   }
 
-  /** Returns the live subagent that works for this call of the lead agent. */
+  /** Returns the live subagent for this call of the lead agent. */
   ofCall(callId: string): Subagent | undefined {
     return this.#host.registry.ofCall(callId)?.subagent ?? undefined;
   }
@@ -163,7 +165,7 @@ export class SubagentTree implements SubagentService {
     }
   }
 
-  /** The live subagents by the call of the lead agent that each works for. */
+  /** The live subagents by the call of the lead agent for which each works. */
   get liveCalls(): ReadonlyMap<string, Subagent> {
     const calls = new Map<string, Subagent>();
     for (const { parentId, admission, subagent } of this.#host.registry.live)
@@ -181,7 +183,7 @@ export class SubagentTree implements SubagentService {
     return named === undefined || this.#host.registry.get(named) ? ids.next('sub') : named;
   }
 
-  /** As `spawn`; a subagent without a parent, and all its descendants, work for `ports`. */
+  /** Spawns a subagent, like `spawn`; one without a parent, and all its descendants, work for `ports`. */
   spawnFor(ports: ScopePorts, given: SpawnRequest): SpawnReceipt {
     const request = argument('spawn', 'spawn(request)', given);
     const { path: scope, registry, limits, supervisor, budgets, instances } = this.#host;
@@ -263,7 +265,7 @@ export class SubagentTree implements SubagentService {
     instances.enter(record);
     const { description, args } = request.task;
     const { workstreamId } = record.admission;
-    // Before the events: a reader of the stream may end it as soon as it is announced.
+    // Started before the events are emitted: a reader of the stream may end the subagent as soon as it is announced.
     subagent.start(record.spawned);
     this.#host.emit(record, { type: 'spawned', task: description, input: args, workstreamId });
     if (record.isLive) works.tell({ type: 'changed', view: viewOf(record) });
@@ -335,7 +337,7 @@ export class SubagentTree implements SubagentService {
         inResponseTo: null,
         ...(by === undefined ? {} : { by }),
       });
-    // Before the send: the message may be in the journal before `send` returns.
+    // Created before the send: the message may be in the journal before `send` returns.
     const written = messages.written(record, messageId);
     const receipt = messages.send(record, messageId, words, mode, by);
     if (isTaken) messages.taken(messageId);
@@ -393,7 +395,7 @@ export class SubagentTree implements SubagentService {
     return { ok: true, budget: budgets.of(id)?.report ?? {} };
   }
 
-  /** Raises limits of the budget of all; it is the scope that writes it down, for `restore`. */
+  /** Raises limits of the scope's budget. The scope writes the raise, for `restore`. */
   raiseOwnBudget(limits: BudgetLimits): RaiseResult {
     const { budgets } = this.#host;
     if (this.#isStopping) return refusal('SESSION_CLOSED', 'The session is being closed');
@@ -438,8 +440,8 @@ export class SubagentTree implements SubagentService {
   }
 
   /**
-   * Settles a request with the answer of the lead agent or the program; null: there will be no answer. Late
-   * answers change nothing.
+   * Settles a request with the answer of the lead agent or the program; null: there is no answer. A late answer has no
+   * effect.
    */
   settleRequest(id: string, requestId: string, content: string | null): void {
     const record = this.#host.registry.get(id);
@@ -449,9 +451,8 @@ export class SubagentTree implements SubagentService {
   }
 
   /**
-   * Restores the subagents of the journal, by the scopes that they work for. None of them continues yet.
-   * `known`: the facts of other processes about kept instances and forgotten subagents, and what the budget of all was
-   * raised to.
+   * Restores the subagents of the journal, by the ports for which they work. None of them resumes yet. `known`: facts
+   * of earlier processes about kept instances, forgotten subagents and raises of the scope's budget.
    */
   restore(
     units: RestoredUnits,
@@ -467,7 +468,7 @@ export class SubagentTree implements SubagentService {
     budgets.continue(awakeMs, raised);
     const restored = restoreSubagents(this.#host, units, scopes);
     registry.countRestored(gone);
-    // After the restoration, because their budgets were cut from those of restored subagents.
+    // After the restoration, because the budgets of forgotten subagents were cut from those of restored ones.
     for (const group of gone) {
       registry.remember(group);
       supervisor.remember(this.id, group.agents);
@@ -476,23 +477,23 @@ export class SubagentTree implements SubagentService {
     return restored;
   }
 
-  /** The state of all subagents, for `restore`; null while one of them is busy. */
+  /** Returns the state of all subagents, for `restore`; null while one of them is busy. */
   toSnapshot(): SubagentTreeSnapshot | null {
     if (!this.live.every(({ isSettled }) => isSettled)) return null;
     const { registry, instances, budgets } = this.#host;
     return { ...registry.toSnapshot(), histories: instances.histories, awakeMs: budgets.awakeMs };
   }
 
-  /** Continues the restored subagents, and reports those that ended. */
+  /** Resumes the restored subagents, and reports those that have ended. */
   resume({ live, untold, lost }: Restored): void {
     for (const { record, reason } of lost)
       record.subagent?.lose({ code: 'NOT_RECOVERABLE', message: reason, retryable: true });
     for (const record of untold) this.#resumed(record);
-    // Subagents that ran get their run slots again before any other subagent.
+    // Subagents that ran get their run slots before any other subagent.
     const ran = live.filter(({ subagent }) => subagent?.state === 'running');
     for (const record of new Set([...ran, ...live])) {
       this.#resumed(record);
-      // The end of its parent was to be reported to it (SUBAGENT-TREE-4).
+      // The end of the parent was to be passed on to the child (SUBAGENT-TREE-4).
       const parent = record.parentId === null ? null : this.#host.registry.get(record.parentId);
       if (parent !== null && parent?.isLive !== true)
         record.subagent?.cancel('the subagent that it worked for has ended');
@@ -500,13 +501,13 @@ export class SubagentTree implements SubagentService {
     this.#host.armSweep();
   }
 
-  /** Reports again the ends that the addressee may not have received. */
+  /** Repeats the `ended` events that their recipients may not have received. */
   protected repeatEnds(records: readonly SubagentRecord[]): void {
     for (const record of records)
       if (record.outcome) this.#host.emit(record, { type: 'ended', outcome: record.outcome });
   }
 
-  /** Leaves all subagents to the journal: they end here without a report. */
+  /** Leaves all subagents to the journal: their ends are not reported here. */
   release(): void {
     for (const subagent of this.live) subagent.suspend();
     this.#host.stop();
@@ -530,7 +531,7 @@ export class SubagentTree implements SubagentService {
     this.#host.whenEnded(callback);
   }
 
-  /** The last call: stops everything that could still happen. */
+  /** Stops all timers and streams. No other call follows. */
   dispose(): void {
     this.#host.dispose();
   }
@@ -554,7 +555,7 @@ export class SubagentTree implements SubagentService {
       resolvedPending: true,
       receipt: Promise.resolve<MessageReceipt>({ applied: true, step }),
     } as const;
-    // This very answer is in the journal, or on its way there.
+    // This same answer is in the journal, or on its way there.
     if (messages.isOnItsWay(messageId))
       return { ...answered, written: messages.written(record, messageId) };
     if (subagent?.hasTaken(messageId)) return { ...answered, written: Promise.resolve() };
@@ -564,7 +565,7 @@ export class SubagentTree implements SubagentService {
         'REQUEST_PENDING',
         `${id} waits for the answer to "${request.requestId}", not to "${requestId}"`,
       );
-    // The answer would not be written down: where this subagent continues, its question is still open.
+    // The answer would not be written: the process that resumes the subagent still has the question open.
     if (messages.isStopped) {
       const receipt = messages.send(record, messageId, content, 'steer');
       return { ...answered, resolvedPending: false, receipt, written: Promise.resolve() };
@@ -582,7 +583,7 @@ export class SubagentTree implements SubagentService {
     return { ...answered, written };
   }
 
-  /** Resumes a subagent; its entries may lead to a state that this code cannot continue. */
+  /** Resumes a subagent; its entries may lead to a state that this code cannot resume. */
   #resumed({ subagent }: SubagentRecord): void {
     try {
       subagent?.resume();
@@ -610,8 +611,8 @@ function requestOf(callId: string | null, ports: ScopePorts): string | null {
 }
 
 /**
- * Returns the user on whose behalf the request is made. For a call of the lead agent the session knows it,
- * whatever the request says.
+ * Returns the user for whom the request is made. For a call of the lead agent the session determines the user, whatever
+ * the request says.
  */
 function requesterOf({ callId, by }: SpawnRequest, ports: ScopePorts): string | null {
   return callId !== undefined && ports.originOf ? ports.originOf(callId).requester : (by ?? null);
@@ -668,7 +669,7 @@ function spawnedEvent(
     callId,
     workstreamId,
     idempotencyKey,
-    // The present code may describe the task of a model's call in other words.
+    // The current code may describe the task of a model's call differently.
     ...(idempotencyKey !== null &&
       callId === null && { requestDigest: requestDigest(request.config.name, task) }),
     request: admission.request,

@@ -1,43 +1,42 @@
-// The graph of needs among the subagents of one scope: who cannot continue before who has ended.
+// The graph of needs among the subagents of one scope: which subagent cannot continue before which others have ended.
 //
-// Owns:     the open waits, by the agent that waits and by the subagents that it waits for, and the decision
-//           whether a wait could ever end.
-// Does not: know why a wait begins or ends, or keep the needs that are no waits: it is told of none of them,
-//           and asks for them (`NeedsBeside`).
+// Owns:     the open waits, by the waiting agent and by the awaited subagents, and the decision whether a wait could
+//           ever end.
+// Does not: know why a wait begins or ends, or hold the needs that are not waits; `NeedsBeside` provides those.
 //
-// A wait is checked against what depends on it, and not by a walk over what it depends on: a parent of ten
-// thousand children depends on all of them, and few depend on it.
+// A wait is checked by a search through its dependents, not through its dependencies: a parent of ten thousand children
+// depends on all of them, but few subagents depend on it.
 //
 // Invariants
-//   WAIT-GRAPH-1. A wait is refused exactly if, without a change from outside, it could never end: of the
-//       ends that it needs together one never comes, or of its alternatives none does.
-//   WAIT-GRAPH-2. Without the questions that subagents ask each other, every subagent could end: a wait is
-//       added only if it could, and a run of an instance needs only runs that were there before. So only a
-//       wait that depends on a question or, through others, on the agent that waits needs the whole walk.
+//   WAIT-GRAPH-1. A wait is refused exactly if it could never end without a change from outside: one of the ends that
+//       it needs together never comes, or none of its alternatives does.
+//   WAIT-GRAPH-2. Without requests between subagents, every subagent could end: a wait is added only if it could end,
+//       and a run of an instance needs only earlier runs. So the full search is needed only for a wait that depends on
+//       a request or, indirectly, on the waiting agent.
 
-/** The ends that a subagent needs before it continues: all of them, or any one of them. */
+/** The ends that a subagent needs before it continues: all of them, or one of them. */
 export interface Need {
   readonly mode: 'all' | 'any';
   readonly of: readonly string[];
 }
 
-/** Returns the current needs of a subagent; none: it continues by itself. */
+/** Returns the current needs of a subagent; without any, it continues. */
 type NeedsOf = (id: string) => readonly Need[];
 
-/** A need that begins and ends. */
+/** A wait, which is a temporary need. */
 export interface Waiting extends Need {
-  /** The subagent that waits; null: the lead agent, or a program, which nobody waits for. */
+  /** The subagent that waits; null: the lead agent, or a program, on which no subagent waits. */
   readonly by: string | null;
 }
 
-/** The needs that are no waits: of an answer, and of the earlier runs of an instance. */
+/** The needs that are not waits: answers, and earlier runs of an instance. */
 export interface NeedsBeside {
   isLive(id: string): boolean;
-  /** The subagents that must end, or answer, before this one continues. */
+  /** Returns the subagents that must end, or answer, before this one continues. */
   of(id: string): readonly string[];
-  /** The subagents that need this one in that way. */
+  /** Returns the subagents that need this one in that way. */
   on(id: string): Iterable<string>;
-  /** The subagents that ask another one. */
+  /** Returns the subagents that ask another subagent. */
   asking(): Iterable<string>;
 }
 
@@ -50,7 +49,7 @@ export class WaitGraph<Wait extends Waiting> {
     this.#beside = beside;
   }
 
-  /** Adds a wait that `wayOf` does not refuse. */
+  /** Adds a wait that `wayOf` accepts. */
   add(wait: Wait): void {
     put(this.#byWaiter, wait.by, wait);
     for (const id of wait.of) put(this.#byAwaited, id, wait);
@@ -61,23 +60,23 @@ export class WaitGraph<Wait extends Waiting> {
     for (const id of wait.of) take(this.#byAwaited, id, wait);
   }
 
-  /** The waits of an agent, oldest first. A copy: ending waits does not disturb its reader. */
+  /** Returns a copy of an agent's waits, oldest first: the reader may end waits. */
   by(waiter: string | null): readonly Wait[] {
     return [...(this.#byWaiter.get(waiter) ?? [])];
   }
 
-  /** The waits for a subagent, oldest first; a copy. */
+  /** Returns a copy of the waits for a subagent, oldest first. */
   on(id: string): readonly Wait[] {
     return [...(this.#byAwaited.get(id) ?? [])];
   }
 
-  /** Returns the way that shows why a wait could never end, as `waitCycle` does; null: it could. */
+  /** Returns the path that shows why a wait could never end, as `waitCycle` does; null: it could end. */
   wayOf(wait: Wait): readonly string[] | null {
     const { by } = wait;
     return by === null || this.#surelyEnds(by, wait) ? null : waitCycle(by, wait, this.#needsOf);
   }
 
-  /** Returns these subagents and all that need one of them, directly or through others. */
+  /** Returns these subagents and all that need one of them, directly or indirectly. */
   dependentsOf(ids: Iterable<string>): Set<string> {
     const found = new Set<string>();
     this.#addDependents(found, ids);
@@ -119,8 +118,8 @@ function take<Key, Item>(index: Map<Key, Set<Item>>, key: Key, item: Item): void
 }
 
 /**
- * Tells whether `id` would wait for ever if it began to need `need`. Returns the path that shows it: from
- * `id`, each waits for the next, up to one that is on the path already; else null.
+ * Returns the path that shows that `id` would wait forever if it had this need: from `id`, each waits for the next, up
+ * to one that is already on the path. Null: `id` could end.
  */
 export function waitCycle(id: string, need: Need, needsOf: NeedsOf): readonly string[] | null {
   const needs = reachable(id, need, needsOf);
@@ -155,7 +154,7 @@ function reachable(
   return found;
 }
 
-/** Computes the subagents that end, beginning with those that need nothing. */
+/** Returns the subagents that can end, computed from those without needs. */
 function thoseThatEnd(needs: ReadonlyMap<string, readonly Need[]>): ReadonlySet<string> {
   const free = new Set<string>();
   for (let before = -1; before < free.size;) {

@@ -1,18 +1,18 @@
-// Waiting for subagents: their ends, their questions and the time end a wait.
+// Waits for subagents, which end by the subagents' ends, by their questions, or by time.
 //
-// Owns:     the open waits with their timers and their listeners on signals, the conditions of a wait, and
-//           whether it may begin at all.
+// Owns:     the open waits with their timers and signal listeners, the conditions of a wait, and whether a wait may
+//           begin.
 // Does not: decide whether a wait could ever end (wait-graph.ts).
 //
 // Invariants
-//   WAITS-1. A wait is settled exactly once; then no timer and no listener of it is left.
-//   AWAITING-2. A question ends the waits of its addressee for the asker and, if the addressee is a subagent,
-//       all its waits: no other agent would answer. A question that was read already ends only waits for the
-//       asker itself; one that a handler of the program answers ends none.
-//   AWAITING-3. A wait that could end only by its timeout is refused (WAIT_CYCLE), naming both ends.
+//   WAITS-1. A wait is settled exactly once; afterwards it has no timer and no listener.
+//   AWAITING-2. A question ends the waits of its addressee for the asker and, if the addressee is a subagent, all the
+//       addressee's waits, because only it can answer. A question that was already read ends only waits for the asker;
+//       one that a handler of the program answers ends none.
+//   AWAITING-3. A wait that only its timeout could end is refused (WAIT_CYCLE), and the refusal names both ends.
 //   AWAITING-4. A hung subagent ends no wait.
-//   AWAITING-5. While the user waits for an answer of the lead agent, no wait of a tool of that agent begins
-//       or continues (`heedsUser`); the subagent that it waited for continues.
+//   AWAITING-5. While the user waits for an answer of the lead agent, no wait of that agent's tools with `heedsUser`
+//       begins or continues; the awaited subagent continues.
 //   AWAITING-6. A wait that ends for the user delivers no result: the lead agent answers the user first.
 
 import type {
@@ -29,19 +29,19 @@ import type { SessionInstances } from './session-instances.ts';
 import { reportOf, type SubagentRecord, type SubagentRegistry } from './subagent-registry.ts';
 import { WaitGraph, type Waiting } from './wait-graph.ts';
 
-/** More waits at a time are a mistake of the caller. */
+/** The limit of open waits; more are a mistake of the caller. */
 const MAX_WAITS = 1000;
 
-/** The reason for which a wait ended: with an answer, or without one. */
+/** The reason why a wait ended. */
 type WaitEnd = 'ended' | 'asked' | 'user' | 'timeout' | 'cancelled';
 
 interface Wait extends Waiting {
-  /** Its place among all waits, in the order of their beginning. */
+  /** The number of the wait: waits are ordered by their beginning. */
   readonly number: number;
   readonly records: readonly SubagentRecord[];
-  /** True if a question of another subagent ends it, too. */
+  /** Whether a question of a subagent that is not awaited ends the wait, too. */
   readonly heedsOthers: boolean;
-  /** True if words of the user, for whom the lead agent waits, end it. */
+  /** Whether words of the user to the lead agent end the wait. */
   readonly heedsUser: boolean;
 }
 
@@ -55,7 +55,7 @@ export class Waits {
   #begun = 0;
   #userWaits = false;
 
-  /** `ports`: they learn when a wait of the lead agent, or of the program, begins and is over. */
+  /** `ports`: gets the news that a wait of the lead agent, or of the program, begins or ends. */
   constructor(
     registry: SubagentRegistry,
     instances: SessionInstances,
@@ -113,28 +113,27 @@ export class Waits {
         if (wait.by === null) this.#ports.tell({ type: 'wait.ended' });
       });
       if (wait.by === null) this.#ports.tell({ type: 'wait.began' });
-      // A subagent that the lead agent waits for may from now on depend on the lead agent's answer to another
-      // subagent.
+      // A subagent that the lead agent awaits may now depend on the lead agent's answer to another subagent.
       if (wait.by !== null) for (const other of this.#graph.by(null)) this.#wake(other);
     });
   }
 
-  /** Tells whether a tool of the lead agent waits for this subagent; the tool then reports its end. */
+  /** Returns whether a tool of the lead agent waits for this subagent and will report its end. */
   isAwaitedByLead(id: string): boolean {
     return this.#graph.on(id).some(({ heedsUser }) => heedsUser);
   }
 
-  /** Tells whether the lead agent, or the program, waits for this subagent in any way. */
+  /** Returns whether the lead agent, or the program, waits for this subagent. */
   isAwaited(id: string): boolean {
     return this.#graph.on(id).some(({ by }) => by === null);
   }
 
-  /** Tells whether this subagent waits for another one. */
+  /** Returns whether this subagent waits for another one. */
   isWaiting(id: string): boolean {
     return this.#graph.by(id).length > 0;
   }
 
-  /** Tells whether the user waits for the lead agent to begin its answer (AWAITING-5). */
+  /** Sets whether the user waits for the lead agent to begin its answer (AWAITING-5). */
   userWaits(waits: boolean): void {
     this.#userWaits = waits;
     for (const wait of this.#all) this.#wake(wait);
@@ -146,7 +145,7 @@ export class Waits {
     for (const wait of this.#graph.on(id)) this.#wake(wait);
   }
 
-  /** Ends a wait; the first reason counts. */
+  /** Ends a wait; only the first reason counts. */
   end(wait: Wait, why: WaitEnd): void {
     const settle = this.#open.get(wait);
     if (!settle) return;
@@ -161,13 +160,13 @@ export class Waits {
   }
 
   /**
-   * Handles a question of a subagent to its parent. True if it ended a wait of the parent, which reports the
-   * question.
+   * Handles a question of a subagent to its parent. Returns whether it ended a wait of the parent, which then reports
+   * the question.
    */
   asked({ id, parentId }: SubagentRecord): boolean {
     const graph = this.#graph;
-    // The question may end those for the asker, those of its addressee, and those of the lead agent, which may
-    // depend on the asker from now on.
+    // The question may end waits for the asker, waits of its addressee, and waits of the lead agent that depend on the
+    // asker.
     const meant = new Set([...graph.on(id), ...graph.by(parentId), ...graph.by(null)]);
     let isHeard = false;
     for (const wait of [...meant].toSorted((one, other) => one.number - other.number))
@@ -175,7 +174,7 @@ export class Waits {
     return isHeard;
   }
 
-  /** A copy: ending waits does not disturb its reader. */
+  /** A copy, because the reader may end waits. */
   get #all(): readonly Wait[] {
     return [...this.#open.keys()];
   }
@@ -199,7 +198,7 @@ export class Waits {
     return wait.heedsUser && this.#userWaits ? 'user' : null;
   }
 
-  /** Lists the subagents that ask the waiting agent, and are not waited for. `isMeant`: only these. */
+  /** Lists the subagents that ask the waiting agent and are not awaited. `isMeant`: restricts the list. */
   #othersAsking(
     { by, records, heedsOthers }: Wait,
     isMeant: (record: SubagentRecord) => boolean = () => true,
@@ -209,8 +208,8 @@ export class Waits {
       .askersOf(by)
       .filter((record) => record.request?.isHandled === false)
       .filter((record) => isMeant(record) && !records.includes(record));
-    // A subagent has one model: while it waits, it answers no other agent. The lead agent and a program
-    // answer concurrently; a question ends their wait only if the wait depends on the answer.
+    // A subagent has one model: while it waits, it answers no request. The lead agent and a program answer
+    // concurrently; a question ends their wait only if the wait depends on the answer.
     if (by !== null) return asking;
     return asking.filter(({ id: asker }) => {
       const dependents = this.#graph.dependentsOf([asker]);

@@ -1,5 +1,5 @@
-// AI SDK tools as the tools of a lead agent. An ordinary tool is called inline; a tool that is a subagent
-// becomes a background tool, whose work continues while the agent talks.
+// Converts AI SDK tools to tools of a lead agent. An ordinary tool is called inline; a tool that is a subagent becomes
+// a background tool, whose work continues while the agent talks.
 
 import { z } from 'zod';
 import { check, type ChecksOf } from '../../../values/checks.ts';
@@ -14,7 +14,7 @@ import type { ToolContext, ToolDefinition } from '../../contracts/lead-tool.ts';
 
 /** The options of `leadTools`. */
 export interface LeadToolsOptions {
-  /** The pending message of the agent when it calls a subagent: for all tools, or by tool name. */
+  /** The pending message of the agent when it calls a subagent: one for all tools, or one for each tool name. */
   readonly pendingMessage?: string | Readonly<Record<string, string>>;
 }
 
@@ -26,7 +26,7 @@ interface SourceTool {
   readonly toModelOutput?: (options: object) => unknown;
 }
 
-/** A wait ends by its own `timeoutMs`, long before this. */
+/** The limit of a wait, which its own `timeoutMs` ends long before. */
 const WAIT_TIMEOUT_MS = 86_400_000;
 
 const optionsSchema = z.strictObject({
@@ -39,8 +39,8 @@ const toolsSchema = z.record(
 );
 
 /**
- * Returns the tools for `agents: [{ tools }]`. For those that are subagents, pass `leadSubagents(tools)` to
- * the session as `subagentConfigs`.
+ * Returns the tools for `agents: [{ tools }]`. If some of them are subagents, also pass `leadSubagents(tools)` to the
+ * session as `subagentConfigs`.
  * @throws {ConfigurationError} for a tool without a description, a schema or an `execute`.
  */
 export function leadTools(

@@ -1,18 +1,17 @@
-// The toolset by which an agent works with subagents: it spawns, checks, messages, awaits, lists and cancels
-// them.
+// The toolset with which an agent uses subagents: it spawns, checks, messages, awaits, lists and cancels them.
 //
-// Owns:     the shapes of these tools, the interpretation of the names in a spawn (spawn-plan.ts), and their
-//           outputs for a model (parent-views.ts).
-// Does not: hold state. The service holds it, or it is kept for the service (parent-views.ts): the service
-//           of the calling session or subagent, or the one in the options for a program.
+// Owns:     the schemas of these tools, the interpretation of the names in a spawn (spawn-plan.ts), and the outputs for
+//           a model (parent-views.ts).
+// Does not: hold state. The service holds it, or parent-views.ts does so for the service. The service is that of the
+//           calling session or subagent, or, for a program, the one in the options.
 //
 // Invariants
-//   PARENT-TOOLSET-1. A refusal of the service becomes a result, `{ error: { code, message } }` with the code
-//        of the service; no tool here throws.
+//   PARENT-TOOLSET-1. A refusal of the service becomes a result, `{ error: { code, message } }`, with the service's
+//       code; no tool here throws.
 //   PARENT-TOOLSET-2. A wait that is aborted or has timed out ends no subagent.
-//   PARENT-TOOLSET-3. After a crash a running call is repeated (`idempotent`): a spawn finds its subagent by
-//        the key, the recipient recognises a message by its key, the other tools only read, or cancel a
-//        subagent that has already ended. A message is answered once it is in the journal: it is never lost.
+//   PARENT-TOOLSET-3. After a crash a running call is repeated (`idempotent`): a spawn finds its subagent by the key,
+//       the recipient recognises a message by its key, and the other tools only read, or cancel a subagent that has
+//       already ended. The call of a message returns once the message is in the journal, so that it is never lost.
 
 import type { Toolset } from '../../contracts/task.ts';
 import { withoutUndefined } from '../../../values/without-undefined.ts';
@@ -41,10 +40,10 @@ import {
   type SpawnOptions,
 } from './spawn-plan.ts';
 import { inScope, type ToolScope } from './toolset-scope.ts';
-/** Name and version for a registry of toolsets. */
+/** The name and version of the toolset in a registry of toolsets. */
 export const PARENT_TOOLSET = { name: 'subagent-parent', version: '0.1.0' } as const;
 
-/** Hints for hosts that show or confirm calls of these tools; AI SDK tools have no field for them. */
+/** Hints for hosts that display or confirm calls of these tools; AI SDK tools have no field for them. */
 export const toolsetAnnotations = {
   spawn_subagent: { destructive: true },
   check_subagent: { readOnly: true },
@@ -71,7 +70,7 @@ export type ParentTool =
 /** The options of `createParentSubagentToolset`. */
 export interface ParentToolsetOptions extends SpawnOptions {
   /**
-   * The service for calls by a program: `createSubagentService(…)`. A session or a subagent provides its own.
+   * The service for calls of a program: `createSubagentService(…)`. In a session or a subagent, their service is used.
    */
   readonly service?: SubagentService;
 }
@@ -135,10 +134,10 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<ParentToolsetOptions>);
 
 /**
- * Creates plain AI SDK tools, for a lead agent (`leadTools`), a subagent, or any AI SDK agent outside a
- * session. A spawned subagent gets the caller's own tools, or those that the call names, and the tools of
+ * Creates plain AI SDK tools, for a lead agent (`leadTools`), a subagent, or any AI SDK agent outside a session. A
+ * spawned subagent gets the caller's tools, or those that the call names, and the tools of
  * `createChildSubagentToolset`.
- * @throws {ConfigurationError} for an unknown or invalid option, or one of an agent.
+ * @throws {ConfigurationError} for an unknown or invalid option, also in `agent`.
  */
 export function createParentSubagentToolset(
   options: ParentToolsetOptions = {},
@@ -248,7 +247,7 @@ function spawn(
   const { systemPrompt: instructions, ...recipe } = spawnRecipe.parse(input);
   const receipt = service.spawn({
     config: plan.config,
-    // The words of the calling model are data of the task, and no part of the system prompt.
+    // The words of the calling model are data of the task, not a part of the system prompt.
     task: {
       toolName: plan.config.name,
       args: withoutUndefined({ instructions }),
@@ -264,7 +263,7 @@ function spawn(
       idempotencyKey,
       adapterName: input.adapterName,
       modelName: input.model,
-      // A conversation that ends in calls without results cannot be continued.
+      // A conversation that ends with calls without results cannot be continued.
       messages: contextMode === 'fork' && messages ? closeDanglingCalls(messages) : undefined,
     }),
   });
@@ -296,7 +295,7 @@ function cancel(
   reason: string,
 ): { cancelled: true } | ToolFailure {
   if (service.cancel(subagentId, requester, reason)) return { cancelled: true };
-  // Listing does not count as delivering the result; `check` would.
+  // `list` does not count the result as delivered; `check` would.
   const found = service.list(requester, { includeEnded: true }).find(({ id }) => id === subagentId);
   if (!found) return toolFailure('NOT_FOUND', `There is no subagent "${subagentId}"`);
   return found.endedAt === null

@@ -1,8 +1,8 @@
-// The views of its children for a parent: the reports of the service in the terms of the tools, with the notes of
-// the runtime on an outcome, the fates of the messages that the parent sent, and references to grandchildren.
+// The views of a parent on its subagents: the service's reports in the terms of the tools, with the runtime's notes on
+// an outcome, the receipts of the parent's messages, and references to grandchildren.
 //
 // Owns:     the receipts of messages that a parent sent: `send_to_subagent` does not wait until a message is read;
-//           later views tell the step at which it was, or the reason why it never was.
+//           later views tell the step that read it, or why none will.
 
 import { clip } from '../../../values/clip.ts';
 import { forgetOldest } from '../../../values/forget-oldest.ts';
@@ -44,28 +44,28 @@ export interface ChildView extends OutcomeNotes {
   /** The result: text, or the JSON value if a `responseSchema` was given. */
   readonly result?: unknown;
   readonly summary?: string;
-  /** The reason for its failure or cancellation. */
+  /** The reason of the failure or cancellation. */
   readonly error?: { readonly code: string; readonly message: string };
   /** The last text of a subagent that did not complete. */
   readonly partial?: string;
-  /** The fates of the messages that were sent to it. */
+  /** The messages that were sent to the subagent, with their receipts. */
   readonly messages?: readonly SentMessage[];
 }
 
 export interface CheckView extends ChildView {
-  /** The latest notes, at most 50, oldest first; prefixed with `[50%]` if it reported a percentage. */
+  /** The latest notes, at most 50, oldest first; with a prefix such as `[50%]` if the note has a percentage. */
   readonly progress: readonly string[];
-  /** The percentage of the latest note with one. */
+  /** The percentage of the latest note that has one. */
   readonly percentComplete: number | null;
-  /** The id of the child's own conversation in the journal and in the inspector. */
+  /** The id of the child's conversation in the journal and in the inspector. */
   readonly childSessionId?: string;
-  /** Whether it waits for an answer of the user, not of its parent. */
+  /** True if the child waits for an answer of the user, not of its parent. */
   readonly waitsForUser?: true;
-  /** The children of the child. */
+  /** The subagents of the child. */
   readonly subAgentRefs?: readonly SubAgentRef[];
 }
 
-/** The status of one awaited subagent; for several, `ended` says that the condition of the wait holds. */
+/** The status of one awaited subagent. For several, `ended` means that the condition of the wait is met. */
 export type AwaitStatus =
   | 'completed'
   | 'failed'
@@ -74,7 +74,7 @@ export type AwaitStatus =
   | 'interrupted'
   | 'timeout';
 
-/** The output for the lead agent when words of the user end its wait. */
+/** The output for the lead agent if words of the user end its wait. */
 export const USER_SPOKE = {
   why: 'user',
   note:
@@ -99,7 +99,7 @@ export type AwaitOneView = Omit<ChildView, 'status'> & {
 
 export interface AwaitManyView extends AlsoAsking, Interrupted {
   readonly status: 'ended' | 'waiting_input' | 'interrupted' | 'timeout';
-  /** The subagents in the order of the request. */
+  /** The subagents, in the order of the call's ids. */
   readonly subagents: readonly ChildView[];
 }
 
@@ -108,14 +108,14 @@ export interface ListedView {
   readonly name: string;
   readonly task: string;
   readonly status: ChildStatus;
-  /** Its latest note. */
+  /** The latest progress note. */
   readonly progress?: string;
   readonly depth: number;
   readonly parentId: string | null;
   readonly workstreamId?: string;
 }
 
-/** `ready` before the first step is still `spawning`; a subagent that waits for the user is `running`. */
+/** Returns the status: `ready` before the first step is `spawning`; a subagent that waits for the user is `running`. */
 function statusOf(report: SubagentReport): ChildStatus {
   const { state } = report;
   if (state === 'completed' || state === 'failed' || state === 'cancelled') return state;
@@ -180,7 +180,7 @@ export function awaitManyView(service: SubagentService, waited: Waited): AwaitMa
 }
 
 /**
- * Returns the status without the result: the result of an ended subagent is told after the user was answered.
+ * Returns the status without the result: the result of an ended subagent is told after the user's words were answered.
  */
 function howItIs({ subagentId, status, pendingRequest, messages }: ChildView): ChildView {
   return withoutUndefined({ subagentId, status, pendingRequest, messages });
@@ -221,13 +221,13 @@ function requestView({ requestId, question, context }: PendingInput): PendingReq
 }
 
 interface OutcomeNotes {
-  /** Objections to the report, a sentence each. */
+  /** Objections to the report, one sentence each. */
   readonly caveats?: readonly string[];
-  /** Keys of working memory that the subagent left. */
+  /** Keys of working memory entries that the subagent left. */
   readonly workingMemory?: readonly string[];
 }
 
-/** Returns the notes; empty if there are none, because a model would follow an empty hint. */
+/** Returns the notes; empty if there are none, because models act on empty hints. */
 export function outcomeNotes(outcome: Outcome | null): OutcomeNotes {
   const { verification, notes = [] } = outcome ?? {};
   const caveats = (verification?.unverified ?? []).map(({ claim, reason, toolName }) =>
@@ -243,13 +243,13 @@ export function outcomeNotes(outcome: Outcome | null): OutcomeNotes {
   };
 }
 
-/** A message with its receipt; `pending` while it may still be read. */
+/** A message with its receipt; `pending` while a model call may still read it. */
 type SentMessage = { readonly messageId: string } & (
   | MessageReceipt
   | { readonly applied: 'pending' }
 );
 
-/** The limit of messages per subagent, and of subagents per service: the oldest are forgotten. */
+/** The limits of messages per subagent, and of subagents per service; beyond them the oldest are forgotten. */
 const MAX_MESSAGES = 20;
 const MAX_SUBAGENTS = 1000;
 
@@ -281,10 +281,10 @@ function sentMessages(service: SubagentService, subagentId: string): readonly Se
   return logs.get(service)?.get(subagentId)?.slice() ?? [];
 }
 
-/** A child of a subagent, in Helix's words. */
+/** A subagent of a subagent, in the terms of Helix. */
 export interface SubAgentRef {
   readonly id: string;
-  /** The parent's call that the child works for. */
+  /** The parent's call for which the child works. */
   readonly toolCallId: string | null;
   readonly agentType: string;
   readonly status: 'running' | 'waiting_input' | 'completed' | 'failed' | 'cancelled';
@@ -293,8 +293,8 @@ export interface SubAgentRef {
 }
 
 /**
- * Returns the children of one subagent, or of the lead agent or program, oldest first. Ended ones are
- * included as long as the service keeps their results.
+ * Returns the children of one subagent, or of the lead agent or program, oldest first. Ended ones are included while
+ * the service keeps their results.
  */
 export function subAgentRefs(service: SubagentService, parent: Requester): SubAgentRef[] {
   return service

@@ -1,9 +1,8 @@
-// Derives a subagent from the arguments of `spawn_subagent`: its configuration, its model, its tools, its
-// part of the conversation. Names are resolved by the host's options, never by a model's text: an unknown
-// name is refused.
+// Derives a subagent from the arguments of `spawn_subagent`: its configuration, its model, its tools, its part of the
+// conversation. The host's options resolve names, not text of a model: an unknown name is refused.
 //
-// Does not: decide whether another subagent may run (service), or check that the tools are a subset of the
-//           caller's and its denials apply (service: it knows the caller).
+// Does not: decide whether another subagent may run, or check that the tools are a subset of the caller's and that
+//           denials apply. The service does both, because it knows the caller.
 
 import { jsonSchema, type JSONSchema7, type LanguageModel, type Schema } from 'ai';
 import { z } from 'zod';
@@ -23,7 +22,7 @@ const anId = z.string().min(1).max(200);
 const aName = z.string().min(1).max(200);
 const someNames = z.array(aName).max(200);
 
-/** Words of a model in the arguments of a tool. */
+/** Text of a model in the arguments of a tool. */
 export const words = z.string().trim().min(1).max(100_000);
 
 const OF_HOST = 'Only if your instructions name one';
@@ -53,7 +52,7 @@ export const spawnInput = z.object({
 
 export type SpawnInput = z.infer<typeof spawnInput>;
 
-/** The base configuration of a spawned subagent; the call may override it. */
+/** The base configuration of a spawned subagent, which the call may override. */
 export type SpawnBase = Partial<Omit<SubagentConfig, 'inputSchema' | 'outputSchema'>>;
 
 /** The names that only a host can interpret. */
@@ -79,26 +78,23 @@ export const spawnChecks = {
 
 /** The options of tools with which a model spawns subagents: their configurations and models. */
 export interface SpawnOptions {
-  /**
-   * The base configuration of every spawned subagent. @defaultValue name 'subagent', completion 'tool',
-   * maxSteps 20
-   */
+  /** The base configuration of every spawned subagent. @defaultValue name 'subagent', completion 'tool', maxSteps 20 */
   readonly agent?: SpawnBase;
   /** Kinds of subagents, by `adapterName`; each overrides `agent`. */
   readonly adapters?: Readonly<Record<string, SpawnBase>>;
   /** Models by name; any other name is refused. */
   readonly models?: Readonly<Record<string, LanguageModel>>;
   /**
-   * Interprets the names of a call for this host; needed for `providerConfigId`, `harnessId` and
-   * `executionTargetId`, and instead of `adapters` or `models` if these are absent. Overrides all other
-   * options; an error becomes the result of the call.
+   * Resolves the names of a call for this host. Needed for `providerConfigId`, `harnessId` and `executionTargetId`, and
+   * for `adapterName` and `model` if `adapters` or `models` are absent. Overrides all other options; an error becomes
+   * the result of the call.
    */
   readonly configure?: (names: HostNames) => SpawnBase;
 }
 
 /**
- * The part of a call that determines the configuration; the task, with the instructions that the calling
- * model wrote for it, and the grant are recorded anyway. Recipes of earlier versions have a `systemPrompt`.
+ * The arguments that determine the configuration. The task, with the instructions that the calling model wrote, and the
+ * grant are recorded separately. Recipes of earlier versions have a `systemPrompt`.
  */
 export const spawnRecipe = spawnInput.omit({
   task: true,
@@ -108,11 +104,11 @@ export const spawnRecipe = spawnInput.omit({
 });
 export const SPAWN_RECIPE = 'spawn_subagent';
 
-/** Created once: a tool is prepared for a model once per tool object. */
+/** Created once, because a tool is prepared for a model once per tool object. */
 const toolsWithout = createChildSubagentToolset();
 const toolsWithSchema = createChildSubagentToolset({ structured: true });
 
-/** Reporting, asking and handing in take steps, too. */
+/** The default step limit: reporting, asking and submitting the result take steps, too. */
 const DEFAULT_MAX_STEPS = 20;
 
 const DEFAULT_INSTRUCTIONS =
@@ -130,8 +126,8 @@ export type SpawnPlan =
   | { readonly ok: false; readonly failure: ToolFailure };
 
 /**
- * Returns the configuration of one spawned subagent, without the tools of its caller. `earlier`: the
- * instructions that an earlier version kept in the recipe; they are quoted, as the words of a model.
+ * Returns the configuration of a spawned subagent, without the tools of its caller. `earlier`: the instructions that an
+ * earlier version stored in the recipe; they are quoted, as text of a model.
  */
 export function planSpawn(
   input: Omit<SpawnInput, 'systemPrompt'>,
@@ -168,13 +164,13 @@ export function planSpawn(
   };
 }
 
-/** Returns the instructions with what an earlier version kept beside them, quoted. */
+/** Returns the instructions with the text that an earlier version stored, quoted. */
 export function withQuoted(instructions: string, quotes: Quotes): string {
   const kept = note(sentence`The agent that gave the task said this of it.`, quotes);
   return `${instructions}\n\n${unmarked(kept)}`;
 }
 
-/** Refuses names without a meaning here: ignoring them would change the request. */
+/** Refuses names that have no meaning here: ignoring them would change the request. */
 function unresolved(input: HostNames, options: SpawnOptions): ToolFailure | null {
   const { adapterName, model } = input;
   const { configure, adapters = configure ? null : {}, models = configure ? null : {} } = options;
@@ -202,9 +198,9 @@ function hostNames(input: HostNames): HostNames {
 }
 
 /**
- * Returns a JSON Schema of a model as the schema of a result: the child is told exactly this schema, and its answer
- * is checked against it. Refuses keywords that cannot be checked (`if`, `not`, an external `$ref`, …) instead of
- * ignoring them.
+ * Returns a model's JSON Schema as the schema of a result: the child gets exactly this schema, and its answer is
+ * checked against it. Refuses keywords that cannot be checked (`if`, `not`, an external `$ref`, …) instead of ignoring
+ * them.
  */
 export function responseSchemaOf(raw: Readonly<Record<string, unknown>>): ResponseSchema {
   let checker: z.ZodType;

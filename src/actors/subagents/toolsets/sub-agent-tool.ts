@@ -1,13 +1,13 @@
-// A subagent as a tool: typed input, typed output, and the call waits for the result. The
-// same tool serves a program's `generateText`, another subagent, and a lead agent.
+// A subagent as a tool, with typed input and typed output, whose call waits for the result. The same tool works in a
+// program's `generateText`, in another subagent, and for a lead agent.
 //
-// Owns:     the contract of the call, and the output of a failure for the calling model.
-// Does not: run the subagent (service), or share the parent's state: the subagent gets only the input, the
-//           parent only the result.
+// Owns:     the contract of the call, and the form of a failure for the calling model.
+// Does not: run the subagent (the service does), or share state: the subagent gets only the input, the parent gets only
+//           the result.
 //
 // Invariants
-//   SUB-AGENT-TOOL-1. One call is one subagent: it has ended or was cancelled when the call ends, unless its
-//        question is the result (`questions: 'return'`).
+//   SUB-AGENT-TOOL-1. One call is one subagent: when the call ends, the subagent has ended or was cancelled, unless its
+//       question is the result (`questions: 'return'`).
 //   SUB-AGENT-TOOL-2. A failure is a result, `{ error, code }`: the calling model decides how to proceed.
 
 import { tool, type FlexibleSchema, type Tool } from 'ai';
@@ -45,15 +45,15 @@ export interface SubAgentToolOptions extends ProgramOptions {
   /** The description for the calling model. @defaultValue `Hands the task to the subagent "<name>"…` */
   readonly description?: string;
   /**
-   * The treatment of a question that the subagent asks with `request_input` while its parent waits.
-   * `decline`: it is told that it gets no answer. `return`: the question is the result of the call, `{
-   * status: 'waiting_input', subagentId, pendingRequest }`, for a parent that also has `send_to_subagent` and
-   * `await_subagent`. @defaultValue 'decline'
+   * What happens to a question that the subagent asks with `request_input` while its parent waits. `decline`: the
+   * subagent is told that it gets no answer. `return`: the question is the result of the call, `{ status:
+   * 'waiting_input', subagentId, pendingRequest }`, for a parent that also has `send_to_subagent` and `await_subagent`.
+   * @defaultValue 'decline'
    */
   readonly questions?: 'return' | 'decline';
   /**
-   * On an engine that keeps runs (`runSubagent(…, { engine })`), where this subagent is a run of its own: what happens to
-   * it when the run that it works for ends first. `cancel`: it is cancelled. `abandon`: it goes on, and the engine keeps
+   * What happens to the subagent when its parent run ends first, on an engine that keeps runs (`runSubagent(…, { engine
+   * })`), where the subagent is a separate run. `cancel`: it is cancelled. `abandon`: it continues, and the engine keeps
    * its outcome. In a process it is always cancelled. @defaultValue 'cancel'
    */
   readonly onParentClose?: OnParentClose;
@@ -84,9 +84,9 @@ interface CallOptions {
 }
 
 /**
- * Creates a tool from a subagent. It sees only its input, unless its `context` includes more.
- * @throws {ConfigurationError} OUTPUT_SCHEMA_REQUIRED; INVALID_OPTION or INVALID_SCHEMA for an invalid
- *   configuration or schema.
+ * Creates a tool from a subagent. The subagent sees only its input, unless its `context` includes more.
+ * @throws {ConfigurationError} OUTPUT_SCHEMA_REQUIRED; INVALID_OPTION or INVALID_SCHEMA for an invalid configuration or
+ *   schema.
  */
 export function createSubAgentTool<Input>(
   agent: SubAgentConfig,
@@ -129,14 +129,14 @@ export function createSubAgentTool<Input>(
   return marked(made, {
     [DELEGATES]: true as const,
     [SUB_AGENT]: config,
-    // A question that is the result of the call needs the run of the caller.
+    // A question can only be the result of the call within the caller's run.
     ...(questions === 'decline' ? { [RUN_OF_ITS_OWN]: onParentClose } : {}),
   });
 }
 
 /**
- * Returns the tools by the names that the runtime gives them: `subagent__<type>`.
- * @throws {ConfigurationError} INVALID_TOOL, for two of one type.
+ * Returns the tools under the names by which the runtime recognises them: `subagent__<type>`.
+ * @throws {ConfigurationError} INVALID_TOOL, if two have the same type.
  */
 export function subAgentTools<const Tools extends readonly SubAgentFlag[]>(
   ...tools: Tools
@@ -166,7 +166,7 @@ async function run(
   const toolName = `${SUBAGENT_TOOL_PREFIX}${config.name}`;
   const task = { toolName, args: argsOf(input), description };
   const wanted = { config, task, caller: requester, idempotencyKey };
-  // Only these have inputs to look up: any other call is accepted or refused at once.
+  // Only a configuration with `lineage` has inputs to look up: any other call is accepted or refused at once.
   const missing = config.lineage === true ? await service.checkInputs(wanted) : null;
   abortSignal?.throwIfAborted();
   if (missing) return flat(missing.error);
@@ -175,7 +175,7 @@ async function run(
   const { subagentId } = receipt;
   const ended = await awaitEnd(service, subagentId, requester, { questions, signal: abortSignal });
   if (ended.ok) return resultOf(ended.report);
-  // The result is no longer awaited: the parent has ended, or continued.
+  // The result is no longer awaited, because the parent has ended or continued.
   service.cancel(subagentId, requester, ended.error.message);
   return flat(ended.error);
 }
@@ -195,12 +195,12 @@ function resultOf(report: SubagentReport): unknown {
   };
 }
 
-/** Returns the failure as the calling model reads it: `{ error: 'Max steps exceeded', code }`. */
+/** Returns the failure in the form for the calling model: `{ error: 'Max steps exceeded', code }`. */
 function flat({ message, code }: ToolFailure['error']): SubAgentFailure {
   return { error: message, code };
 }
 
-/** Returns the input as the arguments of the task; a value that is no record is passed under a name. */
+/** Returns the input as the arguments of the task; a value that is not a record becomes the argument `input`. */
 function argsOf(input: unknown): Readonly<Record<string, unknown>> {
   return isRecord(input) ? input : { input };
 }

@@ -1,10 +1,10 @@
-// One call of a tool that works with subagents: its service, its requester, and the wait for the end of a subagent.
+// One call of a tool that uses subagents: its service, its requester, and the wait for the end of a subagent.
 //
-// In a session or a subagent the context of the call contains service and requester; a program passes the service
-// when it creates the tool. A tool that stands for a subagent has one answer, its result, and its caller cannot be
-// asked during the call: so a question is returned as the result (`return`), or the subagent is told at once that it
-// gets no answer (`decline`). The call never waits for an answer that cannot come. Questions of other subagents to
-// the caller are not answered here.
+// In a session or a subagent the context of the call contains service and requester; a program passes the service when
+// it creates the tool. A tool that stands for a subagent has one answer, its result, and its caller cannot be asked
+// during the call. So a question becomes the result (`return`), or the subagent is told at once that it gets no answer
+// (`decline`): the call never waits for an answer that cannot come. Questions of other subagents to the caller are not
+// answered here.
 
 import {
   type CheckResult,
@@ -25,12 +25,13 @@ import {
 export interface ToolScope {
   readonly service: SubagentService;
   readonly requester: Requester;
-  /** The same for every attempt at the call; undefined if there is none. */
+  /** The same for every attempt at the call; undefined if the call has none. */
   readonly idempotencyKey: string | undefined;
 }
 
 /**
- * The caller in the context takes precedence over the options of the tool: a tool may be used in both ways.
+ * Returns the scope of a call. The caller in the context takes precedence over the options of the tool, because a tool
+ * may be used in both ways.
  */
 export function scopeOfCall(
   options: object,
@@ -46,7 +47,7 @@ export function scopeOfCall(
   );
 }
 
-/** Runs the work of one call. Errors, and a call without a service, become results, too. */
+/** Runs the work of one call. Errors, and a call without a service, become results. */
 export async function inScope<T>(
   options: object,
   service: SubagentService | undefined,
@@ -72,7 +73,8 @@ export interface AwaitEndOptions {
 }
 
 /**
- * Returns the report on a subagent that has ended, asks a question (`return`), or still works (`heedsUser`).
+ * Returns the report on a subagent that has ended, asks a question (`return`), or still runs when the user speaks
+ * (`heedsUser`).
  */
 export async function awaitEnd(
   service: SubagentService,
@@ -88,7 +90,7 @@ export async function awaitEnd(
     const { pendingRequest: request } = report;
     if (waited.why === 'user') return { ok: true, report };
     if (report.endedAt !== null || (request && questions === 'return')) return { ok: true, report };
-    // Refused if the request is over by now: the next report shows how.
+    // The service refuses this if the request is already over; the next report then shows how it ended.
     if (request)
       service.send(id, { content: UNANSWERABLE, inResponseTo: request.requestId }, requester);
   }
