@@ -33,9 +33,11 @@ export interface MicrophoneStatus {
    * machine.
    */
   readonly state: 'off' | 'asking' | 'on' | 'denied' | 'missing' | 'blocked' | 'insecure';
+  /** True from `mute` to `unmute`. */
   readonly isMuted: boolean;
   /** `push`: the microphone is open while it is held. */
   readonly mode: 'open' | 'push';
+  /** True from `hold` to `release`. */
   readonly isHeld: boolean;
   /** Whether the server hears the user. During a short connection loss it hears them late. */
   readonly isOpen: boolean;
@@ -96,6 +98,7 @@ export class Microphone {
     });
   }
 
+  /** The state of the microphone, to read or watch. */
   get status(): WatchableValue<MicrophoneStatus> {
     return this.#status;
   }
@@ -148,10 +151,12 @@ export class Microphone {
     this.#show({ state: 'off' });
   }
 
+  /** The server hears nothing until `unmute`; the device stays open. */
   mute(): void {
     this.#show({ isMuted: true });
   }
 
+  /** Ends `mute`. */
   unmute(): void {
     this.#show({ isMuted: false });
   }
@@ -161,6 +166,7 @@ export class Microphone {
     this.#show({ isHeld: true });
   }
 
+  /** Ends `hold`. */
   release(): void {
     this.#show({ isHeld: false });
   }

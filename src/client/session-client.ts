@@ -100,7 +100,9 @@ export interface ConnectOptions {
 
 /** The state of the connection to the server. */
 export interface ClientStatus {
+  /** The state of the connection now. */
   readonly state: 'connecting' | 'open' | 'waiting' | 'closed';
+  /** The wire in use; null: none. */
   readonly transport: 'websocket' | 'stream' | null;
   /** While `waiting`: the time of the next attempt, in milliseconds since 1970; null: as soon as the page is visible. */
   readonly retryAt: number | null;
@@ -108,7 +110,9 @@ export interface ClientStatus {
   readonly reason: { readonly code: string; readonly message: string } | null;
   /** The identity that `authorize` has returned; null before the first connection. */
   readonly user: string | null;
+  /** The role that the server gave to this client; null: it has not answered yet. */
   readonly role: ClientRole | null;
+  /** The id of the session; null: the server has not answered yet. */
   readonly sessionId: string | null;
   /** Whether the session has a voice, and this connection can carry sound. */
   readonly hasVoice: boolean;

@@ -100,6 +100,7 @@ export class Speaker {
     line.onSound.subscribe((bytes) => this.#sounded(bytes));
   }
 
+  /** The state of the speaker, to read or watch. */
   get status(): WatchableValue<SpeakerStatus> {
     return this.#status;
   }

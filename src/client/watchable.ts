@@ -3,6 +3,7 @@
 
 /** A subscription, which its owner can end. */
 export interface Subscription {
+  /** Ends the subscription. */
   unsubscribe(): void;
 }
 
@@ -17,6 +18,7 @@ export interface Watchable<T> {
 
 /** A stream that remembers its latest value. */
 export interface WatchableValue<T> extends Watchable<T> {
+  /** Returns the present value. */
   get(): T;
 }
 

@@ -38,6 +38,7 @@ export interface MediaStreamLike {
 
 /** A microphone that the user may choose. */
 export interface MicrophoneDevice {
+  /** The id of the device, for `start`. */
   readonly deviceId: string;
   /** Empty until the user has allowed the microphone. */
   readonly label: string;

@@ -16,12 +16,15 @@
 
 /** The played length of an item, from its beginning. */
 export interface WorkletReport {
+  /** The `itemId` of the played frames. */
   readonly itemId: string;
+  /** The length of the item that was played so far, in milliseconds. */
   readonly playedMs: number;
 }
 
 /** 20 ms of the user's sound. */
 export interface WorkletFrame {
+  /** The samples, mono. */
   readonly samples: Int16Array;
   /** Loudness from 0 to 1. */
   readonly level: number;

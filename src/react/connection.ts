@@ -9,6 +9,7 @@ import { ourTime, scheduler, useServerTime, useSession } from './hooks.ts';
 
 /** The props of `ConnectionStatus`. */
 export interface ConnectionStatusProps {
+  /** The client of the session. */
   readonly client: SessionClient;
   /** Moves the voice to this page; the button appears while another client owns the voice. @defaultValue no button */
   readonly onTakeVoice?: () => void;
@@ -49,6 +50,7 @@ export function ConnectionStatus(props: ConnectionStatusProps): ReactElement {
 
 /** The props of `Alerts`. */
 export interface AlertsProps {
+  /** The client of the session. */
   readonly client: SessionClient;
   /** How long an alert is shown, in milliseconds. @defaultValue 8000 */
   readonly forMs?: number;

@@ -43,8 +43,11 @@ export interface SessionSource {
 export interface UsedSession {
   /** Null on a server, and until the component is mounted. */
   readonly client: SessionClient | null;
+  /** The connection of the client to its server. */
   readonly status: ClientStatus;
+  /** The connection of the session to its model. */
   readonly connection: SessionState['connection'];
+  /** The party that speaks now. */
   readonly floor: SessionState['floor'];
   /** The lead agent that talks with the user. */
   readonly agent: SessionState['agent'];

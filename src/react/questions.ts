@@ -50,7 +50,9 @@ export interface QuestionLabels {
 
 /** The props of `QuestionCard`. */
 export interface QuestionCardProps {
+  /** The question to show. */
   readonly question: QuestionView;
+  /** The client that sends the answer. */
   readonly client: Pick<SessionClient, 'answer' | 'questionShown'> & Partial<Timed>;
   /** The place of the question in line. @defaultValue 1 */
   readonly place?: number;
@@ -61,6 +63,7 @@ export interface QuestionCardProps {
    * @defaultValue no answer shows a name
    */
   readonly user?: string | null;
+  /** The words of the card. @defaultValue English */
   readonly labels?: QuestionLabels;
 }
 
@@ -320,9 +323,11 @@ export interface QuestionListProps extends Pick<
   QuestionCardProps,
   'client' | 'shortcuts' | 'user'
 > {
+  /** The questions to show. */
   readonly questions: readonly QuestionView[];
   /** How long an ended question stays visible, in milliseconds. @defaultValue 5000 */
   readonly lingerMs?: number;
+  /** The words of the cards. @defaultValue English */
   readonly labels?: QuestionLabels & { readonly questions?: string };
 }
 

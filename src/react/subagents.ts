@@ -10,6 +10,7 @@ import { Elapsed, humanName, type Timed } from './words.ts';
 
 /** The props of `SubagentList`. */
 export interface SubagentListProps {
+  /** The subagents to show. */
   readonly subagents: readonly SubagentView[];
   /** With a client, each task shows its time, and a running task has a button that cancels it. */
   readonly client?: Pick<SessionClient, 'cancel'> & Partial<Timed>;
@@ -103,7 +104,9 @@ function Task(props: {
 
 /** The props of `DeliveryList`. */
 export interface DeliveryListProps {
+  /** The deliveries to show. */
   readonly deliveries: readonly DeliveryView[];
+  /** The client that acknowledges what was shown or dismissed. */
   readonly client: Pick<SessionClient, 'shown' | 'dismiss'>;
   /** The title of a subagent names its result. @defaultValue the label of each */
   readonly subagents?: readonly SubagentView[];

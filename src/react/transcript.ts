@@ -19,7 +19,9 @@ import { humanName } from './words.ts';
 
 /** A line between the utterances, for example that a subagent has started. */
 export interface TranscriptNote {
+  /** The id of the note. */
   readonly id: string;
+  /** The words of the note. */
   readonly text: string;
   /** The time that gives the line its place, in milliseconds since 1970. */
   readonly at: number;
@@ -77,6 +79,7 @@ function endOf({ name, state, outcome }: SubagentView): string {
 
 /** The props of `Transcript`. */
 export interface TranscriptProps {
+  /** The lines to show. */
   readonly items: readonly TranscriptItem[];
   /**
    * The user of this page, such as `status.user` of `useSession`: words of other users show the speaker's name.

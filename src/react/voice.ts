@@ -13,6 +13,7 @@ import { isForPage, isIn, page, valueIn, type PageElement, type PageKey } from '
 
 /** The props of `TalkButton`. */
 export interface TalkButtonProps {
+  /** The client of the session. */
   readonly client: SessionClient;
   /** Called by the button while the microphone is off. @defaultValue starts the microphone */
   readonly onStart?: () => void;
@@ -138,6 +139,7 @@ export function useTalkKeys(client: SessionClient | null): void {
 
 /** The props of `TalkModes`. */
 export interface TalkModesProps {
+  /** The client of the session. */
   readonly client: SessionClient;
   /** Called when the user has chosen how to talk. */
   readonly onMode?: (mode: MicrophoneStatus['mode']) => void;
@@ -228,6 +230,7 @@ function hintOf(
 
 /** The props of `MessageField`. */
 export interface MessageFieldProps {
+  /** The client that sends the message. */
   readonly client: Pick<SessionClient, 'send'>;
   /** Called with the user's text, in place of `client.send`. */
   readonly onSend?: (text: string) => Promise<unknown>;

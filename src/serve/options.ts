@@ -37,6 +37,7 @@ export type ServedSession = Pick<
 
 /** The identity of a client, as `authorize` returns it. */
 export interface ServedIdentity {
+  /** The session that the client may enter. */
   readonly sessionId: string;
   /** The `by` of the client's answers, words and acknowledgements. */
   readonly user: string;
@@ -56,8 +57,11 @@ export interface AuthorizeRequest {
   readonly token: string | null;
   /** The session that the client asks for. The app must check this untrusted value. */
   readonly sessionId: string | null;
+  /** The headers of the request. */
   readonly headers: Headers;
+  /** The address of the request. */
   readonly url: URL;
+  /** The wire that the client wants. */
   readonly transport: 'websocket' | 'stream';
 }
 
@@ -149,6 +153,7 @@ export interface ServeOptions<S extends ServedSession = ServedSession> {
    * @defaultValue none
    */
   readonly share?: readonly SessionEvent['type'][];
+  /** The limits of the server; each that is absent has its default. @defaultValue the defaults of `ServeLimits` */
   readonly limits?: Partial<ServeLimits>;
   /** Time and chance. @defaultValue those of the process */
   readonly environment?: Environment;

@@ -82,9 +82,11 @@ export interface ServeLocallyOptions<S extends ServedSession = ServedSession> ex
 
 /** An app that is served on this machine. */
 export interface LocalServer {
+  /** The port that the server listens on. */
   readonly port: number;
   /** The link to open: its fragment holds the token. */
   readonly url: string;
+  /** The token that a client has to show. */
   readonly token: string;
   /** The link to the inspector; null without one. */
   readonly inspectorUrl: string | null;

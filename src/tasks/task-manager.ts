@@ -31,16 +31,21 @@ import { TaskQueue } from './task-queue.ts';
 
 /** A conversation that the next task of the topic continues. */
 export interface TaskThread {
+  /** The topic of the thread. */
   readonly topic: string;
   /** The most recently completed session of the agent. */
   readonly sessionId: string;
+  /** The number of tasks of the thread. */
   readonly tasks: number;
 }
 
 /** The present tasks of a manager. */
 export interface TaskStats {
+  /** The number of running tasks. */
   readonly running: number;
+  /** The number of waiting tasks. */
   readonly waiting: number;
+  /** The threads with tasks. */
   readonly threads: readonly TaskThread[];
 }
 
@@ -48,6 +53,7 @@ export interface TaskStats {
 export interface TaskManager {
   /** For `defineSubagent({ relay })`. */
   readonly relay: Relay;
+  /** Returns the numbers of tasks now. */
   stats(): TaskStats;
 }
 

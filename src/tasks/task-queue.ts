@@ -34,8 +34,11 @@ export type TaskWaitStage = 'semaphore' | 'lock';
 
 /** A task has waited too long in the queue. */
 export class TaskQueueTimeoutError extends CapacityError {
+  /** The stage in which the task waited. */
   readonly stage: TaskWaitStage;
+  /** The time that the task waited, in milliseconds. */
   readonly waitedMs: number;
+  /** The number of tasks that waited. */
   readonly queueLength: number;
 
   constructor(stage: TaskWaitStage, waitedMs: number, queueLength: number) {

@@ -3,11 +3,13 @@
 // instead.
 
 interface OffstageErrorOptions {
+  /** The error that caused this one. @defaultValue none */
   readonly cause?: unknown;
 }
 
 /** The root of every error that Offstage throws. `code` is stable; the message may change. */
 export class OffstageError extends Error {
+  /** The stable code of the error; `docs/errors.md` lists all. */
   readonly code: string;
   constructor(code: string, message: string, options: OffstageErrorOptions = {}) {
     // Callers without types may pass null: creating an error must not throw another one.
@@ -25,6 +27,7 @@ export class ConfigurationError extends OffstageError {}
  * `raw`.
  */
 export class ProtocolError extends OffstageError {
+  /** The refused message, as it came. */
   readonly raw: unknown;
   constructor(
     code: string,
@@ -41,6 +44,7 @@ export class CapacityError extends OffstageError {}
 
 /** A provider failed. The supervisor may try again if `retryable`. */
 export class ProviderError extends OffstageError {
+  /** Whether the same call may succeed later. */
   readonly retryable: boolean;
   constructor(
     code: string,
@@ -57,6 +61,7 @@ export class ProviderError extends OffstageError {
  * failure.
  */
 export class CancelledError extends OffstageError {
+  /** The reason of the stop, in words. */
   readonly reason: string;
   constructor(reason: string, options: OffstageErrorOptions = {}) {
     super('CANCELLED', `Cancelled: ${reason}`, options);

@@ -2,6 +2,7 @@
 
 /** The parent span of remote work, as W3C Trace Context writes it. */
 export interface TraceContext {
+  /** The `traceparent` of the W3C. */
   readonly traceparent: string;
   /** The entries of tracing systems, unchanged. @defaultValue none */
   readonly tracestate?: string;

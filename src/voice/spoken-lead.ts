@@ -141,7 +141,12 @@ export const defaultVoiceOptions = {
 export interface VoiceSessionOptions extends SessionOptions {
   /** The transport to the voice model: `openaiRealtime(…)`. */
   readonly transport: Transport;
+  /** The runtime that the session belongs to. */
   readonly runtime: Runtime;
+  /**
+   * Settings of listening and speaking; each that is absent has its default. @defaultValue the defaults of
+   * `VoiceOptions`
+   */
   readonly voice?: Partial<VoiceOptions>;
   /**
    * A sound that plays while the user waits for a reply or a tool and no one speaks, such as `{ loop: workingSound()
@@ -226,6 +231,7 @@ const playoutReport = z.object({ itemId: z.string(), playedMs: milliseconds });
 
 /** A client's report of the sound that it has played. */
 export interface PlayoutReport {
+  /** The `itemId` of the frames that were played. */
   readonly itemId: string;
   /** The played length of this item from its beginning, in milliseconds. */
   readonly playedMs: number;

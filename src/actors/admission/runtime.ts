@@ -57,13 +57,21 @@ export interface RuntimeOptions {
 
 /** The shared resources of sessions: time, journal, engine, prices, limits and inspection. */
 export interface Runtime {
+  /** Time, ids and chance. */
   readonly environment: Environment;
+  /** Keeps the sessions and runs. */
   readonly journal: Journal;
+  /** Does the steps of the subagents; undefined: they are done in this process. */
   readonly jobs: Jobs | undefined;
+  /** Returns what a model call costs. */
   readonly price: Price | undefined;
+  /** Holds the limits that all sessions share. */
   readonly supervisor: Supervisor;
+  /** Receives the inspection events of every actor. */
   readonly inspect: ((event: InspectionEvent) => void) | undefined;
+  /** The rule by which the journal keeps snapshots of scopes. */
   readonly snapshots: SnapshotPolicy;
+  /** Decides about an entry that this version cannot apply. */
   readonly onUnfoldable: OnUnfoldable;
 }
 

@@ -46,6 +46,7 @@ export type Summarise = (request: SummaryRequest) => Promise<string>;
 
 /** The options of `modelSummary`. */
 export interface ModelSummaryOptions {
+  /** The model that writes the summary. */
   readonly model: LanguageModel;
   /** Tells the model what to keep. @defaultValue the user, agreements, results, open points */
   readonly instructions?: string;
@@ -104,6 +105,7 @@ export function modelSummary(options: ModelSummaryOptions): Summarise {
 export interface DistilledFact {
   /** One sentence, such as "Prefers window seats". */
   readonly text: string;
+  /** The category of the fact. @defaultValue none */
   readonly category?: string;
   /** The id of a known fact that is no longer true: this one replaces it. */
   readonly replaces?: string;
@@ -128,6 +130,7 @@ export type MemoryDistiller = (request: DistilRequest) => Promise<readonly Disti
 
 /** The options of `modelDistiller`. */
 export interface ModelDistillerOptions {
+  /** The model that finds the facts. */
   readonly model: LanguageModel;
   /** Tells the model which facts to remember. @defaultValue lasting facts that the user stated about themselves */
   readonly instructions?: string;

@@ -253,10 +253,13 @@ export interface PreApproval {
 
 /** The use of one limit of a budget. */
 export interface BudgetUse {
+  /** The whole budget, with what was added to it. */
   readonly granted: number;
+  /** The part that is spent. */
   readonly spent: number;
   /** The amount held by running calls, or reserved for children. */
   readonly reserved: number;
+  /** The part that is left. */
   readonly left: number;
 }
 

@@ -5,9 +5,11 @@ import type { DeliveryMode } from '../../machines/index.ts';
 
 /** The context that an inline tool gets beside its arguments. */
 export interface ToolContext {
+  /** The id of the call. */
   readonly callId: string;
   /** The agent whose model made the call. */
   readonly agentName: string;
+  /** The id of the session. */
   readonly sessionId: string;
   /** The same for every attempt at this call, also after a crash: pass it to operations that must not happen twice. */
   readonly idempotencyKey: string;
@@ -32,7 +34,9 @@ export interface ToolContext {
 
 /** A tool of the lead agent. */
 export interface ToolDefinition<Args = never> {
+  /** The name by which the model calls it; it is unique among the tools of an agent. */
   readonly name: string;
+  /** Tells the model what the tool does, and when to call it. */
   readonly description: string;
   /**
    * A zod schema, or any other schema that the AI SDK accepts, of an object or a union of objects. The model gets the

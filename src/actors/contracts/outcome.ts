@@ -5,9 +5,13 @@ import type { Usage } from './usage.ts';
 
 /** One tool call as the runtime saw it, against which a model's claims are verified. */
 export interface LedgerEntry {
+  /** The model step that made the call, from 1. */
   readonly step: number;
+  /** The id of the call, as the model or the relay gave it. */
   readonly callId: string;
+  /** The name of the called tool. */
   readonly toolName: string;
+  /** The arguments of the call. */
   readonly input: unknown;
   /** `in_flight`: the subagent or the process ended during the call, which may have had effects. */
   readonly status: 'ok' | 'error' | 'denied' | 'unanswered' | 'not_run' | 'in_flight';
@@ -24,6 +28,7 @@ export interface LedgerEntry {
   readonly answeredBy?: string;
   /** When the model made the call, and when the call was settled (absent: it was not), in milliseconds since 1970. */
   readonly calledAt?: number;
+  /** When its result came, in milliseconds since 1970. @defaultValue absent while it has none */
   readonly settledAt?: number;
 }
 
@@ -31,6 +36,7 @@ export interface LedgerEntry {
 export interface Artifact {
   /** A media type, or a word that the application knows. */
   readonly type: string;
+  /** The name that its maker gave it. */
   readonly name: string;
   /** Plain JSON. */
   readonly content: unknown;
@@ -38,6 +44,7 @@ export interface Artifact {
 
 /** Replaces an output that is too large to be read at once. */
 export interface LargeOutput {
+  /** Marks a shortened value. */
   readonly truncated: true;
   /** The size in UTF-8 bytes: of the text itself if the output is a text, otherwise of its JSON. */
   readonly originalBytes: number;
@@ -57,6 +64,7 @@ export type Outcome<Output = unknown> = CompletedOutcome<Output> | UnfinishedOut
 
 /** The end of a subagent with a result. */
 export interface CompletedOutcome<Output = unknown> extends OutcomeFacts {
+  /** The subagent completed its task. */
   readonly status: 'completed';
   /**
    * The result: text, or the value of the output schema; `LargeOutput` if it was too large to pass on and was stored in
@@ -68,7 +76,9 @@ export interface CompletedOutcome<Output = unknown> extends OutcomeFacts {
 
 /** The end of a subagent without a result. */
 export interface UnfinishedOutcome extends OutcomeFacts {
+  /** The subagent failed, or was cancelled. */
   readonly status: Exclude<Ending['status'], 'completed'>;
+  /** A subagent that did not complete has no output. */
   readonly output: null;
   /** The reason. */
   readonly error: Failure;
@@ -86,7 +96,9 @@ interface OutcomeFacts {
   readonly partial?: string;
   /** The number of model steps begun. */
   readonly steps: number;
+  /** The tokens that the subagent used, without those of its children. */
   readonly usage: Usage;
+  /** The tool calls of the subagent, in their order. */
   readonly toolLedger: readonly LedgerEntry[];
   /** The subagent's claims about its work, checked against the ledger; absent if it makes none. */
   readonly verification?: ClaimVerification;
@@ -145,6 +157,7 @@ export interface ClaimVerification {
   readonly verified: boolean;
   /** The subagent's claims about its work. */
   readonly claims: readonly string[];
+  /** The claims that no tool call supports. */
   readonly unverified: readonly UnverifiedClaim[];
   /** Whether the report ends by announcing further work ("Now let me save …"). */
   readonly incomplete: boolean;
@@ -162,6 +175,7 @@ export type FailureReason =
 
 /** The last tool call of a subagent, for the report on its end. */
 export interface LastTool {
+  /** The name of the tool. */
   readonly name: string;
   /** The arguments as JSON, at most 1,000 characters. */
   readonly args: string;
@@ -169,33 +183,45 @@ export interface LastTool {
   readonly status: LedgerEntry['status'];
   /** Milliseconds since 1970; null if unknown. */
   readonly calledAt: number | null;
+  /** When its result came, in milliseconds since 1970; null: it has none. */
   readonly settledAt: number | null;
 }
 
 /** The circumstances of a failure. Plain JSON of at most about 12,000 characters. */
 export interface FailureDetails {
+  /** The kind of the failure. */
   readonly reason: FailureReason;
+  /** The code of the failure. */
   readonly code: string;
+  /** The cause, in words. */
   readonly message: string;
   /** The task, at most 500 characters. */
   readonly description: string;
   /** The number of model steps begun. */
   readonly steps: number;
+  /** The number of its tool calls. */
   readonly toolCalls: number;
   /** At most 2,000 characters; null if the model wrote no text. */
   readonly lastAssistantText: string | null;
+  /** The last tool that it called; null: it called none. */
   readonly lastTool: LastTool | null;
   /** The latest ten, oldest first. */
   readonly recentProgress: readonly ProgressLine[];
+  /** The limits that applied: model steps, and time in milliseconds. */
   readonly limits: { readonly maxSteps: number; readonly timeoutMs: number };
+  /** The tokens that it used. */
   readonly usage: Usage;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
+  /** When the subagent ended, in milliseconds since 1970. */
   readonly endedAt: number;
 }
 
 export interface ProgressLine {
+  /** The reported words. */
   readonly update: string;
+  /** The share of the work that is done, from 0 to 100; null: the report had none. */
   readonly percent: number | null;
+  /** When it was reported, in milliseconds since 1970. */
   readonly at: number;
 }

@@ -28,12 +28,19 @@ export interface Answer {
 }
 
 export interface AskedQuestion {
+  /** The id for `session.answer`. */
   readonly requestId: string;
+  /** The subagent that asks. */
   readonly subagentId: string;
+  /** The `name` of its configuration. */
   readonly subagentName: string;
+  /** A question wants words or an option, an approval consent. */
   readonly kind: StepCall['kind'] & ('question' | 'approval');
+  /** The words of the question. */
   readonly question: string;
+  /** The options of the question; empty: it wants words. */
   readonly options: readonly QuestionOption[];
+  /** The time for an answer, in milliseconds. */
   readonly timeoutMs: number;
   /** The call that an approval covers: this tool with exactly these arguments. */
   readonly action?: { readonly toolName: string; readonly input: unknown };

@@ -66,7 +66,9 @@ export interface DelegationFailure extends Failure {
 
 /** A request about a subagent that was refused; it has had no effect. */
 export interface Refused {
+  /** The request had no effect. */
   readonly ok: false;
+  /** The cause of the refusal. */
   readonly error: DelegationFailure;
 }
 
@@ -82,6 +84,7 @@ export interface ToolGrant {
 export interface SpawnRequest {
   /** The configuration as its author wrote it, or a checked definition. */
   readonly config: SubagentConfig;
+  /** The task of the new subagent. */
   readonly task: SubagentTask;
   /** The parent; the lead agent or a program if its `subagentId` is null. */
   readonly caller: Requester;
@@ -138,7 +141,9 @@ export type SpawnReceipt =
 export interface PendingInput {
   /** The id that the answer must name (`inResponseTo`). */
   readonly requestId: string;
+  /** The words of the question. */
   readonly question: string;
+  /** Further words of the subagent about its question. @defaultValue none */
   readonly context?: string;
   /** When the question was asked, in milliseconds since 1970. */
   readonly askedAt: number;
@@ -158,11 +163,15 @@ export interface ProgressNote {
 
 /** The complete report on one subagent. */
 export interface SubagentReport {
+  /** The id of the subagent. */
   readonly id: string;
   /** The name of the subagent's configuration. */
   readonly name: string;
+  /** The description of its task. */
   readonly task: string;
+  /** The tool that started it. */
   readonly toolName: string;
+  /** Its state now. */
   readonly state: SubagentState;
   /** The current model step, from 1; 0 before the first. */
   readonly step: number;
@@ -174,20 +183,26 @@ export interface SubagentReport {
   readonly progress: readonly ProgressNote[];
   /** 1 for a subagent of the lead agent or of a program. */
   readonly depth: number;
+  /** The id of its parent; null: the lead agent or the program started it. */
   readonly parentId: string | null;
+  /** The tool call that it works for; null: there is none. */
   readonly callId: string | null;
   readonly workstreamId: string | null;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
+  /** When it last showed a sign of life, in milliseconds since 1970. */
   readonly lastActiveAt: number;
+  /** When it ended, in milliseconds since 1970; null: it has not ended. */
   readonly endedAt: number | null;
   /** The result: text, or the value of the output schema. Present once the subagent has completed. */
   readonly result?: unknown;
   /** The result as text that can be said aloud. */
   readonly summary?: string;
+  /** The failure of a subagent that did not complete. @defaultValue none */
   readonly error?: Failure;
   /** The last text of a subagent that did not complete. */
   readonly partial?: string;
+  /** Its end; null: it has not ended. */
   readonly outcome: Outcome | null;
 }
 
@@ -196,6 +211,7 @@ export type CheckResult = { readonly ok: true; readonly report: SubagentReport }
 
 /** A message to a subagent: a steer, a queued message, or the answer to its question. */
 export interface SendRequest {
+  /** The words for the subagent. */
   readonly content: string;
   /** The `requestId` of the pending request that this message answers, if any. */
   readonly inResponseTo?: string;
@@ -285,10 +301,15 @@ export interface ListOptions {
 }
 
 interface ChunkBase {
+  /** The id of the subagent. */
   readonly subagentId: string;
+  /** The `name` of its configuration. */
   readonly name: string;
+  /** The id of its parent; null: the lead agent or the program started it. */
   readonly parentId: string | null;
+  /** The tool call that it works for; null: there is none. */
   readonly callId: string | null;
+  /** The depth in the tree: 1 for a subagent of the lead agent. */
   readonly depth: number;
   /** Milliseconds since 1970. */
   readonly at: number;

@@ -25,7 +25,9 @@ import {
 
 /** One line of the conversation. */
 export interface TranscriptItem {
+  /** The id of the line; an update of the line keeps it. */
   readonly id: string;
+  /** The speaker of the line. */
   readonly role: 'user' | 'assistant';
   /** For words of a user: the identity for which the app vouched. @defaultValue none */
   readonly by?: string;
@@ -61,6 +63,7 @@ export type SubagentState =
 
 /** A subagent, as views show it. */
 export interface SubagentView {
+  /** The id for `session.subagents.get`, `cancel` and `send`. */
   readonly id: string;
   /** The `name` of the subagent's configuration. */
   readonly name: string;
@@ -70,30 +73,39 @@ export interface SubagentView {
   readonly depth: number;
   /** The lead agent's tool call for which the subagent works. */
   readonly callId: string | null;
+  /** The tool that started it. */
   readonly toolName: string;
   /** The description of the task; for a call, the description of the tool. */
   readonly task: string;
   /** A title of the work: the `title` of the configuration, or `task`. */
   readonly title: string;
+  /** Its state now. */
   readonly state: SubagentState;
   /** Whether the subagent shows no sign of life; the next sign clears the mark. */
   readonly hung: boolean;
   /** The current model step, from 1; 0 before the first. */
   readonly step: number;
+  /** The most model steps that it may take. */
   readonly maxSteps: number;
+  /** When it was started, in milliseconds since 1970. */
   readonly startedAt: number;
+  /** When it ended, in milliseconds since 1970; null: it has not ended. */
   readonly endedAt: number | null;
   /** The latest progress note. */
   readonly progress: string | null;
   /** The usage of the subagent's model calls so far; `subtreeUsage` adds that of all subagents below. */
   readonly usage: Usage;
+  /** Its end, with its output or error; null: it has not ended. */
   readonly outcome: Outcome | null;
 }
 
 /** An option of a question, shown as a button. */
 export interface QuestionOption {
+  /** The id that an answer names: `{ optionId }`. */
   readonly id: string;
+  /** The text of the button. */
   readonly label: string;
+  /** A line below the label. @defaultValue none */
   readonly description?: string;
 }
 
@@ -104,12 +116,17 @@ export const APPROVE_LASTING = 'approve_lasting';
 export interface QuestionView {
   /** The id that an answer must name. */
   readonly requestId: string;
+  /** The subagent that asks. */
   readonly subagentId: string;
+  /** The `name` of its configuration. */
   readonly subagentName: string;
+  /** A question wants words or an option, an approval consent. */
   readonly kind: 'question' | 'approval';
+  /** The words of the question. */
   readonly question: string;
   /** The options; empty: free text is expected. */
   readonly options: readonly QuestionOption[];
+  /** How far it has come. */
   readonly state:
     | 'queued'
     | 'presenting'
@@ -119,11 +136,13 @@ export interface QuestionView {
     | 'expired'
     | 'withdrawn'
     | 'superseded';
+  /** When it was asked, in milliseconds since 1970. */
   readonly askedAt: number;
   /** When the time to answer is over, in milliseconds since 1970; null while the clock is paused. */
   readonly dueAt: number | null;
   /** When the question is presented again after the user asked for time, in milliseconds since 1970. */
   readonly heldUntil?: number;
+  /** The time for an answer, in milliseconds. */
   readonly timeoutMs: number;
   /** The answer as text. */
   readonly answer: string | null;
@@ -190,22 +209,31 @@ export function questionFor(question: QuestionView, by: string): QuestionView {
 
 /** A result or notice for the user, as views show it. */
 export interface DeliveryView {
+  /** The id for `session.shown` and `session.dismiss`. */
   readonly deliveryId: string;
+  /** The kind of its content: a result, a question, a notice or progress. */
   readonly kind: DeliveryKind;
+  /** Its place among the waiting deliveries; `urgent` interrupts. */
   readonly priority: DeliveryPriority;
+  /** The heading of a card that shows it. */
   readonly label: string;
+  /** The words of the result or notice. */
   readonly text: string;
+  /** The subagent whose result it is; null for a notice of the app. */
   readonly subagentId: string | null;
+  /** How far it has come: the last three states are its ends. */
   readonly state: 'pending' | 'offered' | 'playing' | 'delivered' | 'dismissed' | 'dropped';
   /** How the delivery reached the user; null: it has not. */
   readonly grade: HearingGrade | null;
   /** The reason why the delivery will not be said; null: none. */
   readonly dropped: DropReason | null;
+  /** The number of attempts to tell it. */
   readonly attempts: number;
   /** The identity that the app named when the delivery was shown or dismissed, if any. */
   readonly by?: string;
   /** Whether the delivery could not be said and has to be shown. */
   readonly card: boolean;
+  /** When it was posted, in milliseconds since 1970. */
   readonly at: number;
 }
 
@@ -213,7 +241,9 @@ export interface DeliveryView {
 export interface LimitView {
   /** A name such as `requests` or `tokens`. */
   readonly name: string;
+  /** The allowance for a whole period. */
   readonly limit: number;
+  /** The part of the allowance that is left. */
   readonly remaining: number;
   /** Time until the allowance is full again, in milliseconds from the report. */
   readonly resetInMs: number;
@@ -421,9 +451,13 @@ export type UnansweredReason = 'words_late' | 'no_reply';
 export interface DoubtfulCall {
   /** The subagent that made the call; null for a call of the lead agent. */
   readonly subagentId: string | null;
+  /** The subagent that made the call; null: the lead agent. */
   readonly subagentName: string | null;
+  /** The id of the call. */
   readonly callId: string;
+  /** The name of the called tool. */
   readonly toolName: string;
+  /** The arguments of the call. */
   readonly input: unknown;
   /** The idempotency key of the call: ask the external system about it. */
   readonly idempotencyKey: string;
@@ -445,15 +479,21 @@ export interface RecoveryReport {
 
 /** The state in `session.store`. */
 export interface SessionState {
+  /** The connection to the model. */
   readonly connection: ConnectionState;
   /** Why there is no connection to the voice model; null: the session is connected, or was not connected yet. */
   readonly outage: ConnectionOutage | null;
+  /** The party that speaks now. */
   readonly floor: 'user' | 'model' | 'nobody';
   /** The name of the lead agent; null before the session is connected. */
   readonly agent: string | null;
+  /** The lines of the conversation, in their order. */
   readonly transcript: readonly TranscriptItem[];
+  /** The subagents of the session. */
   readonly subagents: readonly SubagentView[];
+  /** The questions and approvals of the subagents. */
   readonly questions: readonly QuestionView[];
+  /** The results and notices for the user. */
   readonly deliveries: readonly DeliveryView[];
   /** The usage of the session: by the lead agent, by subagents, and in total. */
   readonly usage: UsageView;
@@ -502,11 +542,15 @@ export type AnswerReceipt =
 
 /** The position of a quarantined entry, and the reason. */
 export interface QuarantinedEntry {
+  /** The scope of the entry. */
   readonly scope: string;
+  /** The unit of the entry. */
   readonly unit: string;
+  /** The number of the entry within its unit. */
   readonly seq: number;
   /** The type of the entry's event. */
   readonly event: string;
+  /** The cause, in words. */
   readonly reason: string;
 }
 
@@ -530,7 +574,9 @@ export interface ServiceCounts {
 
 /** The state of an event source, as views show it. */
 export interface EventSourceView {
+  /** The name of the source. */
   readonly name: string;
+  /** The state of the source now. */
   readonly state: 'created' | 'starting' | 'running' | 'releasing' | 'backing_off' | 'stopped';
   /** The number of consecutive failures. */
   readonly failures: number;
@@ -542,10 +588,13 @@ export interface EventSourceView {
 export interface ServiceView {
   /** The name of the agent. */
   readonly name: string;
+  /** The state of the service now. */
   readonly state: 'created' | 'idle' | 'invoking' | 'waiting' | 'stopped';
   /** The number of waiting events. */
   readonly waiting: number;
+  /** The numbers of its events so far, by their fate. */
   readonly counts: ServiceCounts;
+  /** The event sources of the service. */
   readonly sources: readonly EventSourceView[];
 }
 

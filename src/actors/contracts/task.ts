@@ -4,8 +4,11 @@ import type { Tool } from 'ai';
 
 /** A delegated task. */
 export interface SubagentTask {
+  /** The tool that was called. */
   readonly toolName: string;
+  /** The arguments of the tool call. */
   readonly args: Readonly<Record<string, unknown>>;
+  /** The task, in words. */
   readonly description: string;
 }
 
@@ -32,8 +35,11 @@ export type StreamedChunk =
 
 /** The content of a committed model step. */
 export interface StepReport {
+  /** The number of the model step, from 1. */
   readonly step: number;
+  /** The names of the tools that the step called. */
   readonly toolCalls: readonly string[];
+  /** The tokens of the step. */
   readonly tokensUsed: number;
   /** The cost in the currency of `price`; absent if unknown. */
   readonly cost?: number;

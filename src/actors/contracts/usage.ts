@@ -3,8 +3,11 @@
 
 /** Tokens as the provider counted them; 0 if it gave no count. */
 export interface Usage {
+  /** The tokens of the prompts. */
   readonly inputTokens: number;
+  /** The tokens of the answers. */
   readonly outputTokens: number;
+  /** All tokens, as the provider counted them. */
   readonly totalTokens: number;
   /** The part of the input that the provider read from its cache, if it reports that. */
   readonly cachedInputTokens?: number;
@@ -55,7 +58,9 @@ export function usageSince(all: Usage, before: Usage): Usage {
  * were reported.
  */
 export interface LeadUsage {
+  /** The tokens of the prompts; null: the model gave no count. */
   readonly inputTokens: number | null;
+  /** The tokens of the answers; null: the model gave no count. */
   readonly outputTokens: number | null;
   /** The part of the input that the provider read from its cache. Absent, like the other parts: not reported. */
   readonly cachedInputTokens?: number;
@@ -65,6 +70,7 @@ export interface LeadUsage {
   readonly reasoningTokens?: number;
   /** The audio parts, which cost more than text. */
   readonly audioInputTokens?: number;
+  /** The tokens of spoken answers. @defaultValue absent if the model gave no count */
   readonly audioOutputTokens?: number;
   /** The cost that `price` of the runtime returned, in the currency of the app. Absent: there is no `price`. */
   readonly cost?: number;
@@ -121,8 +127,11 @@ export function usageOfBoth(lead: LeadUsage, subagents: Usage): UsageView {
 
 /** The part of a subagent's view that its usage needs. */
 export interface UsageOf {
+  /** The id of the subagent. */
   readonly id: string;
+  /** The id of its parent; null: it has none. */
   readonly parentId: string | null;
+  /** Its own tokens, without those of its children. */
   readonly usage: Usage;
 }
 

@@ -18,7 +18,9 @@ interface ItemBase {
 
 /** A spoken or typed message, or a note. */
 export interface MessageItem extends ItemBase {
+  /** The speaker of the message. */
   readonly role: 'user' | 'assistant' | 'system';
+  /** The words of the message. */
   readonly text: string;
   /** Whether more text may follow. */
   readonly partial: boolean;
@@ -49,8 +51,11 @@ export interface MessageItem extends ItemBase {
 /** A call that the lead agent made. */
 export interface ToolCallItem extends ItemBase {
   readonly role: 'tool_call';
+  /** The id of the call. */
   readonly callId: string;
+  /** The name of the called tool. */
   readonly toolName: string;
+  /** The arguments of the call. */
   readonly args: JSONValue;
   /** The text for the model while the result is pending. */
   readonly pendingText?: string;
@@ -77,8 +82,11 @@ export type ToolOutput =
 
 export interface ToolResultItem extends ItemBase {
   readonly role: 'tool_result';
+  /** The id of the call. */
   readonly callId: string;
+  /** The name of the called tool. */
   readonly toolName: string;
+  /** The result, as the model reads it. */
   readonly output: ToolOutput;
   /** Whether the result only says that the work continues. @defaultValue false */
   readonly isPending?: boolean;
@@ -91,7 +99,9 @@ export interface ToolResultItem extends ItemBase {
 /** A change of the lead agent. */
 export interface TransferItem extends ItemBase {
   readonly role: 'transfer';
+  /** The agent that led before. */
   readonly from: string;
+  /** The agent that leads now. */
   readonly to: string;
 }
 
@@ -208,6 +218,7 @@ export function toolOutputText(output: ToolOutput): string {
 
 /** The limits of the log; beyond them the oldest items are dropped. */
 export interface ConversationLimits {
+  /** The most items that are kept. */
   readonly maxItems: number;
   /** The limit of characters of all items together. */
   readonly maxChars: number;
@@ -318,7 +329,9 @@ export function withinLimits(
  * results, notes and transfers do not end a turn and are not part of it.
  */
 export interface ConversationTurn {
+  /** The speaker of the turn. */
   readonly role: 'user' | 'assistant';
+  /** The words of the turn. */
   readonly content: string;
   /** When the turn began, in milliseconds since 1970. */
   readonly at: number;

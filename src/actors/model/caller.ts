@@ -4,6 +4,7 @@ import type { SubagentService } from '../contracts/service-types.ts';
 
 /** The calling agent, and the subagents that it may talk to. */
 export interface Caller {
+  /** The id of the session or run. */
   readonly sessionId: string;
   /** Null for the lead agent, or a program. */
   readonly subagentId: string | null;
@@ -17,11 +18,13 @@ export interface Caller {
   readonly approver: string | null;
   /** The same for every attempt at this call, also after a crash. */
   readonly idempotencyKey: string;
+  /** The subagents that the caller may start and talk to. */
   readonly service: SubagentService;
 }
 
 /** The `context` of a tool as the runtime extends it. */
 export interface CallerContext {
+  /** The caller of the tool. */
   readonly offstage: Caller;
 }
 

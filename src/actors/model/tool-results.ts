@@ -75,6 +75,7 @@ export function toolDenied(reason: string): ToolOutcome {
 
 /** The result of a tool of the runtime that failed: data with a stable code, which cannot be mistaken for a text. */
 export interface ToolFailure {
+  /** The failure, for the model. */
   readonly error: { readonly code: string; readonly message: string };
 }
 

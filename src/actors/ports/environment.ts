@@ -55,8 +55,12 @@ export interface Random {
 
 /** The source of time, ids and chance. */
 export interface Environment {
+  /** The time now. */
   readonly clock: Clock;
+  /** Timers. */
   readonly scheduler: Scheduler;
+  /** New ids. */
   readonly ids: Ids;
+  /** Chance, for the spread of retries. */
   readonly random: Random;
 }

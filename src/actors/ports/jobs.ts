@@ -45,10 +45,13 @@ export interface Job {
 
 /** The reason why a job has no result. */
 export interface JobFailure {
+  /** The code of the failure. */
   readonly code: string;
+  /** The cause, in words. */
   readonly message: string;
   /** Whether another job for the same step may succeed. */
   readonly retryable: boolean;
+  /** The time that the provider asks to wait, in milliseconds. @defaultValue none */
   readonly retryAfterMs?: number;
 }
 
@@ -64,6 +67,7 @@ export type JobEnd =
  * (JOBS-8).
  */
 export interface JobRefusal {
+  /** The cause of the refusal. */
   readonly refused: Pick<JobFailure, 'code' | 'message'>;
 }
 
@@ -83,6 +87,7 @@ export const jobEndSchema: z.ZodType<JobEnd> = z.union([
 
 /** The options of a run: the signal that ends the wait, and a receiver of texts. */
 export interface JobRunOptions {
+  /** Aborts the wait, and the job. */
   readonly signal: AbortSignal;
   /**
    * Gets texts that the job sends while it runs, if the engine transports them. Texts may be missing, and none arrives after
@@ -106,6 +111,7 @@ export interface Jobs {
   readonly keepsResults: boolean;
   /** The limit of a body, and of the text of an end, in bytes of UTF-8. */
   readonly maxBytes: number;
+  /** Runs a job, and resolves with its end. */
   run(job: Job, options: JobRunOptions): Promise<JobEnd>;
   /** Asks a running job to stop. Never throws. */
   cancel(key: string): void;
@@ -137,6 +143,7 @@ export interface JobHandler {
  * `JOB_UNREADABLE`, `RUN_UNDER_WAY` and `FORGET_UNSURE`, which are permanent.
  */
 export class JobError extends OffstageError {
+  /** Whether the same job may succeed later. */
   readonly retryable: boolean;
   constructor(
     code: string,

@@ -10,6 +10,7 @@ import type { JournalEntry, JournalPosition } from './journal.ts';
  * permanent; `JOURNAL_IO` and `JOURNAL_UNREACHABLE`, which may be temporary.
  */
 export class JournalError extends OffstageError {
+  /** Whether the same call may succeed later. */
   readonly retryable: boolean;
   constructor(
     code: string,
@@ -34,7 +35,9 @@ export interface ScopeHolder {
  * process.
  */
 export interface ScopeInUse extends CapacityError {
+  /** The code, for a handler of errors. */
   readonly code: 'SCOPE_IN_USE';
+  /** The process that holds the scope. */
   readonly holder: ScopeHolder;
 }
 

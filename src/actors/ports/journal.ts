@@ -18,6 +18,7 @@ export interface JournalEntry {
   readonly actor: string;
   /** The version of the machine that accepted the event; upcasters convert entries of older versions. */
   readonly definitionVersion: number;
+  /** The event that the unit received. */
   readonly event: { readonly type: string };
 }
 
@@ -26,7 +27,9 @@ export type JournalPosition = Pick<JournalEntry, 'scope' | 'unit' | 'seq'>;
 
 /** A selection of entries; absent properties do not restrict it. */
 export interface JournalQuery {
+  /** Returns only entries of this scope. @defaultValue all scopes */
   readonly scope?: string;
+  /** Returns only entries of this unit. @defaultValue all units */
   readonly unit?: string;
 }
 
@@ -60,10 +63,13 @@ export function canStandFirst(entry: JournalEntry): boolean {
 
 /** A summary of the stored entries of one scope. */
 export interface ScopeSummary {
+  /** The name of the scope. */
   readonly scope: string;
+  /** The number of its kept entries. */
   readonly entries: number;
   /** When the first and the latest entry were accepted, in milliseconds since 1970. */
   readonly firstAt: number;
+  /** The time of its last entry, in milliseconds since 1970. */
   readonly lastAt: number;
 }
 
@@ -87,6 +93,10 @@ export interface ScopeSummary {
  * Guarantee to the implementation: a unit never has two appends under way, and retries a failed one.
  */
 export interface Journal {
+  /**
+   * Appends an entry. It is kept once this returns, or its promise resolves: no effect of the event is released
+   * earlier.
+   */
   append(entry: JournalEntry): void | Promise<void>;
   /** Returns the stored entries, in the order in which they were appended within each scope. */
   read(query?: JournalQuery): readonly JournalEntry[] | Promise<readonly JournalEntry[]>;
@@ -164,7 +174,9 @@ export function passedOn(journal: Journal): Journal {
 
 /** The work of a unit, or a part of it. */
 export interface TracedWork {
+  /** The scope of the work. */
   readonly scope: string;
+  /** The unit of the work. */
   readonly unit: string;
   /** The current model call, or a tool call by its id. @defaultValue the work as a whole */
   readonly part?: 'model' | { readonly callId: string };

@@ -16,6 +16,7 @@ export interface MemoryFact {
   readonly scope: string;
   /** One sentence. */
   readonly text: string;
+  /** The category of the fact. @defaultValue none */
   readonly category?: string;
   /** When the fact was learned, in milliseconds since 1970. */
   readonly at: number;
@@ -25,6 +26,7 @@ export interface MemoryFact {
 
 /** A query for facts in one scope of a memory. */
 export interface FactQuery {
+  /** The scope whose facts are wanted. */
   readonly scope: string;
   /** The query in plain words. Without it the newest facts are returned. */
   readonly query?: string;

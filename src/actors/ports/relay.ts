@@ -37,6 +37,7 @@ export interface Relay {
   readonly name: string;
   /** The executor of the steps: `relayLoop` of `offstage/subagents`. */
   readonly loop: RelayExecutor;
+  /** The abilities of the agent behind the relay. */
   readonly capabilities: RelayCapabilities;
   /**
    * Starts the agent, or resumes an earlier session by its id. Rejects soon after `signal` aborts, and then leaves
@@ -54,7 +55,9 @@ export interface Relay {
 export interface RelayTask {
   /** The tool whose call is the task. */
   readonly toolName: string;
+  /** The arguments of the tool call. */
   readonly args: Readonly<Record<string, unknown>>;
+  /** The task, in words. */
   readonly description: string;
   /** An opaque object, the same for all subagents of one session. */
   readonly scope: object;
@@ -68,6 +71,7 @@ export interface RelayStart {
   readonly resume?: string;
   /** The task of the subagent. Absent: unknown. */
   readonly task?: RelayTask;
+  /** Aborts the run of the agent. */
   readonly signal: AbortSignal;
   /**
    * Returns the W3C `traceparent` of the subagent's current work, which the relay sends with each request in the form of
@@ -88,6 +92,7 @@ export interface RelayStart {
 export interface RelayPrompt {
   /** The same for every attempt to begin this turn. */
   readonly key: string;
+  /** The words for the agent. */
   readonly text: string;
 }
 
@@ -129,6 +134,7 @@ export type RelayAnswer =
 
 /** A tool of the agent, as the agent describes it. */
 export interface RelayTool {
+  /** A short description of the call, for people. */
   readonly title: string;
   /** The kind of the tool, such as `edit`, `execute` or `read`. */
   readonly kind: string;

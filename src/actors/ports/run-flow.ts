@@ -25,9 +25,11 @@ import type { JournalEntry } from './journal.ts';
 
 /** The order for a run, as a program made it. Plain JSON. */
 export interface RunOrder {
+  /** The id of the run. */
   readonly id: string;
   /** The name of the configuration, which the worker has. */
   readonly config: string;
+  /** The task of the run. */
   readonly task: {
     readonly description: string;
     readonly toolName: string;
@@ -70,8 +72,11 @@ export interface RunChild {
 
 /** An answer of a program to a question (`given`), or to a request of a subagent (`content`); null: no answer. */
 export interface RunAnswer {
+  /** The question that it answers. */
   readonly requestId: string;
+  /** The answer, as an option or consent. */
   readonly given?: object | null;
+  /** The answer, in words. */
   readonly content?: string | null;
   /** `given` and `content` as `packedEngine` packed them. @defaultValue none */
   readonly packed?: string;
@@ -81,6 +86,7 @@ export interface RunAnswer {
 export interface RunMessage {
   /** The id, unique in the run: a message that is sent again is read once. */
   readonly id: string;
+  /** The words for the run. */
   readonly content: string;
   /**
    * When the run reads it: before its next step (`steer`), when it would otherwise end (`queue`), or at once, breaking off the
@@ -139,7 +145,9 @@ export type RunNews =
 
 /** A question or request that people answer. */
 export interface RunWait {
+  /** The id that the answer names. */
   readonly requestId: string;
+  /** The kind of the answer that it waits for. */
   readonly kind: 'question' | 'input';
   /** The question or request, as a handler of the program gets it; or `{ packed }`. */
   readonly asked: object;
@@ -200,6 +208,7 @@ export interface RunView {
   readonly turn: number;
   /** The digest of the run's order. @defaultValue the order had none */
   readonly digest?: string;
+  /** The questions that wait for an answer. */
   readonly waiting: readonly RunWait[];
   /** The ids of the children for which the run waits: their views have their questions. @defaultValue none */
   readonly children?: readonly string[];
@@ -212,6 +221,7 @@ export interface RunView {
     readonly unread: readonly number[];
     readonly read?: readonly string[];
   };
+  /** The end of the run; null: it has not ended. */
   readonly outcome: object | null;
 }
 

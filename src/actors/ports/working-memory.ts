@@ -8,6 +8,7 @@ import type { JSONValue } from 'ai';
 
 /** The calling agent. Its permissions follow from this value alone; a model never writes it. */
 export interface MemoryOwner {
+  /** The session that the entries belong to. */
   readonly sessionId: string;
   /**
    * The ids of the subagents on the way from the lead agent down to the caller: empty for the lead agent, `['a']` for
@@ -36,7 +37,9 @@ export interface MemoryEntryInfo {
   readonly key: string;
   /** The size of the entry's text, in bytes of UTF-8. */
   readonly bytes: number;
+  /** The category of the entry; null: none. */
   readonly category: string | null;
+  /** The tags of the entry. */
   readonly tags: readonly string[];
   /** Milliseconds since 1970. */
   readonly savedAt: number;
@@ -46,6 +49,7 @@ export interface MemoryEntryInfo {
 
 /** An entry of working memory with its value. */
 export interface MemoryEntry extends MemoryEntryInfo {
+  /** The kept value. */
   readonly value: JSONValue;
   /** The value as text: the value itself if it is a text, otherwise its JSON. */
   readonly text: string;
@@ -69,6 +73,7 @@ export interface MemoryFilter {
 
 /** A search of working memory. */
 export interface MemoryQuery extends MemoryFilter {
+  /** The words to search for. */
   readonly query: string;
 }
 
@@ -100,7 +105,9 @@ export type MemoryRefusalCode =
 
 /** Why working memory refused a request. */
 export interface MemoryRefusal {
+  /** The request had no effect. */
   readonly ok: false;
+  /** The cause of the refusal. */
   readonly error: { readonly code: MemoryRefusalCode; readonly message: string };
 }
 
@@ -131,7 +138,9 @@ export interface WorkingMemory {
       readonly replaced: boolean;
     }>
   >;
+  /** Returns the entry of a key. */
   get(owner: MemoryOwner, key: string): Promise<MemoryAnswer<{ readonly entry: MemoryEntry }>>;
+  /** Deletes the entry of a key. */
   delete(owner: MemoryOwner, key: string): Promise<MemoryAnswer<{ readonly key: string }>>;
   /** Lists entries by key, those of the caller's namespace first. `total` also counts the entries beyond the limit. */
   list(

@@ -32,7 +32,9 @@ const VERSION = 1;
 
 /** An entry, and the changes that it caused at the time of the export. */
 export interface RecordedStep {
+  /** The entry of the journal. */
   readonly entry: JournalEntry;
+  /** The changes that the entry caused. */
   readonly changes: Changes;
   /** False if the exporting code would not have accepted the entry. */
   readonly isAccepted: boolean;
@@ -42,6 +44,7 @@ export interface RecordedStep {
 export interface Recording {
   /** The id of the session. */
   readonly scope: string;
+  /** The steps, in the order of the journal. */
   readonly steps: readonly RecordedStep[];
 }
 
@@ -111,6 +114,7 @@ export async function importRecording(journal: Journal, recording: Recording): P
 export interface RecordingDifference {
   /** The number of the entry, counted from 1. */
   readonly number: number;
+  /** The first entry whose replay differs. */
   readonly entry: JournalEntry;
   /** The differences, one per line. */
   readonly differences: readonly string[];

@@ -83,6 +83,7 @@ const OF_PROGRAM = 'service';
 export interface ReplayStep {
   /** The number of the entry, counted from 1 over the whole replay. */
   readonly number: number;
+  /** The entry that led to this state. */
   readonly entry: JournalEntry;
   /** Whether this version of Offstage would accept the entry. The version that wrote it accepted it. */
   readonly isAccepted: boolean;

@@ -29,7 +29,9 @@ import { plain, type Shown } from './hosting.ts';
 
 /** Emitted when an event has changed nothing. */
 export interface ActorRefusal {
+  /** The type of the emitted event. */
   readonly type: 'refused';
+  /** The refused event. */
   readonly event: { readonly type: string };
   /** The reason, with a stable code. */
   readonly error: OffstageError;

@@ -46,6 +46,7 @@ const optionsSchema = z.strictObject({
 
 /** A journal in memory, as `memoryJournal` returns it: it ends with the process, and its methods return at once. */
 export interface MemoryJournal extends Journal {
+  /** Keeps the entry in memory. */
   append(entry: JournalEntry): void;
   /** @throws {JournalError} `JOURNAL_CUT` if entries of the requested scope are no longer kept. */
   read(query?: JournalQuery): readonly JournalEntry[];

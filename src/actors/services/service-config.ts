@@ -14,6 +14,7 @@ import { checkSubagentConfig } from '../subagent/config.ts';
 export interface ServiceSubagentConfig {
   /** The agent that examines each event. Its name is the service's. */
   readonly agent: SubagentConfig;
+  /** The sources whose events the agent examines. */
   readonly eventSources: readonly EventSourceConfig[];
   /**
    * Returns whether the agent has to examine this event. If the function throws, the agent examines the event.

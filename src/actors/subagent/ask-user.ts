@@ -179,7 +179,9 @@ function runtimeWords(toolName: string, args: unknown, about: string | undefined
 
 /** An answer of a person or a program: a button, words, or consent. */
 export interface GivenAnswer {
+  /** The `id` of an option. */
   readonly optionId?: string;
+  /** The answer, in words. */
   readonly text?: string;
   /** Consent to an approval, or its denial. */
   readonly approved?: boolean;

@@ -32,7 +32,9 @@ import type { SubagentUnitEvent } from '../subagent/subagent-events.ts';
 
 /** A request of a subagent to its parent, if that is the program. */
 export interface ProgramRequest extends PendingInput {
+  /** The subagent that asks. */
   readonly subagentId: string;
+  /** The `name` of its configuration. */
   readonly subagentName: string;
 }
 
@@ -56,6 +58,7 @@ export interface ProgramHandlers {
   readonly onInput?: (request: ProgramRequest) => string | null | Promise<string | null>;
   /** Gets the progress of a subagent: its own notes, and the reports of its tools or its relayed agent (`percent` null). */
   readonly onProgress?: (note: ProgressNote, subagentId: string) => void;
+  /** Called after each model step of a subagent. @defaultValue nothing is reported */
   readonly onStep?: (report: StepReport, subagentId: string) => void;
   /**
    * Reports, after a crash, a tool call that was running when the process ended and is not repeated, because its tool is not

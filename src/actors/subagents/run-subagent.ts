@@ -57,6 +57,7 @@ import { readTraceparent } from '../../values/traceparent.ts';
 export type RunTask = Pick<SubagentTask, 'description'> & Partial<SubagentTask>;
 
 export interface RunSubagentOptions extends ProgramHandlers, OutcomeOptions {
+  /** The runtime that the run belongs to. */
   readonly runtime: Runtime;
   /**
    * The id of the run, unique in the journal. In another process, or after a crash, the same id is the same run: it resumes

@@ -63,11 +63,13 @@ export type SubagentActorEvent =
 export interface SubagentActorContext {
   /** The id of the run; null: the run ends with the process. */
   readonly id: string | null;
+  /** The `name` of its configuration. */
   readonly name: string;
   /** A title of the work. */
   readonly title: string;
   /** The current model step, from 1; 0 before the first. */
   readonly step: number;
+  /** The most model steps that it may take. */
   readonly maxSteps: number;
   /** The latest progress; null: none. */
   readonly progress: string | null;

@@ -59,6 +59,7 @@ export type { SubagentService } from '../contracts/service-types.ts';
 
 /** The options of `createSubagentService`. */
 export interface SubagentServiceOptions extends ProgramHandlers, OutcomeOptions {
+  /** The runtime that the subagents belong to. */
   readonly runtime: Runtime;
   /**
    * The id of the service in the journal: the next service with this id, in another process or after a crash, continues its

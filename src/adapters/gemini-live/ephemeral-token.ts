@@ -35,6 +35,7 @@ export interface EphemeralTokenOptions {
     readonly options?: GeminiLiveOptions;
     readonly configuration: TransportConfiguration;
   };
+  /** Aborts the request. @defaultValue none */
   readonly signal?: AbortSignal;
   /** @defaultValue the global `fetch` */
   readonly fetch?: typeof globalThis.fetch;

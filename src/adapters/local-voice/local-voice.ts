@@ -117,7 +117,9 @@ export const defaultLocalVoiceOptions = {
 export interface LocalVoiceAddress {
   /** An address such as `ws://127.0.0.1:43121/v1/realtime`. */
   readonly url: string;
+  /** The port that the engine listens on. */
   readonly port: number;
+  /** The key that the client of the wire sends. */
   readonly apiKey: string;
 }
 

@@ -15,6 +15,7 @@ import { reporter } from '../../values/reporter.ts';
 
 /** A subagent that clients may call, as a tool with the name of its configuration. */
 export interface McpSubagent {
+  /** The configuration of the subagent. */
   readonly config: SubagentConfig;
   /** The tool's description, by which the client's model chooses the tool. */
   readonly description: string;
@@ -24,7 +25,9 @@ export interface McpSubagent {
 export interface McpAuthorizeRequest {
   /** The token of `Authorization: Bearer …`; null without one. */
   readonly token: string | null;
+  /** The headers of the request. */
   readonly headers: Headers;
+  /** The address of the request. */
   readonly url: URL;
 }
 
@@ -56,6 +59,7 @@ export const defaultMcpLimits: McpLimits = {
 
 /** The options of `mcpServer`. */
 export interface McpServerOptions {
+  /** The subagents that clients may call, each as a tool. */
   readonly subagents: readonly McpSubagent[];
   /** The runtime, whose journal keeps the tasks: with a journal on disk they survive a crash. */
   readonly runtime: Runtime;
@@ -83,6 +87,7 @@ export interface McpServerOptions {
   readonly ttlMs?: number;
   /** The interval at which clients should read a task, in milliseconds. @defaultValue 1000 */
   readonly pollMs?: number;
+  /** The limits of the server; each that is absent has its default. @defaultValue the defaults of `McpLimits` */
   readonly limits?: Partial<McpLimits>;
   /** Called with errors that clients do not get. @defaultValue they are dropped */
   readonly onError?: (error: unknown, where: string) => void;

@@ -20,6 +20,7 @@ export interface ClientSecretOptions {
    * The time during which the secret can begin connections, in seconds: 10 to 7200. @defaultValue 600, by the server
    */
   readonly expiresInSeconds?: number;
+  /** Aborts the request. @defaultValue none */
   readonly signal?: AbortSignal;
   /** @defaultValue the global `fetch` */
   readonly fetch?: typeof globalThis.fetch;
@@ -29,6 +30,7 @@ export interface ClientSecretOptions {
 export interface ClientSecret {
   /** The value to use in place of a key: `ek_…`. */
   readonly value: string;
+  /** The end of its validity. */
   readonly expiresAt: Date;
 }
 

@@ -60,8 +60,11 @@ export type CallEnd = 'stopped' | 'closed' | 'lost' | 'refused' | 'hung_up';
 
 /** A phone call of Twilio whose caller can be connected to a session. */
 export interface TwilioCall {
+  /** The id of the call. */
   readonly callSid: string;
+  /** The id of the media stream. */
   readonly streamSid: string;
+  /** The id of the Twilio account. */
   readonly accountSid: string;
   /** The parameters that were passed to `streamTwiml`. */
   readonly customParameters: Readonly<Record<string, string>>;

@@ -19,7 +19,9 @@ import { checkOptions, oneOf, optional, type OptionChecks } from '../../values/p
 
 /** An amount of sound that was dropped. */
 export interface DroppedAudio {
+  /** The number of dropped frames. */
   readonly frames: number;
+  /** The length of the dropped sound, in milliseconds. */
   readonly durationMs: number;
 }
 

@@ -110,7 +110,9 @@ export interface ExpectedAnswer {
 
 /** A function that the lead model may call, as the wire sends it. */
 export interface TransportTool {
+  /** The name by which the model calls it. */
   readonly name: string;
+  /** Tells the model what the tool does. */
   readonly description: string;
   /** JSON Schema (draft 7) of the arguments. */
   readonly parameters: Readonly<Record<string, unknown>>;
@@ -118,7 +120,9 @@ export interface TransportTool {
 
 /** The behaviour of the model from now on. */
 export interface TransportConfiguration {
+  /** The system prompt of the lead agent. */
   readonly instructions: string;
+  /** The tools that the model may call. */
   readonly tools: readonly TransportTool[];
 }
 
@@ -363,6 +367,7 @@ export interface TransportConnection {
    * is dropped.
    */
   sendAudio(frame: AudioFrame): void;
+  /** Sends a command to the model. */
   send(command: TransportCommand): void;
   /** Closes the wire; resolves after `transport.closed`. Safe to call twice. */
   close(): Promise<void>;
@@ -374,6 +379,7 @@ export interface Transport {
   readonly name: string;
   /** The model as its provider names it, for `price` of the runtime. @defaultValue `name` */
   readonly modelId?: string;
+  /** The abilities of the wire and of the model behind it. */
   readonly capabilities: TransportCapabilities;
   /** The lead of a session by voice over this transport: `spokenLead` of `offstage/transport`. */
   readonly lead: { readonly leadsBy: 'voice' };
@@ -385,6 +391,7 @@ export interface Transport {
 
 /** The context that the session passes to a transport. */
 export interface TransportContext {
+  /** Time, ids and chance. */
   readonly environment: Environment;
   /**
    * The last value of `transport.resumable`, if the transport `resumes`. A wire that cannot use the value begins anew.

@@ -15,12 +15,15 @@ import type { LeadUsage, UsageView } from '../../contracts/usage.ts';
 
 /** The app's hooks of a session: each is called when its event happens. */
 export interface SessionHooks {
+  /** Called when the session starts. */
   readonly onSessionStart?: (event: { sessionId: string }) => void;
+  /** Called when the session has ended. */
   readonly onSessionEnd?: (event: {
     sessionId: string;
     durationMs: number;
     error: { code: string; message: string } | null;
   }) => void;
+  /** Called when the lead agent calls a tool. */
   readonly onToolCall?: (event: { callId: string; name: string; input: unknown }) => void;
   /** `status`: the kind of answer; `pending` when the work continues in the background. */
   readonly onToolResult?: (event: {
@@ -37,7 +40,9 @@ export interface SessionHooks {
    * agent.
    */
   readonly onCallInDoubt?: (event: DoubtfulCall) => void;
+  /** Called when a subagent starts. */
   readonly onSubagentStart?: (event: SubagentView) => void;
+  /** Called after each model step of a subagent. */
   readonly onSubagentStep?: (event: {
     subagentId: string;
     subagentName: string;
@@ -47,11 +52,13 @@ export interface SessionHooks {
     /** In the currency of `price` (`createRuntime`); absent if it is not known. */
     cost?: number;
   }) => void;
+  /** Called when a subagent has ended; its outcome says how. */
   readonly onSubagentEnd?: (event: {
     subagentId: string;
     subagentName: string;
     outcome: Outcome;
   }) => void;
+  /** Called when a subagent asks the user a question, or for consent. */
   readonly onQuestion?: (event: AskedQuestion) => void;
   /** Called when the lead agent has changed, or (`error`) when a transfer failed. */
   readonly onTransfer?: (event: { from: string; to: string; error: Failure | null }) => void;
@@ -69,6 +76,7 @@ export interface SessionHooks {
    * gone.
    */
   readonly onIgnored?: (event: { unit: string; actor: string; type: string }) => void;
+  /** Called when a result or notice was delivered. */
   readonly onDelivered?: (event: DeliveryView) => void;
   /** Called for an error that the session survives: of a hook, a journal, a transport. */
   readonly onError?: (error: unknown, where: string) => void;

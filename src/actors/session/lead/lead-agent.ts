@@ -23,6 +23,7 @@ export interface LeadAgent {
    * (voice); its errors are reported, and its last value stays in force.
    */
   readonly instructions: string | ((context: AgentContext) => string);
+  /** The tools of the agent, as `defineTool` returns them. @defaultValue none */
   readonly tools?: readonly ToolDefinition[];
   /** Its first words each time it begins to lead, as an instruction such as "Greet the user". */
   readonly greeting?: string;
@@ -53,7 +54,9 @@ export interface LeadAgent {
  * nothing.
  */
 export interface AgentContext {
+  /** The id of the session. */
   readonly sessionId: string;
+  /** The name of the agent. */
   readonly agentName: string;
   /**
    * Tells the model a fact that it does not respond to.

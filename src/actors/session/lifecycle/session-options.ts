@@ -44,9 +44,11 @@ export interface SessionOptions extends OutcomeOptions {
   readonly user?: string;
   /** The bounds of the conversation, and its memory. */
   readonly conversation?: ConversationOptions;
+  /** The limits of the session; each that is absent has its default. @defaultValue the defaults of `SessionLimits` */
   readonly limits?: Partial<SessionLimits>;
   /** The budget of all its subagents together; its time begins when the session is created. */
   readonly budget?: BudgetLimits;
+  /** Functions of the app that are called when something happens. @defaultValue none */
   readonly hooks?: SessionHooks;
   /**
    * Decides whether one reply tells the results of all background calls of one request. @defaultValue 'batch'

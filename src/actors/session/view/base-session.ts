@@ -66,6 +66,7 @@ const startOptions = z.strictObject({ ifKnown: z.boolean().optional() });
 export interface SessionSubagents {
   /** Lists the live subagents, and the last that ended. */
   list(): readonly SubagentView[];
+  /** Returns one subagent; undefined for an unknown id. */
   get(id: string): SubagentView | undefined;
   /** Returns the subagent that works, or worked, for a tool call of the lead agent. */
   ofCall(callId: string): SubagentView | undefined;
@@ -95,11 +96,14 @@ export interface SessionSubagents {
 
 /** The services of a session; each change is an event `service.changed`. */
 export interface SessionServiceViews {
+  /** Returns the services of the session. */
   list(): readonly ServiceView[];
 }
 
 export abstract class BaseSession {
+  /** The subagents of the session: to list, cancel and instruct. */
   readonly subagents: SessionSubagents;
+  /** The services of the session. */
   readonly services: SessionServiceViews;
   readonly #core: SessionCore;
 
@@ -110,6 +114,7 @@ export abstract class BaseSession {
     core.host.actors.door = doorOf(this);
   }
 
+  /** The id of the session, under which the journal keeps it. */
   get id(): string {
     return this.#core.id;
   }

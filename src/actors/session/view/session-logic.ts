@@ -32,6 +32,7 @@ import { BaseSession, doorOf } from './base-session.ts';
 export interface SessionEnd {
   /** Why it ended by itself; null: it was closed. */
   readonly error: { readonly code: string; readonly message: string } | null;
+  /** The last state of the session. */
   readonly state: SessionState;
 }
 

@@ -25,6 +25,7 @@ import { TextOutput, type TextPart } from '../lead/text-output.ts';
 export interface TextSessionOptions extends SessionOptions {
   /** The model of the lead agent, and of the subagents without a model of their own. */
   readonly model: LanguageModel;
+  /** The runtime that the session belongs to. */
   readonly runtime: Runtime;
   /**
    * The form of results for the lead model; with `turn` they are also shown as they are, before the model

@@ -283,12 +283,17 @@ function sentMessages(service: SubagentService, subagentId: string): readonly Se
 
 /** A subagent of a subagent, in the terms of Helix. */
 export interface SubAgentRef {
+  /** The id of the subagent. */
   readonly id: string;
   /** The parent's call for which the child works. */
   readonly toolCallId: string | null;
+  /** The `name` of its configuration. */
   readonly agentType: string;
+  /** The state of the subagent, in the words of the toolset. */
   readonly status: 'running' | 'waiting_input' | 'completed' | 'failed' | 'cancelled';
+  /** The output of a completed subagent. @defaultValue none */
   readonly output?: unknown;
+  /** The failure, in words. @defaultValue none */
   readonly error?: string;
 }
 
